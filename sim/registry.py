@@ -1,0 +1,114 @@
+"""The registry of pluggable things: devices, elevators, file systems, programs, targets.
+
+Models: nothing; it lets a new device or program be one new file that registers itself.
+Linux counterpart: register_blkdev, elv_register, register_filesystem.
+Invariants: a (kind, name) belongs to one class; filled at import, read-only afterwards. The modules
+ of a kind's home package are imported at the first question about that kind, in sorted order.
+Left out: unloading. A notebook may define a class again under its old name: the newer one counts.
+"""
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+T = TypeVar("T", bound=type)
+
+# kind -> the package whose modules register such things
+_HOMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "device": ("sim.drivers",),
+    "elevator": ("sim.block",),
+    "filesystem": ("sim.fs",),
+    "program": ("sim.user",),
+    "target": ("sim.drivers", "sim.block"),
+}
+KINDS: Final[tuple[str, ...]] = tuple(_HOMES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One registered class, the class of its parameters, and a line about it."""
+
+    kind: str
+    name: str
+    cls: type
+    params: type
+    doc: str
+
+
+class UnknownName(LookupError):
+    """A name that nothing is registered under; carries the known names and the nearest one."""
+
+    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = known
+        self.nearest = nearest(name, known)
+        hint = f" - did you mean '{self.nearest}'?" if self.nearest else ""
+        super().__init__(f"no {kind} '{name}'{hint} (known: {', '.join(known) or 'none'})")
+
+
+_entries: dict[tuple[str, str], Entry] = {}
+_loaded: set[str] = set()
+
+
+def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
+    """Return the known name most like `name`, or None if none is near."""
+    found = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def register(kind: str, name: str, *, params: type, doc: str) -> Callable[[T], T]:
+    """Return a class decorator that enters the class as `name` of `kind`."""
+    if kind not in _HOMES:
+        raise ValueError(f"no kind {kind!r}; known: {', '.join(KINDS)}")
+    if not doc:
+        raise ValueError(f"{kind} {name!r} needs a line of documentation")
+
+    def enter(cls: T) -> T:
+        before = _entries.get((kind, name))
+        if before is not None and _full_name(before.cls) != _full_name(cls):
+            raise ValueError(f"{kind} {name!r} is {_full_name(before.cls)} already")
+        _entries[kind, name] = Entry(kind=kind, name=name, cls=cls, params=params, doc=doc)
+        return cls
+
+    return enter
+
+
+def lookup(kind: str, name: str) -> Entry:
+    """Return the entry; raise UnknownName with the known and the nearest names."""
+    _load(kind)
+    entry = _entries.get((kind, name))
+    if entry is None:
+        raise UnknownName(kind, name, names(kind))
+    return entry
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Return the registered names of a kind, sorted."""
+    _load(kind)
+    return tuple(sorted(name for entered, name in _entries if entered == kind))
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _load(kind: str) -> None:
+    """Import the home packages of a kind, once."""
+    if kind not in _HOMES:
+        raise ValueError(f"no kind {kind!r}; known: {', '.join(KINDS)}")
+    for home in _HOMES[kind]:
+        if home not in _loaded and importlib.util.find_spec(home) is not None:
+            _loaded.add(home)
+            _import_all(home)
+
+
+def _import_all(package_name: str) -> None:
+    package = importlib.import_module(package_name)
+    found = pkgutil.walk_packages(package.__path__, f"{package_name}.")
+    for module_name in sorted(module.name for module in found):
+        importlib.import_module(module_name)
