@@ -1,0 +1,251 @@
+"""The calendar: what happens next, in simulated nanoseconds.
+
+Models: one heap of entries ``(time_ns, key, function, argument)``.  Everything that happens in the
+twin is such an entry: a disk's completion, a scheduler tick, a SimPy event (see environment.py).
+An entry is never a process: running one is one call of a plain function, ``function(argument)``.
+
+Linux counterpart: none; it takes the place of real time. The interface follows the kernel's timers
+(kernel/time/hrtimer.c), whose handlers are plain functions in interrupt context as well.
+
+Invariants:
+- ``now`` is an int and never decreases; an entry runs exactly at its time, unless cancelled.
+- Entries of one time run by priority (URGENT first), then in the order in which they were posted.
+  ``key`` holds both, ``(priority - NORMAL) * 2**52 + sequence number``, so that ordering costs one
+  comparison and no two entries are ever equal. ``shuffle_ties`` replaces the order of posting by a
+  random one: what then changes in a result, depended on chance.
+- No entry of a cancelled timer calls anything; dead entries are at most half of a large heap.
+
+Left out: calendar queues and timing wheels. With the few dozen entries pending in a twin, C's heapq
+costs less than any bookkeeping in Python, and stays the same file when mypyc compiles it.
+"""
+
+import random
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import Any, TypeAlias
+
+Handler: TypeAlias = Callable[[Any], None]
+Entry: TypeAlias = tuple[int, int, Handler, Any]
+
+URGENT = 0  # SimPy's two priorities: process starts and interrupts come before ordinary events.
+NORMAL = 1
+PRIORITY_SHIFT = 52
+LAST_KEY = 1 << 200  # Sorts behind every entry of its time: where run_until() stops.
+DEAD_ENTRIES_MIN = 256  # Below this many cancelled entries, compaction is not worth a look.
+
+
+class StopRun(BaseException):
+    """End the running loop; raised by the calendar's own entries, never seen outside."""
+
+
+class Timer:
+    """A handler due once, at ``when_ns``; ``cancel()`` prevents it (like hrtimer_cancel)."""
+
+    __slots__ = ("arg", "calendar", "fn", "when_ns")
+
+    def __init__(self, calendar: "Calendar", when_ns: int, fn: Handler, arg: Any) -> None:
+        self.calendar = calendar
+        self.when_ns = when_ns
+        self.fn: Handler | None = fn
+        self.arg: Any = arg
+
+    def is_pending(self) -> bool:
+        """Return whether the handler is still to be called."""
+        return self.fn is not None
+
+    def cancel(self) -> bool:
+        """Prevent the call; return False when it already happened or was cancelled before."""
+        if self.fn is None:
+            return False
+        self.fn = None
+        self.arg = None
+        self.calendar.note_dead_entry()
+        return True
+
+
+def _expire(timer: Timer) -> None:
+    """Call a timer's handler, or skip the entry that a cancelled timer left in the heap."""
+    fn = timer.fn
+    if fn is None:
+        timer.calendar.forget_dead_entry()
+        return
+    arg = timer.arg
+    timer.fn = None
+    timer.arg = None
+    fn(arg)
+
+
+class Calendar:
+    """Simulated time and all that is due, in order."""
+
+    __slots__ = ("_dead", "_heap", "_limit", "_push", "_removed", "_running", "_sequence", "now")
+
+    def __init__(self, now_ns: int = 0) -> None:
+        self.now: int = now_ns  # ns; read freely, written by the loop only
+        self._heap: list[Entry] = []
+        self._sequence: int = 0  # entries ever pushed
+        self._removed: int = 0  # of these, taken out without having run
+        self._dead: int = 0  # entries of cancelled timers still in the heap
+        self._running: bool = False
+        self._limit: bool = False  # the entry that ends run_until() is in the heap
+        # An attribute, so that shuffling ties costs the ordinary run no test per entry.
+        self._push: Callable[[list[Entry], Entry], None] = heappush
+
+    # -- Posting. post() and post_at() are the hottest functions of the twin: no sharing of code.
+
+    def post(self, delay_ns: int, fn: Handler, arg: Any) -> None:
+        """Call ``fn(arg)`` in ``delay_ns``; cannot be cancelled, costs least."""
+        if delay_ns < 0:
+            raise ValueError(f"delay of {delay_ns} ns: must not be negative")
+        self._sequence = sequence = self._sequence + 1
+        self._push(self._heap, (self.now + delay_ns, sequence, fn, arg))
+
+    def post_at(self, when_ns: int, fn: Handler, arg: Any) -> None:
+        """Call ``fn(arg)`` at ``when_ns``, which must not be in the past."""
+        if when_ns < self.now:
+            raise ValueError(f"{when_ns} ns is in the past: it is {self.now} ns")
+        self._sequence = sequence = self._sequence + 1
+        self._push(self._heap, (when_ns, sequence, fn, arg))
+
+    def post_priority(self, when_ns: int, priority: int, fn: Handler, arg: Any) -> None:
+        """Call ``fn(arg)`` at ``when_ns``, before what is due then with a higher ``priority``."""
+        if when_ns < self.now:
+            raise ValueError(f"{when_ns} ns is in the past: it is {self.now} ns")
+        self._sequence = sequence = self._sequence + 1
+        key = ((priority - NORMAL) << PRIORITY_SHIFT) + sequence
+        self._push(self._heap, (when_ns, key, fn, arg))
+
+    def call_after(self, delay_ns: int, fn: Handler, arg: Any) -> Timer:
+        """Call ``fn(arg)`` in ``delay_ns`` unless the timer returned is cancelled before."""
+        return self.call_at(self.now + delay_ns, fn, arg)
+
+    def call_at(self, when_ns: int, fn: Handler, arg: Any) -> Timer:
+        """Call ``fn(arg)`` at ``when_ns`` unless the timer returned is cancelled before."""
+        timer = Timer(self, when_ns, fn, arg)
+        self.post_at(when_ns, _expire, timer)
+        return timer
+
+    # -- Running.
+
+    def run_until(self, when_ns: int) -> None:
+        """Run all that is due up to and including ``when_ns``; leave ``now`` there."""
+        if when_ns < self.now:
+            raise ValueError(f"{when_ns} ns is in the past: it is {self.now} ns")
+        if self._running:
+            raise RuntimeError("the calendar is already running")
+        # A last entry that stops the loop spares it a look at the time of the next one.
+        self._sequence += 1
+        heappush(self._heap, (when_ns, LAST_KEY, _reach_limit, self))
+        self._limit = True
+        try:
+            self.run()
+        finally:
+            if self._limit:  # The loop ended for another reason.
+                self._take_out_limit()
+
+    def run(self) -> None:
+        """Run until nothing is due any more, or stop() is called."""
+        if self._running:
+            raise RuntimeError("the calendar is already running")
+        self._running = True
+        heap = self._heap
+        pop = heappop
+        try:
+            while heap:
+                when_ns, _, fn, arg = pop(heap)
+                self.now = when_ns
+                fn(arg)
+        except StopRun:
+            pass
+        finally:
+            self._running = False
+
+    def step(self) -> None:
+        """Run the next entry; IndexError when there is none."""
+        self.now, _, fn, arg = heappop(self._heap)
+        fn(arg)
+
+    def stop(self) -> None:
+        """End run() or run_until() after the entry that is running now."""
+        self._sequence = sequence = self._sequence + 1
+        heappush(self._heap, (self.now, sequence - LAST_KEY, _stop, None))
+
+    # -- Looking.
+
+    def peek(self) -> int | None:
+        """Return when the next entry is due (ns), None when there is none."""
+        return self._heap[0][0] if self._heap else None
+
+    def pending(self) -> int:
+        """Return how many entries are still to run."""
+        return len(self._heap) - self._dead
+
+    def entries_run(self) -> int:
+        """Return how many entries the loop has taken so far (a cancelled one taken counts)."""
+        return self._sequence - self._removed - len(self._heap)
+
+    # -- Ties and dead entries.
+
+    def shuffle_ties(self, seed: int) -> None:
+        """Test mode: from now on, entries of equal time and priority run in a random order."""
+        self._push = _ShuffledPush(seed).push
+
+    def note_dead_entry(self) -> None:
+        """Count a cancelled timer's entry; sweep when more than half of the heap is dead."""
+        self._dead += 1
+        if self._dead > DEAD_ENTRIES_MIN and self._dead * 2 > len(self._heap):
+            self._sweep()
+
+    def forget_dead_entry(self) -> None:
+        """Count down: the loop met a cancelled timer's entry."""
+        assert self._dead > 0
+        self._dead -= 1
+
+    def _sweep(self) -> None:
+        """Take the dead entries out, in place: the running loop holds the same list."""
+        heap = self._heap
+        size = len(heap)
+        heap[:] = [entry for entry in heap if entry[2] is not _expire or entry[3].is_pending()]
+        heapify(heap)
+        assert size - len(heap) == self._dead
+        self._removed += self._dead
+        self._dead = 0
+
+    def _take_out_limit(self) -> None:
+        """Remove the entry that would have ended run_until()."""
+        heap = self._heap
+        heap[:] = [entry for entry in heap if entry[2] is not _reach_limit]
+        heapify(heap)
+        self._removed += 1
+        self._limit = False
+
+    def pass_limit(self) -> None:
+        """End run_until(): its last entry has been met."""
+        self._limit = False
+        raise StopRun
+
+
+def _reach_limit(calendar: Calendar) -> None:
+    calendar.pass_limit()
+
+
+def _stop(_: Any) -> None:
+    raise StopRun
+
+
+class _ShuffledPush:
+    """heappush() that puts a random number between an entry's priority and its sequence."""
+
+    __slots__ = ("_random",)
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def push(self, heap: list[Entry], entry: Entry) -> None:
+        """Push ``entry`` with its sequence number (low 52 bits) made the last criterion."""
+        when_ns, key, fn, arg = entry
+        priority = key >> PRIORITY_SHIFT
+        sequence = key - (priority << PRIORITY_SHIFT)
+        draw = self._random.getrandbits(40)
+        key = (((priority << 40) + draw) << PRIORITY_SHIFT) + sequence
+        heappush(heap, (when_ns, key, fn, arg))
