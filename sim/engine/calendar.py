@@ -160,6 +160,22 @@ class Calendar:
         finally:
             self._running = False
 
+    def run_to(self, handler: Handler) -> Entry | None:
+        """Run entries up to the first of ``handler``; return that one, not run, None if none is left.
+
+        SimPy's own loop is fed with this: what it gets are its events, what is run are bare timers.
+        """
+        heap = self._heap
+        pop = heappop
+        while heap:
+            entry = pop(heap)
+            when_ns, _, fn, arg = entry
+            self.now = when_ns
+            if fn is handler:
+                return entry
+            fn(arg)
+        return None
+
     def step(self) -> None:
         """Run the next entry; IndexError when there is none."""
         self.now, _, fn, arg = heappop(self._heap)
@@ -174,11 +190,24 @@ class Calendar:
 
     def peek(self) -> int | None:
         """Return when the next entry is due (ns), None when there is none."""
-        return self._heap[0][0] if self._heap else None
+        entry = self.next_entry()
+        return None if entry is None else entry[0]
+
+    def next_entry(self) -> Entry | None:
+        """Return the next entry that will do something, None when there is none."""
+        heap = self._heap
+        while heap and heap[0][2] is _expire and not heap[0][3].is_pending():
+            heappop(heap)
+            self.forget_dead_entry()
+        return heap[0] if heap else None
 
     def pending(self) -> int:
         """Return how many entries are still to run."""
         return len(self._heap) - self._dead
+
+    def entries_posted(self) -> int:
+        """Return how many entries were ever posted."""
+        return self._sequence
 
     def entries_run(self) -> int:
         """Return how many entries the loop has taken so far (a cancelled one taken counts)."""
