@@ -100,7 +100,8 @@ class DeviceReport:
     discarded_sectors: int
     is_idle: bool  # nothing completed in the interval (what -z leaves out)
     is_unused: bool  # nothing completed since boot (always left out unless named)
-    is_partition: bool
+    is_short: bool  # a partition's row of 2.6.24 and before
+    disk: str  # the disk that a partition is of; "" for a whole device
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +145,14 @@ def compute_iostat(prev: Snapshot | None, cur: Snapshot) -> IostatReport:
         ticks -= parse_stat(prev.text("stat")).cpu
         before = {row.name: row for row in parse_diskstats(prev.text("diskstats"))}
     interval_cs = max(uptime_cs, 1)  # As sysstat's get_interval: never divide by zero.
-    partitions = partition_names(rows)
+    disks = disks_of_partitions(rows)
     return IostatReport(
         t_ns=cur.t_ns,
         interval_s=interval_cs / 100,
         cpu_ticks=ticks,
         cpu=CpuReport(*cpu_percents(ticks, CPU_COLUMNS)),
         devices=tuple(
-            device_report(before.get(row.name), row, interval_cs, row.name in partitions)
+            device_report(before.get(row.name), row, interval_cs, disks.get(row.name, ""))
             for row in rows
         ),
     )
@@ -165,7 +166,7 @@ def cpu_percents(ticks: CpuTicks, columns: CpuColumns) -> tuple[float, ...]:
 
 
 def device_report(
-    before: DiskRow | None, now: DiskRow, interval_cs: int, is_partition: bool
+    before: DiskRow | None, now: DiskRow, interval_cs: int, disk: str
 ) -> DeviceReport:
     """Return the rates of one diskstats row; `before` is None for a device just seen."""
     ever = now.reads + now.writes + now.discards + now.flushes
@@ -202,20 +203,19 @@ def device_report(
         tps=_rate(ios, interval_cs),
         read_sectors=read.sectors, written_sectors=write.sectors,
         discarded_sectors=discard.sectors,
-        is_idle=ios + flushes == 0, is_unused=ever == 0, is_partition=is_partition,
+        is_idle=ios + flushes == 0, is_unused=ever == 0, is_short=now.short, disk=disk,
     )  # fmt: skip
 
 
-def partition_names(rows: tuple[DiskRow, ...]) -> frozenset[str]:
-    """Return the names of rows that are partitions of another row.
+def disks_of_partitions(rows: tuple[DiskRow, ...]) -> dict[str, str]:
+    """Return, for each row that is a partition, the name of its disk.
 
     A text has no /sys/block to ask, so this inverts block/partitions/core.c:disk_name: the disk's
     name, then "p" if that name ends in a digit, then the number, under the same major number.
     """
-    disks = {(row.major, row.name) for row in rows}
-    return frozenset(
-        row.name for row in rows if row.short or (row.major, _disk_of(row.name)) in disks
-    )
+    disks = {(row.major, row.name) for row in rows if not row.short}
+    owners = {row.name: _disk_name(row.name) for row in rows}
+    return {row.name: owners[row.name] for row in rows if (row.major, owners[row.name]) in disks}
 
 
 class _Flow(NamedTuple):
@@ -265,8 +265,11 @@ def _since(before: int, now: int) -> int:
     return now - before & U32_MAX
 
 
-def _disk_of(name: str) -> str:
-    disk = name.rstrip("0123456789")
+def _disk_name(partition: str) -> str:
+    """Return the name of the disk that `partition` would be of; "" if it cannot be one."""
+    disk = partition.rstrip("0123456789")
+    if disk == partition:
+        return ""
     if disk.endswith("p") and disk[-2:-1].isdigit():
         return disk[:-1]
-    return disk if disk != name and not disk[-1:].isdigit() else ""
+    return disk

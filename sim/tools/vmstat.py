@@ -1,0 +1,182 @@
+"""vmstat: processes, memory, swap, I/O, interrupts and CPU, one line per sample.
+
+Models: `vmstat [-n] [DELAY [COUNT]]`.
+Linux counterpart: procps 3.2.x vmstat.c:new_format, procps-ng 4.0.2 src/vmstat.c. With D(x) the
+increase of a counter, t the delay asked for (not measured) and T the D of all CPU ticks:
+
+    si, so = 4 D(pswpin), 4 D(pswpout) KiB / t      bi, bo = D(pgpgin), D(pgpgout) KiB / t
+    in, cs = D(intr), D(ctxt) / t                   us = 100 D(user + nice) / T, and so on
+
+all rounded half up to whole numbers. The first line is since boot and divides by T / 100 ticks
+instead of t: on N CPUs its rates are N times too low, as in the real tool.
+Invariants: r leaves out the reader itself before 4.0; idle running backwards is carried as a debt.
+Left out: -a -d -D -m -p -s -S -t -w; the column "st" of distributions that patched 3.2; unit
+conversion in single precision (3.2 rounds memory above 16 GiB to 2 kB).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sim.tools.parse import CpuTicks, Stat, parse_meminfo, parse_stat, parse_vmstat
+from sim.tools.snapshot import Snapshot
+from sim.tools.usage import Sampling, ToolUsageError, parse_sampling
+
+USER_HZ = 100
+KIB_PER_PAGE = 4
+HEADER_EVERY = 21  # rows of a terminal of unknown size (24) less 3
+_ALLOWED = "-n (header once), DELAY, COUNT"
+_CPU_COLUMNS = {
+    "us": ("user", "nice"),
+    "sy": ("system", "irq", "softirq"),
+    "id": ("idle",),
+    "wa": ("iowait",),
+    "st": ("steal",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmstatLayout:
+    """All in which one generation of vmstat differs from another."""
+
+    name: str
+    banner: str
+    cpu_columns: tuple[str, ...]
+    counts_itself: bool  # in column r
+    cached: tuple[str, ...]  # lines of meminfo added up in column cache
+
+
+_GROUPS = "procs -----------memory---------- ---swap-- -----io---- -system-- "
+PROCPS_3_2 = VmstatLayout(
+    name="procps-3.2",
+    banner=f"{_GROUPS}----cpu----",
+    cpu_columns=("us", "sy", "id", "wa"),
+    counts_itself=False,
+    cached=("Cached",),
+)
+PROCPS_4_0 = VmstatLayout(
+    name="procps-4.0",
+    banner=f"{_GROUPS}------cpu-----",
+    cpu_columns=("us", "sy", "id", "wa", "st"),
+    counts_itself=True,
+    cached=("Cached", "SReclaimable"),
+)
+_COLUMNS = (
+    ("r", 2), ("b", 2), ("swpd", 6), ("free", 6), ("buff", 6), ("cache", 6),
+    ("si", 4), ("so", 4), ("bi", 5), ("bo", 5), ("in", 4), ("cs", 4),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class VmstatOptions:
+    """A command line of vmstat, understood."""
+
+    header_once: bool
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmstatReading:
+    """One reading of /proc: what vmstat takes from stat, meminfo and vmstat."""
+
+    stat: Stat
+    meminfo_kb: dict[str, int]
+    paging: dict[str, int]
+
+
+def parse_options(arguments: Sequence[str]) -> VmstatOptions:
+    """Return what the arguments (without the tool's name) ask; raise ToolUsageError."""
+    options = [word for word in arguments if word.startswith("-")]
+    for word in options:
+        if word != "-n":
+            raise ToolUsageError("vmstat", f"unknown option {word!r}", _ALLOWED)
+    numbers = [word for word in arguments if not word.startswith("-")]
+    sampling = parse_sampling("vmstat", numbers, _ALLOWED)
+    return VmstatOptions(header_once=bool(options), sampling=sampling)
+
+
+def run_vmstat(
+    options: VmstatOptions, snapshots: Iterable[Snapshot], *, layout: VmstatLayout
+) -> Iterator[str]:
+    """Yield the header and one line per snapshot, with the header again every 21 lines."""
+    prev: VmstatReading | None = None
+    idle_debt = 0
+    for number, snapshot in enumerate(snapshots):
+        cur = read(snapshot)
+        if number == 0 or (number % HEADER_EVERY == 0 and not options.header_once):
+            yield header(layout)
+        ticks = cur.stat.cpu if prev is None else cur.stat.cpu - prev.stat.cpu
+        if prev is not None:
+            idle = cur.stat.cpu.idle - prev.stat.cpu.idle + idle_debt
+            idle_debt = min(idle, 0)
+            ticks = replace(ticks, idle=max(idle, 0))
+        yield line(_values(prev, cur, ticks, options.sampling, layout), layout)
+        prev = cur
+        if number + 1 == options.sampling.count:
+            return
+
+
+def read(snapshot: Snapshot) -> VmstatReading:
+    """Return the reading of one snapshot."""
+    return VmstatReading(
+        stat=parse_stat(snapshot.text("stat")),
+        meminfo_kb=parse_meminfo(snapshot.text("meminfo")),
+        paging=parse_vmstat(snapshot.text("vmstat")),
+    )
+
+
+def header(layout: VmstatLayout) -> str:
+    """Return the two lines of the header."""
+    titles = [f"{title:>{width}}" for title, width in _COLUMNS]
+    return f"{layout.banner}\n{' '.join([*titles, *layout.cpu_columns])}\n"
+
+
+def line(values: dict[str, int], layout: VmstatLayout) -> str:
+    """Return one line; a number too wide for its column pushes the rest to the right."""
+    cells = [f"{values[title]:>{width}}" for title, width in _COLUMNS]
+    cells += [f"{values[title]:>2}" for title in layout.cpu_columns]
+    return " ".join(cells) + "\n"
+
+
+def _values(
+    prev: VmstatReading | None, cur: VmstatReading, ticks: CpuTicks, sampling: Sampling,
+    layout: VmstatLayout,
+) -> dict[str, int]:  # fmt: skip
+    parts = {
+        title: sum(getattr(ticks, field) for field in fields)
+        for title, fields in _CPU_COLUMNS.items()
+    }
+    total = max(sum(parts.values()), 1)
+    numerator, divisor = (USER_HZ, total) if prev is None else (1, sampling.interval_s or 1)
+    increases = _counters(cur)
+    if prev is not None:
+        earlier = _counters(prev)
+        increases = {title: value - earlier[title] for title, value in increases.items()}
+    memory = cur.meminfo_kb
+    return {
+        "r": max(cur.stat.procs_running - (not layout.counts_itself), 0),
+        "b": cur.stat.procs_blocked,
+        "swpd": memory.get("SwapTotal", 0) - memory.get("SwapFree", 0),
+        "free": memory["MemFree"],
+        "buff": memory.get("Buffers", 0),
+        "cache": sum(memory.get(name, 0) for name in layout.cached),
+        **{title: _half_up(v * numerator, divisor) for title, v in increases.items()},
+        **{title: _half_up(100 * part, total) for title, part in parts.items()},
+    }
+
+
+def _counters(reading: VmstatReading) -> dict[str, int]:
+    paging = reading.paging
+    return {
+        "si": paging.get("pswpin", 0) * KIB_PER_PAGE,
+        "so": paging.get("pswpout", 0) * KIB_PER_PAGE,
+        "bi": paging.get("pgpgin", 0),
+        "bo": paging.get("pgpgout", 0),
+        "in": reading.stat.intr,
+        "cs": reading.stat.ctxt,
+    }
+
+
+def _half_up(numerator: int, divisor: int) -> int:
+    return (numerator + divisor // 2) // divisor
