@@ -1,0 +1,121 @@
+"""The counters that /proc shows, as what their owners must offer.
+
+Linux counterpart: include/linux/kernel_stat.h, genhd.h, vmstat.h, swap.h.
+Invariants: cumulative counters never decrease; times are int ns, `sectors` 512 B, `pages` 4 KiB.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class CpuTimes(Protocol):
+    """Where one CPU's time went since boot (struct cpu_usage_stat); the states are disjoint."""
+
+    user_ns: int
+    nice_ns: int
+    system_ns: int
+    idle_ns: int
+    iowait_ns: int
+    irq_ns: int
+    softirq_ns: int
+    steal_ns: int
+
+
+class DiskStats(Protocol):
+    """The counters of one disk, partition or mapped device (struct disk_stats)."""
+
+    name: str
+    major: int
+    minor: int
+    reads: int
+    read_merges: int
+    read_sectors: int
+    read_ns: int
+    writes: int
+    write_merges: int
+    write_sectors: int
+    write_ns: int
+    in_flight: int
+    io_ticks_ns: int
+    time_in_queue_ns: int
+    flushes: int
+    flush_ns: int
+
+    def update(self, now: int) -> None:
+        """Bring io_ticks_ns and time_in_queue_ns up to `now` (part_round_stats)."""
+
+
+class LoadAvg(Protocol):
+    """The load averages (fixed point, 11 fraction bits) and the counts beside them."""
+
+    avenrun: list[int]
+
+    @property
+    def nr_running(self) -> int:
+        """Tasks running or runnable, the reader included."""
+
+    @property
+    def nr_threads(self) -> int:
+        """Tasks that exist."""
+
+    @property
+    def last_pid(self) -> int:
+        """The pid given out last."""
+
+
+class SystemCounters(Protocol):
+    """The single counters of /proc/stat."""
+
+    @property
+    def nr_interrupts(self) -> int:
+        """Interrupts served since boot, all CPUs."""
+
+    @property
+    def nr_switches(self) -> int:
+        """Context switches since boot, all CPUs."""
+
+    @property
+    def total_forks(self) -> int:
+        """Tasks created since boot."""
+
+    @property
+    def nr_running(self) -> int:
+        """Tasks running or runnable now."""
+
+    @property
+    def nr_iowait(self) -> int:
+        """Tasks asleep inside an I/O wait now."""
+
+
+class Vm(Protocol):
+    """Page counts of now, and paging events since boot (vm_stat, vm_event_states)."""
+
+    @property
+    def nr_total(self) -> int:
+        """Pages that the kernel manages (totalram_pages)."""
+
+    nr_free: int
+    nr_file: int  # page cache, including buffers and tmpfs (NR_FILE_PAGES)
+    nr_buffers: int  # of these: pages of block devices
+    nr_shmem: int  # of these: pages of tmpfs
+    nr_dirty: int
+    nr_writeback: int
+    nr_anon: int
+    nr_slab: int
+    pgpgin_sectors: int
+    pgpgout_sectors: int
+    pgfault: int
+    pgmajfault: int
+    pswpin: int
+    pswpout: int
+
+
+class SwapArea(Protocol):
+    """One active swap area (struct swap_info_struct)."""
+
+    path: str
+    is_block: bool
+    nr_pages: int
+    nr_used: int
+    prio: int

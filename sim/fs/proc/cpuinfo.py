@@ -1,0 +1,42 @@
+"""/proc/cpuinfo: which processor, how many, at what clock.
+
+Linux counterpart: arch/x86/kernel/cpu/proc.c:show_cpuinfo (arch/x86_64/kernel/setup.c in 2.6.16).
+Invariants: one paragraph per CPU; "cpu MHz" is the clock of now, which a governor may have lowered.
+Left out: flags, topology, address sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuModel:
+    """What a processor says about itself."""
+
+    vendor_id: str = "GenuineIntel"
+    cpu_family: int = 6
+    model: int = 15
+    model_name: str = "Intel(R) Xeon(R) CPU"
+    stepping: int = 6
+    cache_size_kib: int = 4096
+
+
+def render_cpuinfo(model: CpuModel, clocks_khz: Sequence[int]) -> str:
+    """Return the text of /proc/cpuinfo, with the present clock of each CPU."""
+    return "".join(_paragraph(number, model, khz) for number, khz in enumerate(clocks_khz))
+
+
+def _paragraph(number: int, model: CpuModel, khz: int) -> str:
+    lines = (
+        f"processor\t: {number}",
+        f"vendor_id\t: {model.vendor_id}",
+        f"cpu family\t: {model.cpu_family}",
+        f"model\t\t: {model.model}",
+        f"model name\t: {model.model_name}",
+        f"stepping\t: {model.stepping}",
+        f"cpu MHz\t\t: {khz // 1000}.{khz % 1000:03d}",
+        f"cache size\t: {model.cache_size_kib} KB",
+    )
+    return "\n".join(lines) + "\n\n"

@@ -1,0 +1,24 @@
+"""/proc/loadavg: "37.02 12.41 4.90 2/131 9021".
+
+Linux counterpart: fs/proc/proc_misc.c:loadavg_read_proc (2.6.16), fs/proc/loadavg.c (2.6.27 on).
+Invariants: hundredths are truncated after adding 1/200, that is, rounded to the nearest.
+Left out: nothing; the format never changed.
+"""
+
+from __future__ import annotations
+
+from sim.fs.proc.counters import LoadAvg
+
+FSHIFT = 11
+FIXED_1 = 1 << FSHIFT
+
+
+def render_loadavg(load: LoadAvg) -> str:
+    """Return the text of /proc/loadavg."""
+    one, five, fifteen = (_hundredths(value) for value in load.avenrun)
+    return f"{one} {five} {fifteen} {load.nr_running}/{load.nr_threads} {load.last_pid}\n"
+
+
+def _hundredths(value: int) -> str:
+    value += FIXED_1 // 200
+    return f"{value >> FSHIFT}.{(value & (FIXED_1 - 1)) * 100 >> FSHIFT:02d}"

@@ -1,0 +1,108 @@
+"""The /proc file system: a name in, the kernel's text out.
+
+Models: reading a whole file; each read sees the counters of its moment.
+Linux counterpart: fs/proc/root.c, fs/proc/proc_misc.c:proc_misc_init.
+Invariants: rendering changes nothing that a program could see (disks integrate up to now).
+Left out: partial reads, directories, writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sim.fs.proc.counters import CpuTimes, DiskStats, LoadAvg, SwapArea, SystemCounters, Vm
+from sim.fs.proc.cpuinfo import CpuModel, render_cpuinfo
+from sim.fs.proc.diskstats import render_diskstats
+from sim.fs.proc.loadavg import render_loadavg
+from sim.fs.proc.meminfo import render_meminfo
+from sim.fs.proc.stat import render_stat
+from sim.fs.proc.swaps import render_swaps
+from sim.fs.proc.uptime import render_uptime
+from sim.fs.proc.version import parse_release
+from sim.fs.proc.vmstat import render_vmstat
+
+SNAPSHOT_FILES = ("stat", "diskstats", "loadavg", "uptime", "meminfo", "vmstat")
+NS_PER_S = 1_000_000_000
+
+
+class ProcFs:
+    """/proc of one machine.
+
+    `now` returns simulated time (ns); the machine booted at `boot_ns` (0 or before) when the wall
+    clock showed `btime_s` (Unix time). `disks` are the rows of diskstats in order of registration,
+    the names in `partitions` being partitions. The sequences may grow while the machine runs.
+    """
+
+    def __init__(
+        self, *, release: str, hz: int, now: Callable[[], int], boot_ns: int, btime_s: int,
+        cpus: Sequence[CpuTimes], system: SystemCounters, load: LoadAvg, vm: Vm,
+        disks: Sequence[DiskStats], partitions: frozenset[str] = frozenset(),
+        swaps: Sequence[SwapArea] = (), cpu_model: CpuModel | None = None,
+        clocks_khz: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self.version = parse_release(release)
+        self._hz = hz
+        self._now = now
+        self._boot_ns = boot_ns
+        self._btime_s = btime_s
+        self._cpus = cpus
+        self._system = system
+        self._load = load
+        self._vm = vm
+        self._disks = disks
+        self._partitions = partitions
+        self._swaps = swaps
+        self._cpu_model = cpu_model or CpuModel()
+        self._clocks_khz = clocks_khz
+        self._renderers: dict[str, Callable[[], str]] = {
+            "stat": self._stat,
+            "diskstats": self._diskstats,
+            "loadavg": self._loadavg,
+            "uptime": self._uptime,
+            "meminfo": self._meminfo,
+            "vmstat": self._vmstat,
+            "swaps": self._read_swaps,
+            "cpuinfo": self._cpuinfo,
+        }
+
+    def read(self, path: str) -> str:
+        """Return the text of `path` ("loadavg" or "/proc/loadavg"); FileNotFoundError if none."""
+        name = path.removeprefix("/proc/")
+        renderer = self._renderers.get(name)
+        if renderer is None:
+            raise FileNotFoundError(f"/proc/{name}: not modelled; there are {self.files()}")
+        return renderer()
+
+    def files(self) -> tuple[str, ...]:
+        """Return the names of the files."""
+        return tuple(sorted(self._renderers))
+
+    def snapshot(self) -> dict[str, str]:
+        """Return the texts that the tools read, all of this moment, by name."""
+        return {name: self._renderers[name]() for name in SNAPSHOT_FILES}
+
+    def _stat(self) -> str:
+        return render_stat(self._cpus, self._system, btime_s=self._btime_s, version=self.version)
+
+    def _diskstats(self) -> str:
+        return render_diskstats(
+            self._disks, self._partitions, now=self._now(), hz=self._hz, version=self.version
+        )
+
+    def _loadavg(self) -> str:
+        return render_loadavg(self._load)
+
+    def _uptime(self) -> str:
+        return render_uptime(self._now() - self._boot_ns, self._cpus, version=self.version)
+
+    def _meminfo(self) -> str:
+        return render_meminfo(self._vm, self._swaps, version=self.version)
+
+    def _vmstat(self) -> str:
+        return render_vmstat(self._vm, version=self.version)
+
+    def _read_swaps(self) -> str:
+        return render_swaps(self._swaps, version=self.version)
+
+    def _cpuinfo(self) -> str:
+        return render_cpuinfo(self._cpu_model, self._clocks_khz)
