@@ -1,0 +1,49 @@
+"""Block devices: what file systems, swap and device mapper sit on.
+
+Models: the interface only. Disks (queue.py), partitions (partition.py) and device-mapper volumes
+(sim.drivers.md) implement it.
+Linux counterpart: struct block_device and gendisk, include/linux/genhd.h; generic_make_request,
+block/ll_rw_blk.c (2.6.16).
+Invariants: submit_bio() never sleeps and never ends a bio before it returns. When it answers False
+the device had no request slot for the bio that ``bio.submitted`` counts to; the task then calls
+get_request_wait() and submits the same object again. submit_bio(task, device, bio) does both.
+Left out: opening and closing, sizes of logical blocks other than 512 bytes, discards.
+"""
+
+from sim.block.bio import Bio
+from sim.block.genhd import DiskStats
+from sim.sched.task import Blocking, Task
+
+
+class BlockDevice:
+    """A device with a row in /proc/diskstats."""
+
+    def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
+        self.name: str = stats.name
+        self.stats = stats
+        self.capacity_sectors = capacity_sectors
+
+    def submit_bio(self, bio: Bio) -> bool:
+        """Take the rest of the run over; False when it stopped for want of a request slot."""
+        raise NotImplementedError
+
+    def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
+        """Sleep (D, in iowait) until there is a request for ``bio``, which submit_bio stopped at."""
+        raise NotImplementedError
+
+    def unplug(self) -> None:
+        """Start what a plug holds back: somebody waits for it (sync_page, blk_run_address_space)."""
+        raise NotImplementedError
+
+    def congested(self, op: int) -> bool:
+        """Return whether a writer (reader) that can do something else should leave it alone."""
+        raise NotImplementedError
+
+
+def submit_bio(task: Task, device: BlockDevice, bio: Bio) -> Blocking[None]:
+    """Submit a run on behalf of ``task``, sleeping for request slots as often as needed.
+
+    A hot caller first tries ``if not device.submit_bio(bio)``, which needs no generator.
+    """
+    while not device.submit_bio(bio):
+        yield from device.get_request_wait(task, bio)

@@ -1,0 +1,100 @@
+"""Disk counters, as /proc/diskstats shows them.
+
+Models: the row of a block device: completed and merged I/Os, sectors, time, what is in flight, and
+two integrals over time: io_ticks (something in flight) and time_in_queue (how much in flight).
+Linux counterpart: disk_stats and disk_round_stats, block/ll_rw_blk.c and block/genhd.c (2.6.16);
+part_round_stats, block/blk-core.c (to 4.20).
+Invariants: counters never decrease; in_flight >= 0; reads + writes completed + in_flight = begun;
+time_in_queue_ns >= io_ticks_ns. Times are exact: whoever renders the row rounds them to jiffies or
+milliseconds, after update(now).
+Left out: discards; the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
+the sum of ended requests' times: the renderer can take that from read_ns + write_ns + flush_ns.
+"""
+
+from sim.block.bio import WRITE
+
+
+class DiskStats:
+    """One row. ``ios`` of a request queue are requests, of a stacked device bios."""
+
+    __slots__ = (
+        "flush_ns",
+        "flushes",
+        "in_flight",
+        "io_ticks_ns",
+        "major",
+        "minor",
+        "name",
+        "read_merges",
+        "read_ns",
+        "read_sectors",
+        "reads",
+        "stamp_ns",
+        "started",
+        "time_in_queue_ns",
+        "write_merges",
+        "write_ns",
+        "write_sectors",
+        "writes",
+    )
+
+    def __init__(self, name: str, major: int, minor: int) -> None:
+        self.name = name
+        self.major = major
+        self.minor = minor
+        self.reads: int = 0
+        self.read_merges: int = 0
+        self.read_sectors: int = 0
+        self.read_ns: int = 0  # sum over completed I/Os, from start to completion
+        self.writes: int = 0
+        self.write_merges: int = 0
+        self.write_sectors: int = 0
+        self.write_ns: int = 0
+        self.flushes: int = 0
+        self.flush_ns: int = 0
+        self.in_flight: int = 0
+        self.io_ticks_ns: int = 0
+        self.time_in_queue_ns: int = 0
+        self.stamp_ns: int = 0  # up to when the two integrals are complete
+        self.started: int = 0  # I/Os begun, to check the others by
+
+    def update(self, now_ns: int) -> None:
+        """Bring the integrals up to ``now_ns``; before each change and each look (round_stats)."""
+        in_flight = self.in_flight
+        if in_flight:
+            elapsed_ns = now_ns - self.stamp_ns
+            self.io_ticks_ns += elapsed_ns
+            self.time_in_queue_ns += in_flight * elapsed_ns
+        self.stamp_ns = now_ns
+
+    def start(self, count: int, now_ns: int) -> None:
+        """Begin ``count`` I/Os."""
+        self.update(now_ns)
+        self.in_flight += count
+        self.started += count
+
+    def merge(self, op: int, count: int) -> None:
+        """Count ``count`` bios that were merged into a waiting request."""
+        if op == WRITE:
+            self.write_merges += count
+        else:
+            self.read_merges += count
+
+    def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: int) -> None:
+        """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
+        self.update(now_ns)
+        self.in_flight -= count
+        if op == WRITE:
+            self.writes += count
+            self.write_sectors += sectors
+            self.write_ns += duration_ns
+        else:
+            self.reads += count
+            self.read_sectors += sectors
+            self.read_ns += duration_ns
+
+    def check(self) -> None:
+        """Assert that no I/O was lost or made up."""
+        assert self.in_flight >= 0
+        assert self.started == self.reads + self.writes + self.in_flight
+        assert self.time_in_queue_ns >= self.io_ticks_ns
