@@ -55,6 +55,8 @@ class Environment(simpy.Environment):
         self._exact_entry: int = 0  # how many entries the calendar had run when it began
         self._firing: Entry | None = None  # an event met by the calendar's own loop
         self._handler: Callable[[Any], None] = self._fire  # one object, so that `is` finds it
+        self._post = self.calendar.post  # Bound once: 1.1x in benchmarks, SimPy's timeouts.
+        self._run_to = self.calendar.run_to
         self._bind_event_classes()
         if not isinstance(initial_time, int) and initial_time != self.calendar.now:
             self._set_exact(float(initial_time))
@@ -80,10 +82,10 @@ class Environment(simpy.Environment):
         self, event: Event, priority: EventPriority = simpy.events.NORMAL, delay: SimTime = 0
     ) -> None:
         """Post ``event`` to be processed in ``delay`` ns."""
-        calendar = self.calendar
         if priority == NORMAL and self._exact is None and type(delay) is int:
-            calendar.post(delay, self._handler, event)
+            self._post(delay, self._handler, event)
             return
+        calendar = self.calendar
         when = self.now + delay
         when_ns = int(when) if when == when // 1 and when < inf else None
         if when_ns is not None:
@@ -111,11 +113,17 @@ class Environment(simpy.Environment):
     def _queue(self) -> list[Any]:  # type: ignore[override]
         """Return a heap of one, the next SimPy event; run the bare timers that are due before."""
         entry = self._firing
-        if entry is None:
-            entry = self._next_event_entry()
+        if entry is not None:
+            self._firing = None
+        else:
+            try:
+                entry = self._run_to(self._handler)
+            except StopRun:  # calendar.stop() under run()
+                raise StopSimulation(None) from None
+            except IndexError as error:  # SimPy would take it for the end of its queue.
+                raise RuntimeError(f"a bare timer failed at {self.calendar.now} ns") from error
             if entry is None:
                 return []
-        self._firing = None
         if entry[3] is not None:
             return [entry]
         exact_entry = heappop(self._fractions)
@@ -129,16 +137,16 @@ class Environment(simpy.Environment):
 
     # -- Between the calendar and SimPy.
 
-    def _next_event_entry(self) -> Entry | None:
-        try:
-            return self.calendar.run_to(self._handler)
-        except StopRun:  # calendar.stop() under run()
-            raise StopSimulation(None) from None
-        except IndexError as error:  # SimPy would take it for the end of its queue.
-            raise RuntimeError(f"a bare timer failed at {self.calendar.now} ns") from error
-
     def _fire(self, event: Event | None) -> None:
-        """Process an event that the calendar's own loop has come to, by SimPy's step()."""
+        """Process an event that the calendar's own loop has come to (SimPy's step(), shortened)."""
+        if event is not None:
+            callbacks = event.callbacks
+            event.callbacks = None  # type: ignore[assignment]
+            for callback in callbacks:
+                callback(event)
+            if event._ok or hasattr(event, "_defused"):
+                return
+            event.callbacks = []  # Nobody took the failure: SimPy raises it.
         self._firing = (self.calendar.now, 0, self._handler, event)
         self.step()
 
