@@ -1,0 +1,1 @@
+"""The virtual file system, and below it the file systems, each in its folder."""

@@ -1,0 +1,91 @@
+"""O_DIRECT: reads and writes between the program's memory and the device.
+
+Theory of operation (fs/direct-io.c, 2.6.16): the blocks are mapped, submitted as one bio for each
+contiguous piece, and the caller sleeps in io_schedule until all are complete. A write holds the
+file's i_mutex (the caller took it); it first writes out and waits for cached pages of its range,
+and drops them afterwards, so that the two ways to the file agree.
+Linux counterpart: fs/direct-io.c, mm/filemap.c generic_file_direct_IO, 2.6.16.
+Invariants: position and length are multiples of 512 bytes (EINVAL otherwise); the call returns
+ after the last completion; holes read as zeroes without a device.
+Left out: the fall back to buffered writes for holes (they are allocated by the file system here),
+ bios split by the number of pages they may carry (the block layer splits by its own limits).
+"""
+
+from sim.block.bio import BIO_SYNC, READ, SECTOR, WRITE, Bio
+from sim.block.device import BlockDevice, submit_bio
+from sim.fs.errors import invalid
+from sim.fs.file import File
+from sim.fs.inode import I_DIRTY_INODE
+from sim.fs.namei import Vfs
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
+
+SECTORS_PER_PAGE = PAGE_SIZE // SECTOR
+
+
+class DirectRequest:
+    """struct dio: the bios of one call that are not complete yet, and who waits for them."""
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self.wait = WaitQueue()
+
+    def end_io(self, bio: Bio) -> None:
+        """One bio is complete; the last one wakes the caller (dio_bio_end_io)."""
+        self.in_flight -= 1
+        assert self.in_flight >= 0
+        if not self.in_flight:
+            self.wait.wake_all()
+
+
+def direct_io(
+    vfs: Vfs, task: Task, file: File, pos: int, count: int, write: bool
+) -> Blocking[int]:
+    """Transfer `count` bytes at `pos`; return `count`."""
+    if pos % SECTOR or count % SECTOR:
+        raise invalid(file.path)
+    inode = file.inode
+    device = inode.sb.device
+    start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    if inode.mapping.nr_pages:
+        yield from filemap_fdatawrite(task, inode, start, end)
+        yield from filemap_fdatawait(task, inode.mapping, start, end)
+        if write:
+            inode.mapping.invalidate(start, end)
+    if device is None:
+        raise invalid(file.path)  # tmpfs has no direct_IO.
+    task.charge_system(vfs.params.direct_ns)
+    runs = yield from inode.sb.map_blocks(task, inode, start, end, write)
+    request = DirectRequest()
+    yield from _submit(task, device, request, runs, pos % PAGE_SIZE // SECTOR, count // SECTOR, write)
+    while request.in_flight:
+        device.unplug()
+        yield from request.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "dio_await_one")
+    if write and pos + count > inode.size:
+        inode.size = pos + count
+        inode.state |= I_DIRTY_INODE
+    return count
+
+
+def _submit(
+    task: Task, device: BlockDevice, request: DirectRequest, runs: list[tuple[int, int]],
+    skip_sectors: int, sectors: int, write: bool,
+) -> Blocking[None]:  # fmt: skip
+    """Submit one bio for each contiguous piece; `skip_sectors` of the first page are not wanted."""
+    operation = WRITE if write else READ
+    request.in_flight += 1  # Held until all are submitted.
+    for block, pages in runs:
+        length = min(pages * SECTORS_PER_PAGE - skip_sectors, sectors)
+        if block >= 0:
+            sector = block * SECTORS_PER_PAGE + skip_sectors
+            bio = Bio(
+                operation, sector, length, request.end_io, flags=BIO_SYNC, task_id=task.pid
+            )
+            request.in_flight += 1
+            if not device.submit_bio(bio):
+                yield from submit_bio(task, device, bio)
+        sectors -= length
+        skip_sectors = 0
+    request.in_flight -= 1

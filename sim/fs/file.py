@@ -1,0 +1,43 @@
+"""Open files: what a file descriptor refers to.
+
+Models: struct file: the inode, the flags of open(), the position, the state of read-ahead.
+Linux counterpart: fs/file_table.c, include/linux/fs.h, asm-i386/fcntl.h (the values of the flags).
+Invariants: while a File is not closed its inode counts it.
+Left out: shared positions after fork (each opener has its own), locks, leases.
+"""
+
+from sim.fs.inode import Inode
+from sim.mm.readahead import FileRaState
+
+O_RDONLY = 0o0
+O_WRONLY = 0o1
+O_RDWR = 0o2
+O_ACCMODE = 0o3
+O_CREAT = 0o100
+O_EXCL = 0o200
+O_TRUNC = 0o1000
+O_APPEND = 0o2000
+O_SYNC = 0o10000
+O_DIRECT = 0o40000
+O_DIRECTORY = 0o200000
+O_DSYNC = O_SYNC  # One flag until 2.6.33; what an O_SYNC write made durable was O_DSYNC's promise.
+
+
+class File:
+    """An open file; made by Vfs.open, ended by Vfs.close."""
+
+    def __init__(self, inode: Inode, flags: int, path: str) -> None:
+        self.inode = inode
+        self.flags = flags
+        self.path = path
+        self.pos = 0
+        self.ra = FileRaState()
+        self.closed = False
+
+    def readable(self) -> bool:
+        """Return whether the file was opened for reading."""
+        return (self.flags & O_ACCMODE) != O_WRONLY
+
+    def writable(self) -> bool:
+        """Return whether the file was opened for writing."""
+        return (self.flags & O_ACCMODE) != O_RDONLY

@@ -1,0 +1,59 @@
+"""Inodes: files and directories as the kernel holds them in memory.
+
+Models: struct inode with its lock, size, link and use counts, dirty state and page cache.
+Linux counterpart: fs/inode.c, fs/fs-writeback.c (__mark_inode_dirty), include/linux/fs.h, 2.6.16.
+Invariants: `entries` exists for directories only and names what is linked there; an inode whose
+ `nlink` and `count` are both 0 has been evicted; the i_mutex of a directory is held while its
+ entries change, that of a file while its size changes.
+Left out: contents (a file is its size; what programs tell each other travels with the programs),
+ owners and permissions (every program may do everything), hard links to directories, and the
+ dentry cache's eviction: a name once seen is found again without reading its directory block.
+"""
+
+from typing import TYPE_CHECKING
+
+from sim.fs.errors import not_a_directory
+from sim.mm.filemap import AddressSpace
+from sim.sched.locking import Mutex
+
+if TYPE_CHECKING:
+    from sim.fs.super import FileSystem
+
+S_IFDIR = 0o040000
+S_IFREG = 0o100000
+
+# i_state: what fsync looks at, and what pdflush clears as well.
+I_DIRTY_SYNC = 1  # The inode itself changed (times).
+I_DIRTY_DATASYNC = 2  # Something changed without which the data cannot be found (size, blocks).
+I_DIRTY_PAGES = 4  # Its page cache has dirty pages.
+I_DIRTY_INODE = I_DIRTY_SYNC | I_DIRTY_DATASYNC
+
+
+class Inode:
+    """One file or directory. File systems subclass it with what they keep on disk about it."""
+
+    def __init__(self, sb: "FileSystem", ino: int, mode: int) -> None:
+        self.sb = sb
+        self.ino = ino
+        self.mode = mode
+        self.nlink = 1
+        self.size = 0
+        self.count = 0  # Open files; an unlinked inode lives until its last close.
+        self.writers = 0  # Open files that may write (i_writecount).
+        self.state = 0
+        self.i_mutex = Mutex()
+        self.mapping: AddressSpace = sb.new_mapping(self)
+        self.entries: dict[str, Inode] | None = {} if mode == S_IFDIR else None
+        self.parent: Inode | None = None  # Of a directory: the directory that holds it.
+        self.mtime_ns = 0
+        self.atime_ns = 0
+
+    def is_dir(self) -> bool:
+        """Return whether this is a directory."""
+        return self.entries is not None
+
+    def directory(self) -> "dict[str, Inode]":
+        """Return the entries of a directory; raise ENOTDIR for a file."""
+        if self.entries is None:
+            raise not_a_directory(f"inode {self.ino}")
+        return self.entries

@@ -1,0 +1,329 @@
+"""The mount table, path names, and the calls that change directories.
+
+Theory of operation
+ - A path is walked from the root of the mount with the longest matching prefix. A known name costs
+   a dentry look-up; an unknown one is looked up by the file system under the directory's i_mutex,
+   which may read the disk.
+ - create, unlink, rename and their like hold the i_mutex of the directory for all of their work,
+   what they wait for in the file system included: that is what makes one directory a queue.
+ - unlink drops the directory's i_mutex before it frees the inode (do_unlinkat: "truncate the inode
+   here", after mutex_unlock), so deleting a large file does not hold up its directory.
+Linux counterpart: fs/namei.c, fs/open.c, fs/dcache.c, fs/namespace.c, 2.6.16.
+Invariants: an inode without names and open files has been evicted before the call returns.
+Left out: symbolic links, permissions, "." and "..", relative paths (a program has no directory of
+ its own), RCU path walk (2.6.38: it only makes the walk cheaper).
+"""
+
+from sim.fs.errors import (
+    busy,
+    exists,
+    invalid,
+    is_a_directory,
+    not_a_directory,
+    not_empty,
+    not_found,
+)
+from sim.fs.file import O_ACCMODE, O_CREAT, O_DIRECTORY, O_EXCL, O_RDONLY, O_TRUNC, File
+from sim.fs.inode import Inode
+from sim.fs.super import FileSystem, VfsParams
+from sim.sched.task import Blocking, Task
+
+
+class Vfs:
+    """All that is mounted; the calls of fs/namei.c and fs/open.c."""
+
+    def __init__(self, params: VfsParams, kernel: tuple[int, int, int]) -> None:
+        self.params = params
+        # vfs_fsync_range waits for the pages before it takes the lock, from 2.6.32.
+        self.waits_before_lock = kernel >= (2, 6, 32)
+        self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
+
+    def mount(self, path: str, file_system: FileSystem) -> None:
+        """Put a file system at `path`; it hides what was there."""
+        prefix = path.rstrip("/")
+        if any(taken == prefix for taken, _ in self.mounts):
+            raise busy(path)
+        self.mounts.append((prefix, file_system))
+        self.mounts.sort(key=_by_length)
+        file_system.start()
+
+    def file_system_of(self, path: str) -> FileSystem:
+        """Return what `path` is on; ENOENT if nothing is mounted above it."""
+        return self._mount_of(path)[0]
+
+    def _mount_of(self, path: str) -> tuple[FileSystem, str]:
+        """Return the file system of `path` and the rest of the path within it."""
+        for prefix, file_system in self.mounts:
+            if path.startswith(prefix):
+                rest = path[len(prefix) :]
+                if not rest or rest[0] == "/":
+                    return file_system, rest
+        raise not_found(path)
+
+    # --- look-up
+
+    def lookup(self, task: Task, path: str) -> Blocking[Inode]:
+        """Return the inode of `path`; ENOENT or ENOTDIR."""
+        file_system, rest = self._mount_of(path)
+        inode = yield from self._walk(task, file_system, rest, path)
+        return inode
+
+    def _walk(self, task: Task, fs: FileSystem, rest: str, path: str) -> Blocking[Inode]:
+        """Follow `rest` from the root of `fs`."""
+        inode = fs.root_inode()
+        cost_ns = self.params.component_ns
+        for name in rest.split("/"):
+            if not name:
+                continue
+            task.charge_system(cost_ns)
+            entries = inode.entries
+            if entries is None:
+                raise not_a_directory(path)
+            found = entries.get(name)
+            if found is None:
+                found = yield from self._real_lookup(task, inode, name)
+                if found is None:
+                    raise not_found(path)
+            inode = found
+        return inode
+
+    def _real_lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
+        """Ask the file system, under the directory's i_mutex (real_lookup)."""
+        yield from directory.i_mutex.lock(task)
+        try:
+            return (yield from directory.sb.lookup(task, directory, name))
+        finally:
+            directory.i_mutex.unlock(task)
+
+    def _parent_of(self, task: Task, path: str) -> Blocking[tuple[Inode, str]]:
+        """Return the directory that holds, or would hold, the last name of `path`, and the name."""
+        file_system, rest = self._mount_of(path)
+        head, _, name = rest.rstrip("/").rpartition("/")
+        if not name:
+            raise busy(path)
+        directory = yield from self._walk(task, file_system, head, path)
+        if not directory.is_dir():
+            raise not_a_directory(path)
+        task.charge_system(self.params.component_ns)
+        return directory, name
+
+    # --- open, close
+
+    def open(self, task: Task, path: str, flags: int = O_RDONLY) -> Blocking[File]:
+        """Open a file or directory, making the file if O_CREAT asks for it."""
+        task.charge_system(self.params.open_ns)
+        if flags & O_CREAT:
+            inode = yield from self._open_create(task, path, flags)
+        else:
+            inode = yield from self.lookup(task, path)
+        if inode.is_dir() and flags & O_ACCMODE != O_RDONLY:
+            raise is_a_directory(path)
+        if flags & O_DIRECTORY and not inode.is_dir():
+            raise not_a_directory(path)
+        file = File(inode, flags, path)
+        inode.count += 1
+        if file.writable():
+            inode.writers += 1
+            if flags & O_TRUNC and inode.size:
+                yield from self._truncate(task, inode, 0)
+        return file
+
+    def _open_create(self, task: Task, path: str, flags: int) -> Blocking[Inode]:
+        """Find or make a file, under its directory's i_mutex either way (open_namei)."""
+        directory, name = yield from self._parent_of(task, path)
+        yield from directory.i_mutex.lock(task)
+        try:
+            found = yield from directory.sb.lookup(task, directory, name)
+            if found is None:
+                found = yield from directory.sb.create(task, directory, name)
+            elif flags & O_EXCL:
+                raise exists(path)
+            elif found.is_dir():
+                raise is_a_directory(path)
+            return found
+        finally:
+            directory.i_mutex.unlock(task)
+
+    def close(self, task: Task, file: File) -> Blocking[None]:
+        """Close an open file; the last close of an unlinked file frees it."""
+        assert not file.closed
+        file.closed = True
+        task.charge_system(self.params.close_ns)
+        inode = file.inode
+        if file.writable():
+            inode.writers -= 1
+            if inode.writers == 0:
+                inode.sb.release(task, inode)
+        inode.count -= 1
+        yield from self._iput(task, inode)
+
+    def _iput(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Free the inode if nothing refers to it any more."""
+        if inode.count == 0 and inode.nlink == 0:
+            yield from inode.sb.evict(task, inode)
+
+    # --- changes of directories
+
+    def mkdir(self, task: Task, path: str) -> Blocking[None]:
+        """Make a directory."""
+        directory, name = yield from self._parent_of(task, path)
+        yield from directory.i_mutex.lock(task)
+        try:
+            if (yield from directory.sb.lookup(task, directory, name)) is not None:
+                raise exists(path)
+            yield from directory.sb.mkdir(task, directory, name)
+        finally:
+            directory.i_mutex.unlock(task)
+
+    def unlink(self, task: Task, path: str) -> Blocking[None]:
+        """Remove a name of a file, and the file with its last name and user."""
+        directory, name = yield from self._parent_of(task, path)
+        yield from directory.i_mutex.lock(task)
+        try:
+            inode = yield from directory.sb.lookup(task, directory, name)
+            if inode is None:
+                raise not_found(path)
+            if inode.is_dir():
+                raise is_a_directory(path)
+            inode.count += 1  # Pinned until the directory's lock is dropped.
+            yield from inode.i_mutex.lock(task)  # vfs_unlink
+            try:
+                yield from directory.sb.unlink(task, directory, name)
+            finally:
+                inode.i_mutex.unlock(task)
+                inode.count -= 1
+        finally:
+            directory.i_mutex.unlock(task)
+        yield from self._iput(task, inode)
+
+    def rmdir(self, task: Task, path: str) -> Blocking[None]:
+        """Remove an empty directory."""
+        directory, name = yield from self._parent_of(task, path)
+        yield from directory.i_mutex.lock(task)
+        try:
+            inode = yield from directory.sb.lookup(task, directory, name)
+            if inode is None:
+                raise not_found(path)
+            if inode.directory():
+                raise not_empty(path)
+            yield from directory.sb.rmdir(task, directory, name)
+        finally:
+            directory.i_mutex.unlock(task)
+        yield from self._iput(task, inode)
+
+    def link(self, task: Task, old_path: str, new_path: str) -> Blocking[None]:
+        """Give a file a second name on the same file system."""
+        inode = yield from self.lookup(task, old_path)
+        if inode.is_dir():
+            raise is_a_directory(old_path)
+        directory, name = yield from self._parent_of(task, new_path)
+        if directory.sb is not inode.sb:
+            raise invalid(new_path)
+        yield from directory.i_mutex.lock(task)
+        try:
+            if (yield from directory.sb.lookup(task, directory, name)) is not None:
+                raise exists(new_path)
+            yield from directory.sb.link(task, inode, directory, name)
+        finally:
+            directory.i_mutex.unlock(task)
+
+    def rename(self, task: Task, old_path: str, new_path: str) -> Blocking[None]:
+        """Move a name within one file system, replacing what has the new name."""
+        old_dir, old_name = yield from self._parent_of(task, old_path)
+        new_dir, new_name = yield from self._parent_of(task, new_path)
+        if old_dir.sb is not new_dir.sb:
+            raise invalid(new_path)
+        first, second = _lock_order(old_dir, new_dir)
+        yield from first.i_mutex.lock(task)
+        if second is not first:
+            yield from second.i_mutex.lock(task)
+        replaced: Inode | None = None
+        try:
+            replaced = yield from self._rename_locked(task, old_dir, old_name, new_dir, new_name)
+        finally:
+            if second is not first:
+                second.i_mutex.unlock(task)
+            first.i_mutex.unlock(task)
+        if replaced is not None:
+            yield from self._iput(task, replaced)
+
+    def _rename_locked(
+        self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
+    ) -> Blocking[Inode | None]:
+        """Check and rename; return what lost the new name."""
+        file_system = old_dir.sb
+        moved = yield from file_system.lookup(task, old_dir, old_name)
+        if moved is None:
+            raise not_found(old_name)
+        replaced = yield from file_system.lookup(task, new_dir, new_name)
+        if replaced is moved:
+            return None
+        if moved.is_dir() and _is_below(new_dir, moved):
+            raise invalid(new_name)
+        if replaced is not None:
+            if replaced.is_dir() and not moved.is_dir():
+                raise is_a_directory(new_name)
+            if moved.is_dir() and not replaced.is_dir():
+                raise not_a_directory(new_name)
+            if replaced.entries:
+                raise not_empty(new_name)
+        yield from file_system.rename(task, old_dir, old_name, new_dir, new_name)
+        return replaced
+
+    # --- sizes and listings
+
+    def truncate(self, task: Task, path: str, size: int) -> Blocking[None]:
+        """Set the size of a file."""
+        inode = yield from self.lookup(task, path)
+        if inode.is_dir():
+            raise is_a_directory(path)
+        if size < 0:
+            raise invalid(path)
+        yield from self._truncate(task, inode, size)
+
+    def ftruncate(self, task: Task, file: File, size: int) -> Blocking[None]:
+        """Set the size of an open file."""
+        if size < 0 or not file.writable():
+            raise invalid(file.path)
+        yield from self._truncate(task, file.inode, size)
+
+    def _truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
+        """do_truncate: under the file's i_mutex."""
+        yield from inode.i_mutex.lock(task)
+        try:
+            yield from inode.sb.truncate(task, inode, size)
+        finally:
+            inode.i_mutex.unlock(task)
+
+    def readdir(self, task: Task, file: File) -> Blocking[list[str]]:
+        """Return the names in an open directory, under its i_mutex (vfs_readdir)."""
+        inode = file.inode
+        yield from inode.i_mutex.lock(task)
+        try:
+            names = list(inode.directory())
+            task.charge_system(len(names) * 100)  # filldir: copying one name out.
+        finally:
+            inode.i_mutex.unlock(task)
+        yield from inode.sb.touch_atime(task, inode)
+        return names
+
+
+def _by_length(mount: tuple[str, FileSystem]) -> int:
+    return -len(mount[0])
+
+
+def _lock_order(old_dir: Inode, new_dir: Inode) -> tuple[Inode, Inode]:
+    """lock_rename: an ancestor before its descendant, so that no two renames wait for each other."""
+    if old_dir is new_dir or not _is_below(old_dir, new_dir):
+        return old_dir, new_dir
+    return new_dir, old_dir
+
+
+def _is_below(directory: Inode, ancestor: Inode) -> bool:
+    """Return whether `directory` is `ancestor` or lies below it."""
+    walk: Inode | None = directory
+    while walk is not None:
+        if walk is ancestor:
+            return True
+        walk = walk.parent
+    return False

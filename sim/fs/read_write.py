@@ -1,0 +1,87 @@
+"""read() and write() through the page cache, or past it for O_DIRECT.
+
+Models: the position of the file, the i_mutex around a write, O_APPEND, O_SYNC, dirty throttling.
+Linux counterpart: fs/read_write.c, mm/filemap.c (generic_file_aio_write), 2.6.16.
+Invariants: a write in the page cache is dirty (or the file system says it is as durable as that);
+ a file's size changes only under its i_mutex.
+Left out: vectors, asynchronous I/O, reading while somebody truncates.
+"""
+
+from sim.fs.direct_io import direct_io
+from sim.fs.errors import bad_file, invalid, is_a_directory
+from sim.fs.file import O_APPEND, O_DIRECT, O_SYNC, File
+from sim.fs.namei import Vfs
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.sync import sync_page_range
+from sim.mm.filemap import do_generic_file_read
+from sim.mm.page_writeback import balance_dirty_pages
+from sim.sched.task import Blocking, Task
+
+WRITE_CHUNK = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.
+
+
+def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
+    """Read up to `count` bytes at `pos` (-1: where the file stands); return how many there were."""
+    inode = file.inode
+    if not file.readable() or file.closed:
+        raise bad_file(file.path)
+    if inode.is_dir():
+        raise is_a_directory(file.path)
+    start = file.pos if pos < 0 else pos
+    count = min(count, inode.size - start)
+    if count <= 0:
+        return 0
+    if file.flags & O_DIRECT:
+        yield from direct_io(vfs, task, file, start, count, write=False)
+    else:
+        yield from do_generic_file_read(task, inode.mapping, file.ra, start, count)
+        task.charge_system(vfs.params.page_copy_ns * pages_of(start, count))
+    if pos < 0:
+        file.pos = start + count
+    yield from inode.sb.touch_atime(task, inode)
+    return count
+
+
+def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
+    """Write `count` bytes at `pos` (-1: where the file stands); ENOSPC if none fit."""
+    if not file.writable() or file.closed:
+        raise bad_file(file.path)
+    if count < 0:
+        raise invalid(file.path)
+    inode = file.inode
+    yield from inode.i_mutex.lock(task)
+    try:
+        start = inode.size if file.flags & O_APPEND else file.pos if pos < 0 else pos
+        if file.flags & O_DIRECT:
+            written = yield from direct_io(vfs, task, file, start, count, write=True)
+        else:
+            written = yield from _buffered_write(vfs, task, file, start, count)
+    finally:
+        inode.i_mutex.unlock(task)
+    if pos < 0:
+        file.pos = start + written
+    if file.flags & O_SYNC and written:
+        yield from sync_page_range(task, inode, start, written)
+    return written
+
+
+def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[int]:
+    """Copy into the page cache, a chunk at a time; be throttled between chunks."""
+    inode = file.inode
+    written = 0
+    while written < count:
+        at = pos + written
+        chunk = min(count - written, WRITE_CHUNK - at % PAGE_SIZE)
+        pages = pages_of(at, chunk)
+        task.charge_system(vfs.params.page_copy_ns * pages)
+        done = yield from inode.sb.write(task, inode, at, chunk)
+        written += done
+        yield from balance_dirty_pages(task, inode.sb.vm, inode.mapping, pages)
+        if done < chunk:
+            break
+    return written
+
+
+def pages_of(pos: int, count: int) -> int:
+    """Return how many pages `count` bytes at `pos` touch."""
+    return ((pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT) - (pos >> PAGE_SHIFT)

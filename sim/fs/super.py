@@ -1,0 +1,165 @@
+"""What a file system offers to the vfs, and what every operation costs the CPU above it.
+
+Models: struct super_block and the inode, file and super operations behind one base class.
+Linux counterpart: include/linux/fs.h, 2.6.16.
+Invariants: the vfs holds a directory's i_mutex around lookup of a missing name, create, mkdir,
+ link, unlink, rmdir and rename, a file's i_mutex around write and truncate.
+Left out: quotas, extended attributes, special files, remounting read-only.
+"""
+
+from dataclasses import dataclass
+
+from sim.block.device import BlockDevice
+from sim.fs.inode import Inode
+from sim.mm.filemap import AddressSpace
+from sim.mm.vm import Vm
+from sim.param import param
+from sim.sched.task import Blocking, Task
+
+PAGE_SIZE = 4096
+PAGE_SHIFT = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class VfsParams:
+    """What the code of the vfs costs, file system apart, on a 2 to 3 GHz processor of 2006."""
+
+    component_ns: int = param(
+        "0.4 us", dim="time_ns", minimum=0, source="assumed: cached dentry, lmbench 2.6 stat ~1.5 us",
+        doc="looking one component of a path up in the dentry cache",
+    )
+    open_ns: int = param(
+        "1.5 us", dim="time_ns", minimum=0, source="assumed: lmbench 2.6 open+close ~3 us",
+        doc="open() beyond the path walk",
+    )
+    close_ns: int = param(
+        "0.5 us", dim="time_ns", minimum=0, source="assumed: lmbench 2.6 open+close ~3 us",
+        doc="close()",
+    )
+    page_copy_ns: int = param(
+        "2 us", dim="time_ns", minimum=0,
+        source="assumed: generic_file_write of 4 KiB, half of it the copy at 4 GB/s",
+        doc="moving one page between a program and the page cache",
+    )
+    sync_ns: int = param(
+        "1 us", dim="time_ns", minimum=0, source="assumed: do_fsync beyond what the file system does",
+        doc="fsync() and fdatasync() themselves",
+    )
+    direct_ns: int = param(
+        "3 us", dim="time_ns", minimum=0, source="assumed: get_user_pages, dio, bio for one request",
+        doc="setting up one direct read or write",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatFs:
+    """Space of a file system, in its blocks of 4 KiB, and in inodes (statfs)."""
+
+    blocks: int
+    blocks_free: int
+    files: int
+    files_free: int
+
+
+class FileSystem:
+    """A mounted file system. `name` is its type; `device` is None where nothing is on a disk."""
+
+    name = ""
+
+    def __init__(self, vm: Vm, device: BlockDevice | None) -> None:
+        self.vm = vm
+        self.device = device
+        self.root: Inode | None = None
+
+    def new_mapping(self, inode: Inode) -> AddressSpace:
+        """Return an empty page cache for `inode`, with this file system's operations."""
+        raise NotImplementedError
+
+    def root_inode(self) -> Inode:
+        """Return the root directory."""
+        assert self.root is not None, "the file system made its root when it was set up"
+        return self.root
+
+    # --- inode operations of directories
+
+    def lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
+        """Return what `name` is, reading what is not in memory; None if there is no such entry."""
+        raise NotImplementedError
+
+    def create(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
+        """Make an empty file."""
+        raise NotImplementedError
+
+    def mkdir(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
+        """Make an empty directory."""
+        raise NotImplementedError
+
+    def link(self, task: Task, inode: Inode, directory: Inode, name: str) -> Blocking[None]:
+        """Give a file one more name."""
+        raise NotImplementedError
+
+    def unlink(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
+        """Remove a name of a file; the vfs evicts the inode when that was the last."""
+        raise NotImplementedError
+
+    def rmdir(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
+        """Remove an empty directory."""
+        raise NotImplementedError
+
+    def rename(
+        self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
+    ) -> Blocking[None]:
+        """Move a name; what had the new name before loses it."""
+        raise NotImplementedError
+
+    def evict(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Free an inode without names and users, and its blocks (delete_inode)."""
+        raise NotImplementedError
+
+    def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
+        """Make a file `size` bytes long."""
+        raise NotImplementedError
+
+    # --- file operations
+
+    def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
+        """Put `count` bytes at `pos` into the page cache, dirty; return how many fitted."""
+        raise NotImplementedError
+
+    def read(self, task: Task, inode: Inode, start_page: int, end_page: int) -> Blocking[None]:
+        """Read pages that are not resident (a_ops.readpages), without waiting for them."""
+        raise NotImplementedError
+
+    def map_blocks(
+        self, task: Task, inode: Inode, start: int, end: int, create: bool
+    ) -> Blocking[list[tuple[int, int]]]:
+        """Return (first device block or -1 for a hole, count) of file blocks start to end."""
+        raise NotImplementedError
+
+    def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
+        """Make the inode durable; its dirty pages have been submitted (f_op->fsync)."""
+        raise NotImplementedError
+
+    def release(self, task: Task, inode: Inode) -> None:
+        """The last writer of a file has closed it."""
+
+    def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
+        """A file or directory was read."""
+        raise NotImplementedError
+
+    # --- super operations
+
+    def start(self) -> None:
+        """Start the kernel threads of the file system (at mount)."""
+
+    def sync_fs(self, task: Task) -> Blocking[None]:
+        """Make everything durable (sync(2), umount)."""
+        raise NotImplementedError
+
+    def statfs(self) -> StatFs:
+        """Return sizes and free space."""
+        raise NotImplementedError
+
+    def check(self) -> list[str]:
+        """Return what is inconsistent, as fsck would; empty if nothing is."""
+        raise NotImplementedError

@@ -1,0 +1,86 @@
+"""fsync, fdatasync, O_SYNC, sync: making what was written durable.
+
+Theory of operation (fs/buffer.c do_fsync, 2.6.16)
+
+    filemap_fdatawrite(mapping)             the file's own dirty pages are submitted
+    mutex_lock(i_mutex)
+    f_op->fsync(file, dentry, datasync)     ext3: perhaps a journal commit, waited for right here
+    mutex_unlock(i_mutex)
+    filemap_fdatawait(mapping)              the pages are waited for
+
+ So whoever fsyncs a *directory* holds the lock that every create and unlink in it needs, for as
+ long as the file system's fsync takes. Whether that is long is the file system's decision: ext3 of
+ 2.6.6 to 2.6.32 commits only for an inode whose i_state says dirty (see sim/fs/ext4/fsync.py).
+ - From 2.6.32 the pages are waited for before the lock is taken (vfs_fsync_range).
+ - From 3.1 the file system takes the lock itself (commit 02c24a82187d); ext3 still did.
+Linux counterpart: fs/buffer.c, fs/sync.c, mm/filemap.c, 2.6.16, 2.6.32, 3.2.
+Invariants: when fsync returns no page that was dirty at the call is dirty or under writeback.
+Left out: sync_file_range, errors of the device.
+"""
+
+from sim.fs.file import File
+from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_PAGES, Inode
+from sim.fs.namei import Vfs
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.mm.filemap import END_OF_FILE, AddressSpace
+from sim.sched.task import Blocking, Task
+
+
+def filemap_fdatawrite(task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
+    """Submit the dirty pages from `start` to `end`; wait for none of them."""
+    mapping = inode.mapping
+    if mapping.nr_dirty and mapping.has_dirty(start, end):
+        yield from mapping.a_ops.writepages(task, mapping, start, end, sync=True)
+    if not mapping.nr_dirty:
+        inode.state &= ~I_DIRTY_PAGES
+
+
+def filemap_fdatawait(task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
+    """Wait until no page from `start` to `end` is under writeback."""
+    if mapping.nr_writeback:
+        yield from mapping.wait_on_writeback(task, start, end)
+
+
+def do_fsync(vfs: Vfs, task: Task, file: File, datasync: bool) -> Blocking[None]:
+    """Make a file or directory durable (fsync; with `datasync` fdatasync)."""
+    task.charge_system(vfs.params.sync_ns)
+    inode = file.inode
+    mapping = inode.mapping
+    yield from filemap_fdatawrite(task, inode, 0, END_OF_FILE)
+    if vfs.waits_before_lock:
+        yield from filemap_fdatawait(task, mapping, 0, END_OF_FILE)
+    yield from inode.i_mutex.lock(task)
+    try:
+        yield from inode.sb.sync_file(task, inode, datasync)
+    finally:
+        inode.i_mutex.unlock(task)
+    yield from filemap_fdatawait(task, mapping, 0, END_OF_FILE)
+
+
+def fsync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
+    """fsync(2)."""
+    yield from do_fsync(vfs, task, file, datasync=False)
+
+
+def fdatasync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
+    """fdatasync(2)."""
+    yield from do_fsync(vfs, task, file, datasync=True)
+
+
+def sync_page_range(task: Task, inode: Inode, pos: int, count: int) -> Blocking[None]:
+    """Make an O_SYNC write durable (mm/filemap.c sync_page_range, generic_osync_inode)."""
+    start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    yield from filemap_fdatawrite(task, inode, start, end)
+    if inode.state & I_DIRTY_DATASYNC:
+        yield from inode.i_mutex.lock(task)
+        try:
+            yield from inode.sb.sync_file(task, inode, datasync=True)
+        finally:
+            inode.i_mutex.unlock(task)
+    yield from filemap_fdatawait(task, inode.mapping, start, end)
+
+
+def sync(vfs: Vfs, task: Task) -> Blocking[None]:
+    """sync(2): every mounted file system, one after the other."""
+    for _, file_system in vfs.mounts:
+        yield from file_system.sync_fs(task)
