@@ -5,6 +5,23 @@ here are for programs around the twin.
 """
 
 from sim.engine.calendar import NORMAL, URGENT, Calendar, Timer
+from sim.engine.environment import Environment, call_when
 from sim.engine.rng import Streams
+from sim.engine.stats import Histogram, Level, Tally
+from sim.engine.trace import Record, Tracer, format_record
 
-__all__ = ["NORMAL", "URGENT", "Calendar", "Streams", "Timer"]
+__all__ = [
+    "NORMAL",
+    "URGENT",
+    "Calendar",
+    "Environment",
+    "Histogram",
+    "Level",
+    "Record",
+    "Streams",
+    "Tally",
+    "Timer",
+    "Tracer",
+    "call_when",
+    "format_record",
+]

@@ -161,7 +161,7 @@ class Calendar:
             self._running = False
 
     def run_to(self, handler: Handler) -> Entry | None:
-        """Run entries up to the first of ``handler``; return that one, not run, None if none is left.
+        """Run entries up to the first of ``handler``; return that one unrun, None if none is left.
 
         SimPy's own loop is fed with this: what it gets are its events, what is run are bare timers.
         """
