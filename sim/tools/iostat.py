@@ -53,8 +53,8 @@ class IostatOptions:
 
     @property
     def shows_devices(self) -> bool:
-        """Tell whether the device table is printed (-c alone hides it)."""
-        return "d" in self.letters or "c" not in self.letters
+        """Tell whether the device table is printed: -c hides it unless more asks for it."""
+        return "c" not in self.letters or bool(self.letters & {"d", "p", "x"} or self.devices)
 
 
 def parse_options(arguments: Sequence[str], layout: IostatLayout) -> IostatOptions:

@@ -196,7 +196,7 @@ def render_cpu(report: IostatReport, layout: IostatLayout) -> str:
     titles = " ".join(f"{title:>7}" for title, _parts in layout.cpu_columns)
     values = cpu_percents(report.cpu_ticks, layout.cpu_columns)
     numbers = "".join(f"  {value:6.2f}" for value in values)
-    return f"avg-cpu: {titles}\n{'':7}{numbers}\n\n"
+    return f"avg-cpu:{titles}\n{'':7}{numbers}\n\n"
 
 
 def render_devices(

@@ -1,0 +1,137 @@
+"""Counters with settable values, as the machine's parts offer them to /proc."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sim.fs.proc.procfs import ProcFs
+
+NS_PER_S = 1_000_000_000
+NS_PER_TICK = 10_000_000
+
+
+@dataclass
+class Cpu:
+    """CpuTimes."""
+
+    user_ns: int = 0
+    nice_ns: int = 0
+    system_ns: int = 0
+    idle_ns: int = 0
+    iowait_ns: int = 0
+    irq_ns: int = 0
+    softirq_ns: int = 0
+    steal_ns: int = 0
+
+
+@dataclass
+class Disk:
+    """DiskStats; remembers when it was brought up to date."""
+
+    name: str
+    major: int = 8
+    minor: int = 0
+    reads: int = 0
+    read_merges: int = 0
+    read_sectors: int = 0
+    read_ns: int = 0
+    writes: int = 0
+    write_merges: int = 0
+    write_sectors: int = 0
+    write_ns: int = 0
+    in_flight: int = 0
+    io_ticks_ns: int = 0
+    time_in_queue_ns: int = 0
+    flushes: int = 0
+    flush_ns: int = 0
+    updated_at: int = -1
+
+    def update(self, now: int) -> None:
+        self.updated_at = now
+
+
+@dataclass
+class Load:
+    """LoadAvg."""
+
+    avenrun: list[int] = field(default_factory=lambda: [0, 0, 0])
+    nr_running: int = 1
+    nr_threads: int = 100
+    last_pid: int = 4321
+
+
+@dataclass
+class System:
+    """SystemCounters."""
+
+    nr_interrupts: int = 0
+    nr_switches: int = 0
+    total_forks: int = 0
+    nr_running: int = 1
+    nr_iowait: int = 0
+
+
+@dataclass
+class Memory:
+    """Vm, of 1 GiB."""
+
+    nr_total: int = 262_144
+    nr_free: int = 100_000
+    nr_file: int = 120_000
+    nr_buffers: int = 20_000
+    nr_shmem: int = 1_000
+    nr_dirty: int = 300
+    nr_writeback: int = 40
+    nr_anon: int = 30_000
+    nr_slab: int = 10_000
+    pgpgin_sectors: int = 960
+    pgpgout_sectors: int = 480
+    pgfault: int = 2_000
+    pgmajfault: int = 12
+    pswpin: int = 50
+    pswpout: int = 25
+
+
+@dataclass
+class Swap:
+    """SwapArea."""
+
+    path: str = "/dev/sdb1"
+    is_block: bool = True
+    nr_pages: int = 524_029
+    nr_used: int = 236_388
+    prio: int = -1
+
+
+@dataclass
+class Machine:
+    """One of each, and a clock."""
+
+    release: str = "6.1.0"
+    hz: int = 250
+    now_ns: int = 1_000 * NS_PER_S
+    cpus: list[Cpu] = field(default_factory=lambda: [Cpu(), Cpu()])
+    disks: list[Disk] = field(default_factory=list)
+    partitions: frozenset[str] = frozenset()
+    system: System = field(default_factory=System)
+    load: Load = field(default_factory=Load)
+    memory: Memory = field(default_factory=Memory)
+    swaps: list[Swap] = field(default_factory=list)
+
+    def proc(self) -> ProcFs:
+        """Return this machine's /proc."""
+        return ProcFs(
+            release=self.release,
+            hz=self.hz,
+            now=lambda: self.now_ns,
+            boot_ns=0,
+            btime_s=1_242_277_200,
+            cpus=self.cpus,
+            system=self.system,
+            load=self.load,
+            vm=self.memory,
+            disks=self.disks,
+            partitions=self.partitions,
+            swaps=self.swaps,
+            clocks_khz=[2_400_000] * len(self.cpus),
+        )
