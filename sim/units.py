@@ -101,7 +101,7 @@ class UnitError(ValueError):
 
     def __init__(self, given: object, problem: str, allowed: str) -> None:
         super().__init__(f"{problem}, got {given_text(given)} (accepted: {allowed})")
-        self.given = given
+        self.given = given_text(given)
         self.problem = problem
         self.allowed = allowed
 

@@ -1,0 +1,205 @@
+"""Read the block devices of a server: disks with profile, elevator, partitions; linear volumes.
+
+Models: what fdisk, lvcreate and a shelf of drives say of a real server.
+Linux counterpart: block/genhd.c, drivers/md/dm-linear.c as far as they are described.
+Invariants: a disk's parameters are its profile's under the scenario's. A thing that could not be
+ read stays known by its name, so that what lies on it is not called missing.
+Left out: md arrays, removable devices.
+
+A profile is a file like a disk's table: `device`, its parameters, and `source` for all of them
+that do not state their own as `{ value = ..., source = "..." }`.
+"""
+
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sim.scenario.errors import ScenarioError, unknown
+from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
+from sim.scenario.reading import Reading
+from sim.scenario.spec import DiskSpec, PartitionSpec, VolumeSpec
+from sim.units import format_quantity
+
+PROFILES = Path(__file__).parent.parent / "drivers" / "profiles"
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The block devices by name; None for one that could not be read."""
+
+    disks: Mapping[str, DiskSpec | None]
+    volumes: Mapping[str, VolumeSpec | None]
+    sizes: Mapping[str, int | None]  # of everything that can be mounted or built on, if known
+
+
+def read_devices(reading: Reading, machine: Table, directory: Path) -> Devices:
+    """Return the disks and volumes of [machine]."""
+    path = ("machine",)
+    sizes: dict[str, int | None] = {}
+    disks = {}
+    for name, table, below in reading.named_tables(machine, path, "disk"):
+        disk = disks[name] = _disk(reading, name, table, below, directory)
+        partitions = table.table("partition")
+        sizes[name] = getattr(disk.params, "capacity_bytes", None) if disk else None
+        sizes |= dict.fromkeys(partitions.children) if partitions else {}
+        sizes |= {part.name: part.size_bytes for part in disk.partitions} if disk else {}
+        if disk:
+            _check_partitions(reading, disk, table, sizes[name])
+    volumes = {}
+    for name, table, below in reading.named_tables(machine, path, "volume"):
+        [values] = reading.values(table, below, [VolumeSpec])
+        volume = volumes[name] = None if values is None else VolumeSpec(**values, name=name)
+        sizes[name] = volume.size_bytes if volume else None
+    devices = Devices(disks, volumes, sizes)
+    _check_volumes(reading, devices, machine)
+    return devices
+
+
+def _disk(
+    reading: Reading, name: str, given: Table, path: tuple[str, ...], directory: Path
+) -> DiskSpec | None:
+    table = _under_profile(reading, given, directory)
+    device = table.leaf("device")
+    if device is None and table.leaf("profile") is None:
+        allowed = f"profile = {', '.join(profile_names())}"
+        reading.error(table.place, f"disk '{name}' needs a profile or a device", allowed=allowed)
+        return None
+    entry = reading.entry("device", device)
+    scheduler = table.leaf("scheduler")
+    elevator = reading.entry("elevator", scheduler)
+    if entry is None:
+        return None
+    floor = max(leaf.layer for leaf in (device, table.leaf("profile")) if leaf is not None)
+    own, params = reading.values(
+        table,
+        path,
+        [DiskSpec, entry.params],
+        others=("device", "iosched", "partition"),
+        floor=floor,
+    )
+    sched_table = reading.table(table, path, "iosched")
+    elevator_params = None
+    if elevator is not None and scheduler is not None:
+        [found] = reading.values(
+            sched_table, (*path, "iosched"), [elevator.params], floor=scheduler.layer
+        )
+        elevator_params = None if found is None else elevator.params(**found)
+    partitions = _partitions(reading, name, table, path)
+    if own is None or params is None:
+        return None
+    return DiskSpec(
+        **own, name=name, device=entry.name, params=entry.params(**params),
+        elevator_params=elevator_params, partitions=partitions,
+    )  # fmt: skip
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of the profiles that come with the package."""
+    return tuple(sorted(path.stem for path in PROFILES.glob("*.toml")))
+
+
+def _under_profile(reading: Reading, disk: Table, directory: Path) -> Table:
+    """Return the disk's table laid over that of its profile."""
+    leaf = disk.leaf("profile")
+    if leaf is None or not isinstance(leaf.value, str):
+        return disk
+    own_file = leaf.value.endswith(".toml")
+    path = directory / leaf.value if own_file else PROFILES / f"{leaf.value}.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        if own_file:
+            reading.error(leaf.at, f"cannot read the profile: {error.strerror}")
+        else:
+            reading.problems.append(unknown(leaf.at, "profile", leaf.value, profile_names()))
+        return disk
+    try:
+        profile = read_table(text, _short_name(path), Layer.PROFILE)
+    except ScenarioError as error:
+        reading.problems += error.problems
+        return disk
+    return merge(_with_source(profile), disk)
+
+
+def _short_name(path: Path) -> str:
+    return f"profiles/{path.name}" if path.parent == PROFILES else str(path)
+
+
+def _with_source(profile: Table) -> Table:
+    """Return the values of a profile, each with the profile's own source unless it states one."""
+    source = profile.leaf("source")
+    if source is None or not isinstance(source.value, str):
+        return profile.without("doc", "source")
+    children: dict[str, Leaf | Table] = {}
+    for name, child in profile.children.items():
+        if isinstance(child, Leaf) and not child.source:
+            child = Leaf(child.value, child.layer, child.key, child.at, source.value)
+        children[name] = child
+    return Table(profile.place, profile.layer, children).without("doc", "source")
+
+
+def _partitions(
+    reading: Reading, disk: str, table: Table, path: tuple[str, ...]
+) -> tuple[PartitionSpec, ...]:
+    partitions = []
+    for name, below, below_path in reading.named_tables(table, path, "partition"):
+        if not re.fullmatch(rf"{re.escape(disk)}p?\d+", name):
+            reading.error(below.place, f"a partition of {disk} is named {disk}1, {disk}2, ...")
+        [values] = reading.values(below, below_path, [PartitionSpec])
+        if values is not None:
+            partitions.append(PartitionSpec(**values, name=name))
+    return tuple(partitions)
+
+
+def _check_partitions(reading: Reading, disk: DiskSpec, table: Table, size: int | None) -> None:
+    group = table.table("partition")
+    for part in disk.partitions:
+        assert group is not None
+        _check_fit(reading, group, part.name, part.start_bytes + part.size_bytes, size)
+    ordered = sorted(disk.partitions, key=lambda part: part.start_bytes)
+    for low, high in itertools.pairwise(ordered):
+        assert group is not None
+        if low.start_bytes + low.size_bytes > high.start_bytes:
+            place = group.children[high.name]
+            assert isinstance(place, Table)
+            reading.error(place.place, f"partitions {low.name} and {high.name} overlap")
+
+
+def _check_volumes(reading: Reading, devices: Devices, machine: Table) -> None:
+    """Note volumes on something missing, on themselves, or longer than what they are on."""
+    group = machine.table("volume")
+    for name, volume in devices.volumes.items():
+        table = group.table(name) if group else None
+        on = table.leaf("on") if table else None
+        if volume is None or group is None or on is None:
+            continue
+        if volume.on not in devices.sizes:
+            others = [other for other in devices.sizes if other != name]
+            reading.problems.append(unknown(on.at, "device", volume.on, others))
+        elif _lies_on(devices, volume.on, name):
+            reading.error(on.at, f"volume '{name}' lies on itself")
+        else:
+            end = volume.offset_bytes + volume.size_bytes
+            _check_fit(reading, group, name, end, devices.sizes[volume.on])
+
+
+def _lies_on(devices: Devices, upper: str | None, lower: str) -> bool:
+    """Whether `upper` is the volume `lower` or lies on it."""
+    seen: set[str] = set()
+    while upper is not None and upper not in seen:
+        if upper == lower:
+            return True
+        seen.add(upper)
+        volume = devices.volumes.get(upper)
+        upper = volume.on if volume else None
+    return False
+
+
+def _check_fit(reading: Reading, group: Table, name: str, end: int, size: int | None) -> None:
+    table = group.table(name)
+    leaf = (table.leaf("size") or table.leaf("size_bytes")) if table else None
+    if leaf is not None and size is not None and end > size:
+        excess = format_quantity(end - size, "bytes")
+        reading.error(leaf.at, f"'{name}' ends {excess} behind the end of what it lies on")

@@ -1,0 +1,80 @@
+"""What is wrong with a scenario, told to its author.
+
+Models: compiler diagnostics as rustc and ruff print them: place, message, the line, an underline.
+Linux counterpart: none.
+Invariants: a ScenarioError holds every problem that was found, in the order of the file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sim.registry import nearest
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of one line of a file, or of an option of the command line (then line is 0)."""
+
+    file: str
+    line: int
+    col: int
+    width: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col}" if self.line else self.file
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake: where, what, what was given, what is allowed, the nearest valid name."""
+
+    place: Place
+    message: str
+    given: str = ""
+    allowed: str = ""
+    nearest: str | None = None
+
+    def render(self) -> str:
+        """Return the message with its line underlined."""
+        hint = f" - did you mean '{self.nearest}'?" if self.nearest else ""
+        given = f", got {self.given}" if self.given else ""
+        allowed = f" (accepted: {self.allowed})" if self.allowed else ""
+        return f"{self.place}: error: {self.message}{given}{hint}{allowed}{self._excerpt()}"
+
+    def _excerpt(self) -> str:
+        place = self.place
+        if not place.text.strip():
+            return ""
+        number = f"{place.line or '':>5}"
+        before = "".join(c if c == "\t" else " " for c in place.text[: place.col - 1])
+        room = max(len(place.text) - place.col + 1, 1)
+        marks = "^" * min(max(place.width, 1), room)
+        return f"\n{number} | {place.text}\n      | {before}{marks}"
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run; `problems` has every one."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        unique = dict.fromkeys(problems)
+        self.problems = tuple(sorted(unique, key=_order))
+        super().__init__("\n".join(problem.render() for problem in self.problems))
+
+    def __reduce__(self) -> tuple[type["ScenarioError"], tuple[tuple[Problem, ...]]]:
+        return ScenarioError, (self.problems,)
+
+
+def _order(problem: Problem) -> tuple[str, int, int]:
+    return problem.place.file, problem.place.line, problem.place.col
+
+
+def unknown(place: Place, what: str, given: str, known: Iterable[str], where: str = "") -> Problem:
+    """Return the problem of a name that is none of the known ones."""
+    names = tuple(known)
+    return Problem(
+        place,
+        f"unknown {what} '{given}'{where}",
+        allowed=", ".join(names) or "none",
+        nearest=nearest(given, names),
+    )

@@ -1,0 +1,234 @@
+"""Find a scenario, lay its what-if and --set over it, read it.
+
+Models: the way from a name on the command line to a frozen Scenario.
+Linux counterpart: none.
+Invariants: base and every what-if are read in full, whichever is asked for, so that a mistake
+ shows the first time the file is used; all problems are reported together.
+ A what-if does not inherit [recorded]: what was recorded was the base.
+Left out: includes and expressions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sim.registry import nearest
+from sim.scenario.errors import Place, Problem, ScenarioError, unknown
+from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
+from sim.scenario.reading import Reading
+from sim.scenario.server import read_server
+from sim.scenario.spec import Scenario, WhatIf
+from sim.scenario.workload import (
+    check_references,
+    read_links,
+    read_measure,
+    read_processes,
+    read_recorded,
+    read_run,
+)
+
+_TOP_KEYS = (
+    "title", "doc", "seed", "machine", "link", "process", "run", "measure", "recorded", "what_if",
+)  # fmt: skip
+_HOMES = (Path(__file__).parents[2] / "scenarios", Path(__file__).parents[1] / "scenarios")
+SEED_MAX = 2**63 - 1
+
+
+class UnknownScenario(LookupError):
+    """No scenario, or no what-if of it, has that name."""
+
+    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+        hint = nearest(name, tuple(known))
+        text = f" - did you mean '{hint}'?" if hint else ""
+        super().__init__(f"no {what} '{name}'{text} (known: {', '.join(known) or 'none'})")
+        self.nearest = hint
+
+
+def scenario_files() -> dict[str, Path]:
+    """Return the scenarios that come with the package, by name."""
+    files = [path for home in _HOMES for path in sorted(home.glob("*.toml"))]
+    return {path.stem: path for path in reversed(files)}
+
+
+def find(name: str) -> Path:
+    """Return the file of a scenario given by name or by path; raise UnknownScenario."""
+    if name.endswith(".toml") or "/" in name:
+        if Path(name).is_file():
+            return Path(name)
+        raise UnknownScenario(
+            "scenario file", name, sorted(str(p) for p in Path(name).parent.glob("*.toml"))
+        )
+    files = scenario_files()
+    if name not in files:
+        raise UnknownScenario("scenario", name, sorted(files))
+    return files[name]
+
+
+def load(
+    name: str, *, what_if: str | None = None, sets: Sequence[str] = (), seed: int | None = None
+) -> Scenario:
+    """Return a scenario by name or path; raise UnknownScenario or ScenarioError."""
+    path = find(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError([Problem(_top(path), f"cannot be read: {error}")]) from None
+    return load_text(text, path, what_if=what_if, sets=sets, seed=seed)
+
+
+def load_text(
+    text: str,
+    path: Path,
+    *,
+    what_if: str | None = None,
+    sets: Sequence[str] = (),
+    seed: int | None = None,
+) -> Scenario:
+    """Return the scenario of a TOML text; `path` names it and is where its own files lie."""
+    document = _document(text, path)
+    if what_if is not None and what_if not in document.variants:
+        raise UnknownScenario(f"what-if of '{path.stem}'", what_if, sorted(document.variants))
+    assignments = _assignments(sets)
+    found: list[Problem] = list(document.problems)
+    chosen = None
+    for variant in (None, *document.variants):
+        table = document.table(variant)
+        if variant == what_if:
+            for assignment in assignments:
+                table = merge(table, assignment)
+        scenario, problems = _read(table, document, variant, seed)
+        found += problems
+        chosen = scenario if variant == what_if else chosen
+    if found:
+        raise ScenarioError(found)
+    assert chosen is not None
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A scenario file taken apart: the base and the what-ifs to lay over it."""
+
+    path: Path
+    base: Table
+    variants: dict[str, Table]
+    what_ifs: tuple[WhatIf, ...]
+    problems: tuple[Problem, ...]
+
+    def table(self, variant: str | None) -> Table:
+        """Return base with one what-if laid over it."""
+        if variant is None:
+            return self.base
+        return merge(self.base.without("recorded"), self.variants[variant])
+
+
+def _top(path: Path) -> Place:
+    return Place(str(path), 1, 1, 1, "")
+
+
+def _document(text: str, path: Path) -> _Document:
+    root = read_table(text, _shown(path), Layer.SCENARIO)
+    reading = Reading("")
+    variants: dict[str, Table] = {}
+    what_ifs = []
+    for name, table, below in reading.named_tables(root, (), "what_if"):
+        for key in ("seed", "what_if"):
+            if key in table.children:
+                reading.error(table.place, f"a what-if has no '{key}'")
+        what_ifs.append(
+            WhatIf(
+                name=name,
+                title=_text(reading, table, "title", below) or name,
+                doc=_text(reading, table, "doc", below),
+            )
+        )
+        variants[name] = _raised(table.without("title", "doc"))
+    return _Document(
+        path, root.without("what_if"), variants, tuple(what_ifs), tuple(reading.problems)
+    )
+
+
+def _shown(path: Path) -> str:
+    """Return the path as short as it can be written from here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _raised(table: Table) -> Table:
+    """Return the table with everything in it at the what-if layer."""
+    children: dict[str, Leaf | Table] = {}
+    for name, child in table.children.items():
+        if isinstance(child, Table):
+            children[name] = _raised(child)
+        else:
+            children[name] = Leaf(child.value, Layer.WHAT_IF, child.key, child.at, child.source)
+    return Table(table.place, Layer.WHAT_IF, children)
+
+
+def _assignments(sets: Sequence[str]) -> list[Table]:
+    found: list[Table] = []
+    problems: list[Problem] = []
+    for text in sets:
+        try:
+            found.append(read_assignment(text))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return found
+
+
+def _read(
+    root: Table, document: _Document, variant: str | None, seed: int | None
+) -> tuple[Scenario | None, list[Problem]]:
+    """Read one variant completely."""
+    machine = root.table("machine") or Table(root.place, Layer.SCENARIO)
+    kernel = machine.leaf("kernel")
+    reading = Reading(str(kernel.value) if kernel else "")
+    for name, child in root.children.items():
+        if name not in _TOP_KEYS:
+            place = child.key if isinstance(child, Leaf) else child.place
+            reading.problems.append(unknown(place, "key", name, _TOP_KEYS))
+    reading.table(root, (), "machine")
+    server, devices = read_server(reading, machine, document.path.parent)
+    links = read_links(reading, root)
+    processes = read_processes(reading, root)
+    check_references(reading, root, processes)
+    run = read_run(reading, root)
+    measure = read_measure(reading, root, devices)
+    recorded = read_recorded(reading, root)
+    title = _text(reading, root, "title", ())
+    doc = _text(reading, root, "doc", ())
+    seed = _seed(reading, root) if seed is None else seed
+    if reading.problems or server is None or run is None or measure is None:
+        return None, reading.problems
+    scenario = Scenario(
+        name=document.path.stem, title=title or document.path.stem, doc=doc, path=document.path,
+        seed=seed, what_if=next((w for w in document.what_ifs if w.name == variant), None),
+        what_ifs=document.what_ifs, server=server, links=links, processes=processes, run=run,
+        measure=measure, recorded=recorded, parameters=tuple(reading.parameters),
+    )  # fmt: skip
+    return scenario, []
+
+
+def _text(reading: Reading, table: Table, name: str, path: Sequence[str]) -> str:
+    child = table.children.get(name)
+    if child is None:
+        return ""
+    if isinstance(child, Leaf) and isinstance(child.value, str):
+        return child.value.strip()
+    reading.error(child.at if isinstance(child, Leaf) else child.place, f"'{name}' must be a text")
+    return ""
+
+
+def _seed(reading: Reading, root: Table) -> int:
+    leaf = root.leaf("seed")
+    if leaf is None:
+        return 1
+    value = leaf.value
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= SEED_MAX:
+        reading.error(leaf.at, f"seed must be a whole number from 0 to {SEED_MAX}")
+        return 0
+    return value

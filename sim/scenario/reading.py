@@ -1,0 +1,184 @@
+"""Read a layered table into a record of declared parameters.
+
+Models: the one way from text to value: known keys only, units and bounds checked, origin noted.
+Linux counterpart: fs/fs_parser.c (mount options by table), module parameters.
+Invariants: no problem stops the reading; what could not be read is noted and answered with None.
+ A key that only suits what a higher layer has replaced (data="ordered" under a
+ what-if's tmpfs) is dropped.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sim.param import Param, ParamError, params_of
+from sim.registry import Entry, UnknownName, lookup, names
+from sim.scenario.errors import Place, Problem, unknown
+from sim.scenario.layers import Layer, Leaf, Table, quoted
+from sim.scenario.spec import Parameter
+from sim.units import UnitError, Value
+
+Values = dict[str, Any]  # field name -> canonical value, for the constructor
+
+
+class Reading:
+    """Collects the problems and the parameters of one scenario in one variant."""
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
+        self.problems: list[Problem] = []
+        self.parameters: list[Parameter] = []
+
+    def error(self, place: Place, message: str, *, given: str = "", allowed: str = "") -> None:
+        """Note a problem."""
+        self.problems.append(Problem(place, message, given, allowed))
+
+    def values(
+        self,
+        table: Table,
+        path: Sequence[str],
+        classes: Sequence[type],
+        *,
+        others: Sequence[str] = (),
+        floor: Layer = Layer.DEFAULT,
+    ) -> list[Values | None]:
+        """Return field values for each class of parameters; None where a field is wrong.
+
+        `others` are keys that the caller reads; unknown keys below `floor` are dropped.
+        """
+        declared = [params_of(cls) for cls in classes]
+        known = {name: p for params in declared for p in params for name in (p.name, p.key)}
+        for name, child in table.children.items():
+            if name not in known and name not in others and child.layer >= floor:
+                keys = sorted({p.key for params in declared for p in params} | set(others))
+                place = child.key if isinstance(child, Leaf) else child.place
+                self.problems.append(unknown(place, "key", name, keys, f" in [{dotted(path)}]"))
+        return [
+            self._record(table, path, params, self._kernel_defaults(cls))
+            for cls, params in zip(classes, declared, strict=True)
+        ]
+
+    def _kernel_defaults(self, cls: type) -> Mapping[str, tuple[Value, str]]:
+        """Return what the class says its defaults are under this kernel, with sources."""
+        defaults: Callable[[str], Mapping[str, tuple[Value, str]]] | None
+        defaults = getattr(cls, "kernel_defaults", None)
+        return defaults(self.kernel) if defaults is not None else {}
+
+    def _record(
+        self,
+        table: Table,
+        path: Sequence[str],
+        params: Sequence[Param],
+        kernel: Mapping[str, tuple[Value, str]],
+    ) -> Values | None:
+        values: Values = {}
+        good = True
+        for declared in params:
+            leaf = self._leaf(table, path, declared)
+            if leaf is None and declared.required:
+                good = False
+                if table.table(declared.key) is None:
+                    self.error(
+                        table.place, f"[{dotted(path)}] lacks '{declared.key}' ({declared.doc})"
+                    )
+            elif leaf is None:
+                default = (declared.default, declared.source)
+                value, source = kernel.get(declared.name, default)
+                layer = Layer.KERNEL if declared.name in kernel else Layer.DEFAULT
+                values[declared.name] = value
+                self.note(path, declared, value, source, layer)
+            else:
+                try:
+                    value = declared.parse(leaf.value)
+                except (UnitError, ParamError) as error:
+                    good = False
+                    self.error(
+                        leaf.at, f"{dotted((*path, declared.key))}: {error.problem}",
+                        given=error.given, allowed=error.allowed,
+                    )  # fmt: skip
+                    continue
+                values[declared.name] = value
+                self.note(path, declared, value, source_of(leaf), leaf.layer)
+        return values if good else None
+
+    def _leaf(self, table: Table, path: Sequence[str], declared: Param) -> Leaf | None:
+        """Return the value given for a parameter by its key or its full name."""
+        found = [table.children[n] for n in (declared.key, declared.name) if n in table.children]
+        if len(found) > 1 and declared.key != declared.name:
+            both = f"'{declared.key}' and '{declared.name}'"
+            self.error(_place(found[1]), f"{both} in [{dotted(path)}] are the same key")
+        if found and isinstance(found[0], Table):
+            message = f"{dotted((*path, declared.key))}: expected a value, not a table"
+            self.error(found[0].place, message, allowed=declared.allowed())
+            return None
+        return found[0] if found and isinstance(found[0], Leaf) else None
+
+    def note(
+        self, path: Sequence[str], declared: Param, value: Value | None, source: str, layer: Layer
+    ) -> None:
+        """Enter a value into the list of parameters."""
+        self.parameters.append(
+            Parameter(
+                path=dotted((*path, declared.key)), value=value, dim=declared.dim,
+                source=source, layer=layer, doc=declared.doc,
+            )
+        )  # fmt: skip
+
+    def table(self, parent: Table, path: Sequence[str], name: str) -> Table:
+        """Return a sub-table, an empty one if there is none; a value in its place is a problem."""
+        child = parent.children.get(name)
+        if isinstance(child, Leaf):
+            self.error(child.at, f"[{dotted((*path, name))}] must be a table of keys and values")
+        return child if isinstance(child, Table) else Table(parent.place, Layer.DEFAULT)
+
+    def named_tables(
+        self, parent: Table, path: Sequence[str], name: str
+    ) -> list[tuple[str, Table, tuple[str, ...]]]:
+        """Return the tables below [path.name] with their names and paths."""
+        group = self.table(parent, path, name)
+        found = []
+        for key in group.children:
+            child_path = (*path, name, key)
+            if isinstance(group.children[key], Leaf):
+                self.table(group, (*path, name), key)
+            else:
+                found.append((key, self.table(group, (*path, name), key), child_path))
+        return found
+
+    def texts(self, table: Table, path: Sequence[str], name: str) -> tuple[str, ...] | None:
+        """Return a list of texts, None if it is not given."""
+        child = table.children.get(name)
+        if child is None:
+            return None
+        value: Any = child.value if isinstance(child, Leaf) else None
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            message = f"{dotted((*path, name))}: expected a list of texts"
+            self.error(child.at if isinstance(child, Leaf) else child.place, message)
+            return None
+        return tuple(value)
+
+    def entry(self, kind: str, leaf: Leaf | None) -> Entry | None:
+        """Return what the registry has under the leaf's text."""
+        if leaf is None or not isinstance(leaf.value, str):
+            return None  # the record's own reading says so
+        try:
+            return lookup(kind, leaf.value)
+        except UnknownName:
+            self.problems.append(unknown(leaf.at, kind, leaf.value, names(kind)))
+            return None
+
+
+def _place(child: Leaf | Table) -> Place:
+    return child.key if isinstance(child, Leaf) else child.place
+
+
+def source_of(leaf: Leaf) -> str:
+    """Return the stated source of a value, or the place where it was given."""
+    if leaf.source:
+        return leaf.source
+    return f"{leaf.at.file}:{leaf.at.line}" if leaf.at.line else "command line"
+
+
+def dotted(path: Sequence[str]) -> str:
+    """Return a path as it would be written in a scenario."""
+    return ".".join(quoted(part) for part in path)

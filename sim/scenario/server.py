@@ -1,0 +1,107 @@
+"""Read [machine]: the server, its mounts, and the tunables of its kernel.
+
+Models: what the boot messages, /etc/fstab and sysctl say of a real server.
+Linux counterpart: fs/namespace.c, kernel/sysctl.c as far as they are described.
+Invariants: every mount lies on a device of this machine, each device is mounted once, and
+ something is mounted on "/".
+Left out: bind mounts.
+"""
+
+import re
+from pathlib import Path
+
+from sim.registry import lookup, names
+from sim.scenario.devices import Devices, read_devices
+from sim.scenario.errors import unknown
+from sim.scenario.layers import Table
+from sim.scenario.reading import Reading, dotted
+from sim.scenario.spec import MountSpec, ServerSpec
+from sim.scenario.tunables import TUNABLES
+
+_KERNEL = re.compile(r"\d+\.\d+(\.\d+)*")
+_GROUPS = ("disk", "volume", "mount")
+
+
+def read_server(
+    reading: Reading, machine: Table, directory: Path
+) -> tuple[ServerSpec | None, Devices]:
+    """Return the server (None, and problems, if something is wrong) and its block devices."""
+    [values] = reading.values(machine, ("machine",), [ServerSpec], others=[*_GROUPS, *TUNABLES])
+    if not _KERNEL.fullmatch(reading.kernel) and (leaf := machine.leaf("kernel")):
+        reading.error(leaf.at, "machine.kernel: not a kernel version", allowed='"2.6.16", "6.1"')
+    tunables = {name: _tunable(reading, machine, name) for name in TUNABLES}
+    devices = read_devices(reading, machine, directory)
+    mounts = {
+        where: _mount(reading, where, table, below)
+        for where, table, below in reading.named_tables(machine, ("machine",), "mount")
+    }
+    _check_mounts(reading, machine, devices)
+    if reading.problems or values is None:
+        return None, devices
+    server = ServerSpec(
+        **values,
+        tunables=tunables,
+        disks={name: disk for name, disk in devices.disks.items() if disk},
+        volumes={name: volume for name, volume in devices.volumes.items() if volume},
+        mounts={where: mount for where, mount in mounts.items() if mount},
+    )
+    return server, devices
+
+
+def _tunable(reading: Reading, machine: Table, name: str) -> object | None:
+    """Read one table of a kernel part, such as [machine.vm]."""
+    cls = TUNABLES[name]
+    table = reading.table(machine, ("machine",), name)
+    [values] = reading.values(table, ("machine", name), [cls])
+    return None if values is None else cls(**values)
+
+
+def _mount(reading: Reading, where: str, table: Table, path: tuple[str, ...]) -> MountSpec | None:
+    if not where.startswith("/") or (where != "/" and where.endswith("/")):
+        reading.error(
+            table.place, f"a mount point is an absolute path without '/' at its end: {where}"
+        )
+    kind = table.leaf("type")
+    entry = reading.entry("filesystem", kind)
+    if kind is None or entry is None:
+        if kind is None:
+            reading.error(table.place, f"[{dotted(path)}] lacks 'type' (file system)")
+        return None
+    needs_device = _needs_device(table)
+    device = table.leaf("device")
+    if device is not None and not needs_device:
+        if device.layer >= kind.layer:
+            reading.error(device.at, f"{entry.name} has no device")
+        table = table.without("device")
+    if device is None and needs_device:
+        reading.error(table.place, f"[{dotted(path)}] lacks 'device' (what {entry.name} lies on)")
+    own, params = reading.values(table, path, [MountSpec, entry.params], floor=kind.layer)
+    if own is None or params is None:
+        return None
+    return MountSpec(**own, path=where, params=entry.params(**params))
+
+
+def _check_mounts(reading: Reading, machine: Table, devices: Devices) -> None:
+    """Note mounts on something missing or mounted already, and a machine without root."""
+    group = machine.table("mount")
+    taken: dict[str, str] = {}
+    for where, table in group.tables() if group else ():
+        leaf = table.leaf("device")
+        if leaf is None or not isinstance(leaf.value, str) or not _needs_device(table):
+            continue
+        if leaf.value not in devices.sizes:
+            reading.problems.append(unknown(leaf.at, "device", leaf.value, devices.sizes))
+        elif leaf.value in taken:
+            reading.error(leaf.at, f"{leaf.value} is mounted on {taken[leaf.value]} already")
+        taken.setdefault(leaf.value, where)
+    if group is None or "/" not in group.children:
+        reading.error(machine.place, 'nothing is mounted on "/"')
+
+
+def _needs_device(mount: Table) -> bool:
+    """Whether the file system of a mount lies on a block device (FS_REQUIRES_DEV)."""
+    kind = mount.leaf("type")
+    name = kind.value if kind else None
+    if name not in names("filesystem"):
+        return True
+    return bool(getattr(lookup("filesystem", str(name)).cls, "requires_device", True))

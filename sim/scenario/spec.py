@@ -1,0 +1,205 @@
+"""What a scenario says, as frozen records: the server, its surroundings, the run, the figures.
+
+Models: the description that the machine boots from; nothing in it acts.
+Linux counterpart: the hardware description and command line a kernel is booted with, /etc/fstab.
+Invariants: frozen, picklable, every name refers to something that exists, all numbers canonical.
+Left out: defaults that depend on the kernel version (None here: the kernel folders know them).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sim.param import param
+from sim.scenario.layers import Layer
+from sim.units import Value
+
+Names = Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One value of the scenario with its unit, source and layer, as `iotwin params` lists it."""
+
+    path: str
+    value: Value | None
+    dim: str
+    source: str
+    layer: Layer
+    doc: str
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the value is a guess that its author declares as one."""
+        return self.source.startswith("assumed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionSpec:
+    """A partition of a disk; `name` is the kernel's (sda1)."""
+
+    name: str
+    start_bytes: int = param(
+        "31.5 KiB", dim="bytes", source="fdisk of the time: first cylinder at sector 63",
+        doc="offset on the disk", minimum=0,
+    )  # fmt: skip
+    size_bytes: int = param(dim="bytes", source="scenario", doc="size", minimum=512)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskSpec:
+    """A disk: its device model with parameters, and its request queue."""
+
+    name: str
+    device: str
+    params: object
+    elevator_params: object | None
+    partitions: tuple[PartitionSpec, ...]
+    profile: str | None = param(
+        None, dim="text", source="scenario", doc="profile that the device's parameters start from"
+    )
+    scheduler: str | None = param(
+        None, dim="text", source="the kernel's default elevator", doc="elevator of the queue"
+    )
+    nr_requests: int = param(
+        128, dim="count", source="include/linux/blkdev.h: BLKDEV_MAX_RQ 128", minimum=4,
+        doc="requests a queue holds in each direction before submitters wait",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeSpec:
+    """A linear device-mapper volume: a stretch of a disk, partition or other volume."""
+
+    name: str
+    on: str = param(dim="text", source="scenario", doc="what the volume lies on")
+    offset_bytes: int = param(0, dim="bytes", source="scenario", doc="where it begins", minimum=0)
+    size_bytes: int = param(dim="bytes", source="scenario", doc="its size", minimum=512)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MountSpec:
+    """A mounted file system; `device` is None for those without one (tmpfs)."""
+
+    path: str
+    params: object
+    type: str = param(dim="text", source="scenario", doc="file system")
+    device: str | None = param(None, dim="text", source="scenario", doc="what it lies on")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSpec:
+    """The simulated server. `tunables` has the parameters of kernel parts by table name."""
+
+    kernel: str = param(dim="text", source="scenario", doc="Linux version, such as 2.6.16")
+    cpus: int = param(1, dim="count", source="scenario", doc="CPUs", minimum=1, maximum=4096)
+    memory_bytes: int = param(
+        dim="bytes", source="scenario", doc="memory", minimum=16 * 2**20, maximum=2**50
+    )
+    hostname: str = param("linux", dim="text", source="assumed: any name will do", doc="its name")
+    tunables: Mapping[str, object] = field(default_factory=dict)
+    disks: Mapping[str, DiskSpec] = field(default_factory=dict)
+    volumes: Mapping[str, VolumeSpec] = field(default_factory=dict)
+    mounts: Mapping[str, MountSpec] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSpec:
+    """A network between the server and hosts outside."""
+
+    name: str
+    latency_ns: int = param(
+        dim="time_ns", source="scenario", doc="one-way delay of a packet", minimum=0
+    )
+    rate_bytes_per_s: float = param(
+        "1 Gbit/s", dim="bytes_per_s", source="scenario", doc="transfer rate, each way", minimum=1
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessSpec:
+    """A program that runs, on the server or outside it behind a link."""
+
+    name: str
+    runs: str  # "server" or "outside", as its program declares
+    params: object
+    program: str = param(dim="text", source="scenario", doc="the program")
+    count: int = param(1, dim="count", source="scenario", doc="how many of it", minimum=0)
+    nice: int = param(0, dim="count", source="scenario", doc="nice value", minimum=-20, maximum=19)
+    via: str | None = param(None, dim="text", source="scenario", doc="link it is behind")
+    target: str | None = param(None, dim="text", source="scenario", doc="process it talks to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """When the run ends: at a program's marker and a while after, or when the time is up."""
+
+    duration_ns: int = param(
+        dim="time_ns", source="scenario", doc="simulated time at the most", minimum=1
+    )
+    until: str | None = param(
+        None, dim="text", source="scenario", doc="marker of a program that ends the run"
+    )
+    after_ns: int = param(
+        0, dim="time_ns", source="scenario", doc="time the run goes on after the marker", minimum=0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSpec:
+    """Which figures are taken, of which devices, over which part of the run."""
+
+    interval_ns: int = param(
+        "5 s", dim="time_ns", source="scenario", doc="between two readings of /proc",
+        minimum=10**7,
+    )  # fmt: skip
+    begin: str = param(
+        "storm_begin", dim="text", source="scenario", doc="marker that begins the measured part"
+    )
+    end: str = param(
+        "storm_end", dim="text", source="scenario", doc="marker that ends the measured part"
+    )
+    families: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedSpec:
+    """Figures of a recorded data set: calibration/recordings/DATA_SET, set FIGURES."""
+
+    figures: str
+    data_set: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """A named variant: what it is called and what question it answers."""
+
+    name: str
+    title: str
+    doc: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A scenario as it will be run: base or one what-if, with every value's origin."""
+
+    name: str
+    title: str
+    doc: str
+    path: Path
+    seed: int
+    what_if: WhatIf | None
+    what_ifs: tuple[WhatIf, ...]
+    server: ServerSpec
+    links: Mapping[str, LinkSpec]
+    processes: Mapping[str, ProcessSpec]
+    run: RunSpec
+    measure: MeasureSpec
+    recorded: tuple[RecordedSpec, ...]
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def label(self) -> str:
+        """Return "name" or "name (what-if)"."""
+        return f"{self.name} ({self.what_if.name})" if self.what_if else self.name

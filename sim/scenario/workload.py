@@ -1,0 +1,135 @@
+"""Read what happens on and around the server: links, processes, the run, the figures.
+
+Models: an experiment plan.
+Linux counterpart: none.
+Invariants: `via` names a link and `target` a process of this scenario; a program outside the server
+ is behind a link, one on it is not.
+Left out: routes of several links.
+"""
+
+import re
+
+from sim.scenario.devices import Devices
+from sim.scenario.errors import unknown
+from sim.scenario.layers import Leaf, Table
+from sim.scenario.reading import Reading, dotted
+from sim.scenario.spec import (
+    LinkSpec,
+    MeasureSpec,
+    ProcessSpec,
+    RecordedSpec,
+    RunSpec,
+)
+
+FAMILIES = ("storm", "load", "cpu", "disk", "port")
+
+
+def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:
+    """Return the links by name."""
+    links = {}
+    for name, table, path in reading.named_tables(root, (), "link"):
+        [values] = reading.values(table, path, [LinkSpec])
+        if values is not None:
+            links[name] = LinkSpec(**values, name=name)
+    return links
+
+
+def read_processes(reading: Reading, root: Table) -> dict[str, ProcessSpec]:
+    """Return the processes by name."""
+    processes = {}
+    group = root.table("process")
+    if group is None or not group.children:
+        reading.error(root.place, "nothing runs: a scenario needs a [process.NAME]")
+    for name, table, path in reading.named_tables(root, (), "process"):
+        process = _process(reading, name, table, path)
+        if process is not None:
+            processes[name] = process
+    return processes
+
+
+def _process(
+    reading: Reading, name: str, table: Table, path: tuple[str, ...]
+) -> ProcessSpec | None:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        reading.error(table.place, f"a process is named with letters, digits, - and _: '{name}'")
+    program = table.leaf("program")
+    if program is None:
+        reading.error(table.place, f"[{dotted(path)}] lacks 'program' (the program)")
+        return None
+    entry = reading.entry("program", program)
+    if entry is None:
+        return None
+    own, params = reading.values(table, path, [ProcessSpec, entry.params], floor=program.layer)
+    if own is None or params is None:
+        return None
+    runs = str(getattr(entry.cls, "runs", "server"))
+    return ProcessSpec(**own, name=name, runs=runs, params=entry.params(**params))
+
+
+def check_references(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
+    """Note processes behind missing links, or talking to missing processes."""
+    group = root.table("process") or Table(root.place, root.layer)
+    known_links = (root.table("link") or group.without(*group.children)).children
+    for name, table in group.tables():
+        process = processes.get(name)
+        if process is None:
+            continue
+        via, target = table.leaf("via"), table.leaf("target")
+        if process.runs == "outside" and via is None:
+            reading.error(
+                table.place, f"'{process.program}' runs outside the server: it needs a link 'via'",
+                allowed=", ".join(known_links) or "none",
+            )  # fmt: skip
+        if process.runs == "server" and via is not None:
+            reading.error(via.key, f"'{process.program}' runs on the server, behind no link")
+        if via is not None and process.via not in known_links:
+            reading.problems.append(unknown(via.at, "link", str(process.via), known_links))
+        if target is not None and process.target not in group.children:
+            reading.problems.append(
+                unknown(target.at, "process", str(process.target), group.children)
+            )
+
+
+def read_run(reading: Reading, root: Table) -> RunSpec | None:
+    """Return when the run ends."""
+    table = reading.table(root, (), "run")
+    [values] = reading.values(table, ("run",), [RunSpec])
+    return None if values is None else RunSpec(**values)
+
+
+def read_measure(reading: Reading, root: Table, devices: Devices) -> MeasureSpec | None:
+    """Return which figures are taken; all families and all devices where none are named."""
+    table = reading.table(root, (), "measure")
+    [values] = reading.values(table, ("measure",), [MeasureSpec], others=("families", "devices"))
+    families = reading.texts(table, ("measure",), "families")
+    for name in families or ():
+        if name not in FAMILIES:
+            place = _leaf_place(table, "families")
+            reading.problems.append(unknown(place.at, "family of figures", name, FAMILIES))
+    named = reading.texts(table, ("measure",), "devices")
+    for name in named or ():
+        if name not in devices.sizes:
+            place = _leaf_place(table, "devices")
+            reading.problems.append(unknown(place.at, "device", name, devices.sizes))
+    if values is None:
+        return None
+    chosen = named if named is not None else (*devices.disks, *devices.volumes)
+    return MeasureSpec(**values, families=families or FAMILIES, devices=chosen)
+
+
+def _leaf_place(table: Table, name: str) -> Leaf:
+    leaf = table.leaf(name)
+    assert leaf is not None
+    return leaf
+
+
+def read_recorded(reading: Reading, root: Table) -> tuple[RecordedSpec, ...]:
+    """Return the recorded figures that this variant stands beside."""
+    recorded = []
+    for figures, child in reading.table(root, (), "recorded").children.items():
+        if isinstance(child, Leaf) and isinstance(child.value, str):
+            recorded.append(RecordedSpec(figures=figures, data_set=child.value))
+        else:
+            place = child.at if isinstance(child, Leaf) else child.place
+            reading.error(place, f"recorded.{figures} must name a data set", allowed='"sendmail"')
+    return tuple(recorded)

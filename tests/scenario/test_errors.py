@@ -1,0 +1,116 @@
+# ruff: noqa: E501  (one mistake a line reads better than broken lines)
+"""A wrong scenario is told what is wrong: all of it, each where it stands."""
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from sim.scenario import ScenarioError, load_text
+from tests.scenario.things import EXAMPLE
+
+FILE = Path("x.toml")
+
+
+def complaints(text: str, *sets: str) -> str:
+    """Return all messages about a text."""
+    with pytest.raises(ScenarioError) as caught:
+        load_text(text, FILE, sets=sets)
+    return str(caught.value)
+
+
+WRONG = [
+    ("cpus = 4", "cpu = 4", r"x.toml:6:1: error: unknown key 'cpu' in \[machine\] - did you mean 'cpus'\?"),
+    ("cpus = 4", "cpus = 0", r"x.toml:6:8: error: machine.cpus: must be at least 1, got 0 \(accepted: 1 to 4096\)"),
+    ('"8 GiB"', '"-8 GiB"', r'x.toml:7:10: error: machine.memory: must be at least 16 MiB, got "-8 GiB"'),
+    ('"8 GiB"', '"8 ms"', r"machine.memory: expected a size, but 'ms' is a unit of a time, got \"8 ms\""),
+    ('kernel = "2.6.16"\n', "", r"x.toml:4:2: error: \[machine\] lacks 'kernel' \(Linux version"),
+    ('kernel = "2.6.16"', 'kernel = "latest"', r"x.toml:5:10: error: machine.kernel: not a kernel version"),
+    ('device = "dm-6"', 'device = "dm-7"', r"x.toml:13:29: error: unknown device 'dm-7' - did you mean 'dm-6'\?"),
+    ('on = "sdb"', 'on = "dm-6"', r"x.toml:11:22: error: volume 'dm-6' lies on itself"),
+    ('"40 GiB"', '"400 GiB"', r"'dm-6' ends .* behind the end of what it lies on"),
+    ('"20 GiB"', '"2 TB"', r"'sda1' ends .* behind the end"),
+    ('device = "sda1"', 'device = "dm-6"', r"dm-6 is mounted on / already"),
+    ('mount."/" =', 'mount."/usr" =', r'nothing is mounted on "/"'),
+    ('type = "test_ordered", data', 'type = "test_orderd", data', r"unknown filesystem 'test_orderd' - did you mean 'test_ordered'\?"),
+    ('data = "journal"', 'data = "jornal"', r'not one of the choices, got "jornal" \(accepted: "ordered", "journal"\)'),
+    ('scheduler = "test_lift"', 'scheduler = "test_lif"', r"unknown elevator 'test_lif' - did you mean 'test_lift'"),
+    ("quantum = 8", "quantun = 8", r"unknown key 'quantun' in \[machine.disk.sdb.iosched\] - did you mean 'quantum'"),
+    ('"test_writer"', '"test_writr"', r"unknown program 'test_writr' - did you mean 'test_writer'"),
+    ('via = "lan"', 'via = "wan"', r"unknown link 'wan' - did you mean 'lan'"),
+    ('via = "lan"\n', "", r"'test_client' runs outside the server: it needs a link 'via' \(accepted: lan\)"),
+    ('target = "writer"', 'target = "wroter"', r"unknown process 'wroter' - did you mean 'writer'"),
+    ('devices = ["sdb", "dm-6"]', 'devices = ["sdc"]', r"x.toml:32:11: error: unknown device 'sdc'"),
+    ('families = ["load"', 'families = ["laod"', r"unknown family of figures 'laod' - did you mean 'load'"),
+    ("seed = 7", "seed = -7", r"x.toml:2:8: error: seed must be a whole number"),
+    ("seed = 7", "sed = 7", r"x.toml:2:1: error: unknown key 'sed' - did you mean 'seed'"),
+    ('device = "test_chip"', 'device = "test_chop"', r"x.toml:40:27: error: unknown device 'test_chop'"),
+    ("channels = 8", "chanels = 8", r"unknown key 'chanels' in \[machine.disk.sdb\] - did you mean 'channels'"),
+    ('type = "test_air"', 'type = "test_air"\nmachine.mount."/spool".device = "sdb"', "test_air has no device"),
+    ('[link.lan]', '[[link.lan]]', r"'lan' is a list of tables: give each a name, \[link.lan.NAME\]"),
+    ('[link.lan]\nlatency = "0.1 ms"', 'link = "lan"', r"unknown key 'link' in \[machine\]"),
+    ("cpus = 4", "cpus = { count = 4 }", r"machine.cpus: expected a value, not a table"),
+    ("[run]", "[run.x]", r"\[run\] lacks 'duration'|unknown key 'x' in \[run\]"),
+    ("cpus = 4", "cpus = ", r"x.toml:6:8: error: not valid TOML: invalid value"),
+    ('title = "Two disks"', 'title = "Two disks', r"x.toml:1:19: error: not valid TOML"),
+    ('{ value = "200 KiB", source = "assumed: a picture" }', '{ source = "x" }', "has a source but no value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("good", "bad", "message"), WRONG)
+def test_a_mistake_is_placed_and_explained(good: str, bad: str, message: str) -> None:
+    assert good in EXAMPLE
+    assert re.search(message, complaints(EXAMPLE.replace(good, bad, 1)))
+
+
+def test_all_mistakes_are_reported_together_with_their_lines_underlined() -> None:
+    text = EXAMPLE.replace("cpus = 4", "cpus = 0").replace('"dm-6", type', '"dm-9", type')
+    text = text.replace('"10 min"', "600").replace("channels = 8", "chanels = 8")
+    assert complaints(text) == GOLDEN
+
+
+GOLDEN = """\
+x.toml:6:8: error: machine.cpus: must be at least 1, got 0 (accepted: 1 to 4096)
+    6 | cpus = 0
+      |        ^
+x.toml:13:29: error: unknown device 'dm-9' - did you mean 'dm-6'? (accepted: sda, sda1, sdb, dm-6)
+   13 | mount."/spool" = { device = "dm-9", type = "test_ordered", data = "journal" }
+      |                             ^^^^^^
+x.toml:28:12: error: run.duration: a time needs a unit, got 600 (accepted: "5.4 ms", "5 s", "10 min")
+   28 | duration = 600
+      |            ^^^
+x.toml:41:18: error: unknown key 'chanels' in [machine.disk.sdb] - did you mean 'channels'? \
+(accepted: channels, device, iosched, nr_requests, partition, profile, scheduler)
+   41 | machine.disk.sdb.chanels = 8
+      |                  ^^^^^^^"""
+
+
+def test_a_wrong_set_names_the_option() -> None:
+    assert complaints(EXAMPLE, "machine.cpus=0") == (
+        "--set machine.cpus=0: error: machine.cpus: must be at least 1, got 0 (accepted: 1 to 4096)\n"
+        "      | machine.cpus=0\n"
+        "      |              ^"
+    )
+
+
+@pytest.mark.parametrize("text", ["machine.cpus", "=4", "machine.cpus=", "a..b=1", "a b=1", 'x"=1'])
+def test_a_set_that_is_no_assignment_says_what_one_is(text: str) -> None:
+    assert "not an assignment (accepted: PATH=VALUE" in complaints(EXAMPLE, text)
+
+
+def test_two_wrong_sets_are_both_named() -> None:
+    message = complaints(EXAMPLE, "machine.cpus=0", "machine.memory=1 s")
+    assert message.count("error:") == 2
+
+
+def test_a_mistake_in_a_what_if_shows_before_it_is_asked_for() -> None:
+    assert "x.toml:37" in complaints(EXAMPLE.replace('"test_air"', '"test_aire"'))
+
+
+def test_the_errors_survive_a_trip_through_a_worker_process() -> None:
+    error = ScenarioError([])
+    with pytest.raises(ScenarioError) as caught:
+        load_text(EXAMPLE.replace("cpus = 4", "cpus = 0"), FILE)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
