@@ -1,0 +1,1 @@
+"""Recordings of real servers and what is learnt from them: parameters, and how far they hold."""

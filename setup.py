@@ -1,0 +1,5 @@
+"""Build hooks; the project's metadata is in setup.cfg."""
+
+from setuptools import setup
+
+setup()

@@ -1,0 +1,1 @@
+"""Device models: what a request costs below the block layer (Linux: drivers/)."""

@@ -1,0 +1,1 @@
+"""Memory management: page cache, dirty pages and their writeback, free memory (Linux: mm/)."""

@@ -1,0 +1,1 @@
+"""The network as servers feel it: links, listening sockets, connections (Linux: net/)."""

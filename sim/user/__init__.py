@@ -1,0 +1,1 @@
+"""User programs, written against system calls only."""
