@@ -15,6 +15,8 @@ BIO_RW_FAILFAST, the bi_next list.
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from sim.block.genhd import DiskStats
+
 READ: Final = 0
 WRITE: Final = 1
 SECTOR: Final = 512  # bytes
@@ -51,6 +53,7 @@ class Bio:
         "pending",
         "plug",
         "private",
+        "remapped",
         "sector",
         "size",
         "start_ns",
@@ -86,7 +89,8 @@ class Bio:
         self.granted: bool = False  # get_request_wait() has reserved a request for the next one
         self.start_ns: int = 0  # for the device that accounts it
         self.plug: Plugging | None = None  # the task's on-stack plug, from 2.6.39
-        self.partition: object = None  # the partition that has moved it to the whole disk
+        self.remapped: bool = False  # a partition has moved it to the whole disk,
+        self.partition: DiskStats | None = None  # and this is the row to count its request in
         self.clone: Bio | None = None  # a stacked device's mapped copy, while it waits for a slot
 
 

@@ -22,6 +22,7 @@ class BlockDevice:
         self.name: str = stats.name
         self.stats = stats
         self.capacity_sectors = capacity_sectors
+        self.supports_barriers: bool = True  # False: BIO_BARRIER would fail with EOPNOTSUPP
 
     def submit_bio(self, bio: Bio) -> bool:
         """Take the rest of the run over; False when it stopped for want of a request slot."""

@@ -11,7 +11,9 @@ Left out: discards; the sampled io_ticks of 5.0 and later (update_io_ticks), who
 the sum of ended requests' times: the renderer can take that from read_ns + write_ns + flush_ns.
 """
 
-from sim.block.bio import WRITE
+from typing import Final
+
+_WRITE: Final = 1  # bio.WRITE; bio.py imports this module
 
 
 class DiskStats:
@@ -75,16 +77,22 @@ class DiskStats:
 
     def merge(self, op: int, count: int) -> None:
         """Count ``count`` bios that were merged into a waiting request."""
-        if op == WRITE:
+        if op == _WRITE:
             self.write_merges += count
         else:
             self.read_merges += count
+
+    def absorb(self, now_ns: int) -> None:
+        """Take one I/O back: its request became part of another (2.6.16 counts no merge here)."""
+        self.update(now_ns)
+        self.in_flight -= 1
+        self.started -= 1
 
     def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: int) -> None:
         """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
         self.update(now_ns)
         self.in_flight -= count
-        if op == WRITE:
+        if op == _WRITE:
             self.writes += count
             self.write_sectors += sectors
             self.write_ns += duration_ns

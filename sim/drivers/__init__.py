@@ -1,1 +1,4 @@
-"""Device models: what a request costs below the block layer (Linux: drivers/)."""
+"""Device models under the block layer (Linux: drivers/, and what is behind them).
+
+Start with ram.py, the template; a device registers itself under kind "device".
+"""

@@ -1,1 +1,1 @@
-"""Stacked devices: linear volumes, RAID, snapshots (Linux: drivers/md)."""
+"""Stacked devices (Linux: drivers/md/)."""

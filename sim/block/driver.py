@@ -1,0 +1,39 @@
+"""Drivers: what serves requests.
+
+Models: the interface between a queue and a device model; sim.drivers implements it, ram.py is the
+template. A model registers itself under kind "device"; its parameters have ``capacity_bytes``.
+Linux counterpart: request_fn of a driver and what is behind it, drivers/scsi/scsi_lib.c (2.6.16).
+Invariants: at most ``queue_depth`` requests are in the driver; each is handed back exactly once by
+``complete``, later than submit() returned. A request's service is one timer.
+Left out: errors, resets, requeueing.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from sim.block.request import Request
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+
+Complete: TypeAlias = Callable[[Request], None]
+
+UNLIMITED_DEPTH: Final = 1 << 30
+
+
+class Driver:
+    """A device model under one request queue."""
+
+    queue_depth: int  # requests that it takes at a time
+    write_cache: bool  # it has a volatile cache that FLUSH empties
+    rotational: bool
+    capacity_sectors: int
+
+    def attach(
+        self, name: str, calendar: Calendar, streams: Streams, complete: Complete
+    ) -> None:
+        """Learn the disk's name, time, chance, and whom to hand requests back; called once."""
+        raise NotImplementedError
+
+    def submit(self, request: Request) -> None:
+        """Start to serve ``request`` (READ, WRITE, or FLUSH without sectors)."""
+        raise NotImplementedError

@@ -1,0 +1,116 @@
+"""Elevators: in which order waiting requests go to the driver.
+
+Models: the interface. noop.py, deadline.py and cfq.py implement it; each registers itself under
+kind "elevator".
+Linux counterpart: struct elevator_ops, include/linux/elevator.h; block/elevator.c (2.6.16).
+Invariants: a request inserted comes out of next() exactly once, or is absorbed by another.
+Left out: switching elevators at run time, set_request (allocation of private data may not fail).
+Finding requests to merge with is the queue's job for all elevators (elv_rqhash, from 2.6.19; before
+that each elevator had the same hash, noop only the last request merged).
+"""
+
+from bisect import bisect_left
+from typing import Final
+
+from sim.block.bio import Bio
+from sim.block.request import Request
+
+NEVER: Final = 1 << 62
+
+
+class QueueRunner:
+    """The queue, as its elevator sees it: simulated time, timers, and a way to be asked again."""
+
+    def now_ns(self) -> int:
+        """Return the simulated time."""
+        raise NotImplementedError
+
+    def run_after(self, delay_ns: int) -> None:
+        """Call the elevator's ``timeout()`` in ``delay_ns``."""
+        raise NotImplementedError
+
+    def schedule_run(self) -> None:
+        """Run the queue soon, from a fresh stack (kblockd_schedule_work)."""
+        raise NotImplementedError
+
+    def start_queueing(self) -> None:
+        """Remove the plug and run the queue (cfq_start_queueing)."""
+        raise NotImplementedError
+
+
+class Elevator:
+    """Orders the requests of one queue."""
+
+    def attach(self, runner: QueueRunner) -> None:
+        """Learn the queue; called once, before anything else."""
+
+    def insert(self, request: Request) -> None:
+        """Take a new request (elevator_add_req_fn)."""
+        raise NotImplementedError
+
+    def next(self, now_ns: int) -> Request | None:
+        """Give up the request to serve next; None when there is none, or it is worth waiting."""
+        raise NotImplementedError
+
+    def drain(self, now_ns: int) -> list[Request]:
+        """Give up all requests, in the order of service (forced dispatch)."""
+        raise NotImplementedError
+
+    def allow_merge(self, request: Request, bio: Bio) -> bool:
+        """Return whether the bio may become part of the request (elevator_allow_merge_fn)."""
+        return True
+
+    def allow_unite(self, former: Request, following: Request) -> bool:
+        """Return whether two adjacent waiting requests may become one (elv_latter_request)."""
+        return True
+
+    def moved(self, request: Request, old_sector: int) -> None:
+        """Learn that a front merge moved a waiting request's start (elevator_merged_fn)."""
+
+    def absorbed(self, request: Request, following: Request) -> None:
+        """Forget ``following``, now part of ``request`` (elevator_merge_req_fn)."""
+        raise NotImplementedError
+
+    def started(self, request: Request) -> None:
+        """Learn that the driver has it (elevator_activate_req_fn)."""
+
+    def completed(self, request: Request) -> None:
+        """Learn that the driver is done with it (elevator_completed_req_fn)."""
+
+    def timeout(self) -> None:
+        """Handle the end of a delay asked for with run_after()."""
+
+
+class SortedRequests:
+    """Requests by first sector: the elevators' red-black tree (a list: at most a few hundred)."""
+
+    __slots__ = ("requests", "sectors")
+
+    def __init__(self) -> None:
+        self.sectors: list[int] = []
+        self.requests: list[Request] = []
+
+    def add(self, request: Request) -> None:
+        """Insert by ``request.sector``; before others that start there."""
+        at = bisect_left(self.sectors, request.sector)
+        self.sectors.insert(at, request.sector)
+        self.requests.insert(at, request)
+
+    def index(self, request: Request, sector: int) -> int:
+        """Return where the request is, which was added with this first sector."""
+        at = bisect_left(self.sectors, sector)
+        while self.requests[at] is not request:
+            at += 1
+        return at
+
+    def remove(self, request: Request, sector: int) -> int:
+        """Take the request out; return where it was (and its successor is now)."""
+        at = self.index(request, sector)
+        del self.sectors[at]
+        del self.requests[at]
+        return at
+
+    def first_from(self, sector: int) -> Request | None:
+        """Return the first request that starts at ``sector`` or later."""
+        at = bisect_left(self.sectors, sector)
+        return self.requests[at] if at < len(self.requests) else None

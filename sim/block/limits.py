@@ -1,0 +1,79 @@
+"""The limits and habits of a request queue, by kernel version.
+
+Models: what blk_queue_make_request and blk_set_default_limits set, and which plug a kernel has.
+Linux counterpart: block/ll_rw_blk.c (2.6.16), block/blk-settings.c (later), include/linux/blkdev.h.
+Invariants: frozen; one row of KERNEL_CHANGES for each change of behaviour.
+Left out: limits of particular controllers (a scenario sets them here), multi-queue (3.13+).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sim.param import param
+from sim.units import Value
+
+PER_QUEUE: Final = "queue"
+PER_TASK: Final = "task"
+DIRECTION: Final = "direction"
+SYNC: Final = "sync"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueParams:
+    """A request queue's parameters; the declared defaults are 2.6.16's."""
+
+    nr_requests: int = param(
+        128, dim="count", minimum=4, source="include/linux/blkdev.h: BLKDEV_MAX_RQ 128",
+        doc="requests in each pool before submitters wait",
+    )  # fmt: skip
+    max_bytes: int = param(
+        "512 KiB", dim="bytes", minimum=4096,
+        source="include/linux/blkdev.h 2.6.16: BLK_DEF_MAX_SECTORS 1024", doc="longest request",
+    )  # fmt: skip
+    max_segments: int = param(
+        128, dim="count", minimum=1, source="include/linux/blkdev.h: MAX_PHYS_SEGMENTS 128",
+        doc="memory segments of a request; a 4 KiB page is one",
+    )  # fmt: skip
+    plug: str = param(
+        PER_QUEUE, dim="text", choices=(PER_QUEUE, PER_TASK),
+        source="block/ll_rw_blk.c 2.6.16: blk_plug_device", doc="who holds new requests back",
+    )  # fmt: skip
+    unplug_threshold: int = param(
+        4, dim="count", minimum=1, source="block/ll_rw_blk.c 2.6.16: q->unplug_thresh = 4",
+        doc="waiting requests that remove a queue's plug",
+    )  # fmt: skip
+    unplug_delay_ns: int = param(
+        "3 ms", dim="time_ns", minimum=0,
+        source="block/ll_rw_blk.c 2.6.16: q->unplug_delay = 3 ms", doc="a queue's plug lasts",
+    )  # fmt: skip
+    pools: str = param(
+        DIRECTION, dim="text", choices=(DIRECTION, SYNC),
+        source="block/ll_rw_blk.c 2.6.16: rl->count[rw]", doc="what the two request pools are for",
+    )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        version = release(kernel)
+        found: dict[str, tuple[Value, str]] = {}
+        for since, field, value, source in KERNEL_CHANGES:
+            if version >= since:
+                found[field] = (value, source)
+        return found
+
+
+KERNEL_CHANGES: Final[tuple[tuple[tuple[int, ...], str, Value, str], ...]] = (
+    ((2, 6, 31), "pools", SYNC, "block/blk-core.c 2.6.31: rl->count[is_sync], 1faa16d22877"),
+    ((2, 6, 39), "plug", PER_TASK, "block/blk-core.c 2.6.39: blk_start_plug, 73c101011926"),
+    ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
+)
+
+
+def release(kernel: str) -> tuple[int, ...]:
+    """Return (2, 6, 16) for "2.6.16.60-0.21-smp"; ValueError for what is no release."""
+    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", kernel)
+    if match is None:
+        raise ValueError(f'kernel release {kernel!r}: expected numbers such as "2.6.32"')
+    return tuple(int(part) for part in match.groups() if part is not None)

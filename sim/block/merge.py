@@ -1,0 +1,138 @@
+"""Finding a waiting request that a bio, or another request, can become part of.
+
+Models: a bio joins the request that ends where it starts (back merge), else the one that starts
+where it ends (front merge); if the request then touches another one, the two become one. Limits:
+sectors and segments of a request. A request that refused a bio for its length is left alone from
+then on (REQ_NOMERGE).
+Linux counterpart: elv_merge, block/elevator.c; ll_back_merge_fn, ll_front_merge_fn, attempt_merge,
+block/ll_rw_blk.c (2.6.16), block/blk-merge.c (2.6.25).
+Invariants: holds exactly the requests that wait and may grow; after a merge no limit is exceeded.
+Left out: several waiting requests in one direction that end (or start) at the same sector: the
+latest is found; contiguous pages that share a segment.
+"""
+
+from collections.abc import Callable
+
+from sim.block.bio import BIO_ORDERED_MASK, PAGE_SECTORS, Bio
+from sim.block.elevator import Elevator
+from sim.block.request import Request, absorb_request, append_bios, prepend_bio
+
+
+class MergeTable:
+    """The waiting requests of a queue, by where they end and where they start."""
+
+    def __init__(
+        self,
+        elevator: Elevator,
+        absorbed: Callable[[Request, int], None],
+        max_sectors: int,
+        max_segments: int,
+    ) -> None:
+        self._elevator = elevator
+        self._absorbed = absorbed  # (request that is no more, now)
+        self._max_sectors = max_sectors
+        self._max_segments = max_segments
+        # Keys are 2 * sector + op.
+        self._by_end: dict[int, Request] = {}
+        self._by_start: dict[int, Request] = {}
+
+    def add(self, request: Request) -> None:
+        """Let bios find a request that begins to wait."""
+        if request.flags & BIO_ORDERED_MASK:
+            request.nomerge = True
+        else:
+            self._by_end[2 * request.end + request.op] = request
+            self._by_start[2 * request.sector + request.op] = request
+
+    def remove(self, request: Request) -> None:
+        """Forget a request that must not grow any more."""
+        key = 2 * request.end + request.op
+        if self._by_end.get(key) is request:
+            del self._by_end[key]
+        key = 2 * request.sector + request.op
+        if self._by_start.get(key) is request:
+            del self._by_start[key]
+
+    def try_merge(self, bio: Bio, sector: int, most: int, now_ns: int) -> int:
+        """Merge up to ``most`` bios of the run, the first at ``sector``; return how many."""
+        op = bio.op
+        request = self._by_end.get(2 * sector + op)
+        if request is not None and self._elevator.allow_merge(request, bio):
+            count = min(most, self.room(request, bio))
+            if count:
+                self._back_merge(request, bio, count, now_ns)
+            else:
+                self._close(request)
+            return count
+        request = self._by_start.get(2 * (sector + bio.size) + op)
+        if request is not None and self._elevator.allow_merge(request, bio):
+            if self.room(request, bio):
+                self._front_merge(request, bio, now_ns)
+                return 1
+            self._close(request)
+        return 0
+
+    def room(self, request: Request, bio: Bio) -> int:
+        """Return how many bios of the run the request has room for."""
+        segments = (bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS
+        return min(
+            (self._max_sectors - request.nr_sectors) // bio.size,
+            (self._max_segments - request.nr_segments) // segments,
+        )
+
+    def _back_merge(self, request: Request, bio: Bio, count: int, now_ns: int) -> None:
+        self._unlink_end(request)
+        append_bios(request, bio, count)
+        following = self._by_start.get(2 * request.end + request.op)
+        if following is not None and self._fit(request, following):
+            self._unite(request, following, now_ns)
+        self._by_end[2 * request.end + request.op] = request
+
+    def _front_merge(self, request: Request, bio: Bio, now_ns: int) -> None:
+        key = 2 * request.sector + request.op
+        if self._by_start.get(key) is request:
+            del self._by_start[key]
+        old_sector = request.sector
+        prepend_bio(request, bio)
+        self._by_start[2 * request.sector + request.op] = request
+        self._elevator.moved(request, old_sector)
+        former = self._by_end.get(2 * request.sector + request.op)
+        if former is not None and self._fit(former, request):
+            self._unlink_end(former)
+            self._unite(former, request, now_ns)
+            self._by_end[2 * former.end + former.op] = former
+
+    def try_unite(self, former: Request, now_ns: int) -> None:
+        """Merge a waiting request with the one that starts where it ends (attempt_back_merge)."""
+        following = self._by_start.get(2 * former.end + former.op)
+        if following is not None and following is not former and self._fit(former, following):
+            self._unlink_end(former)
+            self._unite(former, following, now_ns)
+            self._by_end[2 * former.end + former.op] = former
+
+    def former_of(self, request: Request) -> Request | None:
+        """Return the waiting request that ends where this one starts."""
+        return self._by_end.get(2 * request.sector + request.op)
+
+    def _fit(self, former: Request, following: Request) -> bool:
+        return (
+            former.nr_sectors + following.nr_sectors <= self._max_sectors
+            and former.nr_segments + following.nr_segments <= self._max_segments
+            and self._elevator.allow_unite(former, following)
+        )
+
+    def _unite(self, former: Request, following: Request, now_ns: int) -> None:
+        """Make ``following`` part of ``former``, whose own end is not in the table now."""
+        self.remove(following)
+        absorb_request(former, following)
+        self._elevator.absorbed(former, following)
+        self._absorbed(following, now_ns)
+
+    def _unlink_end(self, request: Request) -> None:
+        key = 2 * request.end + request.op
+        if self._by_end.get(key) is request:
+            del self._by_end[key]
+
+    def _close(self, request: Request) -> None:
+        request.nomerge = True
+        self.remove(request)

@@ -1,0 +1,42 @@
+"""noop: first come, first served.
+
+Models: a FIFO. Merging is done by the queue.
+Linux counterpart: block/noop-iosched.c (2.6.16).
+Invariants: requests leave in the order in which they came.
+Left out: nothing; but merging finds any adjacent request, as it does for all elevators here, where
+2.6.18's noop only tried the last one merged.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from sim.block.elevator import Elevator
+from sim.block.request import Request
+from sim.registry import register
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoopParams:
+    """noop has nothing to tune."""
+
+
+@register("elevator", "noop", params=NoopParams, doc="first come, first served, with merging")
+class Noop(Elevator):
+    """A queue in order of arrival."""
+
+    def __init__(self, params: NoopParams) -> None:
+        self._fifo: deque[Request] = deque()
+
+    def insert(self, request: Request) -> None:
+        self._fifo.append(request)
+
+    def next(self, now_ns: int) -> Request | None:
+        return self._fifo.popleft() if self._fifo else None
+
+    def drain(self, now_ns: int) -> list[Request]:
+        waiting = list(self._fifo)
+        self._fifo.clear()
+        return waiting
+
+    def absorbed(self, request: Request, following: Request) -> None:
+        self._fifo.remove(following)

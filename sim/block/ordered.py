@@ -1,0 +1,210 @@
+"""Barriers and cache flushes.
+
+Models two mechanisms. A *hard barrier* (BIO_BARRIER, to 2.6.36) waits until the driver is empty,
+then flush, write, flush; meanwhile nothing else is dispatched, and nothing submitted later passes
+it. From 2.6.37 BIO_FLUSH and BIO_FUA order nothing: flush, write, flush for this bio alone, and
+flushes wanted while one is under way share the next one. Without a volatile write cache a barrier
+only drains, and the flags of the second kind mean nothing.
+Linux counterpart: blk_do_ordered, start_ordered, block/ll_rw_blk.c (2.6.16; QUEUE_ORDERED_DRAIN,
+_DRAIN_FLUSH); block/blk-flush.c (2.6.37). For BIO_FLUSH before 2.6.37 read blkdev_issue_flush.
+Invariants: a barrier is alone in the driver; at most one flush is under way and one set of
+sequences waits for the next; a sequence's bio ends after its last step.
+Left out: FUA in the drive (few SATA drives of the time were asked for it: libata.fua=0).
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, Bio, end_bios
+from sim.block.request import FLUSH, Request, request_from_bio
+
+if TYPE_CHECKING:
+    from sim.block.queue import Disk
+
+_DRAIN: Final = 0
+_PREFLUSH: Final = 1
+_WRITE: Final = 2
+_POSTFLUSH: Final = 3
+
+
+class Ordered:
+    """The barrier and flush sequences of one queue."""
+
+    def __init__(self, disk: "Disk") -> None:
+        self._disk = disk
+        self.slotless: int = 0  # FLUSH requests: they exist beside the pools
+        self.held: int = 0  # requests with a slot that are neither waiting nor in the driver
+        self.active: bool = False  # a barrier's sequence is under way
+        self._barrier: Request | None = None
+        self._step: int = _DRAIN
+        self._due: Request | None = None  # what the sequence dispatches next
+        self._pending: list[Request] = []  # wait for the next flush
+        self._flushing: list[Request] = []  # wait for the one under way
+        self._flush_under_way: bool = False
+
+    def submit(self, bio: Bio) -> bool:
+        """Take over a bio with one of the flags; False when it needs a slot."""
+        assert bio.count == 1
+        if bio.flags & BIO_BARRIER == 0 and not self._disk.driver.write_cache:
+            return self._submit_plain(bio)
+        now_ns = self._disk.calendar.now
+        if bio.nr_sectors:
+            if not bio.granted and not self._disk.get_request(bio, now_ns):
+                return False
+            bio.granted = False
+            request = request_from_bio(bio, bio.sector, 1, now_ns)
+            self._disk.account_start(request, now_ns)
+        else:
+            request = Request(FLUSH, bio.sector, 0, now_ns)
+            request.bio = bio
+            request.flags = bio.flags
+        request.nomerge = True
+        self._disk.accept_bios(bio, 1)
+        if bio.plug is not None:
+            bio.plug.flush()
+        if bio.flags & BIO_BARRIER:
+            self._add_barrier(request)
+        else:
+            self._begin(request)
+        return True
+
+    def _submit_plain(self, bio: Bio) -> bool:
+        """Submit without the flags: nothing is cached, nothing to flush."""
+        if bio.nr_sectors:
+            bio.flags &= ~(BIO_FLUSH | BIO_FUA)
+            return self._disk.submit_bio(bio)
+        bio.submitted = 1
+        self._disk.calendar.post(0, _end_empty, bio)
+        return True
+
+    # -- Hard barriers.
+
+    def _add_barrier(self, request: Request) -> None:
+        """Queue it behind all that came before (ELEVATOR_INSERT_BACK)."""
+        disk = self._disk
+        for waiting in disk.elevator.drain(disk.calendar.now):
+            disk.merges.remove(waiting)
+            disk.dispatch.append(waiting)
+        disk.nr_waiting += 1
+        disk.dispatch.append(request)
+        disk.plugged = False
+        disk.run_queue()
+
+    def next(self) -> Request | None:
+        """Return the next request from ahead of the elevator, if it may go now."""
+        if self._barrier is not None:
+            due = self._due
+            self._due = None
+            return due
+        disk = self._disk
+        if disk.dispatch[0].flags & BIO_BARRIER == 0:
+            return disk.dispatch.popleft()
+        if disk.in_driver:
+            return None
+        barrier = self._barrier = disk.dispatch.popleft()
+        self.active = True
+        if disk.driver.write_cache:
+            self._step = _PREFLUSH
+            return self._flush_request()
+        self._step = _WRITE
+        return barrier
+
+    def _flush_request(self) -> Request:
+        self.slotless += 1
+        self._disk.nr_waiting += 1
+        return Request(FLUSH, 0, 0, self._disk.calendar.now)
+
+    def completed(self, request: Request) -> None:
+        """Take the next step of the sequence that ``request`` was a step of."""
+        if request.op == FLUSH:
+            self.slotless -= 1
+        if self._barrier is not None:
+            self._advance_barrier()
+        elif request.op == FLUSH:
+            self._flush_done()
+        elif request.flags & BIO_FUA:
+            self.held += 1
+            self._wait_for_flush(request)
+        else:
+            self._disk.finish(request)
+
+    def _advance_barrier(self) -> None:
+        barrier = self._barrier
+        assert barrier is not None
+        if self._step == _PREFLUSH:
+            self._step = _WRITE
+            self._due = barrier
+        elif self._step == _WRITE and self._disk.driver.write_cache:
+            self._step = _POSTFLUSH
+            self.held += 1
+            self._due = self._flush_request()
+        else:
+            if self._step == _POSTFLUSH:
+                self.held -= 1
+            self._step = _DRAIN
+            self._barrier = None
+            self.active = False
+            if barrier.op == FLUSH:
+                self._end_flush_bio(barrier)
+            else:
+                self._disk.finish(barrier)
+
+    # -- Flushes that order nothing.
+
+    def _begin(self, request: Request) -> None:
+        if request.op != FLUSH:
+            self.held += 1
+        if request.flags & BIO_FLUSH:
+            request.elevator_private = None
+            self._wait_for_flush(request)
+        else:
+            self._write(request)
+
+    def _write(self, request: Request) -> None:
+        """Dispatch a sequence's data, ahead of the elevator."""
+        disk = self._disk
+        self.held -= 1
+        disk.nr_waiting += 1
+        disk.dispatch.appendleft(request)
+        disk.run_queue()
+
+    def _wait_for_flush(self, request: Request) -> None:
+        self._pending.append(request)
+        if not self._flush_under_way:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flush_under_way = True
+        self._flushing = self._pending
+        self._pending = []
+        disk = self._disk
+        disk.dispatch.append(self._flush_request())
+        disk.plugged = False
+        disk.run_queue()
+
+    def _flush_done(self) -> None:
+        """Let all that waited for this flush go on (blk_flush_complete_seq)."""
+        waiting = self._flushing
+        self._flushing = []
+        self._flush_under_way = False
+        for request in waiting:
+            if request.op == FLUSH:
+                self._end_flush_bio(request)
+            elif request.started:  # The data is written: this was the flush after it.
+                self.held -= 1
+                self._disk.finish(request)
+            else:
+                self._write(request)
+        if self._pending and not self._flush_under_way:
+            self._flush()
+
+    def _end_flush_bio(self, request: Request) -> None:
+        stats = self._disk.stats
+        stats.flushes += 1
+        stats.flush_ns += self._disk.calendar.now - request.start_ns
+        assert request.bio is not None
+        self._disk.bios_ended += 1
+        end_bios(request.bio, request.sector, 1)
+
+
+def _end_empty(bio: Bio) -> None:
+    end_bios(bio, bio.sector, 1)

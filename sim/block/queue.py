@@ -1,0 +1,359 @@
+"""The request queue of a disk: from a bio to the driver and back.
+
+Models: a bio becomes part of a waiting request (merge.py) or a new one, for which it needs a slot
+(request_list.py). The first request into an empty queue *plugs* it, so that others can join; the
+plug goes when 4 requests wait, after 3 ms, with a bio marked sync, when somebody waits for the
+device (unplug()), when a submitter runs out of slots, and at every completion. Unplugged, the
+elevator's choice goes to the driver as long as that has a free place. From 2.6.39 a task collects
+requests on its stack instead (plug.py).
+
+A run of bios goes through this as its bios would one by one. So when the first of them is the
+fourth request, it is dispatched with that one bio, and the others start a new request.
+
+Linux counterpart: __make_request, blk_plug_device, __generic_unplug_device, blk_run_queue in
+block/ll_rw_blk.c; elv_insert in block/elevator.c; scsi_request_fn and scsi_next_command in
+drivers/scsi/scsi_lib.c (2.6.16-2.6.38); block/blk-core.c (2.6.39-4.20).
+In 2.6.16 blk_run_queue, which every SCSI completion ends with, removes the plug.
+
+Invariants: slots taken = requests waiting + in the driver; bios submitted = ended + in requests;
+the elevator is asked for its next request before the driver is known to have room, as in
+scsi_request_fn: one request waits outside it, can't be merged with or overtaken (REQ_STARTED).
+
+Left out: multi-queue (3.13+), timeouts, priorities, bounce buffers; a disk is gendisk and queue in
+one object here.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from sim.block.bio import BIO_ORDERED_MASK, BIO_SYNC, READ, SECTOR, Bio, end_bios
+from sim.block.device import BlockDevice
+from sim.block.driver import Driver
+from sim.block.elevator import Elevator, QueueRunner
+from sim.block.genhd import DiskStats
+from sim.block.limits import PER_QUEUE, SYNC, QueueParams
+from sim.block.merge import MergeTable
+from sim.block.ordered import Ordered
+from sim.block.plug import Plug
+from sim.block.request import FLUSH, Request, request_from_bio
+from sim.block.request_list import RequestList
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
+from sim.sched.task import Blocking, Task
+
+
+class Disk(BlockDevice):
+    """A disk: request queue, elevator, driver, and a row of counters."""
+
+    def __init__(
+        self,
+        stats: DiskStats,
+        calendar: Calendar,
+        streams: Streams,
+        tracer: Tracer,
+        driver: Driver,
+        elevator: Elevator,
+        params: QueueParams,
+    ) -> None:
+        super().__init__(stats, driver.capacity_sectors)
+        self.calendar = calendar
+        self.tracer = tracer
+        self.driver = driver
+        self.elevator = elevator
+        self.params = params
+        self.requests = RequestList(params.nr_requests)
+        self.merges = MergeTable(
+            elevator, self.absorb, params.max_bytes // SECTOR, params.max_segments
+        )
+        self.ordered = Ordered(self)
+        self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
+        self.nr_waiting: int = 0  # requests allocated and not given to the driver
+        self.in_driver: int = 0
+        self.nr_plugged: int = 0  # requests on tasks' stacks
+        self.plugged: bool = False
+        self.bios_submitted: int = 0
+        self.bios_ended: int = 0
+        self._plugs_itself: bool = params.plug == PER_QUEUE
+        self._sync_pools: bool = params.pools == SYNC
+        self._unplug_threshold = params.unplug_threshold
+        self._depth = driver.queue_depth
+        self._peeked: Request | None = None  # chosen, while the driver is full
+        self._running: bool = False
+        self._unplug_at_ns: int = 0
+        self._unplug_timer: bool = False  # an unplug timer is in the calendar
+        self._run_scheduled: bool = False
+        self.dispatch: deque[Request] = deque()  # ahead of the elevator (q->queue_head)
+        driver.attach(self.name, calendar, streams, self.complete)
+        elevator.attach(ElevatorRunner(self))
+
+    # -- Down: bios come in.
+
+    def submit_bio(self, bio: Bio) -> bool:
+        """Take over what is left of the run, bio by bio; False when the next one needs a slot."""
+        if bio.flags & BIO_ORDERED_MASK:
+            return self.ordered.submit(bio)
+        now_ns = self.calendar.now
+        if self.tracer.enabled:
+            self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
+        plug = bio.plug
+        if plug is not None:
+            assert isinstance(plug, Plug)
+            return plug.submit_bio(self, bio, now_ns)
+        sync = bio.flags & BIO_SYNC != 0
+        size = bio.size
+        count = bio.count
+        done = bio.submitted
+        while done < count:
+            sector = bio.sector + done * size
+            if self.nr_waiting and not bio.granted:
+                # With a plug that the first sync bio removes, they have to go one at a time.
+                most = 1 if sync and self.plugged else count - done
+                merged = self.merges.try_merge(bio, sector, most, now_ns)
+                if merged:
+                    self.count_merge(bio, merged)
+                    done += merged
+                    if sync and self.plugged:
+                        self.unplug()
+                    continue
+            if not bio.granted and not self.get_request(bio, now_ns):
+                self._accept(bio, done)
+                return False
+            bio.granted = False
+            request = request_from_bio(bio, sector, 1, now_ns)
+            self.account_start(request, now_ns)
+            self.insert(request, now_ns)
+            done += 1
+            if not self._plugs_itself:
+                self.run_queue()
+            elif sync and self.plugged:
+                self.unplug()
+        self._accept(bio, done)
+        return True
+
+    def _accept(self, bio: Bio, done: int) -> None:
+        self.bios_submitted += done - bio.submitted
+        bio.submitted = done
+
+    def accept_bios(self, bio: Bio, count: int) -> None:
+        """Count bios of a run that a plug or the ordered queue has taken over."""
+        self.bios_submitted += count
+        bio.submitted += count
+
+    def pool_of(self, op: int, sync: bool) -> int:
+        """Return the number of the request pool: direction, or from 2.6.31 sync or not."""
+        return (0 if sync else 1) if self._sync_pools else op
+
+    def get_request(self, bio: Bio, now_ns: int) -> bool:
+        """Take a request slot for the next bio of the run, if there is one."""
+        pool = bio.op
+        if self._sync_pools:
+            pool = self.pool_of(pool, pool == READ or bio.flags & BIO_SYNC != 0)
+        return self.requests.get(pool, bio.task_id, now_ns)
+
+    def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
+        """Sleep until a slot is there for the next bio of the run, and reserve it."""
+        pool = self.pool_of(bio.op, bio.op == READ or bio.flags & BIO_SYNC != 0)
+        if bio.plug is not None:
+            bio.plug.flush()
+        while not self.get_request(bio, self.calendar.now):
+            self.unplug()
+            yield from self.requests.sleep(task, pool)
+            self.requests.allow_batch(bio.task_id, self.calendar.now)
+        bio.granted = True
+
+    def count_merge(self, bio: Bio, count: int) -> None:
+        """Account ``count`` bios that became part of a waiting request."""
+        self.stats.merge(bio.op, count)
+        if bio.partition is not None:
+            bio.partition.merge(bio.op, count)
+
+    def account_start(self, request: Request, now_ns: int) -> None:
+        """Begin a request that has a slot (drive_stat_acct)."""
+        request.pool = self.pool_of(request.op, request.sync)
+        self.stats.start(1, now_ns)
+        if request.partition is not None:
+            request.partition.start(1, now_ns)
+
+    def insert(self, request: Request, now_ns: int) -> None:
+        """Give an accounted request to the elevator; plug or unplug (elv_insert)."""
+        if self.tracer.enabled:
+            self._trace("block_rq_insert", request)
+        if self.nr_waiting == 0 and self._plugs_itself and not self.plugged:
+            self._plug(now_ns)
+        self.nr_waiting += 1
+        self.merges.add(request)
+        self.elevator.insert(request)
+        if self.plugged:
+            if self.nr_waiting >= self._unplug_threshold:
+                self.unplug()
+
+    # -- Plugging.
+
+    def _plug(self, now_ns: int) -> None:
+        """Hold requests back for a while (blk_plug_device)."""
+        self.plugged = True
+        self._unplug_at_ns = now_ns + self.params.unplug_delay_ns
+        if self.tracer.enabled:
+            self.tracer.emit("block_plug", self.name)
+        # One timer that moves on costs less than one for each plug, most of which go early.
+        if not self._unplug_timer:
+            self._unplug_timer = True
+            self.calendar.post(self.params.unplug_delay_ns, self._unplug_timeout, None)
+
+    def _unplug_timeout(self, _: object) -> None:
+        self._unplug_timer = False
+        if self.plugged:
+            left_ns = self._unplug_at_ns - self.calendar.now
+            if left_ns > 0:
+                self._unplug_timer = True
+                self.calendar.post(left_ns, self._unplug_timeout, None)
+            else:
+                self.unplug()
+
+    def unplug(self) -> None:
+        """Remove the plug, and if there was one, run the queue (__generic_unplug_device)."""
+        if self.plugged:
+            self.plugged = False
+            if self.tracer.enabled:
+                self.tracer.emit("block_unplug", self.name, self.nr_waiting)
+            self.run_queue()
+
+    def congested(self, op: int) -> bool:
+        """Return whether 7/8 of the pool are in use (bdi_read_congested, bdi_write_congested)."""
+        return self.requests.congested[op]
+
+    # -- To the driver.
+
+    def run_queue(self) -> None:
+        """Give the driver what it can take (scsi_request_fn)."""
+        if self._running:  # From inside a driver or elevator: the loop below goes on anyway.
+            return
+        self._running = True
+        while not self.plugged:
+            request = self._peeked
+            if request is None:
+                request = self._next()
+                if request is None:
+                    break
+                request.started = True
+                self.merges.remove(request)
+                self.elevator.started(request)
+            if self.in_driver >= self._depth:
+                self._peeked = request
+                break
+            self._peeked = None
+            self.start(request)
+        self._running = False
+
+    def _next(self) -> Request | None:
+        if self.dispatch or self.ordered.active:
+            return self.ordered.next()
+        return self.elevator.next(self.calendar.now)
+
+    def start(self, request: Request) -> None:
+        """Hand a request to the driver."""
+        self.nr_waiting -= 1
+        self.in_driver += 1
+        if self.tracer.enabled:
+            self._trace("block_rq_issue", request)
+        self.driver.submit(request)
+
+    # -- Up: the driver is done (interrupt context).
+
+    def complete(self, request: Request) -> None:
+        """End a request's bios, free its slot, run the queue."""
+        if self.on_interrupt is not None:
+            self.on_interrupt()
+        if self.tracer.enabled:
+            self._trace("block_rq_complete", request)
+        self.in_driver -= 1
+        if request.op == FLUSH or request.flags & BIO_ORDERED_MASK:
+            self.ordered.completed(request)
+        else:
+            self.finish(request)
+        # blk_run_queue
+        self.plugged = False
+        if self.nr_waiting:
+            self.run_queue()
+
+    def finish(self, request: Request) -> None:
+        """End the bios, account, free the slot (end_that_request_last)."""
+        bio = request.bio
+        assert bio is not None
+        self.bios_ended += request.count
+        now_ns = self.calendar.now
+        end_bios(bio, request.sector, request.bio_count)
+        if request.rest is not None:
+            sector = request.sector + request.bio_count * bio.size
+            for bio, count in request.rest:
+                end_bios(bio, sector, count)
+                sector += count * bio.size
+        duration_ns = now_ns - request.start_ns
+        self.stats.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
+        if request.partition is not None:
+            request.partition.done(
+                request.op, 1, request.nr_sectors, duration_ns, now_ns
+            )
+        self.elevator.completed(request)
+        self.requests.put(request.pool)
+
+    def absorb(self, request: Request, now_ns: int) -> None:
+        """Give back the slot of a request that became part of another."""
+        self.nr_waiting -= 1
+        self.stats.absorb(now_ns)
+        if request.partition is not None:
+            request.partition.absorb(now_ns)
+        self.requests.put(request.pool)
+
+    # -- For the elevator's timers and kblockd.
+
+    def schedule_run(self) -> None:
+        """Remove the plug and run the queue, soon."""
+        if not self._run_scheduled:
+            self._run_scheduled = True
+            self.calendar.post(0, self._scheduled_run, None)
+
+    def _scheduled_run(self, _: object) -> None:
+        self._run_scheduled = False
+        self.plugged = False
+        self.run_queue()
+
+    def _trace(self, name: str, request: Request) -> None:
+        self.tracer.emit(name, self.name, request.op, request.sector, request.nr_sectors)
+
+    def check(self) -> None:
+        """Assert that no bio, request or slot was lost or made up."""
+        outside = self.ordered.held - self.ordered.slotless + self.nr_plugged
+        assert self.requests.allocated() == self.nr_waiting + self.in_driver + outside
+        in_requests = self.bios_submitted - self.bios_ended
+        assert in_requests >= 0
+        assert (in_requests == 0) == (self.requests.allocated() == 0)
+        assert self.nr_waiting >= 0 and self.in_driver >= 0
+        self.stats.update(self.calendar.now)
+        self.stats.check()
+
+
+class ElevatorRunner(QueueRunner):
+    """What an elevator may ask of its queue."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def now_ns(self) -> int:
+        return self._disk.calendar.now
+
+    def run_after(self, delay_ns: int) -> None:
+        self._disk.calendar.post(delay_ns, self._timeout, None)
+
+    def _timeout(self, _: object) -> None:
+        self._disk.elevator.timeout()
+
+    def schedule_run(self) -> None:
+        self._disk.schedule_run()
+
+    def start_queueing(self) -> None:
+        if self._disk.plugged:
+            self._disk.unplug()
+        else:
+            self._disk.run_queue()

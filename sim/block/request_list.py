@@ -1,0 +1,114 @@
+"""Request slots: how many requests a queue may hold, and who waits for one.
+
+Models: two pools of ``nr_requests``. At 7/8 a pool is congested (writeback goes elsewhere), at its
+limit it is full: the task that filled it, and one that has slept for a request, may *batch*: take
+up to 32 requests within 20 ms, beyond the limit, up to 1.5 x the limit; others sleep, each freed
+request wakes one of them.
+Linux counterpart: struct request_list, get_request, get_request_wait, freed_request, ioc_batching,
+blk_queue_congestion_threshold in block/ll_rw_blk.c (2.6.16-2.6.24), block/blk-core.c (later).
+Pools are READ and WRITE, from 2.6.31 synchronous and asynchronous (1faa16d22877); their numbers
+agree: 0 is READ or sync.
+Invariants: 0 <= count <= 1.5 x nr_requests; a waiter sleeps only while its pool is full.
+Left out: mempool exhaustion (rl->starved); CFQ's cfq_may_queue, which lets a process that CFQ idles
+for past a full pool.
+"""
+
+from typing import Final
+
+from sim.block.bio import READ, WRITE
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
+
+BATCH_REQUESTS: Final = 32  # BLK_BATCH_REQ, include/linux/blkdev.h
+BATCH_TIME_NS: Final = 20_000_000  # BLK_BATCH_TIME = HZ/50, block/ll_rw_blk.c
+POOLS: Final = 2
+
+
+class IoContext:
+    """A task's right to batch (struct io_context)."""
+
+    __slots__ = ("last_waited_ns", "nr_batch_requests")
+
+    def __init__(self) -> None:
+        self.nr_batch_requests: int = 0
+        self.last_waited_ns: int = 0
+
+    def batching(self, now_ns: int) -> bool:
+        """Return whether the task may take a request beyond the limit (ioc_batching)."""
+        left = self.nr_batch_requests
+        return left == BATCH_REQUESTS or (left > 0 and now_ns < self.last_waited_ns + BATCH_TIME_NS)
+
+    def set_batching(self, now_ns: int) -> None:
+        """Begin a batch, unless one is under way."""
+        if not self.batching(now_ns):
+            self.nr_batch_requests = BATCH_REQUESTS
+            self.last_waited_ns = now_ns
+
+
+class RequestList:
+    """The request slots of one queue."""
+
+    def __init__(self, nr_requests: int) -> None:
+        self.nr_requests = nr_requests
+        self.congestion_on: int = min(nr_requests, nr_requests - nr_requests // 8 + 1)
+        self.congestion_off: int = max(1, nr_requests - nr_requests // 8 - nr_requests // 16 - 1)
+        self.hard_limit: int = 3 * nr_requests // 2
+        self.count: list[int] = [0] * POOLS
+        self.full: list[bool] = [False] * POOLS
+        self.congested: list[bool] = [False] * POOLS
+        self.wait: list[WaitQueue] = [WaitQueue(), WaitQueue()]
+        self._contexts: dict[int, IoContext] = {}  # of tasks that ever met a full pool, by pid
+
+    def get(self, pool: int, pid: int, now_ns: int) -> bool:
+        """Take a slot; False when the task has to wait for one (get_request)."""
+        count = self.count[pool]
+        if count + 1 >= self.congestion_on and not self._get_congested(pool, pid, now_ns):
+            return False
+        self.count[pool] = count + 1
+        return True
+
+    def _get_congested(self, pool: int, pid: int, now_ns: int) -> bool:
+        count = self.count[pool]
+        context = self._contexts.get(pid)
+        if count + 1 >= self.nr_requests:
+            if not self.full[pool]:
+                # Whoever fills the queue may go on; the others have to stop.
+                self.full[pool] = True
+                context = self._context(pid)
+                context.set_batching(now_ns)
+            elif context is None or not context.batching(now_ns):
+                return False
+        self.congested[pool] = True
+        if count >= self.hard_limit:
+            return False
+        if context is not None and context.batching(now_ns):
+            context.nr_batch_requests -= 1
+        return True
+
+    def put(self, pool: int) -> None:
+        """Free a slot; wake one task that waits for it (freed_request)."""
+        count = self.count[pool] = self.count[pool] - 1
+        assert count >= 0
+        if self.congested[pool] and count < self.congestion_off:
+            self.congested[pool] = False
+        if count < self.nr_requests:
+            self.full[pool] = False
+            self.wait[pool].wake_one()
+
+    def sleep(self, task: Task, pool: int) -> Blocking[None]:
+        """Wait until some slot was freed, and come back with the right to a batch."""
+        yield from self.wait[pool].io_sleep_on(task, TASK_UNINTERRUPTIBLE, "get_request_wait")
+
+    def allow_batch(self, pid: int, now_ns: int) -> None:
+        """Let the task that has waited take a batch."""
+        self._context(pid).set_batching(now_ns)
+
+    def _context(self, pid: int) -> IoContext:
+        context = self._contexts.get(pid)
+        if context is None:
+            context = self._contexts[pid] = IoContext()
+        return context
+
+    def allocated(self) -> int:
+        """Return how many requests exist, of both pools."""
+        return self.count[READ] + self.count[WRITE]
