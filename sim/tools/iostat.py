@@ -33,6 +33,8 @@ _MEANING = {
     "p": "-p [DEVICE|ALL] partitions", "t": "-t time", "x": "-x extended",
     "y": "-y without the report since boot", "z": "-z without idle devices",
 }  # fmt: skip
+ALL = "ALL"  # -p ALL: every row of diskstats
+USED = "*"  # -p alone: every row that ever did I/O
 _EXCLUSIVE = (("k", "m"),)
 
 
@@ -42,7 +44,7 @@ class IostatOptions:
 
     letters: frozenset[str]
     devices: tuple[str, ...]  # named on the command line
-    partitions_of: tuple[str, ...]  # after -p; "ALL" for all
+    partitions_of: tuple[str, ...]  # disks after -p, or ALL, or USED
     sampling: Sampling
     unit: Unit
 
@@ -134,24 +136,22 @@ def shown(report: IostatReport, options: IostatOptions, layout: IostatLayout) ->
         devices = [d for d in devices if not d.is_short]  # They lack most of the columns.
     if "z" in options.letters:
         devices = [d for d in devices if not d.is_idle]
-    return sorted(devices, key=lambda d: d.name) if layout.sorts_devices else devices
+    in_file_order = not layout.sorts_devices or {ALL, USED} & set(options.partitions_of)
+    return devices if in_file_order else sorted(devices, key=lambda d: d.name)
 
 
 def _is_asked(device: DeviceReport, options: IostatOptions) -> bool:
-    if device.name in options.devices:
+    if device.name in (*options.devices, *options.partitions_of) or ALL in options.partitions_of:
         return True
     if device.is_unused:
         return False
     if not options.partitions_of:
         return not options.devices and not device.disk
-    return any(
-        disk == "ALL" or device.name == disk or device.disk == disk
-        for disk in options.partitions_of
-    )
+    return USED in options.partitions_of or device.disk in options.partitions_of
 
 
 def _partition_argument(words: list[str]) -> str:
     """Take the optional argument of -p from the words."""
     if words and not words[0].startswith("-") and not words[0].isdecimal():
         return words.pop(0).removeprefix("/dev/")
-    return "ALL"
+    return USED

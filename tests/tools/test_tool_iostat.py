@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tool_texts import disk_text, snapshot
 
 from sim.tools.iostat_layout import SYSSTAT_9, UNITS, render_devices
 from sim.tools.iostat_report import DeviceReport
 from sim.tools.run import GENERATIONS, run_tool, tool_sampling
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError
+from tests.tools.tool_texts import disk_text, snapshot
 
 SHARED = Path(os.environ.get("IOTWIN_SHARED", "../shared"))
 FACTOMD = SHARED / "cases" / "factomd" / "iostat.txt"
@@ -81,7 +81,7 @@ sda            120.00    480.00     0.00   0.00    5.00     4.00   60.00    480.
 
 
 def test_sysstat_7_prints_the_time_of_day_and_sectors() -> None:
-    text = iostat("iostat -t -x -p ALL", "sysstat-7", locale="en_US")
+    text = iostat("iostat -t -x -p", "sysstat-7", locale="en_US")
     assert text == SYSSTAT_7_TEXT
 
 
@@ -111,7 +111,8 @@ def test_units_of_sysstat_7(option: str, title: str, shown: str) -> None:
 def test_partitions_are_shown_only_when_asked() -> None:
     assert [row[0] for row in table("iostat -d")] == ["dm-0", "sda"]
     assert [row[0] for row in table("iostat -d -p sda")] == ["sda", "sda1"]
-    assert [row[0] for row in table("iostat -d -p ALL")] == ["dm-0", "sda", "sda1"]
+    assert [row[0] for row in table("iostat -d -p")] == ["sda", "sda1", "dm-0"]
+    assert [row[0] for row in table("iostat -d -p ALL")] == ["sda", "sda1", "dm-0", "sdz"]
 
 
 def test_named_device_is_shown_even_if_never_used() -> None:

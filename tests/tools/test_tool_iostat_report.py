@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_texts import disk_text, snapshot
 
 from sim.tools.iostat_report import (
     CPU_COLUMNS,
@@ -15,6 +14,7 @@ from sim.tools.iostat_report import (
     cpu_percents,
 )
 from sim.tools.parse import CpuTicks
+from tests.tools.tool_texts import disk_text, snapshot
 
 IDLE = (0,) * 11
 # 10 s: 1200 writes of 8 sectors, 300 merged, 48 s of waiting in all, busy for 9.7 s.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tool_texts import disk_text, stat_text
 
 from sim.tools.parse import (
     CpuTicks,
@@ -16,6 +15,7 @@ from sim.tools.parse import (
     parse_vmstat,
 )
 from sim.tools.snapshot import MissingFileError, Snapshot
+from tests.tools.tool_texts import disk_text, stat_text
 
 
 @pytest.mark.parametrize("columns", [11, 15, 17])
@@ -116,5 +116,5 @@ def test_broken_vmstat_is_refused() -> None:
 
 
 def test_missing_file_is_named_with_those_there_are() -> None:
-    with pytest.raises(MissingFileError, match="/proc/stat is not in the snapshot.*uptime"):
+    with pytest.raises(MissingFileError, match=r"/proc/stat is not in the snapshot.*uptime"):
         Snapshot(0, {"uptime": "1.00 1.00\n"}).text("stat")

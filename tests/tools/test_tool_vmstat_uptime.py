@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
-from tool_texts import NS_PER_S, stat_text
 
 from sim.tools.run import run_tool
 from sim.tools.snapshot import Snapshot
 from sim.tools.uptime import time_up
+from tests.tools.tool_texts import NS_PER_S, stat_text
 
 BOOT = datetime(2009, 5, 14, 5, 11, 51)
 
@@ -29,8 +29,7 @@ def server(idle: int = 80, step_s: int = 10) -> Iterator[Snapshot]:
                     "SReclaimable: 20000 kB\n"
                 ),
                 "vmstat": (
-                    f"pgpgin {s * 480}\npgpgout {s * 480}\n"
-                    f"pswpin {s * 50}\npswpout {s * 25}\n"
+                    f"pgpgin {s * 480}\npgpgout {s * 480}\npswpin {s * 50}\npswpout {s * 25}\n"
                 ),
                 "uptime": f"{s}.99 {s}.00\n",
                 "loadavg": "37.02 12.41 4.90 2/131 9021\n",

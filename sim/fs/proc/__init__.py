@@ -6,3 +6,7 @@ Invariants: reads everyone's counters and writes none (but asks a disk to bring 
 now, as part_round_stats does); a file's differences between versions are one table in its module.
 Left out: /proc/PID, /proc/sys, /sys; each module says what its file lacks.
 """
+
+from sim.fs.proc.procfs import ProcFs
+
+__all__ = ["ProcFs"]

@@ -42,8 +42,8 @@ class DiskStats(Protocol):
     flushes: int
     flush_ns: int
 
-    def update(self, now: int) -> None:
-        """Bring io_ticks_ns and time_in_queue_ns up to `now` (part_round_stats)."""
+    def update(self, now_ns: int) -> None:
+        """Bring io_ticks_ns and time_in_queue_ns up to `now_ns` (part_round_stats)."""
 
 
 class LoadAvg(Protocol):

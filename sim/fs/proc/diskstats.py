@@ -34,7 +34,13 @@ MINOR_WIDTH: tuple[tuple[Version, int], ...] = (
 JIFFY_TIMES: tuple[tuple[Version, tuple[bool, bool]], ...] = (
     ((2, 6, 0), (True, True)),
     ((4, 19), (False, True)),  # request times in ns
-    ((5, 5), (False, False)),  # time in queue is the sum of request times
+    ((5, 5), (False, False)),
+)
+# What the time in queue is: the integral of what is in flight, or the summed times of ended I/Os.
+QUEUE_TIME: tuple[tuple[Version, tuple[str, ...]], ...] = (
+    ((2, 6, 0), ("time_in_queue_ns",)),
+    ((5, 0), ("read_ns", "write_ns")),
+    ((5, 5), ("read_ns", "write_ns", "flush_ns")),
 )
 
 
@@ -61,11 +67,12 @@ def _full(disk: DiskStats, hz: int, version: Version) -> tuple[int, ...]:
     requests_in_jiffies, queue_in_jiffies = in_force(JIFFY_TIMES, version)
     request_unit_ns = NS_PER_S // hz if requests_in_jiffies else NS_PER_MS
     queue_unit_ns = NS_PER_S // hz if queue_in_jiffies else NS_PER_MS
+    queue_ns = sum(getattr(disk, field) for field in in_force(QUEUE_TIME, version))
     return (
         disk.reads, disk.read_merges, disk.read_sectors, _ms(disk.read_ns, request_unit_ns),
         disk.writes, disk.write_merges, disk.write_sectors, _ms(disk.write_ns, request_unit_ns),
         disk.in_flight, _ms(disk.io_ticks_ns, NS_PER_S // hz),
-        _ms(disk.time_in_queue_ns, queue_unit_ns),
+        _ms(queue_ns, queue_unit_ns),
         0, 0, 0, 0,
         disk.flushes, _ms(disk.flush_ns, request_unit_ns),
     )  # fmt: skip

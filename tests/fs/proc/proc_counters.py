@@ -46,8 +46,8 @@ class Disk:
     flush_ns: int = 0
     updated_at: int = -1
 
-    def update(self, now: int) -> None:
-        self.updated_at = now
+    def update(self, now_ns: int) -> None:
+        self.updated_at = now_ns
 
 
 @dataclass

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from proc_counters import NS_PER_S, NS_PER_TICK, Cpu, Disk, Machine, Memory, Swap, System
 
 from sim.fs.proc.meminfo import line_names
 from sim.fs.proc.version import parse_release
+from tests.fs.proc.proc_counters import (
+    NS_PER_S,
+    NS_PER_TICK,
+    Cpu,
+    Disk,
+    Machine,
+    Memory,
+    Swap,
+    System,
+)
 
 MS = 1_000_000
 BUSY = Cpu(5 * NS_PER_TICK, 0, 3 * NS_PER_TICK, 80 * NS_PER_TICK, 12 * NS_PER_TICK)

@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from proc_counters import NS_PER_S, NS_PER_TICK, Cpu, Disk, Machine
 
 from sim.tools.run import run_tool
 from sim.tools.snapshot import Snapshot
+from tests.fs.proc.proc_counters import NS_PER_S, NS_PER_TICK, Cpu, Disk, Machine
 
 SHARED = Path(os.environ.get("IOTWIN_SHARED", "../shared"))
 RECORDED = SHARED / "cases" / "sendmail" / "iostat.txt"
@@ -44,9 +44,7 @@ def add_device_row(disk: Disk, row: list[str]) -> None:
     sectors = [
         n
         for n in range(round(float(size) * writes) + 99)
-        if writes
-        and f"{n / writes:.2f}" == size
-        and f"{n / INTERVAL_S / 2048:.2f}" == wmb
+        if writes and f"{n / writes:.2f}" == size and f"{n / INTERVAL_S / 2048:.2f}" == wmb
     ]
     disk.write_sectors += sectors[len(sectors) // 2] if sectors else 0
     disk.write_ns += whole(wait, 1 / writes, JIFFY_MS) * MS if writes else 0

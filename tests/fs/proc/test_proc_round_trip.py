@@ -6,7 +6,6 @@ from dataclasses import fields
 
 from hypothesis import given
 from hypothesis import strategies as st
-from proc_counters import NS_PER_TICK, Cpu, Disk, Machine, Memory, System
 
 from sim.tools.parse import (
     parse_diskstats,
@@ -16,6 +15,7 @@ from sim.tools.parse import (
     parse_uptime,
     parse_vmstat,
 )
+from tests.fs.proc.proc_counters import NS_PER_TICK, Cpu, Disk, Machine, Memory, System
 
 releases = st.sampled_from(["2.6.16", "2.6.18", "2.6.25", "2.6.32", "3.2", "4.19", "5.4", "6.12"])
 small = st.integers(0, 2**31)
