@@ -7,3 +7,15 @@ Invariants: nothing here imports another part of `sim`; reading (`parse`), compu
 and rendering (`*_layout`) are apart; every formula stands in a docstring and is computed once.
 Left out: sar, mpstat, top; colours, JSON, `--human`; locales other than the tabulated ones.
 """
+
+from sim.tools.iostat_report import CpuReport, DeviceReport, IostatReport, compute_iostat
+from sim.tools.parse import ProcFormatError
+from sim.tools.run import FILES, GENERATIONS, run_tool, tool_sampling
+from sim.tools.snapshot import Snapshot
+from sim.tools.usage import Sampling, ToolUsageError
+
+__all__ = [
+    "FILES", "GENERATIONS", "run_tool", "tool_sampling",
+    "Sampling", "Snapshot", "ProcFormatError", "ToolUsageError",
+    "CpuReport", "DeviceReport", "IostatReport", "compute_iostat",
+]  # fmt: skip

@@ -95,14 +95,7 @@ def run_tool(
             vmstat.parse_options(arguments), snapshots, layout=generation.vmstat
         )
     uptime.parse_options(arguments)
-    first = next(iter(snapshots))
-    return iter(
-        [
-            uptime.render_uptime(
-                first, wall=wall.at(first.t_ns), users=users, layout=generation.uptime
-            )
-        ]
-    )
+    return uptime.run_uptime(snapshots, wall=wall, users=users, layout=generation.uptime)
 
 
 def _split(argv: Sequence[str]) -> tuple[str, Sequence[str]]:

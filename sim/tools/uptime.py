@@ -9,10 +9,11 @@ Left out: -p -s; the count of users comes from utmp, not from /proc, so the call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sim.tools.clock import Wall
 from sim.tools.parse import parse_loadavg, parse_uptime
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ToolUsageError
@@ -33,6 +34,15 @@ def parse_options(arguments: Sequence[str]) -> None:
     """Raise ToolUsageError unless there are no arguments."""
     if arguments:
         raise ToolUsageError("uptime", f"unknown argument {arguments[0]!r}", "no argument")
+
+
+def run_uptime(
+    snapshots: Iterable[Snapshot], *, wall: Wall, users: int, layout: UptimeLayout
+) -> Iterator[str]:
+    """Yield the line for the first snapshot and take no other."""
+    for snapshot in snapshots:
+        yield render_uptime(snapshot, wall=wall.at(snapshot.t_ns), users=users, layout=layout)
+        return
 
 
 def render_uptime(snapshot: Snapshot, *, wall: datetime, users: int, layout: UptimeLayout) -> str:
