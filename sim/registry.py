@@ -103,8 +103,8 @@ def _load(kind: str) -> None:
         raise ValueError(f"no kind {kind!r}; known: {', '.join(KINDS)}")
     for home in _HOMES[kind]:
         if home not in _loaded and importlib.util.find_spec(home) is not None:
-            _loaded.add(home)
             _import_all(home)
+            _loaded.add(home)
 
 
 def _import_all(package_name: str) -> None:

@@ -70,6 +70,14 @@ class RunResult:
             "records": [[r.t_ns, r.name, r.comm, r.value] for r in self.records],
         }
 
+    def to_text(self) -> str:
+        """Return the result as the text of a file, one sample or record a line."""
+        content = self.to_json()
+        samples = ",\n".join(json.dumps(row) for row in content.pop("samples"))
+        records = ",\n".join(json.dumps(row) for row in content.pop("records"))
+        head = json.dumps(content)[:-1]
+        return f'{head},\n"samples": [\n{samples}\n],\n"records": [\n{records}\n]}}\n'
+
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "RunResult":
         """Return the result that to_json() wrote; ValueError if it is of another format."""

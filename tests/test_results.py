@@ -23,7 +23,7 @@ RESULT = RunResult(
 
 
 def test_a_result_survives_a_file() -> None:
-    assert RunResult.from_json(json.loads(json.dumps(RESULT.to_json()))) == RESULT
+    assert RunResult.from_json(json.loads(RESULT.to_text())) == RESULT
 
 
 def test_the_digest_sees_everything_simulated_and_nothing_else() -> None:

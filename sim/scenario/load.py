@@ -8,6 +8,7 @@ Invariants: base and every what-if are read in full, whichever is asked for, so 
 Left out: includes and expressions.
 """
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -232,3 +233,23 @@ def _seed(reading: Reading, root: Table) -> int:
         reading.error(leaf.at, f"seed must be a whole number from 0 to {SEED_MAX}")
         return 0
     return value
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What `iotwin list` shows of a scenario."""
+
+    name: str
+    title: str
+    what_ifs: dict[str, str]
+
+
+def headlines() -> list[Headline]:
+    """Return title and what-ifs of the scenarios that come along, without checking them."""
+    found = []
+    for name, path in sorted(scenario_files().items()):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        variants = content.get("what_if", {})
+        titles = {key: str(table.get("title", key)) for key, table in variants.items()}
+        found.append(Headline(name, str(content.get("title", name)), titles))
+    return found

@@ -1,0 +1,40 @@
+"""Which errors are the user's, and how each is told.
+
+Models: the line between a wrong question and a failed answer.
+Linux counterpart: none.
+Invariants: messages go to standard error; a failure of the twin itself keeps its traceback, since
+ whoever mends it needs it.
+Left out: translations.
+"""
+
+import traceback
+from concurrent.futures.process import BrokenProcessPool
+
+import click
+
+from sim.scenario import ScenarioError, UnknownScenario
+from sim.study.recorded import DatasetError
+from sim.tools.usage import ToolUsageError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+def diagnose(error: Exception) -> int:
+    """Print what went wrong; return the exit code."""
+    if isinstance(error, ScenarioError):
+        number = len(error.problems)
+        click.echo(f"{error}\n{number} {'error' if number == 1 else 'errors'}", err=True)
+        return EXIT_USAGE
+    if isinstance(error, UnknownScenario | DatasetError | ToolUsageError):
+        click.echo(f"iotwin: error: {error}", err=True)
+        return EXIT_USAGE
+    if isinstance(error, OSError):
+        click.echo(f"iotwin: error: {error}", err=True)
+        return EXIT_FAILED
+    if isinstance(error, BrokenProcessPool):
+        click.echo("iotwin: error: a worker process was killed (out of memory?)", err=True)
+        return EXIT_FAILED
+    click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    click.echo("iotwin: the simulation failed; this is a mistake of the twin", err=True)
+    return EXIT_FAILED

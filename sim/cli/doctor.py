@@ -1,0 +1,92 @@
+"""`iotwin doctor`: versions, compiled or interpreted, what optional parts are there."""
+
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import platform
+import sys
+from pathlib import Path
+
+import click
+
+from sim.cli import options
+from sim.cli.output import write_json
+from sim.registry import KINDS, names
+from sim.report.tables import Column, Table, print_table
+from sim.scenario import scenario_files
+from sim.study.recorded import RECORDINGS
+
+# distribution -> what needs it
+_NEEDED = {"simpy": "the engine", "click": "the command line"}
+_OPTIONAL = {
+    "rich": "tables and progress on a terminal",
+    "matplotlib": "--plot",
+    "numpy": "--plot, calibration",
+    "scipy": "calibration",
+    "mypy": "compiling, type checks",
+    "nbclient": "tests of the notebooks",
+}
+_KERNEL_FOLDERS = ("engine", "sched", "block", "drivers", "mm", "fs", "net")
+
+
+@click.command("doctor", short_help="Show versions, what is compiled, what is there.")
+@options.json_option
+def command(json_path: str | None) -> None:
+    """Show versions, whether the kernel is compiled, and which parts are there.
+
+    Exits with 1 if something that every run needs is missing.
+
+    \b
+    Examples:
+      iotwin doctor
+      iotwin doctor --json -
+    """
+    findings = _findings()
+    missing = [name for name in _NEEDED if _version(name) is None]
+    if json_path != "-":
+        columns = (Column("part"), Column("found"), Column("note"))
+        print_table(Table(columns, tuple(findings)), sys.stdout)
+    if json_path is not None:
+        rows = [{"part": part, "found": found, "note": note} for part, found, note in findings]
+        write_json({"parts": rows, "missing": missing}, json_path)
+    for name in missing:
+        click.echo(f"iotwin: error: {name} is missing: {_NEEDED[name]}", err=True)
+    if missing:
+        sys.exit(1)
+
+
+def _findings() -> list[tuple[str, str, str]]:
+    rows = [
+        ("iotwin", _version("iotwin") or "not installed", str(Path(__file__).parents[2])),
+        ("python", platform.python_version(), sys.executable),
+    ]
+    for distribution, use in (_NEEDED | _OPTIONAL).items():
+        rows.append((distribution, _version(distribution) or "missing", use))
+    compiled, total = _compiled()
+    state = "compiled" if compiled else "interpreted"
+    rows.append(("kernel modules", state, f"{compiled} of {total} compiled"))
+    rows += [(f"{kind}s", str(len(names(kind))), ", ".join(names(kind))) for kind in KINDS]
+    scenarios = sorted(scenario_files())
+    rows.append(("scenarios", str(len(scenarios)), ", ".join(scenarios)))
+    recordings = sorted(path.parent.name for path in RECORDINGS.glob("*/dataset.toml"))
+    rows.append(("recordings", str(len(recordings)), ", ".join(recordings)))
+    return rows
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _compiled() -> tuple[int, int]:
+    """Return how many of the kernel's modules are compiled, and how many there are."""
+    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    compiled = total = 0
+    for folder in _KERNEL_FOLDERS:
+        for path in (Path(__file__).parents[1] / folder).rglob("*.py"):
+            if path.name != "__init__.py":
+                total += 1
+                compiled += any(path.with_name(path.stem + end).exists() for end in suffixes)
+    return compiled, total

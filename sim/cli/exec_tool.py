@@ -1,0 +1,136 @@
+"""`iotwin exec`: a tool as if typed on the simulated server."""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import click
+
+from sim.cli import options
+from sim.cli.output import check_writable, write_json
+from sim.cli.progress import Progress
+from sim.machine import simulate
+from sim.results import ProcSample, RunResult
+from sim.scenario import Scenario, load
+from sim.study.metrics import NS_PER_S, Observation
+from sim.tools.parse import parse_stat
+from sim.tools.run import GENERATIONS, run_tool, tool_sampling
+from sim.units import UnitError, parse_quantity
+
+# The first kernel of the distributions that came with a generation of the tools.
+_GENERATION_SINCE = (((3, 10), "sysstat-12"), ((2, 6, 32), "sysstat-9"), ((0,), "sysstat-7"))
+
+
+class TimeType(click.ParamType[int]):
+    """A time with a unit, as in scenarios."""
+
+    name = "time"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return nanoseconds."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_quantity(value, "time_ns")
+        except UnitError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command("exec", short_help="Type iostat, vmstat or uptime on the simulated server.")
+@options.scenario_argument
+@click.argument("argv", metavar="-- TOOL [ARGUMENT]...", nargs=-1, required=True)
+@options.what_if_option
+@options.seed_option
+@options.set_option
+@click.option(
+    "--at",
+    "at_ns",
+    type=TimeType(),
+    metavar="TIME",
+    help="Simulated time at which the tool is typed (default: at the start if it has an"
+    " interval, else at the end of the measured part).",
+)
+@click.option(
+    "--tools",
+    "generation",
+    type=click.Choice(list(GENERATIONS)),
+    help="Generation of the tools instead of that of the kernel's days.",
+)
+@options.json_option
+def command(
+    scenario_name: str,
+    argv: tuple[str, ...],
+    what_if: str | None,
+    seed: int | None,
+    sets: tuple[str, ...],
+    at_ns: int | None,
+    generation: str | None,
+    json_path: str | None,
+) -> None:
+    """Run a scenario and print what a tool on that server would have shown.
+
+    The tools are iostat, vmstat and uptime; they read nothing but the twin's /proc.
+
+    \b
+    Examples:
+      iotwin exec sendmail -- iostat -t -c -m -x 5
+      iotwin exec sendmail --what-if tmpfs -- iostat -t -c -m -x 5 10
+      iotwin exec sendmail --at "2 min" -- uptime
+      iotwin exec sendmail --tools sysstat-12 -- iostat -xz 10
+      iotwin exec sendmail -- vmstat 5
+    """
+    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    layout = generation or generation_of(scenario.server.kernel)
+    sampling = tool_sampling(argv, layout=layout)
+    check_writable(json_path)
+    interval_s = sampling.interval_s
+    if interval_s is not None:
+        measure = replace(scenario.measure, interval_ns=interval_s * NS_PER_S)
+        scenario = replace(scenario, measure=measure)
+    with Progress(f"simulating {scenario.label}") as progress:
+        result = simulate(scenario, scenario.seed, progress)
+    samples = _samples(result, scenario, at_ns, repeats=interval_s is not None)
+    texts = []
+    for text in _typed(argv, samples, scenario, layout):
+        texts.append(text)
+        if json_path != "-":
+            click.echo(text, nl=False)
+            sys.stdout.flush()
+    if json_path is not None:
+        content = {
+            "scenario": scenario.name, "what_if": what_if, "seed": scenario.seed,
+            "version": result.version, "command": list(argv), "output": "".join(texts),
+        }  # fmt: skip
+        write_json(content, json_path)
+
+
+def generation_of(kernel: str) -> str:
+    """Return the generation of tools that distributions of that kernel had."""
+    version = tuple(int(number) for number in re.findall(r"\d+", kernel)[:3])
+    return next(name for since, name in _GENERATION_SINCE if version >= since)
+
+
+def _samples(
+    result: RunResult, scenario: Scenario, at_ns: int | None, *, repeats: bool
+) -> Sequence[ProcSample]:
+    """Return the readings from the moment on at which the tool is typed."""
+    if at_ns is None:
+        at_ns = 0 if repeats else Observation(result, scenario.measure).end_ns
+    later = [sample for sample in result.samples if sample.t_ns >= at_ns]
+    return later or result.samples[-1:]
+
+
+def _typed(
+    argv: Sequence[str], samples: Sequence[ProcSample], scenario: Scenario, layout: str
+) -> Sequence[str]:
+    """Return what the tool prints, on the clock that /proc/stat tells (btime)."""
+    btime_s = parse_stat(samples[0].text("stat")).btime_s
+    texts = run_tool(
+        argv, samples, hostname=scenario.server.hostname, release=scenario.server.kernel,
+        boot_wallclock=datetime.fromtimestamp(btime_s, UTC), layout=layout,
+    )  # fmt: skip
+    return list(texts)

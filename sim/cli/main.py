@@ -1,0 +1,80 @@
+"""The entry point: finds the subcommand, turns what went wrong into a message and an exit code.
+
+Models: dispatch.
+Linux counterpart: none.
+Invariants: a mistake of the user ends with exit code 2 and no traceback; a broken pipe is no error.
+Left out: aliases.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+# name -> (module with `command`, one line for the overview)
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "list": ("sim.cli.list_scenarios", "List the scenarios and their what-ifs."),
+    "run": ("sim.cli.run", "Run a scenario, beside what was recorded."),
+    "compare": ("sim.cli.compare", "Compare what-ifs with the base, seed by seed."),
+    "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
+    "exec": ("sim.cli.exec_tool", "Type iostat, vmstat or uptime on the simulated server."),
+    "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the overview without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_module, line) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; turn an error into a message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            diagnose = importlib.import_module("sim.cli.diagnose").diagnose
+            sys.exit(diagnose(error))
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="iotwin", prog_name="iotwin")
+def cli() -> None:
+    """A discrete-event twin of I/O-bound Linux servers.
+
+    \b
+    Examples:
+      iotwin list
+      iotwin run sendmail
+      iotwin compare sendmail tmpfs ssd
+      iotwin exec sendmail --what-if tmpfs -- iostat -t -c -m -x 5
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        cli(prog_name="iotwin")
+    except BrokenPipeError:
+        # `iotwin ... | head`: what is left in the buffer must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

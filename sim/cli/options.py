@@ -1,0 +1,66 @@
+"""Options that several commands share.
+
+Models: the vocabulary of the command line.
+Linux counterpart: none.
+Invariants: an option means the same in every command that has it.
+Left out: environment variables.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from sim.scenario.load import SEED_MAX
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+scenario_argument: Decorator = click.argument("scenario_name", metavar="SCENARIO")
+what_if_option: Decorator = click.option(
+    "--what-if", metavar="NAME", help="Lay one what-if of the scenario over it."
+)
+seed_option: Decorator = click.option(
+    "--seed", type=click.IntRange(0, SEED_MAX), help="Seed instead of the scenario's."
+)
+set_option: Decorator = click.option(
+    "--set",
+    "sets",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Set one value, such as machine.cpus=8; may be given several times.",
+)
+json_option: Decorator = click.option(
+    "--json", "json_path", metavar="FILE|-", help="Write JSON to FILE; - is standard output."
+)
+plot_option: Decorator = click.option(
+    "--plot", "plot_path", metavar="FILE.png", help="Draw load, CPU, disks, mail over time."
+)
+jobs_option: Decorator = click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="Runs at the same time (default: one per CPU).",
+)
+
+
+def replications_option(default: int) -> Decorator:
+    """Return --replications with the command's default."""
+    return click.option(
+        "--replications",
+        type=click.IntRange(1, 10_000),
+        default=default,
+        show_default=True,
+        help="Runs of each variant, with seeds SEED, SEED+1, ...",
+    )
+
+
+def jobs_of(jobs: int | None, runs: int) -> int:
+    """Return how many processes to use for that many runs."""
+    return min(jobs or len(os.sched_getaffinity(0)), runs)
+
+
+def command_line() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["iotwin", *sys.argv[1:]])

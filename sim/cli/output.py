@@ -1,0 +1,62 @@
+"""Where results go: standard output, or files that appear whole or not at all.
+
+Models: redirection.
+Linux counterpart: rename(2) over the old file.
+Invariants: a file is written beside its place and renamed; an error leaves the old one.
+Left out: appending.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def write_json(content: dict[str, Any], path: str) -> None:
+    """Write JSON to a file, to standard output for "-"."""
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        write_file(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
+
+
+def write_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file beside `path`, then put it in its place."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory")
+    descriptor, name = tempfile.mkstemp(
+        prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent
+    )
+    os.close(descriptor)
+    beside = Path(name)
+    try:
+        write(beside)
+        beside.chmod(0o666 & ~_umask())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """Return the umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def check_writable(*paths: str | None) -> None:
+    """Raise OSError now for a file that could not be written after a long run."""
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"no folder {folder} for {path}")
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"{path} is a directory")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"may not write {path}")

@@ -1,0 +1,88 @@
+"""`iotwin params`: every parameter of a scenario with value, unit, source and layer."""
+
+import sys
+from typing import Any
+
+import click
+
+from sim.cli import options
+from sim.cli.output import check_writable, write_json
+from sim.report.tables import Column, Table, print_table
+from sim.scenario import Parameter, Scenario, load
+from sim.units import format_quantity, unit_of
+
+
+@click.command("params", short_help="Show every parameter with unit, source and layer.")
+@options.scenario_argument
+@options.what_if_option
+@options.seed_option
+@options.set_option
+@click.option("--assumed", is_flag=True, help="Only what is assumed.")
+@options.json_option
+def command(
+    scenario_name: str,
+    what_if: str | None,
+    seed: int | None,
+    sets: tuple[str, ...],
+    assumed: bool,
+    json_path: str | None,
+) -> None:
+    """Show every parameter with its value, unit, layer and source.
+
+    Layers: default < kernel < profile < scenario < what-if < set. The last line says which share
+    of the values is assumed, that is, declared by its author as a guess.
+
+    \b
+    Examples:
+      iotwin params sendmail
+      iotwin params sendmail --assumed
+      iotwin params sendmail --what-if tmpfs --json -
+    """
+    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    check_writable(json_path)
+    if json_path != "-":
+        click.echo(f"{scenario.label}: {scenario.title}\n")
+        shown = [p for p in scenario.parameters if p.is_assumed or not assumed]
+        print_table(_table(shown), sys.stdout)
+        click.echo("\n" + _share_line(scenario))
+    if json_path is not None:
+        write_json(_json(scenario), json_path)
+
+
+def _table(parameters: list[Parameter]) -> Table:
+    columns = (
+        Column("parameter"), Column("value", is_number=True), Column("unit"), Column("layer"),
+        Column("source"),
+    )  # fmt: skip
+    return Table(columns, tuple(_row(parameter) for parameter in parameters))
+
+
+def _row(parameter: Parameter) -> tuple[str, ...]:
+    value, unit = "-", ""
+    if parameter.value is not None:
+        value = format_quantity(parameter.value, parameter.dim)
+        if parameter.dim not in ("text", "bool"):
+            value, _space, unit = value.partition(" ")
+    return parameter.path, value, unit, parameter.layer.label, parameter.source
+
+
+def _share_line(scenario: Scenario) -> str:
+    number = len(scenario.parameters)
+    assumed = sum(parameter.is_assumed for parameter in scenario.parameters)
+    return f"{assumed} of {number} values are assumed ({100 * assumed / number:.0f} %)"
+
+
+def _json(scenario: Scenario) -> dict[str, Any]:
+    parameters = scenario.parameters
+    return {
+        "scenario": scenario.name,
+        "what_if": scenario.what_if.name if scenario.what_if else None,
+        "assumed_share": sum(p.is_assumed for p in parameters) / len(parameters),
+        "parameters": [
+            {
+                "path": p.path, "value": p.value, "unit": unit_of(p.dim), "source": p.source,
+                "layer": p.layer.label, "doc": p.doc,
+            }
+            for p in parameters
+        ],
+    }  # fmt: skip

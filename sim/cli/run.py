@@ -1,0 +1,64 @@
+"""`iotwin run`: one scenario or one what-if of it, beside what was recorded."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from sim.cli import options
+from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.variants import run_variants, write_plot
+from sim.report.study_json import variant_json
+from sim.report.study_tables import heading, notes, run_table
+from sim.report.tables import print_table
+from sim.scenario import load
+
+
+@click.command("run", short_help="Run a scenario, beside what was recorded.")
+@options.scenario_argument
+@options.what_if_option
+@options.seed_option
+@options.set_option
+@options.replications_option(1)
+@options.jobs_option
+@options.json_option
+@options.plot_option
+@click.option("--save", "save_path", metavar="FILE", help="Keep the readings of the first run.")
+def command(
+    scenario_name: str,
+    what_if: str | None,
+    seed: int | None,
+    sets: tuple[str, ...],
+    replications: int,
+    jobs: int | None,
+    json_path: str | None,
+    plot_path: str | None,
+    save_path: str | None,
+) -> None:
+    """Run a scenario (a name from `iotwin list`, or the path of a .toml file).
+
+    Prints the simulated figures beside the recorded ones, with a verdict.
+
+    \b
+    Examples:
+      iotwin run sendmail
+      iotwin run sendmail --what-if tmpfs --plot tmpfs.png
+      iotwin run sendmail --set machine.cpus=8 --replications 10 --json -
+      iotwin run ./my-server.toml --seed 3
+    """
+    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    check_writable(json_path, plot_path, save_path)
+    study = run_variants([scenario], replications, jobs)
+    [outcome] = study.variants
+    if json_path != "-":
+        click.echo(heading(outcome, study.version, options.command_line()))
+        print_table(run_table(outcome), sys.stdout)
+        click.echo("\n" + notes(outcome), nl=False)
+    if json_path is not None:
+        write_json(variant_json(outcome, study.version), json_path)
+    if plot_path is not None:
+        write_plot(study, plot_path)
+    result = outcome.replications[0].result
+    if save_path is not None and result is not None:
+        text = result.to_text()
+        write_file(Path(save_path), lambda place: place.write_text(text, encoding="utf-8"))

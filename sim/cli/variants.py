@@ -1,0 +1,37 @@
+"""Run variants of a scenario for a command: processes, progress, plot, JSON.
+
+Models: what run and compare have in common.
+Linux counterpart: none.
+Invariants: files that cannot be written are found before the run.
+Left out: nothing.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sim.cli.options import jobs_of
+from sim.cli.output import write_file
+from sim.cli.progress import Progress
+from sim.scenario import Scenario
+from sim.study.compare import Study, run_study
+from sim.study.replicate import processes
+
+
+def run_variants(scenarios: Sequence[Scenario], replications: int, jobs: int | None) -> Study:
+    """Run all variants, in several processes where that helps."""
+    number = jobs_of(jobs, len(scenarios) * replications)
+    with Progress(f"simulating {scenarios[0].name}") as progress:
+        if number == 1:
+            return run_study(scenarios, replications, progress=progress)
+        with processes(number) as executor:
+            return run_study(scenarios, replications, executor=executor, progress=progress)
+
+
+def write_plot(study: Study, path: str) -> None:
+    """Draw a study into a file."""
+    # Imported here: matplotlib takes a second, and most runs draw nothing.
+    from sim.report.plot import plot_study
+
+    write_file(Path(path), lambda place: plot_study(study, place))
+    sys.stderr.write(f"plot written to {path}\n")

@@ -1,0 +1,251 @@
+"""A study over time: load average, CPU states, disk, mail, base and what-ifs under each other.
+
+Models: the graphs an administrator would draw from iostat and uptime.
+Linux counterpart: none.
+Invariants: drawn from the readings of each variant's first replication; all variants share the
+ axes of a panel, so that heights and lengths can be compared by eye; what was recorded is dashed.
+Left out: interactive plots.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from sim.report.study_tables import recorded_figures
+from sim.study.compare import Study, VariantOutcome
+from sim.study.metrics import NS_PER_S, Observation
+from sim.tools.parse import parse_loadavg
+
+# Okabe and Ito's palette: told apart by everybody.
+BLUE, ORANGE, GREEN, RED, SKY, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#999999",
+)  # fmt: skip
+DASHED: Final = (0, (4, 2))
+WIDTH_IN, HEIGHT_IN = 4.3, 2.7
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One kind of graph: which family of figures it belongs to, its title and unit."""
+
+    family: str
+    title: str
+    draw: Callable[[Axes, VariantOutcome, Observation], None]
+
+
+def plot_study(study: Study, path: Path) -> None:
+    """Draw all variants of a study into a PNG file."""
+    families = study.variants[0].scenario.measure.families
+    panels = [panel for panel in PANELS if panel.family in families]
+    figure, grid = _grid(len(study.variants), len(panels))
+    for outcome, row in zip(study.variants, grid, strict=True):
+        seen = outcome.observation()
+        for panel, axes in zip(panels, row, strict=True):
+            panel.draw(axes, outcome, seen)
+            _finish(axes, seen)
+            axes.set_title(panel.title, loc="left", fontsize=9)
+            axes.set_xlabel("time, s")
+    _share_axes(grid)
+    _name_rows(study, grid)
+    base = study.variants[0]
+    figure.suptitle(
+        f"{base.scenario.name}: {base.scenario.title}   (seed {base.scenario.seed},"
+        f" iotwin {study.version})",
+        x=0.01, ha="left", fontsize=11, fontweight="bold",
+    )  # fmt: skip
+    figure.savefig(path, dpi=110)
+
+
+def _grid(variants: int, panels: int) -> tuple[Figure, list[list[Axes]]]:
+    """Return axes by variant and panel; a single variant's panels stand two by two."""
+    columns = panels if variants > 1 else 2
+    rows = variants if variants > 1 else (panels + 1) // 2
+    size = (WIDTH_IN * columns * (1 if variants > 1 else 1.4), (HEIGHT_IN + 0.25) * rows + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    found = figure.subplots(rows, columns, squeeze=False)
+    if variants > 1:
+        return figure, [list(row) for row in found]
+    flat = list(found.flat)
+    for unused in flat[panels:]:
+        unused.remove()
+    return figure, [flat[:panels]]
+
+
+def _share_axes(grid: Sequence[Sequence[Axes]]) -> None:
+    """Give all axes one time scale, and each panel one height over the variants."""
+    last_s = max(axes.get_xlim()[1] for row in grid for axes in row)
+    for column in zip(*grid, strict=True):
+        highest = max(axes.get_ylim()[1] for axes in column)
+        for axes in column:
+            axes.set_xlim(0, last_s)
+            axes.set_ylim(0, highest)
+        twins = [twin for axes in column for twin in _twins(axes)]
+        highest = max((twin.get_ylim()[1] for twin in twins), default=0)
+        for twin in twins:
+            twin.set_ylim(0, highest)
+
+
+def _twins(axes: Axes) -> list[Axes]:
+    """Return the axes that share the place of these."""
+    return [
+        other
+        for other in axes.figure.axes
+        if other is not axes and other.bbox.bounds == axes.bbox.bounds
+    ]
+
+
+def _name_rows(study: Study, grid: Sequence[Sequence[Axes]]) -> None:
+    """Write each variant's name and title at its row's left."""
+    if len(study.variants) == 1:
+        return
+    for outcome, row in zip(study.variants, grid, strict=True):
+        title = "queue as it is" if outcome.scenario.what_if is None else outcome.title
+        row[0].annotate(
+            outcome.name if outcome.scenario.what_if is None else f"{outcome.name}: {title}",
+            xy=(0, 1.13), xycoords="axes fraction", fontsize=10, fontweight="bold", va="bottom",
+        )  # fmt: skip
+
+
+def _finish(axes: Axes, seen: Observation) -> None:
+    """Mark the measured part, and keep the frame quiet."""
+    for mark_ns in (seen.begin_ns, seen.end_ns):
+        axes.axvline(mark_ns / NS_PER_S, color=GREY, linewidth=0.7, linestyle=":", zorder=1)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(0, seen.result.samples[-1].t_ns / NS_PER_S)
+    axes.tick_params(labelsize=8)
+    axes.xaxis.label.set_size(8)
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+
+
+def _recorded(axes: Axes, outcome: VariantOutcome, name: str, height: float | None = None) -> None:
+    """Draw a recorded figure as a dashed line with its value."""
+    figure = recorded_figures(outcome).get(name)
+    if figure is None or figure.value is None:
+        return
+    level = figure.value if height is None else height
+    axes.axhline(level, color="black", linewidth=0.9, linestyle=DASHED, zorder=5)
+    axes.annotate(
+        f"recorded {figure.text}", xy=(1, level), xycoords=("axes fraction", "data"),
+        xytext=(-2, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7.5, zorder=6,
+        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
+    )  # fmt: skip
+
+
+def _draw_load(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
+    samples = seen.result.samples
+    loads = [parse_loadavg(sample.text("loadavg")).load1 for sample in samples]
+    times = [sample.t_ns / NS_PER_S for sample in samples]
+    axes.plot(times, loads, color=BLUE, linewidth=1.6)
+    axes.fill_between(times, loads, color=BLUE, alpha=0.12, linewidth=0)
+    recorded = recorded_figures(outcome).get("load1_peak")
+    top = max([1.0, *loads, (recorded.value or 0.0) if recorded else 0.0])
+    axes.set_ylim(0, top * 1.15)
+    _recorded(axes, outcome, "load1_peak")
+
+
+def _draw_cpu(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
+    states = (("user", BLUE), ("system", ORANGE), ("iowait", SKY))
+    times = _steps(seen)
+    series = [
+        _doubled([getattr(report.cpu, f"{state}_pct") for report in seen.reports])
+        for state, _colour in states
+    ]
+    axes.stackplot(times, *series, colors=[colour for _state, colour in states], linewidth=0)
+    axes.set_ylim(0, 100)
+    idle = recorded_figures(outcome).get("cpu_idle_pct_min")
+    if idle is not None and idle.value is not None:
+        _recorded(axes, outcome, "cpu_idle_pct_min", 100 - idle.value)
+    handles = [Patch(color=colour, label=state) for state, colour in states]
+    handles.append(Patch(facecolor="white", edgecolor=GREY, label="idle"))
+    axes.legend(handles=handles, **_LEGEND)
+
+
+def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
+    name = outcome.scenario.measure.devices[0]
+    rows = [next((d for d in report.devices if d.name == name), None) for report in seen.reports]
+    times = _steps(seen)
+    busy = _doubled([row.util_pct if row else 0.0 for row in rows])
+    axes.fill_between(times, busy, color=GREEN, alpha=0.3, linewidth=0)
+    axes.plot(times, busy, color=GREEN, linewidth=1)
+    axes.set_ylim(0, 105)
+    axes.set_ylabel(f"{name} busy, %", fontsize=8, color=GREEN)
+    awaits = axes.twinx()
+    awaits.plot(times, _doubled([row.await_ms if row else 0.0 for row in rows]), color=RED)
+    awaits.set_ylim(0, max(1.0, awaits.get_ylim()[1]) * 1.1)
+    awaits.set_ylabel("await, ms", fontsize=8, color=RED)
+    awaits.tick_params(labelsize=8)
+    awaits.spines[["top", "left"]].set_visible(False)
+    awaits.yaxis.set_major_locator(MaxNLocator(5))
+    _recorded(awaits, outcome, f"disk.{name}.await_ms")
+
+
+def _draw_mail(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
+    samples = seen.result.samples
+    accepted = [record.t_ns for record in seen.result.marks("message_accepted")]
+    rates = []
+    for prev, cur in zip(samples, samples[1:], strict=False):
+        number = sum(prev.t_ns < t_ns <= cur.t_ns for t_ns in accepted)
+        rates.append(number * NS_PER_S / (cur.t_ns - prev.t_ns))
+    times = _steps(seen)
+    axes.fill_between(times, _doubled(rates), color=BLUE, alpha=0.3, linewidth=0)
+    axes.plot(times, _doubled(rates), color=BLUE, linewidth=1)
+    for begin_s, end_s in _refused(seen):
+        axes.axvspan(begin_s, end_s, color=RED, alpha=0.18, linewidth=0)
+    recorded = recorded_figures(outcome).get("throughput_per_s")
+    top = max([1.0, *rates, (recorded.value or 0.0) if recorded else 0.0])
+    axes.set_ylim(0, top * 1.2)
+    _recorded(axes, outcome, "throughput_per_s")
+    handles = [Patch(color=BLUE, alpha=0.3, label="accepted")]
+    handles.append(Patch(color=RED, alpha=0.18, label="port refused"))
+    axes.legend(handles=handles, **_LEGEND)
+
+
+def _refused(seen: Observation) -> list[tuple[float, float]]:
+    """Return the times in seconds in which the port was closed after it had been open."""
+    spans = []
+    since: int | None = None
+    for record in seen.result.marks("port_open"):
+        if not record.value and since is None:
+            since = record.t_ns
+        elif record.value and since is not None:
+            spans.append((since / NS_PER_S, record.t_ns / NS_PER_S))
+            since = None
+    if since is not None:
+        spans.append((since / NS_PER_S, seen.result.samples[-1].t_ns / NS_PER_S))
+    return spans
+
+
+def _steps(seen: Observation) -> list[float]:
+    """Return begin and end of each report in seconds, so that reports are drawn as steps."""
+    samples = seen.result.samples
+    return [
+        t_ns / NS_PER_S
+        for prev, cur in zip(samples, samples[1:], strict=False)
+        for t_ns in (prev.t_ns, cur.t_ns)
+    ]
+
+
+def _doubled(values: Sequence[float]) -> list[float]:
+    return [value for value in values for _end in range(2)]
+
+
+_LEGEND: Final = {
+    "loc": "upper right", "fontsize": 7, "ncols": 4, "frameon": True, "framealpha": 0.75,
+    "edgecolor": "none", "handlelength": 1, "columnspacing": 0.9, "borderpad": 0.2,
+}  # fmt: skip
+PANELS: Final = (
+    Panel("load", "load average, 1 minute", _draw_load),
+    Panel("cpu", "CPU, % of all", _draw_cpu),
+    Panel("disk", "disk: busy and await", _draw_disk),
+    Panel("storm", "messages accepted per second; port", _draw_mail),
+)

@@ -1,0 +1,57 @@
+"""The outcome of a study as JSON.
+
+Models: the machine-readable form of the tables.
+Linux counterpart: none.
+Invariants: the keys of one variant are scenario, what_if, seed, replications, version, metrics;
+ each metric has median, lo, hi, unit, and `recorded` where a value was recorded.
+Left out: bounds and verdicts, which are judgements of the recording's own file.
+"""
+
+from typing import Any
+
+from sim.report.study_tables import recorded_figures
+from sim.study.compare import Study, VariantOutcome
+from sim.study.summary import Summary
+
+
+def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
+    """Return one variant."""
+    recorded = recorded_figures(outcome)
+    metrics: dict[str, dict[str, Any]] = {}
+    for name, summary in outcome.metrics.items():
+        metrics[name] = _summary(summary)
+        figure = recorded.get(name)
+        if figure is not None and figure.value is not None:
+            metrics[name]["recorded"] = figure.value
+    what_if = outcome.scenario.what_if
+    return {
+        "scenario": outcome.scenario.name,
+        "what_if": what_if.name if what_if else None,
+        "seed": outcome.scenario.seed,
+        "replications": len(outcome.replications),
+        "version": version,
+        "metrics": metrics,
+    }
+
+
+def study_json(study: Study) -> dict[str, Any]:
+    """Return all variants; `change` is the paired change against the first."""
+    variants = []
+    for outcome in study.variants:
+        variants.append(variant_json(outcome, study.version))
+        if outcome.change is not None:
+            variants[-1]["change"] = {name: _summary(one) for name, one in outcome.change.items()}
+    base = study.variants[0]
+    return {
+        "scenario": base.scenario.name,
+        "seed": base.scenario.seed,
+        "replications": len(base.replications),
+        "version": study.version,
+        "variants": variants,
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "median": summary.median, "lo": summary.lo, "hi": summary.hi, "unit": summary.unit,
+    }  # fmt: skip

@@ -1,0 +1,250 @@
+"""The figures of a run, computed from /proc text and programs' marks as an administrator would.
+
+Models: looking at iostat and uptime every few seconds during the storm, and averaging the reports.
+Linux counterpart: sysstat's formulas, which sim.tools has.
+Invariants: a figure is a row of a table: name, unit, family, formula; per device `disk.NAME.*`.
+ Figures of CPU and disk are means over the *full reports*: those of one interval that lie wholly
+ inside the measured part (from the `begin` mark to the `end` mark of [measure]). The report in
+ which the storm begins and the one in which it ends are not averaged.
+Left out: figures weighted by time between reports; every report covers the same interval.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from statistics import fmean
+from typing import Final
+
+from sim.results import Record, RunResult
+from sim.scenario.spec import MeasureSpec
+from sim.tools.iostat_report import DeviceReport, IostatReport, compute_iostat
+from sim.tools.parse import parse_loadavg, parse_stat
+
+NS_PER_S: Final = 1_000_000_000
+
+
+class Observation:
+    """One run, looked at through its measured part."""
+
+    def __init__(self, result: RunResult, measure: MeasureSpec) -> None:
+        self.result = result
+        self.measure = measure
+        last_ns = result.samples[-1].t_ns if result.samples else 0
+        begin, end = result.first_ns(measure.begin), result.first_ns(measure.end)
+        self.is_marked = begin is not None and end is not None
+        self.begin_ns = 0 if begin is None else begin
+        self.end_ns = last_ns if end is None else end
+
+    @cached_property
+    def reports(self) -> tuple[IostatReport, ...]:
+        """All reports after the one since boot."""
+        samples = self.result.samples
+        return tuple(compute_iostat(prev, cur) for prev, cur in pairwise(samples))
+
+    @cached_property
+    def full_reports(self) -> tuple[IostatReport, ...]:
+        """The reports that lie wholly inside the measured part."""
+        starts = [sample.t_ns for sample in self.result.samples]
+        return tuple(
+            report
+            for start_ns, report in zip(starts, self.reports, strict=False)
+            if self.begin_ns <= start_ns and report.t_ns <= self.end_ns
+        )
+
+    def device(self, name: str) -> tuple[DeviceReport, ...]:
+        """Return the full reports of one device."""
+        return tuple(
+            device
+            for report in self.full_reports
+            for device in report.devices
+            if device.name == name
+        )
+
+    def marked(self, name: str) -> list[Record]:
+        """Return the marks of that name inside the measured part."""
+        return [r for r in self.result.marks(name) if self.begin_ns <= r.t_ns <= self.end_ns]
+
+    def describe(self) -> str:
+        """Say which reports were averaged."""
+        number = len(self.full_reports)
+        if not number:
+            return "no full report lies inside the measured part"
+        interval_s = self.measure.interval_ns / NS_PER_S
+        first_s = self.full_reports[0].t_ns / NS_PER_S - interval_s
+        last_s = self.full_reports[-1].t_ns / NS_PER_S
+        return (
+            f"{number} full reports of {interval_s:g} s, from {first_s:g} s to {last_s:g} s,"
+            f" inside {self.measure.begin} at {self.begin_ns / NS_PER_S:.1f} s"
+            f" to {self.measure.end} at {self.end_ns / NS_PER_S:.1f} s"
+        )
+
+
+Compute = Callable[[Observation], float | None]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure: how it is called, in which unit, and how it is computed."""
+
+    name: str
+    unit: str
+    compute: Compute
+
+    @property
+    def formula(self) -> str:
+        """The first line of the computing function's docstring."""
+        return (self.compute.__doc__ or "").strip().partition("\n")[0]
+
+
+def messages_accepted(seen: Observation) -> float:
+    """Messages taken over from the storm's own client (from everybody if it leaves no marks)."""
+    client = {record.comm for record in seen.marked(seen.measure.begin)}
+    accepted = seen.marked("message_accepted")
+    own = [record for record in accepted if record.comm in client]
+    return len(own or accepted)
+
+
+def duration_s(seen: Observation) -> float | None:
+    """End mark - begin mark: the first connection of the storm to its last message accepted."""
+    return (seen.end_ns - seen.begin_ns) / NS_PER_S if seen.is_marked else None
+
+
+def throughput_per_s(seen: Observation) -> float | None:
+    """messages_accepted / duration_s."""
+    duration = duration_s(seen)
+    return messages_accepted(seen) / duration if duration else None
+
+
+def load1_peak(seen: Observation) -> float | None:
+    """Highest 1-minute load average of all readings since the begin mark."""
+    texts = (s.text("loadavg") for s in seen.result.samples if s.t_ns >= seen.begin_ns)
+    return max((parse_loadavg(text).load1 for text in texts), default=None)
+
+
+def tasks_iowait(seen: Observation) -> float | None:
+    """Mean of procs_blocked in /proc/stat: tasks sleeping inside I/O, at the readings."""
+    samples = (s for s in seen.result.samples if seen.begin_ns <= s.t_ns <= seen.end_ns)
+    return _mean(float(parse_stat(s.text("stat")).procs_blocked) for s in samples)
+
+
+def tasks_d(seen: Observation) -> float | None:
+    """Mean number of tasks in state D, as ps would count them at the readings."""
+    return _mean(float(record.value) for record in seen.marked("tasks_uninterruptible"))
+
+
+def cpu_idle_pct_min(seen: Observation) -> float | None:
+    """Lowest %idle of a full report."""
+    return min((report.cpu.idle_pct for report in seen.full_reports), default=None)
+
+
+def iowait_of_util(seen: Observation) -> float | None:
+    """mean %iowait / mean %util of the busiest measured device."""
+    iowait = _mean(report.cpu.iowait_pct for report in seen.full_reports)
+    utils = [_mean(d.util_pct for d in seen.device(name)) for name in seen.measure.devices]
+    busiest = max((util for util in utils if util is not None), default=0.0)
+    return iowait / busiest if iowait is not None and busiest >= 1 else None
+
+
+def port_refused_s(seen: Observation) -> float | None:
+    """Time in the measured part in which the listening socket was closed."""
+    marks = [r for r in seen.result.marks("port_open") if r.t_ns <= seen.end_ns]
+    if not marks:
+        return None
+    closed_ns = 0
+    closed_since: int | None = None
+    for record in marks:
+        if not record.value and closed_since is None:
+            closed_since = record.t_ns
+        elif record.value and closed_since is not None:
+            closed_ns += max(0, record.t_ns - max(closed_since, seen.begin_ns))
+            closed_since = None
+    if closed_since is not None:
+        closed_ns += seen.end_ns - max(closed_since, seen.begin_ns)
+    return closed_ns / NS_PER_S
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    kept = list(values)
+    return fmean(kept) if kept else None
+
+
+def _cpu(state: str) -> Metric:
+    def compute(seen: Observation) -> float | None:
+        return _mean(getattr(report.cpu, f"{state}_pct") for report in seen.full_reports)
+
+    compute.__doc__ = f"Mean %{state} of the full reports."
+    return Metric(f"cpu.{state}_pct", "%", compute)
+
+
+def _disk(device: str, column: str, unit: str) -> Metric:
+    def compute(seen: Observation) -> float | None:
+        return _mean(getattr(report, column) for report in seen.device(device))
+
+    compute.__doc__ = f"Mean of iostat's {column} for {device} over the full reports."
+    return Metric(f"disk.{device}.{column}", unit, compute)
+
+
+def _merges_per_write(device: str) -> Metric:
+    def compute(seen: Observation) -> float | None:
+        writes = _mean(report.w_per_s for report in seen.device(device))
+        merges = _mean(report.wrqm_per_s for report in seen.device(device))
+        return merges / writes if writes and merges is not None else None
+
+    compute.__doc__ = f"mean wrqm/s / mean w/s of {device}."
+    return Metric(f"disk.{device}.wrqm_per_w", "", compute)
+
+
+_DISK_COLUMNS: Final = (
+    ("r_per_s", "/s"),
+    ("w_per_s", "/s"),
+    ("wrqm_per_s", "/s"),
+    ("avgrq_sectors", "sectors"),
+    ("avgqu_sz", ""),
+    ("await_ms", "ms"),
+    ("svctm_ms", "ms"),
+    ("util_pct", "%"),
+)
+_FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
+    "storm": (
+        Metric("messages_accepted", "messages", messages_accepted),
+        Metric("duration_s", "s", duration_s),
+        Metric("throughput_per_s", "/s", throughput_per_s),
+    ),
+    "port": (Metric("port_refused_s", "s", port_refused_s),),
+    "load": (
+        Metric("load1_peak", "tasks", load1_peak),
+        Metric("tasks_d", "tasks", tasks_d),
+        Metric("tasks_iowait", "tasks", tasks_iowait),
+    ),
+    "cpu": (
+        Metric("cpu_idle_pct_min", "%", cpu_idle_pct_min),
+        *(_cpu(state) for state in ("user", "system", "iowait", "idle")),
+        Metric("cpu.iowait_of_util", "", iowait_of_util),
+    ),
+}
+
+
+def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
+    """Return the figures that a scenario asks for, in the order of the tables."""
+    found: list[Metric] = []
+    for family, metrics in _FAMILIES.items():
+        if family in measure.families:
+            found += metrics
+    if "disk" in measure.families:
+        for device in measure.devices:
+            found += [_disk(device, column, unit) for column, unit in _DISK_COLUMNS]
+            found.append(_merges_per_write(device))
+    return tuple(found)
+
+
+def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]:
+    """Return the figures of one run by name; a figure without data is left out."""
+    seen = Observation(result, measure)
+    values = {metric.name: metric.compute(seen) for metric in metrics_of(measure)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def units_of(measure: MeasureSpec) -> dict[str, str]:
+    """Return the unit of each figure by name."""
+    return {metric.name: metric.unit for metric in metrics_of(measure)}

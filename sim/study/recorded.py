@@ -1,0 +1,114 @@
+"""What was recorded of a real server: the figures that a scenario's [recorded] names.
+
+Models: an administrator's figures with the bounds inside which a simulation agrees with them.
+Linux counterpart: none.
+Invariants: raw text in a data set's folder is never changed; a figure has a value, or a text such
+ as "some minutes", and bounds.
+Left out: parsing raw recordings into figures, which calibration does.
+
+A data set is a folder of calibration/recordings with dataset.toml: `[figures.NAME.metrics]` maps
+metric names to `{ value, within }` (points, or "10 %" of the value), or `{ value, low, high }`.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sim.registry import nearest
+from sim.scenario.spec import RecordedSpec
+from sim.units import UnitError, parse_quantity
+
+RECORDINGS: Final = Path(__file__).parents[2] / "calibration" / "recordings"
+KINDS: Final = ("reproduction", "prediction")
+
+
+class DatasetError(ValueError):
+    """A data set that is missing or not as described above."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One recorded figure and the bounds of agreement; `value` None where only a text is known."""
+
+    value: float | None
+    text: str
+    low: float
+    high: float
+
+    def verdict(self, simulated: float) -> str:
+        """Say whether a simulated value agrees, and by how much it does not."""
+        if self.low <= simulated <= self.high:
+            return "agrees"
+        bound = self.low if simulated < self.low else self.high
+        if self.value:
+            return f"off by {100 * (simulated / self.value - 1):+.0f} %"
+        return f"off by {simulated - bound:+.3g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureSet:
+    """The figures of one state of the server: before the change, or after it."""
+
+    data_set: str
+    name: str
+    title: str
+    kind: str
+    figures: Mapping[str, Figure]
+
+
+def load_figures(recorded: RecordedSpec, *, directory: Path = RECORDINGS) -> FigureSet:
+    """Return one set of figures of a data set; raise DatasetError."""
+    path = directory / recorded.data_set / "dataset.toml"
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = sorted(found.parent.name for found in directory.glob("*/dataset.toml"))
+        raise DatasetError(_missing("data set", recorded.data_set, known)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DatasetError(f"{path}: not valid TOML: {error}") from None
+    sets = content.get("figures", {})
+    if recorded.figures not in sets:
+        what = f"set of figures in {path}"
+        raise DatasetError(_missing(what, recorded.figures, sorted(sets)))
+    return _figure_set(recorded, sets[recorded.figures], path)
+
+
+def _missing(what: str, name: str, known: list[str]) -> str:
+    hint = nearest(name, known)
+    text = f" - did you mean '{hint}'?" if hint else ""
+    return f"no {what} '{name}'{text} (known: {', '.join(known) or 'none'})"
+
+
+def _figure_set(recorded: RecordedSpec, content: Mapping[str, Any], path: Path) -> FigureSet:
+    kind = content.get("kind")
+    if kind not in KINDS:
+        raise DatasetError(f"{path}: figures.{recorded.figures}.kind is one of {', '.join(KINDS)}")
+    metrics = content.get("metrics", {})
+    return FigureSet(
+        data_set=recorded.data_set,
+        name=recorded.figures,
+        title=str(content.get("title", recorded.figures)),
+        kind=kind,
+        figures={name: _figure(row, f"{path}: {name}") for name, row in metrics.items()},
+    )
+
+
+def _figure(row: Mapping[str, Any], where: str) -> Figure:
+    value = row.get("value")
+    try:
+        low, high = _bounds(row, value)
+    except (KeyError, TypeError, UnitError) as error:
+        raise DatasetError(f"{where}: needs value and within, or low and high ({error})") from None
+    text = str(row.get("text", "")) or f"{value:g}"
+    return Figure(value=value, text=text, low=low, high=high)
+
+
+def _bounds(row: Mapping[str, Any], value: Any) -> tuple[float, float]:
+    if "within" not in row:
+        return float(row["low"]), float(row["high"])
+    within = row["within"]
+    if isinstance(within, str):
+        within = value * parse_quantity(within, "percent") / 100
+    return value - within, value + within

@@ -1,0 +1,102 @@
+"""Run a scenario several times, with common random numbers, here or in other processes.
+
+Models: an experiment that is repeated under other chances.
+Linux counterpart: none.
+Invariants: replication i has seed base + i, for every variant alike, so that variants meet the same
+ arrivals and differ only by what was changed; results come in the order of variants and seeds,
+ whatever the number of processes.
+Left out: deciding the number of replications from a wanted precision.
+"""
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from sim.machine import simulate
+from sim.results import RunResult
+from sim.scenario.spec import Scenario
+from sim.study.metrics import compute_metrics
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replication:
+    """One run of one variant: its figures; its readings are kept for the first seed only."""
+
+    seed: int
+    metrics: dict[str, float]
+    digest: str
+    result: RunResult | None
+
+
+def run_once(scenario: Scenario, seed: int, keep: bool, progress: Progress | None) -> Replication:
+    """Simulate and compute the figures."""
+    result = simulate(scenario, seed, progress)
+    return Replication(
+        seed=seed,
+        metrics=compute_metrics(result, scenario.measure),
+        digest=result.digest(),
+        result=result if keep else None,
+    )
+
+
+def replicate(
+    scenarios: Sequence[Scenario],
+    replications: int,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> list[list[Replication]]:
+    """Return for each scenario its replications, seeds from its own on.
+
+    Without an executor all runs follow each other here. `progress` is told work done and in all,
+    in units that only their ratio gives a meaning to.
+    """
+    tasks = [(one, one.seed + i, i == 0) for one in scenarios for i in range(replications)]
+    if executor is None:
+        done = _run_here(tasks, progress)
+    else:
+        done = _run_elsewhere(tasks, executor, progress)
+    return [done[i : i + replications] for i in range(0, len(done), replications)]
+
+
+Task = tuple[Scenario, int, bool]
+
+
+def _run_here(tasks: Sequence[Task], progress: Progress | None) -> list[Replication]:
+    done = []
+    for number, (scenario, seed, keep) in enumerate(tasks):
+        share = None if progress is None else _Share(progress, number, len(tasks))
+        done.append(run_once(scenario, seed, keep, share))
+    return done
+
+
+def _run_elsewhere(
+    tasks: Sequence[Task], executor: Executor, progress: Progress | None
+) -> list[Replication]:
+    futures: list[Future[Replication]] = [
+        executor.submit(run_once, scenario, seed, keep, None) for scenario, seed, keep in tasks
+    ]
+    for number, _done in enumerate(as_completed(futures), start=1):
+        if progress is not None:
+            progress(number, len(futures))
+    return [future.result() for future in futures]
+
+
+class _Share:
+    """The progress of one run as a part of the progress of all."""
+
+    def __init__(self, progress: Progress, number: int, total: int) -> None:
+        self.progress = progress
+        self.number = number
+        self.total = total
+
+    def __call__(self, done: int, total: int) -> None:
+        self.progress(self.number * total + done, self.total * total)
+
+
+def processes(jobs: int) -> Executor:
+    """Return an executor of `jobs` processes that start clean, whatever the parent has loaded."""
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("forkserver"))

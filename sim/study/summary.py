@@ -1,0 +1,68 @@
+"""Median and 90 % interval of replications, and paired differences.
+
+Models: order statistics.
+Linux counterpart: none.
+Invariants: the rule is the same everywhere: `lo` and `hi` are the 5th and 95th percentile of the
+ replications, interpolated linearly between order statistics; with fewer than twenty replications
+ they lie inside the extremes observed. It is the spread of runs, not the error of the median.
+Left out: confidence intervals of means, which answer another question.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Median and 5th..95th percentile of the replications of one figure."""
+
+    median: float
+    lo: float
+    hi: float
+    unit: str
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Return the `share` quantile (0..1) of sorted values by linear interpolation."""
+    position = share * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def summarise(values: Sequence[float], unit: str) -> Summary:
+    """Return median and 90 % interval; at least one value."""
+    ordered = sorted(values)
+    return Summary(
+        percentile(ordered, 0.5), percentile(ordered, 0.05), percentile(ordered, 0.95), unit
+    )
+
+
+def summarise_all(
+    runs: Sequence[Mapping[str, float]], units: Mapping[str, str]
+) -> dict[str, Summary]:
+    """Return the summary of each figure that at least one run has, in the order of `units`."""
+    found = {}
+    for name, unit in units.items():
+        values = [run[name] for run in runs if name in run]
+        if values:
+            found[name] = summarise(values, unit)
+    return found
+
+
+def paired_change(
+    base: Sequence[Mapping[str, float]],
+    variant: Sequence[Mapping[str, float]],
+    units: Mapping[str, str],
+) -> dict[str, Summary]:
+    """Return the summary of variant - base, seed by seed; both in the order of the same seeds."""
+    found = {}
+    for name, unit in units.items():
+        differences = [
+            high[name] - low[name]
+            for low, high in zip(base, variant, strict=True)
+            if name in low and name in high
+        ]
+        if differences:
+            found[name] = summarise(differences, unit)
+    return found
