@@ -24,7 +24,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeAlias
 
-Handler: TypeAlias = Callable[[Any], None]
+Handler: TypeAlias = Callable[[Any], object]  # what it returns is dropped
 Entry: TypeAlias = tuple[int, int, Handler, Any]
 
 URGENT = 0  # SimPy's two priorities: process starts and interrupts come before ordinary events.

@@ -38,9 +38,7 @@ from sim.engine.calendar import NORMAL, Calendar, Entry, StopRun
 FRACTION_PRIORITY = -500  # Before anything SimPy or the kernel posts at the whole nanosecond.
 FOREVER_NS = 1 << 200  # Where an event at infinity stands.
 
-# What a process may yield and its generator type, for the annotations of the world's code.
-Happening = Event
-ProcessGenerator = simpy.events.ProcessGenerator
+__all__ = ["Environment", "Event", "call_when"]
 
 
 class Environment(simpy.Environment):
@@ -54,7 +52,7 @@ class Environment(simpy.Environment):
         self._exact: float | None = None  # the fraction running now, and
         self._exact_entry: int = 0  # how many entries the calendar had run when it began
         self._firing: Entry | None = None  # an event met by the calendar's own loop
-        self._handler: Callable[[Any], None] = self._fire  # one object, so that `is` finds it
+        self._handler: Callable[[Any], object] = self._fire  # one object, so that `is` finds it
         self._post = self.calendar.post  # Bound once: 1.1x in benchmarks, SimPy's timeouts.
         self._run_to = self.calendar.run_to
         self._bind_event_classes()
@@ -155,7 +153,7 @@ class Environment(simpy.Environment):
         self._exact_entry = self.calendar.entries_run()
 
 
-def call_when(event: Event, fn: Callable[[Any], None], arg: Any) -> None:
+def call_when(event: Event, fn: Callable[[Any], object], arg: Any) -> None:
     """Call ``fn(arg)`` when ``event`` is processed, at once if it is: how a task waits for SimPy.
 
     A plain function may do so too. The other way round, a SimPy process yields an
@@ -172,7 +170,7 @@ class _Call:
 
     __slots__ = ("arg", "fn")
 
-    def __init__(self, fn: Callable[[Any], None], arg: Any) -> None:
+    def __init__(self, fn: Callable[[Any], object], arg: Any) -> None:
         self.fn = fn
         self.arg = arg
 

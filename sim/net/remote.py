@@ -1,0 +1,106 @@
+"""The outside world's ends of connections, for SimPy processes.
+
+Models: hosts at the other end of a link, which have no kernel of their own: what would block is a
+SimPy event.
+
+    connection = yield network.connect_outside(link, 25).connected     # or ConnectionRefused, ...
+    connection.send(30, command)
+    reply = yield connection.recv()                                     # None: end of the stream
+
+Linux counterpart: none; another machine.
+Invariants: as for a task's end (sock.py); events of recv() and accept() happen in the order asked.
+Left out: the outside host's CPU; its send buffer, unless the process yields ``drained()``.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from sim.engine.environment import Environment, Event
+from sim.net.link import Wire
+from sim.net.listener import Listener
+from sim.net.sock import TCP_ESTABLISHED, Sock
+from sim.net.tcp import TcpParams
+
+if TYPE_CHECKING:
+    from sim.net.network import Network
+
+
+class RemoteConnection(Sock):
+    """An outside host's end of a connection."""
+
+    def __init__(self, env: Environment, wire: Wire, tcp: TcpParams) -> None:
+        super().__init__(wire, tcp)
+        self.env = env
+        self.connected: Event = env.event()
+        self._readers: deque[Event] = deque()
+        self._writers: deque[Event] = deque()
+
+    def send(self, nbytes: int, payload: Any = None) -> bool:
+        """Send a message, without waiting for room; return False if the connection is broken."""
+        return self.transmit(nbytes, payload)
+
+    def recv(self) -> Event:
+        """Return an event with the next message's payload (or size), None at the end."""
+        event = self.env.event()
+        if self.can_read() and not self._readers:
+            event.succeed(self.take())
+        else:
+            self._readers.append(event)
+        return event
+
+    def drained(self) -> Event:
+        """Return an event that happens when a sender should go on: the peer has read enough."""
+        event = self.env.event()
+        if self.has_write_space():
+            event.succeed()
+        else:
+            self.write_wanted = True
+            self._writers.append(event)
+        return event
+
+    def close(self) -> None:
+        """Close; whoever still waits in recv() gets None."""
+        super().close()
+        self.data_ready()
+        self.write_space()
+
+    def data_ready(self) -> None:
+        """Answer those who wait in recv()."""
+        while self._readers and self.can_read():
+            self._readers.popleft().succeed(self.take())
+
+    def write_space(self) -> None:
+        """Answer those who wait for drained(); all find out for themselves how much fits."""
+        while self._writers:
+            self._writers.popleft().succeed()
+
+    def state_change(self) -> None:
+        """Answer the one who connects."""
+        if self.state == TCP_ESTABLISHED:
+            self.connected.succeed(self)
+        elif self.error is not None:
+            self.connected.fail(self.error)
+
+
+class RemoteListener(Listener):
+    """A port of an outside host."""
+
+    def __init__(self, network: "Network", port: int, backlog: int) -> None:
+        super().__init__(network, port, backlog)
+        self._waiters: deque[Event] = deque()
+
+    def accept(self) -> Event:
+        """Return an event with the next connection."""
+        event = self.network.env.event()
+        self._waiters.append(event)
+        self.acceptable()
+        return event
+
+    def make_sock(self, wire: Wire) -> Sock:
+        """Return a connection of the outside host."""
+        return RemoteConnection(self.network.env, wire, self.network.outside_tcp)
+
+    def acceptable(self) -> None:
+        """Answer those who wait in accept()."""
+        while self._waiters and self.waiting():
+            self._waiters.popleft().succeed(self.take())
