@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from sim.block.bio import READ, WRITE
 from sim.block.elevator import Elevator, SortedRequests
-from sim.block.limits import release
 from sim.block.request import Request
 from sim.param import param
 from sim.registry import register
+from sim.sched.version import kernel_version
 from sim.units import Value
 
 _SOURCE = "block/deadline-iosched.c, Linux 2.6.16 to 4.20"
@@ -48,7 +48,7 @@ class DeadlineParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what 2.6.24 changed."""
-        if release(kernel) < (2, 6, 24):
+        if kernel_version(kernel) < (2, 6, 24):
             return {}
         source = "block/deadline-iosched.c 2.6.24: allow non-sequential batching, 6f5d8aa6382e"
         return {"sequential_batches": (False, source)}

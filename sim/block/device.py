@@ -29,11 +29,11 @@ class BlockDevice:
         raise NotImplementedError
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
-        """Sleep (D, in iowait) until there is a request for ``bio``, which submit_bio stopped at."""
+        """Sleep (D, in iowait) until there is a request for ``bio``, where submit_bio stopped."""
         raise NotImplementedError
 
     def unplug(self) -> None:
-        """Start what a plug holds back: somebody waits for it (sync_page, blk_run_address_space)."""
+        """Start what a plug holds back: somebody waits (sync_page, blk_run_address_space)."""
         raise NotImplementedError
 
     def congested(self, op: int) -> bool:

@@ -28,9 +28,7 @@ class Driver:
     rotational: bool
     capacity_sectors: int
 
-    def attach(
-        self, name: str, calendar: Calendar, streams: Streams, complete: Complete
-    ) -> None:
+    def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         """Learn the disk's name, time, chance, and whom to hand requests back; called once."""
         raise NotImplementedError
 

@@ -68,7 +68,7 @@ class Elevator:
         """Learn that a front merge moved a waiting request's start (elevator_merged_fn)."""
 
     def absorbed(self, request: Request, following: Request) -> None:
-        """Forget ``following``, now part of ``request`` (elevator_merge_req_fn)."""
+        """Forget ``following``, about to be part of ``request`` (elevator_merge_req_fn)."""
         raise NotImplementedError
 
     def started(self, request: Request) -> None:
@@ -76,6 +76,9 @@ class Elevator:
 
     def completed(self, request: Request) -> None:
         """Learn that the driver is done with it (elevator_completed_req_fn)."""
+
+    def exit_io_context(self, pid: int) -> None:
+        """Learn that a process is gone: nothing more will come from it."""
 
     def timeout(self) -> None:
         """Handle the end of a delay asked for with run_after()."""

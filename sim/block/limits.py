@@ -6,12 +6,12 @@ Invariants: frozen; one row of KERNEL_CHANGES for each change of behaviour.
 Left out: limits of particular controllers (a scenario sets them here), multi-queue (3.13+).
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
+from sim.sched.version import KernelVersion, kernel_version
 from sim.units import Value
 
 PER_QUEUE: Final = "queue"
@@ -56,7 +56,7 @@ class QueueParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        version = release(kernel)
+        version = kernel_version(kernel)
         found: dict[str, tuple[Value, str]] = {}
         for since, field, value, source in KERNEL_CHANGES:
             if version >= since:
@@ -64,16 +64,8 @@ class QueueParams:
         return found
 
 
-KERNEL_CHANGES: Final[tuple[tuple[tuple[int, ...], str, Value, str], ...]] = (
+KERNEL_CHANGES: Final[tuple[tuple[KernelVersion, str, Value, str], ...]] = (
     ((2, 6, 31), "pools", SYNC, "block/blk-core.c 2.6.31: rl->count[is_sync], 1faa16d22877"),
     ((2, 6, 39), "plug", PER_TASK, "block/blk-core.c 2.6.39: blk_start_plug, 73c101011926"),
     ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
 )
-
-
-def release(kernel: str) -> tuple[int, ...]:
-    """Return (2, 6, 16) for "2.6.16.60-0.21-smp"; ValueError for what is no release."""
-    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", kernel)
-    if match is None:
-        raise ValueError(f'kernel release {kernel!r}: expected numbers such as "2.6.32"')
-    return tuple(int(part) for part in match.groups() if part is not None)

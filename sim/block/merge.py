@@ -124,8 +124,8 @@ class MergeTable:
     def _unite(self, former: Request, following: Request, now_ns: int) -> None:
         """Make ``following`` part of ``former``, whose own end is not in the table now."""
         self.remove(following)
-        absorb_request(former, following)
         self._elevator.absorbed(former, following)
+        absorb_request(former, following)
         self._absorbed(following, now_ns)
 
     def _unlink_end(self, request: Request) -> None:

@@ -184,9 +184,8 @@ class Disk(BlockDevice):
         self.nr_waiting += 1
         self.merges.add(request)
         self.elevator.insert(request)
-        if self.plugged:
-            if self.nr_waiting >= self._unplug_threshold:
-                self.unplug()
+        if self.plugged and self.nr_waiting >= self._unplug_threshold:
+            self.unplug()
 
     # -- Plugging.
 
@@ -238,7 +237,8 @@ class Disk(BlockDevice):
                     break
                 request.started = True
                 self.merges.remove(request)
-                self.elevator.started(request)
+                if request.op != FLUSH:
+                    self.elevator.started(request)
             if self.in_driver >= self._depth:
                 self._peeked = request
                 break
@@ -292,9 +292,7 @@ class Disk(BlockDevice):
         duration_ns = now_ns - request.start_ns
         self.stats.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         if request.partition is not None:
-            request.partition.done(
-                request.op, 1, request.nr_sectors, duration_ns, now_ns
-            )
+            request.partition.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         self.elevator.completed(request)
         self.requests.put(request.pool)
 

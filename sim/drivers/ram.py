@@ -21,9 +21,7 @@ from sim.registry import register
 class RamParams:
     """A device of constant latency."""
 
-    capacity_bytes: int = param(
-        "1 GiB", dim="bytes", source="scenario", doc="size", minimum=SECTOR
-    )
+    capacity_bytes: int = param("1 GiB", dim="bytes", source="scenario", doc="size", minimum=SECTOR)
     latency_ns: int = param(
         "10 us", dim="time_ns", source="assumed: a memory copy and an interrupt",
         doc="time of any request", minimum=0,
@@ -45,9 +43,7 @@ class Ram(Driver):
         self.capacity_sectors = params.capacity_bytes // SECTOR
         self._latency_ns = params.latency_ns
 
-    def attach(
-        self, name: str, calendar: Calendar, streams: Streams, complete: Complete
-    ) -> None:
+    def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
         self._complete = complete
 

@@ -69,9 +69,7 @@ class DmLinear(BlockDevice):
         """Return a moved copy of the bios that are still to be submitted."""
         left = bio.count - bio.submitted
         sector = bio.sector + bio.submitted * bio.size + self.offset_sectors
-        clone = Bio(
-            bio.op, sector, left * bio.size, _nothing, bio, left, bio.flags, bio.task_id
-        )
+        clone = Bio(bio.op, sector, left * bio.size, _nothing, bio, left, bio.flags, bio.task_id)
         clone.end_part = self._end_part
         clone.start_ns = now_ns
         clone.plug = bio.plug

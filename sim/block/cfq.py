@@ -1,0 +1,405 @@
+"""CFQ: each process its own queue of synchronous requests, and turns of the disk's time.
+
+Models: reads, and writes that somebody waits for, go to a queue of their process; all other writes
+share one. Queues take turns; a turn lasts a slice of time, of at most ``quantum`` requests at once.
+When the queue whose turn it is has run empty, the disk *idles*: the process may ask for something
+near in a moment. It doesn't idle for the shared queue, nor for a process that thinks longer than
+``slice_idle`` or seeks on a drive that queues commands; for one that seeks it waits 2 ms at most.
+Linux counterpart: block/cfq-iosched.c (2.6.16 to 2.6.24), function by function; the names are its.
+Invariants: a queue is in one of the round-robin lists exactly if it has requests (on_rr); at most
+one queue is active; the idle timer runs only for the active queue, while it is empty.
+Left out: I/O priorities (every process is best effort 4), cfq_queued limits, close cooperators
+(2.6.30), service trees and low_latency (2.6.28 and later: slices shrink with many queues), groups.
+Times are not rounded to jiffies.
+"""
+
+from typing import Final
+
+from sim.block.bio import BIO_NOIDLE, BIO_SYNC_MASK, READ, Bio
+from sim.block.cfq_params import CfqParams
+from sim.block.cfq_queue import KEY_ASYNC, SAMPLES_VALID, CfqQueue, nearer_request
+from sim.block.elevator import Elevator, QueueRunner
+from sim.block.request import Request
+from sim.registry import register
+
+SEEKY_IDLE_NS: Final = 2_000_000  # cfq_arm_slice_timer: msecs_to_jiffies(2)
+ASYNC_LEVELS: Final = 4  # CFQ_PRIO_LISTS - 1 - ioprio + 1, with ioprio 4
+KIB_SECTORS: Final = 2
+
+
+@register("elevator", "cfq", params=CfqParams, doc="fair slices of time for each process")
+class Cfq(Elevator):
+    """struct cfq_data."""
+
+    def __init__(self, params: CfqParams) -> None:
+        self._params = params
+        self._back_max = params.back_seek_max_bytes // 1024 * KIB_SECTORS
+        self._max_async = 2 * params.slice_async_rq * ASYNC_LEVELS
+        self._queues: dict[int, CfqQueue] = {}
+        self._rr: list[CfqQueue] = []  # rr_list: wait for their turn, the longest unserved first
+        self._cur_rr: list[CfqQueue] = []  # this round's
+        self._busy_rr: list[CfqQueue] = []  # have requests in the driver as well
+        self._busy_queues: int = 0
+        self._active: CfqQueue | None = None
+        self._active_pid: int = -1  # active_cic: whose request the slice began with
+        self._dispatch_slice: int = 0
+        self._ready: list[Request] = []  # q->queue_head
+        self._end_sector: int = 0  # q->end_sector
+        self._last_sector: int = 0
+        self._rq_in_driver: int = 0
+        self._hw_tag: bool = False
+        self._idling: bool = False  # idle_slice_timer is pending
+        self._idle_until_ns: int = 0
+
+    def attach(self, runner: QueueRunner) -> None:
+        self._runner = runner
+
+    # -- Requests come in.
+
+    def _queue_of(self, pid: int, sync: bool) -> CfqQueue:
+        key = pid if sync else KEY_ASYNC
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = CfqQueue(key, 2 * self._params.slice_idle_ns)
+        return queue
+
+    def insert(self, request: Request) -> None:
+        queue = self._queue_of(request.task_id, request.sync)
+        request.elevator_private = queue
+        self._add_sorted(queue, request)
+        queue.fifo.append(request)
+        self._enqueued(queue, request)
+
+    def _add_sorted(self, queue: CfqQueue, request: Request) -> None:
+        queue.sort_list.add(request)
+        if not queue.on_rr:
+            queue.on_rr = True
+            self._busy_queues += 1
+            self._resort(queue, preempted=False)
+        queue.next_rq = self._choose(queue.next_rq, request)
+
+    def _enqueued(self, queue: CfqQueue, request: Request) -> None:
+        """See whether the new request changes whose turn it is (cfq_crq_enqueued)."""
+        if not request.sync:
+            # The process we idle for writes instead: it won't come back with a read just now.
+            if self._idling and request.task_id == self._active_pid:
+                self._idling = False
+                self._slice_expired(preempted=False)
+                self._runner.start_queueing()
+            return
+        now_ns = self._runner.now_ns()
+        queue.update_thinktime(now_ns, 2 * self._params.slice_idle_ns)
+        queue.update_seektime(request.sector, request.end)
+        self._update_idle_window(queue)
+        if queue is self._active:
+            if queue.wait_request:
+                queue.must_dispatch = True
+                self._idling = False
+                self._runner.start_queueing()
+        elif self._should_preempt(queue):
+            self._preempt(queue)
+            queue.must_dispatch = True
+            self._runner.start_queueing()
+
+    def _update_idle_window(self, queue: CfqQueue) -> None:
+        if not self._params.slice_idle_ns or (self._hw_tag and queue.seeky()):
+            queue.idle_window = False
+        elif queue.ttime_samples > SAMPLES_VALID:
+            queue.idle_window = queue.ttime_mean_ns <= self._params.slice_idle_ns
+
+    def _should_preempt(self, queue: CfqQueue) -> bool:
+        active = self._active
+        if active is None or not self._params.sync_preempts:
+            return False
+        return active.key == KEY_ASYNC and queue.slice_left_ns >= self._params.slice_idle_ns
+
+    def _preempt(self, queue: CfqQueue) -> None:
+        for other in list(self._cur_rr):
+            self._resort(other, preempted=True)
+        self._slice_expired(preempted=True)
+        self._set_active(queue)
+
+    # -- Requests go out.
+
+    def next(self, now_ns: int) -> Request | None:
+        if not self._ready and self._busy_queues:
+            self._dispatch_requests(now_ns)
+        if not self._ready:
+            return None
+        request = self._ready.pop(0)
+        self._end_sector = request.end
+        return request
+
+    def _dispatch_requests(self, now_ns: int) -> None:
+        previous: CfqQueue | None = None
+        queue = self._select_queue(now_ns)
+        while queue is not None and queue is not previous:
+            queue.must_dispatch = False
+            queue.wait_request = False
+            self._idling = False
+            self._dispatch_from(queue, now_ns)
+            if queue.idle_window and self._active is not None:
+                break
+            previous = queue
+            queue = self._select_queue(now_ns)
+
+    def _select_queue(self, now_ns: int) -> CfqQueue | None:
+        """Return the queue whose turn it is; None while the disk waits for its process."""
+        queue = self._active
+        if queue is None:
+            return self._set_next_active()
+        if queue.must_dispatch or now_ns <= queue.slice_end_ns:
+            if queue.sort_list.requests:
+                return queue
+            if queue.on_dispatch:
+                return None
+            if queue.key != KEY_ASYNC and self._arm_slice_timer(queue):
+                return None
+        self._slice_expired(preempted=False)
+        return self._set_next_active()
+
+    def _arm_slice_timer(self, queue: CfqQueue) -> bool:
+        """Begin to idle for the process of ``queue``; False if that isn't worth it."""
+        if not self._params.slice_idle_ns or not queue.idle_window or self._active_pid < 0:
+            return False
+        queue.must_dispatch = True
+        queue.wait_request = True
+        idle_ns = self._params.slice_idle_ns
+        if queue.is_seeky():
+            idle_ns = min(idle_ns, SEEKY_IDLE_NS)
+        self._idling = True
+        self._idle_until_ns = self._runner.now_ns() + idle_ns
+        self._runner.run_after(idle_ns)
+        return True
+
+    def _dispatch_from(self, queue: CfqQueue, now_ns: int) -> None:
+        """Move up to a quantum of requests towards the driver (__cfq_dispatch_requests)."""
+        dispatched = 0
+        while queue.sort_list.requests and dispatched < self._params.quantum:
+            request = self._expired_head(queue, now_ns) or queue.next_rq
+            assert request is not None
+            self._dispatch_insert(queue, request)
+            self._dispatch_slice += 1
+            dispatched += 1
+            if self._active_pid < 0:
+                self._active_pid = request.task_id
+        is_async = queue.key == KEY_ASYNC
+        if not queue.slice_end_ns:
+            params = self._params
+            slice_ns = params.slice_async_ns if is_async else params.slice_sync_ns
+            queue.slice_end_ns = now_ns + slice_ns
+        if (is_async and self._dispatch_slice >= self._max_async) or not queue.idle_window:
+            self._slice_expired(preempted=False)
+
+    def _expired_head(self, queue: CfqQueue, now_ns: int) -> Request | None:
+        """Return the oldest request if it is due; once a slice (cfq_check_fifo)."""
+        if queue.fifo_expired or not queue.fifo:
+            return None
+        params = self._params
+        is_async = queue.key == KEY_ASYNC
+        expire_ns = params.fifo_expire_async_ns if is_async else params.fifo_expire_sync_ns
+        head = queue.fifo[0]
+        if now_ns <= head.start_ns + expire_ns:
+            return None
+        queue.fifo_expired = True
+        return head
+
+    def _dispatch_insert(self, queue: CfqQueue, request: Request) -> None:
+        """Take the request out of its queue and sort it in behind the head (elv_dispatch_sort)."""
+        self._remove(queue, request)
+        queue.on_dispatch += 1
+        ready = self._ready
+        boundary = self._end_sector
+        at = len(ready)
+        behind = request.sector < boundary
+        while at:
+            other = ready[at - 1]
+            other_behind = other.sector < boundary
+            if (other_behind, other.sector) <= (behind, request.sector):
+                break
+            at -= 1
+        ready.insert(at, request)
+        self._last_sector = ready[-1].end
+
+    def _remove(self, queue: CfqQueue, request: Request) -> None:
+        """Take a request out of its queue's lists (cfq_remove_request)."""
+        if queue.fifo[0] is request:
+            queue.fifo.popleft()
+        else:
+            queue.fifo.remove(request)
+        at = queue.sort_list.remove(request, request.sector)
+        requests = queue.sort_list.requests
+        if queue.next_rq is request:
+            following = requests[at] if at < len(requests) else (requests[0] if requests else None)
+            former = requests[at - 1] if at else None
+            queue.next_rq = self._choose(following, former)
+        if not requests:
+            queue.on_rr = False
+            self._leave_list(queue)
+            self._busy_queues -= 1
+
+    def drain(self, now_ns: int) -> list[Request]:
+        for queue in [*self._rr, *self._busy_rr, *self._cur_rr]:
+            while queue.next_rq is not None:
+                self._dispatch_insert(queue, queue.next_rq)
+        self._slice_expired(preempted=False)
+        assert not self._busy_queues
+        ready = self._ready
+        self._ready = []
+        return ready
+
+    # -- Turns.
+
+    def _set_next_active(self) -> CfqQueue | None:
+        """Give the turn to the next queue of the round (cfq_set_active_queue)."""
+        if not self._cur_rr and self._rr:
+            for queue in self._rr:
+                queue.home = self._cur_rr
+            self._cur_rr.extend(self._rr)
+            self._rr.clear()
+        chosen: CfqQueue | None = None
+        if self._cur_rr:
+            chosen = self._cur_rr[0]
+        elif self._busy_rr:
+            chosen = self._busy_rr[0]
+        self._set_active(chosen)
+        return chosen
+
+    def _set_active(self, queue: CfqQueue | None) -> None:
+        if queue is not None:
+            queue.slice_end_ns = 0
+            queue.slice_left_ns = 0
+            queue.fifo_expired = False
+        self._active = queue
+
+    def _slice_expired(self, preempted: bool) -> None:
+        """End the active queue's turn."""
+        queue = self._active
+        if queue is None:
+            return
+        now_ns = self._runner.now_ns()
+        if queue.wait_request:
+            self._idling = False
+        if not preempted and not queue.on_dispatch:
+            queue.service_last_ns = now_ns
+            self._schedule_dispatch()
+        queue.must_dispatch = False
+        queue.wait_request = False
+        queue.slice_left_ns = max(0, queue.slice_end_ns - now_ns)
+        if queue.on_rr:
+            self._resort(queue, preempted)
+        self._active = None
+        self._active_pid = -1
+        self._dispatch_slice = 0
+
+    def _schedule_dispatch(self) -> None:
+        if self._busy_queues:
+            self._runner.schedule_run()
+
+    def _resort(self, queue: CfqQueue, preempted: bool) -> None:
+        """File a queue that has requests where it waits for its turn (cfq_resort_rr_list)."""
+        self._leave_list(queue)
+        target = self._busy_rr if queue.on_dispatch else self._rr
+        queue.home = target
+        if preempted:
+            target.insert(0, queue)
+            return
+        at = len(target)
+        if target is self._rr:
+            while at and target[at - 1].service_last_ns:
+                if target[at - 1].service_last_ns < queue.service_last_ns:
+                    break
+                at -= 1
+        target.insert(at, queue)
+
+    def _leave_list(self, queue: CfqQueue) -> None:
+        if queue.home is not None:
+            queue.home.remove(queue)
+            queue.home = None
+
+    # -- The driver, timers, processes.
+
+    def started(self, request: Request) -> None:
+        self._rq_in_driver += 1
+        if self._rq_in_driver > 4:
+            self._hw_tag = True
+
+    def completed(self, request: Request) -> None:
+        queue = request.elevator_private
+        self._rq_in_driver -= 1
+        if queue is None:  # a barrier or a flush sequence's write: never was here
+            return
+        assert isinstance(queue, CfqQueue)
+        queue.on_dispatch -= 1
+        now_ns = self._runner.now_ns()
+        if not queue.on_dispatch and queue.on_rr:
+            queue.service_last_ns = now_ns
+            self._resort(queue, preempted=False)
+        if request.sync:
+            queue.last_end_request_ns = now_ns
+        if self._active is queue:
+            if now_ns > queue.slice_end_ns:
+                self._slice_expired(preempted=False)
+            elif request.sync and not queue.sort_list.requests:
+                wanted = request.flags & BIO_NOIDLE == 0 and self._arm_slice_timer(queue)
+                if not wanted:
+                    self._schedule_dispatch()
+
+    def timeout(self) -> None:
+        """End idling, if it was not ended before (cfq_idle_slice_timer)."""
+        now_ns = self._runner.now_ns()
+        if not self._idling or now_ns < self._idle_until_ns:
+            return
+        self._idling = False
+        queue = self._active
+        if queue is not None and now_ns <= queue.slice_end_ns:
+            if not self._busy_queues:
+                return
+            if queue.sort_list.requests:
+                queue.must_dispatch = True
+                self._schedule_dispatch()
+                return
+        self._slice_expired(preempted=False)
+        self._schedule_dispatch()
+
+    def exit_io_context(self, pid: int) -> None:
+        queue = self._queues.get(pid)
+        if queue is None or pid == KEY_ASYNC:
+            return
+        if queue is self._active:
+            self._slice_expired(preempted=False)
+        if not queue.on_rr and not queue.on_dispatch:
+            del self._queues[pid]
+
+    # -- Merging.
+
+    def allow_merge(self, request: Request, bio: Bio) -> bool:
+        if self._params.merge_across:
+            return True
+        sync = bio.op == READ or bio.flags & BIO_SYNC_MASK != 0
+        key = bio.task_id if sync else KEY_ASYNC
+        queue = request.elevator_private
+        return isinstance(queue, CfqQueue) and queue.key == key
+
+    def allow_unite(self, former: Request, following: Request) -> bool:
+        return former.elevator_private is following.elevator_private
+
+    def moved(self, request: Request, old_sector: int) -> None:
+        queue = request.elevator_private
+        assert isinstance(queue, CfqQueue)
+        queue.sort_list.remove(request, old_sector)
+        queue.sort_list.add(request)
+        queue.next_rq = self._choose(queue.next_rq, request)
+
+    def absorbed(self, request: Request, following: Request) -> None:
+        queue = following.elevator_private
+        assert isinstance(queue, CfqQueue)
+        if following.start_ns < request.start_ns:
+            # The older of the two decides: request takes over following's place.
+            queue.fifo.remove(request)
+            queue.fifo.insert(queue.fifo.index(following), request)
+        self._remove(queue, following)
+
+    def _choose(self, one: Request | None, two: Request | None) -> Request | None:
+        penalty = self._params.back_seek_penalty
+        return nearer_request(one, two, self._last_sector, self._back_max, penalty)

@@ -1,0 +1,358 @@
+"""A hard disk: one arm over turning platters, with a command queue and a buffer.
+
+Models: a command waits for the arm, then seek (a curve through the data sheet's three values;
+settling again before a write), then until its first sector comes round, then as long as its sectors
+pass. The platter turns with simulated time, so what just missed its sector waits a revolution, and
+a sequential transfer loses none. The drive chooses among the commands it has in order of arrival or
+by shortest positioning time. Reads are continued into a buffer (hdd_buffer.py); with the write
+cache on, writes end when they are in it (hdd_write_cache.py).
+Linux counterpart: none: what is behind drivers/scsi/sd.c. Data sheets of the profiles.
+Invariants: one mechanical operation at a time; every command ends once; a flush ends after all that
+was acknowledged before it is on the platter.
+Left out: retries, thermal recalibration, spinning down, jitter of seeks; transfers over the
+interface overlap with the medium but for the command overhead.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+from sim.block.bio import READ, SECTOR
+from sim.block.driver import Complete, Driver
+from sim.block.request import FLUSH, Request
+from sim.drivers.hdd_buffer import ReadBuffer
+from sim.drivers.hdd_geometry import Geometry, seek_curve
+from sim.drivers.hdd_write_cache import WriteCache
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.param import param
+from sim.registry import register
+
+FIFO: Final = "fifo"
+SPTF: Final = "sptf"
+NS_PER_MIN: Final = 60_000_000_000
+NS_PER_S: Final = 1_000_000_000
+DESTAGE_SECTORS_MAX: Final = 1024  # one destage operation; reads wait for no more than that
+
+
+@dataclass(frozen=True, kw_only=True)
+class HddParams:
+    """What a data sheet says of a disk, and what it doesn't. Defaults: a 15K SCSI disk of 2006."""
+
+    capacity_bytes: int = param(
+        "146.8 GB", dim="bytes", source="scenario", doc="size", minimum=1 << 20
+    )
+    rpm: float = param(15000, dim="rpm", source="data sheet", doc="spindle speed", minimum=1)
+    heads: int = param(4, dim="count", source="data sheet", doc="surfaces", minimum=1)
+    zones: int = param(
+        16, dim="count", source="assumed: drives have 10 to 30 recording zones",
+        doc="zones of equal width", minimum=1,
+    )  # fmt: skip
+    outer_rate_bytes_per_s: float = param(
+        "125 MB/s", dim="bytes_per_s", source="data sheet: sustained transfer rate, outer",
+        doc="sequential rate at the first sectors", minimum=1, key="outer_rate",
+    )  # fmt: skip
+    inner_rate_bytes_per_s: float = param(
+        "73 MB/s", dim="bytes_per_s", source="data sheet: sustained transfer rate, inner",
+        doc="sequential rate at the last sectors", minimum=1, key="inner_rate",
+    )  # fmt: skip
+    seek_track_ns: int = param(
+        "0.2 ms", dim="time_ns", source="data sheet", doc="seek to the next track", minimum=0
+    )
+    seek_average_ns: int = param(
+        "3.5 ms", dim="time_ns", source="data sheet", doc="average seek, read", minimum=0
+    )
+    seek_full_ns: int = param(
+        "7.4 ms", dim="time_ns", source="data sheet", doc="seek over all tracks, read", minimum=0
+    )
+    write_settle_ns: int = param(
+        "0.5 ms", dim="time_ns", source="data sheet: average write seek less average read seek",
+        doc="longer settling before a write", minimum=0,
+    )  # fmt: skip
+    head_switch_ns: int = param(
+        "0.3 ms", dim="time_ns", source="assumed: a little more than a seek to the next track",
+        doc="to another head of the cylinder", minimum=0,
+    )  # fmt: skip
+    overhead_ns: int = param(
+        "0.1 ms", dim="time_ns", source="assumed: SCSI and SAS drives take 0.05 to 0.1 ms",
+        doc="command processing and transfer of status", minimum=0,
+    )  # fmt: skip
+    interface_rate_bytes_per_s: float = param(
+        "300 MB/s", dim="bytes_per_s", source="SAS 3 Gbit/s, 8b/10b coded",
+        doc="rate from and to the buffer", minimum=1, key="interface_rate",
+    )  # fmt: skip
+    queue_depth: int = param(
+        32, dim="count", source="assumed: usual depth of a SCSI LUN under Linux",
+        doc="commands in the drive", minimum=1,
+    )  # fmt: skip
+    order: str = param(
+        SPTF, dim="text", choices=(FIFO, SPTF),
+        source="drives of the time reorder by seek and rotation", doc="order of service",
+    )  # fmt: skip
+    age_limit_ns: int = param(
+        "500 ms", dim="time_ns", source="assumed: firmware bounds the wait; not published",
+        doc="a command that has waited this long is served first", minimum=0,
+    )  # fmt: skip
+    miss_margin_ns: int = param(
+        "0.3 ms", dim="time_ns",
+        source="assumed: firmware plans for seeks that settle late", minimum=0,
+        doc="a sector this close behind the arm's arrival counts as missed when choosing",
+    )  # fmt: skip
+    read_ahead: bool = param(
+        True, dim="bool", source="drives are shipped so (DRA=0)", doc="read on into the buffer"
+    )
+    buffer_bytes: int = param(
+        "16 MiB", dim="bytes", source="data sheet", doc="buffer, for reads or cached writes",
+        minimum=4096, key="buffer",
+    )  # fmt: skip
+    segments: int = param(
+        8, dim="count", source="assumed: a power of two; drives adapt it",
+        doc="streams that the read buffer follows", minimum=1,
+    )  # fmt: skip
+    write_cache: bool = param(
+        False, dim="bool", source="SCSI and SAS drives are shipped with WCE=0",
+        doc="acknowledge writes from the buffer",
+    )  # fmt: skip
+
+
+@register("device", "hdd", params=HddParams, doc="hard disk: seek curve, rotation, zones, buffer")
+class Hdd(Driver):
+    """One drive."""
+
+    def __init__(self, params: HddParams) -> None:
+        self.queue_depth = params.queue_depth
+        self.write_cache = params.write_cache
+        self.rotational = True
+        self.capacity_sectors = params.capacity_bytes // SECTOR
+        self.revolution_ns: int = round(NS_PER_MIN / params.rpm)
+        self.geometry = Geometry(
+            self.capacity_sectors, self.revolution_ns, params.heads, params.zones,
+            params.outer_rate_bytes_per_s, params.inner_rate_bytes_per_s,
+            params.head_switch_ns, max(params.seek_track_ns, params.head_switch_ns),
+        )  # fmt: skip
+        base, root, linear = seek_curve(
+            params.seek_track_ns, params.seek_average_ns, params.seek_full_ns
+        )
+        stroke = max(1, self.geometry.cylinders - 1)
+        self._seek_base_ns: float = base
+        self._seek_root_ns: float = root / sqrt(stroke)
+        self._seek_linear_ns: float = linear / stroke
+        self._write_settle_ns = params.write_settle_ns
+        self._head_switch_ns = params.head_switch_ns
+        self._overhead_ns = params.overhead_ns
+        self._sector_ns: float = SECTOR * NS_PER_S / params.interface_rate_bytes_per_s
+        self._shortest_first: bool = params.order == SPTF
+        self._age_limit_ns = params.age_limit_ns
+        self._miss_margin_ns = params.miss_margin_ns
+        buffer_sectors = params.buffer_bytes // SECTOR
+        self._buffer: ReadBuffer | None = None
+        if params.read_ahead:
+            self._buffer = ReadBuffer(
+                self.geometry, self.capacity_sectors, params.segments,
+                max(1, buffer_sectors // params.segments),
+            )  # fmt: skip
+        self._cache = WriteCache(buffer_sectors)
+        self._waiting: list[Request] = []  # for the arm, in order of arrival
+        self._blocked: deque[Request] = deque()  # writes for which the cache is full
+        self._flushes: deque[Request] = deque()  # the first one is under way
+        self._busy: bool = False  # the arm
+        self._destaged_last: bool = False
+        self._destaging: bool = False
+        self._cylinder: int = 0
+        self._head: int = 0
+        self._end: int = 0  # sector behind the last operation
+        self._media_end_ns: int = 0
+        self._phase_ns: int = 0
+
+    def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
+        self._calendar = calendar
+        self._complete = complete
+        # Where the platter stands at time 0: the only thing about a disk that is left to chance.
+        self._phase_ns = streams.stream(f"{name}.rotation").randrange(self.revolution_ns)
+
+    def submit(self, request: Request) -> None:
+        now_ns = self._calendar.now
+        request.arrived_ns = now_ns
+        if request.op == FLUSH:
+            self._submit_flush(request)
+            return
+        if request.op == READ:
+            ready_ns = self._buffered_ns(request, now_ns)
+            if ready_ns >= 0:
+                length_ns = int(request.nr_sectors * self._sector_ns)
+                done_ns = max(ready_ns, now_ns + length_ns) + self._overhead_ns
+                self._calendar.post(done_ns - now_ns, self._complete, request)
+                return
+        else:
+            if self._buffer is not None:
+                self._buffer.forget(request.sector, request.end)
+            if self.write_cache:
+                self._blocked.append(request)
+                self._fill_cache()
+                return
+        if self._busy:
+            cylinder, _, media_ns = self.geometry.locate(request.sector)
+            request.cylinder = cylinder
+            request.angle_ns = media_ns
+            self._waiting.append(request)
+        else:
+            self._serve(request, now_ns)
+
+    # -- The arm.
+
+    def _serve(self, request: Request, now_ns: int) -> None:
+        """Move the arm for a command; one timer."""
+        self._busy = True
+        ready_ns = request.arrived_ns + self._overhead_ns
+        if ready_ns < now_ns:
+            ready_ns = now_ns
+        end_ns = self._access(request.sector, request.end, request.op != READ, ready_ns)
+        self._calendar.post(end_ns - now_ns, self._served, request)
+
+    def _access(self, start: int, end: int, writing: bool, now_ns: int) -> int:
+        """Move to ``start`` from ``now_ns`` on, transfer; return when ``end`` has passed."""
+        if self._buffer is not None:
+            self._buffer.stop(now_ns)
+        cylinder, head, media_ns, last_cylinder, last_head, media_end_ns = self.geometry.span(
+            start, end
+        )
+        there_ns = now_ns
+        if cylinder != self._cylinder:
+            there_ns += self.seek_ns(abs(cylinder - self._cylinder))
+            if writing:
+                there_ns += self._write_settle_ns
+        elif head != self._head:
+            there_ns += self._head_switch_ns
+            if writing:
+                there_ns += self._write_settle_ns
+        wait_ns = (media_ns - there_ns - self._phase_ns) % self.revolution_ns
+        self._cylinder = last_cylinder
+        self._head = last_head
+        self._end = end
+        self._media_end_ns = media_end_ns
+        return there_ns + wait_ns + media_end_ns - media_ns
+
+    def seek_ns(self, cylinders: int) -> int:
+        """Return the time to move over ``cylinders`` and settle for a read."""
+        return int(
+            self._seek_base_ns
+            + self._seek_root_ns * sqrt(cylinders)
+            + self._seek_linear_ns * cylinders
+        )
+
+    def _served(self, request: Request) -> None:
+        """End a command: go on with the next one, then tell the host."""
+        now_ns = self._calendar.now
+        if self._buffer is not None and request.op == READ:
+            self._buffer.begin(request.sector, request.end, now_ns, self._media_end_ns)
+        self._destaged_last = False
+        self._busy = False
+        if self._waiting or self.write_cache:
+            self._next_operation(now_ns)
+        self._complete(request)
+
+    def _next_operation(self, now_ns: int) -> None:
+        """Choose what the free arm does next, if there is anything."""
+        if self.write_cache and self._must_destage():
+            self._destage(now_ns)
+        elif self._waiting:
+            if self._shortest_first and len(self._waiting) > 1:
+                request = self._waiting.pop(self._choose(now_ns))
+            else:
+                request = self._waiting.pop(0)
+            self._serve(request, now_ns)
+        elif self.write_cache and self._cache.dirty_sectors():
+            self._destage(now_ns)
+
+    def _choose(self, now_ns: int) -> int:
+        """Return which waiting command has the shortest way, seek and rotation together."""
+        waiting = self._waiting
+        if now_ns - waiting[0].arrived_ns > self._age_limit_ns:
+            return 0
+        turn_ns = self.revolution_ns
+        margin_ns = self._miss_margin_ns
+        here = self._cylinder
+        from_ns = now_ns + self._phase_ns
+        base_ns = self._seek_base_ns
+        root_ns = self._seek_root_ns
+        linear_ns = self._seek_linear_ns
+        settle_ns = self._write_settle_ns
+        best = 0
+        best_ns = 1 << 62
+        for at, request in enumerate(waiting):
+            # seek_ns() and _access() again, without the calls: up to 32 commands each time.
+            far = abs(request.cylinder - here)
+            seek_ns = 0
+            if far:
+                seek_ns = int(base_ns + root_ns * sqrt(far) + linear_ns * far)
+                if request.op != READ:
+                    seek_ns += settle_ns
+                seek_ns += margin_ns
+            way_ns = seek_ns + (request.angle_ns - from_ns - seek_ns) % turn_ns
+            if way_ns < best_ns:
+                best = at
+                best_ns = way_ns
+        return best
+
+    def _buffered_ns(self, request: Request, now_ns: int) -> int:
+        """Return when a read is in the buffer, -1 if the arm has to fetch it."""
+        if self.write_cache and self._cache.holds(request.sector, request.end):
+            return now_ns
+        if self._buffer is None:
+            return -1
+        return self._buffer.hit_ns(request.sector, request.end, now_ns, self._phase_ns)
+
+    # -- The write cache.
+
+    def _fill_cache(self) -> None:
+        """Acknowledge the writes that the cache has room for."""
+        while self._blocked and self._cache.has_room(self._blocked[0].nr_sectors):
+            request = self._blocked.popleft()
+            self._cache.add(request.sector, request.end)
+            length_ns = int(request.nr_sectors * self._sector_ns)
+            self._calendar.post(self._overhead_ns + length_ns, self._complete, request)
+        if not self._busy:
+            self._next_operation(self._calendar.now)
+
+    def _must_destage(self) -> bool:
+        """Return whether the platter comes before reads: for a flush, or in turn if full."""
+        if self._cache.flushing():
+            return True
+        return bool(self._blocked) and (not self._destaged_last or not self._waiting)
+
+    def _destage(self, now_ns: int) -> None:
+        start, end = self._cache.take(self._end, DESTAGE_SECTORS_MAX)
+        self._busy = True
+        self._destaging = True
+        end_ns = self._access(start, end, True, now_ns)
+        self._calendar.post(end_ns - now_ns, self._destaged, None)
+
+    def _destaged(self, _: object) -> None:
+        self._destaging = False
+        self._destaged_last = True
+        now_ns = self._calendar.now
+        self._busy = False
+        self._end_flush()
+        self._fill_cache()
+        if not self._busy:
+            self._next_operation(now_ns)
+
+    def _submit_flush(self, request: Request) -> None:
+        self._flushes.append(request)
+        if len(self._flushes) == 1:
+            self._begin_flush()
+
+    def _begin_flush(self) -> None:
+        self._cache.begin_flush()
+        self._end_flush()
+        if not self._busy:
+            self._next_operation(self._calendar.now)
+
+    def _end_flush(self) -> None:
+        """End the flush under way if nothing of it is left, and begin the next one."""
+        if self._flushes and not self._destaging and self._cache.flush_done():
+            request = self._flushes.popleft()
+            self._calendar.post(self._overhead_ns, self._complete, request)
+            if self._flushes:
+                self._begin_flush()
