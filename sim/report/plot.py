@@ -9,6 +9,7 @@ Left out: interactive plots.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ from matplotlib.ticker import MaxNLocator
 
 from sim.report.study_tables import recorded_figures
 from sim.study.compare import Study, VariantOutcome
-from sim.study.metrics import NS_PER_S, Observation
+from sim.study.metrics import NS_PER_S, Observation, refused_spans
 from sim.tools.parse import parse_loadavg
 
 # Okabe and Ito's palette: told apart by everybody.
@@ -36,11 +37,14 @@ WIDTH_IN, HEIGHT_IN = 4.3, 2.7
 
 @dataclass(frozen=True)
 class Panel:
-    """One kind of graph: which family of figures it belongs to, its title and unit."""
+    """One kind of graph: which family of figures it belongs to, its title, what draws it.
+
+    `draw` returns the axes of a second scale, if it made one.
+    """
 
     family: str
     title: str
-    draw: Callable[[Axes, VariantOutcome, Observation], None]
+    draw: Callable[[Axes, VariantOutcome, Observation], Axes | None]
 
 
 def plot_study(study: Study, path: Path) -> None:
@@ -48,14 +52,11 @@ def plot_study(study: Study, path: Path) -> None:
     families = study.variants[0].scenario.measure.families
     panels = [panel for panel in PANELS if panel.family in families]
     figure, grid = _grid(len(study.variants), len(panels))
-    for outcome, row in zip(study.variants, grid, strict=True):
-        seen = outcome.observation()
-        for panel, axes in zip(panels, row, strict=True):
-            panel.draw(axes, outcome, seen)
-            _finish(axes, seen)
-            axes.set_title(panel.title, loc="left", fontsize=9)
-            axes.set_xlabel("time, s")
+    second = [
+        _draw_row(outcome, panels, row) for outcome, row in zip(study.variants, grid, strict=True)
+    ]
     _share_axes(grid)
+    _share_heights(second)
     _name_rows(study, grid)
     base = study.variants[0]
     figure.suptitle(
@@ -81,27 +82,35 @@ def _grid(variants: int, panels: int) -> tuple[Figure, list[list[Axes]]]:
     return figure, [flat[:panels]]
 
 
+def _draw_row(
+    outcome: VariantOutcome, panels: Sequence[Panel], row: Sequence[Axes]
+) -> list[Axes | None]:
+    """Draw one variant; return the second scale of each panel."""
+    seen = outcome.observation()
+    second = []
+    for panel, axes in zip(panels, row, strict=True):
+        second.append(panel.draw(axes, outcome, seen))
+        _finish(axes, seen)
+        axes.set_title(panel.title, loc="left", fontsize=9)
+        axes.set_xlabel("time, s", fontsize=8)
+    return second
+
+
 def _share_axes(grid: Sequence[Sequence[Axes]]) -> None:
     """Give all axes one time scale, and each panel one height over the variants."""
     last_s = max(axes.get_xlim()[1] for row in grid for axes in row)
-    for column in zip(*grid, strict=True):
-        highest = max(axes.get_ylim()[1] for axes in column)
-        for axes in column:
+    for row in grid:
+        for axes in row:
             axes.set_xlim(0, last_s)
+    _share_heights(grid)
+
+
+def _share_heights(grid: Sequence[Sequence[Axes | None]]) -> None:
+    for column in zip(*grid, strict=True):
+        there = [axes for axes in column if axes is not None]
+        highest = max((axes.get_ylim()[1] for axes in there), default=1.0)
+        for axes in there:
             axes.set_ylim(0, highest)
-        twins = [twin for axes in column for twin in _twins(axes)]
-        highest = max((twin.get_ylim()[1] for twin in twins), default=0)
-        for twin in twins:
-            twin.set_ylim(0, highest)
-
-
-def _twins(axes: Axes) -> list[Axes]:
-    """Return the axes that share the place of these."""
-    return [
-        other
-        for other in axes.figure.axes
-        if other is not axes and other.bbox.bounds == axes.bbox.bounds
-    ]
 
 
 def _name_rows(study: Study, grid: Sequence[Sequence[Axes]]) -> None:
@@ -109,9 +118,8 @@ def _name_rows(study: Study, grid: Sequence[Sequence[Axes]]) -> None:
     if len(study.variants) == 1:
         return
     for outcome, row in zip(study.variants, grid, strict=True):
-        title = "queue as it is" if outcome.scenario.what_if is None else outcome.title
         row[0].annotate(
-            outcome.name if outcome.scenario.what_if is None else f"{outcome.name}: {title}",
+            f"{outcome.name}: {outcome.title}" if outcome.scenario.what_if else outcome.name,
             xy=(0, 1.13), xycoords="axes fraction", fontsize=10, fontweight="bold", va="bottom",
         )  # fmt: skip
 
@@ -123,7 +131,6 @@ def _finish(axes: Axes, seen: Observation) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(0, seen.result.samples[-1].t_ns / NS_PER_S)
     axes.tick_params(labelsize=8)
-    axes.xaxis.label.set_size(8)
     axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
@@ -167,10 +174,10 @@ def _draw_cpu(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
         _recorded(axes, outcome, "cpu_idle_pct_min", 100 - idle.value)
     handles = [Patch(color=colour, label=state) for state, colour in states]
     handles.append(Patch(facecolor="white", edgecolor=GREY, label="idle"))
-    axes.legend(handles=handles, **_LEGEND)
+    _legend(axes, handles)
 
 
-def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
+def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> Axes:
     name = outcome.scenario.measure.devices[0]
     rows = [next((d for d in report.devices if d.name == name), None) for report in seen.reports]
     times = _steps(seen)
@@ -187,62 +194,47 @@ def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     awaits.spines[["top", "left"]].set_visible(False)
     awaits.yaxis.set_major_locator(MaxNLocator(5))
     _recorded(awaits, outcome, f"disk.{name}.await_ms")
+    return awaits
 
 
 def _draw_mail(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     samples = seen.result.samples
     accepted = [record.t_ns for record in seen.result.marks("message_accepted")]
     rates = []
-    for prev, cur in zip(samples, samples[1:], strict=False):
+    for prev, cur in pairwise(samples):
         number = sum(prev.t_ns < t_ns <= cur.t_ns for t_ns in accepted)
         rates.append(number * NS_PER_S / (cur.t_ns - prev.t_ns))
     times = _steps(seen)
     axes.fill_between(times, _doubled(rates), color=BLUE, alpha=0.3, linewidth=0)
     axes.plot(times, _doubled(rates), color=BLUE, linewidth=1)
-    for begin_s, end_s in _refused(seen):
-        axes.axvspan(begin_s, end_s, color=RED, alpha=0.18, linewidth=0)
+    for begin_ns, end_ns in refused_spans(seen.result):
+        axes.axvspan(begin_ns / NS_PER_S, end_ns / NS_PER_S, color=RED, alpha=0.18, linewidth=0)
     recorded = recorded_figures(outcome).get("throughput_per_s")
     top = max([1.0, *rates, (recorded.value or 0.0) if recorded else 0.0])
     axes.set_ylim(0, top * 1.2)
     _recorded(axes, outcome, "throughput_per_s")
     handles = [Patch(color=BLUE, alpha=0.3, label="accepted")]
     handles.append(Patch(color=RED, alpha=0.18, label="port refused"))
-    axes.legend(handles=handles, **_LEGEND)
-
-
-def _refused(seen: Observation) -> list[tuple[float, float]]:
-    """Return the times in seconds in which the port was closed after it had been open."""
-    spans = []
-    since: int | None = None
-    for record in seen.result.marks("port_open"):
-        if not record.value and since is None:
-            since = record.t_ns
-        elif record.value and since is not None:
-            spans.append((since / NS_PER_S, record.t_ns / NS_PER_S))
-            since = None
-    if since is not None:
-        spans.append((since / NS_PER_S, seen.result.samples[-1].t_ns / NS_PER_S))
-    return spans
+    _legend(axes, handles)
 
 
 def _steps(seen: Observation) -> list[float]:
     """Return begin and end of each report in seconds, so that reports are drawn as steps."""
     samples = seen.result.samples
-    return [
-        t_ns / NS_PER_S
-        for prev, cur in zip(samples, samples[1:], strict=False)
-        for t_ns in (prev.t_ns, cur.t_ns)
-    ]
+    return [t_ns / NS_PER_S for prev, cur in pairwise(samples) for t_ns in (prev.t_ns, cur.t_ns)]
 
 
 def _doubled(values: Sequence[float]) -> list[float]:
     return [value for value in values for _end in range(2)]
 
 
-_LEGEND: Final = {
-    "loc": "upper right", "fontsize": 7, "ncols": 4, "frameon": True, "framealpha": 0.75,
-    "edgecolor": "none", "handlelength": 1, "columnspacing": 0.9, "borderpad": 0.2,
-}  # fmt: skip
+def _legend(axes: Axes, handles: list[Patch]) -> None:
+    axes.legend(
+        handles=handles, loc="upper right", fontsize=7, ncols=4, framealpha=0.75, edgecolor="none",
+        handlelength=1, columnspacing=0.9, borderpad=0.2,
+    )  # fmt: skip
+
+
 PANELS: Final = (
     Panel("load", "load average, 1 minute", _draw_load),
     Panel("cpu", "CPU, % of all", _draw_cpu),

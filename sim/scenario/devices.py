@@ -16,12 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sim.block.limits import QueueParams
 from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
-from sim.scenario.reading import Reading
+from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import DiskSpec, PartitionSpec, VolumeSpec
 from sim.units import format_quantity
 
+_DISK_TABLES = ("device", "queue", "iosched", "partition")
 PROFILES = Path(__file__).parent.parent / "drivers" / "profiles"
 
 
@@ -67,32 +69,37 @@ def _disk(
         reading.error(table.place, f"disk '{name}' needs a profile or a device", allowed=allowed)
         return None
     entry = reading.entry("device", device)
-    scheduler = table.leaf("scheduler")
-    elevator = reading.entry("elevator", scheduler)
     if entry is None:
         return None
     floor = max(leaf.layer for leaf in (device, table.leaf("profile")) if leaf is not None)
     own, params = reading.values(
-        table,
-        path,
-        [DiskSpec, entry.params],
-        others=("device", "iosched", "partition"),
-        floor=floor,
+        table, path, [DiskSpec, entry.params], others=_DISK_TABLES, floor=floor
     )
-    sched_table = reading.table(table, path, "iosched")
-    elevator_params = None
-    if elevator is not None and scheduler is not None:
-        [found] = reading.values(
-            sched_table, (*path, "iosched"), [elevator.params], floor=scheduler.layer
-        )
-        elevator_params = None if found is None else elevator.params(**found)
+    queue_table = reading.table(table, path, "queue")
+    [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
+    elevator_params = _elevator_params(reading, table, path)
     partitions = _partitions(reading, name, table, path)
-    if own is None or params is None:
+    if own is None or params is None or queue is None:
         return None
     return DiskSpec(
         **own, name=name, device=entry.name, params=entry.params(**params),
-        elevator_params=elevator_params, partitions=partitions,
+        queue=QueueParams(**queue), elevator_params=elevator_params, partitions=partitions,
     )  # fmt: skip
+
+
+def _elevator_params(reading: Reading, disk: Table, path: tuple[str, ...]) -> object | None:
+    """Read `scheduler` and its parameters `iosched.*`; None for the kernel's default."""
+    scheduler = disk.leaf("scheduler")
+    entry = reading.entry("elevator", scheduler)
+    table = reading.table(disk, path, "iosched")
+    if scheduler is None:
+        for child in table.children.values():
+            place = child.key if isinstance(child, Leaf) else child.place
+            reading.error(place, f"[{dotted((*path, 'iosched'))}] needs a 'scheduler' beside it")
+    if entry is None or scheduler is None:
+        return None
+    [found] = reading.values(table, (*path, "iosched"), [entry.params], floor=scheduler.layer)
+    return None if found is None else entry.params(**found)
 
 
 def profile_names() -> tuple[str, ...]:

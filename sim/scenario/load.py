@@ -17,7 +17,7 @@ from sim.registry import nearest
 from sim.scenario.errors import Place, Problem, ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.scenario.reading import Reading
-from sim.scenario.server import read_server
+from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
 from sim.scenario.workload import (
     check_references,
@@ -187,7 +187,8 @@ def _read(
     """Read one variant completely."""
     machine = root.table("machine") or Table(root.place, Layer.SCENARIO)
     kernel = machine.leaf("kernel")
-    reading = Reading(str(kernel.value) if kernel else "")
+    release = str(kernel.value) if kernel else ""
+    reading = Reading(release if is_kernel(release) else "")
     for name, child in root.children.items():
         if name not in _TOP_KEYS:
             place = child.key if isinstance(child, Leaf) else child.place

@@ -24,7 +24,7 @@ class Reading:
     """Collects the problems and the parameters of one scenario in one variant."""
 
     def __init__(self, kernel: str) -> None:
-        self.kernel = kernel
+        self.kernel = kernel  # "" if it is not known: then declared defaults count
         self.problems: list[Problem] = []
         self.parameters: list[Parameter] = []
 
@@ -61,7 +61,7 @@ class Reading:
         """Return what the class says its defaults are under this kernel, with sources."""
         defaults: Callable[[str], Mapping[str, tuple[Value, str]]] | None
         defaults = getattr(cls, "kernel_defaults", None)
-        return defaults(self.kernel) if defaults is not None else {}
+        return defaults(self.kernel) if defaults is not None and self.kernel else {}
 
     def _record(
         self,

@@ -7,6 +7,7 @@ Invariants: every mount lies on a device of this machine, each device is mounted
 Left out: bind mounts.
 """
 
+import importlib
 import re
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.tunables import TUNABLES
 
-_KERNEL = re.compile(r"\d+\.\d+(\.\d+)*")
+_KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
 _GROUPS = ("disk", "volume", "mount")
 
 
@@ -27,7 +28,8 @@ def read_server(
 ) -> tuple[ServerSpec | None, Devices]:
     """Return the server (None, and problems, if something is wrong) and its block devices."""
     [values] = reading.values(machine, ("machine",), [ServerSpec], others=[*_GROUPS, *TUNABLES])
-    if not _KERNEL.fullmatch(reading.kernel) and (leaf := machine.leaf("kernel")):
+    leaf = machine.leaf("kernel")
+    if leaf is not None and not is_kernel(str(leaf.value)):
         reading.error(leaf.at, "machine.kernel: not a kernel version", allowed='"2.6.16", "6.1"')
     tunables = {name: _tunable(reading, machine, name) for name in TUNABLES}
     devices = read_devices(reading, machine, directory)
@@ -48,9 +50,15 @@ def read_server(
     return server, devices
 
 
+def is_kernel(release: str) -> bool:
+    """Whether a text is a kernel release such as 2.6.16 or 2.6.16.60-0.21-smp."""
+    return _KERNEL.fullmatch(release) is not None
+
+
 def _tunable(reading: Reading, machine: Table, name: str) -> object | None:
     """Read one table of a kernel part, such as [machine.vm]."""
-    cls = TUNABLES[name]
+    module, class_name = TUNABLES[name]
+    cls: type = getattr(importlib.import_module(module), class_name)
     table = reading.table(machine, ("machine",), name)
     [values] = reading.values(table, ("machine", name), [cls])
     return None if values is None else cls(**values)

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sim.block.limits import QueueParams
 from sim.param import param
 from sim.scenario.layers import Layer
 from sim.units import Value
-
-Names = Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +52,7 @@ class DiskSpec:
     name: str
     device: str
     params: object
+    queue: QueueParams
     elevator_params: object | None
     partitions: tuple[PartitionSpec, ...]
     profile: str | None = param(
@@ -61,10 +61,6 @@ class DiskSpec:
     scheduler: str | None = param(
         None, dim="text", source="the kernel's default elevator", doc="elevator of the queue"
     )
-    nr_requests: int = param(
-        128, dim="count", source="include/linux/blkdev.h: BLKDEV_MAX_RQ 128", minimum=4,
-        doc="requests a queue holds in each direction before submitters wait",
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

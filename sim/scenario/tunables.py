@@ -1,6 +1,15 @@
-"""The tables of [machine] that set parameters of kernel parts: name -> class of parameters."""
+"""The tables of [machine] that set parameters of kernel parts, and the classes they are read into.
+
+Models: sysctl and the constants of kernel parts that belong to no single device or mount.
+Linux counterpart: kernel/sysctl.c.
+Invariants: one row a table; the class declares its parameters (sim.param).
+Left out: importing them all for a question that needs none: a row names module and class.
+"""
 
 from collections.abc import Mapping
 from typing import Final
 
-TUNABLES: Final[Mapping[str, type]] = {}
+TUNABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "sched": ("sim.sched.params", "SchedParams"),
+    "tcp": ("sim.net.tcp", "TcpParams"),
+}

@@ -148,20 +148,26 @@ def iowait_of_util(seen: Observation) -> float | None:
 
 def port_refused_s(seen: Observation) -> float | None:
     """Time in the measured part in which the listening socket was closed."""
-    marks = [r for r in seen.result.marks("port_open") if r.t_ns <= seen.end_ns]
-    if not marks:
+    if seen.result.first_ns("port_open") is None:
         return None
-    closed_ns = 0
-    closed_since: int | None = None
-    for record in marks:
-        if not record.value and closed_since is None:
-            closed_since = record.t_ns
-        elif record.value and closed_since is not None:
-            closed_ns += max(0, record.t_ns - max(closed_since, seen.begin_ns))
-            closed_since = None
-    if closed_since is not None:
-        closed_ns += seen.end_ns - max(closed_since, seen.begin_ns)
-    return closed_ns / NS_PER_S
+    spans = refused_spans(seen.result)
+    inside = (min(end, seen.end_ns) - max(begin, seen.begin_ns) for begin, end in spans)
+    return sum(max(0, span_ns) for span_ns in inside) / NS_PER_S
+
+
+def refused_spans(result: RunResult) -> list[tuple[int, int]]:
+    """Return the times (begin, end in ns) in which the port was closed after it had been open."""
+    spans = []
+    since: int | None = None
+    for record in result.marks("port_open"):
+        if not record.value and since is None:
+            since = record.t_ns
+        elif record.value and since is not None:
+            spans.append((since, record.t_ns))
+            since = None
+    if since is not None:
+        spans.append((since, max(since, result.samples[-1].t_ns)))
+    return spans
 
 
 def _mean(values: Iterable[float]) -> float | None:
