@@ -27,7 +27,6 @@ ASYNC_LEVELS: Final = 4  # CFQ_PRIO_LISTS - 1 - ioprio + 1, with ioprio 4
 KIB_SECTORS: Final = 2
 
 
-@register("elevator", "cfq", params=CfqParams, doc="fair slices of time for each process")
 class Cfq(Elevator):
     """struct cfq_data."""
 
@@ -403,3 +402,7 @@ class Cfq(Elevator):
     def _choose(self, one: Request | None, two: Request | None) -> Request | None:
         penalty = self._params.back_seek_penalty
         return nearer_request(one, two, self._last_sector, self._back_max, penalty)
+
+
+# Not as a decorator: mypyc compiles no decorated class to a native one.
+register("elevator", "cfq", params=CfqParams, doc="fair slices of time for each process")(Cfq)

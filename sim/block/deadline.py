@@ -54,7 +54,6 @@ class DeadlineParams:
         return {"sequential_batches": (False, source)}
 
 
-@register("elevator", "deadline", params=DeadlineParams, doc="sorted batches with expiry times")
 class Deadline(Elevator):
     """Batches upwards, reads first, nothing left behind for long."""
 
@@ -163,3 +162,9 @@ class Deadline(Elevator):
             request.expires_ns = following.expires_ns
         else:
             fifo.remove(following)
+
+
+# Not as a decorator: mypyc compiles no decorated class to a native one.
+register("elevator", "deadline", params=DeadlineParams, doc="sorted batches with expiry times")(
+    Deadline
+)

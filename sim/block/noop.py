@@ -20,7 +20,6 @@ class NoopParams:
     """noop has nothing to tune."""
 
 
-@register("elevator", "noop", params=NoopParams, doc="first come, first served, with merging")
 class Noop(Elevator):
     """A queue in order of arrival."""
 
@@ -40,3 +39,7 @@ class Noop(Elevator):
 
     def absorbed(self, request: Request, following: Request) -> None:
         self._fifo.remove(following)
+
+
+# Not as a decorator: mypyc compiles no decorated class to a native one.
+register("elevator", "noop", params=NoopParams, doc="first come, first served, with merging")(Noop)

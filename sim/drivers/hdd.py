@@ -116,7 +116,6 @@ class HddParams:
     )  # fmt: skip
 
 
-@register("device", "hdd", params=HddParams, doc="hard disk: seek curve, rotation, zones, buffer")
 class Hdd(Driver):
     """One drive."""
 
@@ -356,3 +355,9 @@ class Hdd(Driver):
             self._calendar.post(self._overhead_ns, self._complete, request)
             if self._flushes:
                 self._begin_flush()
+
+
+# Not as a decorator: mypyc compiles no decorated class to a native one.
+register("device", "hdd", params=HddParams, doc="hard disk: seek curve, rotation, zones, buffer")(
+    Hdd
+)

@@ -32,7 +32,6 @@ class RamParams:
     )  # fmt: skip
 
 
-@register("device", "ram", params=RamParams, doc="constant latency, no mechanics")
 class Ram(Driver):
     """Constant latency."""
 
@@ -49,3 +48,7 @@ class Ram(Driver):
 
     def submit(self, request: Request) -> None:
         self._calendar.post(self._latency_ns, self._complete, request)
+
+
+# Not as a decorator: mypyc compiles no decorated class to a native one.
+register("device", "ram", params=RamParams, doc="constant latency, no mechanics")(Ram)
