@@ -159,7 +159,7 @@ def call_when(event: Event, fn: Callable[[Any], object], arg: Any) -> None:
     A plain function may do so too. The other way round, a SimPy process yields an
     ``environment.event()``, and the kernel's side calls its ``succeed()``.
     """
-    if event.callbacks is None:
+    if event.processed:
         fn(arg)
     else:
         event.callbacks.append(_Call(fn, arg))
