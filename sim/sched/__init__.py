@@ -1,1 +1,1 @@
-"""The CPU scheduler: tasks, run queues, sleeping and waking, CPU time, load (Linux: kernel/sched)."""
+"""The CPU scheduler: tasks, run queues, sleeping and waking, CPU time, load (kernel/sched)."""

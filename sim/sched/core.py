@@ -1,0 +1,272 @@
+"""The scheduler of one machine: its CPUs, and the tasks that run, sleep and wake on them.
+
+Models: the run queues of all CPUs (runqueue.py), which of them a task wakes on (select_cpu.py),
+what idle CPUs pull (balance.py), and a task's life from fork to exit (process.py).
+Linux counterpart: kernel/sched.c: try_to_wake_up, sched_fork, wake_up_new_task, nr_running.
+Invariants: a task is on exactly one run queue, or asleep, or dead; nr_uninterruptible is the number
+ of tasks asleep in TASK_UNINTERRUPTIBLE, the sum of the CPUs' nr_iowait that of the sleepers in
+ io_schedule().
+Left out: signals, CPU affinity, real-time priorities.
+
+A task may also wait for something outside the kernel: ``value = yield event`` with a SimPy event is
+an interruptible sleep until it is processed; a failed event raises its exception in the task.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sim.engine.calendar import Calendar
+from sim.engine.environment import call_when
+from sim.sched.balance import Balancer
+from sim.sched.cputime import CpuTime
+from sim.sched.fair import FairQueue, fair_tunables, nice_to_weight
+from sim.sched.features import WAKE_IDLE_SIBLING, features
+from sim.sched.params import SchedParams
+from sim.sched.process import ProcessTable
+from sim.sched.runqueue import Domain, RunQueue
+from sim.sched.select_cpu import idle_sibling, idlest, wake_affine
+from sim.sched.task import (
+    EXIT_ZOMBIE,
+    TASK_INTERRUPTIBLE,
+    TASK_RUNNING,
+    TASK_UNINTERRUPTIBLE,
+    Blocking,
+    Task,
+)
+from sim.sched.version import KernelVersion
+
+NS_PER_SECOND = 1_000_000_000
+
+
+class Sched(Domain):
+    """The scheduler of one machine."""
+
+    __slots__ = (
+        "_balancer", "_features", "_interrupted_cpu", "_interrupted_ns", "_wake_idle", "kernel",
+        "nr_cpus", "nr_interrupts", "nr_uninterruptible", "params", "processes", "rqs", "tick_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        calendar: Calendar,
+        nr_cpus: int,
+        kernel: KernelVersion,
+        params: SchedParams | None = None,
+    ) -> None:
+        super().__init__(calendar)
+        if nr_cpus < 1:
+            raise ValueError(f"{nr_cpus} CPUs: at least one is needed")
+        self.nr_cpus = nr_cpus
+        self.kernel = kernel
+        self.params = SchedParams() if params is None else params
+        self.tick_ns: int = NS_PER_SECOND // self.params.hz
+        self.processes = ProcessTable()
+        self.nr_uninterruptible: int = 0
+        self.nr_interrupts: int = 0
+        self._interrupted_cpu: int = 0
+        self._interrupted_ns: int = -1
+        self._features = features(kernel)
+        self._wake_idle: bool = self._features.wake == WAKE_IDLE_SIBLING
+        self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
+        self._balancer = Balancer(calendar, self.rqs, self._features, self.tick_ns)
+
+    def _make_rq(self, cpu: int) -> RunQueue:
+        queue = FairQueue(fair_tunables(self.kernel, self.nr_cpus))
+        switch_ns = self.params.context_switch_ns
+        return RunQueue(self, cpu, queue, switch_ns=switch_ns, tick_ns=self.tick_ns)
+
+    # -- A task's life
+
+    def spawn(
+        self,
+        comm: str,
+        main: Callable[[Task], Blocking[None]],
+        parent: Task | None = None,
+        nice: int = 0,
+    ) -> Task:
+        """Start a task that runs ``main(task)``; the cost of forking is its parent's to charge."""
+        task = self.processes.create(self, comm, parent, nice, nice_to_weight(nice))
+        task.gen = main(task)
+        rq = self._select_new(parent)
+        curr = self.current
+        rq.account()
+        rq.queue.place_new(task, rq.curr)
+        rq.activate(task)
+        if curr is not None and curr.cpu == rq.cpu and self._features.child_runs_first:
+            rq.resched()
+        return task
+
+    def _select_new(self, parent: Task | None) -> RunQueue:
+        """Return where a new task starts (sched_fork, sched_balance_self)."""
+        if parent is None:
+            return idlest(self.rqs[0], self.rqs)
+        rq = self.rqs[parent.cpu]
+        return idlest(rq, self.rqs) if self._features.balance_fork else rq
+
+    def waitpid(self, task: Task, pid: int) -> Blocking[None]:
+        """Wait until that child has exited, and reap it; ChildProcessError if there is none."""
+        yield from self.processes.waitpid(task, pid)
+
+    def wait(self, task: Task) -> Blocking[int]:
+        """Wait until any child has exited, and reap it; ChildProcessError if there is none."""
+        return (yield from self.processes.wait(task))
+
+    # -- Waking
+
+    def wake_up(self, task: Task) -> bool:
+        """Make a sleeping task runnable; return False if it was not asleep (try_to_wake_up)."""
+        state = task.state
+        if state == TASK_RUNNING or state >= EXIT_ZOMBIE:
+            return False
+        task.state = TASK_RUNNING
+        if task.on_rq:  # It was about to sleep.
+            return True
+        if state & TASK_UNINTERRUPTIBLE:
+            self.nr_uninterruptible -= 1
+        now = self.calendar.now
+        rq = self.rqs[task.cpu]
+        if task.in_iowait:
+            rq.account()
+            rq.nr_iowait -= 1
+        if self.nr_cpus > 1:
+            previous = rq
+            rq = self._select_woken(previous, now)
+            if rq is not previous:
+                previous.queue.migrate_out(task)
+                rq.queue.migrate_in(task)
+        rq.queue.place_woken(task, now)
+        rq.activate(task)
+        return True
+
+    def _select_woken(self, previous: RunQueue, now: int) -> RunQueue:
+        """Return the CPU on which a task wakes that last ran on `previous`."""
+        current = self.current
+        if current is not None:
+            waker = self.rqs[current.cpu]
+        elif self._interrupted_ns == now:
+            waker = self.rqs[self._interrupted_cpu]
+        else:
+            waker = previous  # Its own timer went off there.
+        if self._wake_idle:
+            return idle_sibling(waker, previous, self.rqs)
+        return wake_affine(waker, previous)
+
+    def charge_irq(self, cpu: int, ns: int) -> None:
+        """An interrupt is served on `cpu`: it takes `ns`, and wake-ups of now come from there."""
+        self.nr_interrupts += 1
+        self._interrupted_cpu = cpu
+        self._interrupted_ns = self.calendar.now
+        if ns:
+            self.rqs[cpu].steal(ns)
+
+    # -- What the run queues ask (Domain)
+
+    def resume(self, task: Task) -> bool:
+        """Run the task's generator up to its next yield; return False when it has returned."""
+        gen = task.gen
+        assert gen is not None
+        self.current = task
+        try:
+            event = next(gen) if task.happening is None else self._send_outcome(task)
+        except StopIteration:
+            task.gen = None
+            task.state = EXIT_ZOMBIE
+            return False
+        except Exception as error:
+            error.add_note(f"in task {task!r} at {self.calendar.now / NS_PER_SECOND:.9f} s")
+            raise
+        finally:
+            self.current = None
+        if event is not None:
+            task.happening = event
+            task.set_state(TASK_INTERRUPTIBLE, "simpy")
+            call_when(event, self.process_timeout, task)
+        return True
+
+    def _send_outcome(self, task: Task) -> Any:
+        """Go on after a SimPy event: with its value, or with its exception."""
+        event = task.happening
+        gen = task.gen
+        assert gen is not None
+        if event.callbacks is not None:  # Woken by something else: wait on.
+            task.set_state(TASK_INTERRUPTIBLE, "simpy")
+            return None
+        task.happening = None
+        if event.ok:
+            return gen.send(event.value)
+        event.defused = True
+        return gen.throw(event.value)
+
+    def fell_asleep(self, rq: RunQueue, task: Task) -> None:
+        """Count the sleeper."""
+        task.sleep_start_ns = rq.clock_ns
+        if task.state & TASK_UNINTERRUPTIBLE:
+            self.nr_uninterruptible += 1
+        if task.in_iowait:
+            rq.nr_iowait += 1
+
+    def exited(self, rq: RunQueue, task: Task) -> None:
+        """Tell the parent."""
+        self.processes.exit_notify(task)
+
+    def pull(self, rq: RunQueue) -> None:
+        """Look for work on other CPUs."""
+        if self.nr_cpus > 1:
+            self._balancer.newidle(rq)
+
+    def queue_grew(self, rq: RunQueue) -> None:
+        """Let idle CPUs look at the next tick."""
+        if self.nr_cpus > 1:
+            self._balancer.queue_grew()
+
+    # -- What /proc shows
+
+    def update(self) -> None:
+        """Bring the CPUs' times up to now; call it before reading them."""
+        for rq in self.rqs:
+            rq.account()
+
+    @property
+    def cpu_times(self) -> list[CpuTime]:
+        """Return the CPUs' times, up to date now; the objects stay, see update()."""
+        self.update()
+        return [rq.cpu_time for rq in self.rqs]
+
+    @property
+    def nr_running(self) -> int:
+        """Return how many tasks run or wait for a CPU."""
+        running = 0
+        for rq in self.rqs:
+            running += rq.nr_running()
+        return running
+
+    @property
+    def nr_iowait(self) -> int:
+        """Return how many tasks sleep inside io_schedule()."""
+        waiting = 0
+        for rq in self.rqs:
+            waiting += rq.nr_iowait
+        return waiting
+
+    @property
+    def nr_switches(self) -> int:
+        """Return the number of context switches since boot."""
+        switches = 0
+        for rq in self.rqs:
+            switches += rq.nr_switches
+        return switches
+
+    @property
+    def nr_threads(self) -> int:
+        """Return how many tasks exist, zombies included."""
+        return len(self.processes.tasks)
+
+    @property
+    def last_pid(self) -> int:
+        """Return the pid given out last."""
+        return self.processes.last_pid
+
+    @property
+    def total_forks(self) -> int:
+        """Return the number of tasks ever created."""
+        return self.processes.total_forks

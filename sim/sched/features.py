@@ -1,0 +1,71 @@
+"""What the scheduler of each release does: the one table of versions of this folder.
+
+Linux counterpart: kernel/sched.c, kernel/sched_fair.c, kernel/sched/*.c, include/linux/topology.h.
+Each row says which change it stands for.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sim.sched.version import KernelVersion, in_force
+
+# How a woken task finds its CPU.
+WAKE_PREVIOUS: Final = "previous"  # Its last, or the waker's; no search for an idle one.
+WAKE_IDLE_SIBLING: Final = "idle sibling"  # Any idle CPU that shares the cache.
+
+# Rounding of the load average (kernel/timer.c CALC_LOAD, kernel/sched.c calc_load).
+ROUND_DOWN: Final = "down"
+ROUND_HALF_UP: Final = "half up"
+ROUND_TOWARDS_ACTIVE: Final = "towards active"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """What one release does."""
+
+    prio_array: bool  # O(1) scheduler instead of the fair one
+    wake: str
+    child_runs_first: bool
+    balance_fork: bool  # a child may start on another, idler CPU
+    newidle_by_tick: bool  # new-idle balance sees loads of the last tick, not those of now
+    cache_hot_ns: int  # a task that ran so recently is not pulled at first
+    busy_balance_ns: int  # how often a busy CPU looks for a busier one
+    load_rounding: str
+    load_extra_tick: bool  # sampled every 5 s plus one tick
+
+
+PRIO_ARRAY: Final = ((2, 6, 0), True), ((2, 6, 23), False)
+# wake_idle() searches in domains with SD_WAKE_IDLE: hyperthreads only, until select_idle_sibling()
+# (a1f84a3ab8e0, 2.6.32).
+WAKE: Final = ((2, 6, 0), WAKE_PREVIOUS), ((2, 6, 32), WAKE_IDLE_SIBLING)
+# sysctl_sched_child_runs_first is 0 from 2bba22c50b06 (2.6.32) on.
+CHILD_RUNS_FIRST: Final = ((2, 6, 0), True), ((2, 6, 32), False)
+# SD_BALANCE_FORK in SD_CPU_INIT.
+BALANCE_FORK: Final = ((2, 6, 0), False), ((2, 6, 32), True)
+# newidle_idx of SD_CPU_INIT: 2 until 2.6.30, 0 later: cpu_load[] of the ticks or of now.
+NEWIDLE_BY_TICK: Final = ((2, 6, 0), True), ((2, 6, 31), False)
+# SD_CPU_INIT cache_hot_time 2.5 ms; sysctl_sched_migration_cost 0.5 ms.
+CACHE_HOT_NS: Final = ((2, 6, 0), 2_500_000), ((2, 6, 23), 500_000)
+# min_interval 1 ms x busy_factor 64; sd_init(): number of CPUs x 32, from 5.10 on x 16.
+BUSY_BALANCE_NS: Final = ((2, 6, 0), 64_000_000), ((3, 10), 128_000_000), ((5, 10), 64_000_000)
+# 0f004f5a696a (2.6.37) and 20878232c52329 (4.7).
+LOAD_ROUNDING: Final = (
+    ((2, 6, 0), ROUND_DOWN), ((2, 6, 37), ROUND_HALF_UP), ((4, 7), ROUND_TOWARDS_ACTIVE),
+)  # fmt: skip
+# LOAD_FREQ 5*HZ+1: 0c2043abefa (2.6.23).
+LOAD_EXTRA_TICK: Final = ((2, 6, 0), False), ((2, 6, 23), True)
+
+
+def features(kernel: KernelVersion) -> Features:
+    """Return what that release does."""
+    return Features(
+        prio_array=in_force(PRIO_ARRAY, kernel),
+        wake=in_force(WAKE, kernel),
+        child_runs_first=in_force(CHILD_RUNS_FIRST, kernel),
+        balance_fork=in_force(BALANCE_FORK, kernel),
+        newidle_by_tick=in_force(NEWIDLE_BY_TICK, kernel),
+        cache_hot_ns=in_force(CACHE_HOT_NS, kernel),
+        busy_balance_ns=in_force(BUSY_BALANCE_NS, kernel),
+        load_rounding=in_force(LOAD_ROUNDING, kernel),
+        load_extra_tick=in_force(LOAD_EXTRA_TICK, kernel),
+    )

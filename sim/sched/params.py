@@ -1,0 +1,31 @@
+"""Parameters of the CPU scheduler.
+
+Linux counterpart: CONFIG_HZ, the costs of arch/x86/kernel/process.c __switch_to and what it evicts.
+Left out: /proc/sys/kernel/sched_*, whose defaults fair.py has by kernel version.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sim.param import param
+from sim.units import Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedParams:
+    """[machine.sched]"""
+
+    hz: int = param(
+        250, dim="count", minimum=24, maximum=10000, key="hz",
+        source="kernel/Kconfig.hz: default HZ_250 since 2.6.13", doc="timer ticks a second",
+    )
+    context_switch_ns: int = param(
+        "2 us", dim="time_ns", minimum=0,
+        source="lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
+        doc="system time from one task, or idle, to the next",
+    )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what depends on the release."""
+        return {}

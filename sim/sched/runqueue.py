@@ -1,0 +1,322 @@
+"""One CPU: its current task, the tasks that wait for it, and what its time was spent on.
+
+Theory of operation. The current task is either being *resumed* (its generator runs, which takes no
+simulated time and leaves a debt) or *burns* that debt until a timer. A task that wakes owes a
+context switch, so the cycle of a task that does little is two calendar entries:
+
+    wake_up -> burn the switch -> resume the generator -> burn what it owes -> sleep -> next task
+
+Slices need no ticks: the timer is set to the end of the debt, or, if others wait, to the tick at
+which Linux would find the slice used up. Whoever changes what the timer was computed from starts
+the burst anew; the old timer's entry stays in the calendar with an outdated number and is ignored.
+
+Linux counterpart: struct rq, schedule(), scheduler_tick() in kernel/sched.c.
+Invariants: an idle CPU has an empty queue. clock_ns is when the time was last accounted for; the
+ columns of CpuTime sum to it. nr_iowait is the number of tasks that went to sleep here in
+ io_schedule() and have not been woken.
+Left out: real-time classes, CPU affinity, hot-plug, throttling.
+"""
+
+from typing import Any, Final
+
+from sim.engine.calendar import Calendar
+from sim.sched.cputime import CpuTime
+from sim.sched.sched_class import SchedClass
+from sim.sched.task import TASK_RUNNING, Scheduler, Task
+
+SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost would never end.
+
+
+class Domain(Scheduler):
+    """What a run queue asks of the machine's scheduler (core.py)."""
+
+    __slots__ = ("current",)
+
+    def __init__(self, calendar: Calendar) -> None:
+        super().__init__(calendar)
+        self.current: Task | None = None  # whose generator is running
+
+    def resume(self, task: Task) -> bool:
+        """Run the task's generator up to its next yield; return False when it has returned."""
+        raise NotImplementedError
+
+    def fell_asleep(self, rq: "RunQueue", task: Task) -> None:
+        """The task has left the CPU to sleep."""
+        raise NotImplementedError
+
+    def exited(self, rq: "RunQueue", task: Task) -> None:
+        """The task has left the CPU for good."""
+        raise NotImplementedError
+
+    def pull(self, rq: "RunQueue") -> None:
+        """The CPU is about to go idle: move a waiting task to it, if the release would."""
+        raise NotImplementedError
+
+    def queue_grew(self, rq: "RunQueue") -> None:
+        """A task waits on this CPU: an idle one may look for it."""
+        raise NotImplementedError
+
+
+class RunQueue:
+    """One CPU (struct rq)."""
+
+    __slots__ = (
+        "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_generation", "_need_resched",
+        "_next_tick_ns", "_resuming", "_stolen_ns", "_switch_ns", "_tick_load", "_tick_ns",
+        "clock_ns", "cpu", "cpu_time", "curr", "idle_since_ns", "last", "nr_iowait", "nr_switches",
+        "queue",
+    )  # fmt: skip
+
+    def __init__(
+        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int
+    ) -> None:
+        self._domain = domain
+        self._calendar = domain.calendar
+        self.cpu = cpu
+        self.queue = queue
+        self._switch_ns = switch_ns
+        self._tick_ns = tick_ns
+        self.cpu_time = CpuTime()
+        self.curr: Task | None = None
+        self.last: Task | None = None  # who ran last, or runs
+        self.nr_iowait: int = 0
+        self.nr_switches: int = 0
+        self.clock_ns: int = domain.calendar.now
+        self.idle_since_ns: int = domain.calendar.now
+        self._tick_load: int = 0  # nr_running at the last tick
+        self._next_tick_ns: int = 0
+        self._stolen_ns: int = 0  # interrupt time not yet taken off somebody's time
+        self._burst_ends_ns: int = 0
+        self._generation: int = 0  # of the timer in force
+        self._resuming: bool = False
+        self._need_resched: bool = False
+        self._expire_fn: Any = self._expire  # Bound once: 1.05x in a wake and sleep cycle.
+
+    def nr_running(self) -> int:
+        """Return how many tasks run or wait here."""
+        return self.queue.nr_queued + (self.curr is not None)
+
+    def source_load(self) -> int:
+        """Return a low guess of the load: nr_running now or at the last tick, the smaller."""
+        self.account()
+        return min(self._tick_load, self.queue.nr_queued + (self.curr is not None))
+
+    def target_load(self) -> int:
+        """Return a high guess of the load: nr_running now or at the last tick, the larger."""
+        self.account()
+        return max(self._tick_load, self.queue.nr_queued + (self.curr is not None))
+
+    def is_idle(self) -> bool:
+        """Return whether no task runs here."""
+        return self.curr is None
+
+    # -- Waking
+
+    def activate(self, task: Task) -> None:
+        """Run the task, or queue it; it has its place (activate_task, check_preempt_curr)."""
+        task.on_rq = True
+        task.cpu = self.cpu
+        curr = self.curr
+        if curr is None:
+            self.account()
+            self.queue.enqueue(task)
+            self._run(self.queue.pick_next())
+            return
+        if self._resuming:
+            self._need_resched = self._need_resched or self.queue.preempts(curr, task)
+            self.queue.enqueue(task)
+        else:
+            self.account()
+            preempts = self.queue.preempts(curr, task)
+            self.queue.enqueue(task)
+            if preempts:
+                self._preempt(curr)
+            else:
+                self._limit_burst(curr)
+        self._domain.queue_grew(self)
+
+    def attach(self, task: Task) -> None:
+        """Take a task over from another CPU; this one is idle or has others (pull_task)."""
+        task.cpu = self.cpu
+        self.queue.migrate_in(task)
+        if self.curr is not None:
+            self.account()
+            self.queue.enqueue(task)
+            if not self._resuming:
+                self._limit_burst(self.curr)
+        else:
+            self.queue.enqueue(task)
+
+    def detach(self, task: Task) -> None:
+        """Give a waiting task away."""
+        self.queue.dequeue(task)
+        self.queue.migrate_out(task)
+
+    def run_attached(self) -> None:
+        """Start what was attached while this CPU was idle."""
+        if self.curr is None and self.queue.nr_queued:
+            self.account()
+            self._run(self.queue.pick_next())
+
+    def resched(self) -> None:
+        """Make the current task give way to the queued ones, at once or at its next yield."""
+        curr = self.curr
+        if curr is None or not self.queue.nr_queued:
+            return
+        if self._resuming:
+            self._need_resched = True
+        else:
+            self.account()
+            self._preempt(curr)
+
+    # -- Time
+
+    def account(self) -> None:
+        """Bring everything that is measured in time up to now (update_rq_clock, update_curr)."""
+        now = self._calendar.now
+        elapsed = now - self.clock_ns
+        if elapsed == 0:
+            return
+        self.clock_ns = now
+        if now >= self._next_tick_ns:  # Nothing has changed since the last tick.
+            self._tick_load = self.queue.nr_queued + (self.curr is not None)
+            self._next_tick_ns = (now // self._tick_ns + 1) * self._tick_ns
+        if self._stolen_ns:
+            stolen = min(self._stolen_ns, elapsed)
+            self._stolen_ns -= stolen
+            self.cpu_time.softirq_ns += stolen
+            elapsed -= stolen
+        task = self.curr
+        if task is not None:
+            self._burn(task, elapsed)
+        elif self.nr_iowait:
+            self.cpu_time.iowait_ns += elapsed
+        else:
+            self.cpu_time.idle_ns += elapsed
+
+    def steal(self, ns: int) -> None:
+        """An interrupt takes `ns` of this CPU, from now on."""
+        self.account()
+        self._stolen_ns += ns
+
+    def _burn(self, task: Task, ns: int) -> None:
+        """Work off `ns` of the task's debt, user time first."""
+        cpu_time = self.cpu_time
+        user = task.user_debt_ns
+        if user > ns:
+            user = ns
+        if user:
+            task.user_debt_ns -= user
+            task.utime_ns += user
+            if task.nice > 0:
+                cpu_time.nice_ns += user
+            else:
+                cpu_time.user_ns += user
+        system = ns - user
+        if system:
+            assert system <= task.system_debt_ns
+            task.system_debt_ns -= system
+            task.stime_ns += system
+            cpu_time.system_ns += system
+        self.queue.account(task, ns)
+
+    # -- The current task
+
+    def _run(self, task: Task | None) -> None:
+        """Make `task` current (context_switch); None: look elsewhere, then go idle."""
+        if task is None:
+            self._domain.pull(self)
+            task = self.queue.pick_next()
+        self.curr = task
+        if task is None:
+            self.nr_switches += 1
+            self.last = None
+            self.idle_since_ns = self.clock_ns
+            return
+        if task is not self.last:
+            self.nr_switches += 1
+            self.last = task
+            task.system_debt_ns += self._switch_ns
+        self._need_resched = False
+        self._start_burst(task)
+
+    def _start_burst(self, task: Task) -> None:
+        """Set the timer to when the debt will be burnt or the slice is over."""
+        delay = task.user_debt_ns + task.system_debt_ns + self._stolen_ns
+        if self.queue.nr_queued:
+            left = self._slice_left_ns(task)
+            if left < delay:
+                delay = left
+        self._generation = generation = self._generation + 1
+        self._burst_ends_ns = self.clock_ns + delay
+        self._calendar.post(delay, self._expire_fn, generation)
+
+    def _slice_left_ns(self, task: Task) -> int:
+        """Return how long until the tick that ends the slice."""
+        left = self.queue.slice_left_ns(task)
+        tick_ns = self._tick_ns
+        ends_ns = self.clock_ns + left if left > 0 else self.clock_ns
+        return -(-ends_ns // tick_ns) * tick_ns - self.clock_ns
+
+    def _limit_burst(self, task: Task) -> None:
+        """The queue has grown: let the burst end earlier if the slice does."""
+        if self.clock_ns + self._slice_left_ns(task) < self._burst_ends_ns:
+            self._start_burst(task)
+
+    def _expire(self, generation: int) -> None:
+        """The debt is burnt, or the slice is over, unless the timer is outdated."""
+        if generation != self._generation:
+            return
+        task = self.curr
+        assert task is not None
+        self.account()
+        if task.user_debt_ns or task.system_debt_ns:
+            if self.queue.nr_queued and self._slice_left_ns(task) == 0:
+                self._preempt(task)
+            else:
+                self._start_burst(task)
+        elif task.state != TASK_RUNNING:
+            self._put_asleep(task)
+        elif self.queue.nr_queued and self._slice_left_ns(task) == 0:
+            self._preempt(task)
+        else:
+            self._resume(task)
+
+    def _resume(self, task: Task) -> None:
+        """Let the task compute, sleep or exit: run its generator until there is a debt to burn."""
+        domain = self._domain
+        self._resuming = True
+        for _ in range(SPINNING_RESUMES):
+            alive = domain.resume(task)
+            if not alive or task.state != TASK_RUNNING:
+                break
+            if task.user_debt_ns or task.system_debt_ns:
+                break
+        else:
+            raise RuntimeError(f"{task} goes on for ever without using CPU time")
+        self._resuming = False
+        if not task.user_debt_ns and not task.system_debt_ns:
+            self._put_asleep(task)
+        elif self._need_resched and self.queue.nr_queued:
+            self._preempt(task)
+        else:
+            self._start_burst(task)
+
+    def _preempt(self, task: Task) -> None:
+        """Queue the current task again and run the next."""
+        task.nivcsw += 1
+        task.last_ran_ns = self.clock_ns
+        self.queue.enqueue(task)
+        self._run(self.queue.pick_next())
+
+    def _put_asleep(self, task: Task) -> None:
+        """Take the current task off the CPU: its debt is burnt and it is not runnable."""
+        task.on_rq = False
+        task.last_ran_ns = self.clock_ns
+        self.curr = None
+        if task.gen is None:
+            self._domain.exited(self, task)
+        else:
+            task.nvcsw += 1
+            self._domain.fell_asleep(self, task)
+        self._run(self.queue.pick_next())

@@ -1,0 +1,62 @@
+"""What a run queue asks of its scheduling class.
+
+Models: the policy behind one CPU's queue: in which order tasks run, for how long, and who preempts
+whom. The running task is not in the class's queue; the run queue holds it.
+Linux counterpart: struct sched_class (kernel/sched/sched.h, 2.6.23 on). fair.py implements it as
+ CFS, prio_array.py as the O(1) scheduler before it.
+"""
+
+from sim.sched.task import Task
+
+
+class SchedClass:
+    """The tasks that wait for one CPU, and the policy that orders them."""
+
+    __slots__ = ("nr_queued",)
+
+    def __init__(self) -> None:
+        self.nr_queued: int = 0
+
+    def place_new(self, task: Task, curr: Task | None) -> None:
+        """Give a task that was just forked its first place (task_new)."""
+        raise NotImplementedError
+
+    def place_woken(self, task: Task, now_ns: int) -> None:
+        """Give a task that has slept its place."""
+        raise NotImplementedError
+
+    def migrate_out(self, task: Task) -> None:
+        """Make the task's place relative, to be taken to another CPU."""
+        raise NotImplementedError
+
+    def migrate_in(self, task: Task) -> None:
+        """Make a relative place one of this queue."""
+        raise NotImplementedError
+
+    def enqueue(self, task: Task) -> None:
+        """Add a task that may run; ran_out() decides whether it goes to the back."""
+        raise NotImplementedError
+
+    def dequeue(self, task: Task) -> None:
+        """Take out a task that another CPU will run."""
+        raise NotImplementedError
+
+    def pick_next(self) -> Task | None:
+        """Take out and return the task that runs next; its slice begins."""
+        raise NotImplementedError
+
+    def waiting(self) -> list[Task]:
+        """Return the queued tasks, next first."""
+        raise NotImplementedError
+
+    def account(self, curr: Task, ns: int) -> None:
+        """The current task has run for `ns`."""
+        raise NotImplementedError
+
+    def slice_left_ns(self, curr: Task) -> int:
+        """Return how long `curr` may go on while others wait; <= 0 when it has to yield."""
+        raise NotImplementedError
+
+    def preempts(self, curr: Task, woken: Task) -> bool:
+        """Return whether a woken task takes the CPU from the current one at once."""
+        raise NotImplementedError

@@ -1,0 +1,149 @@
+"""A task: one thread of control, on behalf of which blocking code runs.
+
+Models: its state, its identity, and its *debt*. Code that costs CPU time adds to the debt with
+``charge_user()`` and ``charge_system()``; at the task's next ``yield`` the scheduler burns the debt
+on the CPU, preemptibly, and only then lets the task sleep, or go on. So a task's effects precede
+their cost, by at most DEBT_LIMIT_NS if long-running code calls ``cond_resched()``.
+
+Sleeping is what it is in Linux:
+
+    task.set_state(TASK_UNINTERRUPTIBLE, "log_wait_commit")
+    queue.add(task)
+    yield                      # schedule(): returns after somebody's wake_up(task)
+
+A wake-up between the first line and the moment the debt is burnt cancels the sleep.
+
+Linux counterpart: struct task_struct in include/linux/sched.h; kernel/timer.c schedule_timeout.
+Invariants: debts are never negative; only the scheduler writes what is below "the scheduler's".
+Left out: threads that share memory, groups, sessions, credentials; signals but SIGCHLD ignored.
+"""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from sim.engine.calendar import Calendar
+
+if TYPE_CHECKING:
+    from sim.sched.wait import WaitQueue
+
+T = TypeVar("T")
+Blocking: TypeAlias = Generator[Any, Any, T]
+
+TASK_RUNNING: Final = 0
+TASK_INTERRUPTIBLE: Final = 1
+TASK_UNINTERRUPTIBLE: Final = 2
+EXIT_ZOMBIE: Final = 16
+EXIT_DEAD: Final = 32
+STATE_LETTERS: Final = {0: "R", 1: "S", 2: "D", 16: "Z", 32: "X"}
+
+DEBT_LIMIT_NS: Final = 1_000_000  # cond_resched() burns what is above: one tick at HZ=1000.
+
+
+class Scheduler:
+    """What a task needs of its scheduler (core.py)."""
+
+    __slots__ = ("calendar",)
+
+    def __init__(self, calendar: Calendar) -> None:
+        self.calendar = calendar
+
+    def wake_up(self, task: "Task") -> bool:
+        """Make the task runnable; return False when it was (try_to_wake_up)."""
+        raise NotImplementedError
+
+    def process_timeout(self, task: "Task") -> None:
+        """Wake the task: the handler of a timer that was set for it."""
+        self.wake_up(task)
+
+
+class Task:
+    """One task (struct task_struct)."""
+
+    __slots__ = (
+        "children", "comm", "cpu", "exit_wait", "gen", "happening", "ignores_sigchld", "in_iowait",
+        "is_kthread", "last_ran_ns", "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "sched",
+        "sleep_avg_ns", "sleep_start_ns", "start_ns", "state", "stime_ns", "system_debt_ns",
+        "user_debt_ns", "utime_ns", "vruntime", "waiting_on", "wchan", "weight",
+    )  # fmt: skip
+
+    def __init__(
+        self, sched: Scheduler, pid: int, comm: str, parent: "Task | None", nice: int, weight: int
+    ) -> None:
+        self.sched = sched
+        self.pid = pid
+        self.comm = comm
+        self.parent = parent
+        self.nice = nice
+        self.weight = weight
+        self.state: int = TASK_RUNNING
+        self.wchan: str = ""  # where it sleeps, or last slept
+        self.in_iowait: bool = False
+        self.ignores_sigchld: bool = False  # its children vanish at exit
+        self.user_debt_ns: int = 0
+        self.system_debt_ns: int = 0
+        self.waiting_on: WaitQueue | None = None
+        self.children: dict[int, Task] = {}  # not yet reaped, by pid
+        self.exit_wait: WaitQueue | None = None  # where it waits for children
+        # The scheduler's.
+        self.gen: Blocking[None] | None = None
+        self.happening: Any = None  # the SimPy event it waits for
+        self.is_kthread: bool = False
+        self.cpu: int = 0  # where it runs, or ran last
+        self.on_rq: bool = False
+        self.vruntime: int = 0
+        self.sleep_avg_ns: int = 0
+        self.utime_ns: int = 0
+        self.stime_ns: int = 0
+        self.nvcsw: int = 0  # switches away because it slept
+        self.nivcsw: int = 0  # and because it was preempted
+        self.start_ns: int = sched.calendar.now
+        self.sleep_start_ns: int = 0
+        self.last_ran_ns: int = 0
+
+    @property
+    def ppid(self) -> int:
+        """Return the parent's pid, 0 for the first tasks."""
+        return 0 if self.parent is None else self.parent.pid
+
+    @property
+    def state_letter(self) -> str:
+        """Return the state as ps prints it."""
+        return STATE_LETTERS[self.state]
+
+    def charge_user(self, ns: int) -> None:
+        """Owe `ns` of user time."""
+        self.user_debt_ns += ns
+
+    def charge_system(self, ns: int) -> None:
+        """Owe `ns` of system time."""
+        self.system_debt_ns += ns
+
+    def set_state(self, state: int, wchan: str = "") -> None:
+        """Announce a sleep; the following ``yield`` is it (set_current_state)."""
+        self.state = state
+        self.wchan = wchan
+
+    def cond_resched(self) -> Blocking[None]:
+        """Burn the debt if it is above DEBT_LIMIT_NS; others may run meanwhile."""
+        if self.user_debt_ns + self.system_debt_ns > DEBT_LIMIT_NS:
+            yield
+
+    def __repr__(self) -> str:
+        return f"{self.comm}[{self.pid}] {self.state_letter} {self.wchan}"
+
+
+def io_schedule(task: Task) -> Blocking[None]:
+    """Sleep, in the state already set, as one who waits for I/O."""
+    task.in_iowait = True
+    yield
+    task.in_iowait = False
+
+
+def sleep_ns(task: Task, ns: int, state: int, wchan: str = "schedule_timeout") -> Blocking[None]:
+    """Sleep for `ns`, or less if something else wakes the task."""
+    sched = task.sched
+    task.state = state
+    task.wchan = wchan
+    timer = sched.calendar.call_after(ns, sched.process_timeout, task)
+    yield
+    timer.cancel()

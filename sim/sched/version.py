@@ -1,0 +1,33 @@
+"""Kernel releases as numbers, and tables of what changed when.
+
+Linux counterpart: include/linux/version.h; the text is that of `uname -r`.
+Invariants: tables are ascending by release; a release before a table's first row is an error.
+Left out: distribution kernels, which mix releases; say the release whose behaviour is meant.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias, TypeVar
+
+KernelVersion: TypeAlias = tuple[int, ...]
+T = TypeVar("T")
+
+
+def kernel_version(release: str) -> KernelVersion:
+    """Return (2, 6, 16) for "2.6.16.60-0.21-smp", (5, 10) for "5.10-rc3"; ValueError otherwise."""
+    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", release)
+    if match is None:
+        raise ValueError(f'kernel release {release!r}: expected numbers such as "2.6.32" or "5.10"')
+    return tuple(int(part) for part in match.groups() if part is not None)
+
+
+def in_force(table: Sequence[tuple[KernelVersion, T]], version: KernelVersion) -> T:
+    """Return the last row of the table whose release is not after `version`."""
+    found: T | None = None
+    for since, row in table:
+        if since <= version:
+            found = row
+    if found is None:
+        oldest = ".".join(str(part) for part in table[0][0])
+        raise ValueError(f"kernel {'.'.join(map(str, version))}: the oldest modelled is {oldest}")
+    return found

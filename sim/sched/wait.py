@@ -1,0 +1,121 @@
+"""Wait queues and completions: where tasks sleep until somebody wakes them.
+
+Models: a FIFO of sleeping tasks. A waker takes the task off the queue (autoremove_wake_function).
+All other blocking things are made of this one, and are used in a loop:
+
+    while not condition:
+        yield from queue.sleep_on(task, TASK_UNINTERRUPTIBLE, "where")
+
+Linux counterpart: include/linux/wait.h, kernel/wait.c; complete() in kernel/sched.c.
+Invariants: a task is on at most one queue; it is off the queue when sleep_on() returns.
+Left out: waiting on several queues at once (select), wake functions, wake-up keys.
+"""
+
+from collections import deque
+
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+
+
+class WaitQueue:
+    """A wait queue (wait_queue_head_t); all waiters are equal, wake_one() takes the oldest."""
+
+    __slots__ = ("_waiters",)
+
+    def __init__(self) -> None:
+        self._waiters: deque[Task] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def add(self, task: Task) -> None:
+        """Put a task that has set its state at the end of the queue."""
+        assert task.waiting_on is None
+        task.waiting_on = self
+        self._waiters.append(task)
+
+    def remove(self, task: Task) -> None:
+        """Take the task off, if it still is on the queue (finish_wait)."""
+        if task.waiting_on is self:
+            task.waiting_on = None
+            self._waiters.remove(task)
+
+    def sleep_on(self, task: Task, state: int, wchan: str) -> Blocking[None]:
+        """Sleep until woken; check the condition again after it."""
+        assert task.waiting_on is None
+        task.state = state
+        task.wchan = wchan
+        task.waiting_on = self
+        self._waiters.append(task)
+        yield
+        if task.waiting_on is self:  # Woken by something else.
+            self.remove(task)
+
+    def io_sleep_on(self, task: Task, state: int, wchan: str) -> Blocking[None]:
+        """Sleep until woken, as one who waits for I/O: the CPU's idle time becomes iowait."""
+        assert task.waiting_on is None
+        task.state = state
+        task.wchan = wchan
+        task.waiting_on = self
+        self._waiters.append(task)
+        task.in_iowait = True
+        yield
+        task.in_iowait = False
+        if task.waiting_on is self:
+            self.remove(task)
+
+    def sleep_on_timeout(self, task: Task, ns: int, state: int, wchan: str) -> Blocking[bool]:
+        """Sleep until woken, or for `ns`; return False when the time was over."""
+        sched = task.sched
+        timer = sched.calendar.call_after(ns, sched.process_timeout, task)
+        yield from self.sleep_on(task, state, wchan)
+        return timer.cancel()
+
+    def io_sleep_on_timeout(self, task: Task, ns: int, state: int, wchan: str) -> Blocking[bool]:
+        """Like sleep_on_timeout(), as one who waits for I/O (io_schedule_timeout)."""
+        sched = task.sched
+        timer = sched.calendar.call_after(ns, sched.process_timeout, task)
+        yield from self.io_sleep_on(task, state, wchan)
+        return timer.cancel()
+
+    def wake_one(self) -> bool:
+        """Wake the oldest waiter that is not awake already; return False when there is none."""
+        waiters = self._waiters
+        while waiters:
+            task = waiters.popleft()
+            task.waiting_on = None
+            if task.sched.wake_up(task):
+                return True
+        return False
+
+    def wake_all(self) -> int:
+        """Wake all waiters, oldest first; return how many slept."""
+        waiters = self._waiters
+        if not waiters:
+            return 0
+        self._waiters = deque()
+        woken = 0
+        for task in waiters:
+            task.waiting_on = None
+            if task.sched.wake_up(task):
+                woken += 1
+        return woken
+
+
+class Completion:
+    """Something that will be done once; waiting after it is done returns at once."""
+
+    __slots__ = ("_wait", "done")
+
+    def __init__(self) -> None:
+        self.done: bool = False
+        self._wait = WaitQueue()
+
+    def complete(self) -> None:
+        """Say that it is done, for all present and later waiters (complete_all)."""
+        self.done = True
+        self._wait.wake_all()
+
+    def wait(self, task: Task, state: int = TASK_UNINTERRUPTIBLE) -> Blocking[None]:
+        """Sleep until it is done; counts as load, not as iowait."""
+        while not self.done:
+            yield from self._wait.sleep_on(task, state, "wait_for_completion")
