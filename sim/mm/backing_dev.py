@@ -1,0 +1,64 @@
+"""Backing devices: what writeback knows about the device below a file.
+
+Models: struct backing_dev_info: the read-ahead window, whether the device is congested, and the
+dirty inodes of the device in the order in which they became dirty.
+Linux counterpart: include/linux/backing-dev.h, mm/backing-dev.c; struct bdi_writeback (2.6.32 on).
+Invariants: a mapping is on at most one of the lists b_dirty, b_io, b_more_io, and on one exactly
+while ``mapping.dirty_state`` is not 0 and it is not locked by a pass (I_LOCK, later I_SYNC).
+``b_dirty`` is ordered by ``dirtied_when_ns``. (A dict is such a list here: ordered by insertion,
+with removal from the middle at constant cost.)
+Left out: before 2.6.32 the lists hang off super blocks, those of block devices off a common one
+that is visited last; here they always hang off the device. Bandwidth estimation is in
+page_writeback.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.block.bio import WRITE
+from sim.block.device import BlockDevice
+from sim.sched.wait import WaitQueue
+
+if TYPE_CHECKING:
+    from sim.mm.filemap import AddressSpace
+
+READ_AHEAD_PAGES = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
+
+
+class BackingDevInfo:
+    """One backing device; a memory-backed one (``device`` is None) never has dirty pages."""
+
+    def __init__(self, name: str, device: BlockDevice | None) -> None:
+        self.name: str = name
+        self.device: BlockDevice | None = device
+        self.ra_pages: int = READ_AHEAD_PAGES
+        self.b_dirty: dict[AddressSpace, None] = {}  # ordered by dirtied_when_ns
+        self.b_io: dict[AddressSpace, None] = {}  # chosen for the pass under way
+        self.b_more_io: dict[AddressSpace, None] = {}  # to be chosen first next time
+        self.in_progress: bool = False  # BDI_pdflush: a pdflush works on this queue
+        self.work: WaitQueue = WaitQueue()  # where its flusher thread sleeps (2.6.32 on)
+        self.background_asked: bool = False
+        self.nr_dirty: int = 0  # pages
+        self.nr_writeback: int = 0  # pages
+        self.written: int = 0  # pages whose writeback has ended
+
+    @property
+    def writes_back(self) -> bool:
+        """Return whether dirty pages have anywhere to go (bdi_cap_writeback_dirty)."""
+        return self.device is not None
+
+    def write_congested(self) -> bool:
+        """Return whether a writer that has something else to do should do that first."""
+        device = self.device
+        return device is not None and device.congested(WRITE)
+
+    def has_dirty_inodes(self) -> bool:
+        """Return whether any inode of the device waits for writeback (wb_has_dirty_io)."""
+        return bool(self.b_dirty or self.b_io or self.b_more_io)
+
+    def forget(self, mapping: AddressSpace) -> None:
+        """Take a mapping off whichever list it is on."""
+        self.b_dirty.pop(mapping, None)
+        self.b_io.pop(mapping, None)
+        self.b_more_io.pop(mapping, None)

@@ -1,0 +1,100 @@
+"""The sysctls of memory management and the CPU costs of its paths.
+
+Models: /proc/sys/vm and what the page cache's code costs.
+Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
+Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
+Left out: the *_bytes twins of the ratios (2.6.29), highmem, laptop mode, vfs_cache_pressure (there
+is no model of slab reclaim).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sim.param import param
+from sim.sched.version import kernel_version
+from sim.units import Value
+
+PAGE_SIZE: Final = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class VmParams:
+    """Sysctls and costs; time in ns, memory in bytes."""
+
+    dirty_background_ratio: float = param(
+        10, dim="percent", minimum=0, maximum=100,
+        source="mm/page-writeback.c 2.6.16: dirty_background_ratio",
+        doc="dirty share of memory above which writeback starts in the background",
+    )  # fmt: skip
+    dirty_ratio: float = param(
+        40, dim="percent", minimum=0, maximum=100,
+        source="mm/page-writeback.c 2.6.16: vm_dirty_ratio",
+        doc="dirty share of memory above which writers are held back",
+    )  # fmt: skip
+    dirty_expire_ns: int = param(
+        "30 s", dim="time_ns", minimum=0,
+        source="mm/page-writeback.c 2.6.16: dirty_expire_centisecs 3000",
+        doc="dirty data older than this is written by the periodic pass",
+    )  # fmt: skip
+    dirty_writeback_ns: int = param(
+        "5 s", dim="time_ns", minimum=0,
+        source="mm/page-writeback.c 2.6.16: dirty_writeback_centisecs 500",
+        doc="period of the pass over old dirty data; 0 switches it off",
+    )  # fmt: skip
+    min_free_bytes: int = param(
+        0, dim="bytes", minimum=0,
+        source="mm/page_alloc.c: init_per_zone_pages_min",
+        doc="reserve of free memory; 0: computed from the size of memory",
+    )  # fmt: skip
+    kernel_bytes: int = param(
+        "96 MiB", dim="bytes", minimum=0,
+        source="assumed: 'Slab' in /proc/meminfo of small servers is 50 to 150 MiB",
+        doc="slab and other memory of the kernel itself; constant",
+    )  # fmt: skip
+    copy_bytes_per_s: float = param(
+        "1.5 GB/s", dim="bytes_per_s", minimum=1,
+        source="assumed: STREAM copy of DDR and DDR2 servers of 2004 to 2008 is 1 to 3 GB/s",
+        doc="rate at which read() and write() copy between user and page cache",
+    )  # fmt: skip
+    page_lookup_ns: int = param(
+        "150 ns", dim="time_ns", minimum=0,
+        source="assumed: a radix tree walk and mark_page_accessed, about two cache misses",
+        doc="finding one page of the page cache, in read() and write()",
+    )  # fmt: skip
+    page_add_ns: int = param(
+        "600 ns", dim="time_ns", minimum=0,
+        source="assumed: allocating, inserting into radix tree and LRU, about 1500 cycles",
+        doc="bringing one new page into the page cache",
+    )  # fmt: skip
+    page_write_ns: int = param(
+        "500 ns", dim="time_ns", minimum=0,
+        source="assumed: tag changes, building a bio and ending writeback, about 1200 cycles",
+        doc="writing one page back, apart from the block layer",
+    )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        version = kernel_version(kernel)
+        found: dict[str, tuple[Value, str]] = {}
+        for since, field, value, source in KERNEL_CHANGES:
+            if version >= since:
+                found[field] = (value, source)
+        return found
+
+
+KERNEL_CHANGES: Final[tuple[tuple[tuple[int, ...], str, Value, str], ...]] = (
+    ((2, 6, 22), "dirty_background_ratio", 5.0, "mm/page-writeback.c 2.6.22"),
+    ((2, 6, 22), "dirty_ratio", 10.0, "mm/page-writeback.c 2.6.22"),
+    ((2, 6, 30), "dirty_background_ratio", 10.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),
+    ((2, 6, 30), "dirty_ratio", 20.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),
+)
+
+
+def vm_params(kernel: str) -> VmParams:
+    """Return the defaults of a kernel release, such as "2.6.32"."""
+    values: dict[str, Value] = {
+        field: value for field, (value, _) in VmParams.kernel_defaults(kernel).items()
+    }
+    return VmParams(**values)  # type: ignore[arg-type]
