@@ -14,7 +14,8 @@ from sim.cli.options import jobs_of
 from sim.cli.output import write_file
 from sim.cli.progress import Progress
 from sim.scenario import Scenario
-from sim.study.compare import Study, run_study
+from sim.study.compare import run_study
+from sim.study.outcome import Study
 from sim.study.replicate import processes
 
 

@@ -23,13 +23,13 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from sim.report.study_tables import recorded_figures
-from sim.study.compare import Study, VariantOutcome
 from sim.study.metrics import NS_PER_S, Observation, refused_spans
+from sim.study.outcome import Study, VariantOutcome
 from sim.tools.parse import parse_loadavg
 
 # Okabe and Ito's palette: told apart by everybody.
-BLUE, ORANGE, GREEN, RED, SKY, GREY = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#999999",
+BLUE, ORANGE, GREEN, RED, PINK, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#999999",
 )  # fmt: skip
 DASHED: Final = (0, (4, 2))
 WIDTH_IN, HEIGHT_IN = 4.3, 2.7
@@ -59,9 +59,10 @@ def plot_study(study: Study, path: Path) -> None:
     _share_heights(second)
     _name_rows(study, grid)
     base = study.variants[0]
+    only = base.scenario.what_if if len(study.variants) == 1 else None
+    title = only.title if only else base.scenario.title
     figure.suptitle(
-        f"{base.scenario.name}: {base.scenario.title}   (seed {base.scenario.seed},"
-        f" iotwin {study.version})",
+        f"{base.scenario.name}: {title}   (seed {base.scenario.seed}, iotwin {study.version})",
         x=0.01, ha="left", fontsize=11, fontweight="bold",
     )  # fmt: skip
     figure.savefig(path, dpi=110)
@@ -134,15 +135,17 @@ def _finish(axes: Axes, seen: Observation) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
-def _recorded(axes: Axes, outcome: VariantOutcome, name: str, height: float | None = None) -> None:
-    """Draw a recorded figure as a dashed line with its value."""
+def _recorded(
+    axes: Axes, outcome: VariantOutcome, name: str, word: str, height: float | None = None
+) -> None:
+    """Draw a recorded figure as a dashed line with its value, at `height` or at the value."""
     figure = recorded_figures(outcome).get(name)
     if figure is None or figure.value is None:
         return
     level = figure.value if height is None else height
     axes.axhline(level, color="black", linewidth=0.9, linestyle=DASHED, zorder=5)
     axes.annotate(
-        f"recorded {figure.text}", xy=(1, level), xycoords=("axes fraction", "data"),
+        f"recorded {word} {figure.text}", xy=(1, level), xycoords=("axes fraction", "data"),
         xytext=(-2, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7.5, zorder=6,
         bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
     )  # fmt: skip
@@ -157,11 +160,11 @@ def _draw_load(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     recorded = recorded_figures(outcome).get("load1_peak")
     top = max([1.0, *loads, (recorded.value or 0.0) if recorded else 0.0])
     axes.set_ylim(0, top * 1.15)
-    _recorded(axes, outcome, "load1_peak")
+    _recorded(axes, outcome, "load1_peak", "peak")
 
 
 def _draw_cpu(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
-    states = (("user", BLUE), ("system", ORANGE), ("iowait", SKY))
+    states = (("user", BLUE), ("system", ORANGE), ("iowait", PINK))
     times = _steps(seen)
     series = [
         _doubled([getattr(report.cpu, f"{state}_pct") for report in seen.reports])
@@ -171,7 +174,7 @@ def _draw_cpu(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     axes.set_ylim(0, 100)
     idle = recorded_figures(outcome).get("cpu_idle_pct_min")
     if idle is not None and idle.value is not None:
-        _recorded(axes, outcome, "cpu_idle_pct_min", 100 - idle.value)
+        _recorded(axes, outcome, "cpu_idle_pct_min", "lowest idle, %:", 100 - idle.value)
     handles = [Patch(color=colour, label=state) for state, colour in states]
     handles.append(Patch(facecolor="white", edgecolor=GREY, label="idle"))
     _legend(axes, handles)
@@ -193,7 +196,7 @@ def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> Axes:
     awaits.tick_params(labelsize=8)
     awaits.spines[["top", "left"]].set_visible(False)
     awaits.yaxis.set_major_locator(MaxNLocator(5))
-    _recorded(awaits, outcome, f"disk.{name}.await_ms")
+    _recorded(awaits, outcome, f"disk.{name}.await_ms", "await, ms:")
     return awaits
 
 
@@ -212,7 +215,7 @@ def _draw_mail(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     recorded = recorded_figures(outcome).get("throughput_per_s")
     top = max([1.0, *rates, (recorded.value or 0.0) if recorded else 0.0])
     axes.set_ylim(0, top * 1.2)
-    _recorded(axes, outcome, "throughput_per_s")
+    _recorded(axes, outcome, "throughput_per_s", "mean")
     handles = [Patch(color=BLUE, alpha=0.3, label="accepted")]
     handles.append(Patch(color=RED, alpha=0.18, label="port refused"))
     _legend(axes, handles)

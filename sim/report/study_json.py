@@ -10,7 +10,7 @@ Left out: bounds and verdicts, which are judgements of the recording's own file.
 from typing import Any
 
 from sim.report.study_tables import recorded_figures
-from sim.study.compare import Study, VariantOutcome
+from sim.study.outcome import Study, VariantOutcome
 from sim.study.summary import Summary
 
 

@@ -8,7 +8,7 @@ Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 """
 
 from sim.report.tables import Column, Table, figure, interval, signed
-from sim.study.compare import Study, VariantOutcome
+from sim.study.outcome import Study, VariantOutcome
 from sim.study.recorded import Figure
 from sim.study.summary import Summary
 
@@ -86,22 +86,28 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
     """Return a what-if beside the base, with the paired change."""
     base = study.variants[0]
     assert variant.change is not None
-    columns = (
-        Column("figure"), Column("unit"),
-        Column("base", is_number=True), Column("90 % interval", is_number=True),
-        Column(variant.name, is_number=True), Column("90 % interval", is_number=True),
-        Column("change", is_number=True), Column("90 % interval", is_number=True),
-        Column("change %", is_number=True),
-    )  # fmt: skip
+    headings = ["base", "90 % interval", "recorded", variant.name, "90 % interval", "recorded"]
+    headings += ["change", "90 % interval", "change %"]
+    columns = (Column("figure"), Column("unit"), *[Column(h, is_number=True) for h in headings])
+    recorded = [recorded_figures(base), recorded_figures(variant)]
     rows: list[tuple[str, ...]] = []
     for name in dict.fromkeys([*base.metrics, *variant.metrics]):
         low, high = base.metrics.get(name), variant.metrics.get(name)
         unit = (low or high or Summary(0, 0, 0, "")).unit
-        row = (name, unit, *_cells(low), *_cells(high), *_change(variant.change.get(name), low))
+        row = (
+            name, unit,
+            *_cells(low), _recorded_text(recorded[0], name),
+            *_cells(high), _recorded_text(recorded[1], name),
+            *_change(variant.change.get(name), low),
+        )  # fmt: skip
         if rows and _group(name) != _group(rows[-1][0]):
             rows.append(("",) * len(row))
         rows.append(row)
     return Table(columns, tuple(rows))
+
+
+def _recorded_text(recorded: dict[str, Figure], name: str) -> str:
+    return recorded[name].text if name in recorded else ""
 
 
 def _cells(summary: Summary | None) -> tuple[str, str]:

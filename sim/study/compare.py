@@ -1,56 +1,18 @@
-"""A scenario and some of its what-ifs, run and summarised: what tables, plots and JSON show.
+"""Run a scenario and some of its what-ifs together.
 
-Models: the outcome of an experiment.
+Models: an experiment with a control.
 Linux counterpart: none.
-Invariants: the first variant is the base of every change; all variants have the same seeds.
-Left out: rendering.
+Invariants: a missing recording is found before anything runs.
+Left out: choosing the what-ifs.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
 from sim.scenario.spec import Scenario
-from sim.study.metrics import Observation, units_of
-from sim.study.recorded import FigureSet, load_figures
-from sim.study.replicate import Progress, Replication, replicate
-from sim.study.summary import Summary, paired_change, summarise_all
-
-
-@dataclass(frozen=True, kw_only=True)
-class VariantOutcome:
-    """One variant: its replications, their summary, the change against the base, the recording."""
-
-    scenario: Scenario
-    replications: tuple[Replication, ...]
-    metrics: dict[str, Summary]
-    change: dict[str, Summary] | None
-    recorded: tuple[FigureSet, ...]
-
-    @property
-    def name(self) -> str:
-        """The what-if's name, "base" for none."""
-        return self.scenario.what_if.name if self.scenario.what_if else "base"
-
-    @property
-    def title(self) -> str:
-        """The what-if's title, or the scenario's."""
-        what_if = self.scenario.what_if
-        return what_if.title if what_if else self.scenario.title
-
-    def observation(self) -> Observation:
-        """Return the first replication, whose readings were kept."""
-        result = self.replications[0].result
-        assert result is not None
-        return Observation(result, self.scenario.measure)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Study:
-    """All variants of one scenario that were run together."""
-
-    variants: tuple[VariantOutcome, ...]
-    version: str
+from sim.study.outcome import Study, assemble
+from sim.study.recorded import load_figures
+from sim.study.replicate import Progress, replicate
 
 
 def run_study(
@@ -63,20 +25,4 @@ def run_study(
     """Run the variants (the first is the base) and summarise; raise DatasetError before running."""
     recorded = [tuple(load_figures(spec) for spec in one.recorded) for one in scenarios]
     runs = replicate(scenarios, replications, executor=executor, progress=progress)
-    base = [run.metrics for run in runs[0]]
-    variants = []
-    for number, (scenario, done) in enumerate(zip(scenarios, runs, strict=True)):
-        units = units_of(scenario.measure)
-        figures = [run.metrics for run in done]
-        variants.append(
-            VariantOutcome(
-                scenario=scenario,
-                replications=tuple(done),
-                metrics=summarise_all(figures, units),
-                change=paired_change(base, figures, units) if number else None,
-                recorded=recorded[number],
-            )
-        )
-    result = runs[0][0].result
-    assert result is not None
-    return Study(variants=tuple(variants), version=result.version)
+    return assemble(scenarios, runs, recorded)

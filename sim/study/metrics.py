@@ -124,7 +124,7 @@ def load1_peak(seen: Observation) -> float | None:
 
 def tasks_iowait(seen: Observation) -> float | None:
     """Mean of procs_blocked in /proc/stat: tasks sleeping inside I/O, at the readings."""
-    samples = (s for s in seen.result.samples if seen.begin_ns <= s.t_ns <= seen.end_ns)
+    samples = (s for s in seen.result.samples if seen.begin_ns < s.t_ns <= seen.end_ns)
     return _mean(float(parse_stat(s.text("stat")).procs_blocked) for s in samples)
 
 

@@ -11,24 +11,13 @@ Left out: deciding the number of replications from a wanted precision.
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 
 from sim.machine import simulate
-from sim.results import RunResult
 from sim.scenario.spec import Scenario
 from sim.study.metrics import compute_metrics
+from sim.study.outcome import Replication
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replication:
-    """One run of one variant: its figures; its readings are kept for the first seed only."""
-
-    seed: int
-    metrics: dict[str, float]
-    digest: str
-    result: RunResult | None
 
 
 def run_once(scenario: Scenario, seed: int, keep: bool, progress: Progress | None) -> Replication:

@@ -1,0 +1,87 @@
+"""What a study found: each variant's replications summarised, against the base and the recording.
+
+Models: the outcome of an experiment; what tables, plots and JSON show.
+Linux counterpart: none.
+Invariants: the first variant is the base of every change; all variants have the same seeds.
+Left out: running (sim.study.replicate) and rendering (sim.report).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sim.results import RunResult
+from sim.scenario.spec import Scenario
+from sim.study.metrics import Observation, units_of
+from sim.study.recorded import FigureSet
+from sim.study.summary import Summary, paired_change, summarise_all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replication:
+    """One run of one variant: its figures; its readings are kept for the first seed only."""
+
+    seed: int
+    metrics: dict[str, float]
+    digest: str
+    result: RunResult | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantOutcome:
+    """One variant: its replications, their summary, the change against the base, the recording."""
+
+    scenario: Scenario
+    replications: tuple[Replication, ...]
+    metrics: dict[str, Summary]
+    change: dict[str, Summary] | None
+    recorded: tuple[FigureSet, ...]
+
+    @property
+    def name(self) -> str:
+        """The what-if's name, "base" for none."""
+        return self.scenario.what_if.name if self.scenario.what_if else "base"
+
+    @property
+    def title(self) -> str:
+        """The what-if's title, or the scenario's."""
+        what_if = self.scenario.what_if
+        return what_if.title if what_if else self.scenario.title
+
+    def observation(self) -> Observation:
+        """Return the first replication, whose readings were kept."""
+        result = self.replications[0].result
+        assert result is not None
+        return Observation(result, self.scenario.measure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """All variants of one scenario that were run together."""
+
+    variants: tuple[VariantOutcome, ...]
+    version: str
+
+
+def assemble(
+    scenarios: Sequence[Scenario],
+    runs: Sequence[Sequence[Replication]],
+    recorded: Sequence[tuple[FigureSet, ...]],
+) -> Study:
+    """Summarise the replications of each variant; the first variant is the base."""
+    base = [run.metrics for run in runs[0]]
+    variants = []
+    for number, (scenario, done) in enumerate(zip(scenarios, runs, strict=True)):
+        units = units_of(scenario.measure)
+        figures = [run.metrics for run in done]
+        variants.append(
+            VariantOutcome(
+                scenario=scenario,
+                replications=tuple(done),
+                metrics=summarise_all(figures, units),
+                change=paired_change(base, figures, units) if number else None,
+                recorded=recorded[number],
+            )
+        )
+    result = runs[0][0].result
+    assert result is not None
+    return Study(variants=tuple(variants), version=result.version)

@@ -1,0 +1,36 @@
+"""JSON: the shape that scripts rely on."""
+
+import json
+
+from sim.report.study_json import study_json, variant_json
+from tests.report.studies import study
+
+
+def test_one_variant_has_exactly_the_agreed_keys() -> None:
+    found = study()
+    content = variant_json(found.variants[0], found.version)
+    assert list(content) == ["scenario", "what_if", "seed", "replications", "version", "metrics"]
+    assert (content["scenario"], content["what_if"], content["seed"]) == ("sendmail", None, 7)
+    assert content["metrics"]["load1_peak"] == {
+        "median": 37.0, "lo": 37.0, "hi": 37.0, "unit": "tasks", "recorded": 37,
+    }  # fmt: skip
+    assert "recorded" not in content["metrics"]["cpu.idle_pct"]
+
+
+def test_the_agreed_names_are_there() -> None:
+    names = {
+        "messages_accepted", "duration_s", "throughput_per_s", "load1_peak", "cpu_idle_pct_min",
+        "port_refused_s", "disk.sdb.w_per_s", "disk.sdb.wrqm_per_s", "disk.sdb.avgrq_sectors",
+        "disk.sdb.await_ms", "disk.sdb.svctm_ms", "disk.sdb.util_pct", "cpu.user_pct",
+        "cpu.system_pct", "cpu.iowait_pct",
+    }  # fmt: skip
+    found = study()
+    assert names <= set(variant_json(found.variants[0], found.version)["metrics"])
+
+
+def test_a_study_has_its_variants_and_their_change_and_survives_json() -> None:
+    content = study_json(study(2, "tmpfs"))
+    base, tmpfs = content["variants"]
+    assert "change" not in base
+    assert tmpfs["change"]["port_refused_s"]["median"] == -60.0
+    assert json.loads(json.dumps(content)) == content

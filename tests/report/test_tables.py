@@ -1,0 +1,132 @@
+"""Tables: plain, aligned, the same for every reader; figures short and never rounded to nothing."""
+
+import io
+
+import pytest
+
+from sim.report.study_tables import compare_table, heading, notes, run_table
+from sim.report.tables import Column, Table, figure, plain, print_table, signed
+from tests.report.studies import study
+
+SMALL = Table(
+    (Column("name"), Column("value", is_number=True), Column("note")),
+    (("a", "1.00", ""), ("", "", ""), ("longer", "10.00", "x")),
+)
+
+
+def test_a_plain_table_is_aligned_without_trailing_blanks() -> None:
+    assert plain(SMALL) == "name    value  note\na        1.00\n\nlonger  10.00  x\n"
+
+
+def test_a_pipe_gets_the_plain_table() -> None:
+    stream = io.StringIO()
+    print_table(SMALL, stream)
+    assert stream.getvalue() == plain(SMALL)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_every_cell_too() -> None:
+    stream = Terminal()
+    print_table(SMALL, stream)
+    assert all(word in stream.getvalue() for word in ("name", "longer", "10.00", "x"))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2030, "2030"), (187.04, "187.0"), (10.86, "10.86"), (0.0, "0.00"), (-3.14159, "-3.14")],
+)
+def test_a_figure_has_about_four_digits(value: float, text: str) -> None:
+    assert figure(value) == text
+
+
+def test_a_change_has_a_sign_unless_it_is_none() -> None:
+    assert [signed(value) for value in (1.5, -1.5, 0.0, -0.0001)] == [
+        "+1.50",
+        "-1.50",
+        "0.00",
+        "0.00",
+    ]
+
+
+RUN_GOLDEN = """\
+figure                  simulated  unit          recorded  verdict
+messages_accepted            2030  messages          2030  agrees
+duration_s                  187.0  s                  187  agrees
+throughput_per_s            10.86  /s                  11  agrees
+port_refused_s              60.00  s         some minutes  agrees
+load1_peak                  37.00  tasks               37  agrees
+tasks_iowait                 1.00  tasks
+cpu_idle_pct_min            72.25  %                   69  agrees
+cpu.user_pct                 6.00  %                 5.49  agrees
+cpu.system_pct               0.00  %                 4.85  off by -100 %
+cpu.iowait_pct              21.75  %                20.86  agrees
+cpu.idle_pct                72.25  %
+cpu.iowait_of_util           0.23
+
+disk.sdb.r_per_s             0.00  /s
+disk.sdb.w_per_s              173  /s               173.1  agrees
+disk.sdb.wrqm_per_s           692  /s               759.5  agrees
+disk.sdb.avgrq_sectors      44.00  sectors          44.66  agrees
+disk.sdb.avgqu_sz            3.80                   3.995  agrees
+disk.sdb.await_ms           23.00  ms               22.96  agrees
+disk.sdb.svctm_ms            5.49  ms               5.465  agrees
+disk.sdb.util_pct           95.00  %                94.56  agrees
+disk.sdb.wrqm_per_w          4.00
+"""
+
+
+def test_a_run_stands_beside_its_recording() -> None:
+    assert plain(run_table(study().variants[0])) == RUN_GOLDEN
+
+
+def test_several_replications_show_their_interval() -> None:
+    text = plain(run_table(study(3).variants[0]))
+    assert text.splitlines()[0].split("  ")[-1] == "verdict"
+    assert "90 % interval" in text.splitlines()[0]
+    assert "187.0 .. 187.0" in text
+
+
+def test_an_output_begins_with_scenario_seed_version_and_command() -> None:
+    found = study(2, "tmpfs")
+    assert heading(found.variants[1], found.version, "iotwin run sendmail") == (
+        "sendmail: A mail storm\nwhat-if tmpfs: The queue on tmpfs\n"
+        "seed 7, 2 replications, iotwin 0.0\n$ iotwin run sendmail\n"
+    )
+
+
+def test_the_notes_say_which_reports_and_what_kind_of_figures() -> None:
+    text = notes(study().variants[0])
+    assert "recorded: sendmail, queue on the 15K disk (reproduction: parameters may have" in text
+    assert "mean of iostat's 37 full reports of 5 s, from 30 s to 215 s" in text
+
+
+def test_a_comparison_shows_the_paired_change() -> None:
+    found = study(3, "tmpfs")
+    lines = plain(compare_table(found, found.variants[1])).splitlines()
+    row = next(line for line in lines if line.startswith("duration_s"))
+    assert row.split() == [
+        "duration_s",
+        "s",
+        "187.0",
+        "187.0",
+        "..",
+        "187.0",
+        "187",
+        "34.01",
+        "34.01",
+        "..",
+        "34.01",
+        "34",
+        "-153",
+        "-153",
+        "..",
+        "-153",
+        "-82",
+        "%",
+    ]

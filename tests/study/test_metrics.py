@@ -1,0 +1,96 @@
+"""Figures come out of /proc text and marks as an administrator would work them out."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.results import Record
+from sim.scenario import MeasureSpec
+from sim.study.metrics import Observation, compute_metrics, metrics_of, refused_spans, units_of
+from tests.study.storms import NS_PER_S, storm
+
+MEASURE = MeasureSpec(
+    interval_ns=5 * NS_PER_S,
+    families=("storm", "load", "cpu", "disk", "port"),
+    devices=("sdb",),
+)
+
+
+def test_the_storm_of_known_counters_gives_its_figures() -> None:
+    figures = compute_metrics(storm(None, 0), MEASURE)
+    expected = {
+        "messages_accepted": 2030,
+        "duration_s": 187.0,
+        "throughput_per_s": 2030 / 187,
+        "load1_peak": 37.0,
+        "port_refused_s": 60.0,
+        "cpu.user_pct": 6.0,
+        "cpu.iowait_pct": 21.75,
+        "cpu_idle_pct_min": 72.25,
+        "cpu.iowait_of_util": 21.75 / 95,
+        "tasks_iowait": 1.0,
+        "disk.sdb.w_per_s": 173.0,
+        "disk.sdb.wrqm_per_s": 692.0,
+        "disk.sdb.wrqm_per_w": 4.0,
+        "disk.sdb.avgrq_sectors": 44.0,
+        "disk.sdb.await_ms": 23.0,
+        "disk.sdb.svctm_ms": 950 / 173,
+        "disk.sdb.avgqu_sz": 3.8,
+        "disk.sdb.util_pct": 95.0,
+    }
+    assert {name: figures[name] for name in expected} == pytest.approx(expected)
+
+
+def test_only_reports_wholly_inside_the_storm_are_averaged() -> None:
+    seen = Observation(storm(None, 0), MEASURE)
+    ends_s = [report.t_ns // NS_PER_S for report in seen.full_reports]
+    assert (ends_s[0], ends_s[-1], len(ends_s)) == (35, 215, 37)
+    assert seen.describe().startswith("37 full reports of 5 s, from 30 s to 215 s")
+
+
+def test_an_idle_disk_has_figures_of_zero() -> None:
+    figures = compute_metrics(storm("tmpfs", 0), MEASURE)
+    assert figures["disk.sdb.w_per_s"] == 0
+    assert figures["cpu_idle_pct_min"] == pytest.approx(32)
+    assert figures["port_refused_s"] == 0
+    assert "disk.sdb.wrqm_per_w" not in figures
+
+
+def test_figures_without_data_are_left_out_rather_than_invented() -> None:
+    result = replace(storm(None, 0), records=())
+    figures = compute_metrics(result, MEASURE)
+    assert not {"duration_s", "throughput_per_s", "port_refused_s", "tasks_d"} & set(figures)
+
+
+def test_a_storm_shorter_than_a_report_has_no_averages() -> None:
+    marks = (
+        Record(31 * NS_PER_S, "storm_begin", "blast", 1),
+        Record(33 * NS_PER_S, "storm_end", "blast", 1),
+    )
+    result = replace(storm(None, 0), records=marks)
+    assert "cpu.user_pct" not in compute_metrics(result, MEASURE)
+    assert Observation(result, MEASURE).describe().startswith("no full report")
+
+
+def test_the_storm_s_own_client_is_counted_if_it_leaves_marks() -> None:
+    result = storm(None, 0)
+    own = tuple(Record(40 * NS_PER_S + n, "message_accepted", "blast", 1) for n in range(7))
+    result = replace(result, records=(*result.records, *own))
+    assert compute_metrics(result, MEASURE)["messages_accepted"] == 7
+
+
+def test_a_port_closed_at_the_end_is_refused_until_the_end() -> None:
+    result = storm(None, 0)
+    result = replace(result, records=(Record(270 * NS_PER_S, "port_open", "sendmail", 0),))
+    assert refused_spans(result) == [(270 * NS_PER_S, 280 * NS_PER_S)]
+
+
+def test_a_scenario_gets_the_families_it_asks_for() -> None:
+    names = [metric.name for metric in metrics_of(replace(MEASURE, families=("port",)))]
+    assert names == ["port_refused_s"]
+
+
+def test_every_figure_states_its_formula_and_its_name_is_its_own() -> None:
+    metrics = metrics_of(MEASURE)
+    assert all(len(metric.formula) > 10 for metric in metrics)
+    assert len(units_of(MEASURE)) == len(metrics)
