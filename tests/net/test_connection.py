@@ -1,0 +1,295 @@
+"""What connections carry, when it arrives, and how they end."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.net.connection import Connection
+from sim.net.link import HEADER_BYTES, MSS_BYTES
+from sim.net.remote import RemoteConnection
+from sim.sched.task import Blocking, Task
+from tests.net.conftest import EMPTY_NS, LATENCY_NS, RATE_BYTES_PER_S, Process, Server
+
+Session = Callable[[Task, Connection], Blocking[None]]
+
+
+def start_daemon(server: Server, session: Session) -> Task:
+    """Start a task that serves one connection."""
+    listener = server.network.listen(25, backlog=5)
+
+    def daemon(task: Task) -> Blocking[None]:
+        connection = yield from listener.accept(task)
+        yield from session(task, connection)
+
+    return server.sched.spawn("daemon", daemon)
+
+
+def wire_ns(nbytes: int) -> int:
+    """Return how long a message of one segment takes to the other end, by hand."""
+    return (nbytes + HEADER_BYTES) * 1_000_000_000 // RATE_BYTES_PER_S + LATENCY_NS
+
+
+def test_a_command_and_its_reply_take_the_round_trip_by_hand(server: Server) -> None:
+    def echo(task: Task, connection: Connection) -> Blocking[None]:
+        command = yield from connection.recv(task)
+        assert connection.received_bytes == 180
+        yield from connection.send(task, 90, f"re: {command}")
+
+    def client() -> Process:
+        connection = yield from server.client()
+        connection.send(180, "hello")
+        server.note((yield connection.recv()), connection.received_bytes)
+
+    start_daemon(server, echo)
+    server.env.process(client())
+    server.run()
+    # The command leaves behind the last packet of the hand-shake, which takes 1 us.
+    arrival = 2 * EMPTY_NS + 1_000 + wire_ns(180)
+    assert server.log == [(arrival + wire_ns(90), "re: hello", 90)]
+
+
+def test_a_message_without_payload_is_its_size(server: Server) -> None:
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        server.note((yield from connection.recv(task)))
+
+    def client() -> Process:
+        (yield from server.client()).send(123)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    assert [entry[1] for entry in server.log] == [123]
+
+
+def test_after_close_the_peer_reads_what_was_sent_and_then_the_end(server: Server) -> None:
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        for _ in range(4):
+            server.note((yield from connection.recv(task)), connection.was_reset)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        connection.send(10_000, "long")
+        connection.send(1, "short")
+        connection.close()
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    ends = [entry[1:] for entry in server.log]
+    assert ends == [("long", False), ("short", False), (None, False), (None, False)]
+
+
+def test_what_comes_after_close_is_answered_with_a_reset(server: Server) -> None:
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        connection.close()
+        server.note("closed")
+        yield from task.cond_resched()
+
+    def client() -> Process:
+        connection = yield from server.client()
+        server.note((yield connection.recv()), connection.was_reset)
+        server.note(connection.send(10))
+        yield server.env.timeout(3 * EMPTY_NS)
+        server.note(connection.send(10), connection.was_reset)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    assert [e[1:] for e in server.log] == [("closed",), (None, False), (True,), (False, True)]
+
+
+def test_closing_with_unread_data_resets(server: Server) -> None:
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        yield server.env.timeout(10_000_000)
+        connection.close()
+
+    def client() -> Process:
+        connection = yield from server.client()
+        connection.send(10)
+        server.note((yield connection.recv()), connection.was_reset)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    assert [entry[1:] for entry in server.log] == [(None, True)]
+
+
+def test_closing_ones_own_end_answers_a_pending_recv(server: Server) -> None:
+    server.network.listen(25, backlog=5)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        server.env.calendar.post(500, lambda _: connection.close(), None)
+        server.note((yield connection.recv()), connection.send(1))
+
+    server.env.process(client())
+    server.run()
+    assert server.log == [(2 * EMPTY_NS + 500, None, False)]
+
+
+def test_bulk_data_moves_at_the_links_rate(server: Server) -> None:
+    nr_messages, message_bytes = 500, 10 * MSS_BYTES
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        for _ in range(nr_messages):
+            yield from connection.send(task, message_bytes)
+        connection.close()
+
+    def client() -> Process:
+        connection = yield from server.client()
+        while (yield connection.recv()) is not None:
+            pass
+        server.note(connection.read_bytes)
+
+    server.network.tcp = type(server.network.tcp)(window_bytes=1_000_000)
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    ((when_ns, nbytes),) = server.log
+    assert nbytes == nr_messages * message_bytes
+    wire_s = nr_messages * 10 * (MSS_BYTES + HEADER_BYTES) / RATE_BYTES_PER_S
+    assert when_ns / 1e9 == pytest.approx(wire_s, rel=0.2)
+    assert when_ns / 1e9 > wire_s
+
+
+def test_the_window_limits_what_a_long_link_carries() -> None:
+    server = Server(rate_bytes_per_s=10**12)
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        while (yield from connection.recv(task)) is not None:
+            pass
+        server.note(connection.read_bytes)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        connection.send(100 * 65536)
+        connection.close()
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    ((when_ns, nbytes),) = server.log
+    window_per_round_trip = 65535 / (2 * LATENCY_NS)
+    assert nbytes / when_ns == pytest.approx(window_per_round_trip, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("nr_segments", "round_trips"), [(1, 0), (10, 0), (11, 1), (30, 1), (31, 2), (70, 2)]
+)
+def test_slow_start_doubles_the_window_each_round_trip(nr_segments: int, round_trips: int) -> None:
+    server = Server(rate_bytes_per_s=10**12)
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        yield from connection.recv(task)
+        server.note()
+
+    def client() -> Process:
+        (yield from server.client()).send(nr_segments * MSS_BYTES)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    expected_ns = (3 + 2 * round_trips) * LATENCY_NS
+    assert server.log[0][0] == pytest.approx(expected_ns, abs=1000)
+
+
+def test_a_sender_waits_until_the_reader_has_made_room(server: Server) -> None:
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        yield server.env.timeout(1_000_000_000)
+        while (yield from connection.recv(task)) is not None:
+            pass
+
+    def client() -> Process:
+        connection = yield from server.client()
+        for _ in range(10):
+            yield connection.drained()
+            connection.send(20_000)
+            server.note(connection.unread_bytes())
+        connection.close()
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    early = [unread for when_ns, unread in server.log if when_ns < 1_000_000_000]
+    assert early == [20_000, 40_000, 60_000, 80_000, 100_000]
+    assert len(server.log) == 10
+
+
+def test_a_blocked_task_is_woken_by_the_reader_or_by_a_reset(server: Server) -> None:
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        for _ in range(8):
+            server.note((yield from connection.send(task, 30_000)))
+
+    def client() -> Process:
+        connection = yield from server.client()
+        yield server.env.timeout(1_000_000_000)
+        yield connection.recv()
+        yield server.env.timeout(1_000_000_000)
+        connection.close()
+
+    task = start_daemon(server, daemon)
+    server.env.process(client())
+    server.run(0.5)
+    assert (task.state_letter, task.wchan) == ("S", "sk_stream_wait_memory")
+    server.run()
+    times_s = [when_ns // 1_000_000_000 for when_ns, _ in server.log]
+    assert times_s == [0, 0, 0, 1, 2, 2, 2, 2]
+    assert [sent for _, sent in server.log] == [True] * 4 + [False] * 4
+
+
+@given(st.lists(st.integers(1, 300_000), max_size=12))
+def test_messages_arrive_in_order_each_once(sizes: list[int]) -> None:
+    server = Server()
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        while (message := (yield from connection.recv(task))) is not None:
+            server.note(message)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        for number, size in enumerate(sizes):
+            connection.send(size, (number, size))
+        connection.close()
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    assert [message for _, message in server.log] == list(enumerate(sizes))
+    assert [when for when, _ in server.log] == sorted(when for when, _ in server.log)
+
+
+def test_a_message_costs_one_calendar_entry_and_its_readers_wake_up(server: Server) -> None:
+    calendar = server.env.calendar
+    costs = []
+
+    def client() -> Process:
+        connection: RemoteConnection = yield from server.client()
+        peer = connection.peer
+        assert peer is not None
+        yield server.env.timeout(10_000_000)
+        for _ in range(3):
+            before = calendar.entries_run()
+            peer.transmit(50, "banner")
+            yield connection.recv()
+            costs.append(calendar.entries_run() - before)
+
+    server.network.listen(25, backlog=5)
+    server.env.process(client())
+    server.run()
+    assert costs == [2, 2, 2]
+
+
+def test_an_empty_message_is_refused(server: Server) -> None:
+    server.network.listen(25, backlog=5)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        with pytest.raises(ValueError, match="message of 0 bytes"):
+            connection.send(0)
+        server.note("told")
+
+    server.env.process(client())
+    server.run()
+    assert len(server.log) == 1
