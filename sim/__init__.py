@@ -3,3 +3,5 @@
 Read syscall.py for what programs see, machine.py for how a server is put together, and the folders
 engine, sched, block, drivers, mm, fs, net for the kernel below, named as in the Linux tree.
 """
+
+__version__ = "0.1.0"

@@ -31,6 +31,7 @@ class ProcFs:
     `now` returns simulated time (ns); the machine booted at `boot_ns` (0 or before) when the wall
     clock showed `btime_s` (Unix time). `disks` are the rows of diskstats in order of registration,
     the names in `partitions` being partitions. The sequences may grow while the machine runs.
+    `refresh` brings the CPUs' times up to now before they are read.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class ProcFs:
         cpus: Sequence[CpuTimes], system: SystemCounters, load: LoadAvg, vm: Vm,
         disks: Sequence[DiskStats], partitions: frozenset[str] = frozenset(),
         swaps: Sequence[SwapArea] = (), cpu_model: CpuModel | None = None,
-        clocks_khz: Sequence[int] = (),
+        clocks_khz: Sequence[int] = (), refresh: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
         self.version = parse_release(release)
         self._hz = hz
@@ -54,6 +55,7 @@ class ProcFs:
         self._swaps = swaps
         self._cpu_model = cpu_model or CpuModel()
         self._clocks_khz = clocks_khz
+        self._refresh = refresh
         self._renderers: dict[str, Callable[[], str]] = {
             "stat": self._stat,
             "diskstats": self._diskstats,
@@ -82,6 +84,8 @@ class ProcFs:
         return {name: self._renderers[name]() for name in SNAPSHOT_FILES}
 
     def _stat(self) -> str:
+        if self._refresh is not None:
+            self._refresh()
         return render_stat(self._cpus, self._system, btime_s=self._btime_s, version=self.version)
 
     def _diskstats(self) -> str:
@@ -93,6 +97,8 @@ class ProcFs:
         return render_loadavg(self._load)
 
     def _uptime(self) -> str:
+        if self._refresh is not None:
+            self._refresh()
         return render_uptime(self._now() - self._boot_ns, self._cpus, version=self.version)
 
     def _meminfo(self) -> str:

@@ -1,0 +1,255 @@
+"""Boots a server from its description, lets it run, and takes its readings.
+
+Models: the order in which a machine comes up: clock, CPUs, memory, disks, volumes, file systems,
+kernel threads, network, programs. It is the only place that puts parts together; it finds device
+models, elevators, file systems and programs through the registry.
+Linux counterpart: init/main.c (start_kernel, do_basic_setup), /sbin/init.
+Invariants: two machines of the same description and seed do the same, entry for entry; a reading
+ of /proc changes nothing. `check()` holds at any moment between two calendar entries.
+Left out: shutting down, hot plugging, more than one server in a world.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import sim
+from sim.block.device import BlockDevice
+from sim.block.genhd import DiskStats
+from sim.block.partition import FULL_ROW_SINCE, Partition
+from sim.block.queue import Disk
+from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
+from sim.engine import Calendar, Environment, Streams, Tracer
+from sim.fs.fs_writeback import start_writeback
+from sim.fs.namei import Vfs
+from sim.fs.proc import ProcFs
+from sim.fs.super import MountContext, VfsParams
+from sim.mm.params import VmParams
+from sim.mm.vmstat import Vm
+from sim.net import Link, Network, TcpParams
+from sim.registry import lookup
+from sim.results import ProcSample, Record, RunResult
+from sim.scenario import DiskSpec, Scenario, ServerSpec, VolumeSpec
+from sim.sched.core import Sched
+from sim.sched.loadavg import LoadAverage
+from sim.sched.params import SchedParams
+from sim.sched.version import kernel_version
+from sim.syscall import Kernel, SyscallParams
+from sim.world import World
+
+SECTOR = 512
+SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
+DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
+BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the scenarios booted
+PROGRESS_STEPS = 200
+
+
+class Machine:
+    """One server and the world around it, at its present moment."""
+
+    def __init__(self, scenario: Scenario, seed: int, *, trace: bool = False) -> None:
+        server = scenario.server
+        self.scenario = scenario
+        self.version = kernel_version(server.kernel)
+        self.calendar = Calendar()
+        self.env = Environment(calendar=self.calendar)
+        self.streams = Streams(seed)
+        self.tracer = Tracer(self.calendar)
+        if trace:
+            self.tracer.start()
+        self.records: list[Record] = []
+        self.samples: list[ProcSample] = []
+        self._sched_params = _tunables(server, "sched", SchedParams)
+        self.sched = Sched(self.calendar, server.cpus, self.version, self._sched_params)
+        self.load = LoadAverage(self.sched)
+        self.load.start()
+        self.vm = Vm(
+            self.calendar, _tunables(server, "vm", VmParams), memory_bytes=server.memory_bytes,
+            nr_cpus=server.cpus, kernel=server.kernel,
+        )  # fmt: skip
+        syscall = _tunables(server, "syscall", SyscallParams)
+        self._interrupt_ns = syscall.interrupt_ns
+        self.disks: list[Disk] = []
+        self.devices: dict[str, BlockDevice] = {}
+        self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
+        self._add_disks(server)
+        self._mount_all(server)
+        start_writeback(self.sched, self.vm)
+        tcp = _tunables(server, "tcp", TcpParams)
+        self.network = Network(self.env, tcp, self.tracer)
+        self.proc = self._make_proc(server)
+        self.kernel = Kernel(
+            syscall, self.sched, self.vfs, self.proc, self.network, self.mark
+        )
+        self._start_programs(scenario)
+        self._until = scenario.run.until
+        self._after_ns = scenario.run.after_ns
+        self.end_ns = scenario.run.duration_ns
+
+    # --- disks and volumes
+
+    def _add_disks(self, server: ServerSpec) -> None:
+        """Attach disks, partitions and volumes, in the order of the description."""
+        for index, spec in enumerate(server.disks.values()):
+            disk = self._make_disk(spec, index)
+            self.disks.append(disk)
+            self.devices[spec.name] = disk
+            for number, part in enumerate(spec.partitions, start=1):
+                self.devices[part.name] = Partition(
+                    DiskStats(part.name, SD_MAJOR, 16 * index + number), disk,
+                    part.start_bytes // SECTOR, part.size_bytes // SECTOR,
+                    self.version >= FULL_ROW_SINCE,
+                )  # fmt: skip
+        for number, volume in enumerate(server.volumes.values()):
+            self.devices[volume.name] = self._make_volume(volume, number)
+
+    def _make_disk(self, spec: DiskSpec, index: int) -> Disk:
+        """Build the device, its elevator and its queue."""
+        assert spec.scheduler is not None, "the scenario chose the kernel's default"
+        driver = lookup("device", spec.device).cls(spec.params)
+        elevator = lookup("elevator", spec.scheduler).cls(spec.elevator_params)
+        disk = Disk(
+            DiskStats(spec.name, SD_MAJOR, 16 * index), self.calendar, self.streams, self.tracer,
+            driver, elevator, spec.queue,
+        )  # fmt: skip
+        disk.on_interrupt = self._disk_interrupt
+        return disk
+
+    def _disk_interrupt(self) -> None:
+        """A disk has finished a request: CPU 0 serves the interrupt (no irqbalance)."""
+        self.sched.charge_irq(0, self._interrupt_ns)
+
+    def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
+        """Build a linear volume; its minor is the number in its name where that has one."""
+        digits = spec.name.rpartition("-")[2]
+        minor = int(digits) if digits.isdigit() else number
+        return DmLinear(
+            DiskStats(spec.name, DM_MAJOR, minor), self.calendar, self.devices[spec.on],
+            spec.offset_bytes // SECTOR, spec.size_bytes // SECTOR,
+            self.version >= BARRIERS_SINCE,
+        )  # fmt: skip
+
+    # --- file systems
+
+    def _mount_all(self, server: ServerSpec) -> None:
+        """Mount file systems, shorter paths first, making the directories the others lie on."""
+        for path, spec in sorted(server.mounts.items(), key=_by_depth):
+            device = None if spec.device is None else self.devices[spec.device]
+            context = MountContext(
+                vm=self.vm, device=device, scheduler=self.sched, calendar=self.calendar,
+                kernel=self.version, hz=self._sched_params.hz,
+                random=self.streams.stream(f"{path}.allocation"),
+            )  # fmt: skip
+            self.vfs.mount(path, lookup("filesystem", spec.type).cls(spec.params, context))
+
+    # --- /proc
+
+    def _make_proc(self, server: ServerSpec) -> ProcFs:
+        """Give /proc its counters, whole disks and partitions before volumes, as registered."""
+        rows = [device.stats for device in self.devices.values()]
+        names = [part.name for disk in server.disks.values() for part in disk.partitions]
+        return ProcFs(
+            release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
+            btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
+            vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self.sched.update,
+        )  # fmt: skip
+
+    def now(self) -> int:
+        """Return simulated time, ns since boot."""
+        return self.calendar.now
+
+    # --- programs
+
+    def _start_programs(self, scenario: Scenario) -> None:
+        """Start every process `count` times: tasks on the server, SimPy processes outside."""
+        links = {
+            name: Link(
+                self.calendar, name, latency_ns=spec.latency_ns,
+                rate_bytes_per_s=spec.rate_bytes_per_s,
+            )
+            for name, spec in scenario.links.items()
+        }  # fmt: skip
+        for name, spec in scenario.processes.items():
+            cls = lookup("program", spec.program).cls
+            for number in range(spec.count):
+                own = name if spec.count == 1 else f"{name}.{number}"
+                program: Any = cls(spec.params)
+                if spec.runs == "server":
+                    self.kernel.start(own, spec.program, program.main, spec.nice)
+                    continue
+                assert spec.via is not None, "checked when the scenario was read"
+                world = World(
+                    own, self.env, self.streams, self.network, links[spec.via], self.mark
+                )
+                self.env.process(program.main(world))
+
+    def mark(self, comm: str, name: str, value: int) -> None:
+        """Keep a program's record; one of them may be the beginning of the end of the run."""
+        now = self.calendar.now
+        self.records.append(Record(now, name, comm, value))
+        if name == self._until:
+            self.end_ns = min(self.end_ns, now + self._after_ns)
+
+    # --- running
+
+    def run_until(self, when_ns: int) -> None:
+        """Let everything up to and including `when_ns` happen."""
+        self.calendar.run_until(when_ns)
+
+    def read_proc(self) -> ProcSample:
+        """Return what every file of /proc that the tools need says now."""
+        return ProcSample(self.calendar.now, self.proc.snapshot())
+
+    def check(self) -> None:
+        """Assert what must always hold: nothing lost between layers, CPU states sum to the time."""
+        self.vm.check()
+        for disk in self.disks:
+            disk.check()
+        for device in self.devices.values():
+            device.stats.check()
+        for cpu in self.sched.cpu_times:
+            assert cpu.total_ns() == self.calendar.now
+        for path, file_system in self.vfs.mounts:
+            mistakes = file_system.check()
+            assert not mistakes, f"{path or '/'}: {mistakes}"
+
+
+def simulate(
+    scenario: Scenario, seed: int, progress: Callable[[int, int], None] | None = None
+) -> RunResult:
+    """Run one replication: boot, read /proc at each interval, stop as the scenario says.
+
+    `progress` is told simulated ns done and at most needed. Raise AssertionError if at the end
+    something is inconsistent: a result that cannot be trusted is none.
+    """
+    machine = Machine(scenario, seed)
+    interval_ns = scenario.measure.interval_ns
+    samples = [machine.read_proc()]
+    while machine.calendar.now < machine.end_ns:
+        machine.run_until(machine.calendar.now + interval_ns)
+        samples.append(machine.read_proc())
+        if progress is not None:
+            progress(machine.calendar.now, machine.end_ns)
+    machine.check()
+    return RunResult(
+        scenario=scenario.name,
+        title=scenario.title,
+        what_if=scenario.what_if.name if scenario.what_if else None,
+        seed=seed,
+        version=sim.__version__,
+        samples=tuple(samples),
+        records=tuple(machine.records),
+    )
+
+
+def _tunables(server: ServerSpec, name: str, cls: Any) -> Any:
+    """Return the scenario's parameters of a kernel part, or that part's defaults."""
+    return server.tunables.get(name) or cls()
+
+
+def _by_depth(mount: tuple[str, Any]) -> tuple[int, str]:
+    """Sort key of a mount: "/" first, then by the number of components."""
+    path = mount[0].rstrip("/")
+    return path.count("/"), path
+
+
+

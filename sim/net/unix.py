@@ -1,0 +1,38 @@
+"""Datagram sockets of one machine: /dev/log.
+
+Models: a queue of datagrams; the sender sleeps while it is full, the receiver while it is empty.
+Linux counterpart: net/unix/af_unix.c (unix_dgram_sendmsg, unix_dgram_recvmsg), 2.6.16.
+Invariants: datagrams arrive in order, each once; at most `max_dgram_qlen` wait.
+Left out: names, several receivers, credentials.
+"""
+
+from collections import deque
+
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
+
+MAX_DGRAM_QLEN = 10  # net/unix/af_unix.c: sysctl_unix_max_dgram_qlen
+
+
+class DatagramSocket:
+    """A bound SOCK_DGRAM socket and whoever sends to it."""
+
+    def __init__(self) -> None:
+        self._sizes: deque[int] = deque()
+        self._readers = WaitQueue()
+        self._writers = WaitQueue()
+
+    def send(self, task: Task, size: int) -> Blocking[None]:
+        """Queue a datagram of `size` bytes, waiting (S) for room; woken by receive()."""
+        while len(self._sizes) >= MAX_DGRAM_QLEN:
+            yield from self._writers.sleep_on(task, TASK_INTERRUPTIBLE, "unix_wait_for_peer")
+        self._sizes.append(size)
+        self._readers.wake_one()
+
+    def receive(self, task: Task) -> Blocking[int]:
+        """Wait (S) for a datagram; return its size. Woken by send()."""
+        while not self._sizes:
+            yield from self._readers.sleep_on(task, TASK_INTERRUPTIBLE, "skb_recv_datagram")
+        size = self._sizes.popleft()
+        self._writers.wake_one()
+        return size

@@ -1,0 +1,341 @@
+"""System calls: all that a program on the server sees.
+
+Models: the boundary between user and kernel mode. `Sys` belongs to one task, as its program sees
+the kernel; each method is a system call (or, for the two compute calls, none).
+Linux counterpart: arch/i386/kernel/syscall_table.S, kernel/fork.c, net/socket.c, fs/open.c (2.6.16).
+Invariants: every call charges its entry to the task's system time; a program holds no kernel object
+ but its descriptors; the CPU cost of a call is burnt no later than at the task's next sleep, and a
+ task computes at most DEBT_LIMIT_NS ahead of its CPU.
+Left out: signals but SIGCHLD, memory mapping, user ids, select() (programs here are one per client).
+
+`write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)` calls: each is charged,
+but the kernel sees one extent. It differs from the loop only if another task dirties the same file
+in between, or memory runs short within it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec
+
+from sim.fs import read_write, sync
+from sim.fs.file import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_SYNC, O_WRONLY, File
+from sim.fs.namei import Vfs
+from sim.fs.proc import ProcFs
+from sim.net import Connection, DatagramSocket, ListeningSocket, Network
+from sim.param import param
+from sim.sched.core import Sched
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+
+__all__ = [
+    "O_APPEND", "O_CREAT", "O_DIRECT", "O_RDONLY", "O_RDWR", "O_SYNC", "O_WRONLY",
+    "Kernel", "Sys", "SyscallParams",
+]  # fmt: skip
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyscallParams:
+    """What entering the kernel and its process calls cost, on a 3 GHz Xeon of 2005."""
+
+    entry_ns: int = param(
+        "0.2 us", dim="time_ns", minimum=0, source="assumed: lmbench null call, Netburst Xeon",
+        doc="one entry into the kernel and back",
+    )
+    fork_ns: int = param(
+        "0.4 ms", dim="time_ns", minimum=0,
+        source="assumed: copying the page tables of a 5 MB process, lmbench fork of the time",
+        doc="system CPU of the parent in fork()",
+    )
+    fork_child_ns: int = param(
+        "0.5 ms", dim="time_ns", minimum=0,
+        source="assumed: some 250 copy-on-write faults of 2 us until the child has its own pages",
+        doc="system CPU of the child after fork()",
+    )
+    exit_ns: int = param(
+        "0.2 ms", dim="time_ns", minimum=0, source="assumed: unmapping the same pages",
+        doc="system CPU of exit()",
+    )
+    wait_ns: int = param(
+        "5 us", dim="time_ns", minimum=0, source="assumed: releasing a task_struct",
+        doc="system CPU of reaping a child",
+    )
+    packet_ns: int = param(
+        "6 us", dim="time_ns", minimum=0,
+        source="assumed: about 1 cycle a bit: 1500 bytes at 3 GHz with interrupt and TCP",
+        doc="system CPU of sending or receiving one packet of 1460 bytes",
+    )
+    datagram_ns: int = param(
+        "5 us", dim="time_ns", minimum=0, source="assumed: unix_dgram_sendmsg and its wake-up",
+        doc="system CPU of a datagram to or from /dev/log",
+    )
+    interrupt_ns: int = param(
+        "8 us", dim="time_ns", minimum=0,
+        source="assumed: SCSI interrupt, softirq and end_io of a request, 2 to 6 us each",
+        doc="time of a CPU that a disk's completion takes",
+    )
+    proc_read_ns: int = param(
+        "12 us", dim="time_ns", minimum=0, source="assumed: open, read and close of a small /proc file",
+        doc="system CPU of reading a file of /proc",
+    )
+
+
+class Kernel:
+    """What the calls act on: one booted server."""
+
+    def __init__(
+        self,
+        params: SyscallParams,
+        sched: Sched,
+        vfs: Vfs,
+        proc: ProcFs,
+        network: Network,
+        mark: Callable[[str, str, int], None],
+    ) -> None:
+        self.params = params
+        self.sched = sched
+        self.vfs = vfs
+        self.proc = proc
+        self.network = network
+        self.mark = mark
+        self.log = DatagramSocket()
+
+    def start(
+        self,
+        name: str,
+        comm: str,
+        body: Callable[["Sys"], Blocking[None]],
+        nice: int = 0,
+    ) -> Task:
+        """Start a program as a child of init; `name` is its process in the scenario."""
+        return self.sched.spawn(comm, _Program(self, name, body).run, None, nice)
+
+
+class _Program:
+    """Binds the body of a program to the Sys of the task that will run it."""
+
+    __slots__ = ("body", "kernel", "name")
+
+    def __init__(
+        self, kernel: Kernel, name: str, body: Callable[["Sys"], Blocking[None]]
+    ) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.body = body
+
+    def run(self, task: Task) -> Blocking[None]:
+        """Be the task's main function; charge its exit."""
+        yield from self.body(Sys(self.kernel, task, self.name))
+        task.charge_system(self.kernel.params.exit_ns)
+
+
+class _Forked:
+    """The child's side of fork(): copy-on-write faults, then its own part of the program."""
+
+    __slots__ = ("args", "body", "parent")
+
+    def __init__(self, parent: "Sys", body: Callable[..., Blocking[None]], args: Any) -> None:
+        self.parent = parent
+        self.body = body
+        self.args = args
+
+    def run(self, task: Task) -> Blocking[None]:
+        """Be the child's main function."""
+        kernel = self.parent.kernel
+        task.charge_system(kernel.params.fork_child_ns)
+        yield from self.body(Sys(kernel, task, self.parent.name), *self.args)
+        task.charge_system(kernel.params.exit_ns)
+
+
+class Sys:
+    """The kernel as one task's program sees it; `name` is the process in the scenario."""
+
+    __slots__ = ("_entry_ns", "_files", "_next_fd", "kernel", "name", "task")
+
+    def __init__(self, kernel: Kernel, task: Task, name: str) -> None:
+        self.kernel = kernel
+        self.task = task
+        self.name = name
+        self._entry_ns = kernel.params.entry_ns
+        self._files: dict[int, File] = {}
+        self._next_fd = 3
+
+    # --- CPU and processes
+
+    def compute(self, ns: int) -> None:
+        """Spend `ns` of user time (at nominal frequency)."""
+        self.task.charge_user(ns)
+
+    def compute_system(self, ns: int) -> None:
+        """Spend `ns` of system time that no modelled call accounts for (page faults and the like)."""
+        self.task.charge_system(ns)
+
+    def getpid(self) -> int:
+        """Return the process id."""
+        return self.task.pid
+
+    def cpus_online(self) -> int:
+        """Return sysconf(_SC_NPROCESSORS_ONLN)."""
+        return self.kernel.sched.nr_cpus
+
+    def fork(
+        self,
+        comm: str,
+        body: Callable[Concatenate["Sys", P], Blocking[None]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Blocking[int]:
+        """Start a child that runs `body(sys, *args)`; return its pid. Open files stay the parent's."""
+        assert not kwargs
+        self.task.charge_system(self.kernel.params.fork_ns)
+        yield from self.task.cond_resched()
+        child = self.kernel.sched.spawn(comm, _Forked(self, body, args).run, self.task)
+        return child.pid
+
+    def waitpid(self, pid: int) -> Blocking[None]:
+        """Wait until that child has exited, and reap it."""
+        self.task.charge_system(self.kernel.params.wait_ns)
+        yield from self.kernel.sched.waitpid(self.task, pid)
+
+    def sleep(self, ns: int) -> Blocking[None]:
+        """Sleep interruptibly for `ns`."""
+        self.task.charge_system(self._entry_ns)
+        yield from sleep_ns(self.task, ns, TASK_INTERRUPTIBLE)
+
+    # --- files
+
+    def open(self, path: str, flags: int = O_RDONLY) -> Blocking[int]:
+        """Open a file or directory; return the descriptor. Raise OSError as open(2) would fail."""
+        self.task.charge_system(self._entry_ns)
+        file = yield from self.kernel.vfs.open(self.task, path, flags)
+        fd = self._next_fd
+        self._next_fd += 1
+        self._files[fd] = file
+        return fd
+
+    def read(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
+        """Read at the file position; return the number of bytes."""
+        self.task.charge_system(self._entry_ns * _calls(size, chunk))
+        return (yield from read_write.read(self.kernel.vfs, self.task, self._files[fd], size))
+
+    def pread(self, fd: int, size: int, position: int) -> Blocking[int]:
+        """Read at a position; return the number of bytes."""
+        self.task.charge_system(self._entry_ns)
+        file = self._files[fd]
+        return (yield from read_write.read(self.kernel.vfs, self.task, file, size, position))
+
+    def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
+        """Write at the file position (or the end, O_APPEND); return the number of bytes."""
+        self.task.charge_system(self._entry_ns * _calls(size, chunk))
+        return (yield from read_write.write(self.kernel.vfs, self.task, self._files[fd], size))
+
+    def pwrite(self, fd: int, size: int, position: int) -> Blocking[int]:
+        """Write at a position; return the number of bytes."""
+        self.task.charge_system(self._entry_ns)
+        file = self._files[fd]
+        return (yield from read_write.write(self.kernel.vfs, self.task, file, size, position))
+
+    def fsync(self, fd: int) -> Blocking[None]:
+        """Make a file's data and metadata durable."""
+        self.task.charge_system(self._entry_ns)
+        yield from sync.fsync(self.kernel.vfs, self.task, self._files[fd])
+
+    def fdatasync(self, fd: int) -> Blocking[None]:
+        """Make a file's data durable, and of its metadata what reading it needs."""
+        self.task.charge_system(self._entry_ns)
+        yield from sync.fdatasync(self.kernel.vfs, self.task, self._files[fd])
+
+    def close(self, fd: int) -> Blocking[None]:
+        """Close a descriptor."""
+        self.task.charge_system(self._entry_ns)
+        yield from self.kernel.vfs.close(self.task, self._files.pop(fd))
+
+    def unlink(self, path: str) -> Blocking[None]:
+        """Remove a name."""
+        self.task.charge_system(self._entry_ns)
+        yield from self.kernel.vfs.unlink(self.task, path)
+
+    def rename(self, old: str, new: str) -> Blocking[None]:
+        """Move a name, replacing what has the new one."""
+        self.task.charge_system(self._entry_ns)
+        yield from self.kernel.vfs.rename(self.task, old, new)
+
+    def mkdir(self, path: str) -> Blocking[None]:
+        """Make a directory."""
+        self.task.charge_system(self._entry_ns)
+        yield from self.kernel.vfs.mkdir(self.task, path)
+
+    def read_text(self, path: str) -> Blocking[str]:
+        """Open, read and close a file of /proc; return its text."""
+        self.task.charge_system(self.kernel.params.proc_read_ns)
+        yield from self.task.cond_resched()
+        return self.kernel.proc.read(path)
+
+    # --- network
+
+    def listen(self, port: int, backlog: int) -> Blocking[ListeningSocket]:
+        """socket(), bind(), listen()."""
+        self.task.charge_system(3 * self._entry_ns)
+        yield from self.task.cond_resched()
+        return self.kernel.network.listen(port, backlog)
+
+    def close_listener(self, listener: ListeningSocket) -> None:
+        """Close a listening socket; clients are refused from now on."""
+        self.task.charge_system(self._entry_ns)
+        listener.close()
+
+    def accept(self, listener: ListeningSocket) -> Blocking[Connection]:
+        """Wait for a connection and take it."""
+        self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns)
+        return (yield from listener.accept(self.task))
+
+    def connect(self, host: str, port: int) -> Blocking[Connection | None]:
+        """Connect to a process outside; None if it is refused or times out."""
+        self.task.charge_system(self._entry_ns + 2 * self.kernel.params.packet_ns)
+        return (yield from self.kernel.network.connect(self.task, host, port))
+
+    def recv(self, connection: Connection) -> Blocking[Any]:
+        """Wait for the next message of the peer and return it; None at the end of the stream."""
+        task = self.task
+        task.charge_system(self._entry_ns)
+        payload = yield from connection.recv(task)
+        if payload is not None:
+            task.charge_system(self.kernel.params.packet_ns * _packets(connection.received_bytes))
+        return payload
+
+    def send(self, connection: Connection, size: int, payload: Any) -> Blocking[bool]:
+        """Send `size` bytes that stand for `payload`; False if the connection is broken."""
+        self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns * _packets(size))
+        return (yield from connection.send(self.task, size, payload))
+
+    def close_connection(self, connection: Connection) -> Blocking[None]:
+        """Close a connection."""
+        self.task.charge_system(self._entry_ns)
+        yield from self.task.cond_resched()
+        connection.close()
+
+    # --- /dev/log, and the trace
+
+    def syslog(self, facility: str, size: int) -> Blocking[None]:
+        """Send one line to /dev/log."""
+        self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
+        yield from self.kernel.log.send(self.task, size)
+
+    def syslog_receive(self) -> Blocking[int]:
+        """Wait for a line on /dev/log; return its size."""
+        self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
+        return (yield from self.kernel.log.receive(self.task))
+
+    def trace_marker(self, name: str, value: int) -> None:
+        """Write to /sys/kernel/debug/tracing/trace_marker: a record of the results, at no cost."""
+        self.kernel.mark(self.name, name, value)
+
+
+def _calls(size: int, chunk: int) -> int:
+    """Return how many calls of `chunk` bytes move `size` bytes (0: one call)."""
+    return -(-size // chunk) if chunk else 1
+
+
+def _packets(size: int) -> int:
+    """Return how many packets of 1460 bytes `size` bytes fill."""
+    return -(-size // 1460)

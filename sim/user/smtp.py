@@ -1,0 +1,60 @@
+"""The SMTP exchange that both sides of a connection speak: verbs, replies and their sizes on the wire.
+
+Models: RFC 5321 without pipelining, as far as sizes and turns go; contents are not modelled.
+Invariants: one reply to each command; the size of a command or reply is that of a typical line.
+Left out: extensions, multi-line replies beyond their size, several recipients.
+"""
+
+from typing import Final
+
+EHLO: Final = "EHLO"
+MAIL: Final = "MAIL"
+RCPT: Final = "RCPT"
+DATA: Final = "DATA"
+BODY: Final = "BODY"
+
+
+class Command:
+    """One line (or, for BODY, the whole text up to the final dot) that a client sends."""
+
+    __slots__ = ("message_bytes", "request_bytes", "verb")
+
+    def __init__(self, verb: str, request_bytes: int, message_bytes: int = 0) -> None:
+        self.verb = verb
+        self.request_bytes = request_bytes
+        self.message_bytes = message_bytes
+
+
+class Reply:
+    """A reply line: its code and its size on the wire."""
+
+    __slots__ = ("code", "reply_bytes")
+
+    def __init__(self, code: int, reply_bytes: int) -> None:
+        self.code = code
+        self.reply_bytes = reply_bytes
+
+    def accepts(self) -> bool:
+        """Whether the server did what was asked (2xx) or wants the rest (3xx)."""
+        return self.code < 400
+
+
+# Line lengths as in a usual session: host names of 20 characters, addresses of 25.
+BANNER: Final = Reply(220, 90)
+OK: Final = Reply(250, 45)
+EHLO_OK: Final = Reply(250, 190)
+START_INPUT: Final = Reply(354, 50)
+QUEUED: Final = Reply(250, 65)
+TRY_LATER: Final = Reply(421, 80)
+
+HELLO: Final = Command(EHLO, 28)
+
+
+def transaction(message_bytes: int) -> tuple[Command, ...]:
+    """Return the commands that submit one message of that size to one recipient."""
+    return (
+        Command(MAIL, 45, message_bytes),
+        Command(RCPT, 38),
+        Command(DATA, 6),
+        Command(BODY, message_bytes, message_bytes),
+    )
