@@ -22,8 +22,10 @@ from sim.sched.cputime import CpuTime
 from sim.sched.fair import FairQueue, fair_tunables, nice_to_weight
 from sim.sched.features import WAKE_IDLE_SIBLING, features
 from sim.sched.params import SchedParams
+from sim.sched.prio_array import PrioArrays
 from sim.sched.process import ProcessTable
 from sim.sched.runqueue import Domain, RunQueue
+from sim.sched.sched_class import SchedClass
 from sim.sched.select_cpu import idle_sibling, idlest, wake_affine
 from sim.sched.task import (
     EXIT_ZOMBIE,
@@ -71,7 +73,12 @@ class Sched(Domain):
         self._balancer = Balancer(calendar, self.rqs, self._features, self.tick_ns)
 
     def _make_rq(self, cpu: int) -> RunQueue:
-        queue = FairQueue(fair_tunables(self.kernel, self.nr_cpus))
+        queue: SchedClass
+        if self._features.prio_array:
+            queue = PrioArrays(self.nr_cpus)
+        else:
+            tunables = fair_tunables(self.kernel, self.nr_cpus)
+            queue = FairQueue(tunables, child_first=self._features.child_runs_first)
         switch_ns = self.params.context_switch_ns
         return RunQueue(self, cpu, queue, switch_ns=switch_ns, tick_ns=self.tick_ns)
 
@@ -134,7 +141,7 @@ class Sched(Domain):
             if rq is not previous:
                 previous.queue.migrate_out(task)
                 rq.queue.migrate_in(task)
-        rq.queue.place_woken(task, now)
+        rq.queue.place_woken(task, state, now)
         rq.activate(task)
         return True
 

@@ -80,12 +80,13 @@ class FairQueue(SchedClass):
     """One CPU's queue (struct cfs_rq)."""
 
     __slots__ = (
-        "_credit_ns", "_granularity_ns", "_latency_ns", "_nr_latency", "_queue", "_ran_ns",
-        "_sequence", "_wakeup_ns", "load", "min_vruntime",
+        "_child_first", "_credit_ns", "_granularity_ns", "_latency_ns", "_nr_latency",
+        "_queue", "_ran_ns", "_sequence", "_wakeup_ns", "min_vruntime",
     )  # fmt: skip
 
-    def __init__(self, tunables: FairTunables) -> None:
+    def __init__(self, tunables: FairTunables, *, child_first: bool) -> None:
         super().__init__()
+        self._child_first = child_first
         self._latency_ns: int = tunables.latency_ns
         self._granularity_ns: int = tunables.min_granularity_ns
         self._wakeup_ns: int = tunables.wakeup_granularity_ns
@@ -94,7 +95,6 @@ class FairQueue(SchedClass):
         self._queue: list[tuple[int, int, Task]] = []  # by vruntime, then by arrival
         self._sequence: int = 0
         self._ran_ns: int = 0  # by the current task since it was picked
-        self.load: int = 0  # weights of the queued
         self.min_vruntime: int = 0
 
     # -- Placement
@@ -103,8 +103,10 @@ class FairQueue(SchedClass):
         """Start one slice behind, so that forking does not win CPU (START_DEBIT)."""
         start = self.min_vruntime if curr is None else max(self.min_vruntime, curr.vruntime)
         task.vruntime = start + self._slice_ns(task.weight) * NICE_0_LOAD // task.weight
+        if self._child_first and curr is not None and curr is task.parent:
+            curr.vruntime, task.vruntime = task.vruntime, curr.vruntime
 
-    def place_woken(self, task: Task, now_ns: int) -> None:
+    def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
         """Grant a sleeper its credit, and not more (place_entity)."""
         earliest = self.min_vruntime - self._credit_ns
         if task.vruntime < earliest:
@@ -126,6 +128,10 @@ class FairQueue(SchedClass):
         insort(self._queue, (task.vruntime, sequence, task))
         self.load += task.weight
         self.nr_queued += 1
+
+    def requeue(self, curr: Task) -> None:
+        """Sort the current task in again."""
+        self.enqueue(curr)
 
     def dequeue(self, task: Task) -> None:
         """Take the task out."""

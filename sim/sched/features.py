@@ -29,6 +29,7 @@ class Features:
     balance_fork: bool  # a child may start on another, idler CPU
     newidle_by_tick: bool  # new-idle balance sees loads of the last tick, not those of now
     cache_hot_ns: int  # a task that ran so recently is not pulled at first
+    small_imbalance_tasks: int  # a CPU with so many tasks more than another gives one away
     busy_balance_ns: int  # how often a busy CPU looks for a busier one
     load_rounding: str
     load_extra_tick: bool  # sampled every 5 s plus one tick
@@ -46,6 +47,9 @@ BALANCE_FORK: Final = ((2, 6, 0), False), ((2, 6, 32), True)
 NEWIDLE_BY_TICK: Final = ((2, 6, 0), True), ((2, 6, 31), False)
 # SD_CPU_INIT cache_hot_time 2.5 ms; sysctl_sched_migration_cost 0.5 ms.
 CACHE_HOT_NS: Final = ((2, 6, 0), 2_500_000), ((2, 6, 23), 500_000)
+# find_busiest_group: max_load - this_load >= 2 * SCHED_LOAD_SCALE; since smpnice (2dd73a4f09be,
+# 2.6.18) one task suffices, so three hogs take turns on two CPUs.
+SMALL_IMBALANCE_TASKS: Final = ((2, 6, 0), 2), ((2, 6, 18), 1)
 # min_interval 1 ms x busy_factor 64; sd_init(): number of CPUs x 32, from 5.10 on x 16.
 BUSY_BALANCE_NS: Final = ((2, 6, 0), 64_000_000), ((3, 10), 128_000_000), ((5, 10), 64_000_000)
 # 0f004f5a696a (2.6.37) and 20878232c52329 (4.7).
@@ -65,6 +69,7 @@ def features(kernel: KernelVersion) -> Features:
         balance_fork=in_force(BALANCE_FORK, kernel),
         newidle_by_tick=in_force(NEWIDLE_BY_TICK, kernel),
         cache_hot_ns=in_force(CACHE_HOT_NS, kernel),
+        small_imbalance_tasks=in_force(SMALL_IMBALANCE_TASKS, kernel),
         busy_balance_ns=in_force(BUSY_BALANCE_NS, kernel),
         load_rounding=in_force(LOAD_ROUNDING, kernel),
         load_extra_tick=in_force(LOAD_EXTRA_TICK, kernel),

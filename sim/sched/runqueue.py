@@ -83,7 +83,7 @@ class RunQueue:
         self.nr_switches: int = 0
         self.clock_ns: int = domain.calendar.now
         self.idle_since_ns: int = domain.calendar.now
-        self._tick_load: int = 0  # nr_running at the last tick
+        self._tick_load: int = 0  # load() at the last tick
         self._next_tick_ns: int = 0
         self._stolen_ns: int = 0  # interrupt time not yet taken off somebody's time
         self._burst_ends_ns: int = 0
@@ -96,15 +96,20 @@ class RunQueue:
         """Return how many tasks run or wait here."""
         return self.queue.nr_queued + (self.curr is not None)
 
+    def load(self) -> int:
+        """Return the weights of the tasks that run or wait here; 1024 is one task of nice 0."""
+        curr = self.curr
+        return self.queue.load if curr is None else self.queue.load + curr.weight
+
     def source_load(self) -> int:
-        """Return a low guess of the load: nr_running now or at the last tick, the smaller."""
+        """Return a low guess of the load: of now or of the last tick, the smaller."""
         self.account()
-        return min(self._tick_load, self.queue.nr_queued + (self.curr is not None))
+        return min(self._tick_load, self.load())
 
     def target_load(self) -> int:
-        """Return a high guess of the load: nr_running now or at the last tick, the larger."""
+        """Return a high guess of the load: of now or of the last tick, the larger."""
         self.account()
-        return max(self._tick_load, self.queue.nr_queued + (self.curr is not None))
+        return max(self._tick_load, self.load())
 
     def is_idle(self) -> bool:
         """Return whether no task runs here."""
@@ -179,7 +184,7 @@ class RunQueue:
             return
         self.clock_ns = now
         if now >= self._next_tick_ns:  # Nothing has changed since the last tick.
-            self._tick_load = self.queue.nr_queued + (self.curr is not None)
+            self._tick_load = self.load()
             self._next_tick_ns = (now // self._tick_ns + 1) * self._tick_ns
         if self._stolen_ns:
             stolen = min(self._stolen_ns, elapsed)
@@ -306,7 +311,7 @@ class RunQueue:
         """Queue the current task again and run the next."""
         task.nivcsw += 1
         task.last_ran_ns = self.clock_ns
-        self.queue.enqueue(task)
+        self.queue.requeue(task)
         self._run(self.queue.pick_next())
 
     def _put_asleep(self, task: Task) -> None:

@@ -12,17 +12,18 @@ from sim.sched.task import Task
 class SchedClass:
     """The tasks that wait for one CPU, and the policy that orders them."""
 
-    __slots__ = ("nr_queued",)
+    __slots__ = ("load", "nr_queued")
 
     def __init__(self) -> None:
         self.nr_queued: int = 0
+        self.load: int = 0  # weights of the queued
 
     def place_new(self, task: Task, curr: Task | None) -> None:
         """Give a task that was just forked its first place (task_new)."""
         raise NotImplementedError
 
-    def place_woken(self, task: Task, now_ns: int) -> None:
-        """Give a task that has slept its place."""
+    def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
+        """Give a task its place that has slept in the state `slept_as`."""
         raise NotImplementedError
 
     def migrate_out(self, task: Task) -> None:
@@ -34,7 +35,11 @@ class SchedClass:
         raise NotImplementedError
 
     def enqueue(self, task: Task) -> None:
-        """Add a task that may run; ran_out() decides whether it goes to the back."""
+        """Add a new or woken task."""
+        raise NotImplementedError
+
+    def requeue(self, curr: Task) -> None:
+        """Add the task that was current until now (put_prev_task)."""
         raise NotImplementedError
 
     def dequeue(self, task: Task) -> None:

@@ -8,7 +8,11 @@ Linux counterpart: try_to_wake_up with SD_WAKE_AFFINE, wake_idle, find_idlest_cp
 Left out: affinity, domains beyond one cache, sync wake-ups, wake_wide (3.12 on).
 """
 
+from typing import Final
+
 from sim.sched.runqueue import RunQueue
+
+ONE_TASK: Final = 1024  # SCHED_LOAD_SCALE
 
 
 def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:
@@ -21,9 +25,9 @@ def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:
         return previous
     here = waker.target_load()
     there = previous.source_load()
-    if here <= there and here + previous.target_load() <= 1:
+    if here <= there and here + previous.target_load() <= ONE_TASK:
         return waker
-    if 100 * (here + 1) <= 112 * there:
+    if 100 * (here + ONE_TASK) <= 112 * there:
         return waker
     return previous
 

@@ -61,9 +61,10 @@ class Task:
 
     __slots__ = (
         "children", "comm", "cpu", "exit_wait", "gen", "happening", "ignores_sigchld", "in_iowait",
-        "is_kthread", "last_ran_ns", "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "sched",
-        "sleep_avg_ns", "sleep_start_ns", "start_ns", "state", "stime_ns", "system_debt_ns",
-        "user_debt_ns", "utime_ns", "vruntime", "waiting_on", "wchan", "weight",
+        "is_kthread", "last_ran_ns", "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio",
+        "sched", "sleep_avg_ns", "sleep_start_ns", "start_ns", "state", "stime_ns",
+        "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns", "vruntime", "waiting_on",
+        "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +91,9 @@ class Task:
         self.is_kthread: bool = False
         self.cpu: int = 0  # where it runs, or ran last
         self.on_rq: bool = False
-        self.vruntime: int = 0
+        self.vruntime: int = 0  # of the fair class
+        self.prio: int = 120 + nice  # of the O(1) scheduler, as are the next two
+        self.time_slice_ns: int = 0
         self.sleep_avg_ns: int = 0
         self.utime_ns: int = 0
         self.stime_ns: int = 0
