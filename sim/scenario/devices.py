@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.block.limits import QueueParams
+from sim.registry import lookup, names
 from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
-from sim.scenario.reading import Reading, dotted
+from sim.scenario.reading import Reading, Values
 from sim.scenario.spec import DiskSpec, PartitionSpec, VolumeSpec
 from sim.units import format_quantity
 
@@ -77,9 +78,9 @@ def _disk(
     )
     queue_table = reading.table(table, path, "queue")
     [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
-    elevator_params = _elevator_params(reading, table, path)
+    elevator_params = None if own is None else _elevator_params(reading, table, own, path)
     partitions = _partitions(reading, name, table, path)
-    if own is None or params is None or queue is None:
+    if own is None or params is None or queue is None or elevator_params is None:
         return None
     return DiskSpec(
         **own, name=name, device=entry.name, params=entry.params(**params),
@@ -87,19 +88,21 @@ def _disk(
     )  # fmt: skip
 
 
-def _elevator_params(reading: Reading, disk: Table, path: tuple[str, ...]) -> object | None:
-    """Read `scheduler` and its parameters `iosched.*`; None for the kernel's default."""
-    scheduler = disk.leaf("scheduler")
-    entry = reading.entry("elevator", scheduler)
-    table = reading.table(disk, path, "iosched")
-    if scheduler is None:
-        for child in table.children.values():
-            place = child.key if isinstance(child, Leaf) else child.place
-            reading.error(place, f"[{dotted((*path, 'iosched'))}] needs a 'scheduler' beside it")
-    if entry is None or scheduler is None:
+def _elevator_params(
+    reading: Reading, disk: Table, own: Values, path: tuple[str, ...]
+) -> object | None:
+    """Read `iosched.*`, the parameters of the disk's elevator."""
+    name = str(own["scheduler"])
+    leaf = disk.leaf("scheduler")
+    if name not in names("elevator"):
+        place = leaf.at if leaf else disk.place
+        reading.problems.append(unknown(place, "elevator", name, names("elevator")))
         return None
-    [found] = reading.values(table, (*path, "iosched"), [entry.params], floor=scheduler.layer)
-    return None if found is None else entry.params(**found)
+    elevator = lookup("elevator", name)
+    table = reading.table(disk, path, "iosched")
+    floor = leaf.layer if leaf else Layer.DEFAULT
+    [found] = reading.values(table, (*path, "iosched"), [elevator.params], floor=floor)
+    return None if found is None else elevator.params(**found)
 
 
 def profile_names() -> tuple[str, ...]:

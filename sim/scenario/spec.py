@@ -53,14 +53,15 @@ class DiskSpec:
     device: str
     params: object
     queue: QueueParams
-    elevator_params: object | None
+    elevator_params: object
     partitions: tuple[PartitionSpec, ...]
     profile: str | None = param(
         None, dim="text", source="scenario", doc="profile that the device's parameters start from"
     )
-    scheduler: str | None = param(
-        None, dim="text", source="the kernel's default elevator", doc="elevator of the queue"
-    )
+    scheduler: str = param(
+        "cfq", dim="text", doc="elevator of the queue",
+        source="block/Kconfig.iosched: cfq from 2.6.18 to 4.20, earlier in SLES and RHEL",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,7 +109,7 @@ seed = 7
 kernel = "2.6.16"
 cpus = 4
 memory = "8 GiB"
-disk.sda = { device = "test_plate", rpm = "10000 rpm", partition.sda1.size = "20 GiB" }
+disk.sda = { device = "test_plate", rpm = "10000 rpm", scheduler = "test_lift", partition.sda1.size = "20 GiB" }
 disk.sdb = { device = "test_plate", scheduler = "test_lift", iosched.quantum = 8 }
 hostname = "twins"
 volume.dm-6 = { on = "sdb", offset = "1 GiB", size = "40 GiB" }

@@ -1,0 +1,55 @@
+"""The scenarios that come along: complete, explained, listed in their README."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sim.scenario import load, scenario_files
+from sim.scenario.load import headlines
+from sim.study.recorded import load_figures
+
+ROOT = Path(__file__).parents[1]
+INDEX = ROOT / "scenarios" / "README.md"
+NAMES = sorted(scenario_files())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_and_all_its_what_ifs_can_be_read(name: str) -> None:
+    base = load(name)
+    for what_if in base.what_ifs:
+        assert load(name, what_if=what_if.name).what_if == what_if
+        assert what_if.doc, f"{what_if.name} does not say which question it answers"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_begins_with_what_it_shows_and_an_estimate_by_hand(name: str) -> None:
+    text = scenario_files()[name].read_text(encoding="utf-8")
+    comment = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
+    assert text.startswith("# ")
+    assert "Estimate by hand" in comment
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_scenario_names_as_recorded_is_there(name: str) -> None:
+    base = load(name)
+    for variant in (None, *(what_if.name for what_if in base.what_ifs)):
+        for recorded in load(name, what_if=variant).recorded:
+            assert load_figures(recorded).figures
+
+
+def test_no_value_of_a_scenario_hides_a_guess() -> None:
+    """A number that its author gave no source for must be part of the experiment's design."""
+    for name in NAMES:
+        for parameter in load(name).parameters:
+            assert parameter.source, f"{name}: {parameter.path} has no source"
+
+
+def test_the_index_lists_every_scenario_and_what_if() -> None:
+    rows = re.findall(r"^\| (\S*) \| (\S*) \| (.*) \|$", INDEX.read_text(encoding="utf-8"), re.M)
+    listed = [row for row in rows if row[0] not in ("scenario", "---")]
+    expected = []
+    for headline in headlines():
+        expected.append((f"`{headline.name}`", "", headline.title))
+        expected += [("", f"`{name}`", title) for name, title in headline.what_ifs.items()]
+    assert listed == expected
