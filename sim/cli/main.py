@@ -14,6 +14,8 @@ from typing import Final
 
 import click
 
+from sim.registry import nearest
+
 # name -> (module with `command`, one line for the overview)
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "list": ("sim.cli.list_scenarios", "List the scenarios and their what-ifs."),
@@ -39,6 +41,16 @@ class LazyGroup(click.Group):
         command = importlib.import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; name the nearest to one that does not exist."""
+        if args[0] not in COMMANDS:
+            found = nearest(args[0], tuple(COMMANDS))
+            hint = f" - did you mean '{found}'?" if found else ""
+            ctx.fail(f"no command '{args[0]}'{hint} (known: {', '.join(COMMANDS)})")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview without importing the commands."""

@@ -1,0 +1,77 @@
+"""Help: there for every command, with examples, and light."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from sim.cli.main import COMMANDS, cli
+
+OVERVIEW = """\
+Usage: iotwin [OPTIONS] COMMAND [ARGS]...
+
+  A discrete-event twin of I/O-bound Linux servers.
+
+  Examples:
+    iotwin list
+    iotwin run sendmail
+    iotwin compare sendmail tmpfs ssd
+    iotwin exec sendmail --what-if tmpfs -- iostat -t -c -m -x 5
+
+Options:
+  --version   Show the version and exit.
+  -h, --help  Show this message and exit.
+
+Commands:
+  list     List the scenarios and their what-ifs.
+  run      Run a scenario, beside what was recorded.
+  compare  Compare what-ifs with the base, seed by seed.
+  params   Show every parameter with unit, source and layer.
+  exec     Type iostat, vmstat or uptime on the simulated server.
+  doctor   Show versions, what is compiled, what is there.
+"""
+HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
+
+
+def test_the_overview_names_every_command() -> None:
+    assert CliRunner().invoke(cli, ["--help"], prog_name="iotwin").output == OVERVIEW
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name: str) -> None:
+    result = CliRunner().invoke(cli, [name, "--help"], prog_name="iotwin")
+    assert result.exit_code == 0
+    assert f"Examples:\n    iotwin {name}" in result.output
+    assert "--json" in result.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_overview_says_what_the_command_says(name: str) -> None:
+    command = cli.get_command(
+        cli.make_context("iotwin", [name, "--help"], resilient_parsing=True), name
+    )
+    assert command is not None
+    assert command.short_help == COMMANDS[name][1]
+
+
+def imported(*arguments: str) -> set[str]:
+    """Return the modules that a command line imports."""
+    command = [sys.executable, "-X", "importtime", "-m", "sim", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+
+
+def test_help_imports_nothing_heavy() -> None:
+    assert not imported("--help") & set(HEAVY)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_s_help_imports_numbers_or_pictures(name: str) -> None:
+    assert not imported(name, "--help") & {"numpy", "scipy", "matplotlib", "rich"}
+
+
+def test_an_unknown_command_suggests_the_nearest() -> None:
+    result = CliRunner().invoke(cli, ["comapre"], prog_name="iotwin")
+    assert result.exit_code == 2
+    assert "no command 'comapre' - did you mean 'compare'?" in result.output

@@ -1,0 +1,128 @@
+"""Running: results on standard output, files whole, the same seed the same bytes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sim.cli.main import cli
+from sim.results import RunResult
+from tests.cli.small import small_file
+
+
+def output(*arguments: str) -> str:
+    """Return standard output of a command line that succeeds and complains of nothing."""
+    result = CliRunner().invoke(cli, arguments, prog_name="iotwin", catch_exceptions=False)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    return small_file(tmp_path)
+
+
+def test_run_prints_its_heading_figures_and_notes(small: str) -> None:
+    lines = output("run", small).splitlines()
+    assert lines[0] == "small: A small storm"
+    assert lines[1].startswith("seed 5, 1 replication, iotwin ")
+    assert lines[2].startswith("$ iotwin ")
+    row = next(line for line in lines if line.startswith("messages_accepted"))
+    assert row.split() == ["messages_accepted", "60.00", "messages"]
+    assert lines[-1].startswith("cpu.* and disk.*: mean of iostat's")
+
+
+def test_json_on_standard_output_is_nothing_but_json(small: str) -> None:
+    content = json.loads(output("run", small, "--json", "-", "--replications", "2", "--jobs", "1"))
+    assert list(content) == ["scenario", "what_if", "seed", "replications", "version", "metrics"]
+    assert (content["seed"], content["replications"]) == (5, 2)
+    assert set(content["metrics"]["duration_s"]) == {"median", "lo", "hi", "unit"}
+
+
+def test_json_in_a_file_leaves_the_table_on_standard_output(small: str, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    assert "messages_accepted" in output("run", small, "--json", str(path))
+    assert json.loads(path.read_text())["scenario"] == "small"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.json", "small.toml"]
+
+
+def test_the_readings_can_be_kept(small: str, tmp_path: Path) -> None:
+    path = tmp_path / "readings.json"
+    output("run", small, "--save", str(path))
+    result = RunResult.from_json(json.loads(path.read_text()))
+    assert "diskstats" in result.samples[0].files
+    assert result.first_ns("storm_begin") is not None
+
+
+def test_a_seed_gives_the_same_bytes_here_and_in_worker_processes(small: str) -> None:
+    arguments = ["run", small, "--json", "-", "--replications", "2", "--jobs"]
+    assert output(*arguments, "1") == output(*arguments, "2")
+    other = output("run", small, "--json", "-", "--replications", "2", "--jobs", "1", "--seed", "9")
+    assert other != output(*arguments, "1")
+
+
+def test_set_and_what_if_change_what_is_run(small: str) -> None:
+    base = json.loads(output("run", small, "--json", "-"))
+    slow = json.loads(output("run", small, "--what-if", "slow", "--json", "-"))
+    fewer = json.loads(output("run", small, "--set", "process.blast.messages=20", "--json", "-"))
+    assert slow["what_if"] == "slow"
+    assert (
+        slow["metrics"]["disk.sda.await_ms"]["median"]
+        > 2 * base["metrics"]["disk.sda.await_ms"]["median"]
+    )
+    assert fewer["metrics"]["messages_accepted"]["median"] == 20
+
+
+def test_compare_sets_what_ifs_beside_the_base(small: str) -> None:
+    text = output("compare", small, "slow", "--replications", "3", "--jobs", "1")
+    assert "what-if slow: A slower disk" in text
+    heading = next(line for line in text.splitlines() if line.startswith("figure"))
+    assert heading.split()[:3] == ["figure", "unit", "base"]
+    assert "change %" in heading
+
+
+def test_compare_without_names_takes_all_what_ifs_and_their_change_as_json(small: str) -> None:
+    content = json.loads(output("compare", small, "--replications", "2", "--json", "-"))
+    assert [variant["what_if"] for variant in content["variants"]] == [None, "slow"]
+    assert content["variants"][1]["change"]["disk.sda.await_ms"]["median"] > 0
+
+
+def test_a_plot_is_written(small: str, tmp_path: Path) -> None:
+    path = tmp_path / "storm.png"
+    result = CliRunner().invoke(cli, ["run", small, "--plot", str(path)], prog_name="iotwin")
+    assert result.exit_code == 0
+    assert result.stderr == f"plot written to {path}\n"
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_exec_shows_what_a_tool_on_that_server_shows(small: str) -> None:
+    text = output("exec", small, "--", "iostat", "-t", "-c", "-m", "-x", "2", "3")
+    assert text.startswith("Linux 2.6.16 (small)")
+    assert text.count("avg-cpu:") == 3
+    assert text.count("Device:") == 3
+
+
+def test_exec_knows_today_s_tools_and_json(small: str) -> None:
+    arguments = ["exec", small, "--tools", "sysstat-12", "--json", "-", "--", "iostat", "-x", "2"]
+    content = json.loads(output(*arguments))
+    assert content["command"] == ["iostat", "-x", "2"]
+    assert "aqu-sz" in content["output"]
+
+
+def test_uptime_is_typed_when_it_is_asked_to_be(small: str) -> None:
+    early, late = (output("exec", small, "--at", at, "--", "uptime") for at in ("1 s", "10 s"))
+    assert "load average: 0.00" in early
+    assert early != late
+
+
+def test_vmstat_prints_a_line_an_interval(small: str) -> None:
+    assert len(output("exec", small, "--", "vmstat", "2", "4").splitlines()) == 6
+
+
+def test_a_reader_that_stops_reading_is_no_error(small: str) -> None:
+    command = f"{sys.executable} -m sim exec {small} -- vmstat 1 | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""

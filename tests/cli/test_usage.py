@@ -1,0 +1,96 @@
+"""Bad input: one clear message, exit code 2, nothing on standard output, no file half written."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sim.cli.main import cli
+from tests.cli.small import SMALL, small_file
+
+
+def invoke(*arguments: str) -> Result:
+    """Run a command line."""
+    return CliRunner().invoke(cli, arguments, prog_name="iotwin")
+
+
+def refused(*arguments: str) -> str:
+    """Return what a refused command line says."""
+    result = invoke(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "params"])
+def test_an_unknown_scenario_names_the_nearest(command: str) -> None:
+    message = "iotwin: error: no scenario 'sendmial' - did you mean 'sendmail'? (known: "
+    assert refused(command, "sendmial").startswith(message)
+
+
+def test_an_unknown_what_if_names_the_nearest(tmp_path: Path) -> None:
+    text = refused("run", small_file(tmp_path), "--what-if", "slwo")
+    assert "no what-if of 'small' 'slwo' - did you mean 'slow'? (known: slow)" in text
+
+
+BAD = [
+    ("cpus = 2", "cpus = 0", "6:8: error: machine.cpus: must be at least 1, got 0"),
+    ('"1 GiB"', '"-1 GiB"', "7:10: error: machine.memory: must be at least 16 MiB, got"),
+    ('"2 ms"', '"2 GiB"', "expected a time, but 'GiB' is a unit of a size"),
+    ('device = "sda"', 'device = "sdb"', "unknown device 'sdb' - did you mean 'sda'?"),
+    ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
+    ("[machine]", "[machine", "error: not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(("good", "bad", "message"), BAD)
+def test_a_wrong_scenario_is_shown_with_its_line(
+    tmp_path: Path, good: str, bad: str, message: str
+) -> None:
+    path = small_file(tmp_path, SMALL.replace(good, bad, 1))
+    text = refused("run", path, "--json", str(tmp_path / "out.json"))
+    assert message in text
+    assert "^" in text
+    assert text.endswith("1 error\n")
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = SMALL.replace("cpus = 2", "cpus = 0").replace("messages = 60", "messages = -1")
+    assert refused("run", small_file(tmp_path, text)).endswith("2 errors\n")
+
+
+def test_a_wrong_set_names_the_option(tmp_path: Path) -> None:
+    text = refused("run", small_file(tmp_path), "--set", "machine.cpus=none")
+    assert text.startswith("--set machine.cpus=none: error: machine.cpus: expected a whole number")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["iostta", "5"], "no such tool on this server; allowed: iostat, uptime, vmstat"),
+        (["iostat", "--frobnicate"], "unknown option"),
+    ],
+)
+def test_a_tool_that_is_not_there_is_refused(tmp_path: Path, argv: list[str], message: str) -> None:
+    assert message in refused("exec", small_file(tmp_path), "--", *argv)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--seed", "-1"], ["--seed", "x"], ["--replications", "0"], ["--jobs", "0"], ["--nonsense"]],
+)
+def test_a_wrong_option_is_refused(tmp_path: Path, option: list[str]) -> None:
+    assert "Error" in refused("run", small_file(tmp_path), *option)
+
+
+def test_a_file_that_cannot_be_written_fails_before_the_run(tmp_path: Path) -> None:
+    result = invoke("run", small_file(tmp_path), "--json", str(tmp_path / "no" / "x.json"))
+    assert result.exit_code == 1
+    assert "no folder" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read" in refused("run", str(tmp_path / "small.toml"))
