@@ -156,6 +156,12 @@ class FairQueue(SchedClass):
             self.min_vruntime = vruntime
         return task
 
+    def run_alone(self, task: Task) -> None:
+        """Begin a slice."""
+        self._ran_ns = 0
+        if task.vruntime > self.min_vruntime:
+            self.min_vruntime = task.vruntime
+
     def waiting(self) -> list[Task]:
         """Return the queued tasks in the order of vruntime."""
         return [entry[2] for entry in self._queue]
@@ -165,10 +171,9 @@ class FairQueue(SchedClass):
     def account(self, curr: Task, ns: int) -> None:
         """Advance vruntime, and the minimum with it (update_curr)."""
         self._ran_ns += ns
-        weight = curr.weight
-        vruntime = curr.vruntime = curr.vruntime + (
-            ns if weight == NICE_0_LOAD else ns * NICE_0_LOAD // weight
-        )
+        if curr.weight != NICE_0_LOAD:
+            ns = ns * NICE_0_LOAD // curr.weight
+        vruntime = curr.vruntime = curr.vruntime + ns
         if self._queue and self._queue[0][0] < vruntime:
             vruntime = self._queue[0][0]
         if vruntime > self.min_vruntime:

@@ -23,6 +23,7 @@ DEF_TIMESLICE_NS: Final = 100 * MS  # of nice 0
 MIN_TIMESLICE_NS: Final = 5 * MS
 MAX_BONUS: Final = 10
 MAX_SLEEP_AVG_NS: Final = DEF_TIMESLICE_NS * MAX_BONUS
+BONUS_NS: Final = MAX_SLEEP_AVG_NS // MAX_BONUS  # sleep_avg for one point of bonus
 STARVATION_LIMIT_NS: Final = MAX_SLEEP_AVG_NS
 INTERACTIVE_DELTA: Final = 2
 CHILD_PENALTY_PERCENT: Final = 95
@@ -40,7 +41,7 @@ def task_timeslice_ns(nice: int) -> int:
 
 def current_bonus(task: Task) -> int:
     """Return the bonus for sleeping, 0 to 10."""
-    return task.sleep_avg_ns * MAX_BONUS // MAX_SLEEP_AVG_NS
+    return task.sleep_avg_ns // BONUS_NS
 
 
 def interactive_delta(nice: int) -> int:
@@ -55,8 +56,14 @@ def interactive_sleep_ns(nice: int) -> int:
 
 def effective_prio(task: Task) -> int:
     """Return the dynamic priority; a smaller number is better."""
-    prio = NICE_0_PRIO + task.nice - current_bonus(task) + MAX_BONUS // 2
-    return min(max(prio, BEST_PRIO), WORST_PRIO)
+    prio = NICE_0_PRIO + MAX_BONUS // 2 + task.nice - task.sleep_avg_ns // BONUS_NS
+    if prio < BEST_PRIO:
+        return BEST_PRIO
+    return prio if prio < WORST_PRIO else WORST_PRIO
+
+
+# By nice + 20; looked up at each wake-up.
+INTERACTIVE_SLEEP_NS: Final = tuple(interactive_sleep_ns(nice) for nice in range(-20, 20))
 
 
 def is_interactive(task: Task) -> bool:
@@ -66,17 +73,16 @@ def is_interactive(task: Task) -> bool:
 
 def recalc_task_prio(task: Task, slept_ns: int, uninterruptibly: bool) -> None:
     """Credit a sleep. Waiting for the disk alone does not make a program interactive."""
-    interactive_ns = interactive_sleep_ns(task.nice)
-    is_user = not task.is_kthread
-    if is_user and not uninterruptibly and slept_ns > interactive_ns:
+    interactive_ns = INTERACTIVE_SLEEP_NS[task.nice + 20]
+    had_ns = task.sleep_avg_ns
+    if slept_ns > interactive_ns and not uninterruptibly and not task.is_kthread:
         # A long sleep leaves a reserve of one slice: idling must not earn the best priority.
         task.sleep_avg_ns = MAX_SLEEP_AVG_NS - DEF_TIMESLICE_NS
     else:
-        credit_ns = min(slept_ns, MAX_SLEEP_AVG_NS) * ((MAX_BONUS - current_bonus(task)) or 1)
-        total_ns = task.sleep_avg_ns + credit_ns
-        if is_user and uninterruptibly:
-            total_ns = max(task.sleep_avg_ns, min(total_ns, interactive_ns))
-        task.sleep_avg_ns = min(total_ns, MAX_SLEEP_AVG_NS)
+        has_ns = had_ns + slept_ns * ((MAX_BONUS - had_ns // BONUS_NS) or 1)
+        if uninterruptibly and not task.is_kthread and has_ns > interactive_ns:
+            has_ns = had_ns if had_ns > interactive_ns else interactive_ns
+        task.sleep_avg_ns = has_ns if has_ns < MAX_SLEEP_AVG_NS else MAX_SLEEP_AVG_NS
     task.prio = effective_prio(task)
 
 
@@ -190,6 +196,11 @@ class PrioArrays(SchedClass):
         self.nr_queued -= 1
         return task
 
+    def run_alone(self, task: Task) -> None:
+        """Begin a turn."""
+        self._rotation_ns = 0
+        self._expired_since_ns = -1
+
     def waiting(self) -> list[Task]:
         """Return the active tasks, then the expired."""
         return [entry[2] for entry in self._active + self._expired]
@@ -201,8 +212,10 @@ class PrioArrays(SchedClass):
         self._clock_ns += ns
         self._rotation_ns += ns
         curr.time_slice_ns -= ns
-        sleep_avg = curr.sleep_avg_ns - ns // (current_bonus(curr) or 1)
-        curr.sleep_avg_ns = sleep_avg if sleep_avg > 0 else 0
+        sleep_avg = curr.sleep_avg_ns
+        if sleep_avg:
+            sleep_avg -= ns // (sleep_avg // BONUS_NS or 1)
+            curr.sleep_avg_ns = sleep_avg if sleep_avg > 0 else 0
 
     def slice_left_ns(self, curr: Task) -> int:
         """Return what is left of the slice, or of an interactive task's turn."""

@@ -124,8 +124,8 @@ class RunQueue:
         curr = self.curr
         if curr is None:
             self.account()
-            self.queue.enqueue(task)
-            self._run(self.queue.pick_next())
+            self.queue.run_alone(task)
+            self._switch_to(task)
             return
         if self._resuming:
             self._need_resched = self._need_resched or self.queue.preempts(curr, task)
@@ -207,17 +207,18 @@ class RunQueue:
     def _burn(self, task: Task, ns: int) -> None:
         """Work off `ns` of the task's debt, user time first."""
         cpu_time = self.cpu_time
+        system = ns
         user = task.user_debt_ns
-        if user > ns:
-            user = ns
         if user:
+            if user > ns:
+                user = ns
             task.user_debt_ns -= user
             task.utime_ns += user
             if task.nice > 0:
                 cpu_time.nice_ns += user
             else:
                 cpu_time.user_ns += user
-        system = ns - user
+            system -= user
         if system:
             assert system <= task.system_debt_ns
             task.system_debt_ns -= system
@@ -232,12 +233,16 @@ class RunQueue:
         if task is None:
             self._domain.pull(self)
             task = self.queue.pick_next()
-        self.curr = task
         if task is None:
+            self.curr = None
             self.nr_switches += 1
             self.last = None
             self.idle_since_ns = self.clock_ns
-            return
+        else:
+            self._switch_to(task)
+
+    def _switch_to(self, task: Task) -> None:
+        self.curr = task
         if task is not self.last:
             self.nr_switches += 1
             self.last = task

@@ -50,6 +50,10 @@ class SchedClass:
         """Take out and return the task that runs next; its slice begins."""
         raise NotImplementedError
 
+    def run_alone(self, task: Task) -> None:
+        """Begin the slice of a task that need not wait: this is enqueue() and pick_next()."""
+        raise NotImplementedError
+
     def waiting(self) -> list[Task]:
         """Return the queued tasks, next first."""
         raise NotImplementedError
