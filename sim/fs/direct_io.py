@@ -53,7 +53,7 @@ def direct_io(
         yield from filemap_fdatawrite(task, inode, start, end)
         yield from filemap_fdatawait(task, inode.mapping, start, end)
         if write:
-            inode.mapping.invalidate(start, end)
+            inode.mapping.invalidate_clean(start, end)
     if device is None:
         raise invalid(file.path)  # tmpfs has no direct_IO.
     task.charge_system(vfs.params.direct_ns)

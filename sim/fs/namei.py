@@ -27,12 +27,13 @@ from sim.fs.file import O_ACCMODE, O_CREAT, O_DIRECTORY, O_EXCL, O_RDONLY, O_TRU
 from sim.fs.inode import Inode
 from sim.fs.super import FileSystem, VfsParams
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
 
 class Vfs:
     """All that is mounted; the calls of fs/namei.c and fs/open.c."""
 
-    def __init__(self, params: VfsParams, kernel: tuple[int, int, int]) -> None:
+    def __init__(self, params: VfsParams, kernel: KernelVersion) -> None:
         self.params = params
         # vfs_fsync_range waits for the pages before it takes the lock, from 2.6.32.
         self.waits_before_lock = kernel >= (2, 6, 32)
@@ -59,6 +60,21 @@ class Vfs:
                 if not rest or rest[0] == "/":
                     return file_system, rest
         raise not_found(path)
+
+    def prepare_directory(self, path: str) -> Inode:
+        """Make the directories of `path` before the run, without I/O."""
+        file_system, rest = self._mount_of(path)
+        inode = file_system.root_inode()
+        for name in rest.split("/"):
+            if name:
+                inode = file_system.prepare_directory(inode, name)
+        return inode
+
+    def prepare_file(self, path: str, size: int) -> Inode:
+        """Make a file that was there before the run; its bytes are on the device only."""
+        head, _, name = path.rpartition("/")
+        directory = self.prepare_directory(head)
+        return directory.sb.prepare_file(directory, name, size)
 
     # --- look-up
 

@@ -60,7 +60,7 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
         inode.i_mutex.unlock(task)
     if pos < 0:
         file.pos = start + written
-    if file.flags & O_SYNC and written:
+    if written and (file.flags & O_SYNC or inode.sb.synchronous):
         yield from sync_page_range(task, inode, start, written)
     return written
 

@@ -8,12 +8,15 @@ Left out: quotas, extended attributes, special files, remounting read-only.
 """
 
 from dataclasses import dataclass
+from random import Random
 
 from sim.block.device import BlockDevice
 from sim.fs.inode import Inode
+from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace
-from sim.mm.vm import Vm
+from sim.mm.vmstat import Vm
 from sim.param import param
+from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
 
 PAGE_SIZE = 4096
@@ -61,14 +64,30 @@ class StatFs:
     files_free: int
 
 
-class FileSystem:
-    """A mounted file system. `name` is its type; `device` is None where nothing is on a disk."""
+class MountContext:
+    """What a file system is mounted with; the same for all types, so that they are made alike."""
 
-    name = ""
-
-    def __init__(self, vm: Vm, device: BlockDevice | None) -> None:
+    def __init__(
+        self, *, vm: Vm, scheduler: Sched, random: Random,
+        device: BlockDevice | None = None, bdi: BackingDevInfo | None = None,
+    ) -> None:  # fmt: skip
         self.vm = vm
-        self.device = device
+        self.scheduler = scheduler
+        self.random = random
+        self.device = device  # None where nothing is on a disk,
+        self.bdi = bdi  # nor written back.
+
+
+class FileSystem:
+    """A mounted file system; registered classes are made as `cls(params, context)`."""
+
+    def __init__(self, context: MountContext) -> None:
+        self.vm = context.vm
+        self.device = context.device  # None where nothing is on a disk.
+        self.scheduler = context.scheduler
+        self.calendar = context.scheduler.calendar
+        self.kernel = context.scheduler.kernel
+        self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
         self.root: Inode | None = None
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
@@ -79,6 +98,16 @@ class FileSystem:
         """Return the root directory."""
         assert self.root is not None, "the file system made its root when it was set up"
         return self.root
+
+    # --- before the run: what is there already, made without I/O and without time
+
+    def prepare_directory(self, directory: Inode, name: str) -> Inode:
+        """Make a directory (or return the one there), as if long ago."""
+        raise NotImplementedError
+
+    def prepare_file(self, directory: Inode, name: str, size: int) -> Inode:
+        """Make a file of `size` bytes, all of them on the device and none in memory."""
+        raise NotImplementedError
 
     # --- inode operations of directories
 
@@ -124,10 +153,6 @@ class FileSystem:
 
     def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
         """Put `count` bytes at `pos` into the page cache, dirty; return how many fitted."""
-        raise NotImplementedError
-
-    def read(self, task: Task, inode: Inode, start_page: int, end_page: int) -> Blocking[None]:
-        """Read pages that are not resident (a_ops.readpages), without waiting for them."""
         raise NotImplementedError
 
     def map_blocks(

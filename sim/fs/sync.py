@@ -19,10 +19,11 @@ Left out: sync_file_range, errors of the device.
 """
 
 from sim.fs.file import File
-from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_PAGES, Inode
+from sim.fs.inode import I_DIRTY_DATASYNC, Inode
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
-from sim.mm.filemap import END_OF_FILE, AddressSpace
+from sim.mm.filemap import AddressSpace
+from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
 
@@ -30,9 +31,9 @@ def filemap_fdatawrite(task: Task, inode: Inode, start: int, end: int) -> Blocki
     """Submit the dirty pages from `start` to `end`; wait for none of them."""
     mapping = inode.mapping
     if mapping.nr_dirty and mapping.has_dirty(start, end):
-        yield from mapping.a_ops.writepages(task, mapping, start, end, sync=True)
-    if not mapping.nr_dirty:
-        inode.state &= ~I_DIRTY_PAGES
+        wbc = WritebackControl(WB_SYNC_ALL, ALL_PAGES)
+        wbc.range_start, wbc.range_end = start, end
+        yield from mapping.a_ops.writepages(task, mapping, wbc)
 
 
 def filemap_fdatawait(task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
@@ -46,15 +47,15 @@ def do_fsync(vfs: Vfs, task: Task, file: File, datasync: bool) -> Blocking[None]
     task.charge_system(vfs.params.sync_ns)
     inode = file.inode
     mapping = inode.mapping
-    yield from filemap_fdatawrite(task, inode, 0, END_OF_FILE)
+    yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
     if vfs.waits_before_lock:
-        yield from filemap_fdatawait(task, mapping, 0, END_OF_FILE)
+        yield from filemap_fdatawait(task, mapping, 0, LAST_PAGE)
     yield from inode.i_mutex.lock(task)
     try:
         yield from inode.sb.sync_file(task, inode, datasync)
     finally:
         inode.i_mutex.unlock(task)
-    yield from filemap_fdatawait(task, mapping, 0, END_OF_FILE)
+    yield from filemap_fdatawait(task, mapping, 0, LAST_PAGE)
 
 
 def fsync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:

@@ -1,0 +1,60 @@
+"""Pages of the page cache to and from blocks of a device.
+
+Models: submit_bh() for a run of adjacent blocks: one bio of 4 KiB for each, as ext3 writes, or one
+bio for the whole run, as mpage_readpages() reads.
+Linux counterpart: fs/buffer.c (block_write_full_page, end_buffer_async_write), fs/mpage.c, 2.6.16.
+Invariants: each page submitted is ended once.
+Left out: blocks smaller than a page.
+"""
+
+from sim.block.bio import READ, WRITE, Bio
+from sim.block.device import BlockDevice, submit_bio
+from sim.mm.filemap import AddressSpace
+from sim.sched.task import Blocking, Task
+
+SECTORS_PER_BLOCK = 8
+
+
+class PageIo:
+    """Adjacent pages on their way."""
+
+    def __init__(self, mapping: AddressSpace, start: int, count: int) -> None:
+        self.mapping = mapping
+        self.start = start
+        self.end = start + count
+
+    def end_write(self, bio: Bio) -> None:
+        """They are on the disk (interrupt)."""
+        self.mapping.end_writeback(self.start, self.end)
+
+    def end_read(self, bio: Bio) -> None:
+        """They are in memory (interrupt)."""
+        self.mapping.end_read(self.start, self.end)
+
+
+def submit_write(
+    task: Task, device: BlockDevice, mapping: AddressSpace, page: int, block: int, count: int,
+    flags: int,
+) -> Blocking[None]:  # fmt: skip
+    """Write `count` pages under writeback to the blocks from `block` on, one bio for each."""
+    bio = Bio(
+        WRITE, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK,
+        PageIo(mapping, page, count).end_write, None, count, flags, task.pid,
+    )  # fmt: skip
+    if not device.submit_bio(bio):
+        yield from submit_bio(task, device, bio)
+
+
+def submit_read(
+    task: Task, device: BlockDevice, mapping: AddressSpace, page: int, block: int, count: int
+) -> Blocking[None]:
+    """Read `count` locked pages from the blocks from `block` on, in one bio; a hole is read at once."""
+    if block < 0:
+        mapping.end_read(page, page + count)
+        return
+    bio = Bio(
+        READ, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK,
+        PageIo(mapping, page, count).end_read, None, 1, 0, task.pid,
+    )  # fmt: skip
+    if not device.submit_bio(bio):
+        yield from submit_bio(task, device, bio)

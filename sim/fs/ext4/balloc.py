@@ -1,0 +1,180 @@
+"""Which blocks a file gets, and when freed ones may be used again.
+
+Theory of operation (fs/ext3/balloc.c, 2.6.16)
+ - A file's first block is looked for at its group's start + (pid % 16) sixteenths of a group
+   ("colour": so that processes do not interleave); later blocks right behind the last one.
+ - A regular file being written holds a reservation window, 8 blocks at first, doubled each time
+   more than half of it was used, 1027 at most; others allocate around it. Windows exist in memory
+   only, and end with the last writer's close. Directories have none.
+ - A goal in a full group: the next groups in turn; those with less than half a window free are
+   passed over. When all fail, once more without minding windows; then ENOSPC.
+ - A freed block is free in the bitmap at once, but the copy of the bitmap before (b_committed_data)
+   forbids its use until the transaction that freed it is on disk.
+Linux counterpart: fs/ext3/balloc.c ext3_new_block, alloc_new_reservation, 2.6.16.
+Invariants: allocated + free + waiting for a commit = all blocks; windows do not overlap.
+Left out: blocks reserved for root, the search for a whole free byte within 64 blocks of a
+ directory's goal, and group descriptors' counts as contents (they are this object's numbers).
+
+Unlike ext3 of the time, which allocates block by block, allocate() returns a run: the blocks that a
+loop over ext3_new_block() would have got from one window.
+"""
+
+from bisect import bisect_left, bisect_right
+
+from sim.fs.ext4.layout import BLOCKS_PER_GROUP, Layout
+from sim.fs.ext4.runs import Runs
+
+WINDOW_BLOCKS = 8  # EXT3_DEFAULT_RESERVE_BLOCKS
+WINDOW_BLOCKS_MAX = 1027  # EXT3_MAX_RESERVE_BLOCKS
+COLOURS = 16
+
+
+class Window:
+    """A reservation window [start, end); empty (0, 0) while the file has none."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.end = 0
+        self.goal_size = WINDOW_BLOCKS
+        self.hits = 0
+
+
+class BlockAllocator:
+    """Free blocks of all groups, and the windows on them."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.groups = [Runs(group.first_data, group.end) for group in layout.groups]
+        self.free_total = sum(runs.total for runs in self.groups)
+        self.pending: dict[int, int] = {}  # start -> end: freed, not committed.
+        self.pending_total = 0
+        self.window_starts: list[int] = []
+        self.windows: list[Window] = []  # In the order of window_starts.
+
+    def allocate(self, goal: int, want: int, window: Window | None) -> tuple[int, int]:
+        """Take up to `want` adjacent blocks near `goal`; return (start, end), (-1, -1) if full."""
+        if not 0 <= goal < self.layout.blocks:
+            goal = 0
+        count = len(self.groups)
+        first = goal // BLOCKS_PER_GROUP
+        if self.groups[first].total:
+            found = self._from_group(first, goal, want, window)
+            if found[0] >= 0:
+                return found
+        enough = window.goal_size // 2 if window is not None else 0
+        for step in range(1, count + 1):
+            number = (first + step) % count
+            if self.groups[number].total > enough:
+                found = self._from_group(number, -1, want, window)
+                if found[0] >= 0:
+                    return found
+        if window is not None:
+            return self.allocate(goal, want, None)
+        return -1, -1
+
+    def _from_group(
+        self, number: int, goal: int, want: int, window: Window | None
+    ) -> tuple[int, int]:
+        """Allocate in one group, inside a window if there is one (ext3_try_to_allocate_with_rsv)."""
+        group = self.layout.groups[number]
+        runs = self.groups[number]
+        if window is None:
+            start, end = runs.first_from(max(goal, group.start), group.end)
+            if start < 0:
+                start, end = runs.first_from(group.start, group.end)
+            return self._take(runs, start, end, want, None)
+        if goal >= 0 and window.start <= goal < window.end:
+            start, end = runs.first_from(goal, min(window.end, group.end))
+            if start >= 0:
+                return self._take(runs, start, end, want, window)
+        if not self._new_window(window, goal, number):
+            return -1, -1
+        at = goal if window.start <= goal < window.end else window.start
+        start, end = runs.first_from(at, min(window.end, group.end))
+        if start < 0:
+            start, end = runs.first_from(window.start, min(window.end, group.end))
+        return self._take(runs, start, end, want, window)
+
+    def _take(
+        self, runs: Runs, start: int, end: int, want: int, window: Window | None
+    ) -> tuple[int, int]:
+        """Allocate the first `want` blocks of a free run."""
+        if start < 0:
+            return -1, -1
+        if end - start > want:
+            end = start + want
+        runs.remove(start, end)
+        self.free_total -= end - start
+        if window is not None:
+            window.hits += end - start
+        return start, end
+
+    # --- reservation windows
+
+    def _new_window(self, window: Window, goal: int, number: int) -> bool:
+        """Move a window to the first gap at or after the goal with a free block in it."""
+        group = self.layout.groups[number]
+        runs = self.groups[number]
+        if window.end > window.start:
+            if window.hits > (window.end - window.start) // 2:
+                window.goal_size = min(window.goal_size * 2, WINDOW_BLOCKS_MAX)
+            self.discard_window(window)
+        at = goal if goal >= 0 else group.start
+        size = window.goal_size
+        while True:
+            at = self._gap(at, size)
+            if at >= group.end:
+                return False
+            free, _ = runs.first_from(at, group.end)
+            if free < 0:
+                return False
+            if free < at + size:
+                break
+            at = free
+        window.start, window.end, window.hits = at, at + size, 0
+        index = bisect_left(self.window_starts, at)
+        self.window_starts.insert(index, at)
+        self.windows.insert(index, window)
+        return True
+
+    def _gap(self, at: int, size: int) -> int:
+        """Return the first place from `at` on with `size` blocks in nobody's window."""
+        windows = self.windows
+        index = bisect_right(self.window_starts, at) - 1
+        if index >= 0 and windows[index].end > at:
+            at = windows[index].end
+        index += 1
+        while index < len(windows) and windows[index].start < at + size:
+            at = windows[index].end
+            index += 1
+        return at
+
+    def discard_window(self, window: Window) -> None:
+        """Give a window up (ext3_discard_reservation)."""
+        if window.end == window.start:
+            return
+        index = bisect_left(self.window_starts, window.start)
+        assert self.windows[index] is window
+        del self.window_starts[index], self.windows[index]
+        window.start = window.end = 0
+
+    # --- freeing
+
+    def free(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Free blocks, unusable until released; return them split at group boundaries."""
+        pieces = []
+        while start < end:
+            stop = min(end, (start // BLOCKS_PER_GROUP + 1) * BLOCKS_PER_GROUP)
+            assert start not in self.pending, "a block was freed twice"
+            self.pending[start] = stop
+            self.pending_total += stop - start
+            pieces.append((start, stop))
+            start = stop
+        return pieces
+
+    def release(self, start: int, end: int) -> None:
+        """The transaction that freed them is on disk: they may be allocated."""
+        assert self.pending.pop(start) == end
+        self.pending_total -= end - start
+        self.free_total += end - start
+        self.groups[start // BLOCKS_PER_GROUP].add(start, end)

@@ -1,0 +1,135 @@
+"""fsck for a mounted ext3: do its structures agree with each other?
+
+Models: e2fsck -f, on what the kernel holds in memory. For tests and for the end of a run.
+Linux counterpart: e2fsprogs e2fsck, passes 1 to 5.
+Invariants: it changes nothing. Call it while no task is inside a call of this file system.
+Left out: repairing.
+"""
+
+from sim.fs.ext4.balloc import BlockAllocator
+from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
+from sim.fs.jbd2.journal import Journal
+from sim.fs.jbd2.state import BJ_FORGET, BJ_METADATA, BJ_NONE
+
+
+def check(fs: Ext3Sb) -> list[str]:
+    """Return what is wrong, one line each."""
+    return [
+        *_check_blocks(fs),
+        *_check_windows(fs.blocks),
+        *_check_names(fs),
+        *_check_directories(fs),
+        *_check_journal(fs.journal_of()),
+    ]
+
+
+def _check_blocks(fs: Ext3Sb) -> list[str]:
+    """Every block is metadata, a file's, free, or waits for a commit: exactly one of them."""
+    owned: list[tuple[int, int, str]] = []
+    for group in fs.layout.groups:
+        owned.append((group.start, group.first_data, "group metadata"))
+    owned += [(start, end, "the journal") for start, end in fs.journal_runs]
+    for inode in fs.inodes.values():
+        owned += [(start, end, f"inode {inode.ino}") for start, end in inode.map.all_runs()]
+    for runs in fs.blocks.groups:
+        owned += [(start, end, "free") for start, end in runs.pieces()]
+    owned += [(start, end, "freed") for start, end in fs.blocks.pending.items()]
+    owned.sort()
+    wrong = []
+    at, owner = 0, "the beginning"
+    for start, end, what in owned:
+        if start != at:
+            kind = "nobody's" if start > at else "two owners'"
+            wrong.append(f"block {min(start, at)}: {kind} (after {owner}, before {what})")
+        at, owner = end, what
+    if at != fs.layout.blocks:
+        wrong.append(f"the last block is {at}, not {fs.layout.blocks}")
+    free = sum(runs.total for runs in fs.blocks.groups)
+    if free != fs.blocks.free_total:
+        wrong.append(f"{fs.blocks.free_total} free blocks counted, {free} are free")
+    if sum(end - start for start, end in fs.blocks.pending.items()) != fs.blocks.pending_total:
+        wrong.append("freed blocks are counted wrongly")
+    return wrong
+
+
+def _check_windows(blocks: BlockAllocator) -> list[str]:
+    """Reservation windows are in order and do not overlap."""
+    wrong = []
+    at = 0
+    for start, window in zip(blocks.window_starts, blocks.windows, strict=True):
+        if start != window.start or start < at or window.end <= start:
+            wrong.append(f"reservation window {window.start} to {window.end} is out of place")
+        at = window.end
+    return wrong
+
+
+def _check_names(fs: Ext3Sb) -> list[str]:
+    """Link counts are the number of names; no inode without a name, unless it is an orphan."""
+    links: dict[int, int] = {}
+    for inode in fs.inodes.values():
+        for child in (inode.entries or {}).values():
+            links[child.ino] = links.get(child.ino, 0) + 1
+            if child.is_dir():
+                links[inode.ino] = links.get(inode.ino, 0) + 1
+    wrong = []
+    for inode in fs.inodes.values():
+        expected = links.get(inode.ino, 0)
+        if inode.is_dir() and (expected or inode is fs.root):
+            expected += 2 if inode is fs.root else 1
+        if inode.nlink != expected:
+            wrong.append(f"inode {inode.ino} has {inode.nlink} links, {expected} were found")
+        if (inode.nlink == 0) != (inode.ino in fs.orphans):
+            wrong.append(f"inode {inode.ino} is on the orphan list wrongly, or not on it")
+    used = fs.layout.inodes_per_group * len(fs.layout.groups) - fs.inode_numbers.free_total
+    if used != len(fs.inodes) + 10:  # Root and lost+found are among the first eleven.
+        wrong.append(f"{used} inodes in use, {len(fs.inodes)} exist")
+    return wrong
+
+
+def _check_directories(fs: Ext3Sb) -> list[str]:
+    """The blocks of a directory hold its entries, and are mapped."""
+    wrong = []
+    for inode in fs.inodes.values():
+        if inode.dir is None:
+            continue
+        if inode.dir.block_of.keys() != inode.directory().keys():
+            wrong.append(f"directory {inode.ino}: entries and blocks differ")
+        if any(used > 4096 for used in inode.dir.used):
+            wrong.append(f"directory {inode.ino}: a block is overfull")
+        if any(block < 0 for block, _ in inode.map.lookup(0, inode.dir.blocks())):
+            wrong.append(f"directory {inode.ino}: a block is not mapped")
+    return wrong + [w for inode in fs.inodes.values() for w in _check_size(inode)]
+
+
+def _check_size(inode: Ext3Inode) -> list[str]:
+    """No block is mapped behind the end of a file."""
+    if inode.is_dir() or not inode.map.starts:
+        return []
+    mapped = inode.map.starts[-1] + inode.map.counts[-1]
+    if mapped * 4096 >= inode.size + 4096:
+        return [f"inode {inode.ino}: {mapped} blocks mapped for {inode.size} bytes"]
+    return []
+
+
+def _check_journal(journal: Journal) -> list[str]:
+    """The ring adds up; every block is where its flags say."""
+    wrong = []
+    used = journal.head - journal.tail
+    if used < 0:
+        used += journal.length_blocks - 1
+    full = journal.length_blocks - 1
+    if journal.free + used not in (full, full * 2):
+        wrong.append(f"journal: {journal.free} free + {used} used of {full}")
+    for block, head in journal.heads.items():
+        if head.dirty and head.transaction is not None:
+            wrong.append(f"block {block}: dirty and in a transaction")
+        if (head.transaction is None) != (head.jlist == BJ_NONE):
+            wrong.append(f"block {block}: list {head.jlist} and transaction disagree")
+        owner = head.transaction
+        if owner is not None and head.jlist == BJ_METADATA and head not in owner.buffers:
+            wrong.append(f"block {block}: not on its metadata list")
+        if owner is not None and head.jlist == BJ_FORGET and head not in owner.forget:
+            wrong.append(f"block {block}: not on its forget list")
+        if head.cp_transaction is not None and head not in head.cp_transaction.checkpoint:
+            wrong.append(f"block {block}: not on its checkpoint list")
+    return wrong

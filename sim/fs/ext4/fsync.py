@@ -1,0 +1,42 @@
+"""When an fsync is a journal commit.
+
+Theory of operation
+ - To 2.6.5 every fsync was ext3_force_commit().
+ - 2.6.6 to 2.6.31: only if the vfs holds the inode for dirty (i_state has I_DIRTY_SYNC or
+   I_DIRTY_DATASYNC), which sync_inode() then clears; an fsync of an unmodified file is free.
+   Writing a file, or allocating blocks to a file or directory, sets those bits (mark_inode_dirty).
+   Adding or removing a directory entry does not: ext3_mark_inode_dirty() only journals the inode's
+   block. So the fsync of a directory after an unlink commits *nothing*, unless something else made
+   the directory dirty: a new block, or reading it with atime on.
+ - From 2.6.32 (commit fe8bc91c4c30) each inode remembers the transaction that changed it last, and
+   fsync waits for that one; directories included.
+ The commit happens inside the caller's i_mutex (sim/fs/sync.py).
+Linux counterpart: fs/ext3/fsync.c ext3_sync_file, fs/ext3/inode.c ext3_write_inode, 2.6.16, 2.6.32.
+Invariants: with rule "tid" or "always" what was done before the call is on disk after it.
+Left out: the flush that 3.x sends to the drive when the transaction is on disk already.
+"""
+
+from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
+from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_INODE
+from sim.fs.jbd2.transaction import journal_force_commit
+from sim.sched.task import Blocking, Task
+
+
+def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Blocking[None]:
+    """Commit what the inode needs on disk, or nothing."""
+    journal = fs.journal_of()
+    rule = fs.params.fsync_rule
+    if fs.journals_data or rule == "always":
+        inode.state &= ~I_DIRTY_INODE
+        yield from journal_force_commit(task, journal)
+    elif rule == "tid":
+        inode.state &= ~I_DIRTY_INODE
+        tid = inode.datasync_tid if datasync else inode.sync_tid
+        if tid > journal.commit_sequence:
+            journal.log_start_commit(tid)
+            yield from journal.log_wait_commit(task, tid)
+    elif inode.state & I_DIRTY_INODE:
+        if datasync and fs.kernel >= (2, 6, 25) and not inode.state & I_DIRTY_DATASYNC:
+            return
+        inode.state &= ~I_DIRTY_INODE
+        yield from journal_force_commit(task, journal)

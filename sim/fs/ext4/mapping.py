@@ -1,0 +1,144 @@
+"""From blocks of a file to blocks of the device.
+
+Models: the block pointers of an inode: 12 direct ones, then one indirect block for each 1024 blocks,
+ the first of them pointed to by the inode, the next 1024 by the double indirect block, the rest by
+ the triple one. Kept as runs of adjacent blocks; the indirect blocks are kept one by one, because
+ each is a real block with a place, journalled when a pointer in it changes.
+Linux counterpart: fs/ext3/inode.c ext3_block_to_path, ext3_get_branch, ext3_find_near, 2.6.16.
+Invariants: runs are ascending in the file and do not overlap; every mapped block from 12 on has its
+ chain of indirect blocks.
+Left out: nothing of the structure; a leaf without mapped blocks is freed with the truncate that
+ emptied it, as ext3 does.
+"""
+
+from bisect import bisect_right
+
+DIRECT_BLOCKS = 12
+POINTERS = 1024
+DOUBLE = 0  # Key of the double indirect block in `upper`,
+TRIPLE = 1  # of the triple one,
+MIDDLE = 2  # and of the first double indirect block below the triple one.
+
+
+def leaf_of(block: int) -> int:
+    """Return which indirect block points to a file block: -1 for the inode itself."""
+    return (block - DIRECT_BLOCKS) // POINTERS if block >= DIRECT_BLOCKS else -1
+
+
+def leaf_end(leaf: int) -> int:
+    """Return the first file block behind those a leaf points to."""
+    return DIRECT_BLOCKS + (leaf + 1) * POINTERS
+
+
+def uppers_of(leaf: int) -> tuple[int, ...]:
+    """Return the keys of the blocks above a leaf, top first."""
+    if leaf <= 0:
+        return ()
+    if leaf <= POINTERS:
+        return (DOUBLE,)
+    return (TRIPLE, MIDDLE + (leaf - 1 - POINTERS) // POINTERS)
+
+
+class BlockMap:
+    """The mapped runs of one file and its indirect blocks."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []  # File block of each run,
+        self.blocks: list[int] = []  # its device block,
+        self.counts: list[int] = []  # its length.
+        self.leaves: dict[int, int] = {}
+        self.uppers: dict[int, int] = {}
+
+    def lookup(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return (device block or -1, count) pieces that cover [start, end)."""
+        pieces: list[tuple[int, int]] = []
+        starts = self.starts
+        index = bisect_right(starts, start) - 1
+        if index < 0:
+            index = 0
+        while start < end:
+            if index >= len(starts) or starts[index] >= end:
+                pieces.append((-1, end - start))
+                break
+            offset = start - starts[index]
+            if offset < 0:
+                pieces.append((-1, -offset))
+                start = starts[index]
+                offset = 0
+            count = self.counts[index] - offset
+            if count > 0:
+                if count > end - start:
+                    count = end - start
+                pieces.append((self.blocks[index] + offset, count))
+                start += count
+            index += 1
+        return pieces
+
+    def block_of(self, block: int) -> int:
+        """Return the device block of one file block, -1 if it is not mapped."""
+        index = bisect_right(self.starts, block) - 1
+        if index < 0:
+            return -1
+        offset = block - self.starts[index]
+        return self.blocks[index] + offset if offset < self.counts[index] else -1
+
+    def mapped_before(self, block: int) -> int:
+        """Return the device block of the nearest mapped one before `block` under its leaf, or -1."""
+        index = bisect_right(self.starts, block) - 1
+        if index < 0:
+            return -1
+        last = min(block, self.starts[index] + self.counts[index]) - 1
+        if leaf_of(last) != leaf_of(block):
+            return -1
+        return self.blocks[index] + last - self.starts[index]
+
+    def insert(self, start: int, block: int, count: int) -> None:
+        """Map `count` blocks of a hole."""
+        index = bisect_right(self.starts, start)
+        if index:
+            left = index - 1
+            length = self.counts[left]
+            assert self.starts[left] + length <= start, "a block was mapped twice"
+            if self.starts[left] + length == start and self.blocks[left] + length == block:
+                self.counts[left] = length + count
+                return
+        assert index == len(self.starts) or start + count <= self.starts[index]
+        self.starts.insert(index, start)
+        self.blocks.insert(index, block)
+        self.counts.insert(index, count)
+
+    def truncate(self, end: int) -> list[tuple[int, int]]:
+        """Unmap everything from `end` on; return the freed runs of the device, last first."""
+        freed: list[tuple[int, int]] = []
+        while self.starts:
+            start, block, count = self.starts[-1], self.blocks[-1], self.counts[-1]
+            keep = end - start
+            if keep >= count:
+                break
+            if keep > 0:
+                self.counts[-1] = keep
+                freed.append((block + keep, block + count))
+                break
+            freed.append((block, block + count))
+            self.starts.pop()
+            self.blocks.pop()
+            self.counts.pop()
+        return freed
+
+    def truncate_indirect(self, end: int) -> list[int]:
+        """Drop the indirect blocks that map nothing before `end`; return their device blocks."""
+        last_leaf = leaf_of(end - 1) if end > 0 else -1
+        dropped = [self.leaves.pop(leaf) for leaf in list(self.leaves) if leaf > last_leaf]
+        needed = {key for leaf in self.leaves for key in uppers_of(leaf)}
+        dropped += [self.uppers.pop(key) for key in list(self.uppers) if key not in needed]
+        return dropped
+
+    def nr_blocks(self) -> int:
+        """Return how many device blocks the file has, indirect ones included."""
+        return sum(self.counts) + len(self.leaves) + len(self.uppers)
+
+    def all_runs(self) -> list[tuple[int, int]]:
+        """Return every run of device blocks of the file."""
+        runs = [(b, b + n) for b, n in zip(self.blocks, self.counts, strict=True)]
+        runs += [(block, block + 1) for block in self.leaves.values()]
+        return runs + [(block, block + 1) for block in self.uppers.values()]

@@ -1,0 +1,255 @@
+"""Changing ext3 directories: each call is one handle of the journal.
+
+Theory of operation (fs/ext3/namei.c, fs/ext3/ialloc.c, 2.6.16): blocks journalled by each call
+
+    create   inode bitmap, group descriptor, inode, directory's inode, directory block
+    unlink   directory block, directory's inode, superblock (orphan list), inode
+    (evict)  superblock or another orphan, inode, inode bitmap, descriptor; of each group with blocks
+             of the file: block bitmap, descriptor; a revoke record if there were indirect blocks
+    rename   as adding the new name and removing the old one, and the inode
+    a block more for the directory: block bitmap, descriptor, the new block
+
+ Small directories and their files share blocks (32 inodes in one, all in the same bitmaps), which is
+ why a commit of K creates takes fewer than 5 K blocks.
+ With dirsync the handle is sync: its commit is waited for with the directory's i_mutex held.
+Linux counterpart: fs/ext3/namei.c, fs/ext3/ialloc.c, 2.6.16.
+Invariants: the caller holds the i_mutex of the directories; entries in memory and blocks agree.
+Left out: symbolic links, special files, ACLs inherited from the directory.
+"""
+
+from sim.fs.errors import no_space
+from sim.fs.ext4.inode import allocate_range, evict, orphan_add
+from sim.fs.ext4.layout import BLOCK_SIZE
+from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, dirty_size, mark_inode_dirty
+from sim.fs.inode import S_IFDIR, S_IFREG
+from sim.fs.jbd2.state import Handle
+from sim.fs.jbd2.transaction import journal_start, journal_stop, modify_block
+from sim.sched.task import Blocking, Task
+
+CREATE_CREDITS = 23  # EXT3_DATA_TRANS_BLOCKS 12 + EXT3_INDEX_EXTRA_TRANS_BLOCKS 8 + 3
+LINK_CREDITS = 20
+DELETE_CREDITS = 88  # EXT3_DELETE_TRANS_BLOCKS: 2 * 12 + 64
+RENAME_CREDITS = 34  # 2 * 12 + 8 + 2
+
+
+def lookup(
+    task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str
+) -> Blocking[Ext3Inode | None]:
+    """Find a name in memory; pay for reading through the directory if it is not there."""
+    found = directory.directory().get(name)
+    if found is not None:
+        assert isinstance(found, Ext3Inode)
+        return found
+    blocks = directory.directory_blocks()
+    task.charge_system(fs.params.directory_block_ns * blocks.scan(name))
+    if not fs.params.metadata_cached:
+        for block, count in directory.map.lookup(0, blocks.blocks()):
+            for offset in range(count):
+                yield from fs.bread(task, block + offset)
+    return None
+
+
+def create(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode]:
+    """Make an empty file (ext3_create)."""
+    return (yield from _make(task, fs, directory, name, S_IFREG))
+
+
+def mkdir(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode]:
+    """Make an empty directory with its first block (ext3_mkdir)."""
+    return (yield from _make(task, fs, directory, name, S_IFDIR))
+
+
+def _make(
+    task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str, mode: int
+) -> Blocking[Ext3Inode]:
+    """Make an inode and enter its name; undo it if there is no room for the name."""
+    journal = fs.journal_of()
+    task.charge_system(fs.params.operation_ns)
+    handle = yield from journal_start(task, journal, CREATE_CREDITS)
+    handle.sync = fs.sync_directories
+    inode: Ext3Inode | None = None
+    try:
+        inode = yield from _new_inode(task, fs, handle, directory, mode)
+        if mode == S_IFDIR:
+            yield from _append_blocks(task, fs, handle, inode, 0, 1)
+        yield from _add_entry(task, fs, handle, directory, name, inode)
+    except OSError:
+        yield from journal_stop(task, journal, handle)
+        if inode is not None:
+            inode.nlink = 0
+            yield from evict(task, fs, inode)
+        raise
+    if mode == S_IFDIR:
+        inode.nlink = 2
+        inode.parent = directory
+        directory.nlink += 1
+    yield from journal_stop(task, journal, handle)
+    return inode
+
+
+def _new_inode(
+    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, mode: int
+) -> Blocking[Ext3Inode]:
+    """Allocate an inode and journal that (ext3_new_inode)."""
+    numbers = fs.inode_numbers
+    allocate = numbers.allocate_directory if mode == S_IFDIR else numbers.allocate_file
+    ino = allocate(directory.ino)
+    if ino < 0:
+        raise no_space("inodes")
+    inode = Ext3Inode(fs, ino, mode, fs.params.dir_index)
+    fs.adopt(inode)
+    journal = fs.journal_of()
+    group = fs.layout.group_of_inode(ino)
+    if not fs.params.metadata_cached:
+        yield from fs.bread(task, fs.layout.groups[group].inode_bitmap)
+        yield from fs.bread(task, fs.layout.inode_block(ino))
+    yield from modify_block(task, journal, handle, fs.layout.groups[group].inode_bitmap)
+    yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))
+    yield from mark_inode_dirty(task, fs, handle, inode)
+    return inode
+
+
+def _append_blocks(
+    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, first: int, count: int
+) -> Blocking[None]:
+    """Give a directory blocks (ext3_append); this makes its inode dirty for the vfs too."""
+    stop = yield from allocate_range(task, fs, handle, directory, first, first + count)
+    if stop < first + count:
+        raise no_space(f"directory inode {directory.ino}")
+    directory.size = (first + count) * BLOCK_SIZE
+    dirty_size(handle, directory)
+
+
+def _add_entry(
+    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, name: str, inode: Ext3Inode
+) -> Blocking[None]:
+    """Enter a name (ext3_add_entry)."""
+    blocks = directory.directory_blocks()
+    missing = blocks.missing_blocks(name)
+    if missing:
+        yield from _append_blocks(task, fs, handle, directory, blocks.blocks(), missing)
+    change = blocks.add(name)
+    directory.directory()[name] = inode
+    task.charge_system(fs.params.directory_block_ns * change.scanned)
+    yield from _modified(task, fs, handle, directory)
+    for block in change.modified:
+        yield from _modify_entry_block(task, fs, handle, directory, block)
+
+
+def _remove_entry(
+    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, name: str
+) -> Blocking[None]:
+    """Remove a name (ext3_delete_entry)."""
+    blocks = directory.directory_blocks()
+    task.charge_system(fs.params.directory_block_ns * blocks.scan(name))
+    del directory.directory()[name]
+    yield from _modify_entry_block(task, fs, handle, directory, blocks.remove(name))
+    yield from _modified(task, fs, handle, directory)
+
+
+def _modify_entry_block(
+    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, block: int
+) -> Blocking[None]:
+    """Journal one block of a directory."""
+    yield from modify_block(task, fs.journal_of(), handle, directory.map.block_of(block))
+
+
+def _modified(
+    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode
+) -> Blocking[None]:
+    """A directory changed: its times do, on disk, but its i_state does not (2.6.16)."""
+    directory.mtime_ns = fs.calendar.now
+    yield from mark_inode_dirty(task, fs, handle, directory)
+
+
+def link(
+    task: Task, fs: Ext3Sb, inode: Ext3Inode, directory: Ext3Inode, name: str
+) -> Blocking[None]:
+    """Give a file one more name (ext3_link)."""
+    journal = fs.journal_of()
+    task.charge_system(fs.params.operation_ns)
+    handle = yield from journal_start(task, journal, LINK_CREDITS)
+    handle.sync = fs.sync_directories
+    try:
+        yield from _add_entry(task, fs, handle, directory, name, inode)
+        inode.nlink += 1
+        yield from mark_inode_dirty(task, fs, handle, inode)
+    finally:
+        yield from journal_stop(task, journal, handle)
+
+
+def unlink(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[None]:
+    """Remove a name of a file (ext3_unlink)."""
+    journal = fs.journal_of()
+    task.charge_system(fs.params.operation_ns)
+    handle = yield from journal_start(task, journal, DELETE_CREDITS)
+    handle.sync = fs.sync_directories
+    inode = _child(directory, name)
+    yield from _remove_entry(task, fs, handle, directory, name)
+    yield from _drop_link(task, fs, handle, inode, 1)
+    yield from journal_stop(task, journal, handle)
+
+
+def rmdir(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[None]:
+    """Remove an empty directory (ext3_rmdir)."""
+    journal = fs.journal_of()
+    task.charge_system(fs.params.operation_ns)
+    handle = yield from journal_start(task, journal, DELETE_CREDITS)
+    handle.sync = fs.sync_directories
+    inode = _child(directory, name)
+    yield from _remove_entry(task, fs, handle, directory, name)
+    yield from _drop_link(task, fs, handle, inode, 2)
+    directory.nlink -= 1
+    inode.parent = None
+    yield from journal_stop(task, journal, handle)
+
+
+def rename(
+    task: Task, fs: Ext3Sb, old_dir: Ext3Inode, old_name: str, new_dir: Ext3Inode, new_name: str
+) -> Blocking[None]:
+    """Move a name, replacing what has the new one (ext3_rename)."""
+    journal = fs.journal_of()
+    task.charge_system(fs.params.operation_ns)
+    handle = yield from journal_start(task, journal, RENAME_CREDITS)
+    handle.sync = fs.sync_directories
+    inode = _child(old_dir, old_name)
+    replaced = new_dir.directory().get(new_name)
+    if replaced is None:
+        yield from _add_entry(task, fs, handle, new_dir, new_name, inode)
+    else:
+        new_dir.directory()[new_name] = inode
+        block = new_dir.directory_blocks().block_of[new_name]
+        yield from _modify_entry_block(task, fs, handle, new_dir, block)
+    yield from mark_inode_dirty(task, fs, handle, inode)
+    yield from _remove_entry(task, fs, handle, old_dir, old_name)
+    if inode.is_dir():
+        inode.parent = new_dir
+        old_dir.nlink -= 1
+        new_dir.nlink += 1
+        yield from _modify_entry_block(task, fs, handle, inode, 0)  # Its "..".
+        yield from mark_inode_dirty(task, fs, handle, new_dir)
+    if replaced is not None:
+        assert isinstance(replaced, Ext3Inode)
+        if replaced.is_dir():
+            new_dir.nlink -= 1
+        yield from _drop_link(task, fs, handle, replaced, 2 if replaced.is_dir() else 1)
+    yield from journal_stop(task, journal, handle)
+
+
+def _child(directory: Ext3Inode, name: str) -> Ext3Inode:
+    """Return what a name of a directory refers to."""
+    inode = directory.directory()[name]
+    assert isinstance(inode, Ext3Inode)
+    return inode
+
+
+def _drop_link(
+    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, links: int
+) -> Blocking[None]:
+    """Lower the link count; with the last one the inode is an orphan until it is evicted."""
+    inode.nlink -= links
+    assert inode.nlink >= 0
+    if not inode.nlink:
+        yield from orphan_add(task, fs, handle, inode)
+    else:
+        yield from mark_inode_dirty(task, fs, handle, inode)

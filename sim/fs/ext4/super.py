@@ -1,0 +1,280 @@
+"""ext3, mounted: the file system that the registry knows, made of the modules beside it.
+
+Models: fs/ext3/super.c: making (mke2fs), mounting, the tables of operations, sync.
+Linux counterpart: fs/ext3/super.c, 2.6.16.
+Invariants: `check()` finds nothing whenever no call is under way.
+Left out: unmounting during a run; recovery; remounting.
+"""
+
+from sim.fs.errors import no_space
+from sim.fs.ext4 import fsync, namei
+from sim.fs.ext4 import inode as files
+from sim.fs.ext4.check import check
+from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, journal_blocks, make_layout
+from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
+from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty, seconds
+from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
+from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.jbd2.commit import kjournald
+from sim.fs.jbd2.home import MetadataOps
+from sim.fs.jbd2.journal import Journal, JournalClient
+from sim.fs.jbd2.state import DataRun
+from sim.fs.jbd2.transaction import journal_start, stop_handle
+from sim.fs.super import MountContext, StatFs
+from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
+from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace
+from sim.mm.writeback import LAST_PAGE
+from sim.registry import register
+from sim.sched.task import Blocking, Task
+
+NS_PER_S = 1_000_000_000
+DAY_S = 86400
+
+
+@register("filesystem", "ext3", params=Ext3Params, doc="block groups and a journal (jbd)")
+class Ext3(Ext3Sb):
+    """A mounted ext3."""
+
+    def __init__(self, params: Ext3Params, context: MountContext) -> None:
+        device = context.device
+        assert device is not None and context.bdi is not None, "ext3 is on a block device"
+        layout = make_layout(
+            device.capacity_sectors * 512,
+            inode_ratio_bytes=params.inode_ratio_bytes, inode_size_bytes=params.inode_size_bytes,
+        )  # fmt: skip
+        super().__init__(params, context, layout)
+        self.bdi = context.bdi
+        self.a_ops = Ext3AddressSpaceOps(self)
+        metadata = MetadataOps()
+        self.metadata = AddressSpace(self.vm, device, metadata, self.bdi, MAPPING_BUFFERS)
+        self.root = Ext3Inode(self, ROOT_INODE, S_IFDIR, params.dir_index)
+        self.inodes[ROOT_INODE] = self.root
+        self.root.nlink = 2
+        self._map_at_once(self.root, 0, 1)
+        self.journal = Journal(
+            Ext3JournalClient(self), device, self.calendar, self.metadata, self.kernel,
+            runs=self._make_journal(), commit_interval_ns=params.commit_ns,
+            barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
+            buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
+        )  # fmt: skip
+        metadata.journal = self.journal
+
+    def journal_of(self) -> Journal:
+        """Return the journal."""
+        return self.journal
+
+    def new_mapping(self, inode: Inode) -> AddressSpace:
+        """Return an empty page cache for a file."""
+        return AddressSpace(self.vm, inode, self.a_ops, self.bdi)
+
+    def start(self) -> None:
+        """Start kjournald."""
+        self.scheduler.spawn("kjournald", self._kjournald)
+
+    def _kjournald(self, task: Task) -> Blocking[None]:
+        return kjournald(task, self.journal)
+
+    # --- mke2fs, and what is there before the run
+
+    def _make_journal(self) -> list[tuple[int, int]]:
+        """Give the journal its blocks: the first free ones, or from the middle of the device on."""
+        params = self.params
+        if params.journal_bytes:
+            length = params.journal_bytes // BLOCK_SIZE
+        else:
+            length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
+        goal = self.layout.blocks // 2 if params.journal_in_middle else 0
+        while length:
+            start, end = self.blocks.allocate(goal, length, None)
+            if start < 0:
+                raise ValueError(f"{length} blocks too few for the journal")
+            self.journal_runs.append((start, end))
+            length -= end - start
+            goal = end
+        return self.journal_runs
+
+    def _map_at_once(self, inode: Ext3Inode, start: int, end: int) -> None:
+        """Give a file its blocks without journal, time or I/O."""
+        group = self.layout.groups[self.layout.group_of_inode(inode.ino)]
+        goal = group.start
+        at = start
+        while at < end:
+            leaf = leaf_of(at)
+            if leaf >= 0 and leaf not in inode.map.leaves:
+                for key in uppers_of(leaf):
+                    if key not in inode.map.uppers:
+                        inode.map.uppers[key], goal = self.blocks.allocate(goal, 1, None)
+                inode.map.leaves[leaf], goal = self.blocks.allocate(goal, 1, None)
+            limit = min(end, leaf_end(leaf))
+            first, goal = self.blocks.allocate(goal, limit - at, None)
+            if first < 0:
+                raise ValueError(f"no room on the device for {end} blocks of a file")
+            inode.map.insert(at, first, goal - first)
+            at += goal - first
+
+    def prepare_directory(self, directory: Inode, name: str) -> Inode:
+        """Make a directory (or return the one there), as if long ago."""
+        found = directory.directory().get(name)
+        if found is not None:
+            return found
+        inode = self._prepare_inode(directory, name, S_IFDIR)
+        self._map_at_once(inode, 0, 1)
+        inode.size = BLOCK_SIZE
+        inode.nlink = 2
+        inode.parent = directory
+        directory.nlink += 1
+        return inode
+
+    def prepare_file(self, directory: Inode, name: str, size: int) -> Inode:
+        """Make a file of `size` bytes, all of them on the device and none in memory."""
+        inode = self._prepare_inode(directory, name, S_IFREG)
+        self._map_at_once(inode, 0, (size + BLOCK_SIZE - 1) // BLOCK_SIZE)
+        inode.size = size
+        return inode
+
+    def _prepare_inode(self, directory: Inode, name: str, mode: int) -> Ext3Inode:
+        assert isinstance(directory, Ext3Inode)
+        numbers = self.inode_numbers
+        allocate = numbers.allocate_directory if mode == S_IFDIR else numbers.allocate_file
+        inode = Ext3Inode(self, allocate(directory.ino), mode, self.params.dir_index)
+        self.adopt(inode)
+        blocks = directory.directory_blocks()
+        missing = blocks.missing_blocks(name)
+        self._map_at_once(directory, blocks.blocks(), blocks.blocks() + missing)
+        blocks.add(name)
+        directory.size = blocks.blocks() * BLOCK_SIZE
+        directory.directory()[name] = inode
+        return inode
+
+    def bread(self, task: Task, block: int) -> Blocking[None]:
+        """Read a metadata block that is not in memory, and wait for it."""
+        if self.metadata.missing(block, block + 1):
+            yield from files.read_and_wait(task, self, self.metadata, block, block + 1)
+        else:
+            yield from self.metadata.wait_on_page(task, block, block + 1)
+
+    # --- operations: each is a function of the module it belongs to
+
+    def lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
+        """See namei.py."""
+        return namei.lookup(task, self, _ext3(directory), name)
+
+    def create(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
+        """See namei.py."""
+        return namei.create(task, self, _ext3(directory), name)
+
+    def mkdir(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
+        """See namei.py."""
+        return namei.mkdir(task, self, _ext3(directory), name)
+
+    def link(self, task: Task, inode: Inode, directory: Inode, name: str) -> Blocking[None]:
+        """See namei.py."""
+        return namei.link(task, self, _ext3(inode), _ext3(directory), name)
+
+    def unlink(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
+        """See namei.py."""
+        return namei.unlink(task, self, _ext3(directory), name)
+
+    def rmdir(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
+        """See namei.py."""
+        return namei.rmdir(task, self, _ext3(directory), name)
+
+    def rename(
+        self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
+    ) -> Blocking[None]:
+        """See namei.py."""
+        return namei.rename(task, self, _ext3(old_dir), old_name, _ext3(new_dir), new_name)
+
+    def evict(self, task: Task, inode: Inode) -> Blocking[None]:
+        """See inode.py."""
+        return files.evict(task, self, _ext3(inode))
+
+    def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
+        """See inode.py."""
+        return files.truncate(task, self, _ext3(inode), size)
+
+    def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
+        """See inode.py."""
+        return files.write(task, self, _ext3(inode), pos, count)
+
+    def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
+        """See fsync.py."""
+        return fsync.sync_file(task, self, _ext3(inode), datasync)
+
+    def map_blocks(
+        self, task: Task, inode: Inode, start: int, end: int, create: bool
+    ) -> Blocking[list[tuple[int, int]]]:
+        """Return where file blocks are, allocating them first if `create` (ext3_direct_IO)."""
+        file = _ext3(inode)
+        if create and any(block < 0 for block, _ in file.map.lookup(start, end)):
+            handle = yield from journal_start(task, self.journal, files.WRITE_CREDITS)
+            try:
+                stop = yield from files.allocate_range(task, self, handle, file, start, end)
+            finally:
+                stop_handle(self.journal, handle)
+            if stop < end:
+                raise no_space(f"inode {inode.ino}")
+        return file.map.lookup(start, end)
+
+    def release(self, task: Task, inode: Inode) -> None:
+        """The last writer gives its reservation window up (ext3_release_file)."""
+        self.blocks.discard_window(_ext3(inode).window)
+
+    def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Journal the inode if its access time changes, by the second (update_atime)."""
+        rule = self.params.atime
+        now = self.calendar.now
+        before = inode.atime_ns
+        if rule == "noatime" or seconds(now) == seconds(before):
+            return
+        if rule == "relatime" and before > inode.mtime_ns and now - before < DAY_S * NS_PER_S:
+            return
+        inode.atime_ns = now
+        file = _ext3(inode)
+        handle = yield from journal_start(task, self.journal, 2)
+        yield from mark_inode_dirty(task, self, handle, file)
+        dirty_times(file)
+        stop_handle(self.journal, handle)
+
+    def sync_fs(self, task: Task) -> Blocking[None]:
+        """Write all dirty pages and commit (sync_filesystem, ext3_sync_fs)."""
+        for inode in list(self.inodes.values()):
+            if inode.mapping.nr_dirty:
+                yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
+                yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
+        yield from self.journal.force_commit_nested(task)
+
+    def statfs(self) -> StatFs:
+        """Return sizes and what is free; blocks freed but not committed count as free."""
+        layout = self.layout
+        overhead = sum(group.first_data - group.start for group in layout.groups)
+        return StatFs(
+            blocks=layout.blocks - overhead,
+            blocks_free=self.blocks.free_total + self.blocks.pending_total,
+            files=layout.inodes_per_group * len(layout.groups),
+            files_free=self.inode_numbers.free_total,
+        )
+
+    def check(self) -> list[str]:
+        """Return what is inconsistent."""
+        return check(self)
+
+
+class Ext3JournalClient(JournalClient):
+    """What the journal asks of the file system."""
+
+    def __init__(self, fs: Ext3Sb) -> None:
+        self.fs = fs
+
+    def submit_data(self, task: Task, run: DataRun, flags: int) -> Blocking[None]:
+        """Submit the dirty pages of a run of ordered data."""
+        return submit_commit_data(task, self.fs, run, flags)
+
+    def released(self, start: int, end: int) -> None:
+        """Blocks whose freeing is on disk."""
+        self.fs.blocks.release(start, end)
+
+
+def _ext3(inode: Inode) -> Ext3Inode:
+    assert isinstance(inode, Ext3Inode)
+    return inode

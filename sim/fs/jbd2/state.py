@@ -1,0 +1,86 @@
+"""What the journal keeps: transactions, handles, and the blocks they touch.
+
+Models: transaction_t, handle_t, struct journal_head with the buffer_head flags that matter here.
+Linux counterpart: include/linux/jbd.h, include/linux/journal-head.h, 2.6.16.
+Invariants: a block is on one list of one transaction at a time (`jlist`, `transaction`); it may
+ wait for a second one (`next_transaction`), which is always the running one; it is on at most one
+ checkpoint list; `dirty` (to be written home) and `transaction` exclude each other.
+Left out: the contents of blocks: a frozen copy is a flag, the log holds block numbers.
+"""
+
+from sim.fs.inode import Inode
+from sim.mm.filemap import AddressSpace
+
+# t_state
+T_RUNNING = 0
+T_LOCKED = 1  # Waiting for its handles to end; no new ones.
+T_FLUSH = 2  # Writing ordered data.
+T_COMMIT = 3  # Writing metadata and the commit block.
+T_FINISHED = 4
+
+# b_jlist
+BJ_NONE = 0
+BJ_RESERVED = 1  # Access taken, not modified yet.
+BJ_METADATA = 2  # Modified; t_buffers.
+BJ_SHADOW = 3  # Being written to the log.
+BJ_FORGET = 4  # In the log; to be checkpointed, or freed.
+
+
+class JournalHead:
+    """One block under the journal's care, and where its home copy is cached."""
+
+    def __init__(self, block: int, mapping: AddressSpace, page: int) -> None:
+        self.block = block
+        self.mapping = mapping  # The block device's page cache, or (data=journal) the file's.
+        self.page = page
+        self.transaction: Transaction | None = None
+        self.next_transaction: Transaction | None = None
+        self.cp_transaction: Transaction | None = None
+        self.jlist = BJ_NONE
+        self.modified = False  # Charged to the credits of a handle of its transaction.
+        self.frozen = False  # A copy of what the committing transaction saw exists.
+        self.jbddirty = False
+        self.dirty = False  # BH_Dirty: in the log, home copy to be written.
+        self.locked = False  # BH_Lock: home copy being written.
+        self.freed = False  # Freed while an older transaction was committing it.
+
+
+class DataRun:
+    """Pages of a file that must reach the disk before their transaction commits."""
+
+    def __init__(self, inode: Inode, start: int, end: int) -> None:
+        self.inode = inode
+        self.start = start
+        self.end = end
+
+
+class Transaction:
+    """All changes between two commits."""
+
+    def __init__(self, tid: int, start_ns: int, expires_ns: int) -> None:
+        self.tid = tid
+        self.state = T_RUNNING
+        self.start_ns = start_ns
+        self.expires_ns = expires_ns
+        self.updates = 0  # Handles open.
+        self.handle_count = 0  # Handles ever started in it.
+        self.outstanding_credits = 0  # Blocks its handles may still add, and those they added.
+        self.log_start = 0
+        self.synchronous = False
+        # Ordered sets (t_buffers, t_forget, t_checkpoint_list).
+        self.buffers: dict[JournalHead, None] = {}
+        self.shadow: list[JournalHead] = []
+        self.forget: dict[JournalHead, None] = {}
+        self.checkpoint: dict[JournalHead, None] = {}
+        self.data: list[DataRun] = []  # t_sync_datalist
+        self.revoked: dict[int, None] = {}
+        self.freed: list[tuple[int, int]] = []  # Blocks that may be reused when it has committed.
+
+
+class Handle:
+    """One atomic change of the file system by one task."""
+
+    def __init__(self, transaction: Transaction, credits: int) -> None:
+        self.transaction = transaction
+        self.credits = credits
+        self.sync = False

@@ -1,0 +1,288 @@
+"""Handles: joining the running transaction, touching blocks in it, leaving it.
+
+Theory of operation (fs/jbd/transaction.c, 2.6.16)
+ - journal_start() joins the running transaction, or makes one. It sleeps (D, no iowait) while the
+   transaction is T_LOCKED, while it is too large (a commit is asked for), and while the log has no
+   room (a checkpoint is made, by the very task that found out).
+ - A block modified again while an older transaction commits it: before its log copy is submitted
+   the old contents are copied aside ("frozen") and all go on; while it is being written to the log
+   (BJ_Shadow) its would-be modifier sleeps, with all the locks it holds; afterwards it just gets a
+   second owner. While its home copy is being written, the modifier sleeps in lock_buffer (iowait).
+ - A handle marked sync commits at its end, after a pause in which others may join: one jiffy, and
+   one more for as long as handles keep coming, unless the same task made the last sync commit too.
+   From 2.6.28 the pause is the average commit time at most, and only if the transaction is younger.
+Linux counterpart: fs/jbd/transaction.c, fs/jbd/revoke.c, 2.6.16; 2.6.32 where it says so.
+Invariants: credits given back + blocks modified = credits asked for; when journal_stop() of a sync
+ handle returns, its transaction is on disk.
+Left out: journal_lock_updates (freezing), nested handles (callers pass theirs on), and the write
+ that journal_dirty_data makes of a page which is dirty in the committing transaction and dirtied
+ again: here the page stays on both lists and whoever comes first writes it.
+
+Estimate: N tasks, each create+fsync in a loop, commit time T, pause p: all N join while the last
+commit runs, so each round is T + p for N fsyncs: N / (T + p) per second, T + p latency at least,
+plus what is left of the commit running on arrival, T/2 on average.
+"""
+
+from sim.fs.jbd2.checkpoint import drop_head, log_wait_for_space
+from sim.fs.jbd2.journal import Journal
+from sim.fs.jbd2.state import (
+    BJ_FORGET,
+    BJ_METADATA,
+    BJ_NONE,
+    BJ_RESERVED,
+    BJ_SHADOW,
+    T_LOCKED,
+    T_RUNNING,
+    Handle,
+    JournalHead,
+    Transaction,
+)
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, sleep_ns
+
+NS_PER_S = 1_000_000_000
+
+
+def journal_start(task: Task, journal: Journal, blocks: int) -> Blocking[Handle]:
+    """Join the running transaction with room for `blocks` blocks."""
+    if blocks > journal.max_transaction_buffers:
+        raise ValueError(f"a handle of {blocks} blocks > {journal.max_transaction_buffers}")
+    task.charge_system(journal.handle_ns)
+    while True:
+        transaction = journal.running
+        if transaction is None:
+            transaction = _new_transaction(journal)
+        if transaction.state == T_LOCKED:
+            yield from journal.wait_transaction_locked.sleep_on(
+                task, TASK_UNINTERRUPTIBLE, "start_this_handle"
+            )
+            continue
+        if transaction.outstanding_credits + blocks > journal.max_transaction_buffers:
+            journal.log_start_commit(transaction.tid)
+            yield from journal.wait_transaction_locked.sleep_on(
+                task, TASK_UNINTERRUPTIBLE, "start_this_handle"
+            )
+            continue
+        if journal.space_left() < journal.space_needed():
+            yield from log_wait_for_space(task, journal)
+            continue
+        transaction.outstanding_credits += blocks
+        transaction.updates += 1
+        transaction.handle_count += 1
+        return Handle(transaction, blocks)
+
+
+def _new_transaction(journal: Journal) -> Transaction:
+    """get_transaction: number it, and set the timer that commits it after the interval."""
+    now = journal.calendar.now
+    expires_ns = now + journal.commit_interval_ns
+    if journal.kernel >= (2, 6, 30):  # round_jiffies_up
+        expires_ns = -(-expires_ns // NS_PER_S) * NS_PER_S
+    transaction = Transaction(journal.transaction_sequence, now, expires_ns)
+    journal.transaction_sequence += 1
+    journal.running = transaction
+    journal.calendar.post(expires_ns - now, _commit_timeout, journal)
+    return transaction
+
+
+def _commit_timeout(journal: Journal) -> None:
+    """The timer of a transaction: wake kjournald, which looks whether the running one is due."""
+    running = journal.running
+    if running is not None and journal.calendar.now >= running.expires_ns:
+        journal.wait_commit.wake_all()
+
+
+def journal_stop(task: Task, journal: Journal, handle: Handle) -> Blocking[None]:
+    """Leave the transaction; commit it if the handle is sync, or it is too large or too old."""
+    transaction = handle.transaction
+    assert transaction.updates > 0
+    if handle.sync:
+        if journal.last_sync_writer != task.pid:
+            journal.last_sync_writer = task.pid
+            yield from _let_others_join(task, journal, transaction)
+        transaction.synchronous = True
+    stop_handle(journal, handle)
+    if handle.sync:
+        journal.log_start_commit(transaction.tid)
+        yield from journal.log_wait_commit(task, transaction.tid)
+
+
+def stop_handle(journal: Journal, handle: Handle) -> None:
+    """End a handle that is not sync; never sleeps, so plain code may call it."""
+    transaction = handle.transaction
+    transaction.outstanding_credits -= handle.credits
+    transaction.updates -= 1
+    if not transaction.updates:
+        journal.wait_updates.wake_all()
+    if (
+        transaction.outstanding_credits > journal.max_transaction_buffers
+        or journal.calendar.now >= transaction.expires_ns
+    ):
+        journal.log_start_commit(transaction.tid)
+
+
+def _let_others_join(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
+    """Pause before a synchronous commit, with the handle open."""
+    if journal.kernel >= (2, 6, 28):
+        age_ns = journal.calendar.now - transaction.start_ns
+        pause_ns = min(journal.average_commit_ns, journal.jiffy_ns)
+        if age_ns < pause_ns:
+            yield from sleep_ns(task, pause_ns, TASK_UNINTERRUPTIBLE, "schedule_hrtimeout")
+        return
+    while True:
+        seen = transaction.handle_count
+        to_next_tick_ns = journal.jiffy_ns - journal.calendar.now % journal.jiffy_ns
+        yield from sleep_ns(task, to_next_tick_ns, TASK_UNINTERRUPTIBLE, "schedule_timeout")
+        if transaction.handle_count == seen:
+            return
+
+
+def journal_force_commit(task: Task, journal: Journal) -> Blocking[None]:
+    """Put all that has happened so far on the disk (even if nothing has, as Linux does)."""
+    handle = yield from journal_start(task, journal, 1)
+    handle.sync = True
+    yield from journal_stop(task, journal, handle)
+
+
+def journal_extend(task: Task, journal: Journal, handle: Handle, blocks: int) -> Blocking[None]:
+    """See that the handle may modify `blocks` more, if need be in a new transaction.
+
+    journal_extend, then journal_restart, as ext3_truncate uses them.
+    """
+    missing = blocks - handle.credits
+    if missing <= 0:
+        return
+    transaction = handle.transaction
+    wanted = transaction.outstanding_credits + missing
+    if (
+        transaction.state == T_RUNNING
+        and wanted <= journal.max_transaction_buffers
+        and wanted <= journal.space_left()
+    ):
+        handle.credits += missing
+        transaction.outstanding_credits += missing
+        return
+    tid = transaction.tid
+    stop_handle(journal, handle)
+    journal.log_start_commit(tid)
+    fresh = yield from journal_start(task, journal, blocks)
+    handle.transaction = fresh.transaction
+    handle.credits = fresh.credits
+
+
+# --- access to blocks
+
+
+def modify_block(
+    task: Task, journal: Journal, handle: Handle, block: int, undo: bool = False
+) -> Blocking[None]:
+    """Modify a metadata block: journal_get_write_access (or undo access), journal_dirty_metadata."""
+    head = journal.heads.get(block)
+    if head is None:
+        head = journal.head_of(block)
+    transaction = handle.transaction
+    if head.transaction is transaction and head.jlist == BJ_METADATA:
+        return  # Modified before in this transaction.
+    yield from modify_head(task, journal, handle, head, undo)
+
+
+def modify_head(
+    task: Task, journal: Journal, handle: Handle, head: JournalHead, undo: bool
+) -> Blocking[None]:
+    """The same, for a block whose journal head is at hand."""
+    task.charge_system(journal.buffer_ns)
+    if head.locked or head.jlist == BJ_SHADOW:
+        yield from _wait_for_access(task, journal, handle, head)
+    transaction = handle.transaction
+    if head.dirty:
+        head.dirty = False
+        head.jbddirty = True
+    owner = head.transaction
+    if owner is None:
+        head.transaction = transaction
+        head.jlist = BJ_RESERVED
+        head.modified = False
+    elif owner is not transaction and head.next_transaction is not transaction:
+        assert owner is journal.committing
+        head.modified = False
+        if not head.frozen and (head.jlist != BJ_FORGET or undo):
+            head.frozen = True
+            task.charge_system(journal.buffer_ns)  # The copy.
+        head.next_transaction = transaction
+    if transaction.revoked:
+        transaction.revoked.pop(head.block, None)  # journal_cancel_revoke
+    _dirty_metadata(handle, head)
+
+
+def _wait_for_access(
+    task: Task, journal: Journal, handle: Handle, head: JournalHead
+) -> Blocking[None]:
+    """Sleep while the block is being written, home or to the log (do_get_write_access)."""
+    transaction = handle.transaction
+    while True:
+        if head.locked:
+            journal.device.unplug()
+            yield from journal.wait_buffer.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "sync_buffer")
+        elif (
+            head.jlist == BJ_SHADOW
+            and not head.frozen
+            and head.transaction is not transaction
+            and head.next_transaction is not transaction
+        ):
+            yield from journal.wait_shadow.sleep_on(
+                task, TASK_UNINTERRUPTIBLE, "do_get_write_access"
+            )
+        else:
+            return
+
+
+def _dirty_metadata(handle: Handle, head: JournalHead) -> None:
+    """journal_dirty_metadata: charge the handle once, put the block on the metadata list."""
+    transaction = handle.transaction
+    if not head.modified:
+        head.modified = True
+        assert handle.credits > 0, "a handle asked for too few credits"
+        handle.credits -= 1
+    head.jbddirty = True
+    if head.transaction is transaction and head.jlist != BJ_METADATA:
+        transaction.forget.pop(head, None)
+        head.jlist = BJ_METADATA
+        transaction.buffers[head] = None
+
+
+def forget_block(journal: Journal, handle: Handle, block: int) -> None:
+    """A metadata block was freed in this handle: do not write it any more (journal_forget)."""
+    head = journal.heads.get(block)
+    if head is None:
+        return
+    transaction = handle.transaction
+    if head.transaction is transaction:
+        if head.modified:
+            handle.credits += 1
+        head.modified = False
+        head.dirty = head.jbddirty = False
+        transaction.buffers.pop(head, None)
+        if head.cp_transaction is not None:
+            head.jlist = BJ_FORGET
+            transaction.forget[head] = None
+        else:
+            head.jlist = BJ_NONE
+            head.transaction = None
+            drop_head(journal, head)
+    elif head.transaction is not None:
+        if head.next_transaction is transaction:
+            head.next_transaction = None
+            if head.modified:
+                handle.credits += 1
+        head.freed = True  # The commit that has it will not make it dirty.
+    else:
+        head.dirty = False  # bforget: what is in the log need not go home,
+        if head.cp_transaction is not None:  # but only from this commit on.
+            head.transaction = transaction
+            head.jlist = BJ_FORGET
+            transaction.forget[head] = None
+
+
+def revoke_block(journal: Journal, handle: Handle, block: int) -> None:
+    """Forget a freed block and log that older copies in the log are void (journal_revoke)."""
+    forget_block(journal, handle, block)
+    handle.transaction.revoked[block] = None

@@ -1,0 +1,1 @@
+"""tmpfs: files that are nothing but page cache."""
