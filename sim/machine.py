@@ -23,6 +23,7 @@ from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.fs.super import MountContext, VfsParams
+from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.params import VmParams
 from sim.mm.vmstat import Vm
 from sim.net import Link, Network, TcpParams
@@ -34,6 +35,7 @@ from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
 from sim.sched.version import kernel_version
 from sim.syscall import Kernel, SyscallParams
+from sim.user.program import ServerProgram
 from sim.world import World
 
 SECTOR = 512
@@ -57,19 +59,20 @@ class Machine:
         if trace:
             self.tracer.start()
         self.records: list[Record] = []
-        self.samples: list[ProcSample] = []
+        self._prepared: set[str] = set()  # files that were there before the run
         self._sched_params = _tunables(server, "sched", SchedParams)
         self.sched = Sched(self.calendar, server.cpus, self.version, self._sched_params)
         self.load = LoadAverage(self.sched)
         self.load.start()
         self.vm = Vm(
             self.calendar, _tunables(server, "vm", VmParams), memory_bytes=server.memory_bytes,
-            nr_cpus=server.cpus, kernel=server.kernel,
+            nr_cpus=server.cpus, kernel=self.version,
         )  # fmt: skip
         syscall = _tunables(server, "syscall", SyscallParams)
         self._interrupt_ns = syscall.interrupt_ns
         self.disks: list[Disk] = []
         self.devices: dict[str, BlockDevice] = {}
+        self._bdis: dict[str, BackingDevInfo] = {}
         self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
         self._add_disks(server)
         self._mount_all(server)
@@ -78,7 +81,7 @@ class Machine:
         self.network = Network(self.env, tcp, self.tracer)
         self.proc = self._make_proc(server)
         self.kernel = Kernel(
-            syscall, self.sched, self.vfs, self.proc, self.network, self.mark
+            syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
         )
         self._start_programs(scenario)
         self._until = scenario.run.until
@@ -133,13 +136,20 @@ class Machine:
     def _mount_all(self, server: ServerSpec) -> None:
         """Mount file systems, shorter paths first, making the directories the others lie on."""
         for path, spec in sorted(server.mounts.items(), key=_by_depth):
-            device = None if spec.device is None else self.devices[spec.device]
             context = MountContext(
-                vm=self.vm, device=device, scheduler=self.sched, calendar=self.calendar,
-                kernel=self.version, hz=self._sched_params.hz,
-                random=self.streams.stream(f"{path}.allocation"),
-            )  # fmt: skip
+                vm=self.vm, scheduler=self.sched, random=self.streams.stream(f"{path}.allocation")
+            )
+            if spec.device is not None:
+                context.device = self.devices[spec.device]
+                context.bdi = self._backing_dev(spec.device)
             self.vfs.mount(path, lookup("filesystem", spec.type).cls(spec.params, context))
+
+    def _backing_dev(self, name: str) -> BackingDevInfo:
+        """Return the backing device that writeback knows a disk, partition or volume by."""
+        found = self._bdis.get(name)
+        if found is None:
+            found = self._bdis[name] = self.vm.add_bdi(BackingDevInfo(name, self.devices[name]))
+        return found
 
     # --- /proc
 
@@ -174,6 +184,7 @@ class Machine:
                 own = name if spec.count == 1 else f"{name}.{number}"
                 program: Any = cls(spec.params)
                 if spec.runs == "server":
+                    self._install(program)
                     self.kernel.start(own, spec.program, program.main, spec.nice)
                     continue
                 assert spec.via is not None, "checked when the scenario was read"
@@ -181,6 +192,15 @@ class Machine:
                     own, self.env, self.streams, self.network, links[spec.via], self.mark
                 )
                 self.env.process(program.main(world))
+
+    def _install(self, program: ServerProgram) -> None:
+        """Make what a program's package made when it was installed."""
+        for path in program.directories():
+            self.vfs.prepare_directory(path)
+        for path, size in program.files().items():
+            if path not in self._prepared:
+                self._prepared.add(path)
+                self.vfs.prepare_file(path, size)
 
     def mark(self, comm: str, name: str, value: int) -> None:
         """Keep a program's record; one of them may be the beginning of the end of the run."""

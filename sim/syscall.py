@@ -2,21 +2,23 @@
 
 Models: the boundary between user and kernel mode. `Sys` belongs to one task, as its program sees
 the kernel; each method is a system call (or, for the two compute calls, none).
-Linux counterpart: arch/i386/kernel/syscall_table.S, kernel/fork.c, net/socket.c, fs/open.c (2.6.16).
+Linux counterpart: arch/i386/kernel/syscall_table.S, kernel/fork.c, net/socket.c (2.6.16).
 Invariants: every call charges its entry to the task's system time; a program holds no kernel object
  but its descriptors; the CPU cost of a call is burnt no later than at the task's next sleep, and a
  task computes at most DEBT_LIMIT_NS ahead of its CPU.
-Left out: signals but SIGCHLD, memory mapping, user ids, select() (programs here are one per client).
+Left out: signals but SIGCHLD, memory mapping, user ids, select() (one task per client here).
 
-`write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)` calls: each is charged,
-but the kernel sees one extent. It differs from the loop only if another task dirties the same file
-in between, or memory runs short within it.
+`write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`: each is charged, but
+the kernel sees one extent. It differs from the loop only if another task dirties the same file in
+between, or memory runs short within it.
 """
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
 
+from sim.engine import Streams
 from sim.fs import read_write, sync
 from sim.fs.file import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_SYNC, O_WRONLY, File
 from sim.fs.namei import Vfs
@@ -75,7 +77,8 @@ class SyscallParams:
         doc="time of a CPU that a disk's completion takes",
     )
     proc_read_ns: int = param(
-        "12 us", dim="time_ns", minimum=0, source="assumed: open, read and close of a small /proc file",
+        "12 us", dim="time_ns", minimum=0,
+        source="assumed: open, read and close of a small /proc file",
         doc="system CPU of reading a file of /proc",
     )
 
@@ -90,6 +93,7 @@ class Kernel:
         vfs: Vfs,
         proc: ProcFs,
         network: Network,
+        streams: Streams,
         mark: Callable[[str, str, int], None],
     ) -> None:
         self.params = params
@@ -97,6 +101,7 @@ class Kernel:
         self.vfs = vfs
         self.proc = proc
         self.network = network
+        self.streams = streams
         self.mark = mark
         self.log = DatagramSocket()
 
@@ -167,12 +172,16 @@ class Sys:
         self.task.charge_user(ns)
 
     def compute_system(self, ns: int) -> None:
-        """Spend `ns` of system time that no modelled call accounts for (page faults and the like)."""
+        """Spend `ns` of system time that no modelled call accounts for (page faults, say)."""
         self.task.charge_system(ns)
 
     def getpid(self) -> int:
         """Return the process id."""
         return self.task.pid
+
+    def stream(self, purpose: str) -> random.Random:
+        """Return a random stream of this process: its own source of chance (/dev/urandom)."""
+        return self.kernel.streams.stream(f"{self.name}.{purpose}")
 
     def cpus_online(self) -> int:
         """Return sysconf(_SC_NPROCESSORS_ONLN)."""
@@ -185,7 +194,7 @@ class Sys:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Blocking[int]:
-        """Start a child that runs `body(sys, *args)`; return its pid. Open files stay the parent's."""
+        """Start a child that runs `body(sys, *args)`; return its pid. Files stay the parent's."""
         assert not kwargs
         self.task.charge_system(self.kernel.params.fork_ns)
         yield from self.task.cond_resched()

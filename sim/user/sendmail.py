@@ -7,20 +7,21 @@ Theory of operation (sendmail 8.13: daemon.c, srvrsmtp.c, collect.c, queue.c, de
  - A child speaks SMTP on its connection until QUIT. For each message it collects the body into a
    df file and the control data into a qf file, both in the queue directory, and makes each durable
    (fsync) before it answers 250: SuperSafe.
- - Then the child forks (twice, so that nobody has to reap) a process that delivers, and goes on with
-   the next message at once. At QueueLA a message whose priority is too low is left for the queue run.
+ - Then the child forks (twice, so that nobody has to reap) a process that delivers, and goes on
+   with the next message at once. At QueueLA a message whose priority is too low is left for the
+   queue run.
  - The delivery process hands the message to the next host, then removes df and qf. On Linux
    (REQUIRES_DIR_FSYNC) each unlink is followed by an fsync of the *directory*. The kernels before
    3.0 hold the directory's i_mutex for the length of that fsync: every create and unlink of the
    queue waits behind a journal commit.
-Invariants: a message answered 250 has its df and qf on the queue's file system; files of a delivered
- message are gone; two fsyncs at reception and two of the directory at delivery (SuperSafe=True).
+Invariants: a message answered 250 has its df and qf on the queue's file system; those of a
+ delivered message are gone; two fsyncs at reception, two of the directory at delivery (SuperSafe).
 Left out: checkpoints (tf files) of envelopes with many recipients, queue groups, milters, the xf
  transcript (it stays in memory below XscriptFileBufferSize), bounce messages.
 
 Estimate: a message needs 2 directory fsyncs one after the other under one mutex; of those that find
 the directory modified each waits for about one commit of T seconds: X <= 1 / (4/3 T). At T = 8
-requests of 5.5 ms, 17 messages per second at the most; with the data of two files in each commit, less.
+requests of 5.5 ms, 17 messages per second at the most.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
+from sim.user.program import ServerProgram
 from sim.user.smtp import (
     BANNER,
     BODY,
@@ -55,7 +57,7 @@ class SendmailParams:
     """Options of sendmail.cf, and what its code costs on the machine of the scenario."""
 
     queue_directory: str = param(
-        "/var/spool/mqueue", dim="text", source="sendmail.cf: QueueDirectory", doc="where df, qf are"
+        "/var/spool/mqueue", dim="text", source="sendmail.cf: QueueDirectory", doc="the queue"
     )
     super_safe: bool = param(
         True, dim="bool", source="sendmail.cf: SuperSafe=True",
@@ -86,7 +88,7 @@ class SendmailParams:
     )
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
     relay_host: str = param(
-        "relay", dim="text", source="sendmail.cf: DS (smart host)", doc="process that takes the mail"
+        "relay", dim="text", source="sendmail.cf: DS (smart host)", doc="process that takes mail"
     )
     relay_port: int = param(
         25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="port of the next host"
@@ -108,7 +110,7 @@ class SendmailParams:
         doc="user CPU of delivering a message, without its bytes",
     )
     byte_user_ns: float = param(
-        15.0, dim="number", minimum=0, source="assumed: 45 cycles a character, collect() and putbody()",
+        15.0, dim="number", minimum=0, source="assumed: 45 cycles a character, collect, putbody",
         doc="user CPU for each byte of a message, once in and once out, in ns",
     )
     message_system_ns: int = param(
@@ -117,16 +119,17 @@ class SendmailParams:
     )
 
 
-@register("program", "sendmail", params=SendmailParams, doc="sendmail 8.13 daemon and its deliveries")
-class Sendmail:
+@register("program", "sendmail", params=SendmailParams, doc="sendmail 8.13 and its deliveries")
+class Sendmail(ServerProgram):
     """The daemon; `main` is the parent, `_session` a child, `_deliver` a background delivery."""
-
-    runs = "server"
 
     def __init__(self, params: SendmailParams) -> None:
         self.params = params
         self.next_id = 0
         self.children = 0
+
+    def directories(self) -> tuple[str, ...]:
+        return (self.params.queue_directory,)
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Accept connections for ever; close the port while the machine is overloaded."""
@@ -190,7 +193,7 @@ class Sendmail:
         yield from sys.send(connection, reply.reply_bytes, reply)
 
     def _collect(self, sys: Sys, message_bytes: int) -> Blocking[str]:
-        """Write df and qf and make them durable (collect.c, queue.c queueup); return the queue id."""
+        """Make df and qf durable (collect.c, queue.c queueup); return the queue id."""
         params = self.params
         self.next_id += 1
         queue_id = f"{self.next_id:06d}"

@@ -1,4 +1,4 @@
-"""The SMTP exchange that both sides of a connection speak: verbs, replies and their sizes on the wire.
+"""The SMTP that both sides of a connection speak: verbs, replies, their sizes on the wire.
 
 Models: RFC 5321 without pipelining, as far as sizes and turns go; contents are not modelled.
 Invariants: one reply to each command; the size of a command or reply is that of a typical line.

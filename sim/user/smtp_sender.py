@@ -1,7 +1,7 @@
 """A client that submits mail over SMTP: the blast application, or the normal mail of a day.
 
-Models: two arrival patterns. *Closed*: `concurrency` workers each hold one connection and submit one
-message after another from a common list; a worker is either thinking (making its next message) or
+Models: two arrival patterns. *Closed*: `concurrency` workers each hold one connection and submit
+one message after another from a common list; a worker is either thinking (making its next one) or
 waiting for the server, so the server's slowness holds the arrivals back. *Open*: messages arrive in
 a Poisson stream of `rate`, each on a connection of its own, whatever the server does.
 Counterpart: RFC 5321 client without pipelining (MAIL, RCPT, DATA, body: four exchanges a message).

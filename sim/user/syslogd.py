@@ -11,6 +11,7 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_APPEND, O_CREAT, O_WRONLY, Sys
+from sim.user.program import ServerProgram
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +30,14 @@ class SyslogdParams:
 
 
 @register("program", "syslogd", params=SyslogdParams, doc="writes log lines to a file")
-class Syslogd:
+class Syslogd(ServerProgram):
     """The daemon: one task."""
-
-    runs = "server"
 
     def __init__(self, params: SyslogdParams) -> None:
         self.params = params
+
+    def directories(self) -> tuple[str, ...]:
+        return (self.params.path.rpartition("/")[0],)
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Append each datagram to the file."""

@@ -1,0 +1,39 @@
+"""What every program is: parameters, what must be there before it starts, and its main function.
+
+Models: an installed package and its entry point.
+Linux counterpart: none; a distribution's package scripts make the directories.
+Invariants: a program on the server reads nothing but its system calls.
+Left out: exec: a program's pages are in memory when it starts.
+
+A program registers itself:
+
+    @register("program", "hello", params=HelloParams, doc="what it does, in a line")
+    class Hello(ServerProgram):
+        def main(self, sys: Sys) -> Blocking[None]:
+            ...
+
+One outside the server has `runs = "outside"` and `main(self, world: World)`, a SimPy process.
+"""
+
+from collections.abc import Mapping
+
+from sim.sched.task import Blocking
+from sim.syscall import Sys
+
+
+class ServerProgram:
+    """A program on the server; the registered class is made with its parameters."""
+
+    runs = "server"
+
+    def directories(self) -> tuple[str, ...]:
+        """Return the directories that its package made when it was installed."""
+        return ()
+
+    def files(self) -> Mapping[str, int]:
+        """Return the files that are there before it starts, with their sizes in bytes."""
+        return {}
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Be the program's first task."""
+        raise NotImplementedError

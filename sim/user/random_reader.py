@@ -1,0 +1,66 @@
+"""A closed loop of random reads: what every benchmark of a disk starts with.
+
+Models: a process that reads a block at a random, aligned place of a file, thinks, and goes on.
+Counterpart: fio with rw=randread, ioengine=psync.
+Invariants: with O_DIRECT exactly one read of the device a block; reads never leave the file.
+Left out: everything else that fio can do (a later program).
+
+Estimate: n such processes on a disk that takes S for a random access, in order: X = 1 / S,
+R = n S (closed loop, no think time).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sim.param import param
+from sim.registry import register
+from sim.sched.task import Blocking
+from sim.syscall import O_DIRECT, O_RDONLY, Sys
+from sim.user.program import ServerProgram
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomReaderParams:
+    """What is read, how, and how long."""
+
+    path: str = param("/data", dim="text", source="scenario", doc="the file")
+    file_size_bytes: int = param(
+        "1 GiB", dim="bytes", minimum=4096, source="scenario", doc="its size; it exists beforehand"
+    )
+    block_size_bytes: int = param(
+        "4 KiB", dim="bytes", minimum=512, source="scenario", doc="bytes of one read"
+    )
+    direct: bool = param(True, dim="bool", source="scenario", doc="O_DIRECT: past the page cache")
+    reads: int = param(0, dim="count", minimum=0, source="scenario", doc="reads; 0 = no end")
+    think_time_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario", doc="mean pause between reads, exponential"
+    )
+
+
+@register("program", "random_reader", params=RandomReaderParams, doc="random reads of a file")
+class RandomReader(ServerProgram):
+    """One reading process."""
+
+    def __init__(self, params: RandomReaderParams) -> None:
+        self.params = params
+        self.done = 0
+
+    def files(self) -> Mapping[str, int]:
+        return {self.params.path: self.params.file_size_bytes}
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Read until the number is reached."""
+        params = self.params
+        size = params.block_size_bytes
+        blocks = params.file_size_bytes // size
+        places = sys.stream("places")
+        pauses = sys.stream("pauses")
+        flags = O_RDONLY | O_DIRECT if params.direct else O_RDONLY
+        fd = yield from sys.open(params.path, flags)
+        while not params.reads or self.done < params.reads:
+            yield from sys.pread(fd, size, int(places.random() * blocks) * size)
+            self.done += 1
+            if params.think_time_ns:
+                yield from sys.sleep(round(pauses.expovariate(1.0) * params.think_time_ns))
+        yield from sys.close(fd)
+        sys.trace_marker("reads_done", self.done)
