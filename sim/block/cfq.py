@@ -152,10 +152,13 @@ class Cfq(Elevator):
                 return queue
             if queue.on_dispatch:
                 return None
-            if queue.key != KEY_ASYNC and self._arm_slice_timer(queue):
+            if queue.key != KEY_ASYNC and self._keep_idling(queue):
                 return None
         self._slice_expired(preempted=False)
         return self._set_next_active()
+
+    def _keep_idling(self, queue: CfqQueue) -> bool:
+        return self._arm_slice_timer(queue) if self._params.restarts_idling else self._idling
 
     def _arm_slice_timer(self, queue: CfqQueue) -> bool:
         """Begin to idle for the process of ``queue``; False if that isn't worth it."""

@@ -1,6 +1,6 @@
 """CFQ's tunables, and what kernel versions changed about it.
 
-Models: the files of /sys/block/*/queue/iosched, and two changes of behaviour as switches.
+Models: the files of /sys/block/*/queue/iosched, and changes of behaviour as switches.
 Linux counterpart: block/cfq-iosched.c (2.6.16 to 2.6.34).
 Invariants: frozen; the declared defaults are 2.6.16's.
 Left out: what cfq.py leaves out; slices by I/O priority.
@@ -57,16 +57,23 @@ class CfqParams:
         source=_SOURCE + ": cfq_should_preempt asks wait_request of the new queue",
         doc="a synchronous request ends the shared queue's slice (from 2.6.20)",
     )  # fmt: skip
+    restarts_idling: bool = param(
+        True, dim="bool", source=_SOURCE + ": cfq_select_queue calls cfq_arm_slice_timer",
+        doc="a request of another process begins the wait for this one anew (to 2.6.21)",
+    )  # fmt: skip
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return what 2.6.20 and 2.6.34 changed."""
+        """Return what 2.6.20, 2.6.22 and 2.6.34 changed."""
         found: dict[str, tuple[Value, str]] = {}
         version = kernel_version(kernel)
         if version >= (2, 6, 20):
             source = "block/cfq-iosched.c 2.6.20"
             found["merge_across"] = (False, source + ": cfq_allow_merge, da775265021b")
             found["sync_preempts"] = (True, source + ": cfq_should_preempt")
+        if version >= (2, 6, 22):
+            source = "block/cfq-iosched.c 2.6.22: cfq_select_queue asks timer_pending"
+            found["restarts_idling"] = (False, source)
         if version >= (2, 6, 34):
             found["quantum"] = (8, "block/cfq-iosched.c 2.6.34: cfq_quantum")
         return found

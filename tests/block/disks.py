@@ -1,0 +1,88 @@
+"""Disks for the tests of the block layer: any device under any elevator, and what it did."""
+
+from dataclasses import replace
+
+from sim.block.bio import READ, WRITE, Bio
+from sim.block.driver import Driver
+from sim.block.elevator import Elevator
+from sim.block.genhd import DiskStats
+from sim.block.limits import QueueParams
+from sim.block.noop import Noop, NoopParams
+from sim.block.queue import Disk
+from sim.drivers.ram import Ram, RamParams
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
+
+MS = 1_000_000
+PAGE = 8  # sectors
+
+
+def ram(latency_ns=MS, queue_depth=1, write_cache=False):
+    """Return a device that takes 1 ms for everything, one request at a time."""
+    device = Ram(RamParams(latency_ns=latency_ns, queue_depth=queue_depth))
+    device.write_cache = write_cache
+    return device
+
+
+class Rig:
+    """A disk, its calendar, and the bios that ended."""
+
+    def __init__(
+        self,
+        driver: Driver | None = None,
+        elevator: Elevator | None = None,
+        params: QueueParams | None = None,
+        **changes,
+    ):
+        self.calendar = Calendar()
+        self.tracer = Tracer(self.calendar)
+        self.tracer.start("block_rq_issue")
+        self.disk = Disk(
+            DiskStats("sdb", 8, 16),
+            self.calendar,
+            Streams(1),
+            self.tracer,
+            driver or ram(),
+            elevator or Noop(NoopParams()),
+            replace(params or QueueParams(), **changes),
+        )
+        self.stats = self.disk.stats
+        self.ended = []
+
+    def bio(self, op, page, count=1, flags=0, pid=1, pages=1):
+        """Return a run of ``count`` bios of ``pages`` pages each."""
+        sectors = count * pages * PAGE
+        return Bio(op, page * PAGE, sectors, self._end, None, count, flags, pid)
+
+    def _end(self, bio):
+        self.ended.append((self.calendar.now, bio))
+
+    def read(self, page, count=1, **more):
+        bio = self.bio(READ, page, count, **more)
+        assert self.disk.submit_bio(bio)
+        return bio
+
+    def write(self, page, count=1, **more):
+        bio = self.bio(WRITE, page, count, **more)
+        assert self.disk.submit_bio(bio)
+        return bio
+
+    def at(self, time_ns, call, *args, **more):
+        """Have ``call`` done at ``time_ns``."""
+        self.calendar.post_at(time_ns, lambda _: call(*args, **more), None)
+
+    def run(self):
+        """Run until nothing is left to do; everything must have ended."""
+        self.calendar.run()
+        self.disk.check()
+        assert self.disk.requests.allocated() == 0
+        return self
+
+    def issued(self):
+        """Return what the driver was given: (first page, pages)."""
+        return [(r.args[2] // PAGE, r.args[3] // PAGE) for r in self.tracer.records()]
+
+    def issue_times(self):
+        """Return when (ns) and what the driver was given: (time, first page, pages)."""
+        return [(r.when_ns, r.args[2] // PAGE, r.args[3] // PAGE) for r in self.tracer.records()]

@@ -1,0 +1,85 @@
+"""Properties: whatever is asked of a disk, everything ends once and the counters agree."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE
+from sim.block.plug import Plug
+from sim.drivers.hdd import Hdd, HddParams
+from sim.drivers.ssd import Ssd, SsdParams
+from sim.registry import lookup, names
+from tests.block.disks import PAGE, Rig, ram
+
+DRIVERS = {
+    "ram": lambda: ram(queue_depth=2, write_cache=True),
+    "hdd": lambda: Hdd(HddParams(capacity_bytes=1 << 30, queue_depth=4)),
+    "hdd with a write cache": lambda: Hdd(
+        HddParams(capacity_bytes=1 << 30, write_cache=True, buffer_bytes=1 << 20)
+    ),
+    "ssd": lambda: Ssd(SsdParams(capacity_bytes=1 << 30)),
+}
+
+bios = st.tuples(
+    st.sampled_from([READ, WRITE, WRITE]),
+    st.integers(0, 3000),  # page
+    st.integers(1, 40),  # bios in the run
+    st.sampled_from([0, 0, 0, BIO_SYNC, BIO_BARRIER, BIO_FLUSH, BIO_FLUSH | BIO_FUA]),
+    st.integers(1, 4),  # pid
+    st.integers(0, 4_000_000),  # ns after the one before
+)
+
+
+def play(rig, bios, use_plug=False):
+    """Submit all bios; return how often each was submitted and ended, page by page."""
+    wanted, ended = Counter(), Counter()
+
+    def end_part(bio, sector, count):
+        first = sector // PAGE
+        ended.update((bio.op, page) for page in range(first, first + count))
+
+    time_ns = 0
+    for op, page, count, flags, pid, later_ns in bios:
+        if flags & ~BIO_SYNC:
+            op, count = WRITE, 1
+        bio = rig.bio(op, page, count, flags, pid)
+        bio.end_part = end_part
+        wanted.update((op, page + number) for number in range(count))
+        time_ns += later_ns
+
+        def submit(bio=bio):
+            if use_plug:
+                bio.plug = Plug()
+            assert rig.disk.submit_bio(bio)
+            if use_plug:
+                bio.plug.flush()
+            rig.disk.check()
+
+        rig.at(time_ns, submit)
+    rig.run()
+    return wanted, ended
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("elevator", names("elevator"))
+@settings(max_examples=40, deadline=None)
+@given(bios=st.lists(bios, max_size=40))
+def test_every_sector_ends_once(driver, elevator, bios):
+    entry = lookup("elevator", elevator)
+    rig = Rig(DRIVERS[driver](), entry.cls(entry.params()))
+    wanted, ended = play(rig, bios)
+    assert wanted == ended
+    assert len(rig.ended) == len(bios)
+    stats = rig.stats
+    assert stats.read_sectors + stats.write_sectors == PAGE * wanted.total()
+    assert stats.reads + stats.writes + stats.read_merges + stats.write_merges <= wanted.total()
+
+
+@settings(max_examples=60, deadline=None)
+@given(bios=st.lists(bios, max_size=40))
+def test_every_sector_ends_once_with_plugs_on_the_stack(bios):
+    rig = Rig(ram(queue_depth=2, write_cache=True), plug="task", pools="sync")
+    wanted, ended = play(rig, bios, use_plug=True)
+    assert wanted == ended

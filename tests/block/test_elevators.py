@@ -1,0 +1,111 @@
+"""noop and deadline: lists of what is served in which order."""
+
+import pytest
+
+from sim.block.bio import BIO_SYNC
+from sim.block.cfq import Cfq
+from sim.block.cfq_params import CfqParams
+from sim.block.deadline import Deadline, DeadlineParams
+from sim.block.noop import Noop, NoopParams
+from sim.registry import lookup, names
+from tests.block.disks import MS, Rig, ram
+
+
+def order(rig):
+    return [page for page, _ in rig.run().issued()]
+
+
+def busy(elevator, **driver):
+    """Return a rig whose driver is busy with page 0 until 1 ms, page 1000 being chosen."""
+    rig = Rig(ram(**driver), elevator)
+    rig.write(0, flags=BIO_SYNC)
+    rig.write(1000, flags=BIO_SYNC)
+    return rig
+
+
+def deadline(**changes):
+    return Deadline(DeadlineParams(sequential_batches=False, **changes))
+
+
+def test_noop_serves_in_order_of_arrival():
+    rig = busy(Noop(NoopParams()))
+    for page in (5, 9, 7, 3):
+        rig.write(page)
+    assert order(rig) == [0, 1000, 5, 9, 7, 3]
+
+
+def test_deadline_goes_upwards_from_the_head_and_then_from_the_oldest():
+    rig = busy(deadline())
+    for page in (1500, 500, 1200, 300):
+        rig.write(page)
+    # Behind 1000 nothing waited when it was chosen, so the sweep begins with the oldest.
+    assert order(rig) == [0, 1000, 1500, 500, 1200, 300]
+
+
+def test_deadline_prefers_reads_until_writes_were_passed_over_twice():
+    rig = busy(deadline(fifo_batch=1))
+    for number in range(4):
+        rig.write(2000 + 10 * number)
+        rig.read(5000 + 10 * number)
+    kinds = "".join("r" if page >= 5000 else "w" for page in order(rig)[2:])
+    assert kinds == "rrwrrwww"
+
+
+def test_deadline_serves_a_batch_of_sixteen():
+    rig = busy(deadline())
+    for number in range(20):
+        rig.read(5000 + 10 * number)
+    rig.write(2000)
+    rig.write(2010)
+    kinds = "".join("r" if page >= 5000 else "w" for page in order(rig)[2:])
+    assert kinds == "r" * 16 + "r" * 4 + "ww"
+
+
+def test_deadline_turns_back_to_what_has_expired():
+    rig = busy(deadline(fifo_batch=1, read_expire_ns=20 * MS), latency_ns=10 * MS)
+    rig.read(100)
+    for number in range(8):
+        rig.read(2000 + 10 * number)
+    served = order(rig)
+    assert served.index(100) <= 4
+
+
+def test_deadline_of_2_6_16_ends_a_batch_where_sectors_do_not_follow():
+    rig = busy(Deadline(DeadlineParams()))
+    for number in range(4):
+        rig.write(2000 + 10 * number)
+        rig.read(5000 + 10 * number)
+    kinds = "".join("r" if page >= 5000 else "w" for page in order(rig)[2:])
+    assert kinds == "rrwrrwww"
+
+
+def test_deadline_of_2_6_16_begins_a_sweep_at_the_lowest_sector():
+    rig = busy(Deadline(DeadlineParams()))
+    for page in (1500, 500, 1200, 300):
+        rig.write(page)
+    assert order(rig) == [0, 1000, 300, 500, 1200, 1500]
+
+
+def test_deadline_follows_a_front_merge_and_an_absorption():
+    rig = busy(deadline())
+    for page in (500, 300, 299, 302, 301):
+        rig.write(page)
+    assert rig.run().issued() == [(0, 1), (1000, 1), (500, 1), (299, 4)]
+
+
+def test_cfq_serves_one_process_upwards_from_the_head():
+    rig = busy(Cfq(CfqParams()))
+    for page in (1500, 500, 1200, 300):
+        rig.write(page)
+    assert order(rig)[1:] == [1000, 1200, 1500, 300, 500]
+
+
+@pytest.mark.parametrize("kernel, changed", [("2.6.16", False), ("2.6.24", True)])
+def test_versions_set_the_defaults(kernel, changed):
+    found = DeadlineParams.kernel_defaults(kernel)
+    assert ("sequential_batches" in found) is changed
+
+
+def test_elevators_are_registered():
+    assert {"noop", "deadline", "cfq"} <= set(names("elevator"))
+    assert lookup("elevator", "deadline").cls is Deadline

@@ -1,0 +1,152 @@
+"""Plugs: when requests are held back, and when they go."""
+
+from sim.block.bio import BIO_SYNC, WRITE
+from sim.block.plug import Plug
+from tests.block.disks import MS, Rig, ram
+
+
+def test_a_lone_write_waits_three_milliseconds():
+    rig = Rig()
+    rig.write(0)
+    assert rig.run().issue_times() == [(3 * MS, 0, 1)]
+
+
+def test_each_plug_lasts_three_milliseconds():
+    rig = Rig()
+    rig.write(0)
+    rig.at(2 * MS, rig.disk.unplug)
+    rig.at(4 * MS, rig.write, 50)
+    assert rig.run().issue_times() == [(2 * MS, 0, 1), (7 * MS, 50, 1)]
+
+
+def test_the_fourth_request_removes_the_plug():
+    rig = Rig(ram(queue_depth=32))
+    for page in (0, 100, 200, 300):
+        rig.write(page)
+    assert rig.run().issue_times() == [(0, 0, 1), (0, 100, 1), (0, 200, 1), (0, 300, 1)]
+
+
+def test_the_fourth_request_goes_with_the_one_bio_that_made_it():
+    rig = Rig(ram(queue_depth=32))
+    for page in (0, 100, 200):
+        rig.write(page, 10)
+    rig.write(300, 10)
+    # The rest of the run begins a request, plugged anew until the first completion.
+    assert rig.run().issue_times() == [
+        (0, 0, 10),
+        (0, 100, 10),
+        (0, 200, 10),
+        (0, 300, 1),
+        (1 * MS, 301, 9),
+    ]
+
+
+def test_with_the_driver_full_the_rest_of_the_run_merges():
+    rig = Rig(ram(queue_depth=1))
+    for page in (0, 100, 200, 300):
+        rig.write(page, 10)
+    # 0 is in the driver, 100 chosen; 300 still waits and grows.
+    assert rig.run().issued() == [(0, 10), (100, 10), (200, 10), (300, 10)]
+
+
+def test_a_sync_bio_removes_the_plug():
+    rig = Rig()
+    rig.write(0)
+    rig.at(1 * MS, rig.write, 50, flags=BIO_SYNC)
+    assert rig.run().issue_times() == [(1 * MS, 0, 1), (2 * MS, 50, 1)]
+
+
+def test_a_waiter_removes_the_plug():
+    rig = Rig()
+    rig.write(0)
+    rig.at(1 * MS, rig.disk.unplug)
+    assert rig.run().issue_times() == [(1 * MS, 0, 1)]
+
+
+def test_a_completion_removes_the_plug():
+    rig = Rig(ram(queue_depth=2))
+    rig.write(0, flags=BIO_SYNC)  # until 1 ms
+    rig.at(MS // 2, rig.write, 50)  # plugged until 3.5 ms
+    assert rig.run().issue_times() == [(0, 0, 1), (1 * MS, 50, 1)]
+
+
+def test_an_unplugged_queue_with_waiting_requests_is_not_plugged():
+    rig = Rig()
+    rig.write(0, flags=BIO_SYNC)
+    rig.write(50, flags=BIO_SYNC)
+    rig.write(100)
+    assert not rig.disk.plugged
+
+
+def test_tracepoints_tell_plug_and_unplug():
+    rig = Rig()
+    rig.tracer.start("block_*")
+    rig.write(0)
+    rig.run()
+    assert rig.tracer.names() == [
+        "block_bio_queue",
+        "block_rq_insert",
+        "block_plug",
+        "block_unplug",
+        "block_rq_issue",
+        "block_rq_complete",
+    ]
+
+
+# -- On the task's stack, from 2.6.39.
+
+
+def submit_plugged(rig, plug, page, count=1):
+    bio = rig.bio(WRITE, page, count)
+    bio.plug = plug
+    assert rig.disk.submit_bio(bio)
+
+
+def test_a_task_plug_holds_requests_until_it_is_flushed():
+    rig = Rig(plug="task", pools="sync")
+    plug = Plug()
+    submit_plugged(rig, plug, 0)
+    rig.calendar.run_until(20 * MS)
+    assert rig.issued() == []
+    rig.disk.check()
+    plug.flush()
+    assert rig.run().issued() == [(0, 1)]
+
+
+def test_a_task_plug_merges_and_sorts():
+    rig = Rig(plug="task", pools="sync")
+    plug = Plug()
+    for page in (9, 5, 6, 4):
+        submit_plugged(rig, plug, page)
+    submit_plugged(rig, plug, 20, 5)
+    plug.flush()
+    rig.run()
+    assert (rig.issued(), rig.stats.write_merges) == ([(4, 3), (9, 1), (20, 5)], 6)
+
+
+def test_a_task_plug_is_flushed_at_sixteen_requests():
+    rig = Rig(ram(queue_depth=32), plug="task", pools="sync")
+    plug = Plug()
+    for number in range(17):
+        submit_plugged(rig, plug, 10 * number)
+    assert len(rig.issued()) == 16
+    plug.flush()
+    assert len(rig.run().issued()) == 17
+
+
+def test_without_a_task_plug_requests_go_at_once():
+    rig = Rig(plug="task", pools="sync")
+    rig.write(0)
+    assert rig.run().issue_times() == [(0, 0, 1)]
+
+
+def test_a_flushed_request_joins_one_that_waits_in_the_queue():
+    rig = Rig(ram(queue_depth=1), plug="task", pools="sync")
+    for page in (100, 200, 0):
+        rig.write(page)
+    plug = Plug()
+    submit_plugged(rig, plug, 2)
+    submit_plugged(rig, plug, 300)
+    submit_plugged(rig, plug, 1)
+    plug.flush()
+    assert rig.run().issued() == [(100, 1), (200, 1), (0, 3), (300, 1)]
