@@ -21,8 +21,9 @@ QUIET_S = 2.0
 class Progress:
     """Called with work done and work in all; a context manager."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, quiet_s: float = QUIET_S) -> None:
         self._label = label
+        self._quiet_s = quiet_s
         self._begin_s = time.monotonic()
         self._is_shown = sys.stderr.isatty()
         self._bar: Bar | None = None
@@ -32,7 +33,7 @@ class Progress:
         return self
 
     def __call__(self, done: int, total: int) -> None:
-        if not self._is_shown or time.monotonic() - self._begin_s < QUIET_S:
+        if not self._is_shown or time.monotonic() - self._begin_s < self._quiet_s:
             return
         if self._bar is None:
             self._show()

@@ -159,8 +159,12 @@ class Reading:
 
     def entry(self, kind: str, leaf: Leaf | None) -> Entry | None:
         """Return what the registry has under the leaf's text."""
-        if leaf is None or not isinstance(leaf.value, str):
-            return None  # the record's own reading says so
+        if leaf is None:
+            return None
+        if not isinstance(leaf.value, str):
+            allowed = ", ".join(names(kind))
+            self.error(leaf.at, f"expected the name of a {kind}", allowed=allowed)
+            return None
         try:
             return lookup(kind, leaf.value)
         except UnknownName:

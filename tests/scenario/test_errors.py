@@ -114,3 +114,28 @@ def test_the_errors_survive_a_trip_through_a_worker_process() -> None:
         load_text(EXAMPLE.replace("cpus = 4", "cpus = 0"), FILE)
     error = pickle.loads(pickle.dumps(caught.value))
     assert str(error) == str(caught.value)
+
+
+ODD_VALUES = ["5", "-1", '"x"', "true", "[1]", "[]", "{}", "{ a = 1 }", "1.5", '""', "[[1]]", "nan"]
+LINES = [number for number, line in enumerate(EXAMPLE.splitlines()) if " = " in line]
+
+
+@pytest.mark.parametrize("number", LINES)
+def test_any_odd_value_is_read_or_explained(number: int) -> None:
+    lines = EXAMPLE.splitlines()
+    key = lines[number].partition(" = ")[0]
+    for value in ODD_VALUES:
+        text = "\n".join([*lines[:number], f"{key} = {value}", *lines[number + 1 :], ""])
+        try:
+            load_text(text, FILE)
+        except ScenarioError as error:
+            assert error.problems
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLE.splitlines())))
+def test_a_missing_line_is_accepted_or_explained(number: int) -> None:
+    lines = EXAMPLE.splitlines()
+    try:
+        load_text("\n".join(lines[:number] + lines[number + 1 :]), FILE)
+    except ScenarioError as error:
+        assert error.problems

@@ -14,6 +14,7 @@ from sim.scenario import (
     load_text,
     scenario_files,
 )
+from sim.scenario.devices import profile_names
 from tests.scenario.things import EXAMPLE, AirParams, ChipParams, OrderedParams, PlateParams
 
 FILE = Path("two-disks.toml")
@@ -116,6 +117,19 @@ def test_a_profile_lies_under_the_scenario(tmp_path: Path) -> None:
     rpm = parameter(scenario, "machine.disk.sda.rpm")
     assert (rpm.layer, rpm.source) == (Layer.PROFILE, "its label")
     assert parameter(scenario, "machine.disk.sda.capacity").source == "weighed"
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_profile_that_comes_along_can_be_used(name: str) -> None:
+    text = EXAMPLE.replace(
+        'sda = { device = "test_plate", rpm = "10000 rpm"', f'sda = {{ profile = "{name}"'
+    )
+    scenario = read(text.replace("20 GiB", "1 GiB"))
+    assert scenario.server.disks["sda"].profile == name
+    unsourced = [
+        p for p in scenario.parameters if p.layer == Layer.PROFILE and ":" in p.source[-5:]
+    ]
+    assert not unsourced, "a profile states the data sheet it was read from"
 
 
 def test_a_scenario_can_be_sent_to_another_process() -> None:

@@ -143,4 +143,4 @@ machine.mount."/spool".type = "test_air"
 [what_if.chip]
 machine.disk.sdb.device = "test_chip"
 machine.disk.sdb.channels = 8
-"""
+"""  # noqa: E501
