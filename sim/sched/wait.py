@@ -41,22 +41,18 @@ class WaitQueue:
 
     def sleep_on(self, task: Task, state: int, wchan: str) -> Blocking[None]:
         """Sleep until woken; check the condition again after it."""
-        assert task.waiting_on is None
         task.state = state
         task.wchan = wchan
-        task.waiting_on = self
-        self._waiters.append(task)
+        self.add(task)
         yield
         if task.waiting_on is self:  # Woken by something else.
             self.remove(task)
 
     def io_sleep_on(self, task: Task, state: int, wchan: str) -> Blocking[None]:
         """Sleep until woken, as one who waits for I/O: the CPU's idle time becomes iowait."""
-        assert task.waiting_on is None
         task.state = state
         task.wchan = wchan
-        task.waiting_on = self
-        self._waiters.append(task)
+        self.add(task)
         task.in_iowait = True
         yield
         task.in_iowait = False
