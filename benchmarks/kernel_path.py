@@ -1,0 +1,110 @@
+"""Requests per second through the whole kernel, against the queue alone in SimPy.
+
+The twin's case is direct_read.toml: 16 processes in a closed loop, each request a system call, a
+bio, an elevator's decision, a disk's service, an interrupt, a wake-up, a context switch. The naive
+model of the same queue is what a first SimPy program does: a Resource and a timeout.
+"""
+
+import random
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import simpy
+
+from benchmarks.measure import Row, measure
+from sim.machine import Machine
+from sim.param import param
+from sim.registry import register
+from sim.scenario import load
+from sim.sched.task import Blocking
+from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
+
+SCENARIO = Path(__file__).with_name("direct_read.toml")
+READERS = 16
+READ_BYTES = 4096
+FILE_BYTES = 1 << 30
+WRITE_BYTES = 1 << 20
+SECOND_NS = 1_000_000_000
+SERVICE_NS = 5_500_000
+ROUND_S = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReaderParams:
+    """What is read."""
+
+    path: str = param("/data", dim="text", source="this benchmark", doc="the file")
+
+
+@register("program", "benchmark_reader", params=ReaderParams, doc="16 random direct readers")
+class Reader:
+    """Writes a file, then has 16 children read it for ever."""
+
+    runs = "server"
+
+    def __init__(self, params: ReaderParams) -> None:
+        self.params = params
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Make the file, start the readers."""
+        fd = yield from sys.open(self.params.path, O_WRONLY | O_CREAT | O_DIRECT)
+        for _ in range(FILE_BYTES // WRITE_BYTES):
+            yield from sys.write(fd, WRITE_BYTES)
+        yield from sys.close(fd)
+        for number in range(READERS):
+            yield from sys.fork("reader", self._read, number)
+        sys.trace_marker("readers_started", READERS)
+
+    def _read(self, sys: Sys, number: int) -> Blocking[None]:
+        draw = random.Random(number).randrange
+        fd = yield from sys.open(self.params.path, O_RDONLY | O_DIRECT)
+        while True:
+            yield from sys.pread(fd, READ_BYTES, draw(FILE_BYTES // READ_BYTES) * READ_BYTES)
+
+
+class TwinReads:
+    """The machine with its readers running; each call simulates some more seconds."""
+
+    def __init__(self) -> None:
+        self.machine = Machine(load(str(SCENARIO)), seed=1)
+        while not any(record.name == "readers_started" for record in self.machine.records):
+            self.machine.run_until(self.machine.calendar.now + SECOND_NS)
+
+    def run(self) -> float:
+        """Simulate a round; return the requests served."""
+        machine = self.machine
+        reads_before = machine.disks[0].stats.reads
+        machine.run_until(machine.calendar.now + ROUND_S * SECOND_NS)
+        return machine.disks[0].stats.reads - reads_before
+
+
+class NaiveReads:
+    """The same queue: 16 processes, one server, a constant service time."""
+
+    def __init__(self) -> None:
+        self.env = simpy.Environment()
+        self.disk = simpy.Resource(self.env, capacity=1)
+        self.served = 0
+        for _ in range(READERS):
+            self.env.process(self._read())
+
+    def _read(self) -> Generator[Any, Any, None]:
+        while True:
+            with self.disk.request() as request:
+                yield request
+                yield self.env.timeout(SERVICE_NS)
+            self.served += 1
+
+    def run(self) -> float:
+        """Simulate a round; return the requests served."""
+        served_before = self.served
+        self.env.run(until=self.env.now + ROUND_S * SECOND_NS)
+        return self.served - served_before
+
+
+def kernel_path(rounds: int) -> list[Row]:
+    """Measure both models of the same queue."""
+    cases = {"SimPy, Resource and timeout": NaiveReads().run, "the twin": TwinReads().run}
+    return measure("kernel path", "requests/s", cases, rounds)
