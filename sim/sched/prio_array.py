@@ -142,7 +142,7 @@ class PrioArrays(SchedClass):
     def enqueue(self, task: Task) -> None:
         """Put the task behind its equals, or a new child before its parent."""
         if self._behind is not None and task.parent is self._behind:
-            self._head -= 1
+            self._head -= 2  # The place behind the child is the parent's.
             insort(self._active, (task.prio, self._head, task))
         else:
             self._tail += 1
@@ -170,9 +170,10 @@ class PrioArrays(SchedClass):
             insort(self._active, (curr.prio, self._tail, curr))
         else:
             # A child forked just now is at _head and stays before its parent.
+            place = self._head + 1
             if self._behind is not curr:
-                self._head -= 1
-            insort(self._active, (curr.prio, self._head, curr))
+                place = self._head = self._head - 1
+            insort(self._active, (curr.prio, place, curr))
         self._behind = None
 
     def dequeue(self, task: Task) -> None:
