@@ -15,7 +15,8 @@ Invariants:
   heeds ``has_write_space()`` goes on.
 
 Left out: loss and all that follows from it; delayed acknowledgements (the window opens by doubling,
-not by 1.5); competition for the peer's window within a message; half-closed connections: close()
+not by 1.5); messages sent back to back sharing the congestion window (each has it for itself, so
+slow start is felt within a message, the send buffer between them); half-closed connections: close()
 ends both ways, as SMTP, HTTP and databases use it.
 """
 
