@@ -19,13 +19,16 @@ from sim.sched.features import Features
 from sim.sched.runqueue import RunQueue
 
 CACHE_NICE_TRIES = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
-IMBALANCE_PCT = 125
+NS_PER_MS = 1_000_000
 
 
 class Balancer:
     """The balancing of one machine's run queues."""
 
-    __slots__ = ("_busy_ns", "_calendar", "_failed", "_features", "_pending", "_rqs", "_tick_ns")
+    __slots__ = (
+        "_busy_ns", "_busy_period_ns", "_calendar", "_failed", "_features", "_pending", "_rqs",
+        "_tick_ns",
+    )  # fmt: skip
 
     def __init__(
         self, calendar: Calendar, rqs: list[RunQueue], features: Features, tick_ns: int
@@ -34,15 +37,21 @@ class Balancer:
         self._rqs = rqs
         self._features = features
         self._tick_ns = tick_ns
+        self._busy_period_ns: int = busy_period_ns(features, len(rqs), tick_ns)
         self._failed: list[int] = [0] * len(rqs)  # attempts in a row that moved nothing
         self._pending: bool = False  # the next tick is in the calendar
-        self._busy_ns: int = 0  # when busy CPUs look next
+        # When each CPU looks next although it is busy. Not all at once, or tasks come and go back.
+        self._busy_ns: list[int] = [
+            cpu * self._busy_period_ns // len(rqs) for cpu in range(len(rqs))
+        ]
 
     def newidle(self, rq: RunQueue) -> None:
         """Pull a task to a CPU that is about to go idle (idle_balance)."""
         for other in self._rqs:
             if other.queue.nr_queued:
+                failed = self._failed[rq.cpu]
                 self._load_balance(rq, rq.target_load() if self._features.newidle_by_tick else 0)
+                self._failed[rq.cpu] = min(failed, self._failed[rq.cpu])  # It does not count.
                 return
 
     def queue_grew(self) -> None:
@@ -57,15 +66,15 @@ class Balancer:
         """Balance for all CPUs (rebalance_tick); come again while somebody waits."""
         self._pending = False
         now = self._calendar.now
-        busy_too = now >= self._busy_ns
-        if busy_too:
-            self._busy_ns = now + self._features.busy_balance_ns
         waiting = 0
         for rq in self._rqs:
             if rq.curr is None:
                 self._load_balance(rq, 0)
                 rq.run_attached()
-            elif busy_too:
+            elif now >= self._busy_ns[rq.cpu]:
+                period_ns = self._busy_period_ns
+                self._busy_ns[rq.cpu] += (now - self._busy_ns[rq.cpu]) // period_ns * period_ns
+                self._busy_ns[rq.cpu] += period_ns
                 rq.account()
                 self._load_balance(rq, rq.load())
             waiting += rq.queue.nr_queued
@@ -86,7 +95,7 @@ class Balancer:
             if theirs > most and other.queue.nr_queued:
                 busiest = other
                 most = theirs
-        if busiest is None or 100 * most <= IMBALANCE_PCT * load:
+        if busiest is None or 100 * most <= self._features.imbalance_pct * load:
             return
         imbalance = self._imbalance(busiest, most, load, total // len(self._rqs))
         if imbalance:
@@ -97,6 +106,8 @@ class Balancer:
         if load >= average:
             return 0
         imbalance = min(most - average, average - load)
+        if not self._features.small_imbalance_tasks:
+            return imbalance if load else busiest.load()
         one_task = busiest.load() // busiest.nr_running()
         if imbalance < one_task:
             if most - load < self._features.small_imbalance_tasks * one_task:
@@ -108,15 +119,24 @@ class Balancer:
         """Move waiting tasks of that weight, the last to run first (move_tasks)."""
         now = self._calendar.now
         failed = self._failed[rq.cpu]
+        patience = 1 if self._features.small_imbalance_tasks else failed
         hot_ns = self._features.cache_hot_ns if failed <= CACHE_NICE_TRIES else 0
         self._failed[rq.cpu] = failed + 1
         busiest.account()
         for task in reversed(busiest.queue.waiting()):
-            if now - task.last_ran_ns < hot_ns or task.weight > 2 * imbalance:
+            if now - task.last_ran_ns < hot_ns or task.weight >> patience > imbalance:
                 continue
             busiest.detach(task)
             rq.attach(task)
             self._failed[rq.cpu] = 0
             imbalance -= task.weight
-            if imbalance <= 0:
+            if imbalance <= 0 or rq.curr is None:
                 return
+
+
+def busy_period_ns(features: Features, nr_cpus: int, tick_ns: int) -> int:
+    """Return how often a busy CPU looks for a busier one (get_sd_balance_interval)."""
+    period_ns = features.busy_balance_ms * NS_PER_MS
+    if features.busy_balance_per_cpu:
+        period_ns *= nr_cpus
+    return max(period_ns - tick_ns * features.busy_balance_off_beat, tick_ns)

@@ -47,18 +47,18 @@ class FairTunables:
     wakeup_granularity_ns: int
     nr_latency: int  # more tasks than this: the period grows
     sleeper_credit_ns: int
-    gentle: bool  # wakeup_granularity weighs with the woken task's weight
 
 
 MS: Final = 1_000_000
 # (latency, min granularity, wake-up granularity, periods of sleeper credit), before scaling.
 # 2.6.24 gives sleepers a whole latency, GENTLE_FAIR_SLEEPERS (51e0304ce6e5, 2.6.32) half of it.
+# EEVDF: base_slice for all three; lag is kept over a sleep, so there is hardly any credit.
 # sysctl_sched_* in kernel/sched_fair.c of 2.6.24, 2.6.32, 2.6.39, kernel/sched/fair.c of 6.5, 6.6.
 DEFAULTS: Final[tuple[tuple[KernelVersion, tuple[int, int, int, int]], ...]] = (
     ((2, 6, 0), (20 * MS, 4 * MS, 10 * MS, WHOLE_PERIOD)),
     ((2, 6, 32), (5 * MS, 1 * MS, 1 * MS, HALF_PERIOD)),
     ((2, 6, 35), (6 * MS, 3 * MS // 4, 1 * MS, HALF_PERIOD)),
-    ((6, 6), (6 * MS, 3 * MS // 4, 0, HALF_PERIOD)),
+    ((6, 6), (3 * MS // 4, 3 * MS // 4, 0, WHOLE_PERIOD)),
 )
 
 
@@ -72,7 +72,6 @@ def fair_tunables(kernel: KernelVersion, nr_cpus: int) -> FairTunables:
         wakeup_granularity_ns=wakeup * factor,
         nr_latency=latency // granularity,
         sleeper_credit_ns=latency * factor // divisor,
-        gentle=divisor == HALF_PERIOD,
     )
 
 

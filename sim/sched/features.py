@@ -29,8 +29,11 @@ class Features:
     balance_fork: bool  # a child may start on another, idler CPU
     newidle_by_tick: bool  # new-idle balance sees loads of the last tick, not those of now
     cache_hot_ns: int  # a task that ran so recently is not pulled at first
-    small_imbalance_tasks: int  # a CPU with so many tasks more than another gives one away
-    busy_balance_ns: int  # how often a busy CPU looks for a busier one
+    imbalance_pct: int  # how much more than one's own load is too much
+    small_imbalance_tasks: int  # what is too much for moving one task; 0: what failures make of it
+    busy_balance_ms: int  # how often a busy CPU looks for a busier one, if
+    busy_balance_per_cpu: bool  # times the number of CPUs
+    busy_balance_off_beat: bool  # less one tick
     load_rounding: str
     load_extra_tick: bool  # sampled every 5 s plus one tick
 
@@ -49,9 +52,15 @@ NEWIDLE_BY_TICK: Final = ((2, 6, 0), True), ((2, 6, 31), False)
 CACHE_HOT_NS: Final = ((2, 6, 0), 2_500_000), ((2, 6, 23), 500_000)
 # find_busiest_group: max_load - this_load >= 2 * SCHED_LOAD_SCALE; since smpnice (2dd73a4f09be,
 # 2.6.18) one task suffices, so three hogs take turns on two CPUs.
-SMALL_IMBALANCE_TASKS: Final = ((2, 6, 0), 2), ((2, 6, 18), 1)
-# min_interval 1 ms x busy_factor 64; sd_init(): number of CPUs x 32, from 5.10 on x 16.
-BUSY_BALANCE_NS: Final = ((2, 6, 0), 64_000_000), ((3, 10), 128_000_000), ((5, 10), 64_000_000)
+# From 5.10 on, detach_tasks() moves any task whose load >> nr_balance_failed fits (5a7f55590467).
+SMALL_IMBALANCE_TASKS: Final = ((2, 6, 0), 2), ((2, 6, 18), 1), ((5, 10), 0)
+# sd_init(): 2208cdaa56c9 (5.10).
+IMBALANCE_PCT: Final = ((2, 6, 0), 125), ((5, 10), 117)
+# SD_CPU_INIT: min_interval 1 ms x busy_factor 64; sd_init(): sd_weight ms x 32; x 16 less a tick
+# (6e7499135db7, e4d32e4d5444, 5.10).
+BUSY_BALANCE_MS: Final = ((2, 6, 0), 64), ((3, 1), 32), ((5, 10), 16)
+BUSY_BALANCE_PER_CPU: Final = ((2, 6, 0), False), ((3, 1), True)
+BUSY_BALANCE_OFF_BEAT: Final = ((2, 6, 0), False), ((5, 10), True)
 # 0f004f5a696a (2.6.37) and 20878232c52329 (4.7).
 LOAD_ROUNDING: Final = (
     ((2, 6, 0), ROUND_DOWN), ((2, 6, 37), ROUND_HALF_UP), ((4, 7), ROUND_TOWARDS_ACTIVE),
@@ -69,8 +78,11 @@ def features(kernel: KernelVersion) -> Features:
         balance_fork=in_force(BALANCE_FORK, kernel),
         newidle_by_tick=in_force(NEWIDLE_BY_TICK, kernel),
         cache_hot_ns=in_force(CACHE_HOT_NS, kernel),
+        imbalance_pct=in_force(IMBALANCE_PCT, kernel),
         small_imbalance_tasks=in_force(SMALL_IMBALANCE_TASKS, kernel),
-        busy_balance_ns=in_force(BUSY_BALANCE_NS, kernel),
+        busy_balance_ms=in_force(BUSY_BALANCE_MS, kernel),
+        busy_balance_per_cpu=in_force(BUSY_BALANCE_PER_CPU, kernel),
+        busy_balance_off_beat=in_force(BUSY_BALANCE_OFF_BEAT, kernel),
         load_rounding=in_force(LOAD_ROUNDING, kernel),
         load_extra_tick=in_force(LOAD_EXTRA_TICK, kernel),
     )
