@@ -1,5 +1,162 @@
-"""Build hooks; the project's metadata is in setup.cfg."""
+"""Build: compile the kernel's modules with mypyc where possible, bring the scenarios along.
 
-from setuptools import setup
+The project's metadata is in setup.cfg, and so is the list of modules to compile. What decides:
+``IOTWIN_COMPILE=1`` compiles or fails, ``=0`` leaves all interpreted, otherwise a normal build
+compiles if there is a C compiler and says in one line why not; an editable one stays interpreted.
+A module that was compiled carries its source's digest in ``sim/_compiled.json``, for the check in
+sim/compiled.py.
+"""
 
-setup()
+import configparser
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from setuptools import Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+TOP = Path(__file__).resolve().parent
+# pip asks for metadata with other commands first; compiling is for those that build.
+BUILDING = {"bdist_wheel", "build", "build_ext", "install"} & set(sys.argv)
+EDITABLE = {"editable_wheel", "develop"} & set(sys.argv)
+WANTED = os.environ.get("IOTWIN_COMPILE", "auto")
+
+
+def modules_to_compile() -> list[str]:
+    """Return the sources that setup.cfg's [iotwin:compile] names."""
+    config = configparser.ConfigParser()
+    config.read(TOP / "setup.cfg", encoding="utf-8")
+    section = config["iotwin:compile"]
+    exclude = section["exclude"].split()
+    found = {
+        path.relative_to(TOP).as_posix()
+        for pattern in section["include"].split()
+        for path in TOP.glob(pattern)
+    }
+    return sorted(path for path in found if not any(fnmatch(path, bad) for bad in exclude))
+
+
+def why_not() -> str:
+    """Return why nothing is compiled here, or an empty text if it can be."""
+    if WANTED == "0":
+        return "not wanted (IOTWIN_COMPILE=0)"
+    if EDITABLE and WANTED != "1":
+        return "an editable install (IOTWIN_COMPILE=1 compiles it too)"
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if os.name == "posix" and shutil.which(compiler) is None:
+        return f"no C compiler ({compiler}) found"
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if not header.exists():
+        return f"no C headers of Python ({header}); Debian has them in python3-dev"
+    return ""
+
+
+def extensions(paths: list[str]) -> list[Extension]:
+    """Translate the modules into C; return the extensions that are to be built of it."""
+    from mypyc.build import mypycify  # absent where nothing is compiled
+
+    # Our own configuration is for checking: here, only what prevents a translation counts.
+    options = [f"--config-file={os.devnull}", "--ignore-missing-imports"]
+    found: list[Extension] = mypycify(
+        [*options, *paths], opt_level="2", debug_level="0", multi_file=True, group_name="iotwin"
+    )
+    return found
+
+
+class Build(build):
+    """Build from nothing: what an earlier version left in build/ must not be installed."""
+
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
+class BuildPy(build_py):
+    """Copy the packages, and the scenarios into sim/scenarios, where an installed twin looks."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        home = Path(self.build_lib) / "sim" / "scenarios"
+        home.mkdir(parents=True, exist_ok=True)
+        for path in [*TOP.glob("scenarios/*.toml"), *TOP.glob("scenarios/README.md")]:
+            shutil.copyfile(path, home / path.name)
+        if not self.distribution.ext_modules:
+            write_record(home.parent, [], NOTE)
+
+
+class BuildExt(build_ext):
+    """Compile on all cores; if that fails, leave everything interpreted and say so."""
+
+    def run(self) -> None:
+        sim = TOP / "sim" if self.inplace else Path(self.build_lib) / "sim"
+        try:
+            super().run()
+        except Exception as error:  # whatever a compiler can do wrong
+            if WANTED == "1":
+                raise
+            for path in self.get_outputs():
+                Path(path).unlink(missing_ok=True)
+            self.extensions = self.distribution.ext_modules = []
+            write_record(sim, [], say(f"the C compiler failed: {error}"))
+        else:
+            write_record(sim, MODULES, "compiled by mypyc")
+
+    def build_extensions(self) -> None:
+        """Compile several C files at a time; distutils would take one after the other."""
+        compiler = self.compiler
+        workers = os.cpu_count() or 1
+        compile_serially = compiler.compile
+
+        def compile_parallel(sources: list[str], **options: Any) -> list[str]:
+            # Largest first, so that no core waits for a long last one.
+            order = sorted(sources, key=lambda source: -os.path.getsize(source))
+            with ThreadPoolExecutor(workers) as pool:
+                done = pool.map(lambda source: compile_serially([source], **options), order)
+                objects = dict(zip(order, done, strict=True))
+            return [name for source in sources for name in objects[source]]
+
+        compiler.compile = compile_parallel
+        super().build_extensions()
+
+
+def write_record(sim: Path, modules: list[str], note: str) -> None:
+    """Leave what sim/compiled.py reads: the digests of the compiled sources, and a note."""
+    digests = {path: hashlib.sha256((TOP / path).read_bytes()).hexdigest() for path in modules}
+    text = json.dumps({"digests": digests, "note": note}, indent=1, sort_keys=True)
+    (sim / "_compiled.json").write_text(text + "\n", encoding="utf-8")
+
+
+def say(reason: str) -> str:
+    """Print why the twin will be interpreted, and return it."""
+    print(f"iotwin: interpreted, not compiled: {reason}", file=sys.stderr)
+    return reason
+
+
+NOTE = why_not()
+MODULES = modules_to_compile() if BUILDING or EDITABLE else []
+EXTENSIONS: list[Extension] = []
+if MODULES and not NOTE:
+    try:
+        EXTENSIONS = extensions(MODULES)
+    except (Exception, SystemExit) as error:  # mypyc exits where it finds a mistake
+        if WANTED == "1":
+            raise
+        NOTE = say(f"mypyc cannot translate the sources: {error}")
+elif BUILDING and WANTED != "0":
+    say(NOTE)
+
+setup(
+    cmdclass={"build": Build, "build_py": BuildPy, "build_ext": BuildExt}, ext_modules=EXTENSIONS
+)

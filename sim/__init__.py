@@ -5,3 +5,7 @@ engine, sched, block, drivers, mm, fs, net for the kernel below, named as in the
 """
 
 __version__ = "0.1.0"
+
+from sim.compiled import refuse_stale_build
+
+refuse_stale_build()
