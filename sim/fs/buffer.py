@@ -48,7 +48,7 @@ def submit_write(
 def submit_read(
     task: Task, device: BlockDevice, mapping: AddressSpace, page: int, block: int, count: int
 ) -> Blocking[None]:
-    """Read `count` locked pages from the blocks from `block` on, in one bio; a hole is read at once."""
+    """Read `count` locked pages from `block` on, in one bio; a hole (-1) is read at once."""
     if block < 0:
         mapping.end_read(page, page + count)
         return

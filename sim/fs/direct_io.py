@@ -59,7 +59,8 @@ def direct_io(
     task.charge_system(vfs.params.direct_ns)
     runs = yield from inode.sb.map_blocks(task, inode, start, end, write)
     request = DirectRequest()
-    yield from _submit(task, device, request, runs, pos % PAGE_SIZE // SECTOR, count // SECTOR, write)
+    skip = pos % PAGE_SIZE // SECTOR
+    yield from _submit(task, device, request, runs, skip, count // SECTOR, write)
     while request.in_flight:
         device.unplug()
         yield from request.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "dio_await_one")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 S_IFDIR = 0o040000
 S_IFREG = 0o100000
 
-# i_state: what fsync looks at, and what pdflush clears as well. (Dirty pages: the page cache knows.)
+# i_state: what fsync looks at, and what pdflush clears as well (dirty pages: the page cache knows).
 I_DIRTY_SYNC = 1  # The inode itself changed (times).
 I_DIRTY_DATASYNC = 2  # Something changed without which the data cannot be found (size, blocks).
 I_DIRTY_INODE = I_DIRTY_SYNC | I_DIRTY_DATASYNC

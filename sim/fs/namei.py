@@ -329,7 +329,7 @@ def _by_length(mount: tuple[str, FileSystem]) -> int:
 
 
 def _lock_order(old_dir: Inode, new_dir: Inode) -> tuple[Inode, Inode]:
-    """lock_rename: an ancestor before its descendant, so that no two renames wait for each other."""
+    """lock_rename: an ancestor before its descendant, so that no two wait for each other."""
     if old_dir is new_dir or not _is_below(old_dir, new_dir):
         return old_dir, new_dir
     return new_dir, old_dir

@@ -13,7 +13,6 @@ from sim.fs.file import O_APPEND, O_DIRECT, O_SYNC, File
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import sync_page_range
-from sim.mm.filemap import do_generic_file_read
 from sim.mm.page_writeback import balance_dirty_pages
 from sim.sched.task import Blocking, Task
 
@@ -34,7 +33,7 @@ def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blockin
     if file.flags & O_DIRECT:
         yield from direct_io(vfs, task, file, start, count, write=False)
     else:
-        yield from do_generic_file_read(task, inode.mapping, file.ra, start, count)
+        yield from inode.sb.read(task, file, start, count)
         task.charge_system(vfs.params.page_copy_ns * pages_of(start, count))
     if pos < 0:
         file.pos = start + count

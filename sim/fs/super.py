@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from random import Random
 
 from sim.block.device import BlockDevice
+from sim.fs.file import File
 from sim.fs.inode import Inode
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import AddressSpace
+from sim.mm.filemap import AddressSpace, do_generic_file_read
 from sim.mm.vmstat import Vm
 from sim.param import param
 from sim.sched.core import Sched
@@ -28,7 +29,7 @@ class VfsParams:
     """What the code of the vfs costs, file system apart, on a 2 to 3 GHz processor of 2006."""
 
     component_ns: int = param(
-        "0.4 us", dim="time_ns", minimum=0, source="assumed: cached dentry, lmbench 2.6 stat ~1.5 us",
+        "0.4 us", dim="time_ns", minimum=0, source="assumed: cached dentry, lmbench stat ~1.5 us",
         doc="looking one component of a path up in the dentry cache",
     )
     open_ns: int = param(
@@ -45,11 +46,11 @@ class VfsParams:
         doc="moving one page between a program and the page cache",
     )
     sync_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, source="assumed: do_fsync beyond what the file system does",
+        "1 us", dim="time_ns", minimum=0, source="assumed: do_fsync without the file system",
         doc="fsync() and fdatasync() themselves",
     )
     direct_ns: int = param(
-        "3 us", dim="time_ns", minimum=0, source="assumed: get_user_pages, dio, bio for one request",
+        "3 us", dim="time_ns", minimum=0, source="assumed: get_user_pages, dio, bio of a request",
         doc="setting up one direct read or write",
     )
 
@@ -150,6 +151,10 @@ class FileSystem:
         raise NotImplementedError
 
     # --- file operations
+
+    def read(self, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
+        """See that the pages of `count` bytes at `pos` are in memory."""
+        return do_generic_file_read(task, file.inode.mapping, file.ra, pos, count)
 
     def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
         """Put `count` bytes at `pos` into the page cache, dirty; return how many fitted."""

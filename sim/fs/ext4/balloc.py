@@ -75,7 +75,7 @@ class BlockAllocator:
     def _from_group(
         self, number: int, goal: int, want: int, window: Window | None
     ) -> tuple[int, int]:
-        """Allocate in one group, inside a window if there is one (ext3_try_to_allocate_with_rsv)."""
+        """Allocate in one group, in a window if there is one (ext3_try_to_allocate_with_rsv)."""
         group = self.layout.groups[number]
         runs = self.groups[number]
         if window is None:

@@ -5,9 +5,9 @@ Theory of operation (fs/ext3/inode.c, 2.6.16)
    the transaction right then. In ordered mode the pages join its data list, so that they reach the
    disk before it commits; in journal mode they are journalled like metadata; in writeback mode the
    journal knows nothing of them.
- - Truncating and deleting give blocks back, journal a bitmap and a descriptor for each group, revoke
-   the freed indirect blocks (one revoke record block more in that commit), and may need several
-   transactions. Dirty pages of a deleted file are dropped: they are never written.
+ - Truncating and deleting give blocks back, journal a bitmap and a descriptor for each group,
+   revoke the freed indirect blocks (one revoke record block more in that commit), and may need
+   several transactions. Dirty pages of a deleted file are dropped: they are never written.
 Linux counterpart: fs/ext3/inode.c, fs/buffer.c, 2.6.16.
 Invariants: a dirty page has its block (no delayed allocation); a handle has credits for what it
  modifies.
@@ -69,7 +69,7 @@ def write(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blo
 def _write_pages(
     task: Task, fs: Ext3Sb, inode: Ext3Inode, start: int, end: int, end_pos: int
 ) -> Blocking[int]:
-    """Allocate and dirty the pages from `start`; return where the space ended, `end` if it did not."""
+    """Allocate and dirty the pages from `start`; return where space ended, or `end`."""
     journal = fs.journal_of()
     credits = WRITE_CREDITS + (end - start if fs.journals_data else 0)
     handle = yield from journal_start(task, journal, credits)
@@ -108,9 +108,9 @@ def _read_partial(
         partial.append(last)
     mapping = inode.mapping
     for page in partial:
-        if page << PAGE_SHIFT < inode.size and mapping.missing(page, page + 1):
-            if inode.map.block_of(page) >= 0:
-                yield from read_and_wait(task, fs, mapping, page, page + 1)
+        inside = page << PAGE_SHIFT < inode.size and inode.map.block_of(page) >= 0
+        if inside and mapping.missing(page, page + 1):
+            yield from read_and_wait(task, fs, mapping, page, page + 1)
 
 
 def read_and_wait(

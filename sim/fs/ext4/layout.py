@@ -9,8 +9,8 @@ Models: the layout of an ext3 file system of 4 KiB blocks.
  The journal is a file of its own (inode 8). mke2fs allocates its blocks one after the other from
  the beginning of the file system, so it lies in the first group, right behind the inode table, and
  runs on into the next groups; e2fsprogs from 1.41 puts it into the middle of the disk.
-Linux counterpart: e2fsprogs misc/mke2fs.c, lib/ext2fs/{initialize,alloc_tables,mkjournal}.c, 1.38 to
- 1.42; fs/ext3/balloc.c ext3_bg_has_super, 2.6.16.
+Linux counterpart: e2fsprogs misc/mke2fs.c, lib/ext2fs/{initialize,alloc_tables,mkjournal}.c,
+ 1.38 to 1.42; fs/ext3/balloc.c ext3_bg_has_super, 2.6.16.
 Invariants: metadata of a group lies in the group; the journal's pieces do not overlap anything.
 Left out: reserved descriptor blocks for growing (resize_inode), the 8 MiB-wise indirect blocks of
  the journal file, stripes, block sizes other than 4 KiB, flex_bg.

@@ -4,13 +4,13 @@ Theory of operation (fs/ext3/namei.c, fs/ext3/ialloc.c, 2.6.16): blocks journall
 
     create   inode bitmap, group descriptor, inode, directory's inode, directory block
     unlink   directory block, directory's inode, superblock (orphan list), inode
-    (evict)  superblock or another orphan, inode, inode bitmap, descriptor; of each group with blocks
-             of the file: block bitmap, descriptor; a revoke record if there were indirect blocks
+    (evict)  superblock or another orphan, inode, inode bitmap, descriptor; of each group with
+             blocks of the file: block bitmap, descriptor; a revoke record if there were indirect ones
     rename   as adding the new name and removing the old one, and the inode
     a block more for the directory: block bitmap, descriptor, the new block
 
- Small directories and their files share blocks (32 inodes in one, all in the same bitmaps), which is
- why a commit of K creates takes fewer than 5 K blocks.
+ Small directories and their files share blocks (32 inodes in one, all in the same bitmaps), so
+ a commit of K creates takes fewer than 5 K blocks.
  With dirsync the handle is sync: its commit is waited for with the directory's i_mutex held.
 Linux counterpart: fs/ext3/namei.c, fs/ext3/ialloc.c, 2.6.16.
 Invariants: the caller holds the i_mutex of the directories; entries in memory and blocks agree.

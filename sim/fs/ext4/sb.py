@@ -105,7 +105,7 @@ class Ext3Params:
         doc="one handle of the journal",
     )
     buffer_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, source="assumed: get_write_access, dirty_metadata, commit",
+        "1 us", dim="time_ns", minimum=0, source="assumed: get_write_access, dirty_metadata",
         doc="one metadata block in one transaction, at each of its steps",
     )
 

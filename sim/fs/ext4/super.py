@@ -50,6 +50,7 @@ class Ext3(Ext3Sb):
         self.root = Ext3Inode(self, ROOT_INODE, S_IFDIR, params.dir_index)
         self.inodes[ROOT_INODE] = self.root
         self.root.nlink = 2
+        self.root.size = BLOCK_SIZE
         self._map_at_once(self.root, 0, 1)
         self.journal = Journal(
             Ext3JournalClient(self), device, self.calendar, self.metadata, self.kernel,

@@ -3,8 +3,8 @@
 Theory of operation (fs/ext3/inode.c, fs/buffer.c, 2.6.16)
  - Writing a page out is one bio of 4 KiB (block_write_full_page, submit_bh); adjacent ones are
    merged in the request queue.
- - Whoever writes out starts a handle for it (ext3_ordered_writepage), so it waits while a transaction
-   is being locked, and its handles count as joiners for a sync handle that waits for such.
+ - Whoever writes out starts a handle for it (ext3_ordered_writepage), so it waits while a
+   transaction is being locked, and its handles are joiners for a sync handle that waits for such.
  - The commit writes ordered data itself, without handles (submit_commit_data).
 Linux counterpart: fs/ext3/inode.c ext3_ordered_writepage, fs/jbd/commit.c, 2.6.16.
 Invariants: a page under writeback has its block.

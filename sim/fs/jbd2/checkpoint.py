@@ -73,7 +73,7 @@ def _dirty_heads(transaction: Transaction) -> list[JournalHead]:
 
 
 def _wait_for_one(task: Task, journal: Journal, head: JournalHead) -> Blocking[None]:
-    """Wait for the first block of the list: for its write, or for the transaction that has it now."""
+    """Wait for a block: for its write, or for the transaction that has it now."""
     owner = head.transaction
     if owner is not None:
         journal.log_start_commit(owner.tid)

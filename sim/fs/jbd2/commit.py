@@ -14,7 +14,7 @@ Theory of operation (fs/jbd/commit.c journal_commit_transaction, 2.6.16); every 
  (three with data), and the head moves between the data's places and the log and back every time.
 Linux counterpart: fs/jbd/commit.c, fs/jbd/journal.c kjournald, fs/jbd/revoke.c, 2.6.16.
 Invariants: ordered data is on the disk before the commit block is submitted; the commit block is
- submitted when all other blocks of the commit are on the disk; only kjournald sleeps in io_schedule.
+ submitted when all else of the commit is on the disk; only kjournald sleeps in io_schedule.
 Left out: errors; waiting for buffers one by one in reverse order (the thread wakes once, when the
  last is done, instead of perhaps a few times); ll_rw_block's second pass over its own batch.
 
@@ -88,7 +88,7 @@ def journal_commit_transaction(
 
 
 def _write_data(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
-    """Submit the ordered data that is still dirty, then wait for it and for what others submitted."""
+    """Submit the ordered data that is still dirty; wait for it and for what others submitted."""
     client = journal.client
     flags = journal.commit_flags(transaction.synchronous)
     for run in transaction.data:

@@ -1,8 +1,9 @@
 """The page cache of the block device: metadata on its way home.
 
-Theory of operation: a page of this cache is one metadata block. Only a block that the journal has
-made dirty (JournalHead.dirty) is written; a page whose block has joined a transaction again since is
-dirty for the page cache alone, and simply becomes clean (block_write_full_page finds no dirty buffer).
+Theory of operation: a page of this cache is one metadata block. Only a block that the journal
+made dirty (JournalHead.dirty) is written; a page whose block has joined a transaction again since
+is dirty for the page cache alone, and just becomes clean (block_write_full_page finds no dirty
+buffer).
 Linux counterpart: fs/block_dev.c, fs/buffer.c __block_write_full_page, 2.6.16.
 Invariants: a block in a running or committing transaction is not written from here.
 Left out: file systems that keep data here.

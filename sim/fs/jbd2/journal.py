@@ -2,7 +2,8 @@
 
 Theory of operation
  - The log is a ring of 4 KiB blocks in one piece of the device, or a few where groups begin; its
-   first block is the journal's superblock. `head` is where the next block goes, `tail` the oldest block still needed.
+   first block is the journal's superblock. `head` is where the next block goes, `tail` the oldest
+   block still needed.
  - A commit takes, for M metadata blocks, ceil(M/506) descriptors + M + 1 commit block (+ revokes).
  - Whoever needs a transaction on disk sets commit_request and wakes kjournald, then sleeps in
    log_wait_commit: uninterruptible (it counts in the load average), not in io_schedule (it does

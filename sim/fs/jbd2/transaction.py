@@ -175,7 +175,7 @@ def journal_extend(task: Task, journal: Journal, handle: Handle, blocks: int) ->
 def modify_block(
     task: Task, journal: Journal, handle: Handle, block: int, undo: bool = False
 ) -> Blocking[None]:
-    """Modify a metadata block: journal_get_write_access (or undo access), journal_dirty_metadata."""
+    """Modify a metadata block (journal_get_write_access or _undo_access, _dirty_metadata)."""
     head = journal.heads.get(block)
     if head is None:
         head = journal.head_of(block)

@@ -12,6 +12,7 @@ Left out: swapping (with reclaim, in a later step), huge pages, mpol.
 from dataclasses import dataclass
 
 from sim.fs.errors import no_space
+from sim.fs.file import File
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext, StatFs
 from sim.mm.backing_dev import BackingDevInfo
@@ -194,6 +195,11 @@ class Tmpfs(FileSystem):
         if size < inode.size:
             self._drop_pages(inode, (size + PAGE_SIZE - 1) >> PAGE_SHIFT)
         inode.size = size
+        return
+        yield
+
+    def read(self, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
+        """All there is is in memory; a hole reads as the zero page (do_shmem_file_read)."""
         return
         yield
 

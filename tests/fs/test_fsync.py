@@ -1,0 +1,233 @@
+"""What an fsync on ext3 writes, when it commits, and what it holds up."""
+
+import pytest
+
+from sim.fs import read_write, sync
+from sim.fs.file import O_RDONLY, O_SYNC, O_WRONLY
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from tests.fs.machine import MS, S, Machine, assert_sound
+
+
+def test_create_write_fsync_is_data_then_journal_then_commit_block() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    journal = fs.journal_runs[0][0]
+    machine.run(lambda task: machine.write_file(task, "/df1", 4096), for_ns=S)
+    data, body, commit = machine.writes()
+    # Inode bitmap, descriptor, inode block (the directory's too), directory, block bitmap.
+    assert data[1] == 1
+    assert body == (journal + 1, 1 + 5)
+    assert commit == (journal + 7, 1)
+    assert_sound(machine, fs)
+
+
+def test_32_kib_take_the_same_three_requests() -> None:
+    machine = Machine()
+    machine.mount_ext3()
+    machine.run(lambda task: machine.write_file(task, "/df1", 32768), for_ns=S)
+    assert [blocks for _, blocks in machine.writes()] == [8, 6, 1]
+
+
+def test_data_journal_writes_data_twice_the_second_time_later() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3(data="journal")
+    machine.run(lambda task: machine.write_file(task, "/df1", 32768), for_ns=S)
+    assert [blocks for _, blocks in machine.writes()] == [1 + 5 + 8, 1]
+    assert machine.vm.nr_dirty == 5 + 8  # Metadata and data, to be written home.
+    assert_sound(machine, fs)
+
+
+def test_data_writeback_does_not_wait_for_the_data_of_others() -> None:
+    machine = Machine()
+    machine.mount_ext3(data="writeback")
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/big", 1 << 20, fsync=False)
+        yield from machine.write_file(task, "/df1", 4096)
+
+    machine.run(main, for_ns=S)
+    assert sum(blocks for _, blocks in machine.writes()) < 20
+
+
+def test_in_ordered_mode_an_fsync_writes_everybodys_new_data() -> None:
+    machine = Machine()
+    machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/big", 1 << 20, fsync=False)
+        yield from machine.write_file(task, "/df1", 4096)
+
+    machine.run(main, for_ns=S)
+    assert sum(blocks for _, blocks in machine.writes()) > 256
+
+
+def test_ordered_data_is_on_the_disk_before_the_commit_block_is_issued() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.run(lambda task: machine.write_file(task, "/df1", 200 * 4096), for_ns=2 * S)
+    start, end = fs.journal_runs[0]
+    in_journal = [start <= block < end for block, _ in machine.writes()]
+    assert in_journal == sorted(in_journal)
+
+
+def test_a_second_fsync_of_an_unmodified_file_is_free() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/df1", 4096)
+        machine.writes()
+        before = machine.calendar.now
+        yield from machine.fsync_path(task, "/df1")
+        assert machine.calendar.now == before
+
+    machine.run(main)
+    assert machine.writes() == []
+    assert fs.journal.nr_commits == 1
+
+
+def test_a_jiffy_of_pause_lets_others_join_but_not_for_the_same_task_again() -> None:
+    machine = Machine()
+    machine.mount_ext3()
+    took = []
+
+    def main(task: Task) -> Blocking[None]:
+        for name in ("a", "b"):
+            before = machine.calendar.now
+            yield from machine.write_file(task, f"/{name}", 4096)
+            took.append(machine.calendar.now - before)
+
+    machine.run(main)
+    assert took[0] > took[1] + 2 * MS  # HZ=250: up to 4 ms
+    assert took[1] < 3.6 * MS  # three dependent writes of 1 ms
+
+
+@pytest.mark.parametrize(("rule", "commits"), [("i_state", 1), ("always", 2), ("tid", 2)])
+def test_fsync_of_a_directory_after_an_unlink_commits_by_rule(rule: str, commits: int) -> None:
+    machine = Machine()
+    fs = machine.mount_ext3(fsync_rule=rule)
+    machine.vfs.prepare_directory("/mqueue")
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/mqueue/df1", 4096)
+        yield from machine.vfs.unlink(task, "/mqueue/df1")
+        yield from machine.fsync_path(task, "/mqueue")
+
+    machine.run(main, for_ns=S)
+    assert fs.journal.nr_commits == commits
+    assert_sound(machine, fs)
+
+
+def test_a_directory_that_was_read_is_dirty_and_its_fsync_commits_even_in_2_6_16() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.vfs.prepare_directory("/mqueue")
+
+    def main(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, 2 * S, TASK_INTERRUPTIBLE)
+        file = yield from machine.vfs.open(task, "/mqueue", O_RDONLY)
+        yield from machine.vfs.readdir(task, file)
+        yield from machine.fsync_path(task, "/mqueue")
+
+    machine.run(main, for_ns=3 * S)
+    assert fs.journal.nr_commits == 1
+
+
+def test_a_directory_fsync_that_commits_holds_up_every_create_in_the_directory() -> None:
+    machine = Machine(latency_ns=10 * MS)
+    machine.mount_ext3(fsync_rule="always")
+    machine.vfs.prepare_directory("/mqueue")
+    created: list[int] = []
+    states: list[tuple[str, bool]] = []
+
+    def deliver(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/mqueue/df1", 4096, fsync=False)
+        yield from machine.fsync_path(task, "/mqueue")
+
+    def receive(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, 8 * MS, TASK_INTERRUPTIBLE)
+        machine.calendar.post(5 * MS, lambda _: states.append((task.wchan, task.in_iowait)), None)
+        yield from machine.write_file(task, "/mqueue/df2", 0, fsync=False)
+        created.append(machine.calendar.now)
+
+    machine.run(deliver, receive, for_ns=S)
+    assert created[0] > 30 * MS  # data, journal, commit block of 10 ms each
+    assert states == [("mutex_lock", False)]
+
+
+def test_with_dirsync_every_create_and_unlink_is_a_commit() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3(dirsync=True)
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/df1", 4096, fsync=False)
+        yield from machine.vfs.unlink(task, "/df1")
+
+    machine.run(main, for_ns=S)
+    assert fs.journal.nr_commits == 2
+
+
+def test_only_kjournald_waits_for_the_disk_the_others_wait_for_kjournald() -> None:
+    machine = Machine(latency_ns=10 * MS)
+    machine.mount_ext3()
+    seen: list[tuple[int, int]] = []
+
+    def look(_: object) -> None:
+        seen.append((machine.sched.nr_iowait, machine.sched.nr_uninterruptible))
+
+    machine.calendar.post(25 * MS, look, None)
+    machine.run(
+        *[lambda task, n=n: machine.write_file(task, f"/df{n}", 4096) for n in range(8)], for_ns=S
+    )
+    assert seen == [(1, 9)]
+
+
+def test_n_processes_share_commits() -> None:
+    commits = {}
+    for processes in (1, 4, 16):
+        machine = Machine()
+        fs = machine.mount_ext3()
+
+        def main(task: Task, machine: Machine = machine) -> Blocking[None]:
+            for number in range(20):
+                yield from machine.write_file(task, f"/{task.pid}.{number}", 4096)
+
+        machine.run(*[main] * processes)
+        commits[processes] = fs.journal.nr_commits / (processes * 20)
+        assert_sound(machine, fs)
+    assert commits[1] == 1
+    assert commits[4] < 0.6
+    assert commits[16] < 0.2
+
+
+def test_o_sync_writes_commit_and_overwrites_only_write() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.vfs.prepare_file("/log", 40960)
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/log", O_WRONLY | O_SYNC)
+        yield from read_write.write(machine.vfs, task, file, 4096)
+        assert fs.journal.nr_commits == 0
+        yield from read_write.write(machine.vfs, task, file, 4096, 40960)
+        assert fs.journal.nr_commits == 1
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main, for_ns=S)
+
+
+def test_fdatasync_skips_the_commit_when_only_times_changed_from_2_6_25() -> None:
+    for kernel, commits in (("2.6.16", 1), ("2.6.25", 0), ("2.6.32", 0)):
+        machine = Machine(kernel)
+        fs = machine.mount_ext3()
+        machine.vfs.prepare_file("/db", 40960)
+
+        def main(task: Task, machine: Machine = machine) -> Blocking[None]:
+            yield from sleep_ns(task, 2 * S, TASK_INTERRUPTIBLE)
+            file = yield from machine.vfs.open(task, "/db", O_WRONLY)
+            yield from read_write.write(machine.vfs, task, file, 4096)
+            yield from sync.fdatasync(machine.vfs, task, file)
+            yield from machine.vfs.close(task, file)
+
+        machine.run(main, for_ns=3 * S)
+        assert fs.journal.nr_commits == commits
