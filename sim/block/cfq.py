@@ -176,35 +176,23 @@ class Cfq(Elevator):
 
     def _dispatch_from(self, queue: CfqQueue, now_ns: int) -> None:
         """Move up to a quantum of requests towards the driver (__cfq_dispatch_requests)."""
+        params = self._params
+        is_async = queue.key == KEY_ASYNC
+        expire_ns = params.fifo_expire_async_ns if is_async else params.fifo_expire_sync_ns
         dispatched = 0
-        while queue.sort_list.requests and dispatched < self._params.quantum:
-            request = self._expired_head(queue, now_ns) or queue.next_rq
+        while queue.sort_list.requests and dispatched < params.quantum:
+            request = queue.expired_head(now_ns - expire_ns) or queue.next_rq
             assert request is not None
             self._dispatch_insert(queue, request)
             self._dispatch_slice += 1
             dispatched += 1
             if self._active_pid < 0:
                 self._active_pid = request.task_id
-        is_async = queue.key == KEY_ASYNC
         if not queue.slice_end_ns:
-            params = self._params
             slice_ns = params.slice_async_ns if is_async else params.slice_sync_ns
             queue.slice_end_ns = now_ns + slice_ns
         if (is_async and self._dispatch_slice >= self._max_async) or not queue.idle_window:
             self._slice_expired(preempted=False)
-
-    def _expired_head(self, queue: CfqQueue, now_ns: int) -> Request | None:
-        """Return the oldest request if it is due; once a slice (cfq_check_fifo)."""
-        if queue.fifo_expired or not queue.fifo:
-            return None
-        params = self._params
-        is_async = queue.key == KEY_ASYNC
-        expire_ns = params.fifo_expire_async_ns if is_async else params.fifo_expire_sync_ns
-        head = queue.fifo[0]
-        if now_ns <= head.start_ns + expire_ns:
-            return None
-        queue.fifo_expired = True
-        return head
 
     def _dispatch_insert(self, queue: CfqQueue, request: Request) -> None:
         """Take the request out of its queue and sort it in behind the head (elv_dispatch_sort)."""

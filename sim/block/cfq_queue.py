@@ -47,6 +47,13 @@ class CfqQueue(ElevatorData):
         self.seek_total: int = 0
         self.seek_mean: int = 0
 
+    def expired_head(self, since_ns: int) -> Request | None:
+        """Return the oldest request if older than that; once a slice (cfq_check_fifo)."""
+        if self.fifo_expired or not self.fifo or self.fifo[0].start_ns >= since_ns:
+            return None
+        self.fifo_expired = True
+        return self.fifo[0]
+
     def seeky(self) -> bool:
         """Return whether the process's requests are far apart (CIC_SEEKY)."""
         return self.seek_mean > SEEKY_SECTORS

@@ -1,0 +1,63 @@
+"""Drives for tests: profiles as parameters, and closed loops of random reads."""
+
+import random
+import tomllib
+from pathlib import Path
+
+import sim.drivers
+from sim.block.bio import READ, Bio
+from sim.param import params_of
+from sim.registry import lookup
+from tests.block.disks import PAGE, Rig
+
+PROFILES = Path(sim.drivers.__file__).parent / "profiles"
+
+
+def profile_names():
+    return sorted(path.stem for path in PROFILES.glob("*.toml"))
+
+
+def profile(name):
+    """Return the table of a profile."""
+    return tomllib.loads((PROFILES / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def drive(name, **changes):
+    """Return the device of a profile, some parameters changed (canonical values)."""
+    table = profile(name)
+    entry = lookup("device", table["device"])
+    declared = {param.key: param for param in params_of(entry.params)}
+    values = {}
+    for key, given in table.items():
+        if key not in ("doc", "device", "source"):
+            given = given["value"] if isinstance(given, dict) else given
+            values[declared[key].name] = declared[key].parse(given)
+    return entry.cls(entry.params(**(values | changes)))
+
+
+def random_reads(device, in_flight, count, seed=1):
+    """Keep ``in_flight`` random reads of 4 KiB going until ``count`` are done; return the rig."""
+    rig = Rig(device)
+    rig.tracer.stop()
+    draw = random.Random(seed)
+    pages = rig.disk.capacity_sectors // PAGE
+    left = count
+
+    def read(_=None):
+        nonlocal left
+        if left:
+            left -= 1
+            rig.disk.submit_bio(Bio(READ, draw.randrange(pages) * PAGE, PAGE, read))
+            rig.disk.unplug()
+
+    for _ in range(in_flight):
+        read()
+    return rig.run()
+
+
+def await_ms(rig):
+    return rig.stats.read_ns / rig.stats.reads / 1e6
+
+
+def reads_per_s(rig):
+    return rig.stats.reads * 1e9 / rig.calendar.now
