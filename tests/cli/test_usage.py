@@ -34,8 +34,8 @@ def test_an_unknown_what_if_names_the_nearest(tmp_path: Path) -> None:
 
 
 BAD = [
-    ("cpus = 2", "cpus = 0", "6:8: error: machine.cpus: must be at least 1, got 0"),
-    ('"1 GiB"', '"-1 GiB"', "7:10: error: machine.memory: must be at least 16 MiB, got"),
+    ("cpus = 2", "cpus = 0", "7:8: error: machine.cpus: must be at least 1, got 0"),
+    ('"1 GiB"', '"-1 GiB"', "8:10: error: machine.memory: must be at least 16 MiB, got"),
     ('"2 ms"', '"2 GiB"', "expected a time, but 'GiB' is a unit of a size"),
     ('device = "sda"', 'device = "sdb"', "unknown device 'sdb' - did you mean 'sda'?"),
     ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
