@@ -44,18 +44,16 @@ def direct_io(
     vfs: Vfs, task: Task, file: File, pos: int, count: int, write: bool
 ) -> Blocking[int]:
     """Transfer `count` bytes at `pos`; return `count`."""
-    if pos % SECTOR or count % SECTOR:
-        raise invalid(file.path)
     inode = file.inode
     device = inode.sb.device
+    if device is None or pos % SECTOR or count % SECTOR:
+        raise invalid(file.path)
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     if inode.mapping.nr_pages:
         yield from filemap_fdatawrite(task, inode, start, end)
         yield from filemap_fdatawait(task, inode.mapping, start, end)
         if write:
             inode.mapping.invalidate_clean(start, end)
-    if device is None:
-        raise invalid(file.path)  # tmpfs has no direct_IO.
     task.charge_system(vfs.params.direct_ns)
     runs = yield from inode.sb.map_blocks(task, inode, start, end, write)
     request = DirectRequest()

@@ -23,7 +23,16 @@ from sim.fs.errors import (
     not_empty,
     not_found,
 )
-from sim.fs.file import O_ACCMODE, O_CREAT, O_DIRECTORY, O_EXCL, O_RDONLY, O_TRUNC, File
+from sim.fs.file import (
+    O_ACCMODE,
+    O_CREAT,
+    O_DIRECT,
+    O_DIRECTORY,
+    O_EXCL,
+    O_RDONLY,
+    O_TRUNC,
+    File,
+)
 from sim.fs.inode import Inode
 from sim.fs.super import FileSystem, VfsParams
 from sim.sched.task import Blocking, Task
@@ -134,6 +143,8 @@ class Vfs:
             inode = yield from self.lookup(task, path)
         if inode.is_dir() and flags & O_ACCMODE != O_RDONLY:
             raise is_a_directory(path)
+        if flags & O_DIRECT and inode.sb.device is None:
+            raise invalid(path)  # No direct_IO: tmpfs.
         if flags & O_DIRECTORY and not inode.is_dir():
             raise not_a_directory(path)
         file = File(inode, flags, path)
@@ -222,7 +233,13 @@ class Vfs:
                 raise not_found(path)
             if inode.directory():
                 raise not_empty(path)
-            yield from directory.sb.rmdir(task, directory, name)
+            inode.count += 1
+            yield from inode.i_mutex.lock(task)  # vfs_rmdir
+            try:
+                yield from directory.sb.rmdir(task, directory, name)
+            finally:
+                inode.i_mutex.unlock(task)
+                inode.count -= 1
         finally:
             directory.i_mutex.unlock(task)
         yield from self._iput(task, inode)
@@ -235,13 +252,18 @@ class Vfs:
         directory, name = yield from self._parent_of(task, new_path)
         if directory.sb is not inode.sb:
             raise invalid(new_path)
+        inode.count += 1
         yield from directory.i_mutex.lock(task)
         try:
             if (yield from directory.sb.lookup(task, directory, name)) is not None:
                 raise exists(new_path)
+            if not inode.nlink:
+                raise not_found(old_path)
             yield from directory.sb.link(task, inode, directory, name)
         finally:
             directory.i_mutex.unlock(task)
+            inode.count -= 1
+        yield from self._iput(task, inode)
 
     def rename(self, task: Task, old_path: str, new_path: str) -> Blocking[None]:
         """Move a name within one file system, replacing what has the new name."""
@@ -276,6 +298,8 @@ class Vfs:
             return None
         if moved.is_dir() and _is_below(new_dir, moved):
             raise invalid(new_name)
+        if replaced is not None and _is_below(old_dir, replaced):
+            raise not_empty(new_name)
         if replaced is not None:
             if replaced.is_dir() and not moved.is_dir():
                 raise is_a_directory(new_name)
@@ -283,7 +307,12 @@ class Vfs:
                 raise not_a_directory(new_name)
             if replaced.entries:
                 raise not_empty(new_name)
-        yield from file_system.rename(task, old_dir, old_name, new_dir, new_name)
+            replaced.count += 1
+        try:
+            yield from file_system.rename(task, old_dir, old_name, new_dir, new_name)
+        finally:
+            if replaced is not None:
+                replaced.count -= 1
         return replaced
 
     # --- sizes and listings
@@ -305,11 +334,14 @@ class Vfs:
 
     def _truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
         """do_truncate: under the file's i_mutex."""
+        inode.count += 1
         yield from inode.i_mutex.lock(task)
         try:
             yield from inode.sb.truncate(task, inode, size)
         finally:
             inode.i_mutex.unlock(task)
+            inode.count -= 1
+        yield from self._iput(task, inode)
 
     def readdir(self, task: Task, file: File) -> Blocking[list[str]]:
         """Return the names in an open directory, under its i_mutex (vfs_readdir)."""

@@ -5,7 +5,7 @@ import pytest
 from sim.fs import read_write, sync
 from sim.fs.file import O_RDONLY, O_SYNC, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
-from tests.fs.machine import MS, S, Machine, assert_sound
+from tests.fs.machine import MS, Machine, S, assert_sound
 
 
 def test_create_write_fsync_is_data_then_journal_then_commit_block() -> None:

@@ -10,7 +10,7 @@ from sim.fs import read_write, sync
 from sim.fs.file import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_SYNC, O_TRUNC, O_WRONLY
 from sim.fs.super import FileSystem
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
-from tests.fs.machine import MS, S, Machine, assert_sound
+from tests.fs.machine import MS, Machine, S, assert_sound
 
 Step = tuple[str, int, int, int]
 

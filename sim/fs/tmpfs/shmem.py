@@ -52,6 +52,7 @@ class Tmpfs(FileSystem):
 
     def __init__(self, params: TmpfsParams, context: MountContext) -> None:
         super().__init__(context)
+        self.device = None
         self.params = params
         self.a_ops = AddressSpaceOps()  # Never asked for anything: no page is read or written.
         self.bdi = BackingDevInfo("tmpfs", None)
