@@ -157,6 +157,4 @@ if MODULES and not NOTE:
 elif BUILDING and WANTED != "0":
     say(NOTE)
 
-setup(
-    cmdclass={"build": Build, "build_py": BuildPy, "build_ext": BuildExt}, ext_modules=EXTENSIONS
-)
+setup(cmdclass={"build": Build, "build_py": BuildPy, "build_ext": BuildExt}, ext_modules=EXTENSIONS)
