@@ -5,23 +5,25 @@ dirty inodes of the device in the order in which they became dirty.
 Linux counterpart: include/linux/backing-dev.h, mm/backing-dev.c; struct bdi_writeback (2.6.32 on).
 Invariants: a mapping is on at most one of the lists b_dirty, b_io, b_more_io, and on one exactly
 while ``mapping.dirty_state`` is not 0 and it is not locked by a pass (I_LOCK, later I_SYNC).
-``b_dirty`` is ordered by ``dirtied_when_ns``. (A dict is such a list here: ordered by insertion,
-with removal from the middle at constant cost.)
+``b_dirty`` is ordered by ``dirtied_when_ns``. (An OrderedDict is such a list here: both
+ends, and removal from the middle, at constant cost.)
 Left out: before 2.6.32 the lists hang off super blocks, those of block devices off a common one
 that is visited last; here they always hang off the device. Bandwidth estimation is in
-page_writeback.py.
+bandwidth.py.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from sim.block.bio import WRITE
 from sim.block.device import BlockDevice
+from sim.mm.bandwidth import WriteBandwidth
 from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
-    from sim.mm.filemap import AddressSpace
+    from sim.mm.address_space import AddressSpace
 
 READ_AHEAD_PAGES = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
 
@@ -33,15 +35,20 @@ class BackingDevInfo:
         self.name: str = name
         self.device: BlockDevice | None = device
         self.ra_pages: int = READ_AHEAD_PAGES
-        self.b_dirty: dict[AddressSpace, None] = {}  # ordered by dirtied_when_ns
-        self.b_io: dict[AddressSpace, None] = {}  # chosen for the pass under way
-        self.b_more_io: dict[AddressSpace, None] = {}  # to be chosen first next time
+        self.b_dirty: OrderedDict[AddressSpace, None] = OrderedDict()  # ordered by dirtied_when_ns
+        self.b_io: OrderedDict[AddressSpace, None] = OrderedDict()  # chosen for the pass under way
+        self.b_more_io: OrderedDict[AddressSpace, None] = (
+            OrderedDict()
+        )  # to be chosen first next time
+        self.keeps_more_io: bool = True  # from 2.6.24; see fs_writeback.py
         self.in_progress: bool = False  # BDI_pdflush: a pdflush works on this queue
         self.work: WaitQueue = WaitQueue()  # where its flusher thread sleeps (2.6.32 on)
         self.background_asked: bool = False
         self.nr_dirty: int = 0  # pages
         self.nr_writeback: int = 0  # pages
-        self.written: int = 0  # pages whose writeback has ended
+        self.dirtied: int = 0  # pages since boot, as the next
+        self.written: int = 0
+        self.bandwidth = WriteBandwidth()
 
     @property
     def writes_back(self) -> bool:
@@ -56,6 +63,10 @@ class BackingDevInfo:
     def has_dirty_inodes(self) -> bool:
         """Return whether any inode of the device waits for writeback (wb_has_dirty_io)."""
         return bool(self.b_dirty or self.b_io or self.b_more_io)
+
+    def nr_dirty_inodes(self) -> int:
+        """Return how many inodes wait for writeback."""
+        return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)
 
     def forget(self, mapping: AddressSpace) -> None:
         """Take a mapping off whichever list it is on."""

@@ -18,7 +18,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from sim.mm.filemap import AddressSpace
+    from sim.mm.address_space import AddressSpace
     from sim.mm.vmstat import Vm
 
 KIB_PER_PAGE: Final = 4
@@ -28,7 +28,7 @@ MIN_FREE_KBYTES_MAX_5_7: Final = 262144
 WATERMARK_SCALE_FACTOR: Final = 10  # of 10000 of memory, the least gap between watermarks since 4.6
 
 
-class OutOfMemory(RuntimeError):
+class OutOfMemory(Exception):
     """All memory is in use and none can be dropped: it takes swap, or an OOM killer, to go on."""
 
 

@@ -4,7 +4,7 @@ Models: /proc/sys/vm and what the page cache's code costs.
 Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
 Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
 Left out: the *_bytes twins of the ratios (2.6.29), highmem, laptop mode, vfs_cache_pressure (there
-is no model of slab reclaim).
+is no model of slab reclaim). What read() and write() cost besides is sim.fs's to charge.
 """
 
 from collections.abc import Mapping
@@ -51,16 +51,6 @@ class VmParams:
         "96 MiB", dim="bytes", minimum=0,
         source="assumed: 'Slab' in /proc/meminfo of small servers is 50 to 150 MiB",
         doc="slab and other memory of the kernel itself; constant",
-    )  # fmt: skip
-    copy_bytes_per_s: float = param(
-        "1.5 GB/s", dim="bytes_per_s", minimum=1,
-        source="assumed: STREAM copy of DDR and DDR2 servers of 2004 to 2008 is 1 to 3 GB/s",
-        doc="rate at which read() and write() copy between user and page cache",
-    )  # fmt: skip
-    page_lookup_ns: int = param(
-        "150 ns", dim="time_ns", minimum=0,
-        source="assumed: a radix tree walk and mark_page_accessed, about two cache misses",
-        doc="finding one page of the page cache, in read() and write()",
     )  # fmt: skip
     page_add_ns: int = param(
         "600 ns", dim="time_ns", minimum=0,

@@ -87,6 +87,11 @@ class RangeSet:
         low = bisect_right(bounds, start)
         return low & 1 == 1 and bounds[low] >= end
 
+    def covered_until(self, start: int) -> int:
+        """Return the first page from ``start`` on that is not covered."""
+        low = bisect_right(self._bounds, start)
+        return self._bounds[low] if low & 1 else start
+
     def intersects(self, start: int, end: int) -> bool:
         """Return whether any page of ``[start, end)`` is covered."""
         if not self._bounds:

@@ -13,17 +13,24 @@ counters' lag; mapped file pages.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from sim.engine.calendar import Calendar
 from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.bandwidth import Pacing
 from sim.mm.page_alloc import Watermarks
 from sim.mm.params import PAGE_SIZE, VmParams
+from sim.mm.writeback import Flusher
 from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
-    from sim.mm.filemap import AddressSpace
+    from sim.mm.address_space import AddressSpace
+
+
+SINCE_MORE_IO = (2, 6, 24)
+COMPLETIONS_MIN = 1024  # pages written until the shares of devices are halved, at least
 
 
 class Vm:
@@ -67,14 +74,19 @@ class Vm:
         self.pswpout: int = 0
         self.pgdropped: int = 0  # clean pages dropped to make room
         # Mappings that have pages, least recently used first.
-        self.mappings: dict[AddressSpace, None] = {}
+        self.mappings: OrderedDict[AddressSpace, None] = OrderedDict()
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0
-        self.dirty_exceeded: bool = False
+        self.flusher = Flusher()  # Replaced by start_writeback().
+        self.dirty_exceeded: bool = False  # to 3.1: the dirty limit was exceeded when last looked
+        self.ratelimit_pages: int = ratelimit_pages(self.nr_total, nr_cpus)
+        self.ratelimits: list[int] = [0] * nr_cpus  # pages dirtied on each CPU since the last look
+        self.pacing = Pacing()  # from 3.2
 
     def add_bdi(self, bdi: BackingDevInfo) -> BackingDevInfo:
         """Make writeback look after a backing device (bdi_register)."""
+        bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
         self.bdis.append(bdi)
         return bdi
 
@@ -88,6 +100,16 @@ class Vm:
         if not bdi.write_congested():
             self.congestion_wqh.wake_all()
 
+    def count_completions(self, bdi: BackingDevInfo, pages: int) -> None:
+        """Count pages written towards the device's share of write-outs (bdi_writeout_inc)."""
+        pacing = self.pacing
+        pacing.completions += pages
+        bdi.bandwidth.completions += pages
+        if pacing.completions > max(pacing.dirty_limit, COMPLETIONS_MIN):
+            pacing.completions /= 2
+            for other in self.bdis:
+                other.bandwidth.completions /= 2
+
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""
         assert self.nr_free >= 0
@@ -99,3 +121,11 @@ class Vm:
         assert self.nr_writeback == sum(mapping.nr_writeback for mapping in self.mappings)
         for mapping in self.mappings:
             mapping.check()
+
+
+def ratelimit_pages(nr_total: int, nr_cpus: int) -> int:
+    """Return after how many dirtied pages a CPU looks at the limits (set_ratelimit): 64 KiB-4 MiB.
+
+    With all CPUs dirtying at once the limits are exceeded by 1/32 at most before they notice.
+    """
+    return min(max(nr_total // (nr_cpus * 32), 16), 1024)

@@ -1,15 +1,26 @@
-"""What a writeback pass may do: the order that callers hand to writepages().
+"""What a writeback pass may do, and whom to ask for one.
 
-Models: struct writeback_control.
+Models: struct writeback_control, the order that callers hand to writepages(); and the entries to
+fs/fs-writeback.c that the throttling of writers needs.
 Linux counterpart: include/linux/writeback.h, 2.6.16 to 6.5.
 Invariants: ``nr_to_write`` only falls; a pass ends when it is not positive.
 Left out: reclaim's and laptop mode's flags; cgroups.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.sched.task import Blocking, Task
+
+if TYPE_CHECKING:
+    from sim.mm.backing_dev import BackingDevInfo
+
 WB_SYNC_NONE = 0  # Write what is dirty and free to be written; do not wait for anything.
 WB_SYNC_ALL = 1  # Data integrity: wait for pages that are being written, write them again.
 
 LAST_PAGE = 1 << 52  # Behind every page of a file.
+ANY_AGE_NS = 1 << 62  # Later than any time.
 ALL_PAGES = 1 << 40  # More than any machine holds: "no limit" for nr_to_write.
 
 
@@ -36,5 +47,19 @@ class WritebackControl:
         self.range_cyclic: bool = False  # Go on where the last pass over this file ended.
         self.nonblocking: bool = False  # Leave a device alone that is congested.
         self.for_kupdate: bool = False  # The periodic pass over old inodes.
-        self.older_than_ns: int = -1  # Only inodes dirtied at or before this time; -1: all.
+        self.older_than_ns: int = ANY_AGE_NS  # Only inodes dirtied at or before this time.
         self.encountered_congestion: bool = False
+
+
+class Flusher:
+    """Who writes dirty inodes back: sim.fs.fs_writeback, by kernel version."""
+
+    def writeback_inodes(
+        self, task: Task, wbc: WritebackControl, bdi: BackingDevInfo | None
+    ) -> Blocking[None]:
+        """Write dirty inodes of a device, or of all (None), as the task that asks."""
+        raise NotImplementedError
+
+    def start_background(self, bdi: BackingDevInfo) -> None:
+        """Have a kernel thread write until dirty memory is below the background threshold."""
+        raise NotImplementedError

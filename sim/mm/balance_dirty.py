@@ -1,0 +1,207 @@
+"""Holding back who dirties pages faster than they can be written.
+
+Models: balance_dirty_pages(), in its two generations:
+- to 3.1 the writer writes. Over the limit it writes 1.5 x ratelimit_pages (up to 6 MiB) of what is
+  dirty on the device of its file, itself, sleeping for requests where the queue is full; where it
+  finds nothing to write, it waits for a write to end (blk_congestion_wait, up to 100 ms).
+- from 3.2 the writer sleeps: the flusher thread writes, the writer pauses for as long as its pages
+  take at the rate that is its due (bandwidth.py).
+Theory: in the long run N writers of one device go on at its write rate / N; in the first
+generation in bursts, at memory speed up to the limit and then stalled; in the second evenly, near
+the setpoint.
+Linux counterpart: mm/page-writeback.c, 2.6.18 and 3.3; blk_congestion_wait, block/ll_rw_blk.c.
+Invariants: nobody is held back while dirty memory is below the limit (3.2 on: below freerun).
+Left out, of 2.6.24-3.1: the device's own limit and the task's, pauses that double (2.6.32); of 3.2
+on: dirty_exceeded of single devices, leaked dirtying of tasks that exit, strict limits. A look from
+a task that dirties few pages is taken per CPU until 3.1, per task since.
+"""
+
+from typing import Final
+
+from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.bandwidth import (
+    BANDWIDTH_INTERVAL_NS,
+    IDLE_NS,
+    NS_PER_SECOND,
+    Dirtier,
+    Pacing,
+    pos_ratio,
+)
+from sim.mm.dirty_limits import dirty_limits
+from sim.mm.vmstat import Vm
+from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+
+CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
+RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
+DIRTIERS_MAX: Final = 1024  # remembered; then the idle ones are forgotten
+
+
+def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
+    """Wait until a write ends on a device that is not congested, 100 ms at most.
+
+    blk_congestion_wait(), block/ll_rw_blk.c to 2.6.18; congestion_wait(), mm/backing-dev.c.
+    """
+    vm.nr_congestion_waiters += 1
+    yield from vm.congestion_wqh.io_sleep_on_timeout(
+        task, CONGESTION_WAIT_NS, TASK_UNINTERRUPTIBLE, "blk_congestion_wait"
+    )
+    vm.nr_congestion_waiters -= 1
+
+
+# -- To 3.1: the writer writes.
+
+
+def look_due(vm: Vm, cpu: int, pages: int) -> bool:
+    """Count pages dirtied on a CPU; return whether to look at the limits now."""
+    limit = RATELIMIT_EXCEEDED if vm.dirty_exceeded else vm.ratelimit_pages
+    counted = vm.ratelimits[cpu] + pages
+    if counted < limit:
+        vm.ratelimits[cpu] = counted
+        return False
+    vm.ratelimits[cpu] = 0
+    return True
+
+
+def balance_dirty_pages_writing(task: Task, vm: Vm, bdi: BackingDevInfo) -> Blocking[None]:
+    """While over the limit, write; start background writeback above its threshold."""
+    write_chunk = vm.ratelimit_pages + vm.ratelimit_pages // 2  # sync_writeback_pages()
+    pages_written = 0
+    while True:
+        _, limit = dirty_limits(vm)
+        if vm.nr_dirty + vm.nr_writeback <= limit:
+            vm.dirty_exceeded = False
+            break
+        vm.dirty_exceeded = True
+        if vm.nr_dirty:
+            wbc = WritebackControl(WB_SYNC_NONE, write_chunk)
+            wbc.range_cyclic = True
+            yield from vm.flusher.writeback_inodes(task, wbc, bdi)
+            _, limit = dirty_limits(vm)
+            if vm.nr_dirty + vm.nr_writeback <= limit:
+                vm.dirty_exceeded = False
+                break
+            pages_written += write_chunk - wbc.nr_to_write
+            if pages_written >= write_chunk:
+                break
+        yield from congestion_wait(task, vm)
+    if not bdi.in_progress and vm.nr_dirty > dirty_limits(vm)[0]:
+        vm.flusher.start_background(bdi)
+
+
+# -- From 3.2: the writer sleeps.
+
+
+def dirtier_of(pacing: Pacing, pid: int, now_ns: int) -> Dirtier:
+    """Return what is remembered of a task; forget idle ones when there are many."""
+    dirtier = pacing.dirtiers.get(pid)
+    if dirtier is None:
+        if len(pacing.dirtiers) >= DIRTIERS_MAX:
+            recent = now_ns - IDLE_NS
+            pacing.dirtiers = {
+                known: kept for known, kept in pacing.dirtiers.items()
+                if kept.paused_when_ns >= recent
+            }  # fmt: skip
+        dirtier = pacing.dirtiers[pid] = Dirtier()
+    return dirtier
+
+
+def balance_dirty_pages_paced(
+    task: Task, vm: Vm, bdi: BackingDevInfo, dirtier: Dirtier
+) -> Blocking[None]:
+    """Above freerun, sleep for as long as the pages dirtied take at this task's due rate."""
+    calendar = vm.calendar
+    while True:
+        background, thresh = dirty_limits(vm)
+        dirty = vm.nr_dirty + vm.nr_writeback
+        freerun = (background + thresh) // 2
+        now_ns = calendar.now
+        if dirty <= freerun:
+            dirtier.paused_when_ns = now_ns
+            dirtier.nr_dirtied = 0
+            dirtier.nr_dirtied_pause = dirty_poll_interval(dirty, thresh)
+            break
+        if not bdi.in_progress:
+            vm.flusher.start_background(bdi)
+        bdi_dirty = bdi.nr_dirty + bdi.nr_writeback
+        ratio = update_bandwidth(vm, bdi, thresh, freerun)
+        bandwidth = bdi.bandwidth
+        task_ratelimit = bandwidth.dirty_ratelimit * ratio
+        max_pause_ns = bandwidth.max_pause_ns(bdi_dirty)
+        min_pause_ns, poll_pages = bandwidth.min_pause(max_pause_ns, task_ratelimit)
+        pause_ns = period_ns = max_pause_ns
+        if task_ratelimit >= 1:
+            period_ns = int(dirtier.nr_dirtied * NS_PER_SECOND / task_ratelimit)
+            pause_ns = period_ns
+            if dirtier.paused_when_ns:
+                pause_ns -= now_ns - dirtier.paused_when_ns
+            if pause_ns < min_pause_ns:
+                _carry_over(dirtier, pause_ns, period_ns, now_ns)
+                break
+            if pause_ns > max_pause_ns:
+                now_ns += min(pause_ns - max_pause_ns, max_pause_ns)
+                pause_ns = max_pause_ns
+        yield from io_schedule_timeout(task, pause_ns)
+        dirtier.paused_when_ns = now_ns + pause_ns
+        dirtier.nr_dirtied = 0
+        dirtier.nr_dirtied_pause = max(poll_pages, 1)
+        if task_ratelimit >= 1 or not bdi_dirty:
+            break
+    if not bdi.in_progress and vm.nr_dirty > background:
+        vm.flusher.start_background(bdi)
+
+
+def _carry_over(dirtier: Dirtier, pause_ns: int, period_ns: int, now_ns: int) -> None:
+    """Too short a pause to sleep for: put it on the account."""
+    if pause_ns < -IDLE_NS:
+        dirtier.paused_when_ns = now_ns
+        dirtier.nr_dirtied = 0
+    elif period_ns:
+        dirtier.paused_when_ns += period_ns
+        dirtier.nr_dirtied = 0
+    elif dirtier.nr_dirtied <= dirtier.nr_dirtied_pause:
+        dirtier.nr_dirtied_pause += dirtier.nr_dirtied
+
+
+def io_schedule_timeout(task: Task, ns: int) -> Blocking[None]:
+    """Sleep for a time, uninterruptibly, as one who waits for I/O."""
+    sched = task.sched
+    task.set_state(TASK_UNINTERRUPTIBLE, "balance_dirty_pages")
+    task.in_iowait = True
+    sched.calendar.post(ns, sched.process_timeout, task)
+    yield
+    task.in_iowait = False
+
+
+def dirty_poll_interval(dirty: int, thresh: int) -> int:
+    """Return how many pages may be dirtied before the next look: about sqrt(room)."""
+    if thresh > dirty:
+        return 1 << (((thresh - dirty).bit_length() - 1) >> 1)
+    return 1
+
+
+def update_bandwidth(vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int) -> float:
+    """Bring the device's estimates up to date (each 200 ms); return pos_ratio of now."""
+    pacing = vm.pacing
+    bandwidth = bdi.bandwidth
+    now_ns = vm.calendar.now
+    dirty = vm.nr_dirty + vm.nr_writeback
+    elapsed_ns = now_ns - bandwidth.stamp_ns
+    due = elapsed_ns >= BANDWIDTH_INTERVAL_NS
+    if due or not pacing.dirty_limit:
+        pacing.update_dirty_limit(thresh, dirty, now_ns)
+    share = bandwidth.completions / pacing.completions if pacing.completions else 0.0
+    limit = max(pacing.dirty_limit, float(thresh))
+    ratio = pos_ratio(
+        dirty=dirty, thresh=thresh, freerun=freerun, limit=limit, bdi_thresh=thresh * share,
+        bdi_dirty=bdi.nr_dirty + bdi.nr_writeback, bandwidth=bandwidth.avg_pages_per_s,
+    )  # fmt: skip
+    if due:
+        # An interval that began while the device was idle says nothing about its speed.
+        if elapsed_ns <= IDLE_NS:
+            bandwidth.update_write_bandwidth(elapsed_ns, bdi.written)
+            bandwidth.update_dirty_ratelimit(
+                elapsed_ns, bdi.dirtied, ratio, below_setpoint=dirty < (freerun + limit) / 2
+            )
+        bandwidth.snapshot(now_ns, bdi.dirtied, bdi.written)
+    return ratio

@@ -1,0 +1,55 @@
+"""How much memory may be dirty, by kernel version.
+
+Models: the background threshold, above which kernel threads write, and the limit, at which whoever
+dirties pages is held back.
+Linux counterpart: mm/page-writeback.c: get_dirty_limits (to 2.6.36), global_dirty_limits.
+- to 2.6.21: percentages of all memory, the limit cut to half of what is not mapped or anonymous
+- 2.6.22: of free memory and page cache and anonymous pages; the cut to half stays until 2.6.23
+- 2.6.32: anonymous pages count only while there is swap (there is none here)
+- 2.6.37: a limit below 5 % is allowed (4cbec4c8b9fd)
+- 3.3: without the free pages that the watermarks keep back (ab8fabd46f81)
+Invariants: 0 <= background < limit.
+Left out: highmem; the *_bytes sysctls; 25 % more for real-time tasks; lowmem_reserve; mapped file
+pages (the cut before 2.6.24 looks at anonymous pages only).
+"""
+
+from typing import Final
+
+from sim.mm.vmstat import Vm
+
+DIRTY_RATIO_MIN: Final = 5  # percent
+SINCE_DIRTYABLE: Final = (2, 6, 22)
+SINCE_NO_UNMAPPED_CUT: Final = (2, 6, 24)
+SINCE_NO_ANON: Final = (2, 6, 32)
+SINCE_NO_FLOOR: Final = (2, 6, 37)
+SINCE_RESERVE: Final = (3, 3)
+
+
+def dirtyable_memory(vm: Vm) -> int:
+    """Return the pages that the percentages are of (determine_dirtyable_memory)."""
+    kernel = vm.kernel
+    if kernel < SINCE_DIRTYABLE:
+        return vm.nr_total
+    pages = vm.nr_free + vm.nr_file
+    if kernel < SINCE_NO_ANON:
+        return pages + vm.nr_anon
+    pages -= vm.nr_shmem
+    if kernel >= SINCE_RESERVE:
+        pages -= min(vm.watermarks.high, vm.nr_free)
+    return pages + 1
+
+
+def dirty_limits(vm: Vm) -> tuple[int, int]:
+    """Return (background threshold, limit) in pages."""
+    ratio = vm.params.dirty_ratio
+    if vm.kernel < SINCE_NO_UNMAPPED_CUT:
+        unmapped_ratio = 100 - vm.nr_anon * 100 // vm.nr_total
+        ratio = min(ratio, unmapped_ratio // 2)
+    if vm.kernel < SINCE_NO_FLOOR:
+        ratio = max(ratio, DIRTY_RATIO_MIN)
+    background_ratio = vm.params.dirty_background_ratio
+    if background_ratio >= ratio:
+        background_ratio = ratio / 2
+    available = dirtyable_memory(vm)
+    limit = max(1, int(available * ratio / 100))
+    return min(int(available * background_ratio / 100), limit - 1), limit

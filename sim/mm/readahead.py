@@ -1,0 +1,226 @@
+"""Read-ahead: which pages to read before they are asked for.
+
+Models: per open file, the detection of sequential reading and the window that is read ahead. It
+doubles up to the device's limit (128 KiB) and is renewed while the reader is still in the one
+before, so a sequential reader keeps two windows under way. A random read is read as it is.
+
+Theory of operation
+ - To 2.6.22: two windows, current and ahead. Each read() is looked at; when the reader enters the
+   ahead window, that becomes the current one and a new ahead window is submitted. After 256 pages
+   that were all in memory, read-ahead is off until a page is missed (RA_FLAG_INCACHE).
+ - From 2.6.23, on demand: one window [start, start + size), whose last async_size pages begin with
+   a marked page (PG_readahead). A missing page starts a window, the marked page the next one; what
+   is in memory costs nothing.
+Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.5).
+Invariants: no page is submitted that is resident; nothing is read beyond the end of the file.
+Left out: reading around page faults, posix_fadvise, context read-ahead (2.6.31: interleaved
+sequential readers of one open file), the window's shrinking by 2 pages after a read-ahead page was
+dropped unread, several marked pages (only the last window's mark is kept).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sim.block.bio import READ
+from sim.sched.task import Blocking, Task
+
+if TYPE_CHECKING:
+    from sim.mm.address_space import AddressSpace
+
+VM_MAX_CACHE_HIT: Final = 256  # pages, include/linux/mm.h (to 2.6.22)
+SINCE_ON_DEMAND: Final = (2, 6, 23)
+
+
+class FileRaState:
+    """What is known about how one open file is read (struct file_ra_state). All in pages."""
+
+    __slots__ = (
+        "ahead_size",
+        "ahead_start",
+        "async_size",
+        "cache_hit",
+        "in_cache",
+        "prev_page",
+        "size",
+        "start",
+    )
+
+    def __init__(self) -> None:
+        self.start: int = 0
+        self.size: int = 0  # 0: no window
+        self.prev_page: int = -1  # the last page of the last read
+        self.async_size: int = 0  # from 2.6.23; the mark is at start + size - async_size
+        self.ahead_start: int = 0  # to 2.6.22, as the rest
+        self.ahead_size: int = 0
+        self.cache_hit: int = 0
+        self.in_cache: bool = False
+
+    @property
+    def mark(self) -> int:
+        """Return the page whose reading submits the next window, -1 if there is none."""
+        return self.start + self.size - self.async_size if self.async_size else -1
+
+
+def get_init_ra_size(size: int, max_pages: int) -> int:
+    """Return the first window for a read of ``size`` pages: 4x, 2x or the maximum."""
+    rounded = 1 << (size - 1).bit_length()
+    if rounded <= max_pages // 32:
+        return rounded * 4
+    if rounded <= max_pages // 4:
+        return rounded * 2
+    return max_pages
+
+
+def get_next_ra_size(current: int, max_pages: int) -> int:
+    """Return the window after one of ``current`` pages."""
+    return min(4 * current if current < max_pages // 16 else 2 * current, max_pages)
+
+
+def submit_pages(
+    task: Task, mapping: AddressSpace, start: int, count: int, end_page: int
+) -> Blocking[int]:
+    """Submit reads of what is missing; return the number of pages (__do_page_cache_readahead)."""
+    submitted = 0
+    page, end = start, min(start + count, end_page)
+    while page < end:
+        # Submitting may sleep, and others may read the same pages meanwhile: look again each time.
+        holes = mapping.missing(page, end)
+        if not holes:
+            break
+        low, high = holes[0]
+        mapping.start_read(low, high)
+        task.charge_system(mapping.vm.params.page_add_ns * (high - low))
+        yield from mapping.a_ops.readpages(task, mapping, low, high)
+        submitted += high - low
+        page = high
+    return submitted
+
+
+def read_congested(mapping: AddressSpace) -> bool:
+    """Return whether the device has enough reads to do; read-ahead then is left (not the read)."""
+    device = mapping.bdi.device
+    return device is not None and device.congested(READ)
+
+
+# -- From 2.6.23
+
+
+def ondemand_readahead(
+    task: Task, mapping: AddressSpace, ra: FileRaState, page: int, count: int, end_page: int
+) -> Blocking[None]:
+    """Read a window at ``page``, missing or marked, for a read of ``count`` pages."""
+    max_pages = mapping.bdi.ra_pages
+    if page and (page == ra.mark or page == ra.start + ra.size):
+        ra.start += ra.size
+        ra.size = get_next_ra_size(ra.size, max_pages)
+        ra.async_size = ra.size
+    elif page == 0 or 0 <= page - ra.prev_page <= 1 or count > max_pages:
+        ra.start = page
+        ra.size = get_init_ra_size(count, max_pages)
+        ra.async_size = ra.size - count if ra.size > count else ra.size
+    else:
+        yield from submit_pages(task, mapping, page, count, end_page)
+        return
+    if page == ra.start and ra.size == ra.async_size:
+        # This very read would hit the mark: submit the next window with this one.
+        ra.async_size = get_next_ra_size(ra.size, max_pages)
+        ra.size += ra.async_size
+    submitted = yield from submit_pages(task, mapping, ra.start, ra.size, end_page)
+    if not submitted:
+        ra.async_size = 0  # Only a page newly read is marked.
+
+
+# -- To 2.6.22
+
+
+def page_cache_readahead(
+    task: Task, mapping: AddressSpace, ra: FileRaState, page: int, count: int, end_page: int
+) -> Blocking[int]:
+    """Look at a read of ``count`` pages at ``page``; return the page at which to call again."""
+    max_pages = mapping.bdi.ra_pages
+    if page == ra.prev_page:  # A further part of the page read last.
+        count -= 1
+        if count:
+            page += 1
+    sequential = page == ra.prev_page + 1
+    ra.prev_page = page
+    new_pages = min(count, max_pages)
+    if new_pages == 0 or ra.in_cache:
+        return ra.prev_page + 1
+    ra.prev_page += new_pages - 1
+    if not sequential:
+        _ra_off(ra)
+        yield from _submit_window(task, mapping, ra, page, new_pages, end_page)
+    elif ra.size == 0:
+        ra.size = get_init_ra_size(new_pages, max_pages)
+        ra.start = page
+        useful = yield from _submit_window(task, mapping, ra, page, ra.size, end_page)
+        if useful and count >= max_pages:
+            yield from _make_ahead_window(task, mapping, ra, end_page, force=True)
+    else:
+        yield from _advance_windows(task, mapping, ra, end_page)
+    return ra.prev_page + 1
+
+
+def _advance_windows(
+    task: Task, mapping: AddressSpace, ra: FileRaState, end_page: int
+) -> Blocking[None]:
+    """Submit an ahead window if there is none, or if the reader has entered it."""
+    if ra.ahead_start == 0:
+        made = yield from _make_ahead_window(task, mapping, ra, end_page, force=False)
+        if not made:
+            ra.prev_page = min(ra.prev_page, ra.ahead_start + ra.ahead_size - 1)
+            return
+    if ra.prev_page >= ra.ahead_start:
+        ra.start = ra.ahead_start
+        ra.size = ra.ahead_size
+        yield from _make_ahead_window(task, mapping, ra, end_page, force=False)
+        ra.prev_page = min(ra.prev_page, ra.ahead_start + ra.ahead_size - 1)
+
+
+def _make_ahead_window(
+    task: Task, mapping: AddressSpace, ra: FileRaState, end_page: int, *, force: bool
+) -> Blocking[bool]:
+    ra.ahead_size = get_next_ra_size(ra.size, mapping.bdi.ra_pages)
+    ra.ahead_start = ra.start + ra.size
+    made = False
+    if force or ra.prev_page >= ra.ahead_start or not read_congested(mapping):
+        made = yield from _submit_window(task, mapping, ra, ra.ahead_start, ra.ahead_size, end_page)
+    if not made and not force:
+        _reset_ahead_window(ra)
+    return made
+
+
+def _submit_window(
+    task: Task, mapping: AddressSpace, ra: FileRaState, start: int, count: int, end_page: int
+) -> Blocking[bool]:
+    """Submit a window; False if so much was in memory that read-ahead is off now."""
+    submitted = yield from submit_pages(task, mapping, start, count, end_page)
+    if submitted:
+        ra.cache_hit = 0
+        return True
+    ra.cache_hit += count
+    if ra.cache_hit < VM_MAX_CACHE_HIT:
+        return True
+    _ra_off(ra)
+    ra.in_cache = True
+    return False
+
+
+def handle_ra_miss(ra: FileRaState) -> None:
+    """Note that a page was missing that read-ahead was to have brought."""
+    ra.in_cache = False
+    ra.cache_hit = 0
+
+
+def _ra_off(ra: FileRaState) -> None:
+    ra.start = 0
+    ra.size = 0
+    ra.in_cache = False
+    _reset_ahead_window(ra)
+
+
+def _reset_ahead_window(ra: FileRaState) -> None:
+    ra.ahead_size += ra.ahead_start  # The end of what was submitted stays known.
+    ra.ahead_start = 0
