@@ -2,9 +2,11 @@
 
 The twin's case is direct_read.toml: 16 processes in a closed loop, each request a system call, a
 bio, an elevator's decision, a disk's service, an interrupt, a wake-up, a context switch. The naive
-model of the same queue is what a first SimPy program does: a Resource and a timeout.
+model of the same queue is what a first SimPy program does: a Resource and a timeout as long as a
+seek by distance, a random rotation and a transfer take, and the response time noted.
 """
 
+import math
 import random
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -27,7 +29,9 @@ READ_BYTES = 4096
 FILE_BYTES = 1 << 30
 WRITE_BYTES = 1 << 20
 SECOND_NS = 1_000_000_000
-SERVICE_NS = 5_500_000
+TURN_NS = 4_000_000  # 15000 rpm
+SEEK_NS_MIN, SEEK_NS_MAX = 400_000, 7_000_000
+TRANSFER_NS = 50_000
 ROUND_S = 40
 
 
@@ -81,21 +85,33 @@ class TwinReads:
 
 
 class NaiveReads:
-    """The same queue: 16 processes, one server, a constant service time."""
+    """The same queue: 16 processes, one server whose service is a disk's."""
 
     def __init__(self) -> None:
         self.env = simpy.Environment()
         self.disk = simpy.Resource(self.env, capacity=1)
+        self.chance = random.Random(1)
+        self.head = 0.5
         self.served = 0
+        self.response_ns = 0.0
         for _ in range(READERS):
             self.env.process(self._read())
 
     def _read(self) -> Generator[Any, Any, None]:
         while True:
+            start = self.env.now
+            position = self.chance.random()
             with self.disk.request() as request:
                 yield request
-                yield self.env.timeout(SERVICE_NS)
+                yield self.env.timeout(self._service_ns(position))
+            self.response_ns += self.env.now - start
             self.served += 1
+
+    def _service_ns(self, position: float) -> int:
+        distance = abs(position - self.head)
+        self.head = position
+        seek_ns = SEEK_NS_MIN + (SEEK_NS_MAX - SEEK_NS_MIN) * math.sqrt(distance)
+        return round(seek_ns + TURN_NS * self.chance.random() + TRANSFER_NS)
 
     def run(self) -> float:
         """Simulate a round; return the requests served."""
