@@ -63,7 +63,7 @@ def find_python() -> str:
         return sys.executable
     for minor in range(20, PYTHON_MIN[1] - 1, -1):
         found = shutil.which(f"python3.{minor}")
-        if found and subprocess.run([found, "-c", ""], check=False).returncode == 0:
+        if found and attempt([found, "-c", ""]) is None:
             return found
     have = ".".join(map(str, sys.version_info[:3]))
     raise SetupError(
@@ -254,7 +254,7 @@ def how_it_runs() -> str:
     if done.returncode != 0:
         raise SetupError(f"the installed twin does not start:\n{done.stderr.strip()}")
     count, note = done.stdout.splitlines()
-    return f"{count} modules compiled" if int(count) else f"interpreted, 5 to 10x slower: {note}"
+    return f"{count} modules compiled" if int(count) else f"interpreted: {note}"
 
 
 # -- Commands.

@@ -18,12 +18,15 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from setuptools import Extension, setup
+from setuptools import setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+
+if TYPE_CHECKING:
+    from distutils.extension import Extension
 
 TOP = Path(__file__).resolve().parent
 # pip asks for metadata with other commands first; compiling is for those that build.
@@ -61,16 +64,16 @@ def why_not() -> str:
     return ""
 
 
-def extensions(paths: list[str]) -> list[Extension]:
+def extensions(paths: list[str]) -> "list[Extension]":
     """Translate the modules into C; return the extensions that are to be built of it."""
     from mypyc.build import mypycify  # absent where nothing is compiled
 
     # Our own configuration is for checking: here, only what prevents a translation counts.
     options = [f"--config-file={os.devnull}", "--ignore-missing-imports"]
-    found: list[Extension] = mypycify(
+    found = mypycify(
         [*options, *paths], opt_level="2", debug_level="0", multi_file=True, group_name="iotwin"
     )
-    return found
+    return list(found)
 
 
 class Build(build):
@@ -146,14 +149,14 @@ def say(reason: str) -> str:
 
 NOTE = why_not()
 MODULES = modules_to_compile() if BUILDING or EDITABLE else []
-EXTENSIONS: list[Extension] = []
+EXTENSIONS: "list[Extension]" = []
 if MODULES and not NOTE:
     try:
         EXTENSIONS = extensions(MODULES)
     except (Exception, SystemExit) as error:  # mypyc exits where it finds a mistake
         if WANTED == "1":
             raise
-        NOTE = say(f"mypyc cannot translate the sources: {error}")
+        NOTE = say("mypyc cannot translate the sources (`pip install -v .` shows why)")
 elif BUILDING and WANTED != "0":
     say(NOTE)
 
