@@ -5,6 +5,9 @@ share one. Queues take turns; a turn lasts a slice of time, of at most ``quantum
 When the queue whose turn it is has run empty, the disk *idles*: the process may ask for something
 near in a moment. It doesn't idle for the shared queue, nor for a process that thinks longer than
 ``slice_idle`` or seeks on a drive that queues commands; for one that seeks it waits 2 ms at most.
+To 2.6.16 (``early``) seeks and queueing drives make no difference; the disk idles though requests
+are in flight; a queue that isn't waited for may have 2 requests in the driver; and a synchronous
+request that finds no queue active takes the turn and goes at once, plug or not.
 Linux counterpart: block/cfq-iosched.c (2.6.16 to 2.6.24), function by function; the names are its.
 Invariants: a queue is in one of the round-robin lists exactly if it has requests (on_rr); at most
 one queue is active; the idle timer runs only for the active queue, while it is empty.
@@ -18,6 +21,7 @@ from typing import Final
 from sim.block.bio import BIO_NOIDLE, BIO_SYNC_MASK, READ, Bio
 from sim.block.cfq_params import CfqParams
 from sim.block.cfq_queue import KEY_ASYNC, SAMPLES_VALID, CfqQueue, nearer_request
+from sim.block.cfq_round import CfqRound
 from sim.block.elevator import Elevator, QueueRunner
 from sim.block.request import Request
 from sim.registry import register
@@ -32,12 +36,11 @@ class Cfq(Elevator):
 
     def __init__(self, params: CfqParams) -> None:
         self._params = params
+        self._early = params.early
         self._back_max = params.back_seek_max_bytes // 1024 * KIB_SECTORS
         self._max_async = 2 * params.slice_async_rq * ASYNC_LEVELS
         self._queues: dict[int, CfqQueue] = {}
-        self._rr: list[CfqQueue] = []  # rr_list: wait for their turn, the longest unserved first
-        self._cur_rr: list[CfqQueue] = []  # this round's
-        self._busy_rr: list[CfqQueue] = []  # have requests in the driver as well
+        self._round = CfqRound()
         self._busy_queues: int = 0
         self._active: CfqQueue | None = None
         self._active_pid: int = -1  # active_cic: whose request the slice began with
@@ -74,14 +77,14 @@ class Cfq(Elevator):
         if not queue.on_rr:
             queue.on_rr = True
             self._busy_queues += 1
-            self._resort(queue, preempted=False)
+            self._round.resort(queue, preempted=False)
         queue.next_rq = self._choose(queue.next_rq, request)
 
     def _enqueued(self, queue: CfqQueue, request: Request) -> None:
         """See whether the new request changes whose turn it is (cfq_crq_enqueued)."""
         if not request.sync:
             # The process we idle for writes instead: it won't come back with a read just now.
-            if self._idling and request.task_id == self._active_pid:
+            if self._idling and request.task_id == self._active_pid and not self._early:
                 self._idling = False
                 self._slice_expired(preempted=False)
                 self._runner.start_queueing()
@@ -101,20 +104,22 @@ class Cfq(Elevator):
             self._runner.start_queueing()
 
     def _update_idle_window(self, queue: CfqQueue) -> None:
-        if not self._params.slice_idle_ns or (self._hw_tag and queue.seeky()):
+        by_seeks = self._hw_tag and queue.seeky() and not self._early
+        if not self._params.slice_idle_ns or by_seeks:
             queue.idle_window = False
         elif queue.ttime_samples > SAMPLES_VALID:
             queue.idle_window = queue.ttime_mean_ns <= self._params.slice_idle_ns
 
     def _should_preempt(self, queue: CfqQueue) -> bool:
         active = self._active
-        if active is None or not self._params.sync_preempts:
+        if active is None:
+            return self._early
+        if not self._params.sync_preempts:
             return False
         return active.key == KEY_ASYNC and queue.slice_left_ns >= self._params.slice_idle_ns
 
     def _preempt(self, queue: CfqQueue) -> None:
-        for other in list(self._cur_rr):
-            self._resort(other, preempted=True)
+        self._round.put_back_current()
         self._slice_expired(preempted=True)
         self._set_active(queue)
 
@@ -133,14 +138,19 @@ class Cfq(Elevator):
         previous: CfqQueue | None = None
         queue = self._select_queue(now_ns)
         while queue is not None and queue is not previous:
+            if self._early and self._is_deep_enough(queue):
+                break
             queue.must_dispatch = False
             queue.wait_request = False
             self._idling = False
             self._dispatch_from(queue, now_ns)
-            if queue.idle_window and self._active is not None:
+            if self._early or (queue.idle_window and self._active is not None):
                 break
             previous = queue
             queue = self._select_queue(now_ns)
+
+    def _is_deep_enough(self, queue: CfqQueue) -> bool:
+        return not queue.idle_window and self._rq_in_driver >= self._params.max_depth
 
     def _select_queue(self, now_ns: int) -> CfqQueue | None:
         """Return the queue whose turn it is; None while the disk waits for its process."""
@@ -150,7 +160,7 @@ class Cfq(Elevator):
         if queue.must_dispatch or now_ns <= queue.slice_end_ns:
             if queue.sort_list.requests:
                 return queue
-            if queue.on_dispatch:
+            if queue.on_dispatch and not self._early:
                 return None
             if queue.key != KEY_ASYNC and self._keep_idling(queue):
                 return None
@@ -158,6 +168,8 @@ class Cfq(Elevator):
         return self._set_next_active()
 
     def _keep_idling(self, queue: CfqQueue) -> bool:
+        if self._early and self._runner.now_ns() >= queue.slice_end_ns:
+            return False
         return self._arm_slice_timer(queue) if self._params.restarts_idling else self._idling
 
     def _arm_slice_timer(self, queue: CfqQueue) -> bool:
@@ -167,7 +179,7 @@ class Cfq(Elevator):
         queue.must_dispatch = True
         queue.wait_request = True
         idle_ns = self._params.slice_idle_ns
-        if queue.is_seeky():
+        if queue.is_seeky() and not self._early:
             idle_ns = min(idle_ns, SEEKY_IDLE_NS)
         self._idling = True
         self._idle_until_ns = self._runner.now_ns() + idle_ns
@@ -191,7 +203,8 @@ class Cfq(Elevator):
         if not queue.slice_end_ns:
             slice_ns = params.slice_async_ns if is_async else params.slice_sync_ns
             queue.slice_end_ns = now_ns + slice_ns
-        if (is_async and self._dispatch_slice >= self._max_async) or not queue.idle_window:
+        used_up = is_async and self._dispatch_slice >= self._max_async
+        if used_up or not (queue.idle_window or self._early):
             self._slice_expired(preempted=False)
 
     def _dispatch_insert(self, queue: CfqQueue, request: Request) -> None:
@@ -225,11 +238,11 @@ class Cfq(Elevator):
             queue.next_rq = self._choose(following, former)
         if not requests:
             queue.on_rr = False
-            self._leave_list(queue)
+            self._round.leave(queue)
             self._busy_queues -= 1
 
     def drain(self, now_ns: int) -> list[Request]:
-        for queue in [*self._rr, *self._busy_rr, *self._cur_rr]:
+        for queue in self._round.queues():
             while queue.next_rq is not None:
                 self._dispatch_insert(queue, queue.next_rq)
         self._slice_expired(preempted=False)
@@ -242,16 +255,7 @@ class Cfq(Elevator):
 
     def _set_next_active(self) -> CfqQueue | None:
         """Give the turn to the next queue of the round (cfq_set_active_queue)."""
-        if not self._cur_rr and self._rr:
-            for queue in self._rr:
-                queue.home = self._cur_rr
-            self._cur_rr.extend(self._rr)
-            self._rr.clear()
-        chosen: CfqQueue | None = None
-        if self._cur_rr:
-            chosen = self._cur_rr[0]
-        elif self._busy_rr:
-            chosen = self._busy_rr[0]
+        chosen = self._round.next_queue()
         self._set_active(chosen)
         return chosen
 
@@ -277,7 +281,7 @@ class Cfq(Elevator):
         queue.wait_request = False
         queue.slice_left_ns = max(0, queue.slice_end_ns - now_ns)
         if queue.on_rr:
-            self._resort(queue, preempted)
+            self._round.resort(queue, preempted)
         self._active = None
         self._active_pid = -1
         self._dispatch_slice = 0
@@ -285,27 +289,6 @@ class Cfq(Elevator):
     def _schedule_dispatch(self) -> None:
         if self._busy_queues:
             self._runner.schedule_run()
-
-    def _resort(self, queue: CfqQueue, preempted: bool) -> None:
-        """File a queue that has requests where it waits for its turn (cfq_resort_rr_list)."""
-        self._leave_list(queue)
-        target = self._busy_rr if queue.on_dispatch else self._rr
-        queue.home = target
-        if preempted:
-            target.insert(0, queue)
-            return
-        at = len(target)
-        if target is self._rr:
-            while at and target[at - 1].service_last_ns:
-                if target[at - 1].service_last_ns < queue.service_last_ns:
-                    break
-                at -= 1
-        target.insert(at, queue)
-
-    def _leave_list(self, queue: CfqQueue) -> None:
-        if queue.home is not None:
-            queue.home.remove(queue)
-            queue.home = None
 
     # -- The driver, timers, processes.
 
@@ -324,10 +307,13 @@ class Cfq(Elevator):
         now_ns = self._runner.now_ns()
         if not queue.on_dispatch and queue.on_rr:
             queue.service_last_ns = now_ns
-            self._resort(queue, preempted=False)
+            self._round.resort(queue, preempted=False)
         if request.sync:
             queue.last_end_request_ns = now_ns
-        if self._active is queue:
+        if self._early:
+            if not queue.on_dispatch:
+                self._schedule_dispatch()
+        elif self._active is queue:
             if now_ns > queue.slice_end_ns:
                 self._slice_expired(preempted=False)
             elif request.sync and not queue.sort_list.requests:

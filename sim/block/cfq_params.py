@@ -46,8 +46,17 @@ class CfqParams:
         2, dim="count", source=_SOURCE, doc="requests of the shared queue's slice, x 8", minimum=1
     )
     slice_idle_ns: int = param(
-        "8 ms", dim="time_ns", source=_SOURCE, doc="wait for a process's next request", minimum=0
-    )
+        "10 ms", dim="time_ns", source=_SOURCE + ": cfq_slice_idle = HZ / 100",
+        doc="wait for a process's next request", minimum=0,
+    )  # fmt: skip
+    max_depth: int = param(
+        2, dim="count", source=_SOURCE + ": cfq_max_depth", minimum=1,
+        doc="requests in the driver if the process is not waited for (to 2.6.16)",
+    )  # fmt: skip
+    early: bool = param(
+        True, dim="bool", source=_SOURCE,
+        doc="the form to 2.6.16, blind to seeks and to drives that queue (see cfq.py)",
+    )  # fmt: skip
     merge_across: bool = param(
         True, dim="bool", source=_SOURCE + ": no elevator_allow_merge_fn",
         doc="a bio may join another process's request (to 2.6.19)",
@@ -64,9 +73,12 @@ class CfqParams:
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return what 2.6.20, 2.6.22 and 2.6.34 changed."""
+        """Return what 2.6.17, 2.6.20, 2.6.22 and 2.6.34 changed."""
         found: dict[str, tuple[Value, str]] = {}
         version = kernel_version(kernel)
+        if version >= (2, 6, 17):
+            found["early"] = (False, "block/cfq-iosched.c 2.6.17: cfq_update_io_seektime, hw_tag")
+            found["slice_idle_ns"] = (8_000_000, "block/cfq-iosched.c 2.6.17: HZ / 125")
         if version >= (2, 6, 20):
             source = "block/cfq-iosched.c 2.6.20"
             found["merge_across"] = (False, source + ": cfq_allow_merge, da775265021b")

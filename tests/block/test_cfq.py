@@ -36,8 +36,10 @@ class Reader:
             self.rig.calendar.post(self.think_ns, self.read, None)
 
 
-def cfq_rig(driver=None, **params):
-    return Rig(driver or ram(), Cfq(CfqParams(**params)))
+def cfq_rig(driver=None, **changes):
+    """Return a disk under the CFQ of 2.6.18, changed as told."""
+    values = {"early": False, "slice_idle_ns": 8 * MS} | changes
+    return Rig(driver or ram(), Cfq(CfqParams(**values)))
 
 
 def turns(rig):
@@ -152,7 +154,7 @@ def test_bios_of_two_processes_merge_only_before_2_6_20():
 
 
 def test_a_quantum_of_requests_goes_together():
-    rig = Rig(ram(queue_depth=32), Cfq(CfqParams()))
+    rig = cfq_rig(ram(queue_depth=32))
     rig.write(0, flags=BIO_PROCESS_SYNC, pid=5)
     for number in range(1, 10):
         rig.write(10 * number, flags=BIO_PROCESS_SYNC, pid=5)
@@ -170,11 +172,56 @@ def test_drain_gives_up_everything():
 
 
 def test_versions_set_the_defaults():
-    assert CfqParams.kernel_defaults("2.6.18") == {}
+    assert CfqParams.kernel_defaults("2.6.16") == {}
+    assert set(CfqParams.kernel_defaults("2.6.18")) == {"early", "slice_idle_ns"}
     changed = {name: value for name, (value, _) in CfqParams.kernel_defaults("2.6.34").items()}
     assert changed == {
+        "early": False,
+        "slice_idle_ns": 8 * MS,
         "merge_across": False,
         "sync_preempts": True,
         "restarts_idling": False,
         "quantum": 8,
     }
+
+
+# -- The form of 2.6.16.
+
+
+def test_to_2_6_16_it_waits_ten_milliseconds():
+    rig = cfq_rig(early=True, slice_idle_ns=10 * MS)
+    Reader(rig, 1, 0, 2, think_ns=50 * MS)
+    rig.at(2 * MS, Reader, rig, 2, 100_000, 1)
+    rig.run()
+    assert rig.issue_times()[1][:2] == (12 * MS, 100_000)
+
+
+def test_to_2_6_16_a_sync_write_that_finds_no_queue_active_goes_at_once():
+    times = []
+    for early in (True, False):
+        rig = cfq_rig(early=early)
+        rig.write(0, 4, flags=BIO_PROCESS_SYNC)
+        rig.run()
+        times.append(rig.issue_times())
+    # The first page of the four goes alone, the others after it, and they merge.
+    assert times == [[(0, 0, 1), (1 * MS, 1, 3)], [(3 * MS, 0, 4)]]
+
+
+def test_to_2_6_16_processes_take_turns_all_the_same():
+    rig = cfq_rig(early=True)
+    Reader(rig, 1, 0, 300)
+    Reader(rig, 2, 100_000, 300)
+    rig.run()
+    assert all(100 <= length <= 103 for _, length in turns(rig)[:4])
+
+
+def test_to_2_6_16_a_slow_thinker_may_have_two_requests_in_the_driver():
+    rig = cfq_rig(ram(queue_depth=32), early=True, quantum=1)
+    Reader(rig, 1, 0, 12, think_ns=20 * MS)
+    rig.run()
+    for number in range(4):
+        rig.read(1000 + 10 * number)
+    rig.disk.unplug()
+    depth = rig.disk.in_driver
+    rig.run()
+    assert depth == 2
