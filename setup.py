@@ -18,15 +18,12 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from setuptools import setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
-
-if TYPE_CHECKING:
-    from distutils.extension import Extension
 
 TOP = Path(__file__).resolve().parent
 # pip asks for metadata with other commands first; compiling is for those that build.
@@ -64,8 +61,8 @@ def why_not() -> str:
     return ""
 
 
-def extensions(paths: list[str]) -> "list[Extension]":
-    """Translate the modules into C; return the extensions that are to be built of it."""
+def extensions(paths: list[str]) -> list[Any]:
+    """Translate the modules into C; return the Extensions that are to be built of it."""
     from mypyc.build import mypycify  # absent where nothing is compiled
 
     # Our own configuration is for checking: here, only what prevents a translation counts.
@@ -149,11 +146,11 @@ def say(reason: str) -> str:
 
 NOTE = why_not()
 MODULES = modules_to_compile() if BUILDING or EDITABLE else []
-EXTENSIONS: "list[Extension]" = []
+EXTENSIONS: list[Any] = []
 if MODULES and not NOTE:
     try:
         EXTENSIONS = extensions(MODULES)
-    except (Exception, SystemExit) as error:  # mypyc exits where it finds a mistake
+    except (Exception, SystemExit):  # mypyc exits where it finds a mistake
         if WANTED == "1":
             raise
         NOTE = say("mypyc cannot translate the sources (`pip install -v .` shows why)")
