@@ -38,10 +38,10 @@ class WriteBandwidth:
     )
 
     def __init__(self) -> None:
-        self.pages_per_s: float = INIT_BW_PAGES_PER_S
-        self.avg_pages_per_s: float = INIT_BW_PAGES_PER_S
-        self.dirty_ratelimit: float = INIT_BW_PAGES_PER_S
-        self.balanced_ratelimit: float = INIT_BW_PAGES_PER_S
+        self.pages_per_s: float = float(INIT_BW_PAGES_PER_S)
+        self.avg_pages_per_s: float = float(INIT_BW_PAGES_PER_S)
+        self.dirty_ratelimit: float = float(INIT_BW_PAGES_PER_S)
+        self.balanced_ratelimit: float = float(INIT_BW_PAGES_PER_S)
         self.stamp_ns: int = 0
         self.dirtied_stamp: int = 0
         self.written_stamp: int = 0
@@ -146,7 +146,7 @@ class Pacing:
     def update_dirty_limit(self, thresh: int, dirty: int, now_ns: int) -> None:
         """Follow the threshold: up at once, down by 1/32 every 200 ms (update_dirty_limit)."""
         if self.dirty_limit < thresh:
-            self.dirty_limit = thresh
+            self.dirty_limit = float(thresh)
             self.limit_stamp_ns = now_ns
         elif now_ns - self.limit_stamp_ns >= BANDWIDTH_INTERVAL_NS:
             self.limit_stamp_ns = now_ns

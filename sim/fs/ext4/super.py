@@ -31,7 +31,6 @@ NS_PER_S = 1_000_000_000
 DAY_S = 86400
 
 
-@register("filesystem", "ext3", params=Ext3Params, doc="block groups and a journal (jbd)")
 class Ext3(Ext3Sb):
     """A mounted ext3."""
 
@@ -279,3 +278,6 @@ class Ext3JournalClient(JournalClient):
 def _ext3(inode: Inode) -> Ext3Inode:
     assert isinstance(inode, Ext3Inode)
     return inode
+
+
+register("filesystem", "ext3", params=Ext3Params, doc="block groups and a journal (jbd)")(Ext3)

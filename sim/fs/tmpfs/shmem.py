@@ -29,24 +29,35 @@ class TmpfsParams:
     """Mount options, and what the code costs."""
 
     size_bytes: int = param(
-        0, dim="bytes", minimum=0, source="mm/shmem.c: half of memory",
+        0,
+        dim="bytes",
+        minimum=0,
+        source="mm/shmem.c: half of memory",
         doc="mount -o size; 0 = half of memory",
     )
     nr_inodes: int = param(
-        0, dim="count", minimum=0, source="mm/shmem.c: as many as pages of half of memory",
+        0,
+        dim="count",
+        minimum=0,
+        source="mm/shmem.c: as many as pages of half of memory",
         doc="mount -o nr_inodes; 0 = one for each page of the size limit",
     )
     operation_ns: int = param(
-        "4 us", dim="time_ns", minimum=0, source="assumed: dentry, inode, no journal",
+        "4 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: dentry, inode, no journal",
         doc="create, unlink, rename, delete",
     )
     page_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, source="assumed: shmem_getpage with clearing, 4 KiB",
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: shmem_getpage with clearing, 4 KiB",
         doc="one page more of a file",
     )
 
 
-@register("filesystem", "tmpfs", params=TmpfsParams, doc="files in memory; fsync does nothing")
 class Tmpfs(FileSystem):
     """A mounted tmpfs."""
 
@@ -253,3 +264,8 @@ class Tmpfs(FileSystem):
         if pages != self.used_pages:
             return [f"{self.used_pages} pages counted, the files have {pages}"]
         return []
+
+
+register("filesystem", "tmpfs", params=TmpfsParams, doc="files in memory; fsync does nothing")(
+    Tmpfs
+)
