@@ -16,6 +16,7 @@ from sim.fs import read_write, sync
 from sim.fs.ext4.sb import Ext3Params
 from sim.fs.ext4.super import Ext3
 from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY, File
+from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.super import FileSystem, MountContext, VfsParams
 from sim.fs.tmpfs.shmem import Tmpfs, TmpfsParams
@@ -53,6 +54,7 @@ class Machine:
             Noop(NoopParams()), QueueParams(),
         )  # fmt: skip
         self.bdi = self.vm.add_bdi(BackingDevInfo("sdb", self.disk))
+        start_writeback(self.sched, self.vm)
         self.vfs = Vfs(VfsParams(), kernel_version(kernel))
         self.failures: list[BaseException] = []
 
@@ -64,8 +66,9 @@ class Machine:
 
     def mount_ext3(self, path: str = "/", **options: object) -> Ext3:
         """Make and mount an ext3; the kernel's defaults, but for `options`."""
-        defaults = {key: value for key, (value, _) in Ext3Params.kernel_defaults(self.kernel).items()}
-        params = replace(Ext3Params(), **{**defaults, **options})  # type: ignore[arg-type]
+        defaults = Ext3Params.kernel_defaults(self.kernel).items()
+        chosen: dict[str, object] = {key: value for key, (value, _) in defaults}
+        params = replace(Ext3Params(), **(chosen | options))  # type: ignore[arg-type]
         fs = Ext3(params, self.context())
         self.vfs.mount(path, fs)
         return fs

@@ -1,4 +1,4 @@
-"""Whatever tasks do to a file system at the same time, it stays consistent, and blocks are conserved."""
+"""Whatever tasks do to a file system at the same time, it stays consistent."""
 
 from collections.abc import Callable
 

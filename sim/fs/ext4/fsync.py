@@ -3,7 +3,8 @@
 Theory of operation
  - To 2.6.5 every fsync was ext3_force_commit().
  - 2.6.6 to 2.6.31: only if the vfs holds the inode for dirty (i_state has I_DIRTY_SYNC or
-   I_DIRTY_DATASYNC), which sync_inode() then clears; an fsync of an unmodified file is free.
+   I_DIRTY_DATASYNC), which sync_inode() then clears before it has ext3_write_inode() commit; an
+   fsync of an unmodified file is free, and so is one of a file that pdflush has "written" since.
    Writing a file, or allocating blocks to a file or directory, sets those bits (mark_inode_dirty).
    Adding or removing a directory entry does not: ext3_mark_inode_dirty() only journals the inode's
    block. So the fsync of a directory after an unlink commits *nothing*, unless something else made
@@ -17,8 +18,10 @@ Left out: the flush that 3.x sends to the drive when the transaction is on disk 
 """
 
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
+from sim.fs.fs_writeback import sync_inode
 from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_INODE
 from sim.fs.jbd2.transaction import journal_force_commit
+from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
 
@@ -38,5 +41,4 @@ def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Block
     elif inode.state & I_DIRTY_INODE:
         if datasync and fs.kernel >= (2, 6, 25) and not inode.state & I_DIRTY_DATASYNC:
             return
-        inode.state &= ~I_DIRTY_INODE
-        yield from journal_force_commit(task, journal)
+        yield from sync_inode(task, inode.mapping, WritebackControl(WB_SYNC_ALL, 0))

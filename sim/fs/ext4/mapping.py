@@ -2,8 +2,8 @@
 
 Models: the block pointers of an inode: 12 direct ones, then one indirect block for each 1024
  blocks, the first of them pointed to by the inode, the next 1024 by the double indirect block, the
- rest by the triple one. Kept as runs of adjacent blocks; the indirect blocks are kept one by one, because
- each is a real block with a place, journalled when a pointer in it changes.
+ rest by the triple one. Kept as runs of adjacent blocks; the indirect blocks are kept one by one,
+ because each is a real block with a place, journalled when a pointer in it changes.
 Linux counterpart: fs/ext3/inode.c ext3_block_to_path, ext3_get_branch, ext3_find_near, 2.6.16.
 Invariants: runs are ascending in the file and do not overlap; every mapped block from 12 on has its
  chain of indirect blocks.
@@ -83,7 +83,7 @@ class BlockMap:
         return self.blocks[index] + offset if offset < self.counts[index] else -1
 
     def mapped_before(self, block: int) -> int:
-        """Return the device block of the nearest one mapped before `block` under its leaf, or -1."""
+        """Return the device block of the nearest one mapped before, under the same leaf, or -1."""
         index = bisect_right(self.starts, block) - 1
         if index < 0:
             return -1

@@ -5,7 +5,7 @@ Theory of operation (fs/ext3/namei.c, fs/ext3/ialloc.c, 2.6.16): blocks journall
     create   inode bitmap, group descriptor, inode, directory's inode, directory block
     unlink   directory block, directory's inode, superblock (orphan list), inode
     (evict)  superblock or another orphan, inode, inode bitmap, descriptor; of each group with
-             blocks of the file: block bitmap, descriptor; a revoke record if there were indirect ones
+             blocks of the file: block bitmap, descriptor; a revoke record for indirect ones
     rename   as adding the new name and removing the old one, and the inode
     a block more for the directory: block bitmap, descriptor, the new block
 

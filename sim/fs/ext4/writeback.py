@@ -14,7 +14,7 @@ Left out: one handle for each page; here one for up to 16 pages.
 from sim.block.bio import BIO_PROCESS_SYNC
 from sim.fs.buffer import submit_read, submit_write
 from sim.fs.ext4.inode import WRITE_CREDITS
-from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
+from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, pages_of_size
 from sim.fs.inode import I_DIRTY_INODE
 from sim.fs.jbd2.state import DataRun
 from sim.fs.jbd2.transaction import journal_force_commit, journal_start, stop_handle
@@ -76,6 +76,10 @@ class Ext3AddressSpaceOps(AddressSpaceOps):
         for block, count in _inode_of(mapping).map.lookup(start, end):
             yield from submit_read(task, device, mapping, page, block, count)
             page += count
+
+    def end_page(self, mapping: AddressSpace) -> int:
+        """Return where the file ends: read-ahead stops there."""
+        return pages_of_size(_inode_of(mapping).size)
 
     def sync_page(self) -> None:
         """Somebody waits for the device."""

@@ -40,7 +40,7 @@ class MetadataOps(AddressSpaceOps):
         run: list[JournalHead] = []
         for block in range(start, end):
             head = heads.get(block)
-            if head is not None and head.dirty and not head.locked:
+            if head is not None and head.dirty and not head.locked and head.mapping is mapping:
                 run.append(head)
                 continue
             if run:
@@ -69,6 +69,10 @@ class MetadataOps(AddressSpaceOps):
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
         """Read metadata blocks."""
         yield from submit_read(task, self.journal.device, mapping, start, start, end - start)
+
+    def end_page(self, mapping: AddressSpace) -> int:
+        """Return where the device ends."""
+        return self.journal.device.capacity_sectors // SECTORS_PER_BLOCK
 
     def sync_page(self) -> None:
         """Somebody waits for the device."""

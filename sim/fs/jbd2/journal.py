@@ -151,9 +151,9 @@ class Journal:
         return True
 
     def head_of(self, block: int) -> JournalHead:
-        """Return the journal head of a metadata block, made at its first use."""
+        """Return the journal head of a metadata block, made at its first use as one."""
         head = self.heads.get(block)
-        if head is None:
+        if head is None or head.mapping is not self.mapping:
             head = self.heads[block] = JournalHead(block, self.mapping, block)
         return head
 

@@ -177,7 +177,7 @@ def modify_block(
 ) -> Blocking[None]:
     """Modify a metadata block (journal_get_write_access or _undo_access, _dirty_metadata)."""
     head = journal.heads.get(block)
-    if head is None:
+    if head is None or head.mapping is not journal.mapping:
         head = journal.head_of(block)
     transaction = handle.transaction
     if head.transaction is transaction and head.jlist == BJ_METADATA:

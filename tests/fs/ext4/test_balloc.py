@@ -33,7 +33,7 @@ def test_two_files_at_one_goal_get_windows_of_8_side_by_side() -> None:
 def test_a_window_doubles_when_more_than_half_of_it_was_used() -> None:
     blocks, window = fresh(), Window()
     at = LAYOUT.groups[0].start + 10000
-    sizes = []
+    sizes: list[int] = []
     for _ in range(8 + 16 + 32):
         at = blocks.allocate(at, 1, window)[1]
         if not sizes or sizes[-1] != window.end - window.start:
