@@ -95,8 +95,18 @@ def _requeue(mapping: AddressSpace, wbc: WritebackControl) -> None:
     elif unfinished and wbc.for_kupdate and not bdi.keeps_more_io:
         bdi.b_dirty[mapping] = None
         bdi.b_dirty.move_to_end(mapping, last=False)
+    elif bdi.keeps_more_io:
+        redirty_tail(mapping)
     else:
         mapping.vm.mark_mapping_dirty(mapping)
+
+
+def redirty_tail(mapping: AddressSpace) -> None:
+    """Put an inode at the end of b_dirty, made younger only if the order asks for it (2.6.24)."""
+    b_dirty = mapping.bdi.b_dirty
+    if b_dirty and mapping.dirtied_when_ns < next(reversed(b_dirty)).dirtied_when_ns:
+        mapping.dirtied_when_ns = mapping.vm.calendar.now
+    b_dirty[mapping] = None
 
 
 def sync_inode(task: Task, mapping: AddressSpace, wbc: WritebackControl) -> Blocking[None]:

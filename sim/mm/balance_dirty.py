@@ -3,7 +3,8 @@
 Models: balance_dirty_pages(), in its two generations:
 - to 3.1 the writer writes. Over the limit it writes 1.5 x ratelimit_pages (up to 6 MiB) of what is
   dirty on the device of its file, itself, sleeping for requests where the queue is full; where it
-  finds nothing to write, it waits for a write to end (blk_congestion_wait, up to 100 ms).
+  finds nothing to write, it waits for a write to end (blk_congestion_wait, up to 100 ms). From
+  2.6.24 on the limit is up to 1/8 lower for who dirties most, so that the others get through.
 - from 3.2 the writer sleeps: the flusher thread writes, the writer pauses for as long as its pages
   take at the rate that is its due (bandwidth.py).
 Theory: in the long run N writers of one device go on at its write rate / N; in the first
@@ -11,7 +12,7 @@ generation in bursts, at memory speed up to the limit and then stalled; in the s
 the setpoint.
 Linux counterpart: mm/page-writeback.c, 2.6.18 and 3.3; blk_congestion_wait, block/ll_rw_blk.c.
 Invariants: nobody is held back while dirty memory is below the limit (3.2 on: below freerun).
-Left out, of 2.6.24-3.1: the device's own limit and the task's, pauses that double (2.6.32); of 3.2
+Left out, of 2.6.24-3.1: the device's own limit, pauses that double (2.6.32); of 3.2
 on: dirty_exceeded of single devices, leaked dirtying of tasks that exit, strict limits. A look from
 a task that dirties few pages is taken per CPU until 3.1, per task since.
 """
@@ -24,7 +25,6 @@ from sim.mm.bandwidth import (
     IDLE_NS,
     NS_PER_SECOND,
     Dirtier,
-    Pacing,
     pos_ratio,
 )
 from sim.mm.dirty_limits import dirty_limits
@@ -34,7 +34,6 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
-DIRTIERS_MAX: Final = 1024  # remembered; then the idle ones are forgotten
 
 
 def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
@@ -63,12 +62,20 @@ def look_due(vm: Vm, cpu: int, pages: int) -> bool:
     return True
 
 
-def balance_dirty_pages_writing(task: Task, vm: Vm, bdi: BackingDevInfo) -> Blocking[None]:
+def task_dirty_limit(vm: Vm, share: float) -> int:
+    """Return the limit for a task that did ``share`` of the recent dirtying: up to 1/8 lower."""
+    limit = dirty_limits(vm)[1]
+    return limit - int(limit / 8 * share)
+
+
+def balance_dirty_pages_writing(
+    task: Task, vm: Vm, bdi: BackingDevInfo, share: float
+) -> Blocking[None]:
     """While over the limit, write; start background writeback above its threshold."""
     write_chunk = vm.ratelimit_pages + vm.ratelimit_pages // 2  # sync_writeback_pages()
     pages_written = 0
     while True:
-        _, limit = dirty_limits(vm)
+        limit = task_dirty_limit(vm, share)
         if vm.nr_dirty + vm.nr_writeback <= limit:
             vm.dirty_exceeded = False
             break
@@ -77,7 +84,7 @@ def balance_dirty_pages_writing(task: Task, vm: Vm, bdi: BackingDevInfo) -> Bloc
             wbc = WritebackControl(WB_SYNC_NONE, write_chunk)
             wbc.range_cyclic = True
             yield from vm.flusher.writeback_inodes(task, wbc, bdi)
-            _, limit = dirty_limits(vm)
+            limit = task_dirty_limit(vm, share)
             if vm.nr_dirty + vm.nr_writeback <= limit:
                 vm.dirty_exceeded = False
                 break
@@ -90,20 +97,6 @@ def balance_dirty_pages_writing(task: Task, vm: Vm, bdi: BackingDevInfo) -> Bloc
 
 
 # -- From 3.2: the writer sleeps.
-
-
-def dirtier_of(pacing: Pacing, pid: int, now_ns: int) -> Dirtier:
-    """Return what is remembered of a task; forget idle ones when there are many."""
-    dirtier = pacing.dirtiers.get(pid)
-    if dirtier is None:
-        if len(pacing.dirtiers) >= DIRTIERS_MAX:
-            recent = now_ns - IDLE_NS
-            pacing.dirtiers = {
-                known: kept for known, kept in pacing.dirtiers.items()
-                if kept.paused_when_ns >= recent
-            }  # fmt: skip
-        dirtier = pacing.dirtiers[pid] = Dirtier()
-    return dirtier
 
 
 def balance_dirty_pages_paced(

@@ -21,6 +21,7 @@ BANDWIDTH_PERIOD_NS: Final = 4096 * MS  # roundup_pow_of_two(3 * HZ) at HZ=1000
 MAX_PAUSE_NS: Final = 200 * MS
 DIRTY_POLL_PAGES: Final = 32  # DIRTY_POLL_THRESH, 128 KiB
 IDLE_NS: Final = NS_PER_SECOND
+DIRTIERS_MAX: Final = 1024  # remembered at a time
 
 
 class WriteBandwidth:
@@ -124,24 +125,47 @@ class WriteBandwidth:
 class Dirtier:
     """What is remembered of a task that dirties pages (the fields nr_dirtied... of task_struct)."""
 
-    __slots__ = ("nr_dirtied", "nr_dirtied_pause", "paused_when_ns")
+    __slots__ = ("nr_dirtied", "nr_dirtied_pause", "paused_when_ns", "recent")
 
     def __init__(self) -> None:
         self.nr_dirtied: int = 0
         self.nr_dirtied_pause: int = DIRTY_POLL_PAGES
         self.paused_when_ns: int = 0  # 0: not paused yet
+        self.recent: float = 0.0  # pages dirtied, halved each period (2.6.24-3.1: tsk->dirties)
 
 
 class Pacing:
     """The machine-wide part: the limit that is in force, shares of write-out, the dirtiers."""
 
-    __slots__ = ("completions", "dirtiers", "dirty_limit", "limit_stamp_ns")
+    __slots__ = ("completions", "dirtied_recent", "dirtiers", "dirty_limit", "limit_stamp_ns")
 
     def __init__(self) -> None:
         self.dirty_limit: float = 0.0  # follows the threshold down slowly
         self.limit_stamp_ns: int = 0
         self.completions: float = 0.0
+        self.dirtied_recent: float = 0.0  # sum over all dirtiers' recent
         self.dirtiers: dict[int, Dirtier] = {}  # by pid
+
+    def dirtier(self, pid: int) -> Dirtier:
+        """Return what is remembered of a task; when there are many, forget who has done least."""
+        dirtier = self.dirtiers.get(pid)
+        if dirtier is None:
+            if len(self.dirtiers) >= DIRTIERS_MAX:
+                by_age = sorted(self.dirtiers.items(), key=_last_active)
+                self.dirtiers = dict(by_age[DIRTIERS_MAX // 2 :])
+            dirtier = self.dirtiers[pid] = Dirtier()
+        return dirtier
+
+    def count_dirtied(self, dirtier: Dirtier, pages: int, period: int) -> float:
+        """Count pages towards the task's share of recent dirtying; return it (task_dirty_inc)."""
+        dirtier.recent += pages
+        self.dirtied_recent += pages
+        share = dirtier.recent / self.dirtied_recent
+        if self.dirtied_recent > period:
+            self.dirtied_recent /= 2
+            for each in self.dirtiers.values():
+                each.recent /= 2
+        return share
 
     def update_dirty_limit(self, thresh: int, dirty: int, now_ns: int) -> None:
         """Follow the threshold: up at once, down by 1/32 every 200 ms (update_dirty_limit)."""
@@ -153,6 +177,10 @@ class Pacing:
             floor = max(thresh, dirty)
             if self.dirty_limit > floor:
                 self.dirty_limit -= (self.dirty_limit - floor) / 32
+
+
+def _last_active(item: tuple[int, Dirtier]) -> tuple[int, float]:
+    return item[1].paused_when_ns, item[1].recent
 
 
 def pos_ratio(

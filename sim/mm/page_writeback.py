@@ -16,14 +16,15 @@ from sim.mm.address_space import AddressSpace
 from sim.mm.balance_dirty import (
     balance_dirty_pages_paced,
     balance_dirty_pages_writing,
-    dirtier_of,
     look_due,
 )
+from sim.mm.dirty_limits import dirty_limits
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
 RUN_PAGES: Final = 128  # pages handled between two looks at congestion: one request of 512 KiB
+SINCE_TASK_LIMIT: Final = (2, 6, 24)
 SINCE_PACED: Final = (3, 2)
 
 
@@ -33,14 +34,18 @@ def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -
     if not bdi.writes_back:
         return
     look = look_due(vm, task.cpu, pages)
-    if vm.kernel < SINCE_PACED:
-        if look:
-            yield from balance_dirty_pages_writing(task, vm, bdi)
+    if vm.kernel >= SINCE_PACED:
+        dirtier = vm.pacing.dirtier(task.pid)
+        dirtier.nr_dirtied += pages
+        if look or dirtier.nr_dirtied >= dirtier.nr_dirtied_pause:
+            yield from balance_dirty_pages_paced(task, vm, bdi, dirtier)
         return
-    dirtier = dirtier_of(vm.pacing, task.pid, vm.calendar.now)
-    dirtier.nr_dirtied += pages
-    if look or dirtier.nr_dirtied >= dirtier.nr_dirtied_pause:
-        yield from balance_dirty_pages_paced(task, vm, bdi, dirtier)
+    share = 0.0
+    if vm.kernel >= SINCE_TASK_LIMIT:
+        dirtier = vm.pacing.dirtier(task.pid)
+        share = vm.pacing.count_dirtied(dirtier, pages, dirty_limits(vm)[1])
+    if look:
+        yield from balance_dirty_pages_writing(task, vm, bdi, share)
 
 
 def write_cache_pages(task: Task, mapping: AddressSpace, wbc: WritebackControl) -> Blocking[None]:

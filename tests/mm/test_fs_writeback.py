@@ -1,0 +1,153 @@
+"""When dirty data is written by the kernel's threads: age, threshold, order."""
+
+import pytest
+
+from sim.block.bio import WRITE
+from sim.fs.fs_writeback import sync_inode
+from sim.mm.dirty_limits import dirty_limits
+from sim.mm.filemap import truncate_inode_pages
+from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
+from tests.mm.machines import FLUSHERS, KERNELS, MIB, PDFLUSH, Machine, S, dirtier
+
+
+def written_at(machine):
+    return [when for when, op, _, _ in machine.device.log if op == WRITE]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("when_s", [0, 0.1, 2.5, 4.9, 5.1, 8])
+def test_a_file_written_once_is_flushed_30_to_35_s_later_as_a_whole(kernel, when_s):
+    machine = Machine(kernel=kernel)
+    machine.run_until(when_s)
+    machine.file.set_dirty(0, 5000)
+    machine.run_until(when_s + 29.9)
+    assert machine.vm.nr_dirty == 5000
+    machine.run_until(when_s + 36)
+    assert machine.vm.nr_dirty == 0
+    assert 30 * S <= written_at(machine)[0] - when_s * S <= 35.001 * S
+    assert machine.vm.written == 5000
+    machine.vm.check()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_file_dirtied_again_and_again_is_flushed_30_s_after_the_first_time(kernel):
+    machine = Machine(kernel=kernel)
+    for second in range(1, 33):
+        machine.run_until(second)
+        machine.file.set_dirty(second, second + 1)
+    machine.run_until(36)
+    assert 31 * S <= written_at(machine)[0] <= 36 * S
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_inodes_without_dirty_pages_are_written_as_well(kernel):
+    machine = Machine(kernel=kernel)
+    machine.run_until(1)
+    machine.file.mark_inode_dirty()
+    machine.run_until(30)
+    assert machine.ops.inodes_written == 0
+    machine.run_until(37)
+    assert machine.ops.inodes_written == 1
+    assert not machine.bdi.has_dirty_inodes()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_older_files_are_written_first(kernel):
+    machine = Machine(kernel=kernel)
+    files = [machine.new_file() for _ in range(5)]
+    for number in (3, 0, 4, 1, 2):
+        machine.run_until(machine.calendar.now / S + 0.1)
+        files[number].set_dirty(number * 1000, number * 1000 + 10)
+    machine.run_until(40)
+    assert [page // 1000 for page, _ in machine.device.pages(WRITE)] == [3, 0, 4, 1, 2]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_background_writeback_starts_at_its_threshold_and_ends_below_it(kernel):
+    machine = Machine(kernel=kernel, rate_mib_per_s=100)
+    vm = machine.vm
+    background, _ = dirty_limits(vm)
+    machine.do(dirtier, machine.file, background // 64 * 64 - 2048)
+    assert not machine.device.log
+    machine.do(dirtier, machine.new_file(), 4096)
+    machine.run_until(machine.calendar.now / S + 1)
+    assert machine.device.log
+    assert background - 2048 <= vm.nr_dirty <= background + 1024
+    vm.check()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_file_removed_before_it_is_30_s_old_costs_no_write(kernel):
+    machine = Machine(kernel=kernel)
+    machine.file.set_dirty(0, 1000)
+    machine.run_until(20)
+    machine.do(truncate_inode_pages, machine.file, 0)
+    machine.file.evict()
+    machine.run_until(60)
+    assert not machine.device.log
+    assert machine.vm.discarded == 1000
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_slow_device_is_written_to_all_the_same(kernel):
+    machine = Machine(kernel=kernel, rate_mib_per_s=1, slots=16)
+    machine.run_until(1)
+    machine.file.set_dirty(0, 20 * 256)
+    machine.run_until(70)
+    assert machine.vm.written == 20 * 256
+    machine.vm.check()
+
+
+@pytest.mark.parametrize("kernel", PDFLUSH)
+def test_two_pdflush_threads_serve_all_devices(kernel):
+    machine = Machine(kernel=kernel).run_until(60)
+    comms = [task.comm for task in machine.sched.processes.tasks.values()]
+    assert comms == ["pdflush", "pdflush"]
+
+
+@pytest.mark.parametrize("kernel", FLUSHERS)
+def test_a_flusher_thread_serves_its_device(kernel):
+    machine = Machine(kernel=kernel).run_until(60)
+    comms = [task.comm for task in machine.sched.processes.tasks.values()]
+    assert comms == ["kworker/u:flush-8:0" if kernel == "6.5" else "flush-8:0"]
+
+
+@pytest.mark.parametrize("kernel, left", [("2.6.18", 4096 - 2 * 1024 + 1), ("2.6.24", 1)])
+def test_before_2_6_24_a_big_file_waits_behind_young_ones(kernel, left):
+    machine = Machine(kernel=kernel)
+    machine.run_until(4)
+    machine.file.set_dirty(0, 4096)
+    machine.run_until(7)
+    machine.new_file().set_dirty(100_000, 100_001)
+    machine.run_until(36)
+    assert machine.vm.nr_dirty == left
+
+
+def test_sync_inode_writes_pages_and_inode_and_waits():
+    machine = Machine(rate_mib_per_s=1)
+    machine.file.set_dirty(0, 256)
+    machine.file.mark_inode_dirty()
+
+    def program(task):
+        yield from sync_inode(task, machine.file, WritebackControl(WB_SYNC_ALL, ALL_PAGES))
+        return machine.calendar.now
+
+    assert machine.do(program) == S
+    assert machine.ops.inodes_written == 1
+    assert machine.file.dirty_state == 0
+
+
+def test_an_integrity_pass_writes_a_page_again_that_changed_under_way():
+    machine = Machine(rate_mib_per_s=1)
+    machine.file.set_dirty(0, 128)
+    for start, end in machine.file.clear_dirty_for_io(0, 128, ALL_PAGES):
+        machine.task(machine.ops.writepage, machine.file, start, end, None)
+    machine.calendar.post(1000, lambda _: machine.file.set_dirty(0, 1), None)
+    machine.run_until(0.001)
+
+    def program(task):
+        yield from sync_inode(task, machine.file, WritebackControl(WB_SYNC_ALL, ALL_PAGES))
+
+    machine.do(program)
+    assert machine.vm.written == 129
+    assert machine.device.sectors[WRITE] * 512 == 129 * 4096 < MIB

@@ -1,0 +1,97 @@
+"""Free memory: watermarks of real machines, room made from clean pages, and the end of it."""
+
+import pytest
+
+from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
+from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.page_alloc import OutOfMemory, Watermarks, alloc_anon, free_anon, min_free_kbytes
+from tests.mm.machines import Machine
+
+MIB = 1024  # KiB
+GIB = 1024 * MIB
+
+
+@pytest.mark.parametrize(
+    "memory_kib, expected_kib",
+    [(512 * MIB, 2896), (GIB, 4096), (4 * GIB, 8192), (8 * GIB, 11585), (16 * GIB, 16384)],
+)
+def test_min_free_kbytes_is_the_root_of_sixteen_times_memory(memory_kib, expected_kib):
+    assert min_free_kbytes(memory_kib, (2, 6, 16)) == expected_kib
+
+
+def test_min_free_kbytes_is_bounded_and_the_bound_moved_in_5_7():
+    assert min_free_kbytes(100, (2, 6, 16)) == 128
+    assert min_free_kbytes(1024 * GIB, (5, 6)) == 65536
+    assert min_free_kbytes(1024 * GIB, (5, 7)) == 131072
+
+
+@pytest.mark.parametrize("kernel", [(2, 6, 16), (4, 5)])
+def test_watermarks_are_a_quarter_and_a_half_above_the_reserve(kernel):
+    marks = Watermarks(30 * GIB // 4, 0, kernel)
+    assert (marks.low, marks.high) == (marks.min + marks.min // 4, marks.min + 2 * (marks.min // 4))
+
+
+def test_since_4_6_the_gap_is_a_thousandth_of_memory():
+    marks = Watermarks(30 * GIB // 4, 0, (4, 6))
+    assert marks.low - marks.min == marks.high - marks.low == 30 * GIB // 4 // 1000
+
+
+def test_programs_take_and_return_memory():
+    vm = Machine().vm
+    free = vm.nr_free
+    alloc_anon(vm, 1000)
+    assert (vm.nr_anon, vm.nr_free) == (1000, free - 1000)
+    vm.check()
+    free_anon(vm, 1000)
+    assert (vm.nr_anon, vm.nr_free) == (0, free)
+
+
+def test_the_least_recently_used_file_makes_room_first():
+    machine = Machine(memory_mib=256)
+    vm = machine.vm
+    old, young = machine.new_file(), machine.new_file()
+    third = (vm.nr_free - vm.watermarks.high) // 2
+    old.add_pages(0, third)
+    young.add_pages(0, third)
+    machine.file.add_pages(0, 200)
+    assert old.nr_pages < third
+    assert young.nr_pages == third
+    old.touch()
+    young_before = young.nr_pages
+    machine.file.add_pages(200, 2000)
+    assert young.nr_pages < young_before
+    vm.check()
+
+
+def test_the_page_cache_fills_memory_up_to_the_low_watermark_and_no_further():
+    machine = Machine(memory_mib=256)
+    vm = machine.vm
+    for page in range(0, 200_000, 100):
+        machine.file.add_pages(page, page + 100)
+        assert vm.nr_free >= vm.watermarks.low
+    assert vm.nr_free <= vm.watermarks.high
+    vm.check()
+
+
+def test_dirty_pages_do_not_make_room():
+    machine = Machine(memory_mib=256)
+    machine.file.set_dirty(0, 5000)
+    machine.file.add_pages(5000, 10_000)
+    assert machine.file.drop_clean(1 << 30) == 5000
+    assert machine.file.nr_pages == machine.file.nr_dirty == 5000
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "4.4"])
+def test_memory_that_is_all_in_use_ends_the_run_with_who_uses_it(kernel):
+    machine = Machine(kernel=kernel, memory_mib=256)
+    vm = machine.vm
+    tmpfs = AddressSpace(vm, None, AddressSpaceOps(), BackingDevInfo("tmpfs", None), MAPPING_SHMEM)
+    tmpfs.add_pages(0, 1000)
+    with pytest.raises(OutOfMemory, match=r"1000 of tmpfs.*OOM killer"):
+        alloc_anon(vm, vm.nr_free + 1)
+    vm.check()
+
+
+def test_a_machine_smaller_than_its_kernel_is_refused():
+    with pytest.raises(ValueError, match="the kernel itself takes"):
+        Machine(memory_mib=64)
