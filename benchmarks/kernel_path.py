@@ -8,7 +8,7 @@ seek by distance, a random rotation and a transfer take, and the response time n
 
 import math
 import random
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,13 @@ from sim.param import param
 from sim.registry import register
 from sim.scenario import load
 from sim.sched.task import Blocking
-from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
+from sim.syscall import O_DIRECT, O_RDONLY, Sys
+from sim.user.program import ServerProgram
 
 SCENARIO = Path(__file__).with_name("direct_read.toml")
 READERS = 16
 READ_BYTES = 4096
 FILE_BYTES = 1 << 30
-WRITE_BYTES = 1 << 20
 SECOND_NS = 1_000_000_000
 TURN_NS = 4_000_000  # 15000 rpm
 SEEK_NS_MIN, SEEK_NS_MAX = 400_000, 7_000_000
@@ -43,20 +43,18 @@ class ReaderParams:
 
 
 @register("program", "benchmark_reader", params=ReaderParams, doc="16 random direct readers")
-class Reader:
-    """Writes a file, then has 16 children read it for ever."""
-
-    runs = "server"
+class Reader(ServerProgram):
+    """Has 16 children read a file for ever."""
 
     def __init__(self, params: ReaderParams) -> None:
         self.params = params
 
+    def files(self) -> Mapping[str, int]:
+        """Return the file that is read."""
+        return {self.params.path: FILE_BYTES}
+
     def main(self, sys: Sys) -> Blocking[None]:
-        """Make the file, start the readers."""
-        fd = yield from sys.open(self.params.path, O_WRONLY | O_CREAT | O_DIRECT)
-        for _ in range(FILE_BYTES // WRITE_BYTES):
-            yield from sys.write(fd, WRITE_BYTES)
-        yield from sys.close(fd)
+        """Start the readers."""
         for number in range(READERS):
             yield from sys.fork("reader", self._read, number)
         sys.trace_marker("readers_started", READERS)
