@@ -287,7 +287,9 @@ class Cfq(Elevator):
         self._dispatch_slice = 0
 
     def _schedule_dispatch(self) -> None:
-        if self._busy_queues:
+        # With the driver as deep as allowed the next completion runs the queue; kblockd would only
+        # spin until then.
+        if self._busy_queues and not (self._early and self._rq_in_driver >= self._params.max_depth):
             self._runner.schedule_run()
 
     # -- The driver, timers, processes.
