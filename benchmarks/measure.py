@@ -1,8 +1,9 @@
 """Measure several things in turn, so that whatever slows the machine slows all of them.
 
 A *case* is a function that does a known amount of work and returns it in units; its rate is units
-per second of wall time. Cases of a group take turns, round after round. The best rate of a case is
-the least disturbed one; the ratio of two cases is the median of their ratios round by round.
+per second of CPU time (all cases are one thread; wall time would measure the neighbours as well).
+Cases of a group take turns, round after round. The best rate of a case is the least disturbed one;
+the ratio of two cases is the median of their ratios round by round.
 """
 
 import statistics
@@ -34,9 +35,9 @@ def measure(group: str, unit: str, cases: Mapping[str, Case], rounds: int) -> li
     rates: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
         for name, case in cases.items():
-            start = time.perf_counter()
+            start = time.process_time()
             units = case()
-            rates[name].append(units / (time.perf_counter() - start))
+            rates[name].append(units / (time.process_time() - start))
     baseline = rates[next(iter(cases))]
     return [_row(group, name, unit, found, baseline) for name, found in rates.items()]
 
