@@ -14,8 +14,17 @@ from typing import Final
 
 from sim.block.bio import Bio
 from sim.block.request import Request
+from sim.sched.version import KernelVersion, in_force
 
-NEVER: Final = 1 << 62
+# What a disk gets that no scheduler is chosen for. To 2.6.17 the kernel's own default is
+# anticipatory, which is not modelled: SLES 10, RHEL 4 and RHEL 5 ship cfq. From 5.0 it is
+# mq-deadline, whose numbers are deadline's.
+DEFAULT_ELEVATOR: Final = (((2, 6, 0), "cfq"), ((5, 0), "deadline"))
+
+
+def default_elevator(kernel: KernelVersion) -> str:
+    """Return the name of the elevator of a disk for which none was chosen."""
+    return in_force(DEFAULT_ELEVATOR, kernel)
 
 
 class QueueRunner:

@@ -6,6 +6,7 @@ from sim.block.bio import BIO_SYNC
 from sim.block.cfq import Cfq
 from sim.block.cfq_params import CfqParams
 from sim.block.deadline import Deadline, DeadlineParams
+from sim.block.elevator import default_elevator
 from sim.block.noop import Noop, NoopParams
 from sim.registry import lookup, names
 from tests.block.disks import MS, Rig, ram
@@ -104,6 +105,11 @@ def test_cfq_serves_one_process_upwards_from_the_head():
 def test_versions_set_the_defaults(kernel, changed):
     found = DeadlineParams.kernel_defaults(kernel)
     assert ("sequential_batches" in found) is changed
+
+
+def test_a_disk_without_a_choice_gets_the_elevator_of_its_time():
+    assert default_elevator((2, 6, 16)) == "cfq"
+    assert default_elevator((5, 10)) == "deadline"
 
 
 def test_elevators_are_registered():
