@@ -98,11 +98,13 @@ class Metric:
 
 
 def messages_accepted(seen: Observation) -> float:
-    """Messages taken over from the storm's own client (from everybody if it leaves no marks)."""
+    """Messages that the storm's own client got rid of (accepted from anybody if it does not say).
+
+    The client is who made the begin mark; its mark for a message is "message_sent".
+    """
     client = {record.comm for record in seen.marked(seen.measure.begin)}
-    accepted = seen.marked("message_accepted")
-    own = [record for record in accepted if record.comm in client]
-    return len(own or accepted)
+    sent = [record for record in seen.marked("message_sent") if record.comm in client]
+    return len(sent or seen.marked("message_accepted"))
 
 
 def duration_s(seen: Observation) -> float | None:

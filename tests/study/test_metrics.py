@@ -74,7 +74,7 @@ def test_a_storm_shorter_than_a_report_has_no_averages() -> None:
 
 def test_the_storm_s_own_client_is_counted_if_it_leaves_marks() -> None:
     result = storm(None, 0)
-    own = tuple(Record(40 * NS_PER_S + n, "message_accepted", "blast", 1) for n in range(7))
+    own = tuple(Record(40 * NS_PER_S + n, "message_sent", "blast", 1) for n in range(7))
     result = replace(result, records=(*result.records, *own))
     assert compute_metrics(result, MEASURE)["messages_accepted"] == 7
 
