@@ -2,15 +2,13 @@
 
 Theory of operation
  - To 2.6.5 every fsync was ext3_force_commit().
- - 2.6.6 to 2.6.31: only if the vfs holds the inode for dirty (i_state has I_DIRTY_SYNC or
-   I_DIRTY_DATASYNC), which sync_inode() then clears before it has ext3_write_inode() commit; an
-   fsync of an unmodified file is free, and so is one of a file that pdflush has "written" since.
-   Writing a file, or allocating blocks to a file or directory, sets those bits (mark_inode_dirty).
-   Adding or removing a directory entry does not: ext3_mark_inode_dirty() only journals the inode's
-   block. So the fsync of a directory after an unlink commits *nothing*, unless something else made
-   the directory dirty: a new block, or reading it with atime on.
+ - From 2.6.6 a *directory*, and every file under data=journal, still is ext3_force_commit():
+   ext3_should_journal_data() is true of whatever is not a regular file (include/linux/ext3_jbd.h).
+ - 2.6.6 to 2.6.31, a regular file of the other modes: only if the vfs holds the inode for dirty
+   (i_state has I_DIRTY_SYNC or I_DIRTY_DATASYNC), which sync_inode() then clears; an fsync of an
+   unmodified file is free. Writing a file, or allocating blocks to it, sets those bits.
  - From 2.6.32 (commit fe8bc91c4c30) each inode remembers the transaction that changed it last, and
-   fsync waits for that one; directories included.
+   fsync waits for that one.
  The commit happens inside the caller's i_mutex (sim/fs/sync.py).
 Linux counterpart: fs/ext3/fsync.c ext3_sync_file, fs/ext3/inode.c ext3_write_inode, 2.6.16, 2.6.32.
 Invariants: with rule "tid" or "always" what was done before the call is on disk after it.
@@ -29,7 +27,7 @@ def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Block
     """Commit what the inode needs on disk, or nothing."""
     journal = fs.journal_of()
     rule = fs.params.fsync_rule
-    if fs.journals_data or rule == "always":
+    if inode.is_dir() or fs.journals_data or rule == "always":
         inode.state &= ~I_DIRTY_INODE
         yield from journal_force_commit(task, journal)
     elif rule == "tid":
