@@ -187,7 +187,7 @@ class Sched(Domain):
         if event is not None:
             task.happening = event
             task.set_state(TASK_INTERRUPTIBLE, "simpy")
-            call_when(event, self.process_timeout, task)
+            call_when(event, self._happened, task)
         return True
 
     def _send_outcome(self, task: Task) -> Any:
@@ -201,8 +201,13 @@ class Sched(Domain):
         task.happening = None
         if event.ok:
             return gen.send(event.value)
-        event.defused = True
         return gen.throw(event.value)
+
+    def _happened(self, task: Task) -> None:
+        """A SimPy event is processed: wake who waits for it, and answer for its failure."""
+        if not task.happening.ok:
+            task.happening.defused = True
+        self.wake_up(task)
 
     def fell_asleep(self, rq: RunQueue, task: Task) -> None:
         """Count the sleeper."""

@@ -323,12 +323,12 @@ class RunQueue:
         """Take the current task off the CPU: its debt is burnt and it is not runnable."""
         task.on_rq = False
         task.last_ran_ns = self.clock_ns
+        task.nvcsw += 1
         if task.gen is None:
             self._resuming = True  # A parent that this wakes is queued like any other.
             self._domain.exited(self, task)
             self._resuming = False
         else:
-            task.nvcsw += 1
             self._domain.fell_asleep(self, task)
         self.curr = None
         self._run(self.queue.pick_next())
