@@ -151,15 +151,19 @@ def _recorded(
     )  # fmt: skip
 
 
+def _highest(values: Sequence[float], outcome: VariantOutcome, name: str) -> float:
+    """Return what an axis must reach: the values, the recorded figure, at least one."""
+    recorded = recorded_figures(outcome).get(name)
+    return max([1.0, *values, (recorded.value or 0.0) if recorded else 0.0])
+
+
 def _draw_load(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     samples = seen.result.samples
     loads = [parse_loadavg(sample.text("loadavg")).load1 for sample in samples]
     times = [sample.t_ns / NS_PER_S for sample in samples]
     axes.plot(times, loads, color=BLUE, linewidth=1.6)
     axes.fill_between(times, loads, color=BLUE, alpha=0.12, linewidth=0)
-    recorded = recorded_figures(outcome).get("load1_peak")
-    top = max([1.0, *loads, (recorded.value or 0.0) if recorded else 0.0])
-    axes.set_ylim(0, top * 1.15)
+    axes.set_ylim(0, 1.15 * _highest(loads, outcome, "load1_peak"))
     _recorded(axes, outcome, "load1_peak", "peak")
 
 
@@ -190,8 +194,9 @@ def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> Axes:
     axes.set_ylim(0, 105)
     axes.set_ylabel(f"{name} busy, %", fontsize=8, color=GREEN)
     awaits = axes.twinx()
-    awaits.plot(times, _doubled([row.await_ms if row else 0.0 for row in rows]), color=RED)
-    awaits.set_ylim(0, max(1.0, awaits.get_ylim()[1]) * 1.1)
+    await_ms = [row.await_ms if row else 0.0 for row in rows]
+    awaits.plot(times, _doubled(await_ms), color=RED)
+    awaits.set_ylim(0, 1.15 * _highest(await_ms, outcome, f"disk.{name}.await_ms"))
     awaits.set_ylabel("await, ms", fontsize=8, color=RED)
     awaits.tick_params(labelsize=8)
     awaits.spines[["top", "left"]].set_visible(False)
@@ -212,9 +217,7 @@ def _draw_mail(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
     axes.plot(times, _doubled(rates), color=BLUE, linewidth=1)
     for begin_ns, end_ns in refused_spans(seen.result):
         axes.axvspan(begin_ns / NS_PER_S, end_ns / NS_PER_S, color=RED, alpha=0.18, linewidth=0)
-    recorded = recorded_figures(outcome).get("throughput_per_s")
-    top = max([1.0, *rates, (recorded.value or 0.0) if recorded else 0.0])
-    axes.set_ylim(0, top * 1.2)
+    axes.set_ylim(0, 1.2 * _highest(rates, outcome, "throughput_per_s"))
     _recorded(axes, outcome, "throughput_per_s", "mean")
     handles = [Patch(color=BLUE, alpha=0.3, label="accepted")]
     handles.append(Patch(color=RED, alpha=0.18, label="port refused"))
