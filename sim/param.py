@@ -21,6 +21,7 @@ A class whose defaults depend on the kernel version also defines
 returning field name -> (canonical value, source) for what differs from the declared default.
 """
 
+import copyreg
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Final
@@ -145,7 +146,12 @@ def param(
 
 
 def params_of(cls: type) -> tuple[Param, ...]:
-    """Return the declared parameters of a frozen dataclass, in order; other fields are skipped."""
+    """Return the declared parameters of a frozen dataclass, in order; other fields are skipped.
+
+    Who reads a scenario comes by here before there is an instance: the place to make instances fit
+    for another process. A frozen class that mypyc compiled would not let pickle set its fields.
+    """
+    copyreg.pickle(cls, _reduce)
     found = []
     for item in fields(cls):
         declared = item.metadata.get(_METADATA_KEY)
@@ -153,6 +159,15 @@ def params_of(cls: type) -> tuple[Param, ...]:
             key = declared.key or _short(item.name, declared.dim)
             found.append(replace(declared, name=item.name, key=key))
     return tuple(found)
+
+
+def _reduce(record: Any) -> tuple[Any, ...]:
+    values = {item.name: getattr(record, item.name) for item in fields(record)}
+    return _rebuild, (type(record), values)
+
+
+def _rebuild(cls: type, values: dict[str, Any]) -> Any:
+    return cls(**values)
 
 
 def _short(name: str, dim: str) -> str:
