@@ -1,8 +1,6 @@
 """`iotwin doctor`: versions, compiled or interpreted, what optional parts are there."""
 
-import importlib.machinery
 import importlib.metadata
-import importlib.util
 import platform
 import sys
 from pathlib import Path
@@ -11,6 +9,7 @@ import click
 
 from sim.cli import options
 from sim.cli.output import write_json
+from sim.compiled import status
 from sim.registry import KINDS, names
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import scenario_files
@@ -26,7 +25,6 @@ _OPTIONAL = {
     "mypy": "compiling, type checks",
     "nbclient": "tests of the notebooks",
 }
-_KERNEL_FOLDERS = ("engine", "sched", "block", "drivers", "mm", "fs", "net")
 
 
 @click.command("doctor", short_help="Show versions, what is compiled, what is there.")
@@ -62,9 +60,10 @@ def _findings() -> list[tuple[str, str, str]]:
     ]
     for distribution, use in (_NEEDED | _OPTIONAL).items():
         rows.append((distribution, _version(distribution) or "missing", use))
-    compiled, total = _compiled()
-    state = "compiled" if compiled else "interpreted"
-    rows.append(("kernel modules", state, f"{compiled} of {total} compiled"))
+    build = status()
+    state = "compiled" if build.modules else "interpreted"
+    note = f"{len(build.modules)} compiled" if build.modules else build.note
+    rows.append(("kernel modules", state, note))
     rows += [(f"{kind}s", str(len(names(kind))), ", ".join(names(kind))) for kind in KINDS]
     scenarios = sorted(scenario_files())
     rows.append(("scenarios", str(len(scenarios)), ", ".join(scenarios)))
@@ -78,15 +77,3 @@ def _version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _compiled() -> tuple[int, int]:
-    """Return how many of the kernel's modules are compiled, and how many there are."""
-    suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-    compiled = total = 0
-    for folder in _KERNEL_FOLDERS:
-        for path in (Path(__file__).parents[1] / folder).rglob("*.py"):
-            if path.name != "__init__.py":
-                total += 1
-                compiled += any(path.with_name(path.stem + end).exists() for end in suffixes)
-    return compiled, total

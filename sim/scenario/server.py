@@ -18,8 +18,10 @@ from sim.scenario.layers import Table
 from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.tunables import TUNABLES
+from sim.sched.version import kernel_version
 
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
+_OLDEST = (2, 6)
 _GROUPS = ("disk", "volume", "mount")
 
 
@@ -30,7 +32,11 @@ def read_server(
     [values] = reading.values(machine, ("machine",), [ServerSpec], others=[*_GROUPS, *TUNABLES])
     leaf = machine.leaf("kernel")
     if leaf is not None and not is_kernel(str(leaf.value)):
-        reading.error(leaf.at, "machine.kernel: not a kernel version", allowed='"2.6.16", "6.1"')
+        reading.error(
+            leaf.at,
+            "machine.kernel: not a kernel release that is modelled",
+            allowed='2.6.0 or later, such as "2.6.16"',
+        )
     tunables = {name: _tunable(reading, machine, name) for name in TUNABLES}
     devices = read_devices(reading, machine, directory)
     mounts = {
@@ -51,8 +57,8 @@ def read_server(
 
 
 def is_kernel(release: str) -> bool:
-    """Whether a text is a kernel release such as 2.6.16 or 2.6.16.60-0.21-smp."""
-    return _KERNEL.fullmatch(release) is not None
+    """Whether a text is a kernel release such as 2.6.16 or 2.6.16.60-0.21-smp, 2.6.0 or later."""
+    return bool(_KERNEL.fullmatch(release)) and kernel_version(release) >= _OLDEST
 
 
 def _tunable(reading: Reading, machine: Table, name: str) -> object | None:

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
 from sim.param import param
 from sim.scenario.layers import Layer
+from sim.sched.version import kernel_version
 from sim.units import Value
+
+_ELEVATORS = "sim/block/elevator.py: what distributions of the kernel's time chose"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +62,12 @@ class DiskSpec:
     profile: str | None = param(
         None, dim="text", source="scenario", doc="profile that the device's parameters start from"
     )
-    scheduler: str = param(
-        "cfq", dim="text", doc="elevator of the queue",
-        source="block/Kconfig.iosched: cfq from 2.6.18 to 4.20, earlier in SLES and RHEL",
-    )  # fmt: skip
+    scheduler: str = param("cfq", dim="text", doc="elevator of the queue", source=_ELEVATORS)
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return the elevator that a disk of this kernel gets without a choice."""
+        return {"scheduler": (default_elevator(kernel_version(kernel)), _ELEVATORS)}
 
 
 @dataclass(frozen=True, kw_only=True)
