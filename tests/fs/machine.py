@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from typing import TypeVar
 
 from sim.block.genhd import DiskStats
 from sim.block.limits import QueueParams
@@ -27,6 +28,8 @@ from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
 from sim.sched.version import kernel_version
 
+P = TypeVar("P")
+
 MS = 1_000_000
 S = 1_000_000_000
 GIB = 1 << 30
@@ -37,7 +40,7 @@ class Machine:
 
     def __init__(
         self, kernel: str = "2.6.16", *, latency_ns: int = MS, capacity_bytes: int = 2 * GIB,
-        memory_bytes: int = GIB, cpus: int = 2,
+        memory_bytes: int = GIB, cpus: int = 2, write_cache: bool = False,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.calendar = Calendar()
@@ -45,13 +48,16 @@ class Machine:
         self.tracer.start("block_rq_issue")
         self.sched = Sched(self.calendar, cpus, kernel_version(kernel))
         self.vm = Vm(
-            self.calendar, VmParams(), memory_bytes=memory_bytes, nr_cpus=cpus,
+            self.calendar, _defaults(VmParams(), kernel), memory_bytes=memory_bytes, nr_cpus=cpus,
             kernel=kernel_version(kernel),
         )
+        driver = Ram(
+            RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1)
+        )
+        driver.write_cache = write_cache
         self.disk = Disk(
             DiskStats("sdb", 8, 16), self.calendar, Streams(1), self.tracer,
-            Ram(RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1)),
-            Noop(NoopParams()), QueueParams(),
+            driver, Noop(NoopParams()), _defaults(QueueParams(), kernel),
         )  # fmt: skip
         self.bdi = self.vm.add_bdi(BackingDevInfo("sdb", self.disk))
         start_writeback(self.sched, self.vm)
@@ -66,9 +72,7 @@ class Machine:
 
     def mount_ext3(self, path: str = "/", **options: object) -> Ext3:
         """Make and mount an ext3; the kernel's defaults, but for `options`."""
-        defaults = Ext3Params.kernel_defaults(self.kernel).items()
-        chosen: dict[str, object] = {key: value for key, (value, _) in defaults}
-        params = replace(Ext3Params(), **(chosen | options))  # type: ignore[arg-type]
+        params = replace(_defaults(Ext3Params(), self.kernel), **options)  # type: ignore[arg-type]
         fs = Ext3(params, self.context())
         self.vfs.mount(path, fs)
         return fs
@@ -136,6 +140,13 @@ class Machine:
         file: File = yield from self.vfs.open(task, path, O_RDONLY)
         yield from sync.fsync(self.vfs, task, file)
         yield from self.vfs.close(task, file)
+
+
+def _defaults(params: P, kernel: str) -> P:
+    """Return parameters as the kernel has them by default."""
+    found = type(params).kernel_defaults(kernel)  # type: ignore[attr-defined]
+    changes: dict[str, object] = {name: value for name, (value, _) in found.items()}
+    return replace(params, **changes)  # type: ignore[type-var]
 
 
 def assert_sound(machine: Machine, fs: FileSystem) -> None:

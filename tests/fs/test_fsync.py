@@ -3,7 +3,7 @@
 import pytest
 
 from sim.fs import read_write, sync
-from sim.fs.file import O_RDONLY, O_SYNC, O_WRONLY
+from sim.fs.file import O_SYNC, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 
@@ -102,40 +102,42 @@ def test_a_jiffy_of_pause_lets_others_join_but_not_for_the_same_task_again() -> 
     assert took[1] < 3.6 * MS  # three dependent writes of 1 ms
 
 
-@pytest.mark.parametrize(("rule", "commits"), [("i_state", 1), ("always", 2), ("tid", 2)])
-def test_fsync_of_a_directory_after_an_unlink_commits_by_rule(rule: str, commits: int) -> None:
-    machine = Machine()
-    fs = machine.mount_ext3(fsync_rule=rule)
+@pytest.mark.parametrize("kernel", ["2.6.5", "2.6.16", "2.6.30", "3.2"])
+def test_the_fsync_of_a_directory_commits_even_when_nothing_changed(kernel: str) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_ext3()
     machine.vfs.prepare_directory("/mqueue")
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/mqueue/df1", 4096)
         yield from machine.vfs.unlink(task, "/mqueue/df1")
         yield from machine.fsync_path(task, "/mqueue")
+        yield from machine.fsync_path(task, "/mqueue")
 
     machine.run(main, for_ns=S)
-    assert fs.journal.nr_commits == commits
+    assert fs.journal.nr_commits == 3
     assert_sound(machine, fs)
 
 
-def test_a_directory_that_was_read_is_dirty_and_its_fsync_commits_even_in_2_6_16() -> None:
-    machine = Machine()
-    fs = machine.mount_ext3()
-    machine.vfs.prepare_directory("/mqueue")
+def test_an_fsync_after_pdflush_has_been_there_commits_nothing_before_2_6_32() -> None:
+    commits = {}
+    for kernel in ("2.6.16", "3.2"):
+        machine = Machine(kernel)
+        fs = machine.mount_ext3(commit_ns=1000 * S)
 
-    def main(task: Task) -> Blocking[None]:
-        yield from sleep_ns(task, 2 * S, TASK_INTERRUPTIBLE)
-        file = yield from machine.vfs.open(task, "/mqueue", O_RDONLY)
-        yield from machine.vfs.readdir(task, file)
-        yield from machine.fsync_path(task, "/mqueue")
+        def main(task: Task, machine: Machine = machine) -> Blocking[None]:
+            yield from machine.write_file(task, "/df1", 4096, fsync=False)
+            yield from sleep_ns(task, 40 * S, TASK_INTERRUPTIBLE)
+            yield from machine.fsync_path(task, "/df1")
 
-    machine.run(main, for_ns=3 * S)
-    assert fs.journal.nr_commits == 1
+        machine.run(main, for_ns=50 * S)
+        commits[kernel] = fs.journal.nr_commits
+    assert commits == {"2.6.16": 0, "3.2": 1}
 
 
 def test_a_directory_fsync_that_commits_holds_up_every_create_in_the_directory() -> None:
     machine = Machine(latency_ns=10 * MS)
-    machine.mount_ext3(fsync_rule="always")
+    machine.mount_ext3()
     machine.vfs.prepare_directory("/mqueue")
     created: list[int] = []
     states: list[tuple[str, bool]] = []
@@ -217,7 +219,7 @@ def test_o_sync_writes_commit_and_overwrites_only_write() -> None:
 
 
 def test_fdatasync_skips_the_commit_when_only_times_changed_from_2_6_25() -> None:
-    for kernel, commits in (("2.6.16", 1), ("2.6.25", 0), ("2.6.32", 0)):
+    for kernel, commits in (("2.6.16", 1), ("2.6.25", 0), ("3.2", 0)):
         machine = Machine(kernel)
         fs = machine.mount_ext3()
         machine.vfs.prepare_file("/db", 40960)

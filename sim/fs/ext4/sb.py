@@ -58,7 +58,7 @@ class Ext3Params:
     fsync_rule: str = param(
         "i_state", dim="text", choices=("always", "i_state", "tid"),
         source="fs/ext3/fsync.c 2.6.16: sync_inode() if i_state is dirty",
-        doc="when fsync commits: always; if the vfs thinks the inode dirty; by its transaction",
+        doc="when the fsync of a file commits: always; if its inode is dirty; by its transaction",
     )
     dir_index: bool = param(
         False, dim="bool", source="mke2fs 1.38: filetype,sparse_super only",

@@ -16,6 +16,7 @@ from sim.fs.buffer import submit_read, submit_write
 from sim.fs.ext4.inode import WRITE_CREDITS
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, pages_of_size
 from sim.fs.inode import I_DIRTY_INODE
+from sim.fs.jbd2.journal import write_sync_plug
 from sim.fs.jbd2.state import DataRun
 from sim.fs.jbd2.transaction import journal_force_commit, journal_start, stop_handle
 from sim.mm.filemap import AddressSpace, AddressSpaceOps
@@ -64,8 +65,10 @@ class Ext3AddressSpaceOps(AddressSpaceOps):
         flags = 0
         if wbc.sync_mode == WB_SYNC_ALL:
             kernel = self.fs.kernel
-            if kernel < (2, 6, 18) or kernel >= (2, 6, 29):  # PF_SYNCWRITE; WRITE_SYNC_PLUG
-                flags = BIO_PROCESS_SYNC
+            if kernel < (2, 6, 18):
+                flags = BIO_PROCESS_SYNC  # PF_SYNCWRITE of do_fsync()
+            elif kernel >= (2, 6, 29):
+                flags = write_sync_plug(kernel)
         yield from _submit_pages(task, self.fs, mapping, start, end, flags)
 
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:

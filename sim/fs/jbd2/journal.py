@@ -42,6 +42,14 @@ LENGTH_MIN = 1024  # JFS_MIN_JOURNAL_BLOCKS
 RESERVED_BLOCKS_MIN = 32  # __log_space_left: allowance for rounding errors
 
 
+def write_sync_plug(kernel: KernelVersion) -> int:
+    """Return the flags of WRITE_SYNC_PLUG: synchronous, but the queue is not unplugged for it.
+
+    From 2.6.39, when plugs moved to the tasks, it is plain WRITE_SYNC.
+    """
+    return BIO_SYNC if kernel >= (2, 6, 39) else BIO_PROCESS_SYNC
+
+
 class JournalClient:
     """What the journal needs of its file system."""
 
@@ -218,8 +226,8 @@ class Journal:
             yield from self.wait_log_io.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "sync_buffer")
 
     def commit_flags(self, synchronous: bool) -> int:
-        """Return the bio flags of a commit's writes: WRITE_SYNC_PLUG for an fsync from 2.6.29."""
-        return BIO_PROCESS_SYNC if synchronous and self.kernel >= (2, 6, 29) else 0
+        """Return the bio flags of a commit's writes: synchronous if somebody waits, from 2.6.29."""
+        return write_sync_plug(self.kernel) if synchronous and self.kernel >= (2, 6, 29) else 0
 
     def sync_flags(self) -> int:
         """Return the bio flags of sync_dirty_buffer(): WRITE_SYNC from 2.6.29."""

@@ -1,0 +1,256 @@
+"""The journal: when it commits, what waits for it, how it gets its space back."""
+
+from collections.abc import Callable
+
+from sim.fs import read_write
+from sim.fs.ext4.super import Ext3
+from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
+from sim.fs.jbd2.state import BJ_METADATA
+from sim.fs.jbd2.transaction import (
+    journal_extend,
+    journal_force_commit,
+    journal_start,
+    journal_stop,
+    modify_block,
+    stop_handle,
+)
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from tests.fs.machine import MS, Machine, S, assert_sound
+
+
+def test_a_transaction_is_committed_when_it_is_5_seconds_old() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.run(lambda task: machine.write_file(task, "/a", 4096, fsync=False), for_ns=4900 * MS)
+    assert fs.journal.nr_commits == 0
+    machine.idle(200 * MS)
+    assert fs.journal.nr_commits == 1
+
+
+def test_an_idle_journal_commits_nothing() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.idle(100 * S)
+    assert fs.journal.nr_commits == 0
+    assert machine.writes() == []
+
+
+def test_an_empty_forced_commit_writes_its_commit_block_alone() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.run(lambda task: journal_force_commit(task, fs.journal), for_ns=S)
+    assert machine.writes() == [(fs.journal_runs[0][0] + 1, 1)]
+
+
+def test_metadata_goes_home_half_a_minute_later_by_pdflush() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    machine.run(lambda task: machine.write_file(task, "/a", 4096), for_ns=S)
+    machine.writes()
+    machine.idle(25 * S)
+    assert machine.writes() == []
+    machine.idle(15 * S)
+    layout = fs.layout.groups[0]
+    home = {1, layout.block_bitmap, layout.inode_bitmap, layout.inode_table}
+    written = {block + i for block, count in machine.writes() for i in range(count)}
+    assert home <= written
+    assert len(written) == 5
+    assert not fs.journal.checkpoint_transactions
+
+
+def test_an_unlinked_file_that_was_not_committed_is_never_written() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", 100 * 4096, fsync=False)
+        yield from machine.vfs.unlink(task, "/a")
+
+    machine.run(main, for_ns=60 * S)
+    assert machine.vm.discarded == 100
+    start, end = fs.journal_runs[0]
+    metadata_end = fs.layout.groups[0].first_data
+    directory = fs.inodes[2].map.blocks[0]
+    for block, _ in machine.writes():
+        assert start <= block < end or block < metadata_end or block == directory
+    assert_sound(machine, fs)
+
+
+def test_freed_blocks_come_back_with_the_commit() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    seen: list[int] = []
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", 40960)
+        free = fs.blocks.free_total
+        yield from machine.vfs.unlink(task, "/a")
+        seen.append(fs.blocks.free_total - free)
+        yield from journal_force_commit(task, fs.journal)
+        seen.append(fs.blocks.free_total - free)
+
+    machine.run(main)
+    assert seen == [0, 10]
+
+
+def blocks_logged_by_deleting(pages: int) -> int:
+    """Return how much log it takes to delete a file of `pages` blocks."""
+    machine = Machine()
+    fs = machine.mount_ext3()
+    logged: list[int] = []
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", pages * 4096)
+        before = fs.journal.nr_log_blocks
+        yield from machine.vfs.unlink(task, "/a")
+        yield from journal_force_commit(task, fs.journal)
+        logged.append(fs.journal.nr_log_blocks - before)
+
+    machine.run(main)
+    assert_sound(machine, fs)
+    return logged[0]
+
+
+def test_deleting_a_file_with_an_indirect_block_logs_a_revoke_block() -> None:
+    assert blocks_logged_by_deleting(13) == blocks_logged_by_deleting(12) + 1
+
+
+def test_a_block_on_its_way_to_the_log_makes_its_modifier_wait_without_iowait() -> None:
+    machine = Machine(latency_ns=10 * MS)
+    fs = machine.mount_ext3()
+    seen: list[tuple[str, bool]] = []
+    tasks: list[Task] = []
+
+    def second(task: Task) -> Blocking[None]:
+        tasks.append(task)
+        yield from sleep_ns(task, 16 * MS, TASK_INTERRUPTIBLE)  # Data is on disk, the log is not.
+        yield from machine.write_file(task, "/b", 0, fsync=False)
+
+    machine.calendar.post(
+        18 * MS, lambda _: seen.append((tasks[0].wchan, tasks[0].in_iowait)), None
+    )
+    machine.run(lambda task: machine.write_file(task, "/a", 4096), second, for_ns=S)
+    assert seen == [("do_get_write_access", False)]
+    assert fs.journal.nr_commits == 1
+
+
+def test_new_handles_wait_while_a_transaction_is_locked() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    started: list[int] = []
+
+    def holder(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 1)
+        fs.journal.log_start_commit(handle.transaction.tid)
+        yield from sleep_ns(task, 50 * MS, TASK_INTERRUPTIBLE)
+        stop_handle(fs.journal, handle)
+
+    def late(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, 10 * MS, TASK_INTERRUPTIBLE)
+        handle = yield from journal_start(task, fs.journal, 1)
+        started.append(machine.calendar.now)
+        assert handle.transaction.tid == 2
+        stop_handle(fs.journal, handle)
+
+    machine.run(holder, late)
+    assert 50 * MS <= started[0] < 51 * MS
+
+
+def test_a_transaction_larger_than_a_quarter_of_the_log_is_split() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3(journal_bytes=4 << 20)  # 1024 blocks: 256 in a transaction
+
+    def main(task: Task) -> Blocking[None]:
+        for number in range(40):
+            yield from machine.write_file(task, f"/{number}", 0, fsync=False)
+        handle = yield from journal_start(task, fs.journal, 200)
+        for block in range(20000, 20200):
+            yield from modify_block(task, fs.journal, handle, block)
+        yield from journal_extend(task, fs.journal, handle, 100)
+        for block in range(20200, 20300):
+            yield from modify_block(task, fs.journal, handle, block)
+        stop_handle(fs.journal, handle)
+
+    machine.run(main)
+    assert fs.journal.nr_commits == 2
+    assert_sound(machine, fs)
+
+
+def small_commits(fs: Ext3, count: int) -> Callable[[Task], Blocking[None]]:
+    """Return a task that journals `count` blocks, each in a transaction of its own."""
+
+    def main(task: Task) -> Blocking[None]:
+        for block in range(20000, 20000 + count):
+            handle = yield from journal_start(task, fs.journal, 1)
+            yield from modify_block(task, fs.journal, handle, block)
+            handle.sync = True
+            yield from journal_stop(task, fs.journal, handle)
+
+    return main
+
+
+def test_a_full_log_makes_a_handle_write_the_oldest_metadata_home() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3(journal_bytes=4 << 20)
+    machine.run(small_commits(fs, 600), for_ns=8 * S)
+    assert fs.journal.nr_log_blocks > 1024  # The ring went round.
+    home = [block for block, _ in machine.writes() if 20000 <= block < 20600]
+    assert home[0] == 20000  # Sooner than pdflush would have: the run took a few seconds.
+    assert_sound(machine, fs)
+
+
+def test_when_all_is_home_a_checkpoint_only_moves_the_tail() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3(journal_bytes=4 << 20)
+    superblock = fs.journal_runs[0][0]
+    machine.run(small_commits(fs, 180), for_ns=2 * S)
+    machine.idle(40 * S)
+    machine.writes()
+    machine.run(small_commits(fs, 60), for_ns=2 * S)
+    writes = machine.writes()
+    assert writes.count((superblock, 1)) == 1
+    assert not [block for block, _ in writes if 20000 <= block < 20600]
+
+
+def test_a_block_modified_in_each_transaction_pins_only_the_newest() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/log", O_WRONLY | O_CREAT | O_APPEND)
+        for _ in range(20):
+            yield from read_write.write(machine.vfs, task, file, 4096)
+            yield from journal_force_commit(task, fs.journal)
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main, for_ns=2 * S)
+    assert len(fs.journal.checkpoint_transactions) <= 3  # Those of the create, the indirect block.
+    assert_sound(machine, fs)
+
+
+def test_a_commit_of_more_than_506_blocks_needs_two_descriptors() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 600)
+        for block in range(20000, 20600):
+            yield from modify_block(task, fs.journal, handle, block)
+        assert fs.journal.heads[20000].jlist == BJ_METADATA
+        stop_handle(fs.journal, handle)
+        yield from journal_force_commit(task, fs.journal)
+
+    machine.run(main)
+    assert fs.journal.nr_log_blocks == 600 + 2 + 1
+
+
+def test_barriers_flush_by_kernel_version() -> None:
+    flushes = {}
+    for kernel, barrier in (("2.6.16", False), ("2.6.30", True), ("3.2", True)):
+        machine = Machine(kernel, write_cache=True)
+        machine.mount_ext3(barrier=barrier)
+        machine.run(lambda task, m=machine: m.write_file(task, "/a", 4096), for_ns=S)
+        flushes[kernel] = machine.disk.stats.flushes
+    assert flushes["2.6.16"] == 0
+    assert flushes["2.6.30"] > 0
+    assert flushes["3.2"] > 0
