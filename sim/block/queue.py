@@ -37,6 +37,7 @@ from sim.block.ordered import Ordered
 from sim.block.plug import Plug
 from sim.block.request import FLUSH, Request, request_from_bio
 from sim.block.request_list import RequestList
+from sim.block.split import submit_pieces
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -77,6 +78,7 @@ class Disk(BlockDevice):
         self._plugs_itself: bool = params.plug == PER_QUEUE
         self._sync_pools: bool = params.pools == SYNC
         self._unplug_threshold = params.unplug_threshold
+        self._max_sectors = params.max_bytes // SECTOR
         self._depth = driver.queue_depth
         self._peeked: Request | None = None  # chosen, while the driver is full
         self._running: bool = False
@@ -93,6 +95,8 @@ class Disk(BlockDevice):
         """Take over what is left of the run, bio by bio; False when the next one needs a slot."""
         if bio.flags & BIO_ORDERED_MASK:
             return self.ordered.submit(bio)
+        if bio.size > self._max_sectors:
+            return submit_pieces(self, bio, self._max_sectors)
         now_ns = self.calendar.now
         if self.tracer.enabled:
             self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
@@ -153,6 +157,8 @@ class Disk(BlockDevice):
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
         """Sleep until a slot is there for the next bio of the run, and reserve it."""
+        if bio.clone is not None:
+            bio = bio.clone  # the piece that found no slot
         pool = self.pool_of(bio.op, bio.op == READ or bio.flags & BIO_SYNC != 0)
         if bio.plug is not None:
             bio.plug.flush()

@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_SYNC, READ, WRITE
+from sim.block.device import submit_bio
+from sim.sched.core import Sched
 from tests.block.disks import PAGE, Rig, ram
 
 
@@ -142,3 +144,24 @@ def test_parts_of_a_run_end_with_their_requests():
     assert rig.disk.submit_bio(bio)
     rig.run()
     assert parts == [(0, 128), (128, 72)]
+
+
+def test_a_bio_longer_than_a_request_goes_in_pieces_and_ends_once():
+    rig = Rig()
+    rig.write(0, 1, pages=300)
+    rig.run()
+    assert rig.issued() == [(0, 128), (128, 128), (256, 44)]
+    assert [time for time, _ in rig.ended] == [rig.calendar.now]
+
+
+def test_the_pieces_of_a_long_bio_wait_for_slots():
+    rig = Rig(nr_requests=4)
+    sched = Sched(rig.calendar, nr_cpus=1, kernel=(2, 6, 16))
+
+    def main(task):
+        yield from submit_bio(task, rig.disk, rig.bio(READ, 0, 1, pid=task.pid, pages=128 * 50))
+
+    sched.spawn("reader", main)
+    rig.calendar.run_until(1_000_000_000)
+    rig.disk.check()
+    assert (rig.stats.reads, len(rig.ended)) == (50, 1)

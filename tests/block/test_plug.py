@@ -150,3 +150,13 @@ def test_a_flushed_request_joins_one_that_waits_in_the_queue():
     submit_plugged(rig, plug, 1)
     plug.flush()
     assert rig.run().issued() == [(100, 1), (200, 1), (0, 3), (300, 1)]
+
+
+def test_who_charges_interrupts_is_told_of_each_completion():
+    rig = Rig()
+    told = []
+    rig.disk.on_interrupt = lambda: told.append(rig.calendar.now)
+    rig.write(0, flags=BIO_SYNC)
+    rig.write(100, flags=BIO_SYNC)
+    rig.run()
+    assert told == [1 * MS, 2 * MS]
