@@ -62,6 +62,10 @@ class RangeSet:
         bounds = self._bounds
         if not bounds or start >= bounds[-1] or end <= bounds[0]:
             return 0
+        if len(bounds) == 2 and start <= bounds[0] and bounds[1] <= end:  # All of a small file.
+            removed = self.count
+            self.clear()
+            return removed
         low = bisect_left(bounds, start)
         high = bisect_right(bounds, end)
         removed = _covered(bounds, low, high, start, end)
@@ -137,6 +141,8 @@ class RangeSet:
     def count_in(self, start: int, end: int) -> int:
         """Return how many pages of ``[start, end)`` are covered."""
         bounds = self._bounds
+        if not bounds:
+            return 0
         low = bisect_left(bounds, start)
         high = bisect_right(bounds, end)
         return _covered(bounds, low, high, start, end)

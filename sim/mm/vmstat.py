@@ -66,7 +66,7 @@ class Vm:
         self.dirtied: int = 0  # since boot, as the next two
         self.written: int = 0
         self.discarded: int = 0  # dirty pages that were truncated
-        self.pgpgin_sectors: int = 0  # Counted by whoever submits bios to a disk.
+        self.pgpgin_sectors: int = 0  # up to date after update(), as the next
         self.pgpgout_sectors: int = 0
         self.pgfault: int = 0
         self.pgmajfault: int = 0
@@ -89,6 +89,16 @@ class Vm:
         bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
         self.bdis.append(bdi)
         return bdi
+
+    def update(self) -> None:
+        """Bring pgpgin and pgpgout up to now; call it before reading them.
+
+        Linux counts in submit_bio(), so once on the way through stacked devices. Here that is the
+        devices that file systems are on; what is in flight is not counted yet.
+        """
+        stats = [bdi.device.stats for bdi in self.bdis if bdi.device is not None]
+        self.pgpgin_sectors = sum(row.read_sectors for row in stats)
+        self.pgpgout_sectors = sum(row.write_sectors for row in stats)
 
     def mark_mapping_dirty(self, mapping: AddressSpace) -> None:
         """Put a mapping that was clean on its device's list (__mark_inode_dirty)."""

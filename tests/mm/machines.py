@@ -1,6 +1,7 @@
 """A machine for the tests of memory management: tasks, page cache, and a device of fixed rate."""
 
 from collections import deque
+from dataclasses import replace
 
 from sim.block.bio import READ, WRITE, Bio
 from sim.block.device import BlockDevice, submit_bio
@@ -63,6 +64,8 @@ class FixedRate(BlockDevice):
         if self.queue:
             self._start()
         self.sectors[bio.op] += bio.nr_sectors
+        self.stats.start(1, self.calendar.now)
+        self.stats.done(bio.op, 1, bio.nr_sectors, 0, self.calendar.now)
         bio.end_io(bio)
         self.wait.wake_all()
 
@@ -124,9 +127,9 @@ class Machine:
         version = kernel_version(kernel)
         self.calendar = Calendar()
         self.sched = Sched(self.calendar, cpus, version, SchedParams(context_switch_ns=0))
-        values = vars(vm_params(kernel)) | {"page_add_ns": 0, "page_write_ns": 0} | params
+        values = {"page_add_ns": 0, "page_write_ns": 0} | params
         self.vm = Vm(
-            self.calendar, type(vm_params(kernel))(**values),
+            self.calendar, replace(vm_params(kernel), **values),
             memory_bytes=memory_mib * MIB, nr_cpus=cpus, kernel=version,
         )  # fmt: skip
         self.device = FixedRate(self.calendar, rate_mib_per_s * MIB, slots)
