@@ -99,7 +99,7 @@ class AddressSpace:
         self.dirty_state: int = 0
         self.dirtied_when_ns: int = 0  # when it was put on the dirty list
         self.writeback_index: int = 0  # page at which the next cyclic pass begins
-        self.i_lock: bool = False  # A task writes this inode (I_LOCK to 2.6.24, then I_SYNC).
+        self.i_lock: bool = False  # A task writes this inode (I_LOCK to 2.6.23, then I_SYNC).
         self.i_lock_wait: WaitQueue | None = None
         self.freeing: bool = False  # I_FREEING: evicted, perhaps under the flusher's hands.
         self._page_waiters: dict[int, WaitQueue] | None = None
