@@ -40,8 +40,8 @@ def run_table(outcome: VariantOutcome) -> Table:
     columns += [Column("recorded", is_number=True), Column("verdict")] if recorded else []
     rows: list[tuple[str, ...]] = []
     for name, summary in outcome.metrics.items():
-        row = [name, figure(summary.median), summary.unit]
-        row += [interval(summary.lo, summary.hi)] if several else []
+        row = [name, figure(summary.median, summary.unit), summary.unit]
+        row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
         row += _beside(summary, recorded.get(name)) if recorded else []
         if rows and _group(name) != _group(rows[-1][0]):
             rows.append(("",) * len(row))
@@ -113,11 +113,13 @@ def _recorded_text(recorded: dict[str, Figure], name: str) -> str:
 def _cells(summary: Summary | None) -> tuple[str, str]:
     if summary is None:
         return "-", ""
-    return figure(summary.median), interval(summary.lo, summary.hi)
+    median = figure(summary.median, summary.unit)
+    return median, interval(summary.lo, summary.hi, summary.unit)
 
 
 def _change(change: Summary | None, base: Summary | None) -> tuple[str, str, str]:
     if change is None:
         return "-", "", ""
     share = f"{100 * change.median / base.median:+.0f} %" if base and base.median else ""
-    return signed(change.median), f"{signed(change.lo)} .. {signed(change.hi)}", share
+    low, high = signed(change.lo, change.unit), signed(change.hi, change.unit)
+    return signed(change.median, change.unit), f"{low} .. {high}", share

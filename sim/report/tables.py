@@ -69,22 +69,24 @@ def _print_rich(table: Table, stream: TextIO) -> None:
     Console(file=stream).print(rich_table)
 
 
-def figure(value: float) -> str:
-    """Return a figure with about four digits, never in exponential form."""
+def figure(value: float, unit: str = "") -> str:
+    """Return a figure with about four digits, never in exponential form; messages are whole."""
+    if unit == "messages":
+        return f"{value:.0f}"
     size = abs(value)
     if size >= 1000 or (size >= 100 and float(value).is_integer()):
         return f"{value:.0f}"
     return f"{value:.1f}" if size >= 100 else f"{value:.2f}"
 
 
-def signed(value: float) -> str:
+def signed(value: float, unit: str = "") -> str:
     """Return a change with its sign; no sign for what is shown as zero."""
-    text = figure(value)
+    text = figure(value, unit)
     if not text.strip("-0."):
         return text.removeprefix("-")
     return text if value < 0 else f"+{text}"
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, unit: str = "") -> str:
     """Return an interval."""
-    return f"{figure(low)} .. {figure(high)}"
+    return f"{figure(low, unit)} .. {figure(high, unit)}"
