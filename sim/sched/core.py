@@ -17,6 +17,7 @@ from typing import Any
 
 from sim.engine.calendar import Calendar
 from sim.engine.environment import call_when
+from sim.engine.trace import Tracer
 from sim.sched.balance import Balancer
 from sim.sched.cputime import CpuTime
 from sim.sched.fair import FairQueue, fair_tunables, nice_to_weight
@@ -54,8 +55,9 @@ class Sched(Domain):
         nr_cpus: int,
         kernel: KernelVersion,
         params: SchedParams | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
-        super().__init__(calendar)
+        super().__init__(calendar, tracer)
         if nr_cpus < 1:
             raise ValueError(f"{nr_cpus} CPUs: at least one is needed")
         self.nr_cpus = nr_cpus
@@ -94,6 +96,9 @@ class Sched(Domain):
         """Start a task that runs ``main(task)``; the cost of forking is its parent's to charge."""
         task = self.processes.create(self, comm, parent, nice, nice_to_weight(nice))
         task.gen = main(task)
+        if self.tracer.enabled:
+            by = ("swapper", 0) if parent is None else (parent.comm, parent.pid)
+            self.tracer.emit("sched_process_fork", *by, comm, task.pid)
         rq = self._select_new(parent)
         curr = self.current
         rq.account()
@@ -141,6 +146,8 @@ class Sched(Domain):
             if rq is not previous:
                 previous.queue.migrate_out(task)
                 rq.queue.migrate_in(task)
+        if self.tracer.enabled:
+            self.tracer.emit("sched_wakeup", task.comm, task.pid, rq.cpu)
         rq.queue.place_woken(task, state, now)
         rq.activate(task)
         return True
@@ -219,6 +226,8 @@ class Sched(Domain):
 
     def exited(self, rq: RunQueue, task: Task) -> None:
         """Tell the parent."""
+        if self.tracer.enabled:
+            self.tracer.emit("sched_process_exit", task.comm, task.pid)
         self.processes.exit_notify(task)
 
     def pull(self, rq: RunQueue) -> None:

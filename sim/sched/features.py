@@ -40,13 +40,14 @@ class Features:
 
 PRIO_ARRAY: Final = ((2, 6, 0), True), ((2, 6, 23), False)
 # wake_idle() searches in domains with SD_WAKE_IDLE: hyperthreads only, until select_idle_sibling()
-# (a1f84a3ab8e0, 2.6.32).
+# (a1f84a3ab8e0, 2.6.33; distributions' 2.6.32 have it too, so it counts from there).
 WAKE: Final = ((2, 6, 0), WAKE_PREVIOUS), ((2, 6, 32), WAKE_IDLE_SIBLING)
 # sysctl_sched_child_runs_first is 0 from 2bba22c50b06 (2.6.32) on.
 CHILD_RUNS_FIRST: Final = ((2, 6, 0), True), ((2, 6, 32), False)
 # SD_BALANCE_FORK in SD_CPU_INIT.
 BALANCE_FORK: Final = ((2, 6, 0), False), ((2, 6, 32), True)
-# newidle_idx of SD_CPU_INIT: 2 until 2.6.30, 0 later: cpu_load[] of the ticks or of now.
+# newidle_idx of SD_CPU_INIT: 2 in 2.6.12 to 2.6.24, 0 in 2.6.32: cpu_load[] of ticks or of now.
+# The release in between that changed it: assumed.
 NEWIDLE_BY_TICK: Final = ((2, 6, 0), True), ((2, 6, 31), False)
 # SD_CPU_INIT cache_hot_time 2.5 ms; sysctl_sched_migration_cost 0.5 ms.
 CACHE_HOT_NS: Final = ((2, 6, 0), 2_500_000), ((2, 6, 23), 500_000)
@@ -58,8 +59,8 @@ SMALL_IMBALANCE_TASKS: Final = ((2, 6, 0), 2), ((2, 6, 18), 1), ((5, 10), 0)
 IMBALANCE_PCT: Final = ((2, 6, 0), 125), ((5, 10), 117)
 # SD_CPU_INIT: min_interval 1 ms x busy_factor 64; sd_init(): sd_weight ms x 32; x 16 less a tick
 # (6e7499135db7, e4d32e4d5444, 5.10).
-BUSY_BALANCE_MS: Final = ((2, 6, 0), 64), ((3, 1), 32), ((5, 10), 16)
-BUSY_BALANCE_PER_CPU: Final = ((2, 6, 0), False), ((3, 1), True)
+BUSY_BALANCE_MS: Final = ((2, 6, 0), 64), ((3, 16), 32), ((5, 10), 16)
+BUSY_BALANCE_PER_CPU: Final = ((2, 6, 0), False), ((3, 16), True)
 BUSY_BALANCE_OFF_BEAT: Final = ((2, 6, 0), False), ((5, 10), True)
 # 0f004f5a696a (2.6.37) and 20878232c52329 (4.7).
 LOAD_ROUNDING: Final = (

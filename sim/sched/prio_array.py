@@ -93,8 +93,8 @@ class PrioArrays(SchedClass):
     """One CPU's active and expired arrays (struct prio_array)."""
 
     __slots__ = (
-        "_active", "_behind", "_clock_ns", "_expired", "_expired_since_ns", "_granularity_ns",
-        "_head", "_rotation_ns", "_tail",
+        "_active", "_behind", "_clock_ns", "_expired", "_expired_since_ns", "_forked",
+        "_granularity_ns", "_head", "_newborn", "_rotation_ns", "_tail",
     )  # fmt: skip
 
     def __init__(self, nr_cpus: int) -> None:
@@ -107,7 +107,9 @@ class PrioArrays(SchedClass):
         self._rotation_ns: int = 0  # the current task's run time since it was last at the back
         self._head: int = 0
         self._tail: int = 0
-        self._behind: Task | None = None  # whose newest child goes before it
+        self._newborn: Task | None = None  # goes before its parent, who runs now
+        self._forked: bool = False  # the current task has forked since it was picked,
+        self._behind: int = 0  # and goes here, behind its children
 
     # -- Placement
 
@@ -121,10 +123,10 @@ class PrioArrays(SchedClass):
             task.time_slice_ns = parent.time_slice_ns
             task.sleep_avg_ns = parent.sleep_avg_ns * CHILD_PENALTY_PERCENT // 100
         task.prio = effective_prio(task)
-        self._behind = None
+        self._newborn = None
         if parent is not None and parent is curr:
             task.prio = parent.prio
-            self._behind = parent
+            self._newborn = task
 
     def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
         """Credit the sleep."""
@@ -141,8 +143,12 @@ class PrioArrays(SchedClass):
 
     def enqueue(self, task: Task) -> None:
         """Put the task behind its equals, or a new child before its parent."""
-        if self._behind is not None and task.parent is self._behind:
-            self._head -= 2  # The place behind the child is the parent's.
+        if task is self._newborn:
+            self._newborn = None
+            self._head -= 2
+            if not self._forked:
+                self._forked = True
+                self._behind = self._head + 1
             insort(self._active, (task.prio, self._head, task))
         else:
             self._tail += 1
@@ -168,13 +174,11 @@ class PrioArrays(SchedClass):
         elif is_interactive(curr) and self._rotation_ns >= self._turn_ns(curr):
             self._tail += 1
             insort(self._active, (curr.prio, self._tail, curr))
+        elif self._forked:
+            insort(self._active, (curr.prio, self._behind, curr))
         else:
-            # A child forked just now is at _head and stays before its parent.
-            place = self._head + 1
-            if self._behind is not curr:
-                place = self._head = self._head - 1
-            insort(self._active, (curr.prio, place, curr))
-        self._behind = None
+            self._head -= 1
+            insort(self._active, (curr.prio, self._head, curr))
 
     def dequeue(self, task: Task) -> None:
         """Take the task out of its array."""
@@ -187,6 +191,7 @@ class PrioArrays(SchedClass):
     def pick_next(self) -> Task | None:
         """Take out the first of the best priority; exchange the arrays when none is active."""
         self._rotation_ns = 0
+        self._forked = False
         if not self._active:
             self._expired_since_ns = -1
             if not self._expired:
@@ -200,6 +205,7 @@ class PrioArrays(SchedClass):
     def run_alone(self, task: Task) -> None:
         """Begin a turn."""
         self._rotation_ns = 0
+        self._forked = False
         self._expired_since_ns = -1
 
     def waiting(self) -> list[Task]:

@@ -68,14 +68,6 @@ class ProcessTable:
             yield from self._exit_wait(task).sleep_on(task, TASK_INTERRUPTIBLE, "do_wait")
         raise ChildProcessError(f"{task}: no child")
 
-    def reap_zombie(self, task: Task) -> int:
-        """Reap a child that has exited, without sleeping; return its pid, 0 for none (WNOHANG)."""
-        for child in task.children.values():
-            if child.state == EXIT_ZOMBIE and not child.on_rq:
-                self._release(child)
-                return child.pid
-        return 0
-
     def _exit_wait(self, task: Task) -> WaitQueue:
         if task.exit_wait is None:
             task.exit_wait = WaitQueue()

@@ -20,6 +20,7 @@ Left out: real-time classes, CPU affinity, hot-plug, throttling.
 from typing import Any, Final
 
 from sim.engine.calendar import Calendar
+from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import TASK_RUNNING, Scheduler, Task
@@ -30,10 +31,11 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current",)
+    __slots__ = ("current", "tracer")
 
-    def __init__(self, calendar: Calendar) -> None:
+    def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         super().__init__(calendar)
+        self.tracer: Tracer = Tracer(calendar) if tracer is None else tracer
         self.current: Task | None = None  # whose generator is running
 
     def resume(self, task: Task) -> bool:
@@ -63,7 +65,7 @@ class RunQueue:
     __slots__ = (
         "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_generation", "_need_resched",
         "_next_tick_ns", "_resuming", "_stolen_ns", "_switch_ns", "_tick_load", "_tick_ns",
-        "clock_ns", "cpu", "cpu_time", "curr", "idle_since_ns", "last", "nr_iowait", "nr_switches",
+        "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last", "nr_iowait", "nr_switches",
         "queue",
     )  # fmt: skip
 
@@ -72,6 +74,7 @@ class RunQueue:
     ) -> None:
         self._domain = domain
         self._calendar = domain.calendar
+        self._tracer = domain.tracer
         self.cpu = cpu
         self.queue = queue
         self._switch_ns = switch_ns
@@ -82,7 +85,6 @@ class RunQueue:
         self.nr_iowait: int = 0
         self.nr_switches: int = 0
         self.clock_ns: int = domain.calendar.now
-        self.idle_since_ns: int = domain.calendar.now
         self._tick_load: int = 0  # load() at the last tick
         self._next_tick_ns: int = 0
         self._stolen_ns: int = 0  # interrupt time not yet taken off somebody's time
@@ -110,10 +112,6 @@ class RunQueue:
         """Return a high guess of the load: of now or of the last tick, the larger."""
         self.account()
         return max(self._tick_load, self.load())
-
-    def is_idle(self) -> bool:
-        """Return whether no task runs here."""
-        return self.curr is None
 
     # -- Waking
 
@@ -236,8 +234,9 @@ class RunQueue:
         if task is None:
             self.curr = None
             self.nr_switches += 1
+            if self._tracer.enabled:
+                self._trace_switch("swapper", 0)
             self.last = None
-            self.idle_since_ns = self.clock_ns
         else:
             self._switch_to(task)
 
@@ -245,10 +244,18 @@ class RunQueue:
         self.curr = task
         if task is not self.last:
             self.nr_switches += 1
+            if self._tracer.enabled:
+                self._trace_switch(task.comm, task.pid)
             self.last = task
             task.system_debt_ns += self._switch_ns
         self._need_resched = False
         self._start_burst(task)
+
+    def _trace_switch(self, comm: str, pid: int) -> None:
+        """Record a switch from `last` (None: idle) to that task."""
+        last = self.last
+        before = ("swapper", 0, "R") if last is None else (last.comm, last.pid, last.state_letter)
+        self._tracer.emit("sched_switch", self.cpu, *before, comm, pid)
 
     def _start_burst(self, task: Task) -> None:
         """Set the timer to when the debt will be burnt or the slice is over."""

@@ -124,9 +124,7 @@ def mixed(state, user, system, sleep, in_iowait):
 @given(programs, st.integers(1, 4), st.sampled_from(RELEASES), st.integers(0, 20 * US))
 def test_states_sum_to_elapsed_time_and_tasks_to_busy_time(programs, cpus, kernel, switch_ns):
     rig = Rig(cpus, kernel, switch_ns=switch_ns)
-    tasks = [
-        rig.sched.spawn("mixed", mixed(*program[:5]), nice=program[5]) for program in programs
-    ]
+    tasks = [rig.sched.spawn("mixed", mixed(*program[:5]), nice=program[5]) for program in programs]
     for ms in range(0, 200, 7):
         rig.at(ms * MS, lambda _: rig.sched.charge_irq(0, 50 * US))
     for _ in range(10):

@@ -136,3 +136,45 @@ def test_expired_tasks_are_not_starved_by_interactive_ones():
         rig.sched.spawn("editor", editor)
     rig.run(30)
     assert hog_task.utime_ns > 0.5 * S
+
+
+def test_a_parent_that_forks_twice_runs_after_both_children():
+    rig = Rig(kernel=O1)
+
+    def child(task):
+        task.charge_user(MS)
+        yield
+        rig.note(task.comm)
+
+    def parent(task):
+        for name in ("one", "two"):
+            rig.sched.spawn(name, child, task)
+        task.charge_system(MS)
+        yield
+        rig.note("parent")
+
+    rig.sched.spawn("parent", parent)
+    rig.sched.spawn("other", child)
+    rig.run(1)
+    assert [what for _, what in rig.log][2:] == ["parent", "other"]
+
+
+def test_a_child_that_wakes_later_has_no_privilege():
+    """Its parent has forked it, then slept: on waking, it queues behind its equals."""
+    rig = Rig(kernel=O1)
+
+    def worker(task):
+        yield from sleep_ns(task, 5 * MS, TASK_INTERRUPTIBLE)
+        task.charge_user(2 * MS)
+        yield
+        rig.note(task.comm)
+
+    def parent(task):
+        yield from sleep_ns(task, MS, TASK_INTERRUPTIBLE)
+        rig.sched.spawn("child", worker, task)
+        yield from sleep_ns(task, 100 * MS, TASK_INTERRUPTIBLE)
+
+    rig.sched.spawn("other", worker)
+    rig.sched.spawn("parent", parent)
+    rig.run(1)
+    assert [what for _, what in rig.log] == ["other", "child"]
