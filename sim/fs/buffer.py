@@ -4,15 +4,20 @@ Models: submit_bh() for a run of adjacent blocks: one bio of 4 KiB for each, as 
 bio for the whole run, as mpage_readpages() reads.
 Linux counterpart: fs/buffer.c (block_write_full_page, end_buffer_async_write), fs/mpage.c, 2.6.16.
 Invariants: each page submitted is ended once.
-Left out: blocks smaller than a page.
+Left out: blocks smaller than a page; a plug around several runs (each has its own).
 """
+
+from typing import Final
 
 from sim.block.bio import READ, WRITE, Bio
 from sim.block.device import BlockDevice, submit_bio
+from sim.block.plug import Plug
 from sim.mm.filemap import AddressSpace
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
 SECTORS_PER_BLOCK = 8
+SINCE_TASK_PLUG: Final = (2, 6, 39)  # blk_start_plug() in generic_writepages(), jbd's commit
 
 
 class PageIo:
@@ -34,15 +39,27 @@ class PageIo:
 
 def submit_write(
     task: Task, device: BlockDevice, mapping: AddressSpace, page: int, block: int, count: int,
-    flags: int,
+    flags: int, kernel: KernelVersion,
 ) -> Blocking[None]:  # fmt: skip
     """Write `count` pages under writeback to the blocks from `block` on, one bio for each."""
     bio = Bio(
         WRITE, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK,
         PageIo(mapping, page, count).end_write, None, count, flags, task.pid,
     )  # fmt: skip
+    yield from submit_run(task, device, bio, kernel)
+
+
+def submit_run(
+    task: Task, device: BlockDevice, bio: Bio, kernel: KernelVersion
+) -> Blocking[None]:
+    """Submit a run of bios; from 2.6.39 inside a plug, so that the run reaches the queue merged."""
+    plug: Plug | None = None
+    if kernel >= SINCE_TASK_PLUG and bio.count > 1:
+        plug = bio.plug = Plug()
     if not device.submit_bio(bio):
         yield from submit_bio(task, device, bio)
+    if plug is not None:
+        plug.flush()
 
 
 def submit_read(

@@ -48,12 +48,13 @@ class Machine:
         self.tracer.start("block_rq_issue")
         self.sched = Sched(self.calendar, cpus, kernel_version(kernel))
         self.vm = Vm(
-            self.calendar, _defaults(VmParams(), kernel), memory_bytes=memory_bytes, nr_cpus=cpus,
+            self.calendar,
+            _defaults(VmParams(), kernel),
+            memory_bytes=memory_bytes,
+            nr_cpus=cpus,
             kernel=kernel_version(kernel),
         )
-        driver = Ram(
-            RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1)
-        )
+        driver = Ram(RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1))
         driver.write_cache = write_cache
         self.disk = Disk(
             DiskStats("sdb", 8, 16), self.calendar, Streams(1), self.tracer,

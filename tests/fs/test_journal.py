@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from sim.fs import read_write
 from sim.fs.ext4.super import Ext3
 from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
@@ -244,13 +246,16 @@ def test_a_commit_of_more_than_506_blocks_needs_two_descriptors() -> None:
     assert fs.journal.nr_log_blocks == 600 + 2 + 1
 
 
-def test_barriers_flush_by_kernel_version() -> None:
-    flushes = {}
-    for kernel, barrier in (("2.6.16", False), ("2.6.30", True), ("3.2", True)):
-        machine = Machine(kernel, write_cache=True)
-        machine.mount_ext3(barrier=barrier)
-        machine.run(lambda task, m=machine: m.write_file(task, "/a", 4096), for_ns=S)
-        flushes[kernel] = machine.disk.stats.flushes
-    assert flushes["2.6.16"] == 0
-    assert flushes["2.6.30"] > 0
-    assert flushes["3.2"] > 0
+@pytest.mark.parametrize(
+    ("kernel", "barrier", "flushes"),
+    [("2.6.16", False, 0), ("2.6.16", True, 2), ("2.6.30", True, 2), ("3.2", True, 2)],
+)
+def test_a_commit_with_barriers_flushes_before_and_after_its_commit_block(
+    kernel: str, barrier: bool, flushes: int
+) -> None:
+    machine = Machine(kernel, write_cache=True)
+    machine.mount_ext3(barrier=barrier)
+    machine.run(lambda task: machine.write_file(task, "/a", 4096), for_ns=S)
+    writes = machine.writes()
+    assert [blocks for _, blocks in writes].count(0) == flushes
+    assert len(writes) == 3 + flushes

@@ -116,7 +116,7 @@ def _submit_pages(
     page = start
     for block, count in inode.map.lookup(start, end):
         assert block >= 0, "a dirty page has its block"
-        yield from submit_write(task, device, mapping, page, block, count, flags)
+        yield from submit_write(task, device, mapping, page, block, count, flags, fs.kernel)
         page += count
 
 

@@ -19,8 +19,7 @@ use in 23 s; what is touched all the time moves along, so usually only the super
 """
 
 from sim.block.bio import WRITE, Bio
-from sim.block.device import submit_bio
-from sim.fs.buffer import SECTORS_PER_BLOCK
+from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import BJ_NONE, JournalHead, Transaction
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
@@ -134,8 +133,7 @@ def submit_home(task: Task, journal: Journal, run: list[JournalHead]) -> Blockin
         WRITE, run[0].block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, home.end_io,
         None, count, 0, task.pid,
     )  # fmt: skip
-    if not journal.device.submit_bio(bio):
-        yield from submit_bio(task, journal.device, bio)
+    yield from submit_run(task, journal.device, bio, journal.kernel)
 
 
 class HomeWrite:

@@ -10,8 +10,7 @@ Left out: file systems that keep data here.
 """
 
 from sim.block.bio import WRITE, Bio
-from sim.block.device import submit_bio
-from sim.fs.buffer import SECTORS_PER_BLOCK, submit_read
+from sim.fs.buffer import SECTORS_PER_BLOCK, submit_read, submit_run
 from sim.fs.jbd2.checkpoint import HomeWrite
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import JournalHead
@@ -63,8 +62,7 @@ class MetadataOps(AddressSpaceOps):
             WRITE, run[0].block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, write.end_io,
             None, count, 0, task.pid,
         )  # fmt: skip
-        if not journal.device.submit_bio(bio):
-            yield from submit_bio(task, journal.device, bio)
+        yield from submit_run(task, journal.device, bio, journal.kernel)
 
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
         """Read metadata blocks."""

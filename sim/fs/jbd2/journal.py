@@ -27,9 +27,9 @@ from sim.block.bio import (
     WRITE,
     Bio,
 )
-from sim.block.device import BlockDevice, submit_bio
+from sim.block.device import BlockDevice
 from sim.engine.calendar import Calendar
-from sim.fs.buffer import SECTORS_PER_BLOCK
+from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
 from sim.fs.inode import Inode
 from sim.fs.jbd2.state import DataRun, JournalHead, Transaction
 from sim.mm.filemap import AddressSpace
@@ -209,8 +209,7 @@ class Journal:
             WRITE, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, self.end_log_io,
             None, count, flags, task.pid,
         )  # fmt: skip
-        if not self.device.submit_bio(bio):
-            yield from submit_bio(task, self.device, bio)
+        yield from submit_run(task, self.device, bio, self.kernel)
 
     def end_log_io(self, bio: Bio) -> None:
         """A run of log blocks is on the disk (interrupt)."""
