@@ -72,11 +72,11 @@ def test_a_storm_shorter_than_a_report_has_no_averages() -> None:
     assert Observation(result, MEASURE).describe().startswith("no full report")
 
 
-def test_the_storm_s_own_client_is_counted_if_it_leaves_marks() -> None:
+def test_messages_before_and_after_the_storm_are_not_counted() -> None:
     result = storm(None, 0)
-    own = tuple(Record(40 * NS_PER_S + n, "message_sent", "blast", 1) for n in range(7))
-    result = replace(result, records=(*result.records, *own))
-    assert compute_metrics(result, MEASURE)["messages_accepted"] == 7
+    others = tuple(Record(t_s * NS_PER_S, "message_accepted", "x", 1) for t_s in (29, 218))
+    result = replace(result, records=(*result.records, *others))
+    assert compute_metrics(result, MEASURE)["messages_accepted"] == 2030
 
 
 def test_a_port_closed_at_the_end_is_refused_until_the_end() -> None:
