@@ -14,9 +14,9 @@ __all__ = ["kthread_run", "schedule_timeout", "sleep_ns"]
 
 
 def kthread_run(
-    sched: Sched, name: str, main: Callable[[Task], Blocking[None]], nice: int = -5
+    sched: Sched, name: str, main: Callable[[Task], Blocking[None]], nice: int = 0
 ) -> Task:
-    """Start a kernel thread; kthreadd gives them nice -5 up to 2.6.32, pass 0 for later ones."""
+    """Start a kernel thread; kjournald, pdflush, the flushers have nice 0 in all releases."""
     task = sched.spawn(name, main, None, nice)
     task.is_kthread = True
     return task
