@@ -187,7 +187,7 @@ class Vfs:
     def _iput(self, task: Task, inode: Inode) -> Blocking[None]:
         """Free the inode if nothing refers to it any more."""
         if inode.count == 0 and inode.nlink == 0:
-            yield from inode.sb.evict(task, inode)
+            yield from inode.sb.delete_inode(task, inode)
 
     # --- changes of directories
 

@@ -142,7 +142,7 @@ class FileSystem:
         """Move a name; what had the new name before loses it."""
         raise NotImplementedError
 
-    def evict(self, task: Task, inode: Inode) -> Blocking[None]:
+    def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
         """Free an inode without names and users, and its blocks (delete_inode)."""
         raise NotImplementedError
 

@@ -96,7 +96,7 @@ def _check_directories(fs: Ext3Sb) -> list[str]:
             wrong.append(f"directory {inode.ino}: entries and blocks differ")
         if any(used > 4096 for used in inode.dir.used):
             wrong.append(f"directory {inode.ino}: a block is overfull")
-        if any(block < 0 for block, _ in inode.map.lookup(0, inode.dir.blocks())):
+        if any(block < 0 for block, _ in inode.map.pieces(0, inode.dir.blocks())):
             wrong.append(f"directory {inode.ino}: a block is not mapped")
     return wrong + [w for inode in fs.inodes.values() for w in _check_size(inode)]
 

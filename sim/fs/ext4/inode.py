@@ -142,7 +142,7 @@ def _journal_data(
     journal = fs.journal_of()
     yield from journal_extend(task, journal, handle, end - start + STEP_CREDITS)
     page = start
-    for block, count in inode.map.lookup(start, end):
+    for block, count in inode.map.pieces(start, end):
         for offset in range(count):
             head = journal.data_head_of(block + offset, inode, page)
             yield from modify_head(task, journal, handle, head, False)
@@ -157,7 +157,7 @@ def allocate_range(
 ) -> Blocking[int]:
     """Give blocks to the holes in [start, end); return how far it got (`end` if all are mapped)."""
     at = start
-    for block, count in inode.map.lookup(start, end):
+    for block, count in inode.map.pieces(start, end):
         if block < 0:
             stop = yield from _allocate_hole(task, fs, handle, inode, at, at + count)
             dirty_size(handle, inode)
@@ -285,8 +285,8 @@ def free_blocks(
     journal = fs.journal_of()
     fs.blocks.discard_window(inode.window)
     inode.last_block = -1
-    runs = inode.map.truncate(keep)
-    indirect = inode.map.truncate_indirect(keep)
+    runs = inode.map.unmap_from(keep)
+    indirect = inode.map.unmap_indirect(keep)
     journalled = list(indirect)
     if fs.journals_data or inode.is_dir():
         journalled += [block for start, end in runs for block in range(start, end)]
@@ -305,7 +305,7 @@ def free_blocks(
     dirty_size(handle, inode)
 
 
-def evict(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
+def delete_inode(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
     """Free an unlinked inode and its blocks (ext3_delete_inode)."""
     journal = fs.journal_of()
     task.charge_system(fs.params.operation_ns)

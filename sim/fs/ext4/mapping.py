@@ -49,7 +49,7 @@ class BlockMap:
         self.leaves: dict[int, int] = {}
         self.uppers: dict[int, int] = {}
 
-    def lookup(self, start: int, end: int) -> list[tuple[int, int]]:
+    def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return (device block or -1, count) pieces that cover [start, end)."""
         pieces: list[tuple[int, int]] = []
         starts = self.starts
@@ -107,7 +107,7 @@ class BlockMap:
         self.blocks.insert(index, block)
         self.counts.insert(index, count)
 
-    def truncate(self, end: int) -> list[tuple[int, int]]:
+    def unmap_from(self, end: int) -> list[tuple[int, int]]:
         """Unmap everything from `end` on; return the freed runs of the device, last first."""
         freed: list[tuple[int, int]] = []
         while self.starts:
@@ -125,7 +125,7 @@ class BlockMap:
             self.counts.pop()
         return freed
 
-    def truncate_indirect(self, end: int) -> list[int]:
+    def unmap_indirect(self, end: int) -> list[int]:
         """Drop the indirect blocks that map nothing before `end`; return their device blocks."""
         last_leaf = leaf_of(end - 1) if end > 0 else -1
         dropped = [self.leaves.pop(leaf) for leaf in list(self.leaves) if leaf > last_leaf]

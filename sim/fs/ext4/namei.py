@@ -18,7 +18,7 @@ Left out: symbolic links, special files, ACLs inherited from the directory.
 """
 
 from sim.fs.errors import no_space
-from sim.fs.ext4.inode import allocate_range, evict, orphan_add
+from sim.fs.ext4.inode import allocate_range, delete_inode, orphan_add
 from sim.fs.ext4.layout import BLOCK_SIZE
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, dirty_size, mark_inode_dirty
 from sim.fs.inode import S_IFDIR, S_IFREG
@@ -43,7 +43,7 @@ def lookup(
     blocks = directory.directory_blocks()
     task.charge_system(fs.params.directory_block_ns * blocks.scan(name))
     if not fs.params.metadata_cached:
-        for block, count in directory.map.lookup(0, blocks.blocks()):
+        for block, count in directory.map.pieces(0, blocks.blocks()):
             for offset in range(count):
                 yield from fs.bread(task, block + offset)
     return None
@@ -77,7 +77,7 @@ def _make(
         yield from journal_stop(task, journal, handle)
         if inode is not None:
             inode.nlink = 0
-            yield from evict(task, fs, inode)
+            yield from delete_inode(task, fs, inode)
         raise
     if mode == S_IFDIR:
         inode.nlink = 2

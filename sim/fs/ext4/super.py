@@ -185,9 +185,9 @@ class Ext3(Ext3Sb):
         """See namei.py."""
         return namei.rename(task, self, _ext3(old_dir), old_name, _ext3(new_dir), new_name)
 
-    def evict(self, task: Task, inode: Inode) -> Blocking[None]:
+    def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
         """See inode.py."""
-        return files.evict(task, self, _ext3(inode))
+        return files.delete_inode(task, self, _ext3(inode))
 
     def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
         """See inode.py."""
@@ -206,7 +206,7 @@ class Ext3(Ext3Sb):
     ) -> Blocking[list[tuple[int, int]]]:
         """Return where file blocks are, allocating them first if `create` (ext3_direct_IO)."""
         file = _ext3(inode)
-        if create and any(block < 0 for block, _ in file.map.lookup(start, end)):
+        if create and any(block < 0 for block, _ in file.map.pieces(start, end)):
             handle = yield from journal_start(task, self.journal, files.WRITE_CREDITS)
             try:
                 stop = yield from files.allocate_range(task, self, handle, file, start, end)
@@ -214,7 +214,7 @@ class Ext3(Ext3Sb):
                 stop_handle(self.journal, handle)
             if stop < end:
                 raise no_space(f"inode {inode.ino}")
-        return file.map.lookup(start, end)
+        return file.map.pieces(start, end)
 
     def release(self, task: Task, inode: Inode) -> None:
         """The last writer gives its reservation window up (ext3_release_file)."""

@@ -76,7 +76,7 @@ class Ext3AddressSpaceOps(AddressSpaceOps):
         device = self.fs.device
         assert device is not None
         page = start
-        for block, count in _inode_of(mapping).map.lookup(start, end):
+        for block, count in _inode_of(mapping).map.pieces(start, end):
             yield from submit_read(task, device, mapping, page, block, count)
             page += count
 
@@ -114,7 +114,7 @@ def _submit_pages(
     if fs.journals_data:
         _clean_journal_heads(fs, inode, start, end)
     page = start
-    for block, count in inode.map.lookup(start, end):
+    for block, count in inode.map.pieces(start, end):
         assert block >= 0, "a dirty page has its block"
         yield from submit_write(task, device, mapping, page, block, count, flags, fs.kernel)
         page += count
@@ -133,7 +133,7 @@ def submit_commit_data(task: Task, fs: Ext3Sb, run: DataRun, flags: int) -> Bloc
 def _clean_journal_heads(fs: Ext3Sb, inode: Ext3Inode, start: int, end: int) -> None:
     """data=journal: blocks on their way home are no longer the journal's to write."""
     heads = fs.journal_of().heads
-    for block, count in inode.map.lookup(start, end):
+    for block, count in inode.map.pieces(start, end):
         for number in range(block, block + count):
             head = heads.get(number)
             if head is not None:

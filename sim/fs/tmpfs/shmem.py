@@ -185,7 +185,7 @@ class Tmpfs(FileSystem):
         return
         yield
 
-    def evict(self, task: Task, inode: Inode) -> Blocking[None]:
+    def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
         """Give the pages of an unlinked file back."""
         task.charge_system(self.params.operation_ns)
         self._drop_pages(inode, 0)

@@ -21,13 +21,13 @@ def test_adjacent_blocks_become_one_run() -> None:
     blocks = BlockMap()
     blocks.insert(0, 100, 5)
     blocks.insert(5, 105, 5)
-    assert blocks.lookup(0, 10) == [(100, 10)]
+    assert blocks.pieces(0, 10) == [(100, 10)]
 
 
 def test_holes_are_minus_one() -> None:
     blocks = BlockMap()
     blocks.insert(4, 100, 2)
-    assert blocks.lookup(0, 10) == [(-1, 4), (100, 2), (-1, 4)]
+    assert blocks.pieces(0, 10) == [(-1, 4), (100, 2), (-1, 4)]
 
 
 def test_indirect_blocks_go_with_what_they_map() -> None:
@@ -36,8 +36,8 @@ def test_indirect_blocks_go_with_what_they_map() -> None:
     blocks.leaves[0] = 200
     blocks.leaves[1] = 201
     blocks.uppers[DOUBLE] = 202
-    assert blocks.truncate_indirect(13) == [201, 202]
-    assert blocks.truncate_indirect(12) == [200]
+    assert blocks.unmap_indirect(13) == [201, 202]
+    assert blocks.unmap_indirect(12) == [200]
 
 
 @given(
@@ -54,12 +54,12 @@ def test_a_map_agrees_with_a_dictionary(
             model.update({at + i: free + i for i in range(count)})
             free += count + at % 2
         elif not insert:
-            freed = blocks.truncate(at)
+            freed = blocks.unmap_from(at)
             gone = sorted(model.pop(block) for block in list(model) if block >= at)
             assert sorted(block for a, b in freed for block in range(a, b)) == gone
     found = [
         block + i if block >= 0 else -1
-        for block, count in blocks.lookup(start, end)
+        for block, count in blocks.pieces(start, end)
         for i in range(count)
     ]
     assert found == [model.get(block, -1) for block in range(start, end)]
