@@ -8,24 +8,25 @@ Left out: appending.
 
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import click
 
 
 def write_json(content: dict[str, Any], path: str) -> None:
     """Write JSON to a file, to standard output for "-"."""
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     if path == "-":
-        sys.stdout.write(text)
+        click.echo(text, nl=False)
     else:
         write_file(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
 
 
-def write_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file beside `path`, then put it in its place."""
+def write_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill` make a file beside `path`, then put it in its place."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory")
     descriptor, name = tempfile.mkstemp(
@@ -34,7 +35,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
     os.close(descriptor)
     beside = Path(name)
     try:
-        write(beside)
+        fill(beside)
         beside.chmod(0o666 & ~_umask())
         beside.replace(path)
     finally:

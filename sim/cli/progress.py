@@ -8,12 +8,12 @@ Left out: estimates better than the ratio of time and work.
 
 import sys
 import time
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
+    from sim.cli.progress_bar import ProgressBar
 
 QUIET_S = 2.0
 
@@ -26,8 +26,7 @@ class Progress:
         self._quiet_s = quiet_s
         self._begin_s = time.monotonic()
         self._is_shown = sys.stderr.isatty()
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
+        self._bar: ProgressBar | None = None
 
     def __enter__(self) -> "Progress":
         return self
@@ -36,9 +35,9 @@ class Progress:
         if not self._is_shown or time.monotonic() - self._begin_s < self._quiet_s:
             return
         if self._bar is None:
-            self._show()
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=done, total=total)
+            # By name: rich costs more than many a run takes.
+            self._bar = import_module("sim.cli.progress_bar").ProgressBar(self._label)
+        self._bar.show(done, total)
 
     def __exit__(
         self,
@@ -48,12 +47,3 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-    def _show(self) -> None:
-        # Imported here: rich costs more than many a run takes.
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(self._label, total=None)
-        self._bar.start()

@@ -6,9 +6,11 @@ Invariants: files that cannot be written are found before the run.
 Left out: nothing.
 """
 
-import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+
+import click
 
 from sim.cli.options import jobs_of
 from sim.cli.output import write_file
@@ -31,8 +33,7 @@ def run_variants(scenarios: Sequence[Scenario], replications: int, jobs: int | N
 
 def write_plot(study: Study, path: str) -> None:
     """Draw a study into a file."""
-    # Imported here: matplotlib takes a second, and most runs draw nothing.
-    from sim.report.plot import plot_study
-
+    # By name: matplotlib takes a second, and most runs draw nothing.
+    plot_study = import_module("sim.report.plot").plot_study
     write_file(Path(path), lambda place: plot_study(study, place))
-    sys.stderr.write(f"plot written to {path}\n")
+    click.echo(f"plot written to {path}", err=True)

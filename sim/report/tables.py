@@ -8,6 +8,7 @@ Left out: wrapping of long cells in plain text.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TextIO
 
 GAP = "  "
@@ -49,24 +50,10 @@ def _plain_line(cells: Sequence[str], columns: Sequence[Column], widths: Sequenc
 def print_table(table: Table, stream: TextIO) -> None:
     """Print to a terminal nicely, to anything else plainly."""
     if stream.isatty():
-        _print_rich(table, stream)
+        # By name: rich costs more than a short run, and a pipe does not need it.
+        import_module("sim.report.terminal").print_rich(table, stream)
     else:
-        stream.write(plain(table))
-
-
-def _print_rich(table: Table, stream: TextIO) -> None:
-    # Imported here: rich costs more than a short run, and a pipe does not need it.
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    rich_table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        rich_table.add_column(column.heading, justify="right" if column.is_number else "left")
-    for row in table.rows:
-        rich_table.add_row(*[Text(cell) for cell in row])
-    Console(file=stream).print(rich_table)
+        print(plain(table), end="", file=stream)
 
 
 def figure(value: float, unit: str = "") -> str:
