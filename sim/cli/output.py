@@ -6,6 +6,7 @@ Invariants: a file is written beside its place and renamed; an error leaves the 
 Left out: appending.
 """
 
+import contextlib
 import json
 import os
 import tempfile
@@ -39,7 +40,8 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
         beside.chmod(0o666 & ~_umask())
         beside.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # it has been put in its place
+            os.remove(beside)
 
 
 def _umask() -> int:
