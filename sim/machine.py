@@ -61,7 +61,9 @@ class Machine:
         self.records: list[Record] = []
         self._prepared: set[str] = set()  # files that were there before the run
         self._sched_params = _tunables(server, "sched", SchedParams)
-        self.sched = Sched(self.calendar, server.cpus, self.version, self._sched_params)
+        self.sched = Sched(
+            self.calendar, server.cpus, self.version, self._sched_params, self.tracer
+        )
         self.load = LoadAverage(self.sched)
         self.load.start()
         self.vm = Vm(
@@ -70,6 +72,7 @@ class Machine:
         )  # fmt: skip
         syscall = _tunables(server, "syscall", SyscallParams)
         self._interrupt_ns = syscall.interrupt_ns
+        self._packet_interrupt_ns = syscall.packet_interrupt_ns
         self.disks: list[Disk] = []
         self.devices: dict[str, BlockDevice] = {}
         self._bdis: dict[str, BackingDevInfo] = {}
@@ -79,6 +82,7 @@ class Machine:
         start_writeback(self.sched, self.vm)
         tcp = _tunables(server, "tcp", TcpParams)
         self.network = Network(self.env, tcp, self.tracer)
+        self.network.on_interrupt = self._network_interrupt
         self.proc = self._make_proc(server)
         self.kernel = Kernel(
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
@@ -121,6 +125,10 @@ class Machine:
         """A disk has finished a request: CPU 0 serves the interrupt (no irqbalance)."""
         self.sched.charge_irq(0, self._interrupt_ns)
 
+    def _network_interrupt(self, packets: int) -> None:
+        """Packets have come: CPU 0 serves this interrupt too, and wakes who waits for them."""
+        self.sched.charge_irq(0, self._packet_interrupt_ns * packets)
+
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""
         digits = spec.name.rpartition("-")[2]
@@ -160,8 +168,13 @@ class Machine:
         return ProcFs(
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
-            vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self.sched.update,
+            vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self._refresh,
         )  # fmt: skip
+
+    def _refresh(self) -> None:
+        """Bring the counters that are integrals up to now."""
+        self.sched.update()
+        self.vm.update()
 
     def now(self) -> int:
         """Return simulated time, ns since boot."""

@@ -6,13 +6,16 @@ Linux counterpart: net/ipv4/inet_connection_sock.c (inet_csk_accept), net/ipv4/a
 (inet_stream_connect), net/core/stream.c (sk_stream_wait_memory), net/core/sock.c (sk_wait_data),
 2.6.16.
 Invariants: recv() returns what was sent, in order, then None for ever.
-Left out: time-outs (SO_RCVTIMEO), select and poll, CPU time of the stack (sim/syscall.py charges
-it to the caller), packet processing in interrupts.
+Packets arrive in interrupt context: `on_interrupt` is told how many, before the waiting task is
+woken, so that the wake-up counts as coming from the CPU that serves the network card.
+Left out: time-outs (SO_RCVTIMEO), select and poll, the rest of the stack's CPU time (sim/syscall.py
+charges it to the caller), interrupts of acknowledgements.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-from sim.net.link import Wire
+from sim.net.link import Wire, segments
 from sim.net.listener import Listener
 from sim.net.sock import TCP_SYN_SENT, Sock
 from sim.net.tcp import TcpParams
@@ -20,11 +23,15 @@ from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
 
+Interrupt: TypeAlias = Callable[[int], None]
+
+
 class Connection(Sock):
     """A task's end of a connection; ``send()`` and ``recv()`` block."""
 
-    def __init__(self, wire: Wire, tcp: TcpParams) -> None:
+    def __init__(self, wire: Wire, tcp: TcpParams, on_interrupt: Interrupt | None) -> None:
         super().__init__(wire, tcp)
+        self._on_interrupt = on_interrupt
         self._readers = WaitQueue()
         self._writers = WaitQueue()
 
@@ -54,7 +61,9 @@ class Connection(Sock):
             yield from self._readers.sleep_on(task, TASK_INTERRUPTIBLE, "inet_wait_for_connect")
 
     def data_ready(self) -> None:
-        """Wake who waits in recv()."""
+        """Serve the interrupts of the message that has come, and wake who waits in recv()."""
+        if self._on_interrupt is not None:
+            self._on_interrupt(max(1, segments(self.last_arrived_bytes())))
         self._readers.wake_one()
 
     def write_space(self) -> None:
@@ -85,10 +94,13 @@ class ListeningSocket(Listener):
 
     def make_sock(self, wire: Wire) -> Sock:
         """Return a connection of the server."""
-        return Connection(wire, self.network.tcp)
+        return Connection(wire, self.network.tcp, self.network.on_interrupt)
 
     def acceptable(self) -> None:
         """Wake one who waits in accept(): waiters are exclusive (prepare_to_wait_exclusive)."""
+        on_interrupt = self.network.on_interrupt
+        if on_interrupt is not None:
+            on_interrupt(1)
         self._waiters.wake_one()
 
     def close(self) -> None:

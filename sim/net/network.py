@@ -25,7 +25,7 @@ same. No connections from the server to itself, no addresses other than names.
 
 from sim.engine.environment import Environment
 from sim.engine.trace import Tracer
-from sim.net.connection import Connection, ListeningSocket
+from sim.net.connection import Connection, Interrupt, ListeningSocket
 from sim.net.link import Link, Wire
 from sim.net.listener import Listener
 from sim.net.remote import RemoteConnection, RemoteListener
@@ -53,6 +53,7 @@ class Network:
         self.tcp = tcp
         self.outside_tcp = outside_tcp
         self.tracer = tracer
+        self.on_interrupt: Interrupt | None = None  # set by who charges interrupt time
         self.listen_overflows: int = 0  # SYNs dropped (TcpExt: ListenOverflows)
         self._listeners: dict[int, Listener] = {}
         self._outside: dict[tuple[str, int], tuple[Listener, Link]] = {}
@@ -71,7 +72,7 @@ class Network:
         if target is None:
             raise ConnectionRefused(f"{host}:{port}: no such host, or nobody ever listened there")
         listener, link = target
-        sock = Connection(link.outbound, self.tcp)
+        sock = Connection(link.outbound, self.tcp, self.on_interrupt)
         handshake = Handshake(self, sock, listener, port, link.outbound, link.inbound)
         handshake.send_syn()
         yield from sock.wait_for_connect(task)

@@ -157,6 +157,10 @@ class Sock:
             self.calendar.post(self.wire.latency_ns, _write_space, peer)
         return message.nbytes if message.payload is None else message.payload
 
+    def last_arrived_bytes(self) -> int:
+        """Return the size of the newest unread message, 0 when there is none."""
+        return self._receive_queue[-1].nbytes if self._receive_queue else 0
+
     # -- Beginning and end.
 
     def establish(self, peer: "Sock") -> None:

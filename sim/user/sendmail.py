@@ -136,6 +136,7 @@ class Sendmail(ServerProgram):
         params = self.params
         refuse_la = params.refuse_la or 12 * sys.cpus_online()
         listener: ListeningSocket | None = None
+        sys.ignore_children()  # A SIGCHLD handler reaps them (reapchild).
         while True:
             load = yield from self._load_average(sys)
             full = 0 < params.max_daemon_children <= self.children
@@ -198,7 +199,7 @@ class Sendmail(ServerProgram):
         self.next_id += 1
         queue_id = f"{self.next_id:06d}"
         sys.compute(params.message_user_ns + round(params.byte_user_ns * message_bytes))
-        sys.compute_system(params.message_system_ns)
+        sys.compute_system(params.message_system_ns // 2)
         yield from self._write_file(sys, "df" + queue_id, message_bytes)
         yield from self._write_file(sys, "qf" + queue_id, params.qf_bytes)
         yield from sys.syslog("mail", 180)
@@ -237,6 +238,7 @@ class Sendmail(ServerProgram):
         """Hand the message to the next host, then remove its files (deliver.c, dropenvelope)."""
         params = self.params
         sys.compute(params.delivery_user_ns + round(params.byte_user_ns * message_bytes))
+        sys.compute_system(params.message_system_ns // 2)
         directory = params.queue_directory
         fd = yield from sys.open(f"{directory}/df{queue_id}", O_RDONLY)
         yield from sys.read(fd, message_bytes, chunk=4096)
