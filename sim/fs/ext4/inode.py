@@ -296,12 +296,12 @@ def free_blocks(
         else:
             revoke_block(journal, handle, block)
     runs += [(block, block + 1) for block in indirect]
-    for run_start, run_end in runs:
-        task.charge_system(fs.params.block_ns * (run_end - run_start) // 4)
-        for start, end in fs.blocks.free(run_start, run_end):
-            yield from journal_extend(task, journal, handle, STEP_CREDITS)
-            handle.transaction.freed.append((start, end))
-            yield from _modify_group(task, fs, handle, start // BLOCKS_PER_GROUP)
+    pieces = [piece for start, end in runs for piece in fs.blocks.free(start, end)]
+    for start, end in pieces:
+        task.charge_system(fs.params.block_ns * (end - start) // 4)
+        yield from journal_extend(task, journal, handle, STEP_CREDITS)
+        handle.transaction.freed.append((start, end))
+        yield from _modify_group(task, fs, handle, start // BLOCKS_PER_GROUP)
     dirty_size(handle, inode)
 
 
