@@ -57,7 +57,7 @@ def command(
             click.echo(f"what-if {outcome.name}: {outcome.title}")
             print_table(compare_table(study, outcome), sys.stdout)
             click.echo()
-        click.echo(notes(first), nl=False)
+        click.echo(notes(study.variants), nl=False)
     if json_path is not None:
         write_json(study_json(study), json_path)
     if plot_path is not None:

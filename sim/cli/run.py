@@ -53,7 +53,7 @@ def command(
     if json_path != "-":
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
-        click.echo("\n" + notes(outcome), nl=False)
+        click.echo("\n" + notes([outcome]), nl=False)
     if json_path is not None:
         write_json(variant_json(outcome, study.version), json_path)
     if plot_path is not None:

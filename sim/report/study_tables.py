@@ -7,11 +7,14 @@ Invariants: each text begins with scenario, seed, version and command; recorded 
 Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 """
 
+from collections.abc import Sequence
+
 from sim.report.tables import Column, Table, figure, interval, signed
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.recorded import Figure
 from sim.study.summary import Summary
 
+INTERVAL = "90 % interval"
 KIND_NOTES = {
     "reproduction": "reproduction: parameters may have been fitted to these figures",
     "prediction": "prediction: no parameter was fitted to these figures",
@@ -36,17 +39,16 @@ def run_table(outcome: VariantOutcome) -> Table:
     several = len(outcome.replications) > 1
     recorded = recorded_figures(outcome)
     columns = [Column("figure"), Column("simulated", is_number=True), Column("unit")]
-    columns += [Column("90 % interval", is_number=True)] if several else []
+    columns += [Column(INTERVAL, is_number=True)] if several else []
     columns += [Column("recorded", is_number=True), Column("verdict")] if recorded else []
-    rows: list[tuple[str, ...]] = []
+    rows = []
     for name, summary in outcome.metrics.items():
-        row = [name, figure(summary.median, summary.unit), summary.unit]
-        row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
-        row += _beside(summary, recorded.get(name)) if recorded else []
-        if rows and _group(name) != _group(rows[-1][0]):
-            rows.append(("",) * len(row))
-        rows.append(tuple(row))
-    return Table(tuple(columns), tuple(rows))
+        if name in recorded or not _is_idle(name, summary):
+            row = [name, figure(summary.median, summary.unit), summary.unit]
+            row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
+            row += _beside(summary, recorded.get(name)) if recorded else []
+            rows.append(tuple(row))
+    return Table(tuple(columns), _grouped(rows))
 
 
 def _beside(summary: Summary, recorded: Figure | None) -> list[str]:
@@ -55,8 +57,24 @@ def _beside(summary: Summary, recorded: Figure | None) -> list[str]:
     return [recorded.text, recorded.verdict(summary.median)]
 
 
+def _is_idle(name: str, *summaries: Summary | None) -> bool:
+    """Whether a figure of a disk is zero throughout: then its row says nothing."""
+    bounds = [(one.lo, one.hi) for one in summaries if one is not None]
+    return name.startswith("disk.") and all(pair == (0, 0) for pair in bounds)
+
+
+def _grouped(rows: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return the rows with a blank line before those of each disk."""
+    found: list[tuple[str, ...]] = []
+    for row in rows:
+        if found and _group(row[0]) != _group(found[-1][0]):
+            found.append(("",) * len(row))
+        found.append(row)
+    return tuple(found)
+
+
 def _group(name: str) -> str:
-    """Return what keeps rows together: the device, or nothing but the first word."""
+    """Return the disk that a figure belongs to, "" for the others."""
     return ".".join(name.split(".")[:2]) if name.startswith("disk.") else ""
 
 
@@ -65,20 +83,20 @@ def recorded_figures(outcome: VariantOutcome) -> dict[str, Figure]:
     return {name: one for found in outcome.recorded for name, one in found.figures.items()}
 
 
-def notes(outcome: VariantOutcome) -> str:
-    """Return which recording, and which reports were averaged."""
+def notes(outcomes: Sequence[VariantOutcome]) -> str:
+    """Return which recordings, which reports were averaged, and what is not shown."""
     lines = [
-        f"recorded: {found.data_set}, {found.title} ({KIND_NOTES[found.kind]})"
+        f"recorded ({outcome.name}): {found.data_set}, {found.title} ({KIND_NOTES[found.kind]})"
+        for outcome in outcomes
         for found in outcome.recorded
     ]
-    averaged = outcome.observation().describe()
-    lines.append(f"cpu.* and disk.*: mean of iostat's {averaged}")
-    if len(outcome.replications) > 1:
-        first = outcome.replications[0].seed
-        lines[-1] += f" (seed {first})"
-        lines.append(
-            "simulated: median of the replications; 90 % interval: their 5th to 95th percentile"
-        )
+    for outcome in outcomes:
+        seed = outcome.replications[0].seed
+        averaged = outcome.observation().describe()
+        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): mean of iostat's {averaged}")
+    if len(outcomes[0].replications) > 1:
+        lines.append(f"figures: median of the replications; {INTERVAL}: 5th to 95th percentile")
+    lines.append("figures of disks that are zero throughout and were not recorded are left out")
     return "\n".join(lines) + "\n"
 
 
@@ -86,40 +104,42 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
     """Return a what-if beside the base, with the paired change."""
     base = study.variants[0]
     assert variant.change is not None
-    headings = ["base", "90 % interval", "recorded", variant.name, "90 % interval", "recorded"]
-    headings += ["change", "90 % interval", "change %"]
+    several = len(base.replications) > 1
+    spread = [INTERVAL] if several else []
+    headings = ["base", *spread, "recorded", variant.name, *spread, "recorded"]
+    headings += ["change", *spread, "change %"]
     columns = (Column("figure"), Column("unit"), *[Column(h, is_number=True) for h in headings])
     recorded = [recorded_figures(base), recorded_figures(variant)]
-    rows: list[tuple[str, ...]] = []
+    rows = []
     for name in dict.fromkeys([*base.metrics, *variant.metrics]):
         low, high = base.metrics.get(name), variant.metrics.get(name)
-        unit = (low or high or Summary(0, 0, 0, "")).unit
-        row = (
-            name, unit,
-            *_cells(low), _recorded_text(recorded[0], name),
-            *_cells(high), _recorded_text(recorded[1], name),
-            *_change(variant.change.get(name), low),
-        )  # fmt: skip
-        if rows and _group(name) != _group(rows[-1][0]):
-            rows.append(("",) * len(row))
-        rows.append(row)
-    return Table(columns, tuple(rows))
+        if _is_idle(name, low, high) and not any(name in figures for figures in recorded):
+            continue
+        row = [name, (low or high or Summary(0, 0, 0, "")).unit]
+        row += [*_cells(low, several), _recorded_text(recorded[0], name)]
+        row += [*_cells(high, several), _recorded_text(recorded[1], name)]
+        row += _change(variant.change.get(name), low, several)
+        rows.append(tuple(row))
+    return Table(columns, _grouped(rows))
 
 
 def _recorded_text(recorded: dict[str, Figure], name: str) -> str:
     return recorded[name].text if name in recorded else ""
 
 
-def _cells(summary: Summary | None) -> tuple[str, str]:
+def _cells(summary: Summary | None, several: bool) -> list[str]:
+    """Return the median, and the interval if there are several replications."""
     if summary is None:
-        return "-", ""
-    median = figure(summary.median, summary.unit)
-    return median, interval(summary.lo, summary.hi, summary.unit)
+        return ["-", ""] if several else ["-"]
+    spread = [interval(summary.lo, summary.hi, summary.unit)] if several else []
+    return [figure(summary.median, summary.unit), *spread]
 
 
-def _change(change: Summary | None, base: Summary | None) -> tuple[str, str, str]:
+def _change(change: Summary | None, base: Summary | None, several: bool) -> list[str]:
+    """Return the paired change, its interval, and its share of the base."""
     if change is None:
-        return "-", "", ""
+        return ["-", "", ""] if several else ["-", ""]
     share = f"{100 * change.median / base.median:+.0f} %" if base and base.median else ""
     low, high = signed(change.lo, change.unit), signed(change.hi, change.unit)
-    return signed(change.median, change.unit), f"{low} .. {high}", share
+    spread = [f"{low} .. {high}"] if several else []
+    return [signed(change.median, change.unit), *spread, share]

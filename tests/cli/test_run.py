@@ -33,7 +33,7 @@ def test_run_prints_its_heading_figures_and_notes(small: str) -> None:
     assert lines[2].startswith("$ iotwin ")
     row = next(line for line in lines if line.startswith("messages_accepted"))
     assert row.split() == ["messages_accepted", "60", "messages"]
-    assert lines[-1].startswith("cpu.* and disk.*: mean of iostat's")
+    assert any(line.startswith("cpu.*, disk.* (base, seed 5): mean of iostat's") for line in lines)
 
 
 def test_json_on_standard_output_is_nothing_but_json(small: str) -> None:

@@ -69,7 +69,6 @@ cpu.iowait_pct              21.75  %                20.86  agrees
 cpu.idle_pct                72.25  %
 cpu.iowait_of_util           0.23
 
-disk.sdb.r_per_s             0.00  /s
 disk.sdb.w_per_s              173  /s               173.1  agrees
 disk.sdb.wrqm_per_s           692  /s               759.5  agrees
 disk.sdb.avgrq_sectors      44.00  sectors          44.66  agrees
@@ -101,8 +100,12 @@ def test_an_output_begins_with_scenario_seed_version_and_command() -> None:
 
 
 def test_the_notes_say_which_reports_and_what_kind_of_figures() -> None:
-    text = notes(study().variants[0])
-    assert "recorded: sendmail, queue on the 15K disk (reproduction: parameters may have" in text
+    text = notes(study(1, "tmpfs").variants)
+    assert (
+        "recorded (base): sendmail, queue on the 15K disk (reproduction: parameters may have"
+        in text
+    )
+    assert "recorded (tmpfs): sendmail, queue on tmpfs" in text
     assert "mean of iostat's 37 full reports of 5 s, from 30 s to 215 s" in text
 
 
@@ -112,3 +115,18 @@ def test_a_comparison_shows_the_paired_change() -> None:
     row = next(line for line in lines if line.startswith("duration_s"))
     numbers = "187.0 187.0 .. 187.0 187 34.01 34.01 .. 34.01 34 -153 -153 .. -153 -82 %"
     assert " ".join(row.split()) == f"duration_s s {numbers}"
+
+
+def test_a_single_replication_shows_no_intervals() -> None:
+    found = study(1, "tmpfs")
+    lines = plain(compare_table(found, found.variants[1])).splitlines()
+    assert "interval" not in lines[0]
+    row = next(line for line in lines if line.startswith("port_refused_s"))
+    expected = "port_refused_s s 60.00 some minutes 0.00 never -60.00 -100 %"
+    assert " ".join(row.split()) == expected
+
+
+def test_a_disk_figure_that_is_always_zero_has_no_row() -> None:
+    found = study(1, "tmpfs")
+    assert "disk.sdb.r_per_s" in found.variants[0].metrics
+    assert "disk.sdb.r_per_s" not in plain(compare_table(found, found.variants[1]))
