@@ -27,6 +27,7 @@ def _check_blocks(fs: Ext3Sb) -> list[str]:
     owned: list[tuple[int, int, str]] = []
     for group in fs.layout.groups:
         owned.append((group.start, group.first_data, "group metadata"))
+    owned += [(start, end, "older files") for start, end in fs.blocks.old_files]
     owned += [(start, end, "the journal") for start, end in fs.journal_runs]
     for inode in fs.inodes.values():
         owned += [(start, end, f"inode {inode.ino}") for start, end in inode.map.all_runs()]

@@ -83,6 +83,14 @@ class Ext3Params:
         False, dim="bool", source="e2fsprogs 1.38 mkjournal.c: from the first free block on",
         doc="the journal lies in the middle of the device (e2fsprogs 1.41) instead of its start",
     )
+    free_run_blocks: float = param(
+        0.0, dim="number", minimum=0, source="assumed: a new file system",
+        doc="mean length of what is free between older files, in blocks; 0 = all is free",
+    )
+    used_percent: float = param(
+        50.0, dim="percent", minimum=1, maximum=99, source="assumed: half full",
+        doc="share of the blocks that older files have, where free_run_blocks is not 0",
+    )
     metadata_cached: bool = param(
         True, dim="bool", source="assumed: the server has been up for days",
         doc="bitmaps, inode tables and directories are in memory when the run begins",

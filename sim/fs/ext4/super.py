@@ -58,6 +58,9 @@ class Ext3(Ext3Sb):
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
         )  # fmt: skip
         metadata.journal = self.journal
+        if params.free_run_blocks:
+            seed = context.random.getrandbits(32)
+            self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
 
     def journal_of(self) -> Journal:
         """Return the journal."""

@@ -136,3 +136,15 @@ def test_fsck_finds_damage(damage: Callable[[Ext3], None], found: str) -> None:
     assert fs.check() == []
     damage(fs)
     assert any(found in line for line in fs.check())
+
+
+def test_an_aged_file_system_scatters_what_is_written() -> None:
+    requests = {}
+    for free_run_blocks in (0.0, 4.0):
+        machine = Machine()
+        fs = machine.mount_ext3(free_run_blocks=free_run_blocks)
+        machine.run(lambda task, m=machine: m.write_file(task, "/df1", 180 << 10), for_ns=S)
+        requests[free_run_blocks] = len(machine.writes())
+        assert_sound(machine, fs)
+    assert requests[0.0] <= 6
+    assert 8 <= requests[4.0] <= 30
