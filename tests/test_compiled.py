@@ -1,0 +1,123 @@
+"""Compiled and interpreted are one twin; a source changed after it was compiled is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sim.compiled import BuildStatus, StaleBuild, refuse_stale_build, source_digest, status
+
+TOP = Path(__file__).resolve().parents[1]
+STORM = ("run", "sendmail", "--json", "-")
+QUICK_STORM = ("run", "sendmail", "--what-if", "tmpfs", "--json", "-")
+IOSTAT = ("exec", "sendmail", "--", "iostat", "-t", "-c", "-m", "-x", "5", "12")
+
+
+def built(folder: Path, text: str) -> Path:
+    """Leave a compiled module's source and the record of its build; return the record."""
+    (folder / "hot.py").write_text(text, encoding="utf-8")
+    record = folder / "_compiled.json"
+    digests = {"hot.py": source_digest(folder / "hot.py")}
+    record.write_text(json.dumps({"digests": digests, "note": "compiled"}), encoding="utf-8")
+    return record
+
+
+def test_an_unchanged_source_is_accepted(tmp_path: Path) -> None:
+    refuse_stale_build(built(tmp_path, "x = 1\n"), tmp_path)
+
+
+def test_a_changed_source_is_refused_with_its_name_and_a_remedy(tmp_path: Path) -> None:
+    record = built(tmp_path, "x = 1\n")
+    (tmp_path / "hot.py").write_text("x = 2\n", encoding="utf-8")
+    with pytest.raises(StaleBuild, match=r"hot\.py changed after it was compiled\. Build again"):
+        refuse_stale_build(record, tmp_path)
+
+
+def test_a_source_that_has_gone_is_refused(tmp_path: Path) -> None:
+    record = built(tmp_path, "x = 1\n")
+    (tmp_path / "hot.py").unlink()
+    with pytest.raises(StaleBuild):
+        refuse_stale_build(record, tmp_path)
+
+
+def test_a_source_tree_is_interpreted_and_never_refused(tmp_path: Path) -> None:
+    refuse_stale_build(tmp_path / "_compiled.json", tmp_path)
+    assert status(tmp_path / "_compiled.json").modules == ()
+
+
+def test_modules_are_named_as_python_imports_them() -> None:
+    build = BuildStatus(digests={"sim/mm/vm.py": "", "sim/block/bio.py": ""}, note="")
+    assert build.modules == ("sim.block.bio", "sim.mm.vm")
+
+
+# -- The installed twin beside the sources of this checkout.
+
+
+def installed(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python away from the checkout, so that `sim` is the installed one."""
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    environment.pop("PYTHONPATH", None)
+    command = [sys.executable, "-P", *arguments]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def checked_out(arguments: list[str]) -> str:
+    """Run Python in the checkout, where sources are interpreted."""
+    environment = {**os.environ, "PYTHONHASHSEED": "2", "PYTHONPATH": str(TOP)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, cwd=TOP, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def why_not_compiled(cwd: Path) -> str:
+    """Return why there is no compiled twin of these very sources, or an empty text."""
+    code = (
+        "import json, sim.compiled as c; s = c.status();"
+        "print(json.dumps([str(c.TOP), s.digests, s.note]))"
+    )
+    done = installed(["-c", code], cwd)
+    if done.returncode != 0:
+        return f"the twin is not installed: {done.stderr.strip().splitlines()[-1]}"
+    place, digests, note = json.loads(done.stdout)
+    if Path(place) == TOP:
+        return "the checkout itself is what is installed (an editable install)"
+    if not digests:
+        return f"the installed twin is not compiled: {note}"
+    stale = [path for path, digest in digests.items() if source_digest(TOP / path) != digest]
+    return f"the installed twin is older than {stale[0]} (make install)" if stale else ""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a place from which the compiled twin is found; skip where there is none."""
+    cwd = tmp_path_factory.mktemp("elsewhere")
+    reason = why_not_compiled(cwd)
+    if reason and os.environ.get("IOTWIN_COMPILED") == "required":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+    return cwd
+
+
+@pytest.mark.parametrize("words", [STORM, QUICK_STORM, IOSTAT], ids=" ".join)
+def test_compiled_and_interpreted_give_the_same_bytes(
+    elsewhere: Path, words: tuple[str, ...]
+) -> None:
+    compiled = installed(["-m", "sim", *words], elsewhere)
+    assert compiled.returncode == 0, compiled.stderr
+    assert compiled.stdout == checked_out(["-m", "sim", *words])
+
+
+def test_a_compiled_scenario_goes_to_another_process_and_back(elsewhere: Path) -> None:
+    code = (
+        "import pickle; from sim.scenario import load; s = load('sendmail');"
+        "print(pickle.loads(pickle.dumps(s)) == s)"
+    )
+    done = installed(["-c", code], elsewhere)
+    assert done.stdout == "True\n", done.stderr
