@@ -14,7 +14,7 @@ Theory of operation (fs/ext3/balloc.c, 2.6.16)
    what is newly written: more requests for the same blocks. age() makes such a one, by group, when
    the group is first used: exponentially distributed runs, used in between.
 Linux counterpart: fs/ext3/balloc.c ext3_new_block, alloc_new_reservation, 2.6.16.
-Invariants: allocated + free + waiting for a commit + used by older files = all blocks; windows do not
+Invariants: allocated + free + waiting for a commit + older files = all blocks; windows do not
  overlap.
 Left out: blocks reserved for root, the search for a whole free byte within 64 blocks of a
  directory's goal, and group descriptors' counts as contents (they are this object's numbers).
