@@ -26,7 +26,7 @@ one object here.
 from collections import deque
 from collections.abc import Callable
 
-from sim.block.bio import BIO_ORDERED_MASK, BIO_SYNC, READ, SECTOR, Bio, end_bios
+from sim.block.bio import BIO_ORDERED_MASK, BIO_SYNC, BIO_SYNC_MASK, READ, SECTOR, Bio, end_bios
 from sim.block.device import BlockDevice
 from sim.block.driver import Driver
 from sim.block.elevator import Elevator, QueueRunner
@@ -152,14 +152,14 @@ class Disk(BlockDevice):
         """Take a request slot for the next bio of the run, if there is one."""
         pool = bio.op
         if self._sync_pools:
-            pool = self.pool_of(pool, pool == READ or bio.flags & BIO_SYNC != 0)
+            pool = self.pool_of(pool, pool == READ or bio.flags & BIO_SYNC_MASK != 0)
         return self.requests.get(pool, bio.task_id, now_ns)
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
         """Sleep until a slot is there for the next bio of the run, and reserve it."""
         if bio.clone is not None:
             bio = bio.clone  # the piece that found no slot
-        pool = self.pool_of(bio.op, bio.op == READ or bio.flags & BIO_SYNC != 0)
+        pool = self.pool_of(bio.op, bio.op == READ or bio.flags & BIO_SYNC_MASK != 0)
         if bio.plug is not None:
             bio.plug.flush()
         while not self.get_request(bio, self.calendar.now):

@@ -30,7 +30,7 @@ def test_run_prints_its_heading_figures_and_notes(small: str) -> None:
     lines = output("run", small).splitlines()
     assert lines[0] == "small: A small storm"
     assert lines[1].startswith("seed 5, 1 replication, iotwin ")
-    assert lines[2].startswith("$ iotwin ")
+    assert lines[2].startswith("$ iotwin")
     row = next(line for line in lines if line.startswith("messages_accepted"))
     assert row.split() == ["messages_accepted", "60", "messages"]
     assert any(line.startswith("cpu.*, disk.* (base, seed 5): mean of iostat's") for line in lines)

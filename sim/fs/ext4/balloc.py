@@ -24,8 +24,8 @@ loop over ext3_new_block() would have got from one window.
 """
 
 from bisect import bisect_left, bisect_right
-from random import Random
 
+from sim.engine.rng import Streams
 from sim.fs.ext4.layout import BLOCKS_PER_GROUP, Layout
 from sim.fs.ext4.runs import Runs
 
@@ -183,7 +183,7 @@ class BlockAllocator:
     def _age_group(self, number: int) -> None:
         """Give blocks of a group to older files."""
         self.aged.add(number)
-        random = Random(self.age_seed + number)
+        random = Streams(self.age_seed).stream(f"group.{number}")
         runs = self.groups[number]
         for start, end in runs.pieces():
             at = start
