@@ -71,7 +71,8 @@ class DiskStats:
 
     def start(self, count: int, now_ns: int) -> None:
         """Begin ``count`` I/Os."""
-        self.update(now_ns)
+        if self.stamp_ns != now_ns:
+            self.update(now_ns)
         self.in_flight += count
         self.started += count
 

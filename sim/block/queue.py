@@ -95,7 +95,8 @@ class Disk(BlockDevice):
         """Take over what is left of the run, bio by bio; False when the next one needs a slot."""
         if bio.flags & BIO_ORDERED_MASK:
             return self.ordered.submit(bio)
-        if bio.size > self._max_sectors:
+        size = bio.size
+        if size > self._max_sectors:
             return submit_pieces(self, bio, self._max_sectors)
         now_ns = self.calendar.now
         if self.tracer.enabled:
@@ -105,7 +106,6 @@ class Disk(BlockDevice):
             assert isinstance(plug, Plug)
             return plug.submit_bio(self, bio, now_ns)
         sync = bio.flags & BIO_SYNC != 0
-        size = bio.size
         count = bio.count
         done = bio.submitted
         while done < count:
@@ -121,7 +121,7 @@ class Disk(BlockDevice):
                         self.unplug()
                     continue
             if not bio.granted and not self.get_request(bio, now_ns):
-                self._accept(bio, done)
+                self.accept_bios(bio, done - bio.submitted)
                 return False
             bio.granted = False
             request = request_from_bio(bio, sector, 1, now_ns)
@@ -132,15 +132,12 @@ class Disk(BlockDevice):
                 self.run_queue()
             elif sync and self.plugged:
                 self.unplug()
-        self._accept(bio, done)
-        return True
-
-    def _accept(self, bio: Bio, done: int) -> None:
         self.bios_submitted += done - bio.submitted
         bio.submitted = done
+        return True
 
     def accept_bios(self, bio: Bio, count: int) -> None:
-        """Count bios of a run that a plug or the ordered queue has taken over."""
+        """Count the next bios of a run as taken over."""
         self.bios_submitted += count
         bio.submitted += count
 
@@ -176,7 +173,7 @@ class Disk(BlockDevice):
 
     def account_start(self, request: Request, now_ns: int) -> None:
         """Begin a request that has a slot (drive_stat_acct)."""
-        request.pool = self.pool_of(request.op, request.sync)
+        request.pool = self.pool_of(request.op, request.sync) if self._sync_pools else request.op
         self.stats.start(1, now_ns)
         if request.partition is not None:
             request.partition.start(1, now_ns)
@@ -238,7 +235,10 @@ class Disk(BlockDevice):
         while not self.plugged:
             request = self._peeked
             if request is None:
-                request = self._next()
+                if self.dispatch or self.ordered.active:
+                    request = self.ordered.next()
+                else:
+                    request = self.elevator.next(self.calendar.now)
                 if request is None:
                     break
                 request.started = True
@@ -251,11 +251,6 @@ class Disk(BlockDevice):
             self._peeked = None
             self.start(request)
         self._running = False
-
-    def _next(self) -> Request | None:
-        if self.dispatch or self.ordered.active:
-            return self.ordered.next()
-        return self.elevator.next(self.calendar.now)
 
     def start(self, request: Request) -> None:
         """Hand a request to the driver."""

@@ -93,7 +93,8 @@ class RequestList:
             self.congested[pool] = False
         if count < self.nr_requests:
             self.full[pool] = False
-            self.wait[pool].wake_one()
+            if self.wait[pool].waiters:
+                self.wait[pool].wake_one()
 
     def sleep(self, task: Task, pool: int) -> Blocking[None]:
         """Wait until some slot was freed, and come back with the right to a batch."""

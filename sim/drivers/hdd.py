@@ -177,7 +177,12 @@ class Hdd(Driver):
             self._submit_flush(request)
             return
         if request.op == READ:
-            ready_ns = self._buffered_ns(request, now_ns)
+            ready_ns = -1  # Not in the buffer: the arm has to fetch it.
+            if self.write_cache and self._cache.holds(request.sector, request.end):
+                ready_ns = now_ns
+            elif self._buffer is not None:
+                start, end = request.sector, request.end
+                ready_ns = self._buffer.hit_ns(start, end, now_ns, self._phase_ns)
             if ready_ns >= 0:
                 length_ns = int(request.nr_sectors * self._sector_ns)
                 done_ns = max(ready_ns, now_ns + length_ns) + self._overhead_ns
@@ -293,14 +298,6 @@ class Hdd(Driver):
                 best = at
                 best_ns = way_ns
         return best
-
-    def _buffered_ns(self, request: Request, now_ns: int) -> int:
-        """Return when a read is in the buffer, -1 if the arm has to fetch it."""
-        if self.write_cache and self._cache.holds(request.sector, request.end):
-            return now_ns
-        if self._buffer is None:
-            return -1
-        return self._buffer.hit_ns(request.sector, request.end, now_ns, self._phase_ns)
 
     # -- The write cache.
 

@@ -60,7 +60,8 @@ class ReadBuffer:
             passed_ns = now_ns - self._front_ns
             if passed_ns > 0:
                 passed = self._geometry.sectors_in(segment.end, passed_ns)
-                segment.end = min(segment.end + passed, self._limit)
+                end = segment.end + passed
+                segment.end = end if end < self._limit else self._limit
 
     def hit_ns(self, start: int, end: int, now_ns: int, phase_ns: int) -> int:
         """Return when the sectors are in the buffer, -1 if they need the arm."""
@@ -101,7 +102,8 @@ class ReadBuffer:
         return ready_ns
 
     def _set_limit(self, end: int) -> None:
-        self._limit = min(end + self._segment_sectors, self._capacity_sectors)
+        limit = end + self._segment_sectors
+        self._limit = limit if limit < self._capacity_sectors else self._capacity_sectors
 
     def forget(self, start: int, end: int) -> None:
         """Drop what a write overlaps."""

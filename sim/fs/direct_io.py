@@ -11,8 +11,10 @@ Left out: the fall back to buffered writes for holes (they are allocated by the 
  bios split by the number of pages they may carry (the block layer splits by its own limits).
 """
 
+from typing import Final
+
 from sim.block.bio import BIO_SYNC, READ, SECTOR, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
+from sim.block.device import submit_bio
 from sim.fs.errors import invalid
 from sim.fs.file import File
 from sim.fs.inode import I_DIRTY_INODE
@@ -20,24 +22,24 @@ from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
-from sim.sched.wait import WaitQueue
 
-SECTORS_PER_PAGE = PAGE_SIZE // SECTOR
+SECTORS_PER_PAGE: Final = PAGE_SIZE // SECTOR
 
 
 class DirectRequest:
     """struct dio: the bios of one call that are not complete yet, and who waits for them."""
 
-    def __init__(self) -> None:
-        self.in_flight = 0
-        self.wait = WaitQueue()
+    __slots__ = ("in_flight", "waiter")
+
+    def __init__(self, waiter: Task) -> None:
+        self.in_flight: int = 0
+        self.waiter = waiter
 
     def end_io(self, bio: Bio) -> None:
         """One bio is complete; the last one wakes the caller (dio_bio_end_io)."""
         self.in_flight -= 1
-        assert self.in_flight >= 0
         if not self.in_flight:
-            self.wait.wake_all()
+            self.waiter.sched.wake_up(self.waiter)
 
 
 def direct_io(
@@ -45,7 +47,8 @@ def direct_io(
 ) -> Blocking[int]:
     """Transfer `count` bytes at `pos`; return `count`."""
     inode = file.inode
-    device = inode.sb.device
+    sb = inode.sb
+    device = sb.device
     if device is None or pos % SECTOR or count % SECTOR:
         raise invalid(file.path)
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
@@ -55,36 +58,42 @@ def direct_io(
         if write:
             inode.mapping.invalidate_clean(start, end)
     task.charge_system(vfs.params.direct_ns)
-    runs = yield from inode.sb.map_blocks(task, inode, start, end, write)
-    request = DirectRequest()
+    if write:
+        yield from sb.fill_holes(task, inode, start, end)
+    request = DirectRequest(task)
     skip = pos % PAGE_SIZE // SECTOR
-    yield from _submit(task, device, request, runs, skip, count // SECTOR, write)
-    while request.in_flight:
+    runs = sb.get_blocks(inode, start, end)
+    bios = _bios(request, runs, skip, count // SECTOR, WRITE if write else READ)
+    request.in_flight = len(bios)
+    for bio in bios:
+        if not device.submit_bio(bio):
+            yield from submit_bio(task, device, bio)
+    while request.in_flight:  # dio_await_one; io_schedule() without a generator of its own.
         device.unplug()
-        yield from request.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "dio_await_one")
+        task.state = TASK_UNINTERRUPTIBLE
+        task.wchan = "dio_await_one"
+        task.in_iowait = True
+        yield
+        task.in_iowait = False
     if write and pos + count > inode.size:
         inode.size = pos + count
         inode.state |= I_DIRTY_INODE
     return count
 
 
-def _submit(
-    task: Task, device: BlockDevice, request: DirectRequest, runs: list[tuple[int, int]],
-    skip_sectors: int, sectors: int, write: bool,
-) -> Blocking[None]:  # fmt: skip
-    """Submit one bio for each contiguous piece; `skip_sectors` of the first page are not wanted."""
-    operation = WRITE if write else READ
-    request.in_flight += 1  # Held until all are submitted.
+def _bios(
+    request: DirectRequest, runs: list[tuple[int, int]], skip_sectors: int, sectors: int, op: int
+) -> list[Bio]:
+    """Make one bio for each contiguous piece; `skip_sectors` of the first page are not wanted."""
+    bios: list[Bio] = []
+    pid = request.waiter.pid
     for block, pages in runs:
-        length = min(pages * SECTORS_PER_PAGE - skip_sectors, sectors)
+        length = pages * SECTORS_PER_PAGE - skip_sectors
+        if length > sectors:
+            length = sectors
         if block >= 0:
             sector = block * SECTORS_PER_PAGE + skip_sectors
-            bio = Bio(
-                operation, sector, length, request.end_io, flags=BIO_SYNC, task_id=task.pid
-            )
-            request.in_flight += 1
-            if not device.submit_bio(bio):
-                yield from submit_bio(task, device, bio)
+            bios.append(Bio(op, sector, length, request.end_io, None, 1, BIO_SYNC, pid))
         sectors -= length
         skip_sectors = 0
-    request.in_flight -= 1
+    return bios

@@ -352,7 +352,8 @@ class Vfs:
             task.charge_system(len(names) * 100)  # filldir: copying one name out.
         finally:
             inode.i_mutex.unlock(task)
-        yield from inode.sb.touch_atime(task, inode)
+        if inode.sb.atime_is_due(inode):
+            yield from inode.sb.touch_atime(task, inode)
         return names
 
 

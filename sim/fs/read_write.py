@@ -27,7 +27,8 @@ def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blockin
     if inode.is_dir():
         raise is_a_directory(file.path)
     start = file.pos if pos < 0 else pos
-    count = min(count, inode.size - start)
+    if count > inode.size - start:
+        count = inode.size - start
     if count <= 0:
         return 0
     if file.flags & O_DIRECT:
@@ -37,7 +38,8 @@ def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blockin
         task.charge_system(vfs.params.page_copy_ns * pages_of(start, count))
     if pos < 0:
         file.pos = start + count
-    yield from inode.sb.touch_atime(task, inode)
+    if inode.sb.atime_is_due(inode):
+        yield from inode.sb.touch_atime(task, inode)
     return count
 
 

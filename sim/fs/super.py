@@ -160,10 +160,12 @@ class FileSystem:
         """Put `count` bytes at `pos` into the page cache, dirty; return how many fitted."""
         raise NotImplementedError
 
-    def map_blocks(
-        self, task: Task, inode: Inode, start: int, end: int, create: bool
-    ) -> Blocking[list[tuple[int, int]]]:
+    def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
         """Return (first device block or -1 for a hole, count) of file blocks start to end."""
+        raise NotImplementedError
+
+    def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
+        """Allocate what get_blocks() says is a hole, before a write past the page cache."""
         raise NotImplementedError
 
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
@@ -173,8 +175,12 @@ class FileSystem:
     def release(self, task: Task, inode: Inode) -> None:
         """The last writer of a file has closed it."""
 
+    def atime_is_due(self, inode: Inode) -> bool:
+        """Return whether reading a file or directory now needs touch_atime()."""
+        raise NotImplementedError
+
     def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
-        """A file or directory was read."""
+        """Note when a file or directory was read."""
         raise NotImplementedError
 
     # --- super operations

@@ -138,7 +138,8 @@ class Sched(Domain):
         now = self.calendar.now
         rq = self.rqs[task.cpu]
         if task.in_iowait:
-            rq.account()
+            if rq.clock_ns != now:
+                rq.account()
             rq.nr_iowait -= 1
         if self.nr_cpus > 1:
             previous = rq
@@ -163,7 +164,7 @@ class Sched(Domain):
             waker = previous  # Its own timer went off there.
         if self._wake_idle:
             return idle_sibling(waker, previous, self.rqs)
-        return wake_affine(waker, previous)
+        return previous if waker is previous else wake_affine(waker, previous)
 
     def charge_irq(self, cpu: int, ns: int) -> None:
         """An interrupt is served on `cpu`: it takes `ns`, and wake-ups of now come from there."""

@@ -106,12 +106,14 @@ class RunQueue:
     def source_load(self) -> int:
         """Return a low guess of the load: of now or of the last tick, the smaller."""
         self.account()
-        return min(self._tick_load, self.load())
+        load = self.load()
+        return load if load < self._tick_load else self._tick_load
 
     def target_load(self) -> int:
         """Return a high guess of the load: of now or of the last tick, the larger."""
         self.account()
-        return max(self._tick_load, self.load())
+        load = self.load()
+        return load if load > self._tick_load else self._tick_load
 
     # -- Waking
 
@@ -121,7 +123,8 @@ class RunQueue:
         task.cpu = self.cpu
         curr = self.curr
         if curr is None:
-            self.account()
+            if self.clock_ns != self._calendar.now:
+                self.account()
             self.queue.run_alone(task)
             self._switch_to(task)
             return
@@ -192,6 +195,7 @@ class RunQueue:
         task = self.curr
         if task is not None:
             self._burn(task, elapsed)
+            self.queue.account(task, elapsed)
         elif self.nr_iowait:
             self.cpu_time.iowait_ns += elapsed
         else:
@@ -222,7 +226,6 @@ class RunQueue:
             task.system_debt_ns -= system
             task.stime_ns += system
             cpu_time.system_ns += system
-        self.queue.account(task, ns)
 
     # -- The current task
 
@@ -230,7 +233,8 @@ class RunQueue:
         """Make `task` current (context_switch); None: look elsewhere, then go idle."""
         if task is None:
             self._domain.pull(self)
-            task = self.queue.pick_next()
+            if self.queue.nr_queued:
+                task = self.queue.pick_next()
         if task is None:
             self.curr = None
             self.nr_switches += 1

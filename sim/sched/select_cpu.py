@@ -21,8 +21,6 @@ def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:
     `waker` is taken if it was and is idle and the other has at most one task, or if it has so few
     tasks that with one more it still has not 12 % more than the other (imbalance_pct 125, halved).
     """
-    if waker is previous:
-        return previous
     here = waker.target_load()
     there = previous.source_load()
     if here <= there and here + previous.target_load() <= ONE_TASK:

@@ -19,25 +19,25 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 class WaitQueue:
     """A wait queue (wait_queue_head_t); all waiters are equal, wake_one() takes the oldest."""
 
-    __slots__ = ("_waiters",)
+    __slots__ = ("waiters",)
 
     def __init__(self) -> None:
-        self._waiters: deque[Task] = deque()
+        self.waiters: deque[Task] = deque()  # oldest first; others only look whether it is empty
 
     def __len__(self) -> int:
-        return len(self._waiters)
+        return len(self.waiters)
 
     def add(self, task: Task) -> None:
         """Put a task that has set its state at the end of the queue."""
         assert task.waiting_on is None
         task.waiting_on = self
-        self._waiters.append(task)
+        self.waiters.append(task)
 
     def remove(self, task: Task) -> None:
         """Take the task off, if it still is on the queue (finish_wait)."""
         if task.waiting_on is self:
             task.waiting_on = None
-            self._waiters.remove(task)
+            self.waiters.remove(task)
 
     def sleep_on(self, task: Task, state: int, wchan: str) -> Blocking[None]:
         """Sleep until woken; check the condition again after it."""
@@ -75,7 +75,7 @@ class WaitQueue:
 
     def wake_one(self) -> bool:
         """Wake the oldest waiter that is not awake already; return False when there is none."""
-        waiters = self._waiters
+        waiters = self.waiters
         while waiters:
             task = waiters.popleft()
             task.waiting_on = None
@@ -85,10 +85,10 @@ class WaitQueue:
 
     def wake_all(self) -> int:
         """Wake all waiters, oldest first; return how many slept."""
-        waiters = self._waiters
+        waiters = self.waiters
         if not waiters:
             return 0
-        self._waiters = deque()
+        self.waiters = deque()
         woken = 0
         for task in waiters:
             task.waiting_on = None

@@ -204,12 +204,14 @@ class Ext3(Ext3Sb):
         """See fsync.py."""
         return fsync.sync_file(task, self, _ext3(inode), datasync)
 
-    def map_blocks(
-        self, task: Task, inode: Inode, start: int, end: int, create: bool
-    ) -> Blocking[list[tuple[int, int]]]:
-        """Return where file blocks are, allocating them first if `create` (ext3_direct_IO)."""
+    def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
+        """Return where file blocks are."""
+        return _ext3(inode).map.pieces(start, end)
+
+    def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
+        """Allocate what is not mapped (ext3_direct_IO)."""
         file = _ext3(inode)
-        if create and any(block < 0 for block, _ in file.map.pieces(start, end)):
+        if any(block < 0 for block, _ in file.map.pieces(start, end)):
             handle = yield from journal_start(task, self.journal, files.WRITE_CREDITS)
             try:
                 stop = yield from files.allocate_range(task, self, handle, file, start, end)
@@ -217,22 +219,24 @@ class Ext3(Ext3Sb):
                 stop_handle(self.journal, handle)
             if stop < end:
                 raise no_space(f"inode {inode.ino}")
-        return file.map.pieces(start, end)
 
     def release(self, task: Task, inode: Inode) -> None:
         """The last writer gives its reservation window up (ext3_release_file)."""
         self.blocks.discard_window(_ext3(inode).window)
 
-    def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Journal the inode if its access time changes, by the second (update_atime)."""
+    def atime_is_due(self, inode: Inode) -> bool:
+        """Return whether the access time changes, by the second, and shall (update_atime)."""
         rule = self.params.atime
         now = self.calendar.now
         before = inode.atime_ns
         if rule == "noatime" or seconds(now) == seconds(before):
-            return
-        if rule == "relatime" and before > inode.mtime_ns and now - before < DAY_S * NS_PER_S:
-            return
-        inode.atime_ns = now
+            return False
+        recent = before > inode.mtime_ns and now - before < DAY_S * NS_PER_S
+        return rule != "relatime" or not recent
+
+    def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Journal the inode with its access time."""
+        inode.atime_ns = self.calendar.now
         file = _ext3(inode)
         handle = yield from journal_start(task, self.journal, 2)
         yield from mark_inode_dirty(task, self, handle, file)
