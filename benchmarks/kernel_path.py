@@ -3,7 +3,9 @@
 The twin's case is direct_read.toml: 16 processes in a closed loop, each request a system call, a
 bio, an elevator's decision, a disk's service, an interrupt, a wake-up, a context switch. The naive
 model of the same queue is what a first SimPy program does: a Resource and a timeout as long as a
-seek by distance, a random rotation and a transfer take, and the response time noted.
+seek by distance, a random rotation and a transfer take, and the response time noted. A Resource
+serves one at a time, in order; so does the twin's disk here (elevator noop, one command at a time).
+The last case is what the naive model has no counterpart for: cfq, and a drive that reorders.
 """
 
 import math
@@ -33,6 +35,7 @@ TURN_NS = 4_000_000  # 15000 rpm
 SEEK_NS_MIN, SEEK_NS_MAX = 400_000, 7_000_000
 TRANSFER_NS = 50_000
 ROUND_S = 40
+CFQ_SETS = ("machine.disk.sdb.scheduler=cfq", "machine.disk.sdb.queue_depth=32")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +63,18 @@ class Reader(ServerProgram):
         sys.trace_marker("readers_started", READERS)
 
     def _read(self, sys: Sys, number: int) -> Blocking[None]:
-        draw = random.Random(number).randrange
+        chance = random.Random(number).random
         fd = yield from sys.open(self.params.path, O_RDONLY | O_DIRECT)
         while True:
-            yield from sys.pread(fd, READ_BYTES, draw(FILE_BYTES // READ_BYTES) * READ_BYTES)
+            place = int(chance() * (FILE_BYTES // READ_BYTES))
+            yield from sys.pread(fd, READ_BYTES, place * READ_BYTES)
 
 
 class TwinReads:
     """The machine with its readers running; each call simulates some more seconds."""
 
-    def __init__(self) -> None:
-        self.machine = Machine(load(str(SCENARIO)), seed=1)
+    def __init__(self, *sets: str) -> None:
+        self.machine = Machine(load(str(SCENARIO), sets=sets), seed=1)
         while not any(record.name == "readers_started" for record in self.machine.records):
             self.machine.run_until(self.machine.calendar.now + SECOND_NS)
 
@@ -120,5 +124,9 @@ class NaiveReads:
 
 def kernel_path(rounds: int) -> list[Row]:
     """Measure both models of the same queue."""
-    cases = {"SimPy, Resource and timeout": NaiveReads().run, "the twin": TwinReads().run}
+    cases = {
+        "SimPy, Resource and timeout": NaiveReads().run,
+        "the twin, noop": TwinReads().run,
+        "the twin, cfq, 32 commands in the drive": TwinReads(*CFQ_SETS).run,
+    }
     return measure("kernel path", "requests/s", cases, rounds)
