@@ -6,6 +6,8 @@ Linux counterpart: arch/i386/kernel/syscall_table.S, kernel/fork.c, net/socket.c
 Invariants: every call charges its entry to the task's system time; a program holds no kernel object
  but its descriptors; the CPU cost of a call is burnt no later than at the task's next sleep, and a
  task computes at most DEBT_LIMIT_NS ahead of its CPU.
+A call charges itself when it is made and returns the rest, which is run by ``yield from`` at once:
+ one generator less between a program and the kernel for each of its sleeps.
 Left out: signals but SIGCHLD, memory mapping, user ids, select() (one task per client here).
 
 `write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`: each is charged, but
@@ -207,18 +209,18 @@ class Sys:
         return child.pid
 
     def ignore_children(self) -> None:
-        """Let children vanish when they exit, unless somebody waits (SIGCHLD ignored or handled)."""
+        """Let children vanish when they exit unless somebody waits (SIGCHLD ignored or handled)."""
         self.task.ignores_sigchld = True
 
     def waitpid(self, pid: int) -> Blocking[None]:
         """Wait until that child has exited, and reap it."""
         self.task.charge_system(self.kernel.params.wait_ns)
-        yield from self.kernel.sched.waitpid(self.task, pid)
+        return self.kernel.sched.waitpid(self.task, pid)
 
     def sleep(self, ns: int) -> Blocking[None]:
         """Sleep interruptibly for `ns`."""
         self.task.charge_system(self._entry_ns)
-        yield from sleep_ns(self.task, ns, TASK_INTERRUPTIBLE)
+        return sleep_ns(self.task, ns, TASK_INTERRUPTIBLE)
 
     # --- files
 
@@ -234,54 +236,54 @@ class Sys:
     def read(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Read at the file position; return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        return (yield from read_write.read(self.kernel.vfs, self.task, self._files[fd], size))
+        return read_write.read(self.kernel.vfs, self.task, self._files[fd], size)
 
     def pread(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Read at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        return (yield from read_write.read(self.kernel.vfs, self.task, file, size, position))
+        return read_write.read(self.kernel.vfs, self.task, file, size, position)
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Write at the file position (or the end, O_APPEND); return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        return (yield from read_write.write(self.kernel.vfs, self.task, self._files[fd], size))
+        return read_write.write(self.kernel.vfs, self.task, self._files[fd], size)
 
     def pwrite(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Write at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        return (yield from read_write.write(self.kernel.vfs, self.task, file, size, position))
+        return read_write.write(self.kernel.vfs, self.task, file, size, position)
 
     def fsync(self, fd: int) -> Blocking[None]:
         """Make a file's data and metadata durable."""
         self.task.charge_system(self._entry_ns)
-        yield from sync.fsync(self.kernel.vfs, self.task, self._files[fd])
+        return sync.fsync(self.kernel.vfs, self.task, self._files[fd])
 
     def fdatasync(self, fd: int) -> Blocking[None]:
         """Make a file's data durable, and of its metadata what reading it needs."""
         self.task.charge_system(self._entry_ns)
-        yield from sync.fdatasync(self.kernel.vfs, self.task, self._files[fd])
+        return sync.fdatasync(self.kernel.vfs, self.task, self._files[fd])
 
     def close(self, fd: int) -> Blocking[None]:
         """Close a descriptor."""
         self.task.charge_system(self._entry_ns)
-        yield from self.kernel.vfs.close(self.task, self._files.pop(fd))
+        return self.kernel.vfs.close(self.task, self._files.pop(fd))
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""
         self.task.charge_system(self._entry_ns)
-        yield from self.kernel.vfs.unlink(self.task, path)
+        return self.kernel.vfs.unlink(self.task, path)
 
     def rename(self, old: str, new: str) -> Blocking[None]:
         """Move a name, replacing what has the new one."""
         self.task.charge_system(self._entry_ns)
-        yield from self.kernel.vfs.rename(self.task, old, new)
+        return self.kernel.vfs.rename(self.task, old, new)
 
     def mkdir(self, path: str) -> Blocking[None]:
         """Make a directory."""
         self.task.charge_system(self._entry_ns)
-        yield from self.kernel.vfs.mkdir(self.task, path)
+        return self.kernel.vfs.mkdir(self.task, path)
 
     def read_text(self, path: str) -> Blocking[str]:
         """Open, read and close a file of /proc; return its text."""
@@ -305,12 +307,12 @@ class Sys:
     def accept(self, listener: ListeningSocket) -> Blocking[Connection]:
         """Wait for a connection and take it."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns)
-        return (yield from listener.accept(self.task))
+        return listener.accept(self.task)
 
     def connect(self, host: str, port: int) -> Blocking[Connection | None]:
         """Connect to a process outside; None if it is refused or times out."""
         self.task.charge_system(self._entry_ns + 2 * self.kernel.params.packet_ns)
-        return (yield from self.kernel.network.connect(self.task, host, port))
+        return self.kernel.network.connect(self.task, host, port)
 
     def recv(self, connection: Connection) -> Blocking[Any]:
         """Wait for the next message of the peer and return it; None at the end of the stream."""
@@ -324,7 +326,7 @@ class Sys:
     def send(self, connection: Connection, size: int, payload: Any) -> Blocking[bool]:
         """Send `size` bytes that stand for `payload`; False if the connection is broken."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns * _packets(size))
-        return (yield from connection.send(self.task, size, payload))
+        return connection.send(self.task, size, payload)
 
     def close_connection(self, connection: Connection) -> Blocking[None]:
         """Close a connection."""
@@ -337,12 +339,12 @@ class Sys:
     def syslog(self, facility: str, size: int) -> Blocking[None]:
         """Send one line to /dev/log."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
-        yield from self.kernel.log.send(self.task, size)
+        return self.kernel.log.send(self.task, size)
 
     def syslog_receive(self) -> Blocking[int]:
         """Wait for a line on /dev/log; return its size."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
-        return (yield from self.kernel.log.receive(self.task))
+        return self.kernel.log.receive(self.task)
 
     def trace_marker(self, name: str, value: int) -> None:
         """Write to /sys/kernel/debug/tracing/trace_marker: a record of the results, at no cost."""

@@ -14,6 +14,7 @@ Left out: front_merges=0 (switching front merges off).
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from sim.block.bio import READ, WRITE
 from sim.block.elevator import Elevator, SortedRequests
@@ -23,7 +24,7 @@ from sim.registry import register
 from sim.sched.version import kernel_version
 from sim.units import Value
 
-_SOURCE = "block/deadline-iosched.c, Linux 2.6.16 to 4.20"
+_SOURCE: Final = "block/deadline-iosched.c, Linux 2.6.16 to 4.20"
 
 
 @dataclass(frozen=True, kw_only=True)

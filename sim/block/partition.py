@@ -8,12 +8,14 @@ Invariants: a bio is moved once, however often it has to be submitted for want o
 Left out: RHEL 5, whose 2.6.18 has the full row.
 """
 
+from typing import Final
+
 from sim.block.bio import WRITE, Bio
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
 from sim.sched.task import Blocking, Task
 
-FULL_ROW_SINCE = (2, 6, 25)
+FULL_ROW_SINCE: Final = (2, 6, 25)
 
 
 class Partition(BlockDevice):

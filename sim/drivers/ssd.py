@@ -12,6 +12,7 @@ would change, not for how an SSD behaves under steady writes.
 
 from dataclasses import dataclass
 from heapq import heapreplace
+from typing import Final
 
 from sim.block.bio import READ, SECTOR
 from sim.block.driver import Complete, Driver
@@ -21,7 +22,7 @@ from sim.engine.rng import Streams
 from sim.param import param
 from sim.registry import register
 
-NS_PER_S = 1_000_000_000
+NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

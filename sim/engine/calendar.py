@@ -22,16 +22,17 @@ costs less than any bookkeeping in Python, and stays the same file when mypyc co
 import random
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Handler: TypeAlias = Callable[[Any], object]  # what it returns is dropped
 Entry: TypeAlias = tuple[int, int, Handler, Any]
 
-URGENT = 0  # SimPy's two priorities: process starts and interrupts come before ordinary events.
-NORMAL = 1
-PRIORITY_SHIFT = 52
-LAST_KEY = 1 << 200  # Sorts behind every entry of its time: where run_until() stops.
-DEAD_ENTRIES_MIN = 256  # Below this many cancelled entries, compaction is not worth a look.
+# SimPy's two priorities: process starts and interrupts come before ordinary events.
+URGENT: Final = 0
+NORMAL: Final = 1
+PRIORITY_SHIFT: Final = 52
+LAST_KEY: Final = 1 << 200  # Sorts behind every entry of its time: where run_until() stops.
+DEAD_ENTRIES_MIN: Final = 256  # Below this many cancelled entries, compaction is not worth a look.
 
 
 class StopRun(BaseException):

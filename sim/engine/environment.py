@@ -27,7 +27,7 @@ from heapq import heappop, heappush
 from itertools import count
 from math import ceil, inf, isnan
 from types import MethodType
-from typing import Any
+from typing import Any, Final
 
 import simpy
 from simpy.core import BoundClass, SimTime, StopSimulation
@@ -35,8 +35,8 @@ from simpy.events import Event, EventPriority
 
 from sim.engine.calendar import NORMAL, Calendar, Entry, StopRun
 
-FRACTION_PRIORITY = -500  # Before anything SimPy or the kernel posts at the whole nanosecond.
-FOREVER_NS = 1 << 200  # Where an event at infinity stands.
+FRACTION_PRIORITY: Final = -500  # Before what SimPy or the kernel posts at the whole nanosecond.
+FOREVER_NS: Final = 1 << 200  # Where an event at infinity stands.
 
 __all__ = ["Environment", "Event", "call_when"]
 

@@ -13,9 +13,10 @@ Left out: windows and confidence intervals; they are computed afterwards, from s
 """
 
 from math import inf, nan, sqrt
+from typing import Final
 
-GROUP_BITS = 6  # fio's FIO_IO_U_PLAT_BITS: 64 bins for each doubling of the value
-GROUP_BINS = 1 << GROUP_BITS
+GROUP_BITS: Final = 6  # fio's FIO_IO_U_PLAT_BITS: 64 bins for each doubling of the value
+GROUP_BINS: Final = 1 << GROUP_BITS
 
 
 class Level:

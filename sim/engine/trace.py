@@ -17,11 +17,11 @@ Left out: filters on fields, stack traces, per-CPU buffers.
 
 from collections import deque
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sim.engine.calendar import Calendar
 
-NS_PER_SECOND = 1_000_000_000
+NS_PER_SECOND: Final = 1_000_000_000
 
 # Field names, for printing; the kernel's own where it has them. A name that is not here is printed
 # with its arguments as they are.

@@ -16,7 +16,7 @@ from sim.mm.filemap import AddressSpace
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
-SECTORS_PER_BLOCK = 8
+SECTORS_PER_BLOCK: Final = 8
 SINCE_TASK_PLUG: Final = (2, 6, 39)  # blk_start_plug() in generic_writepages(), jbd's commit
 
 

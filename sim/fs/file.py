@@ -6,21 +6,24 @@ Invariants: while a File is not closed its inode counts it.
 Left out: shared positions after fork (each opener has its own), locks, leases.
 """
 
+from typing import Final
+
 from sim.fs.inode import Inode
 from sim.mm.readahead import FileRaState
 
-O_RDONLY = 0o0
-O_WRONLY = 0o1
-O_RDWR = 0o2
-O_ACCMODE = 0o3
-O_CREAT = 0o100
-O_EXCL = 0o200
-O_TRUNC = 0o1000
-O_APPEND = 0o2000
-O_SYNC = 0o10000
-O_DIRECT = 0o40000
-O_DIRECTORY = 0o200000
-O_DSYNC = O_SYNC  # One flag until 2.6.33; what an O_SYNC write made durable was O_DSYNC's promise.
+O_RDONLY: Final = 0o0
+O_WRONLY: Final = 0o1
+O_RDWR: Final = 0o2
+O_ACCMODE: Final = 0o3
+O_CREAT: Final = 0o100
+O_EXCL: Final = 0o200
+O_TRUNC: Final = 0o1000
+O_APPEND: Final = 0o2000
+O_SYNC: Final = 0o10000
+O_DIRECT: Final = 0o40000
+O_DIRECTORY: Final = 0o200000
+# One flag until 2.6.33; what an O_SYNC write made durable was O_DSYNC's promise.
+O_DSYNC: Final = O_SYNC
 
 
 class File:

@@ -10,7 +10,7 @@ Left out: contents (a file is its size; what programs tell each other travels wi
  dentry cache's eviction: a name once seen is found again without reading its directory block.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.fs.errors import not_a_directory
 from sim.mm.filemap import AddressSpace
@@ -19,13 +19,13 @@ from sim.sched.locking import Mutex
 if TYPE_CHECKING:
     from sim.fs.super import FileSystem
 
-S_IFDIR = 0o040000
-S_IFREG = 0o100000
+S_IFDIR: Final = 0o040000
+S_IFREG: Final = 0o100000
 
 # i_state: what fsync looks at, and what pdflush clears as well (dirty pages: the page cache knows).
-I_DIRTY_SYNC = 1  # The inode itself changed (times).
-I_DIRTY_DATASYNC = 2  # Something changed without which the data cannot be found (size, blocks).
-I_DIRTY_INODE = I_DIRTY_SYNC | I_DIRTY_DATASYNC
+I_DIRTY_SYNC: Final = 1  # The inode itself changed (times).
+I_DIRTY_DATASYNC: Final = 2  # Size or blocks changed: without them the data cannot be found.
+I_DIRTY_INODE: Final = I_DIRTY_SYNC | I_DIRTY_DATASYNC
 
 
 class Inode:

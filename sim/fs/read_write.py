@@ -7,6 +7,8 @@ Invariants: a write in the page cache is dirty (or the file system says it is as
 Left out: vectors, asynchronous I/O, reading while somebody truncates.
 """
 
+from typing import Final
+
 from sim.fs.direct_io import direct_io
 from sim.fs.errors import bad_file, invalid, is_a_directory
 from sim.fs.file import O_APPEND, O_DIRECT, O_SYNC, File
@@ -16,7 +18,7 @@ from sim.fs.sync import sync_page_range
 from sim.mm.page_writeback import balance_dirty_pages
 from sim.sched.task import Blocking, Task
 
-WRITE_CHUNK = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.
+WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.
 
 
 def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:

@@ -9,6 +9,7 @@ Left out: quotas, extended attributes, special files, remounting read-only.
 
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from sim.block.device import BlockDevice
 from sim.fs.file import File
@@ -20,8 +21,8 @@ from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
 
-PAGE_SIZE = 4096
-PAGE_SHIFT = 12
+PAGE_SIZE: Final = 4096
+PAGE_SHIFT: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True)

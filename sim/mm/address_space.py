@@ -13,6 +13,8 @@ its own list of buffers. A page is up to date or being read; there are no read e
 
 from __future__ import annotations
 
+from typing import Final
+
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.ranges import Range, RangeSet
@@ -22,13 +24,13 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
 # What a mapping holds: the page counter, beside nr_file, that its pages are in.
-MAPPING_FILE = 0
-MAPPING_BUFFERS = 1  # a block device: metadata
-MAPPING_SHMEM = 2  # tmpfs
+MAPPING_FILE: Final = 0
+MAPPING_BUFFERS: Final = 1  # a block device: metadata
+MAPPING_SHMEM: Final = 2  # tmpfs
 
 # AddressSpace.dirty_state
-I_DIRTY_INODE = 1  # The inode itself has to be written (I_DIRTY_SYNC | I_DIRTY_DATASYNC).
-I_DIRTY_PAGES = 4  # The inode was put on the dirty list for its pages.
+I_DIRTY_INODE: Final = 1  # The inode itself has to be written (I_DIRTY_SYNC | I_DIRTY_DATASYNC).
+I_DIRTY_PAGES: Final = 4  # The inode was put on the dirty list for its pages.
 
 
 class AddressSpaceOps:

@@ -15,7 +15,7 @@ bandwidth.py.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import WRITE
 from sim.block.device import BlockDevice
@@ -25,7 +25,7 @@ from sim.sched.wait import WaitQueue
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
 
-READ_AHEAD_PAGES = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
+READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
 
 
 class BackingDevInfo:

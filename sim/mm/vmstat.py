@@ -14,7 +14,7 @@ counters' lag; mapped file pages.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.engine.calendar import Calendar
 from sim.mm.backing_dev import BackingDevInfo
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
 
 
-SINCE_MORE_IO = (2, 6, 24)
-COMPLETIONS_MIN = 1024  # pages written until the shares of devices are halved, at least
+SINCE_MORE_IO: Final = (2, 6, 24)
+COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
 
 
 class Vm:

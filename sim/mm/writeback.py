@@ -9,19 +9,19 @@ Left out: reclaim's and laptop mode's flags; cgroups.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
 
-WB_SYNC_NONE = 0  # Write what is dirty and free to be written; do not wait for anything.
-WB_SYNC_ALL = 1  # Data integrity: wait for pages that are being written, write them again.
+WB_SYNC_NONE: Final = 0  # Write what is dirty and free to be written; do not wait for anything.
+WB_SYNC_ALL: Final = 1  # Data integrity: wait for pages that are being written, write them again.
 
-LAST_PAGE = 1 << 52  # Behind every page of a file.
-ANY_AGE_NS = 1 << 62  # Later than any time.
-ALL_PAGES = 1 << 40  # More than any machine holds: "no limit" for nr_to_write.
+LAST_PAGE: Final = 1 << 52  # Behind every page of a file.
+ANY_AGE_NS: Final = 1 << 62  # Later than any time.
+ALL_PAGES: Final = 1 << 40  # More than any machine holds: "no limit" for nr_to_write.
 
 
 class WritebackControl:

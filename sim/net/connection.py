@@ -22,7 +22,6 @@ from sim.net.tcp import TcpParams
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
-
 Interrupt: TypeAlias = Callable[[int], None]
 
 

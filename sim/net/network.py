@@ -23,6 +23,8 @@ that a client believes it is connected and waits in recv() instead of connect();
 same. No connections from the server to itself, no addresses other than names.
 """
 
+from typing import Final
+
 from sim.engine.environment import Environment
 from sim.engine.trace import Tracer
 from sim.net.connection import Connection, Interrupt, ListeningSocket
@@ -39,7 +41,7 @@ from sim.net.tcp import (
 )
 from sim.sched.task import Blocking, Task
 
-OUTSIDE_BACKLOG = 128  # Hosts outside are never the bottleneck: SOMAXCONN
+OUTSIDE_BACKLOG: Final = 128  # Hosts outside are never the bottleneck: SOMAXCONN
 
 
 class Network:

@@ -7,11 +7,12 @@ Left out: names, several receivers, credentials.
 """
 
 from collections import deque
+from typing import Final
 
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
-MAX_DGRAM_QLEN = 10  # net/unix/af_unix.c: sysctl_unix_max_dgram_qlen
+MAX_DGRAM_QLEN: Final = 10  # net/unix/af_unix.c: sysctl_unix_max_dgram_qlen
 
 
 class DatagramSocket:

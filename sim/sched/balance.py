@@ -14,12 +14,14 @@ Invariants: the running task is never moved; only waiting tasks are.
 Left out: several domains (NUMA, packages, hyperthreads), active balancing, CPU power.
 """
 
+from typing import Final
+
 from sim.engine.calendar import Calendar
 from sim.sched.features import Features
 from sim.sched.runqueue import RunQueue
 
-CACHE_NICE_TRIES = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
-NS_PER_MS = 1_000_000
+CACHE_NICE_TRIES: Final = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
+NS_PER_MS: Final = 1_000_000
 
 
 class Balancer:

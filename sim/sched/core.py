@@ -13,7 +13,7 @@ an interruptible sleep until it is processed; a failed event raises its exceptio
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.environment import call_when
@@ -38,7 +38,7 @@ from sim.sched.task import (
 )
 from sim.sched.version import KernelVersion
 
-NS_PER_SECOND = 1_000_000_000
+NS_PER_SECOND: Final = 1_000_000_000
 
 
 class Sched(Domain):

@@ -7,10 +7,12 @@ Invariants: a pid is given once; every live task and zombie is in the table; a z
 Left out: exit codes, process groups, waiting for state changes other than exit, pid wrap-around.
 """
 
+from typing import Final
+
 from sim.sched.task import EXIT_DEAD, EXIT_ZOMBIE, TASK_INTERRUPTIBLE, Blocking, Scheduler, Task
 from sim.sched.wait import WaitQueue
 
-INIT_PID = 1  # Reserved: init itself is not modelled.
+INIT_PID: Final = 1  # Reserved: init itself is not modelled.
 
 
 class ProcessTable:

@@ -13,13 +13,16 @@ Left out: tables of several targets (one stretch is a volume here), suspending, 
 microseconds that mapping takes.
 """
 
+from typing import Final
+
 from sim.block.bio import WRITE, Bio, end_bios
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
 from sim.engine.calendar import Calendar
 from sim.sched.task import Blocking, Task
 
-BARRIERS_SINCE = (2, 6, 31)  # drivers/md/dm.c: process_barrier; before it bios with one failed
+# drivers/md/dm.c: process_barrier; before it bios with one failed
+BARRIERS_SINCE: Final = (2, 6, 31)
 
 
 class DmLinear(BlockDevice):

@@ -24,14 +24,15 @@ loop over ext3_new_block() would have got from one window.
 """
 
 from bisect import bisect_left, bisect_right
+from typing import Final
 
 from sim.engine.rng import Streams
 from sim.fs.ext4.layout import BLOCKS_PER_GROUP, Layout
 from sim.fs.ext4.runs import Runs
 
-WINDOW_BLOCKS = 8  # EXT3_DEFAULT_RESERVE_BLOCKS
-WINDOW_BLOCKS_MAX = 1027  # EXT3_MAX_RESERVE_BLOCKS
-COLOURS = 16
+WINDOW_BLOCKS: Final = 8  # EXT3_DEFAULT_RESERVE_BLOCKS
+WINDOW_BLOCKS_MAX: Final = 1027  # EXT3_MAX_RESERVE_BLOCKS
+COLOURS: Final = 16
 
 
 class Window:

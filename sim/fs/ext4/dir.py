@@ -15,10 +15,11 @@ Left out: gaps between entries too small for the next name (names in one directo
 """
 
 from bisect import bisect_right
+from typing import Final
 from zlib import crc32
 
-BLOCK_BYTES = 4096
-DOT_BYTES = 24  # "." and ".."
+BLOCK_BYTES: Final = 4096
+DOT_BYTES: Final = 24  # "." and ".."
 
 
 def entry_bytes(name: str) -> int:

@@ -16,6 +16,8 @@ Left out: reading a page that is about to be overwritten in part, when it is a h
  the count of handles it stands for).
 """
 
+from typing import Final
+
 from sim.fs.errors import no_space
 from sim.fs.ext4.layout import BLOCKS_PER_GROUP
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
@@ -43,9 +45,9 @@ from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.mm.filemap import AddressSpace, truncate_inode_pages
 from sim.sched.task import Blocking, Task
 
-WRITE_CREDITS = 10  # ext3_writepage_trans_blocks: 2 * (1 + 3) + 2
-STEP_CREDITS = 8  # What allocating or freeing in one group may modify.
-RETRIES_MAX = 3  # ext3_should_retry_alloc
+WRITE_CREDITS: Final = 10  # ext3_writepage_trans_blocks: 2 * (1 + 3) + 2
+STEP_CREDITS: Final = 8  # What allocating or freeing in one group may modify.
+RETRIES_MAX: Final = 3  # ext3_should_retry_alloc
 
 
 # --- write

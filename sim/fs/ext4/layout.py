@@ -17,12 +17,13 @@ Left out: reserved descriptor blocks for growing (resize_inode), the 8 MiB-wise 
 """
 
 from dataclasses import dataclass
+from typing import Final
 
-BLOCK_SIZE = 4096
-BLOCKS_PER_GROUP = 32768
-DESCRIPTORS_PER_BLOCK = 128  # 32 bytes each
-FIRST_INODE = 11  # lost+found; 2 is the root, 8 the journal
-ROOT_INODE = 2
+BLOCK_SIZE: Final = 4096
+BLOCKS_PER_GROUP: Final = 32768
+DESCRIPTORS_PER_BLOCK: Final = 128  # 32 bytes each
+FIRST_INODE: Final = 11  # lost+found; 2 is the root, 8 the journal
+ROOT_INODE: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,13 @@ Left out: nothing of the structure; a leaf without mapped blocks is freed with t
 """
 
 from bisect import bisect_right
+from typing import Final
 
-DIRECT_BLOCKS = 12
-POINTERS = 1024
-DOUBLE = 0  # Key of the double indirect block in `upper`,
-TRIPLE = 1  # of the triple one,
-MIDDLE = 2  # and of the first double indirect block below the triple one.
+DIRECT_BLOCKS: Final = 12
+POINTERS: Final = 1024
+DOUBLE: Final = 0  # Key of the double indirect block in `upper`,
+TRIPLE: Final = 1  # of the triple one,
+MIDDLE: Final = 2  # and of the first double indirect block below the triple one.
 
 
 def leaf_of(block: int) -> int:

@@ -17,6 +17,8 @@ Invariants: the caller holds the i_mutex of the directories; entries in memory a
 Left out: symbolic links, special files, ACLs inherited from the directory.
 """
 
+from typing import Final
+
 from sim.fs.errors import no_space
 from sim.fs.ext4.inode import allocate_range, delete_inode, orphan_add
 from sim.fs.ext4.layout import BLOCK_SIZE
@@ -26,10 +28,10 @@ from sim.fs.jbd2.state import Handle
 from sim.fs.jbd2.transaction import journal_start, journal_stop, modify_block
 from sim.sched.task import Blocking, Task
 
-CREATE_CREDITS = 23  # EXT3_DATA_TRANS_BLOCKS 12 + EXT3_INDEX_EXTRA_TRANS_BLOCKS 8 + 3
-LINK_CREDITS = 20
-DELETE_CREDITS = 88  # EXT3_DELETE_TRANS_BLOCKS: 2 * 12 + 64
-RENAME_CREDITS = 34  # 2 * 12 + 8 + 2
+CREATE_CREDITS: Final = 23  # EXT3_DATA_TRANS_BLOCKS 12 + EXT3_INDEX_EXTRA_TRANS_BLOCKS 8 + 3
+LINK_CREDITS: Final = 20
+DELETE_CREDITS: Final = 88  # EXT3_DELETE_TRANS_BLOCKS: 2 * 12 + 64
+RENAME_CREDITS: Final = 34  # 2 * 12 + 8 + 2
 
 
 def lookup(

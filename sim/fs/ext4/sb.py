@@ -9,6 +9,7 @@ Left out: reading metadata that is not in memory, unless `metadata_cached` is of
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from sim.fs.ext4.balloc import BlockAllocator, Window
 from sim.fs.ext4.dir import DirectoryBlocks
@@ -25,7 +26,7 @@ from sim.sched.task import Blocking, Task
 from sim.sched.version import kernel_version
 from sim.units import Value
 
-NS_PER_S = 1_000_000_000
+NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ Invariants: `check()` finds nothing whenever no call is under way.
 Left out: unmounting during a run; recovery; remounting.
 """
 
+from typing import Final
+
 from sim.fs.errors import no_space
 from sim.fs.ext4 import fsync, namei
 from sim.fs.ext4 import inode as files
@@ -27,8 +29,8 @@ from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.task import Blocking, Task
 
-NS_PER_S = 1_000_000_000
-DAY_S = 86400
+NS_PER_S: Final = 1_000_000_000
+DAY_S: Final = 86400
 
 
 class Ext3(Ext3Sb):

@@ -11,6 +11,8 @@ Invariants: a page under writeback has its block.
 Left out: one handle for each page; here one for up to 16 pages.
 """
 
+from typing import Final
+
 from sim.block.bio import BIO_PROCESS_SYNC
 from sim.fs.buffer import submit_read, submit_write
 from sim.fs.ext4.inode import WRITE_CREDITS
@@ -24,7 +26,7 @@ from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
-PAGES_PER_HANDLE = 16
+PAGES_PER_HANDLE: Final = 16
 
 
 class Ext3AddressSpaceOps(AddressSpaceOps):

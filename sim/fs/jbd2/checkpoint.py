@@ -18,13 +18,15 @@ Estimate: 22 commits/s of 12 log blocks fill the 6144 blocks of a 32 MiB journal
 use in 23 s; what is touched all the time moves along, so usually only the superblock is written.
 """
 
+from typing import Final
+
 from sim.block.bio import WRITE, Bio
 from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import BJ_NONE, JournalHead, Transaction
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
-NR_BATCH = 64
+NR_BATCH: Final = 64
 
 
 def log_wait_for_space(task: Task, journal: Journal) -> Blocking[None]:

@@ -22,6 +22,8 @@ Estimate: on a 15000 rpm disk (5.5 ms a request far away, 4 ms for the commit bl
 just passed): 1 data piece: 15 ms; 5 data pieces in as many places: 37 ms.
 """
 
+from typing import Final
+
 from sim.fs.jbd2.checkpoint import drop_head, insert_checkpoint, remove_checkpoint
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import (
@@ -38,8 +40,8 @@ from sim.fs.jbd2.state import (
 )
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 
-TAGS_PER_DESCRIPTOR = 506  # (4096 - 12 - 24) / 8 - 1, as the loop of commit.c stops
-REVOKES_PER_BLOCK = 1020  # (4096 - 16) / 4
+TAGS_PER_DESCRIPTOR: Final = 506  # (4096 - 12 - 24) / 8 - 1, as the loop of commit.c stops
+REVOKES_PER_BLOCK: Final = 1020  # (4096 - 16) / 4
 
 
 def kjournald(task: Task, journal: Journal) -> Blocking[None]:

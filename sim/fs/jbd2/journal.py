@@ -18,6 +18,8 @@ Estimate: a commit of 8 metadata blocks on a disk of 5.5 ms a request, nothing e
 one revolution of a 15000 rpm disk): 15 ms, 65 commits/s, whatever number of callers they serve.
 """
 
+from typing import Final
+
 from sim.block.bio import (
     BIO_BARRIER,
     BIO_FLUSH,
@@ -38,8 +40,8 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
-LENGTH_MIN = 1024  # JFS_MIN_JOURNAL_BLOCKS
-RESERVED_BLOCKS_MIN = 32  # __log_space_left: allowance for rounding errors
+LENGTH_MIN: Final = 1024  # JFS_MIN_JOURNAL_BLOCKS
+RESERVED_BLOCKS_MIN: Final = 32  # __log_space_left: allowance for rounding errors
 
 
 def write_sync_plug(kernel: KernelVersion) -> int:

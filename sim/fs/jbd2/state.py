@@ -8,22 +8,24 @@ Invariants: a block is on one list of one transaction at a time (`jlist`, `trans
 Left out: the contents of blocks: a frozen copy is a flag, the log holds block numbers.
 """
 
+from typing import Final
+
 from sim.fs.inode import Inode
 from sim.mm.filemap import AddressSpace
 
 # t_state
-T_RUNNING = 0
-T_LOCKED = 1  # Waiting for its handles to end; no new ones.
-T_FLUSH = 2  # Writing ordered data.
-T_COMMIT = 3  # Writing metadata and the commit block.
-T_FINISHED = 4
+T_RUNNING: Final = 0
+T_LOCKED: Final = 1  # Waiting for its handles to end; no new ones.
+T_FLUSH: Final = 2  # Writing ordered data.
+T_COMMIT: Final = 3  # Writing metadata and the commit block.
+T_FINISHED: Final = 4
 
 # b_jlist
-BJ_NONE = 0
-BJ_RESERVED = 1  # Access taken, not modified yet.
-BJ_METADATA = 2  # Modified; t_buffers.
-BJ_SHADOW = 3  # Being written to the log.
-BJ_FORGET = 4  # In the log; to be checkpointed, or freed.
+BJ_NONE: Final = 0
+BJ_RESERVED: Final = 1  # Access taken, not modified yet.
+BJ_METADATA: Final = 2  # Modified; t_buffers.
+BJ_SHADOW: Final = 3  # Being written to the log.
+BJ_FORGET: Final = 4  # In the log; to be checkpointed, or freed.
 
 
 class JournalHead:

@@ -23,6 +23,8 @@ commit runs, so each round is T + p for N fsyncs: N / (T + p) per second, T + p 
 plus what is left of the commit running on arrival, T/2 on average.
 """
 
+from typing import Final
+
 from sim.fs.jbd2.checkpoint import drop_head, log_wait_for_space
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import (
@@ -39,7 +41,7 @@ from sim.fs.jbd2.state import (
 )
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, sleep_ns
 
-NS_PER_S = 1_000_000_000
+NS_PER_S: Final = 1_000_000_000
 
 
 def journal_start(task: Task, journal: Journal, blocks: int) -> Blocking[Handle]:

@@ -10,6 +10,7 @@ Left out: swapping (with reclaim, in a later step), huge pages, mpol.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from sim.fs.errors import no_space
 from sim.fs.file import File
@@ -21,7 +22,7 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
 
-ROOT_INODE = 1
+ROOT_INODE: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
