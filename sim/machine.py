@@ -260,6 +260,7 @@ def simulate(
     while machine.calendar.now < machine.end_ns:
         machine.run_until(machine.calendar.now + interval_ns)
         samples.append(machine.read_proc())
+        machine.mark("ps", "tasks_uninterruptible", machine.sched.nr_uninterruptible)
         if progress is not None:
             progress(machine.calendar.now, machine.end_ns)
     machine.check()
