@@ -1,0 +1,160 @@
+"""One write() and fsync() through the house, step by step: the section of ARCHITECTURE.md.
+
+A program writes 8 KiB into a new file of an ext3 on a dm volume of a 15K disk, and makes it
+durable. The trace is read here in the order in which the page tells the story.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+from sim.engine.trace import Record
+from sim.fs.ext4.super import Ext3
+from sim.machine import Machine
+from sim.sched.task import Blocking
+from sim.syscall import O_CREAT, O_WRONLY, Sys
+from sim.tools.parse import parse_diskstats
+from tests.user.servers import MS, boot
+
+DISK = """\
+disk.sdb = { profile = "sas-15k", scheduler = "cfq" }
+volume.dm-6 = { on = "sdb", offset = "1 GiB", size = "64 GiB" }
+mount."/" = { type = "ext3", device = "dm-6" }
+"""
+OFFSET = 1 << 21  # sectors, of the volume on the disk
+PAGE = 8  # sectors
+STEP_NS = MS // 10
+
+
+class Walk(NamedTuple):
+    """The machine after the walk, what its trace says, and who waited for the disk meanwhile."""
+
+    machine: Machine
+    trace: list[Record]
+    in_iowait: set[str]
+    asleep_in: set[tuple[str, str, str]]  # (comm, state, wchan)
+
+    def mark(self, text: str) -> int:
+        """Return the place of the program's own note in the trace."""
+        (place,) = self.where("trace_marker", text)
+        return place
+
+    def where(self, name: str, *args: object) -> list[int]:
+        """Return the places of a tracepoint whose first fields are `args`."""
+        return [
+            place
+            for place, record in enumerate(self.trace)
+            if record.name == name and record.args[: len(args)] == args
+        ]
+
+    def between(self, first: str, last: str) -> list[Record]:
+        """Return what happened between two notes."""
+        return self.trace[self.mark(first) + 1 : self.mark(last)]
+
+    def requests(self, name: str) -> list[tuple[int, int]]:
+        """Return (block of the volume, blocks) of the disk's requests, in order."""
+        fields = [self.trace[place].args for place in self.where(name, "sdb")]
+        return [((sector - OFFSET) // PAGE, count // PAGE) for _, _, sector, count in fields]
+
+
+@cache
+def walk() -> Walk:
+    """Take the walk once; every test looks at a part of it."""
+    machine = boot(machine=DISK, trace=True)
+    note = machine.tracer.trace_marker
+
+    def program(sys: Sys) -> Blocking[None]:
+        fd = yield from sys.open("/letter", O_WRONLY | O_CREAT)
+        yield from sys.sleep(10 * MS)
+        note("write")
+        yield from sys.write(fd, 8192)
+        note("written")
+        yield from sys.sleep(10 * MS)
+        note("fsync")
+        yield from sys.fsync(fd)
+        note("durable")
+        yield from sys.close(fd)
+
+    machine.kernel.start("test", "test", program)
+    in_iowait = set()
+    asleep_in = set()
+    while machine.calendar.now < 100 * MS:
+        machine.run_until(machine.calendar.now + STEP_NS)
+        for task in machine.sched.processes.tasks.values():
+            asleep_in.add((task.comm, task.state_letter, task.wchan))
+            if task.in_iowait:
+                in_iowait.add(task.comm)
+    machine.check()
+    return Walk(machine, machine.tracer.records(), in_iowait, asleep_in)
+
+
+def log_blocks() -> range:
+    """Return the blocks of the volume that the journal has."""
+    fs = walk().machine.vfs.file_system_of("/")
+    assert isinstance(fs, Ext3)
+    ((start, end),) = fs.journal_of().runs
+    return range(start, end)
+
+
+def parts() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the requests to the file's place, and those to the log."""
+    issued = walk().requests("block_rq_issue")
+    data = [request for request in issued if request[0] not in log_blocks()]
+    return data, [request for request in issued if request[0] in log_blocks()]
+
+
+def test_write_has_its_answer_before_any_device_has_seen_anything() -> None:
+    assert all(place > walk().mark("fsync") for place in walk().where("block_bio_queue"))
+    assert walk().between("write", "written") == []
+
+
+def test_fsync_writes_data_then_the_log_then_the_commit_block() -> None:
+    data, log = parts()
+    assert walk().requests("block_rq_issue") == data + log
+    assert sum(count for _, count in data) == 2  # 8 KiB
+    body, commit = log
+    assert commit == (body[0] + body[1], 1)
+
+
+def test_the_log_has_a_descriptor_and_what_a_new_file_changes() -> None:
+    """Group descriptor, two bitmaps, a block of the inode table, a block of the directory."""
+    body = parts()[1][0]
+    assert body[1] == 1 + 5
+
+
+def test_each_step_is_on_the_disk_before_the_next_is_submitted() -> None:
+    disk = [r for r in walk().trace if r.name in ("block_bio_queue", "block_rq_complete")]
+    steps = [r.name for r in disk if (r.args[2] - OFFSET) // PAGE in log_blocks()]
+    assert steps == ["block_bio_queue", "block_rq_complete"] * 2
+    data_done = [r.when_ns for r in disk if (r.args[2] - OFFSET) // PAGE not in log_blocks()][-1]
+    log_begun = next(r.when_ns for r in disk if (r.args[2] - OFFSET) // PAGE in log_blocks())
+    assert data_done <= log_begun
+
+
+def test_fsync_returns_when_kjournald_has_finished_the_commit() -> None:
+    last = walk().where("block_rq_complete")[-1]
+    follows = [
+        (record.name, record.args[0])
+        for record in walk().trace[last + 1 : walk().mark("durable")]
+        if record.name == "sched_wakeup"
+    ]
+    assert follows == [("sched_wakeup", "kjournald"), ("sched_wakeup", "test")]
+    fs = walk().machine.vfs.file_system_of("/")
+    assert isinstance(fs, Ext3)
+    assert fs.journal_of().nr_commits == 1
+
+
+def test_only_kjournald_waits_for_the_disk_in_iowait() -> None:
+    assert walk().in_iowait == {"kjournald"}
+    assert ("test", "D", "log_wait_commit") in walk().asleep_in
+
+
+def test_the_volume_counts_bios_and_the_disk_what_it_made_of_them() -> None:
+    text = walk().machine.read_proc().text("diskstats")
+    rows = {row.name: row for row in parse_diskstats(text)}
+    volume, disk = rows["dm-6"], rows["sdb"]
+    requests = walk().requests("block_rq_complete")
+    assert volume.write_sectors == disk.write_sectors == PAGE * volume.writes
+    assert disk.writes == len(requests)
+    assert disk.writes + disk.write_merges == volume.writes
+    assert volume.write_merges == 0
+    assert disk.in_flight == volume.in_flight == 0
