@@ -201,9 +201,7 @@ class Machine:
                     self.kernel.start(own, spec.program, program.main, spec.nice)
                     continue
                 assert spec.via is not None, "checked when the scenario was read"
-                world = World(
-                    own, self.env, self.streams, self.network, links[spec.via], self.mark
-                )
+                world = World(own, self.env, self.streams, self.network, links[spec.via], self.mark)
                 self.env.process(program.main(world))
 
     def _install(self, program: ServerProgram) -> None:
@@ -284,6 +282,3 @@ def _by_depth(mount: tuple[str, Any]) -> tuple[int, str]:
     """Sort key of a mount: "/" first, then by the number of components."""
     path = mount[0].rstrip("/")
     return path.count("/"), path
-
-
-

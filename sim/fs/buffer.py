@@ -49,9 +49,7 @@ def submit_write(
     yield from submit_run(task, device, bio, kernel)
 
 
-def submit_run(
-    task: Task, device: BlockDevice, bio: Bio, kernel: KernelVersion
-) -> Blocking[None]:
+def submit_run(task: Task, device: BlockDevice, bio: Bio, kernel: KernelVersion) -> Blocking[None]:
     """Submit a run of bios; from 2.6.39 inside a plug, so that the run reaches the queue merged."""
     plug: Plug | None = None
     if kernel >= SINCE_TASK_PLUG and bio.count > 1:

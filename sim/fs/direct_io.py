@@ -42,9 +42,7 @@ class DirectRequest:
             self.waiter.sched.wake_up(self.waiter)
 
 
-def direct_io(
-    vfs: Vfs, task: Task, file: File, pos: int, count: int, write: bool
-) -> Blocking[int]:
+def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: bool) -> Blocking[int]:
     """Transfer `count` bytes at `pos`; return `count`."""
     inode = file.inode
     sb = inode.sb

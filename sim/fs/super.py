@@ -30,28 +30,45 @@ class VfsParams:
     """What the code of the vfs costs, file system apart, on a 2 to 3 GHz processor of 2006."""
 
     component_ns: int = param(
-        "0.4 us", dim="time_ns", minimum=0, source="assumed: cached dentry, lmbench stat ~1.5 us",
+        "0.4 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: cached dentry, lmbench stat ~1.5 us",
         doc="looking one component of a path up in the dentry cache",
     )
     open_ns: int = param(
-        "1.5 us", dim="time_ns", minimum=0, source="assumed: lmbench 2.6 open+close ~3 us",
+        "1.5 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: lmbench 2.6 open+close ~3 us",
         doc="open() beyond the path walk",
     )
     close_ns: int = param(
-        "0.5 us", dim="time_ns", minimum=0, source="assumed: lmbench 2.6 open+close ~3 us",
+        "0.5 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: lmbench 2.6 open+close ~3 us",
         doc="close()",
     )
     page_copy_ns: int = param(
-        "2 us", dim="time_ns", minimum=0,
+        "2 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: generic_file_write of 4 KiB, half of it the copy at 4 GB/s",
         doc="moving one page between a program and the page cache",
     )
     sync_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, source="assumed: do_fsync without the file system",
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: do_fsync without the file system",
         doc="fsync() and fdatasync() themselves",
     )
     direct_ns: int = param(
-        "3 us", dim="time_ns", minimum=0, source="assumed: get_user_pages, dio, bio of a request",
+        "3 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: get_user_pages, dio, bio of a request",
         doc="setting up one direct read or write",
     )
 

@@ -16,8 +16,13 @@ class SchedParams:
     """[machine.sched]"""
 
     hz: int = param(
-        250, dim="count", minimum=24, maximum=10000, key="hz",
-        source="kernel/Kconfig.hz: default HZ_250 since 2.6.13", doc="timer ticks a second",
+        250,
+        dim="count",
+        minimum=24,
+        maximum=10000,
+        key="hz",
+        source="kernel/Kconfig.hz: default HZ_250 since 2.6.13",
+        doc="timer ticks a second",
     )
     context_switch_ns: int = param(
         "2 us", dim="time_ns", minimum=0,

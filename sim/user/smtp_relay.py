@@ -20,7 +20,10 @@ class SmtpRelayParams:
     """How long the next host takes."""
 
     accept_ns: int = param(
-        "50 ms", dim="time_ns", minimum=0, source="assumed: one fsync of an unloaded mail server",
+        "50 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: one fsync of an unloaded mail server",
         doc="mean time from the end of a message to its 250, exponential",
     )
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")

@@ -28,7 +28,10 @@ class SmtpSenderParams:
     """What the client sends, how hard, and what it does when refused."""
 
     arrivals: str = param(
-        "closed", dim="text", choices=("closed", "open"), source="scenario",
+        "closed",
+        dim="text",
+        choices=("closed", "open"),
+        source="scenario",
         doc="closed: workers that wait for their answer; open: a Poisson stream",
     )
     messages: int = param(
@@ -38,32 +41,50 @@ class SmtpSenderParams:
         1, dim="count", minimum=1, source="scenario", doc="connections held at a time (closed)"
     )
     messages_per_session: int = param(
-        0, dim="count", minimum=0, source="assumed: a mailing program keeps its connection",
+        0,
+        dim="count",
+        minimum=0,
+        source="assumed: a mailing program keeps its connection",
         doc="messages before QUIT and a new connection; 0 = keep the connection (closed)",
     )
     rate_per_s: float = param(
         0.0, dim="rate_per_s", minimum=0, source="scenario", doc="messages per second (open)"
     )
     message_size_bytes: int = param(
-        "8 KiB", dim="bytes", minimum=1, source="assumed: median mail of the time, with headers",
+        "8 KiB",
+        dim="bytes",
+        minimum=1,
+        source="assumed: median mail of the time, with headers",
         doc="mean size of a message as sent",
     )
     message_size_sigma: float = param(
-        0.0, dim="number", minimum=0, maximum=3, source="assumed: all alike",
+        0.0,
+        dim="number",
+        minimum=0,
+        maximum=3,
+        source="assumed: all alike",
         doc="spread of the size: standard deviation of its logarithm (0 = constant)",
     )
     think_time_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="mean time a worker takes to make its next message, exponential (closed)",
     )
     retry_ns: int = param(
-        "60 s", dim="time_ns", minimum=1, source="assumed: a mail client's first retry",
+        "60 s",
+        dim="time_ns",
+        minimum=1,
+        source="assumed: a mail client's first retry",
         doc="wait after a refused, broken or timed-out connection",
     )
     start_ns: int = param("0 s", dim="time_ns", minimum=0, source="scenario", doc="when it begins")
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
     marks_storm: bool = param(
-        False, dim="bool", source="scenario",
+        False,
+        dim="bool",
+        source="scenario",
         doc="whether its begin and end are the storm that the figures are taken over",
     )
 

@@ -20,11 +20,16 @@ class SyslogdParams:
 
     path: str = param("/var/log/mail", dim="text", source="/etc/syslog.conf", doc="the log file")
     sync: bool = param(
-        False, dim="bool", source="/etc/syslog.conf: '-' before the path",
+        False,
+        dim="bool",
+        source="/etc/syslog.conf: '-' before the path",
         doc="fsync after each line",
     )
     line_user_ns: int = param(
-        "40 us", dim="time_ns", minimum=0, source="assumed: parse and format a line",
+        "40 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: parse and format a line",
         doc="user CPU of a line",
     )
 

@@ -29,9 +29,7 @@ class Server:
         calendar = self.env.calendar
         self.tracer = Tracer(calendar)
         self.network = Network(self.env, TcpParams(), self.tracer)
-        self.link = Link(
-            calendar, "lan", latency_ns=LATENCY_NS, rate_bytes_per_s=rate_bytes_per_s
-        )
+        self.link = Link(calendar, "lan", latency_ns=LATENCY_NS, rate_bytes_per_s=rate_bytes_per_s)
         self.sched = Sched(calendar, 1, (2, 6, 16), SchedParams(context_switch_ns=0))
         self.log: Log = []
 

@@ -100,9 +100,7 @@ def _write_pages(
     return stop
 
 
-def _read_partial(
-    task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int
-) -> Blocking[None]:
+def _read_partial(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blocking[None]:
     """Read the first and the last page of a write if it leaves part of them as they are."""
     first, last = pos >> PAGE_SHIFT, (pos + count - 1) >> PAGE_SHIFT
     partial = [first] if pos % PAGE_SIZE else []

@@ -34,9 +34,7 @@ DELETE_CREDITS: Final = 88  # EXT3_DELETE_TRANS_BLOCKS: 2 * 12 + 64
 RENAME_CREDITS: Final = 34  # 2 * 12 + 8 + 2
 
 
-def lookup(
-    task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str
-) -> Blocking[Ext3Inode | None]:
+def lookup(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode | None]:
     """Find a name in memory; pay for reading through the directory if it is not there."""
     found = directory.directory().get(name)
     if found is not None:
@@ -156,9 +154,7 @@ def _modify_entry_block(
     yield from modify_block(task, fs.journal_of(), handle, directory.map.block_of(block))
 
 
-def _modified(
-    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode
-) -> Blocking[None]:
+def _modified(task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode) -> Blocking[None]:
     """A directory changed: its times do, on disk, but its i_state does not (2.6.16)."""
     directory.mtime_ns = fs.calendar.now
     yield from mark_inode_dirty(task, fs, handle, directory)

@@ -34,87 +34,138 @@ class Ext3Params:
     """Mount options, what mke2fs was told, and what the code costs."""
 
     data: str = param(
-        "ordered", dim="text", choices=("ordered", "writeback", "journal"),
-        source="fs/ext3/super.c 2.6.16: ordered", doc="what happens to file data at a commit",
+        "ordered",
+        dim="text",
+        choices=("ordered", "writeback", "journal"),
+        source="fs/ext3/super.c 2.6.16: ordered",
+        doc="what happens to file data at a commit",
     )
     commit_ns: int = param(
-        "5 s", dim="time_ns", minimum=1, source="include/linux/jbd.h: JBD_DEFAULT_MAX_COMMIT_AGE 5",
+        "5 s",
+        dim="time_ns",
+        minimum=1,
+        source="include/linux/jbd.h: JBD_DEFAULT_MAX_COMMIT_AGE 5",
         doc="age at which a transaction is committed",
     )
     barrier: bool = param(
-        False, dim="bool", source="fs/ext3/super.c 2.6.16: off unless barrier=1",
+        False,
+        dim="bool",
+        source="fs/ext3/super.c 2.6.16: off unless barrier=1",
         doc="write the commit block as a barrier",
     )
     atime: str = param(
-        "atime", dim="text", choices=("atime", "relatime", "noatime"),
-        source="fs/inode.c 2.6.16 update_atime", doc="when reading a file modifies its inode",
+        "atime",
+        dim="text",
+        choices=("atime", "relatime", "noatime"),
+        source="fs/inode.c 2.6.16 update_atime",
+        doc="when reading a file modifies its inode",
     )
     sync: bool = param(
         False, dim="bool", source="mount(8): async", doc="mount -o sync: every write is O_SYNC"
     )
     dirsync: bool = param(
-        False, dim="bool", source="mount(8): off; chattr +D or +S on a directory does the same",
+        False,
+        dim="bool",
+        source="mount(8): off; chattr +D or +S on a directory does the same",
         doc="mount -o dirsync: create, unlink, rename commit before they return",
     )
     fsync_rule: str = param(
-        "i_state", dim="text", choices=("always", "i_state", "tid"),
+        "i_state",
+        dim="text",
+        choices=("always", "i_state", "tid"),
         source="fs/ext3/fsync.c 2.6.16: sync_inode() if i_state is dirty",
         doc="when the fsync of a file commits: always; if its inode is dirty; by its transaction",
     )
     dir_index: bool = param(
-        False, dim="bool", source="mke2fs 1.38: filetype,sparse_super only",
+        False,
+        dim="bool",
+        source="mke2fs 1.38: filetype,sparse_super only",
         doc="mke2fs -O dir_index: directories as hash trees",
     )
     inode_ratio_bytes: int = param(
-        "8 KiB", dim="bytes", minimum=1024, source="mke2fs 1.38: one inode for each 8192 bytes",
+        "8 KiB",
+        dim="bytes",
+        minimum=1024,
+        source="mke2fs 1.38: one inode for each 8192 bytes",
         doc="mke2fs -i",
     )
     inode_size_bytes: int = param(
         128, dim="bytes", choices=(128, 256), source="mke2fs 1.38: 128", doc="mke2fs -I"
     )
     journal_bytes: int = param(
-        0, dim="bytes", minimum=0, source="mke2fs: by the size of the file system",
+        0,
+        dim="bytes",
+        minimum=0,
+        source="mke2fs: by the size of the file system",
         doc="mke2fs -J size; 0 = by the size of the file system, journal_bytes_max at most",
     )
     journal_bytes_max: int = param(
-        "32 MiB", dim="bytes", minimum=4096 * 1024, source="mke2fs 1.38 figure_journal_size",
+        "32 MiB",
+        dim="bytes",
+        minimum=4096 * 1024,
+        source="mke2fs 1.38 figure_journal_size",
         doc="the largest journal mke2fs makes by itself",
     )
     journal_in_middle: bool = param(
-        False, dim="bool", source="e2fsprogs 1.38 mkjournal.c: from the first free block on",
+        False,
+        dim="bool",
+        source="e2fsprogs 1.38 mkjournal.c: from the first free block on",
         doc="the journal lies in the middle of the device (e2fsprogs 1.41) instead of its start",
     )
     free_run_blocks: float = param(
-        0.0, dim="number", minimum=0, source="assumed: a new file system",
+        0.0,
+        dim="number",
+        minimum=0,
+        source="assumed: a new file system",
         doc="mean length of what is free between older files, in blocks; 0 = all is free",
     )
     used_percent: float = param(
-        50.0, dim="percent", minimum=1, maximum=99, source="assumed: half full",
+        50.0,
+        dim="percent",
+        minimum=1,
+        maximum=99,
+        source="assumed: half full",
         doc="share of the blocks that older files have, where free_run_blocks is not 0",
     )
     metadata_cached: bool = param(
-        True, dim="bool", source="assumed: the server has been up for days",
+        True,
+        dim="bool",
+        source="assumed: the server has been up for days",
         doc="bitmaps, inode tables and directories are in memory when the run begins",
     )
     operation_ns: int = param(
-        "8 us", dim="time_ns", minimum=0, source="assumed: lmbench lat_fs ext3, 2.4 GHz, ~25 us a "
-        "create and delete of an empty file",
+        "8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: lmbench lat_fs ext3, 2.4 GHz, ~25 us a create and delete of an empty file",
         doc="create, unlink, rename, delete: their code without that of the journal",
     )
     block_ns: int = param(
-        "1.5 us", dim="time_ns", minimum=0, source="assumed: prepare_write, commit_write of 4 KiB",
+        "1.5 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: prepare_write, commit_write of 4 KiB",
         doc="allocating or writing one block",
     )
     directory_block_ns: int = param(
-        "2 us", dim="time_ns", minimum=0, source="assumed: 100 entries of 20 ns",
+        "2 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: 100 entries of 20 ns",
         doc="reading through one directory block",
     )
     handle_ns: int = param(
-        "0.8 us", dim="time_ns", minimum=0, source="assumed: journal_start and journal_stop",
+        "0.8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: journal_start and journal_stop",
         doc="one handle of the journal",
     )
     buffer_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, source="assumed: get_write_access, dirty_metadata",
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: get_write_access, dirty_metadata",
         doc="one metadata block in one transaction, at each of its steps",
     )
 

@@ -141,9 +141,7 @@ class Journal:
         """Sleep until `tid` is on disk: D, but not iowait."""
         while self.commit_sequence < tid:
             self.wait_commit.wake_all()
-            yield from self.wait_done_commit.sleep_on(
-                task, TASK_UNINTERRUPTIBLE, "log_wait_commit"
-            )
+            yield from self.wait_done_commit.sleep_on(task, TASK_UNINTERRUPTIBLE, "log_wait_commit")
 
     def force_commit_nested(self, task: Task) -> Blocking[bool]:
         """Commit what is running, or wait for what commits; False if there was neither.

@@ -45,9 +45,7 @@ def test_a_device_too_small_is_refused() -> None:
         make_layout(100 << 10, inode_ratio_bytes=8192, inode_size_bytes=128)
 
 
-@pytest.mark.parametrize(
-    ("gib", "mib"), [(0.1, 4), (0.5, 16), (1.5, 32), (3, 64), (100, 128)]
-)
+@pytest.mark.parametrize(("gib", "mib"), [(0.1, 4), (0.5, 16), (1.5, 32), (3, 64), (100, 128)])
 def test_journal_size_grows_with_the_file_system(gib: float, mib: int) -> None:
     assert journal_blocks(int(gib * GIB) // 4096, 32768) * 4096 == mib << 20
 
