@@ -184,13 +184,13 @@ class BlockAllocator:
     def _age_group(self, number: int) -> None:
         """Give blocks of a group to older files."""
         self.aged.add(number)
-        random = Streams(self.age_seed).stream(f"group.{number}")
+        chance = Streams(self.age_seed).stream(f"group.{number}")
         runs = self.groups[number]
         for start, end in runs.pieces():
             at = start
             while True:
-                at += 1 + int(random.expovariate(1 / self.free_run_blocks))
-                stop = min(at + 1 + int(random.expovariate(1 / self.used_run_blocks)), end)
+                at += 1 + int(chance.expovariate(1 / self.free_run_blocks))
+                stop = min(at + 1 + int(chance.expovariate(1 / self.used_run_blocks)), end)
                 if at >= stop:
                     break
                 runs.remove(at, stop)
