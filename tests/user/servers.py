@@ -21,7 +21,7 @@ queue_depth = 1
 scheduler = "noop"
 """
 EXT3 = RAM_DISK + '[machine.mount."/"]\ntype = "ext3"\ndevice = "sda"'
-TMPFS = RAM_DISK + '[machine.mount."/"]\ntype = "tmpfs"\nsize = "512 MiB"'
+TMPFS = ('machine.mount."/".type="tmpfs"', 'machine.mount."/".size="512 MiB"')  # as `sets`
 NOBODY = '[process.nobody]\nprogram = "syslogd"\ncount = 0'
 
 
