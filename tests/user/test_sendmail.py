@@ -1,0 +1,137 @@
+"""sendmail: what it makes durable when, and how it behaves under load."""
+
+import pytest
+
+from sim.net import Link
+from tests.user.mail import (
+    blast,
+    commits,
+    daemon_children,
+    mail_server,
+    queue_files,
+    raise_load,
+    run_to_mark,
+)
+from tests.user.servers import MS, TMPFS, S, run_for, times_of, values_of
+
+
+@pytest.mark.parametrize(("super_safe", "expected"), [(True, 2), (False, 0)])
+def test_super_safe_commits_df_and_qf_before_the_250(super_safe: bool, expected: int) -> None:
+    machine = mail_server(blast(), super_safe=super_safe)
+    run_to_mark(machine, "message_accepted")
+    assert commits(machine) == expected
+    assert queue_files(machine) == ["df000001", "qf000001"]
+
+
+@pytest.mark.parametrize(("requires_dir_fsync", "expected"), [(True, 2), (False, 0)])
+def test_each_unlink_is_followed_by_an_fsync_of_the_directory(
+    requires_dir_fsync: bool, expected: int
+) -> None:
+    machine = mail_server(blast(), requires_dir_fsync=requires_dir_fsync)
+    run_to_mark(machine, "message_accepted")
+    before = commits(machine)
+    run_to_mark(machine, "message_delivered")
+    assert commits(machine) - before == expected
+
+
+def test_delivered_messages_leave_an_empty_queue_directory() -> None:
+    machine = run_for(mail_server(blast(20, 4)), 10)
+    assert len(times_of(machine, "message_delivered")) == 20
+    assert queue_files(machine) == []
+    assert daemon_children(machine) == 0
+
+
+def test_a_message_that_nobody_takes_stays_in_the_queue() -> None:
+    machine = mail_server(blast(2), relay=False)
+    link = Link(machine.calendar, "wan", latency_ns=MS, rate_bytes_per_s=1e8)
+    machine.network.listen_outside("relay", 25, link).close()
+    run_for(machine, 5)
+    assert len(times_of(machine, "message_deferred")) == 2
+    assert queue_files(machine) == ["df000001", "df000002", "qf000001", "qf000002"]
+
+
+def test_a_slow_next_host_delays_no_sender() -> None:
+    fast, slow = (
+        times_of(run_for(mail_server(blast(5), accept=accept), 20), "storm_end")
+        for accept in ("1 ms", "2 s")
+    )
+    assert slow[0] == pytest.approx(fast[0], rel=0.2)
+
+
+def test_on_tmpfs_nothing_reaches_a_disk() -> None:
+    machine = run_for(mail_server(blast(20, 4), machine={"sets": TMPFS}), 10)
+    assert len(times_of(machine, "message_delivered")) == 20
+    assert machine.disks[0].stats.started == 0
+
+
+@pytest.mark.parametrize(("size", "mark"), [("8 KiB", "queued"), ("1 KiB", "delivered")])
+def test_at_queue_la_messages_of_low_priority_are_only_queued(size: str, mark: str) -> None:
+    """Load 16, QueueLA 1: priority above 600000 / 16 = 37500; 30000 for the recipient + size."""
+    client = blast(3, start="6 s", message_size=size)
+    machine = mail_server(client, queue_la=1, refuse_la=100)
+    raise_load(machine, 200, until_s=9)
+    run_for(machine, 9)
+    assert machine.read_proc().text("loadavg").startswith("16.")
+    assert [len(times_of(machine, f"message_{name}")) for name in ("queued", "delivered")] == (
+        [3, 0] if mark == "queued" else [0, 3]
+    )
+    assert len(queue_files(machine)) == (6 if mark == "queued" else 0)
+
+
+def test_at_refuse_la_the_port_closes_for_multiples_of_15_s_and_opens_again() -> None:
+    client = blast(0, arrivals="open", rate="5 msg/s")
+    machine = mail_server(client, refuse_la=12, queue_la=100)
+    raise_load(machine, 200, until_s=8)
+    run_for(machine, 80)
+    closed, reopened = (
+        next(r.t_ns / S for r in machine.records if (r.name, r.value) == ("port_open", value)
+             and r.t_ns > S)
+        for value in (0, 1)
+    )  # fmt: skip
+    assert 5 < closed < 6  # the first look after the load average's first update
+    assert (reopened - closed) / 15 == pytest.approx(round((reopened - closed) / 15), abs=0.01)
+    assert float(machine.read_proc().text("loadavg").split()[0]) < 12
+    refused = times_of(machine, "connection_refused")
+    assert all(closed < time < reopened + 0.1 for time in refused)
+    accepted = times_of(machine, "message_accepted")
+    assert not [time for time in accepted if closed + 2 < time < reopened]
+    assert len([time for time in accepted if time > reopened]) > 50
+
+
+def test_an_open_session_goes_on_while_the_port_is_closed() -> None:
+    client = blast(100, 2, start="4 s", think_time="0.5 s")
+    machine = mail_server(client, refuse_la=12, queue_la=100)
+    raise_load(machine, 200, until_s=40)
+    run_for(machine, 40)
+    assert values_of(machine, "port_open")[:1] == [1]
+    assert len(times_of(machine, "message_accepted")) == 100
+
+
+def test_never_more_than_max_daemon_children_sessions() -> None:
+    machine = mail_server(blast(12, 6, messages_per_session=2), max_daemon_children=2)
+    most = 0
+    while machine.calendar.now < 100 * S and not times_of(machine, "storm_end"):
+        machine.run_until(machine.calendar.now + S // 50)
+        most = max(most, daemon_children(machine))
+    assert most == 2
+    assert times_of(machine, "connection_refused")
+    assert times_of(machine, "storm_end")
+
+
+def test_at_delay_la_each_of_five_commands_waits_a_second() -> None:
+    machine = mail_server(blast(1, start="6 s"), delay_la=1, refuse_la=100, queue_la=100)
+    raise_load(machine, 200, until_s=20)
+    run_for(machine, 20)
+    assert times_of(machine, "message_accepted")[0] == pytest.approx(6 + 5, abs=0.2)
+
+
+def test_load_limits_follow_the_number_of_cpus_by_default() -> None:
+    """RefuseLA is 12 x CPUs: at load 16 one CPU refuses, two do not."""
+    open_ports = []
+    for cpus in (1, 2):
+        client = blast(0, arrivals="open", rate="5 msg/s")
+        machine = mail_server(client, machine={"cpus": cpus})
+        raise_load(machine, 200, until_s=6)
+        run_for(machine, 7)
+        open_ports.append(values_of(machine, "port_open")[-1])
+    assert open_ports == [0, 1]

@@ -1,0 +1,91 @@
+"""smtp_sender: every message accepted once, at the pace its parameters say."""
+
+from itertools import pairwise
+
+import pytest
+
+from tests.user.mail import blast, daemon_children, mail_server, process
+from tests.user.servers import TMPFS, S, boot, run_for, times_of, values_of
+
+FAST = {"sets": TMPFS}  # a server without a disk
+
+
+def test_every_message_is_accepted_once() -> None:
+    machine = run_for(mail_server(blast(50, 5), machine=FAST), 10)
+    assert len(times_of(machine, "message_accepted")) == 50
+    assert len(times_of(machine, "storm_end")) == 1
+
+
+@pytest.mark.parametrize("messages_per_session", [1, 3])
+def test_every_message_is_accepted_once_although_some_are_refused(
+    messages_per_session: int,
+) -> None:
+    client = blast(12, 6, messages_per_session=messages_per_session, retry="1 s")
+    machine = run_for(mail_server(client, max_daemon_children=3, machine=FAST), 70)
+    assert times_of(machine, "connection_refused")
+    assert len(times_of(machine, "message_accepted")) == 12
+    assert len(times_of(machine, "message_delivered")) == 12
+
+
+def test_an_open_stream_loses_nothing_when_refused() -> None:
+    client = blast(6, arrivals="open", rate="10 msg/s", retry="1 s")
+    machine = run_for(mail_server(client, max_daemon_children=1, machine=FAST), 100)
+    assert times_of(machine, "connection_refused")
+    assert len(times_of(machine, "message_accepted")) == 6
+
+
+def test_it_begins_when_it_is_told_to() -> None:
+    machine = run_for(mail_server(blast(1, start="3 s"), machine=FAST), 5)
+    assert times_of(machine, "storm_begin") == [3.0]
+    assert 3 < times_of(machine, "message_accepted")[0] < 3.2
+
+
+def test_no_more_connections_than_its_concurrency() -> None:
+    machine = mail_server(blast(60, 4, think_time="50 ms"), machine=FAST)
+    seen = []
+    while machine.calendar.now < 2 * S:
+        machine.run_until(machine.calendar.now + S // 100)
+        seen.append(daemon_children(machine))
+    assert max(seen) == 4
+
+
+def test_a_closed_loop_is_as_fast_as_concurrency_over_think_time_and_response() -> None:
+    client = blast(400, 4, think_time="0.2 s")
+    machine = run_for(mail_server(client, machine=FAST | {"cpus": 4}), 40)
+    [begin], [end] = times_of(machine, "storm_begin"), times_of(machine, "storm_end")
+    response_s = 0.0056  # 3 ms of user CPU, 8 KiB at 15 ns, five round trips
+    assert 400 / (end - begin) == pytest.approx(4 / (0.2 + response_s), rel=0.1)
+
+
+def test_open_arrivals_come_at_their_rate() -> None:
+    client = blast(0, arrivals="open", rate="20 msg/s")
+    machine = run_for(mail_server(client, machine=FAST), 30)
+    times = times_of(machine, "message_accepted")
+    assert len(times) == pytest.approx(600, rel=0.1)
+    gaps = [b - a for a, b in pairwise(times)]
+    mean = sum(gaps) / len(gaps)
+    spread = sum((gap - mean) ** 2 for gap in gaps) / len(gaps)
+    assert spread**0.5 / mean == pytest.approx(1, rel=0.15)  # Poisson
+
+
+def test_open_arrivals_do_not_wait_for_the_server() -> None:
+    client = blast(20, arrivals="open", rate="10 msg/s")
+    machine = mail_server(client, message_user="1 s")
+    machine.run_until(4 * S)
+    assert daemon_children(machine) > 10
+
+
+def test_sizes_spread_around_their_mean() -> None:
+    client = blast(300, 4, message_size="8 KiB", message_size_sigma=1.0)
+    machine = run_for(mail_server(client, machine=FAST), 10)
+    sizes = [float(value) for value in values_of(machine, "message_accepted")]
+    assert sum(sizes) / 300 == pytest.approx(8192, rel=0.2)
+    assert sorted(sizes)[150] == pytest.approx(8192 / 2.718**0.5, rel=0.2)  # median
+
+
+def test_without_a_server_it_tries_again_and_again() -> None:
+    relay = process("server", "smtp_relay", via="lan")
+    client = process("blast", "smtp_sender", via="lan", target="server", **blast(retry="2 s"))
+    machine = run_for(boot(f"{relay}\n{client}"), 9)
+    tries = times_of(machine, "connection_refused")
+    assert [round(time, 2) for time in tries] == [0, 2, 4, 6, 8]
