@@ -249,16 +249,12 @@ class Disk(BlockDevice):
                 self._peeked = request
                 break
             self._peeked = None
-            self.start(request)
+            self.nr_waiting -= 1
+            self.in_driver += 1
+            if self.tracer.enabled:
+                self._trace("block_rq_issue", request)
+            self.driver.submit(request)
         self._running = False
-
-    def start(self, request: Request) -> None:
-        """Hand a request to the driver."""
-        self.nr_waiting -= 1
-        self.in_driver += 1
-        if self.tracer.enabled:
-            self._trace("block_rq_issue", request)
-        self.driver.submit(request)
 
     # -- Up: the driver is done (interrupt context).
 

@@ -46,7 +46,7 @@ class Sched(Domain):
 
     __slots__ = (
         "_balancer", "_features", "_interrupted_cpu", "_interrupted_ns", "_wake_idle", "kernel",
-        "nr_cpus", "nr_interrupts", "nr_uninterruptible", "params", "processes", "rqs", "tick_ns",
+        "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "tick_ns",
     )  # fmt: skip
 
     def __init__(
@@ -65,7 +65,6 @@ class Sched(Domain):
         self.params = SchedParams() if params is None else params
         self.tick_ns: int = NS_PER_SECOND // self.params.hz
         self.processes = ProcessTable()
-        self.nr_uninterruptible: int = 0
         self.nr_interrupts: int = 0
         self._interrupted_cpu: int = 0
         self._interrupted_ns: int = -1
@@ -216,14 +215,6 @@ class Sched(Domain):
         if not task.happening.ok:
             task.happening.defused = True
         self.wake_up(task)
-
-    def fell_asleep(self, rq: RunQueue, task: Task) -> None:
-        """Count the sleeper."""
-        task.sleep_start_ns = rq.clock_ns
-        if task.state & TASK_UNINTERRUPTIBLE:
-            self.nr_uninterruptible += 1
-        if task.in_iowait:
-            rq.nr_iowait += 1
 
     def exited(self, rq: RunQueue, task: Task) -> None:
         """Tell the parent."""

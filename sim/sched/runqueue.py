@@ -23,7 +23,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import TASK_RUNNING, Scheduler, Task
+from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE, Scheduler, Task
 
 SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost would never end.
 
@@ -31,19 +31,16 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current", "tracer")
+    __slots__ = ("current", "nr_uninterruptible", "tracer")
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         super().__init__(calendar)
         self.tracer: Tracer = Tracer(calendar) if tracer is None else tracer
         self.current: Task | None = None  # whose generator is running
+        self.nr_uninterruptible: int = 0
 
     def resume(self, task: Task) -> bool:
         """Run the task's generator up to its next yield; return False when it has returned."""
-        raise NotImplementedError
-
-    def fell_asleep(self, rq: "RunQueue", task: Task) -> None:
-        """The task has left the CPU to sleep."""
         raise NotImplementedError
 
     def exited(self, rq: "RunQueue", task: Task) -> None:
@@ -105,13 +102,15 @@ class RunQueue:
 
     def source_load(self) -> int:
         """Return a low guess of the load: of now or of the last tick, the smaller."""
-        self.account()
+        if self.clock_ns != self._calendar.now:
+            self.account()
         load = self.load()
         return load if load < self._tick_load else self._tick_load
 
     def target_load(self) -> int:
         """Return a high guess of the load: of now or of the last tick, the larger."""
-        self.account()
+        if self.clock_ns != self._calendar.now:
+            self.account()
         load = self.load()
         return load if load > self._tick_load else self._tick_load
 
@@ -340,6 +339,10 @@ class RunQueue:
             self._domain.exited(self, task)
             self._resuming = False
         else:
-            self._domain.fell_asleep(self, task)
+            task.sleep_start_ns = self.clock_ns
+            if task.state & TASK_UNINTERRUPTIBLE:
+                self._domain.nr_uninterruptible += 1
+            if task.in_iowait:
+                self.nr_iowait += 1
         self.curr = None
         self._run(self.queue.pick_next())
