@@ -4,6 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from sim.sched.task import Blocking
+from sim.syscall import Sys
+from sim.user.smtp import BANNER, BODY, OK
 from tests.user.mail import blast, daemon_children, mail_server, process
 from tests.user.servers import TMPFS, S, boot, run_for, times_of, values_of
 
@@ -89,3 +92,31 @@ def test_without_a_server_it_tries_again_and_again() -> None:
     machine = run_for(boot(f"{relay}\n{client}"), 9)
     tries = times_of(machine, "connection_refused")
     assert [round(time, 2) for time in tries] == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("arrivals", ["closed", "open"])
+def test_a_message_whose_connection_breaks_is_sent_again(arrivals: str) -> None:
+    """A server that hangs up in every other session before it has answered for the message."""
+    client = process("blast", "smtp_sender", via="lan", **blast(
+        5, arrivals=arrivals, rate="10 msg/s", retry="1 s", messages_per_session=1,
+    ))  # fmt: skip
+    machine = boot(client)
+    taken: list[bool] = []
+
+    def server(sys: Sys) -> Blocking[None]:
+        listener = yield from sys.listen(25, 10)
+        while True:
+            connection = yield from sys.accept(listener)
+            yield from sys.send(connection, 90, BANNER)
+            while (command := (yield from sys.recv(connection))) is not None:
+                if command.verb == BODY:
+                    taken.append(len(taken) % 2 == 1)
+                    if not taken[-1]:
+                        break
+                yield from sys.send(connection, 50, OK)
+            yield from sys.close_connection(connection)
+
+    machine.kernel.start("server", "server", server)
+    run_for(machine, 30)
+    assert sum(taken) == 5
+    assert len(taken) in (9, 10)
