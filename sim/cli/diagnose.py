@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import click
 
+from sim.cli.output import UnwritableError
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.study.recorded import DatasetError
 from sim.tools.usage import ToolUsageError
@@ -26,7 +27,7 @@ def diagnose(error: Exception) -> int:
         number = len(error.problems)
         click.echo(f"{error}\n{number} {'error' if number == 1 else 'errors'}", err=True)
         return EXIT_USAGE
-    if isinstance(error, UnknownScenario | DatasetError | ToolUsageError):
+    if isinstance(error, UnknownScenario | UnwritableError | DatasetError | ToolUsageError):
         click.echo(f"iotwin: error: {error}", err=True)
         return EXIT_USAGE
     if isinstance(error, OSError):

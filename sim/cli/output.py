@@ -51,15 +51,29 @@ def _umask() -> int:
     return mask
 
 
+class UnwritableError(ValueError):
+    """A place named on the command line where no file can be written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot write {path}: {reason}")
+
+
 def check_writable(*paths: str | None) -> None:
-    """Raise OSError now for a file that could not be written after a long run."""
+    """Raise UnwritableError now for a file that could not be written after a long run.
+
+    A file is made and removed, since permissions say little: root may do all, yet not in /proc.
+    """
     for path in paths:
         if path is None or path == "-":
             continue
         folder = Path(path).parent
         if not folder.is_dir():
-            raise FileNotFoundError(f"no folder {folder} for {path}")
+            raise UnwritableError(path, f"no folder {folder}")
         if Path(path).is_dir():
-            raise IsADirectoryError(f"{path} is a directory")
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(f"may not write {path}")
+            raise UnwritableError(path, "it is a directory")
+        try:
+            with tempfile.NamedTemporaryFile(prefix=f".{Path(path).stem}.", dir=folder):
+                pass
+        except OSError as error:
+            reason = f"no file can be made in {folder} ({error.strerror})"
+            raise UnwritableError(path, reason) from None

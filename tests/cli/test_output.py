@@ -1,11 +1,13 @@
 """Files appear whole or not at all."""
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
 
-from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.diagnose import EXIT_FAILED, EXIT_USAGE, diagnose
+from sim.cli.output import UnwritableError, check_writable, write_file, write_json
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -32,7 +34,19 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_found_early(tmp_path: Path) -> None:
     check_writable(None, "-", str(tmp_path / "x"))
-    with pytest.raises(FileNotFoundError, match="no folder"):
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UnwritableError, match="no folder"):
         check_writable(str(tmp_path / "no" / "x"))
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(UnwritableError, match="directory"):
         check_writable(str(tmp_path))
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no /proc")
+def test_a_folder_that_takes_no_files_is_found_early_even_by_root() -> None:
+    with pytest.raises(UnwritableError, match=r"^cannot write /proc/x\.json: "):
+        check_writable("/proc/x.json")
+
+
+def test_a_wrong_place_is_the_users_mistake_a_full_disk_is_not() -> None:
+    assert diagnose(UnwritableError("/proc/x.json", "no")) == EXIT_USAGE
+    assert diagnose(OSError(errno.ENOSPC, "No space left on device")) == EXIT_FAILED

@@ -84,11 +84,13 @@ def test_a_wrong_option_is_refused(tmp_path: Path, option: list[str]) -> None:
     assert "Error" in refused("run", small_file(tmp_path), *option)
 
 
-def test_a_file_that_cannot_be_written_fails_before_the_run(tmp_path: Path) -> None:
-    result = invoke("run", small_file(tmp_path), "--json", str(tmp_path / "no" / "x.json"))
-    assert result.exit_code == 1
-    assert "no folder" in result.stderr
-    assert result.stdout == ""
+@pytest.mark.parametrize("option", ["--json", "--plot", "--save"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, option: str
+) -> None:
+    path = tmp_path / "no" / "x.json"
+    message = refused("run", small_file(tmp_path), option, str(path))
+    assert message == f"iotwin: error: cannot write {path}: no folder {path.parent}\n"
 
 
 def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path) -> None:
