@@ -87,6 +87,7 @@ class Machine:
         self.kernel = Kernel(
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
         )
+        self.kernel.elevators = [disk.elevator for disk in self.disks]
         self._start_programs(scenario)
         self._until = scenario.run.until
         self._after_ns = scenario.run.after_ns

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
 
+from sim.block.elevator import Elevator
 from sim.engine import Streams
 from sim.fs import read_write, sync
 from sim.fs.file import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_SYNC, O_WRONLY, File
@@ -135,6 +136,13 @@ class Kernel:
         self.streams = streams
         self.mark = mark
         self.log = DatagramSocket()
+        self.elevators: list[Elevator] = []  # of all disks: they keep something for each process
+
+    def do_exit(self, task: Task) -> None:
+        """What the kernel does for a task that ends (kernel/exit.c do_exit, exit_io_context)."""
+        task.charge_system(self.params.exit_ns)
+        for elevator in self.elevators:
+            elevator.exit_io_context(task.pid)
 
     def start(
         self,
@@ -160,7 +168,7 @@ class _Program:
     def run(self, task: Task) -> Blocking[None]:
         """Be the task's main function; charge its exit."""
         yield from self.body(Sys(self.kernel, task, self.name))
-        task.charge_system(self.kernel.params.exit_ns)
+        self.kernel.do_exit(task)
 
 
 class _Forked:
@@ -178,7 +186,7 @@ class _Forked:
         kernel = self.parent.kernel
         task.charge_system(kernel.params.fork_child_ns)
         yield from self.body(Sys(kernel, task, self.parent.name), *self.args)
-        task.charge_system(kernel.params.exit_ns)
+        kernel.do_exit(task)
 
 
 class Sys:

@@ -322,6 +322,8 @@ class Cfq(Elevator):
                 wanted = request.flags & BIO_NOIDLE == 0 and self._arm_slice_timer(queue)
                 if not wanted:
                     self._schedule_dispatch()
+        if queue.exited:
+            self._put_queue(queue)
 
     def timeout(self) -> None:
         """End idling, if it was not ended before (cfq_idle_slice_timer)."""
@@ -346,8 +348,15 @@ class Cfq(Elevator):
             return
         if queue is self._active:
             self._slice_expired(preempted=False)
-        if not queue.on_rr and not queue.on_dispatch:
-            del self._queues[pid]
+        queue.exited = True
+        self._put_queue(queue)
+
+    def _put_queue(self, queue: CfqQueue) -> None:
+        """Free the queue of a process that is gone, if it has no request left (cfq_put_queue)."""
+        if queue.exited and not queue.on_rr and not queue.on_dispatch:
+            if queue is self._active:
+                self._slice_expired(preempted=False)
+            del self._queues[queue.key]
 
     # -- Merging.
 

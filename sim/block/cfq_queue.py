@@ -29,6 +29,7 @@ class CfqQueue(ElevatorData):
         self.next_rq: Request | None = None
         self.on_dispatch: int = 0  # taken from here, not completed; all of one kind
         self.on_rr: bool = False
+        self.exited: bool = False  # its process has; it goes with its last request
         self.home: list[CfqQueue] | None = None  # the round-robin list it is in
         self.service_last_ns: int = 0
         self.slice_end_ns: int = 0  # 0: not set yet

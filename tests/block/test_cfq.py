@@ -104,6 +104,16 @@ def test_the_wait_ends_when_its_process_does():
     assert rig.issue_times()[1][:2] == (4 * MS, 100_000)
 
 
+def test_a_process_that_is_gone_leaves_no_queue_behind():
+    rig = cfq_rig()
+    rig.write(0, flags=BIO_SYNC, pid=1)
+    rig.write(100_000, flags=BIO_SYNC, pid=2)
+    for pid in (1, 2):  # One of them has requests left at its exit.
+        rig.disk.elevator.exit_io_context(pid)
+    rig.run()
+    assert rig.disk.elevator._queues == {}
+
+
 def test_it_does_not_wait_after_a_request_marked_noidle():
     rig = cfq_rig(restarts_idling=False)
     rig.write(0, flags=BIO_SYNC | BIO_NOIDLE, pid=1)
