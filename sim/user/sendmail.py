@@ -20,8 +20,8 @@ Left out: checkpoints (tf files) of envelopes with many recipients, queue groups
  transcript (it stays in memory below XscriptFileBufferSize), bounce messages.
 
 Estimate: on ext3 a message needs two fsyncs of the directory, one after the other under one mutex:
-with T for a commit, X <= 1 / (2 T), 34 a second at T = 15 ms. If the directory is synchronous as well
-(dirsync), two creates and two unlinks commit under the mutex too: X <= 1 / (6 T), 11 a second.
+with T for a commit, X <= 1 / (2 T), 34 a second at T = 15 ms. If the directory is synchronous as
+well (dirsync), two creates and two unlinks commit under the mutex too: X <= 1 / (6 T), 11 a second.
 """
 
 from dataclasses import dataclass
