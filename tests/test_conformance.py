@@ -134,15 +134,6 @@ def test_a_device_under_a_queue_never_has_more_than_its_depth(name: str, write_c
 
 # -- Elevators, by themselves.
 
-KNOWN = {
-    "cfq": pytest.mark.xfail(
-        strict=True,
-        raises=(IndexError, ValueError),
-        reason="cfq lets bios and neighbours join a request that it has dispatched already",
-    )
-}
-UNDER_MERGES = [pytest.param(name, marks=KNOWN.get(name, ())) for name in of("elevator")]
-
 
 class Queue(QueueRunner):
     """A queue that only asks: it notes when its elevator wants to be asked again."""
@@ -219,7 +210,7 @@ def test_an_elevator_drains_what_it_has_not_given_yet(name: str) -> None:
 
 
 @pytest.mark.parametrize("op", [READ, WRITE], ids=["read", "write"])
-@pytest.mark.parametrize("name", UNDER_MERGES)
+@pytest.mark.parametrize("name", of("elevator"))
 def test_nobody_starves_behind_a_crowd(name: str, op: int) -> None:
     """A process reads without pause at the disk's beginning; another asks once, at its end."""
     rig = Rig(ram(queue_depth=1), elevator(name))
@@ -242,7 +233,7 @@ def test_nobody_starves_behind_a_crowd(name: str, op: int) -> None:
     assert ended_s < 1 + 7  # deadline lets a write wait for 5 s
 
 
-@pytest.mark.parametrize("name", UNDER_MERGES)
+@pytest.mark.parametrize("name", of("elevator"))
 def test_merges_lose_no_sector(name: str) -> None:
     """Forty neighbours behind a busy driver, in random order: fewer requests, the same sectors."""
     rig = Rig(ram(latency_ns=50 * MS), elevator(name))
@@ -340,7 +331,6 @@ def test_a_full_file_system_says_so_and_has_its_space_back_afterwards(name: str)
     assert fs.statfs().blocks_free >= free - 2  # the root directory may have grown
 
 
-@pytest.mark.xfail(strict=True, reason="tmpfs does not say yet that it needs no device")
 def test_a_file_system_without_a_device_is_mounted_without_one() -> None:
     boot(machine='mount."/" = { type = "tmpfs", size = "16 MiB" }')
 

@@ -361,6 +361,8 @@ class Cfq(Elevator):
     # -- Merging.
 
     def allow_merge(self, request: Request, bio: Bio) -> bool:
+        if request in self._ready:  # elv_dispatch_sort takes a request out of the merge hash.
+            return False
         if self._params.merge_across:
             return True
         sync = bio.op == READ or bio.flags & BIO_SYNC_MASK != 0
@@ -369,6 +371,8 @@ class Cfq(Elevator):
         return isinstance(queue, CfqQueue) and queue.key == key
 
     def allow_unite(self, former: Request, following: Request) -> bool:
+        if former in self._ready or following in self._ready:
+            return False
         return former.elevator_private is following.elevator_private
 
     def moved(self, request: Request, old_sector: int) -> None:

@@ -100,6 +100,8 @@ class MountContext:
 class FileSystem:
     """A mounted file system; registered classes are made as `cls(params, context)`."""
 
+    requires_device = True
+
     def __init__(self, context: MountContext) -> None:
         self.vm = context.vm
         self.device = context.device  # None where nothing is on a disk.

@@ -62,6 +62,8 @@ class TmpfsParams:
 class Tmpfs(FileSystem):
     """A mounted tmpfs."""
 
+    requires_device = False
+
     def __init__(self, params: TmpfsParams, context: MountContext) -> None:
         super().__init__(context)
         self.device = None
