@@ -143,6 +143,18 @@ def test_fsync_returns_when_kjournald_has_finished_the_commit() -> None:
     assert fs.journal_of().nr_commits == 1
 
 
+def test_the_commit_is_what_lies_between_its_two_tracepoints() -> None:
+    """The data that fsync itself submitted may come before; the log comes within."""
+    (start,), (end,) = walk().where("jbd_start_commit"), walk().where("jbd_end_commit")
+    assert walk().mark("fsync") < start < end < walk().mark("durable")
+    log = [
+        place
+        for place in walk().where("block_bio_queue")
+        if (walk().trace[place].args[2] - OFFSET) // PAGE in log_blocks()
+    ]
+    assert all(start < place < end for place in log)
+
+
 def test_only_kjournald_waits_for_the_disk_in_iowait() -> None:
     assert walk().in_iowait == {"kjournald"}
     assert ("test", "D", "log_wait_commit") in walk().asleep_in

@@ -59,6 +59,7 @@ class Ext3(Ext3Sb):
             barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
         )  # fmt: skip
+        self.journal.tracer = context.scheduler.tracer
         metadata.journal = self.journal
         if params.free_run_blocks:
             seed = context.random.getrandbits(32)

@@ -72,6 +72,9 @@ def journal_commit_transaction(
             task, TASK_UNINTERRUPTIBLE, "journal_commit_transaction"
         )
     started_ns = journal.calendar.now
+    tracer = journal.tracer
+    if tracer.enabled:
+        tracer.emit("jbd_start_commit", journal.device.name, transaction.tid)
     transaction.state = T_FLUSH
     journal.committing = transaction
     journal.running = None
@@ -86,6 +89,8 @@ def journal_commit_transaction(
     yield from _write_commit_block(task, journal)
 
     _process_forget(task, journal, transaction)
+    if tracer.enabled:
+        tracer.emit("jbd_end_commit", journal.device.name, transaction.tid)
     _finish(journal, transaction, started_ns)
 
 

@@ -31,6 +31,7 @@ from sim.block.bio import (
 )
 from sim.block.device import BlockDevice
 from sim.engine.calendar import Calendar
+from sim.engine.trace import Tracer
 from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
 from sim.fs.inode import Inode
 from sim.fs.jbd2.state import DataRun, JournalHead, Transaction
@@ -79,6 +80,7 @@ class Journal:
         self.client = client
         self.device = device
         self.calendar = calendar
+        self.tracer = Tracer(calendar)  # The machine's, once mounted on one.
         self.mapping = mapping  # The block device's page cache: metadata at home.
         self.kernel = kernel
         self.barrier = barrier
