@@ -121,3 +121,12 @@ def test_a_compiled_scenario_goes_to_another_process_and_back(elsewhere: Path) -
     )
     done = installed(["-c", code], elsewhere)
     assert done.stdout == "True\n", done.stderr
+
+
+def test_simpys_own_tests_pass_on_the_compiled_engine(elsewhere: Path) -> None:
+    suite = str(TOP / "tests" / "simpy_suite" / "__main__.py")
+    code = f"import runpy, sys; sys.argv[1:] = ['-q']; runpy.run_path({suite!r}, None, '__main__')"
+    done = installed(["-c", code], elsewhere)
+    if done.returncode == 77:
+        pytest.skip("SimPy's source distribution cannot be obtained")
+    assert done.returncode == 0, done.stdout + done.stderr
