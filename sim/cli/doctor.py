@@ -13,7 +13,7 @@ from sim.compiled import status
 from sim.registry import KINDS, names
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import scenario_files
-from sim.study.recorded import RECORDINGS
+from sim.scenario.recordings import data_sets
 
 # distribution -> what needs it
 _NEEDED = {"simpy": "the engine", "click": "the command line"}
@@ -68,7 +68,7 @@ def _findings() -> list[tuple[str, str, str]]:
     rows += [(f"{kind}s", str(len(names(kind))), ", ".join(names(kind))) for kind in KINDS]
     scenarios = sorted(scenario_files())
     rows.append(("scenarios", str(len(scenarios)), ", ".join(scenarios)))
-    recordings = sorted(path.parent.name for path in RECORDINGS.glob("*/dataset.toml"))
+    recordings = data_sets()
     rows.append(("recordings", str(len(recordings)), ", ".join(recordings)))
     return rows
 

@@ -13,6 +13,7 @@ from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Leaf, Table
 from sim.scenario.reading import Reading, dotted
+from sim.scenario.recordings import data_sets, figure_sets, shown
 from sim.scenario.spec import (
     LinkSpec,
     MeasureSpec,
@@ -128,8 +129,21 @@ def read_recorded(reading: Reading, root: Table) -> tuple[RecordedSpec, ...]:
     recorded = []
     for figures, child in reading.table(root, (), "recorded").children.items():
         if isinstance(child, Leaf) and isinstance(child.value, str):
+            _check_recorded(reading, figures, child, child.value)
             recorded.append(RecordedSpec(figures=figures, data_set=child.value))
         else:
             place = child.at if isinstance(child, Leaf) else child.place
             reading.error(place, f"recorded.{figures} must name a data set", allowed='"sendmail"')
     return tuple(recorded)
+
+
+def _check_recorded(reading: Reading, figures: str, leaf: Leaf, data_set: str) -> None:
+    """Note a data set that is not there, or a set of figures that it lacks."""
+    known = data_sets()
+    if data_set not in known:
+        reading.problems.append(unknown(leaf.at, "data set", data_set, known))
+        return
+    sets = figure_sets(data_set)
+    if sets is not None and figures not in sets:
+        where = f" in {shown(data_set)}"
+        reading.problems.append(unknown(leaf.key, "set of figures", figures, sets, where))

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import nearest
+from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.scenario.spec import RecordedSpec
 from sim.units import UnitError, parse_quantity
 
-RECORDINGS: Final = Path(__file__).parents[2] / "calibration" / "recordings"
 KINDS: Final = ("reproduction", "prediction")
 
 
@@ -64,7 +64,7 @@ def load_figures(recorded: RecordedSpec, *, directory: Path = RECORDINGS) -> Fig
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = sorted(found.parent.name for found in directory.glob("*/dataset.toml"))
+        known = data_sets(directory)
         raise DatasetError(_missing("data set", recorded.data_set, known)) from None
     except tomllib.TOMLDecodeError as error:
         raise DatasetError(f"{path}: not valid TOML: {error}") from None

@@ -109,6 +109,17 @@ def test_a_mistake_in_a_what_if_shows_before_it_is_asked_for() -> None:
     assert "x.toml:37" in complaints(EXAMPLE.replace('"test_air"', '"test_aire"'))
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('before = "sendmai"', "x.toml:44:10: error: unknown data set 'sendmai' - did you mean 'sendmail'? (accepted: sendmail)"),
+        ('befor = "sendmail"', "x.toml:44:1: error: unknown set of figures 'befor' in calibration/recordings/sendmail/dataset.toml - did you mean 'before'? (accepted: after, before)"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_recording_is_placed_and_explained(line: str, message: str) -> None:
+    assert complaints(f"{EXAMPLE}\n[recorded]\n{line}\n").startswith(message)
+
+
 def test_the_errors_survive_a_trip_through_a_worker_process() -> None:
     error = ScenarioError([])
     with pytest.raises(ScenarioError) as caught:

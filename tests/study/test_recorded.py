@@ -8,7 +8,8 @@ from statistics import fmean
 import pytest
 
 from sim.scenario import RecordedSpec
-from sim.study.recorded import RECORDINGS, DatasetError, load_figures
+from sim.scenario.recordings import RECORDINGS
+from sim.study.recorded import DatasetError, load_figures
 
 BEFORE = RecordedSpec(figures="before", data_set="sendmail")
 RAW = RECORDINGS / "sendmail" / "iostat.txt"
