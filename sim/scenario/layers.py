@@ -36,13 +36,22 @@ class Layer(IntEnum):
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value as given, with its layer, its places, and the source if its author stated one."""
+    """A value as given, with its layer, its places, and the source if its author stated one.
+
+    `raw` is what was typed after --set, for a text that reads as a number (machine.kernel=6.5).
+    """
 
     value: object
     layer: Layer
     key: Place
     at: Place
     source: str
+    raw: str = ""
+
+    def text(self) -> object:
+        """Return the value where a text is wanted: as typed, if it was a bare number or word."""
+        bare = isinstance(self.value, bool | int | float)
+        return self.raw if self.raw and bare else self.value
 
 
 @dataclass(frozen=True)
@@ -187,7 +196,7 @@ def read_assignment(text: str) -> Table:
         raise ScenarioError([Problem(Place(file, 0, 1, len(text), text), problem, "", allowed)])
     key = Place(file, 0, 1, len(path_text.rstrip()), text)
     at = Place(file, 0, start + 1, len(value_text), text)
-    tree: Leaf | Table = Leaf(_set_value(value_text), Layer.SET, key, at, "")
+    tree: Leaf | Table = Leaf(_set_value(value_text), Layer.SET, key, at, "", value_text)
     for part in reversed(parts):
         tree = Table(key, Layer.SET, {part: tree})
     assert isinstance(tree, Table)

@@ -187,7 +187,7 @@ def _read(
     """Read one variant completely."""
     machine = root.table("machine") or Table(root.place, Layer.SCENARIO)
     kernel = machine.leaf("kernel")
-    release = str(kernel.value) if kernel else ""
+    release = str(kernel.text()) if kernel else ""
     reading = Reading(release if is_kernel(release) else "")
     for name, child in root.children.items():
         if name not in _TOP_KEYS:

@@ -88,7 +88,7 @@ class Reading:
                 self.note(path, declared, value, source, layer)
             else:
                 try:
-                    value = declared.parse(leaf.value)
+                    value = declared.parse(leaf.text() if declared.dim == "text" else leaf.value)
                 except (UnitError, ParamError) as error:
                     good = False
                     self.error(

@@ -31,7 +31,7 @@ def read_server(
     """Return the server (None, and problems, if something is wrong) and its block devices."""
     [values] = reading.values(machine, ("machine",), [ServerSpec], others=[*_GROUPS, *TUNABLES])
     leaf = machine.leaf("kernel")
-    if leaf is not None and not is_kernel(str(leaf.value)):
+    if leaf is not None and not is_kernel(str(leaf.text())):
         reading.error(
             leaf.at,
             "machine.kernel: not a kernel release that is modelled",

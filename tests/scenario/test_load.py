@@ -9,6 +9,7 @@ from sim.scenario import (
     Layer,
     Parameter,
     Scenario,
+    ScenarioError,
     UnknownScenario,
     load,
     load_text,
@@ -152,3 +153,14 @@ def test_an_unknown_scenario_names_the_nearest() -> None:
 
 def test_the_scenarios_that_come_along_are_listed() -> None:
     assert "sendmail" in scenario_files()
+
+
+@pytest.mark.parametrize("kernel", ["6.5", "3.10", "6.50", "2.6.16"])
+def test_a_set_text_may_read_as_a_number(kernel: str) -> None:
+    scenario = read(EXAMPLE, None, f"machine.kernel={kernel}", "machine.hostname=7.0")
+    assert (scenario.server.kernel, scenario.server.hostname) == (kernel, "7.0")
+
+
+def test_a_number_in_the_file_is_still_no_text() -> None:
+    with pytest.raises(ScenarioError, match=r"expected a text, got 6\.5"):
+        read(EXAMPLE.replace('"2.6.16"', "6.5"))
