@@ -267,6 +267,14 @@ def _format_bytes(value: int) -> str:
     return f"{value} B"
 
 
+def rough_bytes(value: int) -> str:
+    """Return a size as data sheets have it ("71.92 GB"), rounded down: what it says fits."""
+    for unit in ("TB", "GB", "MB", "kB"):
+        if value >= _BYTES[unit]:
+            return f"{_decimal(value * 100 // _BYTES[unit], 100, 2)} {unit}"
+    return f"{value} B"
+
+
 def _format_bytes_per_s(value: float) -> str:
     for unit in ("GB/s", "MB/s", "kB/s"):
         factor = float(_BYTES_PER_S[unit])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.units import DIMS, UnitError, examples, format_quantity, parse_quantity
+from sim.units import DIMS, UnitError, examples, format_quantity, parse_quantity, rough_bytes
 
 WRITTEN = [
     ("5.4 ms", "time_ns", 5_400_000),
@@ -121,3 +121,16 @@ def test_any_text_is_read_or_refused_as_a_unit_error(text: str, dim: str) -> Non
 def test_an_unknown_dimension_is_a_programming_error() -> None:
     with pytest.raises(ValueError, match="no dimension"):
         parse_quantity("5", "furlongs")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 B"), (999, "999 B"), (71_926_258_176, "71.92 GB"), (10**12, "1 TB"), (1500, "1.5 kB")],
+)
+def test_a_rough_size_is_short(value: int, text: str) -> None:
+    assert rough_bytes(value) == text
+
+
+@given(st.integers(0, 2**60))
+def test_a_rough_size_is_understood_and_never_larger(value: int) -> None:
+    assert 0.99 * value <= parse_quantity(rough_bytes(value), "bytes") <= value

@@ -22,7 +22,7 @@ from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.reading import Reading, Values
 from sim.scenario.spec import DiskSpec, PartitionSpec, VolumeSpec
-from sim.units import format_quantity
+from sim.units import rough_bytes
 
 _DISK_TABLES = ("device", "queue", "iosched", "partition")
 PROFILES = Path(__file__).parent.parent / "drivers" / "profiles"
@@ -167,7 +167,7 @@ def _check_partitions(reading: Reading, disk: DiskSpec, table: Table, size: int 
     group = table.table("partition")
     for part in disk.partitions:
         assert group is not None
-        _check_fit(reading, group, part.name, part.start_bytes + part.size_bytes, size)
+        _check_fit(reading, group, part.name, (part.start_bytes, part.size_bytes), size)
     ordered = sorted(disk.partitions, key=lambda part: part.start_bytes)
     for low, high in itertools.pairwise(ordered):
         assert group is not None
@@ -191,8 +191,8 @@ def _check_volumes(reading: Reading, devices: Devices, machine: Table) -> None:
         elif _lies_on(devices, volume.on, name):
             reading.error(on.at, f"volume '{name}' lies on itself")
         else:
-            end = volume.offset_bytes + volume.size_bytes
-            _check_fit(reading, group, name, end, devices.sizes[volume.on])
+            stretch = (volume.offset_bytes, volume.size_bytes)
+            _check_fit(reading, group, name, stretch, devices.sizes[volume.on])
 
 
 def _lies_on(devices: Devices, upper: str | None, lower: str) -> bool:
@@ -207,9 +207,15 @@ def _lies_on(devices: Devices, upper: str | None, lower: str) -> bool:
     return False
 
 
-def _check_fit(reading: Reading, group: Table, name: str, end: int, size: int | None) -> None:
+def _check_fit(
+    reading: Reading, group: Table, name: str, stretch: tuple[int, int], size: int | None
+) -> None:
+    """Note a partition or volume (start, length) that ends behind `size`."""
     table = group.table(name)
     leaf = (table.leaf("size") or table.leaf("size_bytes")) if table else None
-    if leaf is not None and size is not None and end > size:
-        excess = format_quantity(end - size, "bytes")
-        reading.error(leaf.at, f"'{name}' ends {excess} behind the end of what it lies on")
+    start, length = stretch
+    if leaf is not None and size is not None and start + length > size:
+        excess = rough_bytes(start + length - size)
+        room = f"up to {rough_bytes(size - start)}" if start < size else "none that far behind"
+        message = f"'{name}' ends {excess} behind the end of what it lies on"
+        reading.error(leaf.at, message, allowed=room)

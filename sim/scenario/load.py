@@ -9,8 +9,8 @@ Left out: includes and expressions.
 """
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sim.registry import nearest
@@ -92,18 +92,51 @@ def load_text(
     assignments = _assignments(sets)
     found: list[Problem] = list(document.problems)
     chosen = None
+    told: set[Place] = set()
     for variant in (None, *document.variants):
         table = document.table(variant)
         if variant == what_if:
             for assignment in assignments:
                 table = merge(table, assignment)
         scenario, problems = _read(table, document, variant, seed)
-        found += problems
+        if variant is None:
+            told = {problem.place for problem in problems}
+            found += problems
+        else:
+            found += _news(problems, document, variant, told)
         chosen = scenario if variant == what_if else chosen
     if found:
         raise ScenarioError(found)
     assert chosen is not None
     return chosen
+
+
+def _news(
+    problems: list[Problem], document: "_Document", what_if: str, told: set[Place]
+) -> list[Problem]:
+    """Return a what-if's problems where the base has `told` of none; name it if they are its own.
+
+    A line of the base is read again under each what-if, where what it lies on may be smaller.
+    """
+    base = set(_places(document.base))
+    news = []
+    for problem in problems:
+        if problem.place not in base:
+            news.append(problem)
+        elif problem.place not in told:
+            message = f"in what-if '{what_if}': {problem.message}"
+            news.append(replace(problem, message=message))
+    return news
+
+
+def _places(table: Table) -> Iterator[Place]:
+    """Yield every place of a table."""
+    yield table.place
+    for child in table.children.values():
+        if isinstance(child, Leaf):
+            yield from (child.key, child.at)
+        else:
+            yield from _places(child)
 
 
 @dataclass(frozen=True)

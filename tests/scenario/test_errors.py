@@ -120,6 +120,29 @@ def test_a_misspelt_recording_is_placed_and_explained(line: str, message: str) -
     assert complaints(f"{EXAMPLE}\n[recorded]\n{line}\n").startswith(message)
 
 
+TOO_LONG = EXAMPLE.replace('"40 GiB"', '"400 GiB"')
+FITS = """\
+x.toml:11:54: error: 'dm-6' ends 357.57 GB behind the end of what it lies on (accepted: up to 71.92 GB)
+   11 | volume.dm-6 = { on = "sdb", offset = "1 GiB", size = "400 GiB" }
+      |                                                      ^^^^^^^^^"""
+
+
+def test_a_volume_that_is_too_long_is_told_once_with_the_largest_size() -> None:
+    assert complaints(TOO_LONG) == FITS
+    assert load_text(TOO_LONG.replace('"400 GiB"', '"71.92 GB"'), FILE)
+
+
+def test_a_volume_too_long_only_under_what_ifs_names_each() -> None:
+    less = '\n[what_if.{}]\nmachine.disk.sdb.capacity = "{}"\n'
+    found = complaints(EXAMPLE + less.format("small", "20 GB") + less.format("tiny", "1 GB"))
+    assert found.count("error:") == 2
+    assert "x.toml:11:54: error: in what-if 'small': 'dm-6' ends 24.02 GB behind" in found
+    assert (
+        "in what-if 'tiny': 'dm-6' ends 43.02 GB behind the end of what it lies on (accepted: none that"
+        in found
+    )
+
+
 def test_the_errors_survive_a_trip_through_a_worker_process() -> None:
     error = ScenarioError([])
     with pytest.raises(ScenarioError) as caught:
