@@ -17,18 +17,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final, Literal, overload
 
-Dim = Literal[
-    "time_ns",
-    "bytes",
-    "rate_per_s",
-    "bytes_per_s",
-    "rpm",
-    "percent",
-    "count",
-    "number",
-    "text",
-    "bool",
-]
 Value = int | float | str | bool
 
 _TIME: Final = {

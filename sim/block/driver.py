@@ -9,15 +9,13 @@ Left out: errors, resets, requeueing.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 
 Complete: TypeAlias = Callable[[Request], None]
-
-UNLIMITED_DEPTH: Final = 1 << 30
 
 
 class Driver:

@@ -32,7 +32,6 @@ from sim.fs.ext4.runs import Runs
 
 WINDOW_BLOCKS: Final = 8  # EXT3_DEFAULT_RESERVE_BLOCKS
 WINDOW_BLOCKS_MAX: Final = 1027  # EXT3_MAX_RESERVE_BLOCKS
-COLOURS: Final = 16
 
 
 class Window:

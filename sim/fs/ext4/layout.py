@@ -49,10 +49,6 @@ class Layout:
     descriptor_blocks: int
     groups: tuple[Group, ...]
 
-    def group_of_block(self, block: int) -> int:
-        """Return the number of the group a block is in."""
-        return block // BLOCKS_PER_GROUP
-
     def group_of_inode(self, ino: int) -> int:
         """Return the number of the group whose table holds an inode."""
         return (ino - 1) // self.inodes_per_group
