@@ -54,7 +54,7 @@ def run_table(outcome: VariantOutcome) -> Table:
 def _beside(summary: Summary, recorded: Figure | None) -> list[str]:
     if recorded is None:
         return ["", ""]
-    return [recorded.text, recorded.verdict(summary.median)]
+    return [recorded.text, recorded.verdict(summary.median, summary.unit)]
 
 
 def _is_idle(name: str, *summaries: Summary | None) -> bool:

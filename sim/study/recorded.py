@@ -37,14 +37,14 @@ class Figure:
     low: float
     high: float
 
-    def verdict(self, simulated: float) -> str:
-        """Say whether a simulated value agrees, and by how much it does not."""
+    def verdict(self, simulated: float, unit: str) -> str:
+        """Say whether a simulated value (in `unit`) agrees, and by how much it does not."""
         if self.low <= simulated <= self.high:
             return "agrees"
         bound = self.low if simulated < self.low else self.high
         if self.value:
             return f"off by {100 * (simulated / self.value - 1):+.0f} %"
-        return f"off by {simulated - bound:+.3g}"
+        return f"off by {simulated - bound:+.3g} {unit}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)

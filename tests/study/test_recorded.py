@@ -66,10 +66,10 @@ def test_the_raw_text_is_untouched() -> None:
 
 def test_a_figure_within_its_bounds_agrees() -> None:
     figures = load_figures(BEFORE).figures
-    assert figures["throughput_per_s"].verdict(10.0) == "agrees"
-    assert figures["throughput_per_s"].verdict(22.0) == "off by +100 %"
-    assert figures["cpu_idle_pct_min"].verdict(73.0) == "agrees"
-    assert figures["port_refused_s"].verdict(20.0) == "off by -40"
+    assert figures["throughput_per_s"].verdict(10.0, "/s") == "agrees"
+    assert figures["throughput_per_s"].verdict(22.0, "/s") == "off by +100 %"
+    assert figures["cpu_idle_pct_min"].verdict(73.0, "%") == "agrees"
+    assert figures["port_refused_s"].verdict(20.0, "s") == "off by -40 s"
 
 
 def test_both_states_of_the_server_are_marked_as_reproduction() -> None:
