@@ -42,7 +42,6 @@ SECTOR = 512
 SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
 DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
 BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the scenarios booted
-PROGRESS_STEPS = 200
 
 
 class Machine:
