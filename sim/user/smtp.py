@@ -45,7 +45,6 @@ OK: Final = Reply(250, 45)
 EHLO_OK: Final = Reply(250, 190)
 START_INPUT: Final = Reply(354, 50)
 QUEUED: Final = Reply(250, 65)
-TRY_LATER: Final = Reply(421, 80)
 
 HELLO: Final = Command(EHLO, 28)
 
