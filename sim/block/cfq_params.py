@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
-from sim.sched.version import kernel_version
+from sim.sched.version import Change, changed_defaults
 from sim.units import Value
 
 _SOURCE: Final = "block/cfq-iosched.c, Linux 2.6.16"
@@ -73,19 +73,16 @@ class CfqParams:
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return what 2.6.17, 2.6.20, 2.6.22 and 2.6.34 changed."""
-        found: dict[str, tuple[Value, str]] = {}
-        version = kernel_version(kernel)
-        if version >= (2, 6, 17):
-            found["early"] = (False, "block/cfq-iosched.c 2.6.17: cfq_update_io_seektime, hw_tag")
-            found["slice_idle_ns"] = (8_000_000, "block/cfq-iosched.c 2.6.17: HZ / 125")
-        if version >= (2, 6, 20):
-            source = "block/cfq-iosched.c 2.6.20"
-            found["merge_across"] = (False, source + ": cfq_allow_merge, da775265021b")
-            found["sync_preempts"] = (True, source + ": cfq_should_preempt")
-        if version >= (2, 6, 22):
-            source = "block/cfq-iosched.c 2.6.22: cfq_select_queue asks timer_pending"
-            found["restarts_idling"] = (False, source)
-        if version >= (2, 6, 34):
-            found["quantum"] = (8, "block/cfq-iosched.c 2.6.34: cfq_quantum")
-        return found
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        return changed_defaults(KERNEL_CHANGES, kernel)
+
+
+_FILE: Final = "block/cfq-iosched.c"
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
+    ((2, 6, 17), "early", False, _FILE + " 2.6.17: cfq_update_io_seektime, hw_tag"),
+    ((2, 6, 17), "slice_idle_ns", 8_000_000, _FILE + " 2.6.17: HZ / 125"),
+    ((2, 6, 20), "merge_across", False, _FILE + " 2.6.20: cfq_allow_merge, da775265021b"),
+    ((2, 6, 20), "sync_preempts", True, _FILE + " 2.6.20: cfq_should_preempt"),
+    ((2, 6, 22), "restarts_idling", False, _FILE + " 2.6.22: cfq_select_queue, timer_pending"),
+    ((2, 6, 34), "quantum", 8, _FILE + " 2.6.34: cfq_quantum"),
+)

@@ -21,7 +21,7 @@ from sim.block.elevator import Elevator, SortedRequests
 from sim.block.request import Request
 from sim.param import param
 from sim.registry import register
-from sim.sched.version import kernel_version
+from sim.sched.version import Change, changed_defaults
 from sim.units import Value
 
 _SOURCE: Final = "block/deadline-iosched.c, Linux 2.6.16 to 4.20"
@@ -48,11 +48,16 @@ class DeadlineParams:
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return what 2.6.24 changed."""
-        if kernel_version(kernel) < (2, 6, 24):
-            return {}
-        source = "block/deadline-iosched.c 2.6.24: allow non-sequential batching, 6f5d8aa6382e"
-        return {"sequential_batches": (False, source)}
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        return changed_defaults(KERNEL_CHANGES, kernel)
+
+
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
+    (
+        (2, 6, 24), "sequential_batches", False,
+        "block/deadline-iosched.c 2.6.24: allow non-sequential batching, 6f5d8aa6382e",
+    ),
+)  # fmt: skip
 
 
 class Deadline(Elevator):

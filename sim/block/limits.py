@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
-from sim.sched.version import KernelVersion, kernel_version
+from sim.sched.version import Change, changed_defaults
 from sim.units import Value
 
 PER_QUEUE: Final = "queue"
@@ -56,15 +56,10 @@ class QueueParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        version = kernel_version(kernel)
-        found: dict[str, tuple[Value, str]] = {}
-        for since, field, value, source in KERNEL_CHANGES:
-            if version >= since:
-                found[field] = (value, source)
-        return found
+        return changed_defaults(KERNEL_CHANGES, kernel)
 
 
-KERNEL_CHANGES: Final[tuple[tuple[KernelVersion, str, Value, str], ...]] = (
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 31), "pools", SYNC, "block/blk-core.c 2.6.31: rl->count[is_sync], 1faa16d22877"),
     ((2, 6, 39), "plug", PER_TASK, "block/blk-core.c 2.6.39: blk_start_plug, 73c101011926"),
     ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),

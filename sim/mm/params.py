@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
-from sim.sched.version import kernel_version
+from sim.sched.version import Change, changed_defaults
 from sim.units import Value
 
 PAGE_SIZE: Final = 4096
@@ -66,15 +66,10 @@ class VmParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        version = kernel_version(kernel)
-        found: dict[str, tuple[Value, str]] = {}
-        for since, field, value, source in KERNEL_CHANGES:
-            if version >= since:
-                found[field] = (value, source)
-        return found
+        return changed_defaults(KERNEL_CHANGES, kernel)
 
 
-KERNEL_CHANGES: Final[tuple[tuple[tuple[int, ...], str, Value, str], ...]] = (
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 22), "dirty_background_ratio", 5.0, "mm/page-writeback.c 2.6.22"),
     ((2, 6, 22), "dirty_ratio", 10.0, "mm/page-writeback.c 2.6.22"),
     ((2, 6, 30), "dirty_background_ratio", 10.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
-from sim.sched.version import kernel_version
+from sim.sched.version import Change, changed_defaults
 from sim.units import Value
 
 
@@ -45,15 +45,10 @@ class TcpParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        version = kernel_version(kernel)
-        return {
-            field: (value, source)
-            for since, field, value, source in KERNEL_CHANGES
-            if version >= since
-        }
+        return changed_defaults(KERNEL_CHANGES, kernel)
 
 
-KERNEL_CHANGES: Final[tuple[tuple[tuple[int, ...], str, Value, str], ...]] = (
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 39), "initial_window_segments", 10, "include/net/tcp.h 2.6.39: TCP_INIT_CWND"),
     ((3, 1), "syn_timeout_ns", 1_000_000_000, "include/net/tcp.h 3.1: TCP_TIMEOUT_INIT, RFC 6298"),
     ((3, 7), "syn_retries", 6, "include/net/tcp.h 3.7: TCP_SYN_RETRIES, 6c9ff979d192"),

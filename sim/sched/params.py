@@ -4,11 +4,9 @@ Linux counterpart: CONFIG_HZ, the costs of arch/x86/kernel/process.c __switch_to
 Left out: /proc/sys/kernel/sched_*, whose defaults fair.py has by kernel version.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.param import param
-from sim.units import Value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +27,3 @@ class SchedParams:
         source="lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
         doc="system time from one task, or idle, to the next",
     )  # fmt: skip
-
-    @classmethod
-    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return what depends on the release."""
-        return {}

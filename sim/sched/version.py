@@ -9,8 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
+from sim.units import Value
+
 KernelVersion: TypeAlias = tuple[int, ...]
 T = TypeVar("T")
+# (first release that has it, name of the parameter, its default from there on, source)
+Change: TypeAlias = tuple[KernelVersion, str, Value, str]
 
 
 def kernel_version(release: str) -> KernelVersion:
@@ -30,4 +34,14 @@ def in_force(table: Sequence[tuple[KernelVersion, T]], version: KernelVersion) -
     if found is None:
         oldest = ".".join(str(part) for part in table[0][0])
         raise ValueError(f"kernel {'.'.join(map(str, version))}: the oldest modelled is {oldest}")
+    return found
+
+
+def changed_defaults(changes: Sequence[Change], kernel: str) -> dict[str, tuple[Value, str]]:
+    """Return parameter -> (default, source) of this release, where it is not the declared one."""
+    version = kernel_version(kernel)
+    found: dict[str, tuple[Value, str]] = {}
+    for since, name, value, source in changes:
+        if version >= since:
+            found[name] = (value, source)
     return found

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.sched.features import features
-from sim.sched.version import in_force, kernel_version
+from sim.sched.version import changed_defaults, in_force, kernel_version
 from tests.sched.rig import RELEASES
 
 
@@ -38,3 +38,23 @@ def test_a_release_before_the_table_is_refused():
 
 def test_every_release_has_features():
     assert len({features(release) for release in RELEASES}) >= 5
+
+
+CHANGES = (
+    ((2, 6, 22), "dirty_ratio", 10.0, "first"),
+    ((2, 6, 30), "dirty_ratio", 20.0, "second"),
+    ((3, 1), "barrier", True, "third"),
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "changed"),
+    [
+        ("2.6.21", {}),
+        ("2.6.22", {"dirty_ratio": (10.0, "first")}),
+        ("2.6.30.5", {"dirty_ratio": (20.0, "second")}),
+        ("6.18", {"dirty_ratio": (20.0, "second"), "barrier": (True, "third")}),
+    ],
+)
+def test_a_default_is_the_last_change_of_it_up_to_the_release(release, changed):
+    assert changed_defaults(CHANGES, release) == changed

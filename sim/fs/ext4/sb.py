@@ -23,7 +23,7 @@ from sim.fs.jbd2.transaction import modify_block
 from sim.fs.super import FileSystem, MountContext
 from sim.param import param
 from sim.sched.task import Blocking, Task
-from sim.sched.version import kernel_version
+from sim.sched.version import Change, changed_defaults
 from sim.units import Value
 
 NS_PER_S: Final = 1_000_000_000
@@ -172,15 +172,10 @@ class Ext3Params:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what other kernels, and the mke2fs of their time, do differently."""
-        version = kernel_version(kernel)
-        found: dict[str, tuple[Value, str]] = {}
-        for since, name, value, source in _BY_VERSION:
-            if version >= since:
-                found[name] = (value, source)
-        return found
+        return changed_defaults(KERNEL_CHANGES, kernel)
 
 
-_BY_VERSION: tuple[tuple[tuple[int, ...], str, Value, str], ...] = (
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 4), "fsync_rule", "always", "fs/ext3/fsync.c to 2.6.5: ext3_force_commit, always"),
     ((2, 6, 6), "fsync_rule", "i_state", "fs/ext3/fsync.c 2.6.6 (ext3 fsync() speedup)"),
     ((2, 6, 19), "dir_index", True, "mke2fs.conf of e2fsprogs 1.39 (2006)"),
