@@ -1,0 +1,94 @@
+"""What readers are made of: numbered lines, numbers of any locale, and the sink they write into.
+
+Models: the page that an administrator pasted.
+Linux counterpart: none.
+Invariants: a line is taken by one reader or reported as a problem, never both, never neither (blank
+lines apart); a number that is not one raises NotANumber: nothing is guessed.
+Left out: the formats themselves, one file each.
+
+A reader of a text format is fed line by line and says of each whether it belongs to its format, so
+that formats may be mixed in one file (`uptime` between reports of `iostat`). A reader that does not
+take a line leaves its state as it was.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Protocol
+
+from calibration.readers.clock import Clock
+from calibration.samples import FACTS, Kind, Problem, Sample
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+
+class NotANumber(ValueError):
+    """A field that should hold a number and does not."""
+
+
+def number(text: str) -> float:
+    """Return the number that a tool printed, with a decimal point or a locale's comma."""
+    if not _NUMBER.fullmatch(text):
+        raise NotANumber(f"{text!r} is not a number")
+    return float(text.replace(",", "."))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file: its number from 1, its text without the end, its fields."""
+
+    number: int
+    text: str
+
+    @property
+    def fields(self) -> list[str]:
+        """Return what stands between blanks."""
+        return self.text.split()
+
+
+@dataclass
+class Sink:
+    """Collects what the readers of one file find.
+
+    `interval_s` is what the user knows of the interval where the text has no clock.
+    """
+
+    interval_s: float | None = None
+    clock: Clock = field(default_factory=Clock)
+    samples: list[Sample] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self, line: Line, kind: Kind, name: str, values: Mapping[str, float], *,
+        time_s: float | None, since_boot: bool, report: int,
+    ) -> None:  # fmt: skip
+        """Add the columns of one row."""
+        self.samples.extend(
+            Sample(
+                time_s=time_s, kind=kind, name=name, column=column, value=value,
+                since_boot=since_boot, report=report, line=line.number,
+            )
+            for column, value in values.items()
+        )  # fmt: skip
+
+    def skip(self, line: Line, why: str) -> None:
+        """Report a line that is not taken into the table."""
+        self.problems.append(Problem(line=line.number, text=line.text, why=why))
+
+    def learn(self, name: str, value: str) -> None:
+        """Keep a fact; the first one said wins."""
+        assert name in FACTS, name
+        self.facts.setdefault(name, value)
+
+
+class LineReader(Protocol):
+    """One text format."""
+
+    format: ClassVar[str]
+
+    def feed(self, line: Line) -> bool:
+        """Take the line, or leave it to others."""
+
+    def close(self) -> None:
+        """Finish at the end of the file: a last report that was cut is reported."""

@@ -1,0 +1,214 @@
+"""The samples table: what any recording says, in one set of columns and units.
+
+Models: the administrator's figures without the tool that printed them.
+Linux counterpart: none; the columns are named after sysstat's, their units are in the names.
+Invariants: a column stands in COLUMNS with its kind and meaning before a reader may use it; sizes
+are bytes, times ms, shares percent of the interval, rates per second, whatever unit the tool
+printed; a value is finite; a value that stands for the time since boot says so.
+Left out: derived figures (a difference, a ratio, a mean): look and fit compute them.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from sim.registry import nearest
+
+Kind = Literal["device", "cpu", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a column means: the kind of thing it belongs to, and its meaning with the unit."""
+
+    kind: Kind
+    meaning: str
+
+
+def _columns(kind: Kind, meanings: Mapping[str, str]) -> dict[str, Column]:
+    return {name: Column(kind, meaning) for name, meaning in meanings.items()}
+
+
+def _directions(template: str, meaning: str) -> dict[str, str]:
+    words = {"r": "read", "w": "write", "d": "discard"}
+    return {
+        template.format(letter=letter, word=word): meaning.format(word=word)
+        for letter, word in words.items()
+    }
+
+
+COLUMNS: Final[Mapping[str, Column]] = {
+    **_columns(
+        "device",
+        _directions("{letter}_per_s", "{word} requests completed per second")
+        | {"f_per_s": "flush requests completed per second"}
+        | {"io_per_s": "requests per second, both directions (tps)"}
+        | _directions("{letter}rqm_per_s", "{word} requests merged per second")
+        | _directions("{letter}rqm_pct", "share of {word} requests that were merged, %")
+        | _directions("{word}_bytes_per_s", "bytes {word} per second")
+        | _directions("{word}_bytes", "bytes {word} in the interval (or since boot)")
+        | {"bytes_per_s": "bytes transferred per second, both directions"}
+        | _directions("{letter}_await_ms", "mean response time of a {word} request, ms")
+        | {
+            "await_ms": "mean response time of a request, ms",
+            "f_await_ms": "mean response time of a flush, ms",
+            "svctm_ms": "utilisation / throughput as iostat prints it, ms",
+        }
+        | _directions("{letter}areq_bytes", "mean size of a {word} request, bytes")
+        | {
+            "areq_bytes": "mean size of a request, bytes",
+            "aqu_sz": "mean number of requests in queue and service",
+            "rqm_per_s": "requests merged per second, both directions",
+            "util_pct": "share of time with a request in flight, %",
+        },
+    ),
+    **_columns(
+        "cpu",
+        {
+            "user_pct": "user time, %",
+            "nice_pct": "user time of niced tasks, %",
+            "system_pct": "kernel time, %",
+            "iowait_pct": "idle with a task waiting inside I/O, %",
+            "steal_pct": "taken by the hypervisor, %",
+            "irq_pct": "interrupts, %",
+            "soft_pct": "softirqs, %",
+            "guest_pct": "running a guest, %",
+            "gnice_pct": "running a niced guest, %",
+            "idle_pct": "idle without one, %",
+        },
+    ),
+    **_columns(
+        "system",
+        {
+            "load1": "load average over 1 minute, tasks",
+            "load5": "load average over 5 minutes, tasks",
+            "load15": "load average over 15 minutes, tasks",
+        },
+    ),
+}
+
+
+class UnknownColumn(ValueError):
+    """A reader made a sample in a column that COLUMNS lacks."""
+
+    def __init__(self, name: str) -> None:
+        found = nearest(name, tuple(COLUMNS))
+        super().__init__(f"no column {name!r}" + (f"; the nearest is {found!r}" if found else ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One value of one column at one time, and where it was read.
+
+    `time_s` counts from the first time of day in the recording; None where the recording has no
+    clock and the interval is not known. `report` numbers the reports of a file from 0.
+    """
+
+    time_s: float | None
+    kind: Kind
+    name: str
+    column: str
+    value: float
+    since_boot: bool
+    report: int
+    line: int
+
+    def __post_init__(self) -> None:
+        """Check the column and the value."""
+        known = COLUMNS.get(self.column)
+        if known is None:
+            raise UnknownColumn(self.column)
+        if known.kind != self.kind:
+            raise ValueError(f"column {self.column!r} belongs to a {known.kind}, not {self.kind}")
+        if not math.isfinite(self.value):
+            raise ValueError(f"{self.column} of {self.name}: {self.value} is not finite")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row that `iotwin samples --json` prints."""
+        return {
+            "time_s": self.time_s,
+            "kind": self.kind,
+            "name": self.name,
+            "column": self.column,
+            "value": self.value,
+            "since_boot": self.since_boot,
+            "report": self.report,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A line that was not taken, and why."""
+
+    line: int
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        shown = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return f"line {self.line}: {self.why}: {shown!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """What one file said: samples, what was skipped, and facts such as kernel, cpus, tool.
+
+    Facts have the names of FACTS; a value is text as recorded.
+    """
+
+    source: str
+    formats: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    problems: tuple[Problem, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    def select(
+        self, column: str, name: str | None = None, *, since_boot: bool = False
+    ) -> list[Sample]:
+        """Return the samples of a column (of one device, of one CPU), in the order recorded."""
+        if column not in COLUMNS:
+            raise UnknownColumn(column)
+        return [
+            sample
+            for sample in self.samples
+            if sample.column == column
+            and (name is None or sample.name == name)
+            and sample.since_boot == since_boot
+        ]
+
+    def names(self, kind: Kind) -> list[str]:
+        """Return the devices, or CPUs, in the order in which they appear first."""
+        return list(dict.fromkeys(s.name for s in self.samples if s.kind == kind))
+
+
+FACTS: Final[Mapping[str, str]] = {
+    "tool": "the program that printed, with its generation where that can be told",
+    "kernel": "release as in uname -r",
+    "hostname": "name of the host",
+    "arch": "machine as in uname -m",
+    "cpus": "number of CPUs",
+    "date": "date of the first report, as recorded",
+    "start": "time of day of the first report, ISO 8601, with the date where that is known",
+    "interval_s": "interval between reports, seconds, from their clocks",
+    "memory_bytes": "memory of the host",
+    "command": "command line, where the recording holds it",
+}
+
+
+def merge(parts: Iterable[Recording], source: str) -> Recording:
+    """Return several files of one server as one recording: samples in the order given.
+
+    Facts of earlier files win.
+    """
+    files = list(parts)
+    facts: dict[str, str] = {}
+    for part in reversed(files):
+        facts.update(part.facts)
+    return Recording(
+        source=source,
+        formats=tuple(dict.fromkeys(name for part in files for name in part.formats)),
+        samples=tuple(sample for part in files for sample in part.samples),
+        problems=tuple(problem for part in files for problem in part.problems),
+        facts=facts,
+    )
