@@ -191,10 +191,9 @@ class Machine:
             )
             for name, spec in scenario.links.items()
         }  # fmt: skip
-        for name, spec in scenario.processes.items():
+        for spec in scenario.processes.values():
             cls = lookup("program", spec.program).cls
-            for number in range(spec.count):
-                own = name if spec.count == 1 else f"{name}.{number}"
+            for own in spec.instances():
                 program: Any = cls(spec.params)
                 if spec.runs == "server":
                     self._install(program)

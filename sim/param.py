@@ -63,6 +63,7 @@ class Param:
     minimum: float | None
     maximum: float | None
     choices: tuple[Value, ...]
+    names_host: bool  # it names a host outside the server: there must be one of that name
 
     def parse(self, given: object) -> Value:
         """Return `given` in the canonical unit; raise UnitError or ParamError."""
@@ -116,6 +117,7 @@ def param(
     maximum: float | None = None,
     choices: tuple[Value, ...] = (),
     key: str = "",
+    names_host: bool = False,
 ) -> Any:
     """Return a dataclass field that knows its dimension, source, meaning and bounds.
 
@@ -139,6 +141,7 @@ def param(
         minimum=minimum,
         maximum=maximum,
         choices=choices,
+        names_host=names_host,
     )
     if declared.default is not None:
         declared.check(declared.default, given_text(declared.default))

@@ -340,7 +340,7 @@ class Sys:
         return listener.accept(self.task)
 
     def connect(self, host: str, port: int) -> Blocking[Connection | None]:
-        """Connect to a process outside; None if it is refused or times out."""
+        """Connect to a process outside; None if there is none, it refuses, or it times out."""
         self.task.charge_system(self._entry_ns + 2 * self.kernel.params.packet_ns)
         return self.kernel.network.connect(self.task, host, port)
 

@@ -32,6 +32,7 @@ class World:
         self.network = network
         self.link = link
         self._mark = mark
+        network.attach_host(name, link)
 
     def connect(self, port: int) -> Generator[Any, Any, RemoteConnection]:
         """Connect to the server; raise ConnectionRefused or ConnectionTimedOut."""

@@ -342,7 +342,8 @@ def test_a_file_system_without_a_device_is_mounted_without_one() -> None:
 def test_a_machine_with_the_program_boots_and_runs(name: str) -> None:
     outside = getattr(lookup("program", name).cls, "runs", None) == "outside"
     via = 'via = "lan"\n' if outside else ""
-    machine = run_for(boot(f'[process.it]\nprogram = "{name}"\n{via}'), 2)
+    next_host = '[process.relay]\nprogram = "smtp_relay"\nvia = "lan"\n'
+    machine = run_for(boot(f'{next_host}[process.it]\nprogram = "{name}"\n{via}'), 2)
     assert machine.calendar.now == 2 * S
 
 

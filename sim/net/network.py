@@ -20,7 +20,8 @@ accept(); a SYN is answered, refused or dropped, never two of these; a closed po
 Left out: the queue of half-open connections as a second limit (tcp_max_syn_backlog): they count
 against the backlog here. Linux lets some SYNs of a full queue through and drops their last ACK, so
 that a client believes it is connected and waits in recv() instead of connect(); the waits are the
-same. No connections from the server to itself, no addresses other than names.
+same. No connections from the server to itself, no addresses other than names: one that no host has
+is what the resolver (getaddrinfo) fails for, at no cost.
 """
 
 from typing import Final
@@ -58,7 +59,8 @@ class Network:
         self.on_interrupt: Interrupt | None = None  # set by who charges interrupt time
         self.listen_overflows: int = 0  # SYNs dropped (TcpExt: ListenOverflows)
         self._listeners: dict[int, Listener] = {}
-        self._outside: dict[tuple[str, int], tuple[Listener, Link]] = {}
+        self._hosts: dict[str, Link] = {}  # what each outside host is behind
+        self._outside: dict[tuple[str, int], Listener] = {}
 
     # -- For the server's tasks.
 
@@ -69,18 +71,20 @@ class Network:
         return listener
 
     def connect(self, task: Task, host: str, port: int) -> Blocking[Connection | None]:
-        """Connect to an outside host; None if it refuses or does not answer."""
-        target = self._outside.get((host, port))
-        if target is None:
-            raise ConnectionRefused(f"{host}:{port}: no such host, or nobody ever listened there")
-        listener, link = target
+        """Connect to an outside host; None if there is none, it refuses, or it does not answer."""
+        link = self._hosts.get(host)
+        if link is None:
+            return None
         sock = Connection(link.outbound, self.tcp, self.on_interrupt)
-        handshake = Handshake(self, sock, listener, port, link.outbound, link.inbound)
-        handshake.send_syn()
+        Handshake(self, sock, host, port, link.outbound, link.inbound).send_syn()
         yield from sock.wait_for_connect(task)
         return sock if sock.error is None else None
 
     # -- For the world outside.
+
+    def attach_host(self, host: str, link: Link) -> None:
+        """Make an outside host known: it lies behind ``link``, and refuses where nobody listens."""
+        self._hosts[host] = link
 
     def connect_outside(self, link: Link, port: int) -> RemoteConnection:
         """Begin to connect to the server; yield the result's ``connected`` event.
@@ -88,7 +92,7 @@ class Network:
         The event's value is the connection; it fails with ConnectionRefused, ConnectionTimedOut.
         """
         sock = RemoteConnection(self.env, link.inbound, self.outside_tcp)
-        Handshake(self, sock, None, port, link.inbound, link.outbound).send_syn()
+        Handshake(self, sock, "", port, link.inbound, link.outbound).send_syn()
         return sock
 
     def listen_outside(self, host: str, port: int, link: Link) -> RemoteListener:
@@ -96,14 +100,15 @@ class Network:
         if (host, port) in self._outside:
             raise AddressInUse(f"{host}:{port}: somebody listens there already")
         listener = RemoteListener(self, port, OUTSIDE_BACKLOG)
-        self._outside[host, port] = (listener, link)
+        self.attach_host(host, link)
+        self._outside[host, port] = listener
         return listener
 
     # -- For listeners and hand-shakes.
 
-    def listener_at(self, port: int) -> Listener | None:
-        """Return who listens at the server's ``port`` now."""
-        return self._listeners.get(port)
+    def listener_at(self, host: str, port: int) -> Listener | None:
+        """Return who listens at that port of an outside host, or of the server (host "")."""
+        return self._outside.get((host, port)) if host else self._listeners.get(port)
 
     def _bind(self, port: int, listener: Listener) -> None:
         if port in self._listeners:
@@ -117,20 +122,20 @@ class Network:
 
 
 class Handshake:
-    """A connection attempt of ``client``, to the server's port or to an outside listener."""
+    """A connection attempt of ``client`` to a port of an outside host, or of the server ("")."""
 
     def __init__(
         self,
         network: Network,
         client: Sock,
-        outside: Listener | None,
+        host: str,
         port: int,
         there: Wire,
         back: Wire,
     ) -> None:
         self.network = network
         self.client = client
-        self.outside = outside
+        self.host = host
         self.port = port
         self.there = there
         self.back = back
@@ -147,7 +152,7 @@ class Handshake:
     def syn_arrives(self) -> None:
         """Answer a SYN, refuse it, or drop it (tcp_v4_conn_request)."""
         network = self.network
-        listener = network.listener_at(self.port) if self.outside is None else self.outside
+        listener = network.listener_at(self.host, self.port)
         if listener is None or listener.closed:
             network.calendar.post_at(self.back.transmit(0), _refused, self)
             return

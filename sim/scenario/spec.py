@@ -132,6 +132,12 @@ class ProcessSpec:
     via: str | None = param(None, dim="text", source="scenario", doc="link it is behind")
     target: str | None = param(None, dim="text", source="scenario", doc="process it talks to")
 
+    def instances(self) -> tuple[str, ...]:
+        """Return the names under which `count` of it run."""
+        if self.count == 1:
+            return (self.name,)
+        return tuple(f"{self.name}.{number}" for number in range(self.count))
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:

@@ -2,13 +2,14 @@
 
 Models: an experiment plan.
 Linux counterpart: none.
-Invariants: `via` names a link and `target` a process of this scenario; a program outside the server
- is behind a link, one on it is not.
+Invariants: `via` names a link and `target` a process of this scenario, a program's host a process
+ outside the server; a program outside the server is behind a link, one on it is not.
 Left out: routes of several links.
 """
 
 import re
 
+from sim.param import params_of
 from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Leaf, Table
@@ -89,6 +90,25 @@ def check_references(reading: Reading, root: Table, processes: dict[str, Process
             reading.problems.append(
                 unknown(target.at, "process", str(process.target), group.children)
             )
+
+
+def check_hosts(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
+    """Note programs that connect to a host outside the server which is not there."""
+    outside = [process for process in processes.values() if process.runs == "outside"]
+    hosts = [host for process in outside for host in process.instances()]
+    group = root.table("process") or Table(root.place, root.layer)
+    hosts += [name for name, _ in group.tables() if name not in processes]  # told of already
+    for name, table in group.tables():
+        params = processes[name].params if name in processes else None
+        for declared in params_of(type(params)) if params else ():
+            host = getattr(params, declared.name)
+            if declared.names_host and host not in hosts:
+                leaf = table.leaf(declared.key)
+                where = "" if leaf else f", the default of '{declared.key}' in [process.{name}]"
+                place = leaf.at if leaf else table.place
+                reading.problems.append(
+                    unknown(place, "host outside the server", host, hosts, where)
+                )
 
 
 def read_run(reading: Reading, root: Table) -> RunSpec | None:

@@ -104,7 +104,11 @@ class SendmailParams:
     )
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
     relay_host: str = param(
-        "relay", dim="text", source="sendmail.cf: DS (smart host)", doc="process that takes mail"
+        "relay",
+        dim="text",
+        source="sendmail.cf: DS (smart host)",
+        doc="process that takes mail",
+        names_host=True,
     )
     relay_port: int = param(
         25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="port of the next host"

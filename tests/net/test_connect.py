@@ -192,15 +192,24 @@ def test_connecting_to_a_closed_port_outside_gives_none(server: Server) -> None:
     assert server.log == [(2 * EMPTY_NS, None)]
 
 
-def test_an_unknown_host_is_a_clear_error(server: Server) -> None:
+def test_a_port_where_nobody_ever_listened_refuses_after_a_round_trip(server: Server) -> None:
+    server.network.listen_outside("relay", 25, server.link)
+
     def daemon(task: Task) -> Blocking[None]:
-        with pytest.raises(ConnectionRefused, match="nowhere:25: no such host"):
-            yield from server.network.connect(task, "nowhere", 25)
-        server.note("told")
+        server.note((yield from server.network.connect(task, "relay", 26)))
 
     server.sched.spawn("daemon", daemon)
     server.run()
-    assert server.log == [(0, "told")]
+    assert server.log == [(2 * EMPTY_NS, None)]
+
+
+def test_a_name_that_no_host_has_is_not_resolved(server: Server) -> None:
+    def daemon(task: Task) -> Blocking[None]:
+        server.note((yield from server.network.connect(task, "nowhere", 25)))
+
+    server.sched.spawn("daemon", daemon)
+    server.run()
+    assert server.log == [(0, None)]
 
 
 def test_waiting_in_accept_is_an_interruptible_sleep(server: Server) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from sim.scenario import ScenarioError, load_text
 from tests.scenario.things import EXAMPLE
+from tests.user.mail import process
+from tests.user.servers import scenario
 
 FILE = Path("x.toml")
 
@@ -85,6 +87,51 @@ x.toml:41:18: error: unknown key 'chanels' in [machine.disk.sdb] - did you mean 
 (accepted: channels, device, iosched, partition, profile, queue, scheduler)
    41 | machine.disk.sdb.chanels = 8
       |                  ^^^^^^^"""
+
+
+RELAY = process("relay", "smtp_relay", via="lan")
+
+
+def host_complaint(*processes: str) -> str:
+    """Return what is said about a small server that runs these."""
+    with pytest.raises(ScenarioError) as caught:
+        scenario("\n".join(processes))
+    assert len(caught.value.problems) == 1
+    return str(caught.value)
+
+
+def test_a_host_that_is_not_there_is_told_with_its_line_and_the_nearest() -> None:
+    said = host_complaint(process("mail", "sendmail", relay_host="realy"), RELAY)
+    assert said == (
+        "small.toml:20:14: error: unknown host outside the server 'realy' - did you mean 'relay'? (accepted: relay)\n"
+        '   20 | relay_host = "realy"\n'
+        "      |              ^^^^^^^"
+    )
+
+
+def test_a_default_host_that_is_not_there_is_told_at_its_process() -> None:
+    said = host_complaint(process("mail", "sendmail"), process("relai", "smtp_relay", via="lan"))
+    assert (
+        "small.toml:18:10: error: unknown host outside the server 'relay', the default of 'relay_host' in [process.mail] - did you mean 'relai'?"
+        in said
+    )
+
+
+def test_a_process_on_the_server_is_no_host_outside() -> None:
+    said = host_complaint(process("mail", "sendmail", relay_host="log"), process("log", "syslogd"))
+    assert "unknown host outside the server 'log' (accepted: none)" in said
+
+
+def test_each_of_several_hosts_has_its_number() -> None:
+    many = process("relay", "smtp_relay", via="lan", count=2)
+    said = host_complaint(process("mail", "sendmail"), many)
+    assert "did you mean 'relay.1'? (accepted: relay.0, relay.1)" in said
+    scenario(process("mail", "sendmail", relay_host="relay.1") + "\n" + many)
+
+
+def test_a_host_whose_own_lines_are_wrong_is_not_called_missing() -> None:
+    wrong = process("relay", "smtp_relay", via="lan", accept="long")
+    assert "accept" in host_complaint(process("mail", "sendmail"), wrong)
 
 
 def test_a_wrong_set_names_the_option() -> None:

@@ -24,13 +24,12 @@ def blast(messages: int = 1, concurrency: int = 1, **params: object) -> dict[str
 
 
 def mail_server(
-    client: dict[str, object], *, relay: bool = True, accept: str = "20 ms", machine: Any = None,
+    client: dict[str, object], *, accept: str = "20 ms", machine: Any = None,
     **sendmail: object,
 ) -> Machine:  # fmt: skip
     """Boot the server; more: sendmail's parameters. `machine` goes to boot()."""
     processes = [process("syslogd", "syslogd"), process("sendmail", "sendmail", **sendmail)]
-    if relay:
-        processes.append(process("relay", "smtp_relay", via="lan", accept=accept))
+    processes.append(process("relay", "smtp_relay", via="lan", accept=accept))
     processes.append(process("blast", "smtp_sender", via="lan", target="sendmail", **client))
     return boot("\n".join(processes), **(machine or {}))
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from sim.net import Link
 from tests.user.mail import (
     blast,
     commits,
@@ -12,7 +11,7 @@ from tests.user.mail import (
     raise_load,
     run_to_mark,
 )
-from tests.user.servers import MS, TMPFS, S, run_for, times_of, values_of
+from tests.user.servers import TMPFS, S, run_for, times_of, values_of
 
 
 @pytest.mark.parametrize(("super_safe", "expected"), [(True, 2), (False, 0)])
@@ -42,10 +41,7 @@ def test_delivered_messages_leave_an_empty_queue_directory() -> None:
 
 
 def test_a_message_that_nobody_takes_stays_in_the_queue() -> None:
-    machine = mail_server(blast(2), relay=False)
-    link = Link(machine.calendar, "wan", latency_ns=MS, rate_bytes_per_s=1e8)
-    machine.network.listen_outside("relay", 25, link).close()
-    run_for(machine, 5)
+    machine = run_for(mail_server(blast(2), relay_port=26), 5)
     assert len(times_of(machine, "message_deferred")) == 2
     assert queue_files(machine) == ["df000001", "df000002", "qf000001", "qf000002"]
 
