@@ -1,17 +1,20 @@
-"""The registry of pluggable things: devices, elevators, file systems, programs, targets.
+"""The registry of pluggable things: devices, elevators, file systems, programs.
 
 Models: nothing; it lets a new device or program be one new file that registers itself.
 Linux counterpart: register_blkdev, elv_register, register_filesystem.
 Invariants: a (kind, name) belongs to one class; filled at import, read-only afterwards. The modules
  of a kind's home package are imported at the first question about that kind, in sorted order.
-Left out: unloading. A notebook may define a class again under its old name: the newer one counts.
+ What is registered within `with provisional():` is forgotten at its end.
+Left out: unloading anything else. A notebook may define a class again under its old name: the newer
+ one counts.
 """
 
 import difflib
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -23,7 +26,6 @@ _HOMES: Final[Mapping[str, tuple[str, ...]]] = {
     "elevator": ("sim.block",),
     "filesystem": ("sim.fs",),
     "program": ("sim.user",),
-    "target": ("sim.drivers", "sim.block"),
 }
 KINDS: Final[tuple[str, ...]] = tuple(_HOMES)
 
@@ -76,6 +78,19 @@ def register(kind: str, name: str, *, params: type, doc: str) -> Callable[[T], T
         return cls
 
     return enter
+
+
+@contextmanager
+def provisional() -> Iterator[None]:
+    """Forget at the end what was registered within: for tests, and for trying something out."""
+    for kind in KINDS:
+        _load(kind)  # So that no module of the package registers itself within, and is forgotten.
+    before = dict(_entries)
+    try:
+        yield
+    finally:
+        _entries.clear()
+        _entries.update(before)
 
 
 def lookup(kind: str, name: str) -> Entry:

@@ -30,19 +30,18 @@ from tests.drivers.drives import profile_names
 from tests.user.servers import EXT3, S, boot, run_for, run_program
 
 ENTRIES = [lookup(kind, name) for kind in KINDS for name in names(kind)]
-OURS = [entry for entry in ENTRIES if entry.cls.__module__.startswith("sim.")]
 
 
 def of(kind: str) -> list[str]:
-    """Return the names of a kind, those of other tests' own classes left out."""
-    return [entry.name for entry in OURS if entry.kind == kind]
+    """Return the names of a kind."""
+    return [entry.name for entry in ENTRIES if entry.kind == kind]
 
 
 def by_name(entry: Entry) -> str:
     return f"{entry.kind}-{entry.name}"
 
 
-@pytest.mark.parametrize("entry", OURS, ids=by_name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
 def test_it_says_what_it_is_and_whence_its_numbers_are(entry: Entry) -> None:
     assert entry.doc and "\n" not in entry.doc
     assert sys.modules[entry.cls.__module__].__doc__

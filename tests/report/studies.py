@@ -7,7 +7,7 @@ from sim.scenario import RecordedSpec, WhatIf, load_text
 from sim.study.metrics import compute_metrics
 from sim.study.outcome import Replication, Study, assemble
 from sim.study.recorded import load_figures
-from tests.scenario.things import EXAMPLE
+from tests.scenario.things import EXAMPLE, things
 from tests.study.storms import storm
 
 WHAT_IFS = {None: "before", "tmpfs": "after"}
@@ -16,7 +16,8 @@ WHAT_IFS = {None: "before", "tmpfs": "after"}
 def study(replications: int = 1, *what_ifs: str) -> Study:
     """Return the base storm and variants of it."""
     text = EXAMPLE.replace('["load", "disk"]', '["storm", "port", "load", "cpu", "disk"]')
-    plain = load_text(text.replace('["sdb", "dm-6"]', '["sdb"]'), Path("sendmail.toml"))
+    with things():
+        plain = load_text(text.replace('["sdb", "dm-6"]', '["sdb"]'), Path("sendmail.toml"))
     scenarios, runs, recorded = [], [], []
     for name in (None, *what_ifs):
         what_if = WhatIf(name=name, title="The queue on tmpfs", doc="") if name else None

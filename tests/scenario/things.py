@@ -1,10 +1,11 @@
 """Small pluggable things for scenarios under test, registered as a user would register theirs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sim.param import param
-from sim.registry import register
+from sim.registry import provisional, register
 from sim.units import Value
 
 
@@ -16,7 +17,6 @@ class PlateParams:
     capacity_bytes: int = param("73 GB", dim="bytes", source="data sheet", doc="size", minimum=512)
 
 
-@register("device", "test_plate", params=PlateParams, doc="a disk for tests")
 class Plate:
     """Spins."""
 
@@ -28,7 +28,6 @@ class ChipParams:
     channels: int = param(4, dim="count", source="data sheet", doc="channels", minimum=1)
 
 
-@register("device", "test_chip", params=ChipParams, doc="another disk for tests")
 class Chip:
     """Does not spin."""
 
@@ -40,7 +39,6 @@ class ElevatorParams:
     quantum: int = param(4, dim="count", source="cfq-iosched.c", doc="requests a turn", minimum=1)
 
 
-@register("elevator", "test_lift", params=ElevatorParams, doc="an elevator for tests")
 class Lift:
     """Goes up and down."""
 
@@ -60,7 +58,6 @@ class OrderedParams:
         return {"barrier": (True, "fs.h 3.1")} if kernel.startswith("3") else {}
 
 
-@register("filesystem", "test_ordered", params=OrderedParams, doc="a file system for tests")
 class Ordered:
     """Lies on a device."""
 
@@ -72,7 +69,6 @@ class AirParams:
     size_bytes: int = param("1 GiB", dim="bytes", source="half of memory", doc="limit", minimum=0)
 
 
-@register("filesystem", "test_air", params=AirParams, doc="a file system without device")
 class Air:
     """Lies on nothing."""
 
@@ -87,18 +83,36 @@ class WriterParams:
     rate_per_s: float = param(1, dim="rate_per_s", source="scenario", doc="rate", minimum=0)
 
 
-@register("program", "test_writer", params=WriterParams, doc="writes")
 class Writer:
     """Runs on the server."""
 
     runs = "server"
 
 
-@register("program", "test_client", params=WriterParams, doc="sends")
 class Client:
     """Runs elsewhere."""
 
     runs = "outside"
+
+
+THINGS = (
+    ("device", "test_plate", Plate, PlateParams, "a disk for tests"),
+    ("device", "test_chip", Chip, ChipParams, "another disk for tests"),
+    ("elevator", "test_lift", Lift, ElevatorParams, "an elevator for tests"),
+    ("filesystem", "test_ordered", Ordered, OrderedParams, "a file system for tests"),
+    ("filesystem", "test_air", Air, AirParams, "a file system without device"),
+    ("program", "test_writer", Writer, WriterParams, "writes"),
+    ("program", "test_client", Client, WriterParams, "sends"),
+)
+
+
+@contextmanager
+def things() -> Iterator[None]:
+    """Have them registered for a while: no other test finds them."""
+    with provisional():
+        for kind, name, cls, params, doc in THINGS:
+            register(kind, name, params=params, doc=doc)(cls)
+        yield
 
 
 EXAMPLE = """\
