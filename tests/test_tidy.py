@@ -18,6 +18,7 @@ LONG = {}
 EXEMPT: dict[tuple[str, str], str] = {
     ("wall_clock", "sim/cli"): "progress is shown to a person, in that person's time",
     ("wall_clock", "benchmarks"): "they measure time",
+    ("wall_clock", "calibration/record.py"): "records a live host, at that host's times",
     ("unnamed_chance", "sim/engine"): "makes the streams",
     ("unnamed_chance", "benchmarks"): "the naive models beside ours are standard Python",
     ("foreign_simpy", "sim/engine"): "is the one that imports simpy",

@@ -1,0 +1,321 @@
+"""Record a live Linux host: /proc as text, every few seconds, and once what its devices are.
+
+Models: an administrator who reads /proc and /sys and writes down what they say, word for word.
+Linux counterpart: sysstat sadc.c; here the kernel's own text is kept instead of a binary record.
+Invariants: needs no root and nothing but Python 3.7 and its standard library, so that this file may
+be copied to a host alone (`python3 record.py DIR`); files only grow; a sample is one write(2) that
+ends with its end line, so that a cut one is seen to be cut; a stop signal is taken between samples,
+never inside one; a file that cannot be read is left out of the sample.
+Left out: fsync after each sample (it would put a journal commit every few seconds on the disk that
+is being watched; a crash of the host may cost its last half minute); /proc/PID/io, which only root
+may read of others; threads of a process (its main thread stands for it); the kernel's command line
+and environments, which may hold secrets.
+
+A folder holds host.txt (what stays) and proc.txt (what changes), both in one grammar:
+
+    === start 2026-11-21T07:36:12.120+0000 interval_s=5     it begins, or goes on after a gap
+    === 2026-11-21T07:36:12.123+0000                        a sample; its time of day
+    ==> /proc/uptime <==                                    then the file's text, as `head -v` shows
+    ...
+    === end                                                 the sample is whole
+    === stop 2026-11-21T07:46:12.125+0000 samples=121 cpu_s=0.31 elapsed_s=600.0
+
+A section may name a folder (slaves of a stacked device): then its text is the names in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import glob
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+SAMPLED = (
+    "/proc/uptime", "/proc/stat", "/proc/diskstats", "/proc/loadavg", "/proc/vmstat",
+    "/proc/meminfo", "/proc/swaps", "/proc/pressure/cpu", "/proc/pressure/io",
+    "/proc/pressure/memory",
+)  # fmt: skip
+QUEUE = (
+    "scheduler", "nr_requests", "rotational", "read_ahead_kb", "max_sectors_kb",
+    "max_hw_sectors_kb", "write_cache", "logical_block_size", "physical_block_size", "nomerges",
+    "wbt_lat_usec", "io_poll", "iostats", "fua", "discard_max_bytes",
+)  # fmt: skip
+VM = (
+    "dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes",
+    "dirty_expire_centisecs", "dirty_writeback_centisecs", "swappiness", "vfs_cache_pressure",
+    "min_free_kbytes", "watermark_scale_factor", "overcommit_memory", "overcommit_ratio",
+    "laptop_mode", "page-cluster", "zone_reclaim_mode",
+)  # fmt: skip
+LASTING = (
+    "/proc/version", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/hostname", "/etc/os-release",
+    "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/uptime", "/proc/meminfo",
+    "/proc/mounts", "/proc/swaps", "/proc/partitions", "/proc/mdstat",
+    *("/proc/sys/vm/" + name for name in VM),
+    "/sys/block/*/size", "/sys/block/*/dev", "/sys/block/*/removable",
+    "/sys/block/*/device/model", "/sys/block/*/device/vendor", "/sys/block/*/device/queue_depth",
+    "/sys/block/*/dm/name", "/sys/block/*/md/level", "/sys/block/*/md/chunk_size",
+    "/sys/block/*/slaves", "/sys/block/*/holders", "/sys/block/*/*/partition",
+    *("/sys/block/*/queue/" + name for name in QUEUE),
+)  # fmt: skip
+HOST, PROC = "host.txt", "proc.txt"
+TASKS = "/proc/PID/stat"  # the section's name: lines of the tasks that are in R or D
+STOPS = (signal.SIGINT, signal.SIGTERM)
+INTERVAL_MIN_S = 0.1
+_SECONDS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+class RecordError(Exception):
+    """A recording that cannot be made, or not there; the message is for the user."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was done: samples, CPU seconds of this process, seconds that passed, bytes written."""
+
+    samples: int
+    cpu_s: float
+    elapsed_s: float
+    written_bytes: int
+
+    @property
+    def core_pct(self) -> float:
+        """Return the share of one core that recording took, %."""
+        return 100 * self.cpu_s / self.elapsed_s if self.elapsed_s else 0.0
+
+
+def record(
+    folder: str, interval_s: float, duration_s: float | None, *, root: str = "/",
+    tell: Callable[[int, int | None], None] | None = None,
+) -> Recorded:  # fmt: skip
+    """Record into a new folder until the time is over or a stop signal comes; RecordError."""
+    if os.path.exists(os.path.join(folder, PROC)):
+        raise RecordError(f"{folder} holds a recording; go on with it (--resume) or name another")
+    return _record(folder, interval_s, duration_s, root, tell)
+
+
+def resume(
+    folder: str, interval_s: float, duration_s: float | None, *, root: str = "/",
+    tell: Callable[[int, int | None], None] | None = None,
+) -> Recorded:  # fmt: skip
+    """Go on with a recording after a gap, for `duration_s` more; RecordError."""
+    if not os.path.exists(os.path.join(folder, PROC)):
+        raise RecordError(f"{folder} holds no recording to go on with")
+    return _record(folder, interval_s, duration_s, root, tell)
+
+
+def parse_seconds(text: str) -> float:
+    """Return the seconds of "5", "5s", "10m", "10 min", "1.5h"; ValueError."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", text)
+    if found is None or found.group(2) not in _SECONDS:
+        raise ValueError(f"{text!r} is no time (accepted: 5, 5s, 10m, 1.5h)")
+    return float(found.group(1)) * _SECONDS[found.group(2)]
+
+
+def _record(
+    folder: str,
+    interval_s: float,
+    duration_s: float | None,
+    root: str,
+    tell: Callable[[int, int | None], None] | None,
+) -> Recorded:
+    if not os.path.exists(_below(root, "/proc/stat")):
+        raise RecordError(f"no {_below(root, '/proc/stat')}: only a Linux host can be recorded")
+    if interval_s < INTERVAL_MIN_S:
+        raise RecordError(
+            f"an interval of {interval_s:g} s is too short (at least {INTERVAL_MIN_S} s)"
+        )
+    with _opened(folder, PROC) as out, _stops_wait():
+        with _opened(folder, HOST) as host:
+            _begin(host, interval_s)
+            _append(host, b"".join(_sample(lasting(root))))
+        _begin(out, interval_s)
+        return _loop(out, interval_s, duration_s, root, tell)
+
+
+def _loop(
+    out: int,
+    interval_s: float,
+    duration_s: float | None,
+    root: str,
+    tell: Callable[[int, int | None], None] | None,
+) -> Recorded:
+    """Take a sample at each multiple of the interval; those that were slept through are lost."""
+    total = None if duration_s is None else int(duration_s / interval_s + 1e-9) + 1
+    begin_s, cpu_s = time.monotonic(), time.process_time()
+    samples = written = tick = 0
+    while True:
+        written += _append(out, b"".join(_sample(changing(root))))
+        samples += 1
+        if tell is not None:
+            tell(samples, total)
+        tick = max(tick + 1, int((time.monotonic() - begin_s) / interval_s))
+        if (total is not None and tick >= total) or _wait_until(begin_s + tick * interval_s):
+            break
+    done = Recorded(samples, time.process_time() - cpu_s, time.monotonic() - begin_s, written)
+    line = f"samples={done.samples} cpu_s={done.cpu_s:.3f} elapsed_s={done.elapsed_s:.3f}"
+    _append(out, f"=== stop {_now()} {line}\n".encode())
+    return done
+
+
+def lasting(root: str) -> Iterator[tuple[str, bytes]]:
+    """Yield name and text of what does not change while the host is up."""
+    yield "uname -m", os.uname().machine.encode() + b"\n"
+    yield "getconf CLK_TCK PAGESIZE", b"%d %d\n" % (
+        os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGESIZE"),
+    )  # fmt: skip
+    for pattern in LASTING:
+        for path in sorted(glob.glob(_below(root, pattern))):
+            yield from _readable(path, root)
+
+
+def changing(root: str) -> Iterator[tuple[str, bytes]]:
+    """Yield name and text of each file of a sample, then the tasks that run or wait."""
+    for name in SAMPLED:
+        yield from _readable(_below(root, name), root)
+    yield TASKS, b"".join(_active_tasks(root))
+
+
+def _active_tasks(root: str) -> Iterator[bytes]:
+    """Yield /proc/PID/stat of each process whose main thread is in R or D, but for this one."""
+    proc = _below(root, "/proc")
+    for pid in os.listdir(proc):
+        if pid.isdigit() and int(pid) != os.getpid():
+            with contextlib.suppress(OSError):  # It has ended meanwhile.
+                line = _read(f"{proc}/{pid}/stat")
+                # The name in brackets may hold anything, brackets too.
+                if line[line.rfind(b")") + 2 :][:1] in (b"R", b"D"):
+                    yield line
+
+
+def _readable(path: str, root: str) -> Iterator[tuple[str, bytes]]:
+    name = "/" + os.path.relpath(path, root)
+    with contextlib.suppress(OSError):  # Not on this kernel, or not for this user.
+        if os.path.isdir(path):
+            yield name, "".join(f"{entry}\n" for entry in sorted(os.listdir(path))).encode()
+        else:
+            yield name, _read(path)
+
+
+def _sample(sections: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
+    """Yield the pieces of one sample."""
+    yield f"=== {_now()}\n".encode()
+    for name, text in sections:
+        yield f"==> {name} <==\n".encode()
+        yield text if text.endswith(b"\n") or not text else text + b"\n"
+    yield b"=== end\n"
+
+
+def _begin(out: int, interval_s: float) -> None:
+    """Write the start line; on a line of its own, even behind a sample that was cut."""
+    size = os.fstat(out).st_size
+    if size and os.pread(out, 1, size - 1) != b"\n":
+        _append(out, b"\n")
+    _append(out, f"=== start {_now()} interval_s={interval_s:g}\n".encode())
+
+
+def _append(out: int, data: bytes) -> int:
+    """Write all; return how many bytes that were."""
+    done = 0
+    while done < len(data):
+        done += os.write(out, data[done:])
+    return done
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        pieces: list[bytes] = []
+        while True:
+            piece = os.read(fd, 1 << 16)
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
+    finally:
+        os.close(fd)
+
+
+def _below(root: str, path: str) -> str:
+    return os.path.join(root, path.lstrip("/"))
+
+
+@contextlib.contextmanager
+def _opened(folder: str, name: str) -> Iterator[int]:
+    """Open a file of the folder for appending, for one recorder at a time."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        fd = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    except OSError as error:
+        raise RecordError(f"cannot write {folder}/{name}: {error.strerror}") from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield fd
+    except BlockingIOError:
+        raise RecordError(f"{folder} is being recorded into by another process") from None
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def _stops_wait() -> Iterator[None]:
+    """Keep stop signals waiting, to be taken between samples."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _wait_until(deadline_s: float) -> bool:
+    """Sleep; return whether a stop signal came."""
+    left_s = max(deadline_s - time.monotonic(), 0)
+    return signal.sigtimedwait(STOPS, left_s) is not None
+
+
+def _now() -> str:
+    """Return local time to the millisecond with its zone, ISO 8601."""
+    now_ms = time.time_ns() // 1_000_000
+    local = time.localtime(now_ms // 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', local)}.{now_ms % 1000:03d}" + time.strftime(
+        "%z", local
+    )
+
+
+def summary(folder: str, done: Recorded) -> str:
+    """Return what was recorded and what it cost, a line."""
+    return (
+        f"{folder}: {done.samples} samples in {done.elapsed_s:.0f} s,"
+        f" {done.written_bytes / 1e6:.2f} MB, {done.core_pct:.2f} % of one core"
+    )
+
+
+def main() -> int:
+    """Run as a program of its own; return the exit code."""
+    parser = argparse.ArgumentParser(description="Record /proc and /sys of this host.")
+    parser.add_argument("folder", metavar="DIR")
+    parser.add_argument("--interval", default="5", metavar="TIME", help="5s unless given")
+    parser.add_argument("--duration", metavar="TIME", help="10m, 1h; until Ctrl-C unless given")
+    parser.add_argument("--resume", action="store_true", help="go on with the recording in DIR")
+    asked = parser.parse_args()
+    try:
+        interval_s = parse_seconds(asked.interval)
+        duration_s = parse_seconds(asked.duration) if asked.duration else None
+        run = resume if asked.resume else record
+        print(summary(asked.folder, run(asked.folder, interval_s, duration_s)))
+    except (RecordError, ValueError) as error:
+        print(f"record: error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"record: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
