@@ -39,6 +39,18 @@ class Entry:
     cls: type
     params: type
     doc: str
+    since: tuple[int, ...] = ()  # first kernel release that has it; (): the oldest modelled
+    until: tuple[int, ...] = ()  # the last one, whatever its patch level; (): the newest modelled
+
+    def is_in(self, version: tuple[int, ...]) -> bool:
+        """Return whether that kernel release has it."""
+        return self.since <= version and version[: len(self.until)] <= self.until
+
+    def releases(self) -> str:
+        """Return in which releases it is, as a text for the user."""
+        since, until = (".".join(map(str, bound)) for bound in (self.since, self.until))
+        parts = (f"from {since}" if since else "", f"to {until}" if until else "")
+        return " ".join(part for part in parts if part)
 
 
 class UnknownName(LookupError):
@@ -63,8 +75,19 @@ def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
     return found[0] if found else None
 
 
-def register(kind: str, name: str, *, params: type, doc: str) -> Callable[[T], T]:
-    """Return a class decorator that enters the class as `name` of `kind`."""
+def register(
+    kind: str,
+    name: str,
+    *,
+    params: type,
+    doc: str,
+    since: tuple[int, ...] = (),
+    until: tuple[int, ...] = (),
+) -> Callable[[T], T]:
+    """Return a class decorator that enters the class as `name` of `kind`.
+
+    `since` and `until` are the first and the last kernel release that have such a thing.
+    """
     if kind not in _HOMES:
         raise ValueError(f"no kind {kind!r}; known: {', '.join(KINDS)}")
     if not doc:
@@ -74,7 +97,9 @@ def register(kind: str, name: str, *, params: type, doc: str) -> Callable[[T], T
         before = _entries.get((kind, name))
         if before is not None and _full_name(before.cls) != _full_name(cls):
             raise ValueError(f"{kind} {name!r} is {_full_name(before.cls)} already")
-        _entries[kind, name] = Entry(kind=kind, name=name, cls=cls, params=params, doc=doc)
+        _entries[kind, name] = Entry(
+            kind=kind, name=name, cls=cls, params=params, doc=doc, since=since, until=until
+        )
         return cls
 
     return enter

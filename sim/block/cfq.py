@@ -12,8 +12,7 @@ Linux counterpart: block/cfq-iosched.c (2.6.16 to 2.6.24), function by function;
 Invariants: a queue is in one of the round-robin lists exactly if it has requests (on_rr); at most
 one queue is active; the idle timer runs only for the active queue, while it is empty.
 Left out: I/O priorities (every process is best effort 4), cfq_queued limits, close cooperators
-(2.6.30), service trees and low_latency (2.6.28 and later: slices shrink with many queues), groups.
-Times are not rounded to jiffies.
+(2.6.30), service trees, low_latency (2.6.28: slices shrink with many queues), groups, jiffies.
 """
 
 from typing import Final
@@ -22,7 +21,7 @@ from sim.block.bio import BIO_NOIDLE, BIO_SYNC_MASK, READ, Bio
 from sim.block.cfq_params import CfqParams
 from sim.block.cfq_queue import KEY_ASYNC, SAMPLES_VALID, CfqQueue, nearer_request
 from sim.block.cfq_round import CfqRound
-from sim.block.elevator import Elevator, QueueRunner
+from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator, QueueRunner
 from sim.block.request import Request
 from sim.registry import register
 
@@ -397,4 +396,5 @@ class Cfq(Elevator):
 
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
-register("elevator", "cfq", params=CfqParams, doc="fair slices of time for each process")(Cfq)
+register("elevator", "cfq", params=CfqParams, doc="fair slices of time for each process",
+         since=(2, 6, 6), until=SINGLE_QUEUE_UNTIL)(Cfq)  # fmt: skip

@@ -8,7 +8,9 @@ the next request does not follow the last one's sectors, a direction's sweep beg
 lowest sector, and only a new sweep or an expired request begins a new batch.
 Linux counterpart: block/deadline-iosched.c, deadline_dispatch_requests (2.6.16, 2.6.24).
 Invariants: a request is in the list and in the FIFO of its direction, or in neither.
-Left out: front_merges=0 (switching front merges off).
+mq-deadline (block/mq-deadline.c, from 4.11) is the same for the multi-queue block layer.
+Left out: front_merges=0 (switching front merges off); of mq-deadline, the lists of each I/O
+priority (5.14), what they let pass (prio_aging_expire), and its share of the tags (async_depth).
 """
 
 from collections import deque
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.block.bio import READ, WRITE
-from sim.block.elevator import Elevator, SortedRequests
+from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator, SortedRequests
 from sim.block.request import Request
 from sim.param import param
 from sim.registry import register
@@ -171,6 +173,11 @@ class Deadline(Elevator):
 
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
-register("elevator", "deadline", params=DeadlineParams, doc="sorted batches with expiry times")(
-    Deadline
-)
+register(
+    "elevator", "deadline", params=DeadlineParams, doc="sorted batches with expiry times",
+    until=SINGLE_QUEUE_UNTIL,
+)(Deadline)  # fmt: skip
+register(
+    "elevator", "mq-deadline", params=DeadlineParams, doc="deadline for multi-queue devices",
+    since=(4, 11),
+)(Deadline)  # fmt: skip

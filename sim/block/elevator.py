@@ -17,9 +17,12 @@ from sim.block.request import Request
 from sim.sched.version import KernelVersion, in_force
 
 # What a disk gets that no scheduler is chosen for. To 2.6.17 the kernel's own default is
-# anticipatory, which is not modelled: SLES 10, RHEL 4 and RHEL 5 ship cfq. From 5.0 it is
-# mq-deadline, whose numbers are deadline's.
-DEFAULT_ELEVATOR: Final = (((2, 6, 0), "cfq"), ((5, 0), "deadline"))
+# anticipatory, which is not modelled: SLES 10, RHEL 4 and RHEL 5 ship cfq (from 2.6.6).
+DEFAULT_ELEVATOR: Final = (
+    ((2, 6, 0), "deadline"), ((2, 6, 6), "cfq"), ((5, 0), "mq-deadline")
+)  # fmt: skip
+# The elevators of a single queue went with it (block/Kconfig.iosched, f382fb0bcef4 of 5.0).
+SINGLE_QUEUE_UNTIL: Final = (4, 20)
 
 
 def default_elevator(kernel: KernelVersion) -> str:

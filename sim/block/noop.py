@@ -5,12 +5,14 @@ Linux counterpart: block/noop-iosched.c (2.6.16).
 Invariants: requests leave in the order in which they came.
 Left out: nothing; but merging finds any adjacent request, as it does for all elevators here, where
 2.6.18's noop only tried the last one merged.
+"none", what a multi-queue device has instead of an elevator (block/blk-mq.c, from 3.13), is the
+same order of service; its software queue of each CPU, and the tags, are left out.
 """
 
 from collections import deque
 from dataclasses import dataclass
 
-from sim.block.elevator import Elevator
+from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator
 from sim.block.request import Request
 from sim.registry import register
 
@@ -42,4 +44,11 @@ class Noop(Elevator):
 
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
-register("elevator", "noop", params=NoopParams, doc="first come, first served, with merging")(Noop)
+register(
+    "elevator", "noop", params=NoopParams, doc="first come, first served, with merging",
+    until=SINGLE_QUEUE_UNTIL,
+)(Noop)  # fmt: skip
+register(
+    "elevator", "none", params=NoopParams, doc="no elevator: first come, first served",
+    since=(3, 13),
+)(Noop)  # fmt: skip

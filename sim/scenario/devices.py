@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.block.limits import QueueParams
-from sim.registry import lookup, names
 from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.reading import Reading, Values
@@ -94,11 +93,9 @@ def _elevator_params(
     """Read `iosched.*`, the parameters of the disk's elevator."""
     name = str(own["scheduler"])
     leaf = disk.leaf("scheduler")
-    if name not in names("elevator"):
-        place = leaf.at if leaf else disk.place
-        reading.problems.append(unknown(place, "elevator", name, names("elevator")))
+    elevator = reading.entry_named("elevator", name, leaf.at if leaf else disk.place)
+    if elevator is None:
         return None
-    elevator = lookup("elevator", name)
     table = reading.table(disk, path, "iosched")
     floor = leaf.layer if leaf else Layer.DEFAULT
     [found] = reading.values(table, (*path, "iosched"), [elevator.params], floor=floor)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sim.param import Param, ParamError, params_of
-from sim.registry import Entry, UnknownName, lookup, names
+from sim.registry import Entry, lookup, names, nearest
 from sim.scenario.errors import Place, Problem, unknown
 from sim.scenario.layers import Layer, Leaf, Table, quoted
 from sim.scenario.spec import Parameter
+from sim.sched.version import kernel_version
 from sim.units import UnitError, Value
 
 Values = dict[str, Any]  # field name -> canonical value, for the constructor
@@ -165,11 +166,22 @@ class Reading:
             allowed = ", ".join(names(kind))
             self.error(leaf.at, f"expected the name of a {kind}", allowed=allowed)
             return None
-        try:
-            return lookup(kind, leaf.value)
-        except UnknownName:
-            self.problems.append(unknown(leaf.at, kind, leaf.value, names(kind)))
+        return self.entry_named(kind, leaf.value, leaf.at)
+
+    def entry_named(self, kind: str, name: str, place: Place) -> Entry | None:
+        """Return what the registry has under a name, if this kernel has it too."""
+        entries = {known: lookup(kind, known) for known in names(kind)}
+        version = kernel_version(self.kernel) if self.kernel else None
+        allowed = [n for n, one in entries.items() if version is None or one.is_in(version)]
+        if name in allowed:
+            return entries[name]
+        if name not in entries:
+            self.problems.append(unknown(place, kind, name, allowed))
             return None
+        message = f"Linux {self.kernel} has no {kind} '{name}' ({entries[name].releases()})"
+        near = nearest(name, allowed)
+        self.problems.append(Problem(place, message, allowed=", ".join(allowed), nearest=near))
+        return None
 
 
 def _place(child: Leaf | Table) -> Place:

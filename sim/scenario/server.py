@@ -18,10 +18,10 @@ from sim.scenario.layers import Table
 from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.tunables import TUNABLES
-from sim.sched.version import kernel_version
+from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
+from sim.units import given_text
 
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
-_OLDEST = (2, 6)
 _GROUPS = ("disk", "volume", "mount")
 
 
@@ -35,7 +35,8 @@ def read_server(
         reading.error(
             leaf.at,
             "machine.kernel: not a kernel release that is modelled",
-            allowed='2.6.0 or later, such as "2.6.16"',
+            given=given_text(leaf.value),
+            allowed=f'{numbers(OLDEST)} to {numbers(NEWEST)}, such as "2.6.16"',
         )
     tunables = {name: _tunable(reading, machine, name) for name in TUNABLES}
     devices = read_devices(reading, machine, directory)
@@ -57,8 +58,8 @@ def read_server(
 
 
 def is_kernel(release: str) -> bool:
-    """Whether a text is a kernel release such as 2.6.16 or 2.6.16.60-0.21-smp, 2.6.0 or later."""
-    return bool(_KERNEL.fullmatch(release)) and kernel_version(release) >= _OLDEST
+    """Whether a text is a modelled kernel release, such as 2.6.16 or 2.6.16.60-0.21-smp."""
+    return bool(_KERNEL.fullmatch(release)) and is_modelled(kernel_version(release))
 
 
 def _tunable(reading: Reading, machine: Table, name: str) -> object | None:

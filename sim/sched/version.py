@@ -7,12 +7,15 @@ Left out: distribution kernels, which mix releases; say the release whose behavi
 
 import re
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from sim.units import Value
 
 KernelVersion: TypeAlias = tuple[int, ...]
 T = TypeVar("T")
+
+OLDEST: Final = (2, 6)
+NEWEST: Final = (7, 2)  # the newest whose behaviour was compared with recordings
 # (first release that has it, name of the parameter, its default from there on, source)
 Change: TypeAlias = tuple[KernelVersion, str, Value, str]
 
@@ -25,6 +28,16 @@ def kernel_version(release: str) -> KernelVersion:
     return tuple(int(part) for part in match.groups() if part is not None)
 
 
+def numbers(version: KernelVersion) -> str:
+    """Return "2.6.16" for (2, 6, 16)."""
+    return ".".join(map(str, version))
+
+
+def is_modelled(version: KernelVersion) -> bool:
+    """Return whether the tables of versions are meant for that release."""
+    return OLDEST <= version[:2] <= NEWEST
+
+
 def in_force(table: Sequence[tuple[KernelVersion, T]], version: KernelVersion) -> T:
     """Return the last row of the table whose release is not after `version`."""
     found: T | None = None
@@ -32,8 +45,7 @@ def in_force(table: Sequence[tuple[KernelVersion, T]], version: KernelVersion) -
         if since <= version:
             found = row
     if found is None:
-        oldest = ".".join(str(part) for part in table[0][0])
-        raise ValueError(f"kernel {'.'.join(map(str, version))}: the oldest modelled is {oldest}")
+        raise ValueError(f"kernel {numbers(version)}: the oldest is {numbers(table[0][0])}")
     return found
 
 

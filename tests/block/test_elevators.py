@@ -9,7 +9,9 @@ from sim.block.deadline import Deadline, DeadlineParams
 from sim.block.elevator import default_elevator
 from sim.block.noop import Noop, NoopParams
 from sim.registry import lookup, names
+from sim.sched.version import numbers
 from tests.block.disks import MS, Rig, ram
+from tests.sched.rig import RELEASES
 
 
 def order(rig):
@@ -109,9 +111,30 @@ def test_versions_set_the_defaults(kernel, changed):
 
 def test_a_disk_without_a_choice_gets_the_elevator_of_its_time():
     assert default_elevator((2, 6, 16)) == "cfq"
-    assert default_elevator((5, 10)) == "deadline"
+    assert default_elevator((5, 10)) == "mq-deadline"
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=numbers)
+def test_the_elevator_of_its_time_is_in_that_release(release):
+    assert lookup("elevator", default_elevator(release)).is_in(release)
+
+
+@pytest.mark.parametrize(
+    "release, expected",
+    [
+        ((2, 6, 5), {"noop", "deadline"}),
+        ((2, 6, 16), {"noop", "deadline", "cfq"}),
+        ((3, 13), {"noop", "deadline", "cfq", "none"}),
+        ((4, 20, 17), {"noop", "deadline", "cfq", "none", "mq-deadline"}),
+        ((5, 0), {"none", "mq-deadline"}),
+        ((7, 2, 7), {"none", "mq-deadline"}),
+    ],
+    ids=str,
+)
+def test_a_release_has_the_elevators_of_its_block_layers(release, expected):
+    found = {name for name in names("elevator") if lookup("elevator", name).is_in(release)}
+    assert found == expected
 
 
 def test_elevators_are_registered():
-    assert {"noop", "deadline", "cfq"} <= set(names("elevator"))
     assert lookup("elevator", "deadline").cls is Deadline

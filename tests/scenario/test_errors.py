@@ -29,7 +29,9 @@ WRONG = [
     ('"8 GiB"', '"8 ms"', r"machine.memory: expected a size, but 'ms' is a unit of a time, got \"8 ms\""),
     ('kernel = "2.6.16"\n', "", r"x.toml:4:2: error: \[machine\] lacks 'kernel' \(Linux version"),
     ('kernel = "2.6.16"', 'kernel = "latest"', r"x.toml:5:10: error: machine.kernel: not a kernel release"),
-    ('kernel = "2.6.16"', 'kernel = "2.4.20"', r'not a kernel release that is modelled \(accepted: 2.6.0 or later'),
+    ('kernel = "2.6.16"', 'kernel = "2.4.20"', r'not a kernel release that is modelled, got "2.4.20" \(accepted: 2.6 to 7.2, such as "2.6.16"\)'),
+    ('kernel = "2.6.16"', 'kernel = "9.9"', r'x.toml:5:10: error: machine.kernel: not a kernel release that is modelled, got "9.9" \(accepted: 2.6 to 7.2'),
+    ('scheduler = "test_lift"', 'scheduler = "mq-deadline"', r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: cfq, deadline, noop, test_lift\)"),
     ('device = "dm-6"', 'device = "dm-7"', r"x.toml:13:29: error: unknown device 'dm-7' - did you mean 'dm-6'\?"),
     ('on = "sdb"', 'on = "dm-6"', r"x.toml:11:22: error: volume 'dm-6' lies on itself"),
     ('"40 GiB"', '"400 GiB"', r"'dm-6' ends .* behind the end of what it lies on"),
@@ -115,6 +117,27 @@ def test_a_default_host_that_is_not_there_is_told_at_its_process() -> None:
         "small.toml:18:10: error: unknown host outside the server 'relay', the default of 'relay_host' in [process.mail] - did you mean 'relai'?"
         in said
     )
+
+
+@pytest.mark.parametrize(
+    ("elevator", "message"),
+    [
+        (
+            "cfq",
+            "Linux 6.18 has no elevator 'cfq' (from 2.6.6 to 4.20) (accepted: mq-deadline, none",
+        ),
+        (
+            "deadline",
+            "Linux 6.18 has no elevator 'deadline' (to 4.20) - did you mean 'mq-deadline'?",
+        ),
+    ],
+)
+def test_an_elevator_that_the_release_lacks_is_told_with_those_it_has(
+    elevator: str, message: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(sets=["machine.kernel=6.18", f"machine.disk.sda.scheduler={elevator}"])
+    assert message in str(caught.value)
 
 
 def test_a_process_on_the_server_is_no_host_outside() -> None:

@@ -32,7 +32,7 @@ def test_a_table_gives_the_row_in_force():
 
 
 def test_a_release_before_the_table_is_refused():
-    with pytest.raises(ValueError, match=r"kernel 2\.4\.37: the oldest modelled is 2\.6\.0"):
+    with pytest.raises(ValueError, match=r"kernel 2\.4\.37: the oldest is 2\.6\.0"):
         features((2, 4, 37))
 
 
