@@ -38,6 +38,24 @@ def _directions(template: str, meaning: str) -> dict[str, str]:
     }
 
 
+_MEMORY: Final = {
+    "total": "all",
+    "used": "used, as the tool counts it",
+    "free": "free",
+    "available": "available without swapping",
+    "shared": "shared, and in tmpfs",
+    "buffers": "buffers",
+    "cached": "page cache, as the tool counts it",
+    "buffcache": "buffers and page cache together",
+    "active": "active",
+    "inactive": "inactive",
+    "dirty": "dirty",
+    "writeback": "on its way to a device",
+    "anon": "anonymous, mapped",
+    "slab": "slab",
+    "committed": "promised to processes",
+}
+
 COLUMNS: Final[Mapping[str, Column]] = {
     **_columns(
         "device",
@@ -61,14 +79,31 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "aqu_sz": "mean number of requests in queue and service",
             "rqm_per_s": "requests merged per second, both directions",
             "util_pct": "share of time with a request in flight, %",
+        }
+        | _directions("{word}s_total", "{word} requests completed since boot")
+        | _directions("{word}_merges_total", "{word} requests merged since boot")
+        | _directions("{word}_bytes_total", "bytes {word} since boot")
+        | _directions("{word}_ms_total", "time of all {word} requests since boot, ms")
+        | {
+            "flushes_total": "flush requests completed since boot",
+            "flush_ms_total": "time of all flush requests since boot, ms",
+            "io_ticks_ms_total": "time with a request in flight since boot, ms",
+            "time_in_queue_ms_total": "time of all requests in queue and service since boot, ms",
+            "in_flight": "requests in queue and service now",
+            "cached_read_bytes_per_s": "rate of reads from the page cache that hdparm -T timed",
+            "buffered_read_bytes_per_s": "rate of sequential reads that hdparm -t timed",
+            "direct_read_bytes_per_s": "rate of sequential O_DIRECT reads that hdparm -t timed",
+            "swapspace_bytes": "size of the swap space on it, bytes",
+            "swapspace_used_bytes": "swap in use on it, bytes",
+            "swapspace_priority": "priority of the swap space on it",
         },
     ),
     **_columns(
         "cpu",
         {
-            "user_pct": "user time, %",
+            "user_pct": "user time, % (with niced unless nice_pct stands beside it)",
             "nice_pct": "user time of niced tasks, %",
-            "system_pct": "kernel time, %",
+            "system_pct": "kernel time, % (with interrupts unless irq_pct stands beside it)",
             "iowait_pct": "idle with a task waiting inside I/O, %",
             "steal_pct": "taken by the hypervisor, %",
             "irq_pct": "interrupts, %",
@@ -76,6 +111,22 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "guest_pct": "running a guest, %",
             "gnice_pct": "running a niced guest, %",
             "idle_pct": "idle without one, %",
+            "clock_mhz": "clock rate, MHz",
+        }
+        | {
+            f"{state}_ms_total": f"{state} time since boot, ms"
+            for state in (
+                "user",
+                "nice",
+                "system",
+                "idle",
+                "iowait",
+                "irq",
+                "soft",
+                "steal",
+                "guest",
+                "gnice",
+            )
         },
     ),
     **_columns(
@@ -84,7 +135,60 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "load1": "load average over 1 minute, tasks",
             "load5": "load average over 5 minutes, tasks",
             "load15": "load average over 15 minutes, tasks",
-        },
+            "uptime_s": "time since boot, s",
+            "procs_running": "tasks running or waiting for a CPU",
+            "procs_blocked": "tasks blocked by I/O as /proc/stat counts them",
+            "procs_total": "tasks, in any state",
+            "intr_per_s": "interrupts per second",
+            "ctxt_per_s": "context switches per second",
+            "forks_per_s": "tasks made per second",
+            "pgin_bytes_per_s": "bytes that block I/O brought in per second, paging and files",
+            "pgout_bytes_per_s": "bytes that block I/O brought out per second, paging and files",
+            "swapin_bytes_per_s": "bytes swapped in per second",
+            "swapout_bytes_per_s": "bytes swapped out per second",
+            "swapin_pages_per_s": "pages swapped in per second",
+            "swapout_pages_per_s": "pages swapped out per second",
+            "pgfault_per_s": "page faults per second, major and minor",
+            "pgmajfault_per_s": "page faults that needed I/O per second",
+            "intr_total": "interrupts since boot",
+            "ctxt_total": "context switches since boot",
+            "forks_total": "tasks made since boot",
+            "pgin_bytes_total": "bytes that block I/O brought in since boot",
+            "pgout_bytes_total": "bytes that block I/O brought out since boot",
+            "swapin_pages_total": "pages swapped in since boot",
+            "swapout_pages_total": "pages swapped out since boot",
+            "pgfault_total": "page faults since boot, major and minor",
+            "pgmajfault_total": "page faults that needed I/O since boot",
+            "dirty_pages": "dirty pages of files",
+            "writeback_pages": "pages on their way to a device",
+        }
+        | {f"mem_{name}_bytes": f"memory: {meaning}, bytes" for name, meaning in _MEMORY.items()}
+        | {
+            "swap_total_bytes": "swap space, bytes",
+            "swap_used_bytes": "swap space in use, bytes",
+            "swap_free_bytes": "swap space not in use, bytes",
+            "elapsed_s": "how long a command ran, s",
+            "cpu_user_s": "CPU time of a command in user mode, s",
+            "cpu_system_s": "CPU time of a command in the kernel, s",
+            "max_rss_bytes": "most memory that a command had resident, bytes",
+            "major_faults": "page faults of a command that needed I/O",
+            "minor_faults": "page faults of a command that did not",
+            "voluntary_switches": "context switches of a command that waited",
+            "involuntary_switches": "context switches of a command that was preempted",
+            "copied_bytes": "bytes that dd copied",
+            "copied_bytes_per_s": "rate at which dd copied",
+            "block_events": "lines of block_dump that name a process",
+            "job_runtime_s": "how long a job of fio ran, s",
+            "job_user_pct": "CPU time of a job of fio in user mode, % of its run time",
+            "job_system_pct": "CPU time of a job of fio in the kernel, % of its run time",
+            "job_sync_ms": "mean duration of an fsync of a job of fio, ms",
+        }
+        | _directions("job_{letter}_per_s", "{word}s per second that a job of fio saw")
+        | _directions("job_{word}_bytes_per_s", "bytes {word} per second that a job of fio saw")
+        | _directions("job_{letter}_ms", "mean duration of a {word} that a job of fio saw, ms")
+        | _directions("job_{letter}_p50_ms", "median of those durations ({word}), ms")
+        | _directions("job_{letter}_p95_ms", "95 % quantile of those durations ({word}), ms")
+        | _directions("job_{letter}_p99_ms", "99 % quantile of those durations ({word}), ms"),
     ),
 }
 
@@ -192,6 +296,8 @@ FACTS: Final[Mapping[str, str]] = {
     "start": "time of day of the first report, ISO 8601, with the date where that is known",
     "interval_s": "interval between reports, seconds, from their clocks",
     "memory_bytes": "memory of the host",
+    "cpu_model": "name of the CPU, as in /proc/cpuinfo",
+    "cpu_mhz": "clock rate of the first CPU, MHz",
     "command": "command line, where the recording holds it",
 }
 

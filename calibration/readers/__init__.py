@@ -56,7 +56,7 @@ def read_text(text: str, source: str, interval_s: float | None = None) -> Record
         formats = [one.format for one in DOCUMENTS if one.read(document, sink)][:1]
     else:
         formats = _feed((Line(i, line) for i, line in enumerate(text.splitlines(), start=1)), sink)
-    if not sink.samples:
+    if not sink.samples and not sink.facts:
         raise UnreadableRecording(f"{source}: nothing in it is understood")
     return Recording(
         source=source, formats=tuple(formats), samples=tuple(sink.samples),
