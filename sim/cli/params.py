@@ -1,6 +1,7 @@
 """`iotwin params`: every parameter of a scenario with value, unit, source and layer."""
 
 import sys
+from collections import Counter
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ from sim.cli import options
 from sim.cli.output import check_writable, write_json
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import Parameter, Scenario, load
+from sim.scenario.spec import ASSUMED, ORIGINS
 from sim.units import format_quantity, unit_of
 
 
@@ -29,8 +31,9 @@ def command(
 ) -> None:
     """Show every parameter with its value, unit, layer and source.
 
-    Layers: default < kernel < profile < scenario < what-if < set. The last line says which share
-    of the values is assumed, that is, declared by its author as a guess.
+    Layers: default < kernel < profile < scenario < what-if < set. The last line says how many
+    values have a source, how many were fitted to recorded results, and how many are assumed, that
+    is, declared by their author as a guess.
 
     \b
     Examples:
@@ -42,7 +45,7 @@ def command(
     check_writable(json_path)
     if json_path != "-":
         click.echo(f"{scenario.label}: {scenario.title}\n")
-        shown = [p for p in scenario.parameters if p.is_assumed or not assumed]
+        shown = [p for p in scenario.parameters if p.origin == ASSUMED or not assumed]
         print_table(_table(shown), sys.stdout)
         click.echo("\n" + _share_line(scenario))
     if json_path is not None:
@@ -66,10 +69,19 @@ def _row(parameter: Parameter) -> tuple[str, ...]:
     return parameter.path, value, unit, parameter.layer.label, parameter.source
 
 
+def _counts(scenario: Scenario) -> dict[str, int]:
+    """Return how many values are of each origin."""
+    found = Counter(parameter.origin for parameter in scenario.parameters)
+    return {origin: found[origin] for origin in ORIGINS}
+
+
 def _share_line(scenario: Scenario) -> str:
     number = len(scenario.parameters)
-    assumed = sum(parameter.is_assumed for parameter in scenario.parameters)
-    return f"{assumed} of {number} values are assumed ({100 * assumed / number:.0f} %)"
+    parts = [
+        f"{count} {origin} ({100 * count / number:.0f} %)"
+        for origin, count in _counts(scenario).items()
+    ]
+    return f"{number} values: {', '.join(parts)}"
 
 
 def _json(scenario: Scenario) -> dict[str, Any]:
@@ -77,11 +89,14 @@ def _json(scenario: Scenario) -> dict[str, Any]:
     return {
         "scenario": scenario.name,
         "what_if": scenario.what_if.name if scenario.what_if else None,
-        "assumed_share": sum(p.is_assumed for p in parameters) / len(parameters),
+        **{
+            f"{origin}_share": count / len(parameters)
+            for origin, count in _counts(scenario).items()
+        },
         "parameters": [
             {
                 "path": p.path, "value": p.value, "unit": unit_of(p.dim), "source": p.source,
-                "layer": p.layer.label, "doc": p.doc,
+                "origin": p.origin, "layer": p.layer.label, "doc": p.doc,
             }
             for p in parameters
         ],

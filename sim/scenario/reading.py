@@ -8,6 +8,7 @@ Invariants: no problem stops the reading; what could not be read is noted and an
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from sim.param import Param, ParamError, params_of
@@ -192,7 +193,12 @@ def source_of(leaf: Leaf) -> str:
     """Return the stated source of a value, or the place where it was given."""
     if leaf.source:
         return leaf.source
-    return f"{leaf.at.file}:{leaf.at.line}" if leaf.at.line else "command line"
+    if not leaf.at.line:
+        return "command line"
+    path = PurePath(leaf.at.file)
+    # Where it lies on this machine is nobody else's business: its folder's name will do.
+    file = "/".join(path.parts[1:][-2:]) if path.is_absolute() else leaf.at.file
+    return f"{file}:{leaf.at.line}"
 
 
 def dotted(path: Sequence[str]) -> str:

@@ -19,6 +19,12 @@ from sim.units import Value
 
 _ELEVATORS = "sim/block/elevator.py: what distributions of the kernel's time chose"
 
+SOURCED = "sourced"  # from a source, a recording, or what the scenario is about
+FITTED = "fitted"  # chosen so that results agree with recorded ones
+ASSUMED = "assumed"
+ORIGINS = (SOURCED, FITTED, ASSUMED)
+_ORIGIN_OF = {"assumed": ASSUMED, "fit": FITTED}  # how a source begins
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
@@ -32,9 +38,12 @@ class Parameter:
     doc: str
 
     @property
-    def is_assumed(self) -> bool:
-        """Whether the value is a guess that its author declares as one."""
-        return self.source.startswith("assumed")
+    def origin(self) -> str:
+        """Which of ORIGINS the value is: a guess, or fitted, where its author says so."""
+        for beginning, origin in _ORIGIN_OF.items():
+            if self.source.startswith(beginning):
+                return origin
+        return SOURCED
 
 
 @dataclass(frozen=True, kw_only=True)

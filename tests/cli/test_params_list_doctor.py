@@ -1,12 +1,18 @@
 """What there is: scenarios, parameters with their origin, the installation."""
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from sim.cli.main import cli
 from tests.cli.small import small_file
+
+TOP = Path(__file__).resolve().parents[2]
+SHARES = r"\d+ values: \d+ sourced \(\d+ %\), \d+ fitted \(\d+ %\), \d+ assumed \(\d+ %\)"
 
 
 def output(*arguments: str) -> str:
@@ -32,7 +38,7 @@ def test_params_show_value_unit_layer_and_source(tmp_path: Path) -> None:
     assert rows["machine.cpus"][1:] == ["8", "set", "command", "line"]
     assert rows["machine.disk.sda.latency"][1:4] == ["2", "ms", "scenario"]
     assert rows["machine.disk.sda.queue.unplug_delay"][1:4] == ["3", "ms", "default"]
-    assert "values are assumed (" in text.splitlines()[-1]
+    assert re.fullmatch(SHARES, text.splitlines()[-1])
 
 
 def test_params_of_a_what_if_name_its_layer(tmp_path: Path) -> None:
@@ -46,8 +52,36 @@ def test_assumed_parameters_can_be_seen_alone_and_counted(tmp_path: Path) -> Non
     content = json.loads(output("params", path, "--json", "-"))
     assumed = [p for p in content["parameters"] if p["source"].startswith("assumed")]
     assert content["assumed_share"] == len(assumed) / len(content["parameters"])
+    assert {p["origin"] for p in assumed} == {"assumed"}
     shown = output("params", path, "--assumed").splitlines()
     assert len(shown) == len(assumed) + 5
+
+
+def test_fitted_values_are_neither_sourced_nor_assumed() -> None:
+    content = json.loads(output("params", "sendmail", "--json", "-"))
+    origins = Counter(p["origin"] for p in content["parameters"])
+    fitted = {p["path"] for p in content["parameters"] if p["source"].startswith("fit")}
+    assert {"process.blast.concurrency", "process.blast.think_time"} < fitted
+    assert origins["fitted"] == len(fitted)
+    shares = {name: content[f"{name}_share"] for name in ("sourced", "fitted", "assumed")}
+    total = len(content["parameters"])
+    assert shares == {name: count / total for name, count in origins.items()}
+    # README: a quarter of the values that were not fitted is assumed.
+    assert origins["assumed"] / (total - origins["fitted"]) == pytest.approx(0.25, abs=0.025)
+
+
+def test_no_source_says_where_files_lie_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = small_file(tmp_path)
+    monkeypatch.chdir(Path(__file__).parent)
+    for name in (path, "sendmail"):
+        content = json.loads(output("params", name, "--json", "-"))
+        sources = [p["source"] for p in content["parameters"]]
+        given = [source for source in sources if re.search(r"\.toml:\d+$", source)]
+        assert given
+        assert {source.count("/") for source in given} == {1}
+        assert [source for source in sources if str(TOP) in source or str(tmp_path) in source] == []
 
 
 def test_every_parameter_has_source_doc_and_layer(tmp_path: Path) -> None:
