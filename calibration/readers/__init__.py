@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.readers.line import Line, LineReader, Sink
+from calibration.readers.recorder import RecorderReader
 from calibration.samples import Recording
 
 MakeReader = Callable[[Sink], LineReader]
 
-READERS: Final[Sequence[MakeReader]] = ()
+# RecorderReader first: inside its samples stands text that others would claim.
+READERS: Final[Sequence[MakeReader]] = (RecorderReader,)
 
 
 @dataclass(frozen=True)
