@@ -1,8 +1,13 @@
 """The calendar: what happens next, in simulated nanoseconds.
 
-Models: one heap of entries ``(time_ns, key, function, argument)``.  Everything that happens in the
+Models: entries ``(time_ns, key, function, argument)``, in order.  Everything that happens in the
 twin is such an entry: a disk's completion, a scheduler tick, a SimPy event (see environment.py).
 An entry is never a process: running one is one call of a plain function, ``function(argument)``.
+
+Entries are in two heaps, before and behind a *horizon*. What runs next is in the near one, which
+stays small however many time-outs of seconds and minutes are pending; an entry at the horizon, run
+before all others there, brings over what the far heap has next. (The levels of the kernel's timer
+wheel are for the same.)
 
 Linux counterpart: none; it takes the place of real time. The interface follows the kernel's timers
 (kernel/time/hrtimer.c), whose handlers are plain functions in interrupt context as well.
@@ -13,10 +18,12 @@ Invariants:
   ``key`` holds both, ``(priority - NORMAL) * 2**52 + sequence number``, so that ordering costs one
   comparison and no two entries are ever equal. ``shuffle_ties`` replaces the order of posting by a
   random one: what then changes in a result, depended on chance.
-- No entry of a cancelled timer calls anything; dead entries are at most half of a large heap.
+- Entries of the far heap are due at the horizon or later, and while there are some, the near heap
+  has the entry that moves the horizon.
+- No entry of a cancelled timer calls anything; dead entries are at most half of large heaps.
 
-Left out: calendar queues and timing wheels. With the few dozen entries pending in a twin, C's heapq
-costs less than any bookkeeping in Python, and stays the same file when mypyc compiles it.
+Left out: calendar queues and timing wheels of more levels. With the dozen entries in the near heap,
+C's heapq costs less than any bookkeeping in Python, and stays the same file when mypyc compiles it.
 """
 
 import random
@@ -32,6 +39,10 @@ URGENT: Final = 0
 NORMAL: Final = 1
 PRIORITY_SHIFT: Final = 52
 LAST_KEY: Final = 1 << 200  # Sorts behind every entry of its time: where run_until() stops.
+FIRST_KEY: Final = -LAST_KEY  # Sorts before every entry of its time: the horizon.
+# What is due later goes to the far heap: farther than disks and ticks, nearer than time-outs.
+# The mail storm takes 0.7 of the time it takes with one heap of 600.
+NEAR_NS: Final = 100_000_000
 DEAD_ENTRIES_MIN: Final = 256  # Below this many cancelled entries, compaction is not worth a look.
 
 
@@ -79,12 +90,18 @@ def _expire(timer: Timer) -> None:
 class Calendar:
     """Simulated time and all that is due, in order."""
 
-    __slots__ = ("_dead", "_heap", "_limit", "_push", "_removed", "_running", "_sequence", "now")
+    __slots__ = (
+        "_dead", "_far", "_heap", "_horizon_ns", "_horizon_posted", "_limit", "_push", "_removed",
+        "_running", "_sequence", "now",
+    )  # fmt: skip
 
     def __init__(self, now_ns: int = 0) -> None:
         self.now: int = now_ns  # ns; read freely, written by the loop only
-        self._heap: list[Entry] = []
-        self._sequence: int = 0  # entries ever pushed
+        self._heap: list[Entry] = []  # the near one
+        self._far: list[Entry] = []
+        self._horizon_ns: int = now_ns
+        self._horizon_posted: bool = False  # the entry that moves the horizon is in the near heap
+        self._sequence: int = 0  # entries ever pushed, the horizon's left out
         self._removed: int = 0  # of these, taken out without having run
         self._dead: int = 0  # entries of cancelled timers still in the heap
         self._running: bool = False
@@ -99,14 +116,21 @@ class Calendar:
         if delay_ns < 0:
             raise ValueError(f"delay of {delay_ns} ns: must not be negative")
         self._sequence = sequence = self._sequence + 1
-        self._push(self._heap, (self.now + delay_ns, sequence, fn, arg))
+        when_ns = self.now + delay_ns
+        if when_ns < self._horizon_ns:
+            self._push(self._heap, (when_ns, sequence, fn, arg))
+        else:
+            self._post_far((when_ns, sequence, fn, arg))
 
     def post_at(self, when_ns: int, fn: Handler, arg: Any) -> None:
         """Call ``fn(arg)`` at ``when_ns``, which must not be in the past."""
         if when_ns < self.now:
             raise ValueError(f"{when_ns} ns is in the past: it is {self.now} ns")
         self._sequence = sequence = self._sequence + 1
-        self._push(self._heap, (when_ns, sequence, fn, arg))
+        if when_ns < self._horizon_ns:
+            self._push(self._heap, (when_ns, sequence, fn, arg))
+        else:
+            self._post_far((when_ns, sequence, fn, arg))
 
     def post_priority(self, when_ns: int, priority: int, fn: Handler, arg: Any) -> None:
         """Call ``fn(arg)`` at ``when_ns``, before what is due then with a higher ``priority``."""
@@ -114,7 +138,10 @@ class Calendar:
             raise ValueError(f"{when_ns} ns is in the past: it is {self.now} ns")
         self._sequence = sequence = self._sequence + 1
         key = ((priority - NORMAL) << PRIORITY_SHIFT) + sequence
-        self._push(self._heap, (when_ns, key, fn, arg))
+        if when_ns < self._horizon_ns:
+            self._push(self._heap, (when_ns, key, fn, arg))
+        else:
+            self._post_far((when_ns, key, fn, arg))
 
     def call_after(self, delay_ns: int, fn: Handler, arg: Any) -> Timer:
         """Call ``fn(arg)`` in ``delay_ns`` unless the timer returned is cancelled before."""
@@ -125,6 +152,48 @@ class Calendar:
         timer = Timer(self, when_ns, fn, arg)
         self.post_at(when_ns, _expire, timer)
         return timer
+
+    def advance(self, when_ns: int) -> bool:
+        """Go to ``when_ns`` at once if nothing is due until then; False if something is.
+
+        For a handler that would post itself again as the last thing it does: a loop in it does the
+        same, in the same order, without an entry (which is counted all the same).
+        """
+        heap = self._heap
+        if heap and heap[0][0] <= when_ns:
+            return False
+        self._sequence += 1
+        self.now = when_ns
+        return True
+
+    # -- The horizon.
+
+    def _post_far(self, entry: Entry) -> None:
+        """Put an entry behind the horizon, unless that can be moved on to let it in."""
+        if not self._far:
+            self._horizon_ns = max(self._horizon_ns, self.now + NEAR_NS)
+            if entry[0] < self._horizon_ns:
+                self._push(self._heap, entry)
+                return
+        self._push(self._far, entry)
+        if not self._horizon_posted:
+            self._post_horizon()
+
+    def _post_horizon(self) -> None:
+        self._horizon_posted = True
+        heappush(self._heap, (self._horizon_ns, FIRST_KEY, _reach_horizon, self))
+
+    def move_horizon(self) -> None:
+        """Set the horizon a little behind the next far entry; its own entry has been met."""
+        self._horizon_posted = False
+        far = self._far
+        if not far:
+            return
+        self._horizon_ns = horizon_ns = far[0][0] + NEAR_NS
+        while far and far[0][0] < horizon_ns:
+            heappush(self._heap, heappop(far))
+        if far:
+            self._post_horizon()
 
     # -- Running.
 
@@ -179,6 +248,9 @@ class Calendar:
 
     def step(self) -> None:
         """Run the next entry; IndexError when there is none."""
+        if self._heap and self._heap[0][2] is _reach_horizon:
+            heappop(self._heap)
+            self.move_horizon()
         self.now, _, fn, arg = heappop(self._heap)
         fn(arg)
 
@@ -197,14 +269,21 @@ class Calendar:
     def next_entry(self) -> Entry | None:
         """Return the next entry that will do something, None when there is none."""
         heap = self._heap
-        while heap and heap[0][2] is _expire and not heap[0][3].is_pending():
-            heappop(heap)
-            self.forget_dead_entry()
-        return heap[0] if heap else None
+        while heap:
+            entry = heap[0]
+            if entry[2] is _reach_horizon:
+                heappop(heap)
+                self.move_horizon()
+            elif entry[2] is _expire and not entry[3].is_pending():
+                heappop(heap)
+                self.forget_dead_entry()
+            else:
+                return entry
+        return None
 
     def pending(self) -> int:
         """Return how many entries are still to run."""
-        return len(self._heap) - self._dead
+        return self._in_heaps() - self._dead
 
     def entries_posted(self) -> int:
         """Return how many entries were ever posted."""
@@ -212,7 +291,10 @@ class Calendar:
 
     def entries_run(self) -> int:
         """Return how many entries the loop has taken so far (a cancelled one taken counts)."""
-        return self._sequence - self._removed - len(self._heap)
+        return self._sequence - self._removed - self._in_heaps()
+
+    def _in_heaps(self) -> int:
+        return len(self._heap) + len(self._far) - self._horizon_posted
 
     # -- Ties and dead entries.
 
@@ -221,9 +303,9 @@ class Calendar:
         self._push = _ShuffledPush(seed).push
 
     def note_dead_entry(self) -> None:
-        """Count a cancelled timer's entry; sweep when more than half of the heap is dead."""
+        """Count a cancelled timer's entry; sweep when more than half of the heaps is dead."""
         self._dead += 1
-        if self._dead > DEAD_ENTRIES_MIN and self._dead * 2 > len(self._heap):
+        if self._dead > DEAD_ENTRIES_MIN and self._dead * 2 > self._in_heaps():
             self._sweep()
 
     def forget_dead_entry(self) -> None:
@@ -233,11 +315,11 @@ class Calendar:
 
     def _sweep(self) -> None:
         """Take the dead entries out, in place: the running loop holds the same list."""
-        heap = self._heap
-        size = len(heap)
-        heap[:] = [entry for entry in heap if entry[2] is not _expire or entry[3].is_pending()]
-        heapify(heap)
-        assert size - len(heap) == self._dead
+        size = self._in_heaps()
+        for heap in (self._heap, self._far):
+            heap[:] = [entry for entry in heap if entry[2] is not _expire or entry[3].is_pending()]
+            heapify(heap)
+        assert size - self._in_heaps() == self._dead
         self._removed += self._dead
         self._dead = 0
 
@@ -257,6 +339,10 @@ class Calendar:
 
 def _reach_limit(calendar: Calendar) -> None:
     calendar.pass_limit()
+
+
+def _reach_horizon(calendar: Calendar) -> None:
+    calendar.move_horizon()
 
 
 def _stop(_: Any) -> None:

@@ -2,7 +2,8 @@
 
 Theory of operation. The current task is either being *resumed* (its generator runs, which takes no
 simulated time and leaves a debt) or *burns* that debt until a timer. A task that wakes owes a
-context switch, so the cycle of a task that does little is two calendar entries:
+context switch, so the cycle of a task that does little is two bursts, and one calendar entry if nothing
+else happens on the machine meanwhile (Calendar.advance):
 
     wake_up -> burn the switch -> resume the generator -> burn what it owes -> sleep -> next task
 
@@ -60,10 +61,10 @@ class RunQueue:
     """One CPU (struct rq)."""
 
     __slots__ = (
-        "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_generation", "_need_resched",
-        "_next_tick_ns", "_resuming", "_stolen_ns", "_switch_ns", "_tick_load", "_tick_ns",
-        "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last", "nr_iowait", "nr_switches",
-        "queue",
+        "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_expiring", "_generation",
+        "_need_resched", "_next_tick_ns", "_resuming", "_stolen_ns", "_switch_ns", "_tick_load",
+        "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last", "nr_iowait",
+        "nr_switches", "queue",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +88,7 @@ class RunQueue:
         self._stolen_ns: int = 0  # interrupt time not yet taken off somebody's time
         self._burst_ends_ns: int = 0
         self._generation: int = 0  # of the timer in force
+        self._expiring: bool = False  # _expire() will see to the timer
         self._resuming: bool = False
         self._need_resched: bool = False
         self._expire_fn: Any = self._expire  # Bound once: 1.05x in a wake and sleep cycle.
@@ -269,7 +271,8 @@ class RunQueue:
                 delay = left
         self._generation = generation = self._generation + 1
         self._burst_ends_ns = self.clock_ns + delay
-        self._calendar.post(delay, self._expire_fn, generation)
+        if not self._expiring:
+            self._calendar.post(delay, self._expire_fn, generation)
 
     def _slice_left_ns(self, task: Task) -> int:
         """Return how long until the tick that ends the slice."""
@@ -284,9 +287,23 @@ class RunQueue:
             self._start_burst(task)
 
     def _expire(self, generation: int) -> None:
-        """The debt is burnt, or the slice is over, unless the timer is outdated."""
+        """Go on from burst to burst, by timer where something else happens in between."""
         if generation != self._generation:
             return
+        calendar = self._calendar
+        self._expiring = True
+        while True:
+            self._end_burst()
+            if generation == self._generation:  # The CPU is idle.
+                break
+            generation = self._generation
+            if not calendar.advance(self._burst_ends_ns):
+                calendar.post_at(self._burst_ends_ns, self._expire_fn, generation)
+                break
+        self._expiring = False
+
+    def _end_burst(self) -> None:
+        """The debt is burnt, or the slice is over: go on, or let another task run."""
         task = self.curr
         assert task is not None
         self.account()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.engine.calendar import NORMAL, URGENT, Calendar, Timer
+from sim.engine.calendar import NEAR_NS, NORMAL, URGENT, Calendar, Timer
 
 Log = list[tuple[int, Any]]
 
@@ -211,3 +211,83 @@ def test_shuffled_ties_depend_on_the_seed_only() -> None:
     assert order(1) == order(1)
     assert order(1) != order(2)
     assert sorted(order(1)) == sorted(order(2))
+
+
+# -- The horizon and advance(): nobody can see them.
+
+FAR_DELAYS = st.lists(st.integers(0, 4 * NEAR_NS), max_size=30)
+
+
+class Cascade(Noting):
+    """Each entry notes itself and posts the next ones of a plan, as a running twin does."""
+
+    def __init__(self, plan: list[int]) -> None:
+        super().__init__(Calendar())
+        self.plan = list(reversed(plan))
+        for _ in range(3):
+            self._post_next()
+
+    def _post_next(self) -> None:
+        if self.plan:
+            delay = self.plan.pop()
+            self.calendar.post(delay, self._happen, self.calendar.now + delay)
+
+    def _happen(self, due_ns: int) -> None:
+        self.note(due_ns)
+        self._post_next()
+        self._post_next()
+
+
+@given(FAR_DELAYS)
+def test_what_is_far_away_runs_at_its_time_and_in_order(plan: list[int]) -> None:
+    cascade = Cascade(plan)
+    cascade.calendar.run()
+    whens = [when for when, _ in cascade.log]
+    assert whens == [due_ns for _, due_ns in cascade.log]
+    assert whens == sorted(whens)
+    assert len(whens) == cascade.calendar.entries_run() == len(plan)
+    assert cascade.calendar.pending() == 0
+
+
+@given(FAR_DELAYS)
+def test_steps_and_a_run_come_to_the_same(plan: list[int]) -> None:
+    run, steps = Cascade(plan), Cascade(plan)
+    run.calendar.run()
+    while steps.calendar.peek() is not None:
+        steps.calendar.step()
+    assert steps.log == run.log
+
+
+@given(FAR_DELAYS, st.integers(0, 5 * NEAR_NS))
+def test_ends_of_runs_beyond_the_horizon_are_kept(plan: list[int], end_ns: int) -> None:
+    cascade, whole = Cascade(plan), Cascade(plan)
+    cascade.calendar.run_until(end_ns)
+    assert cascade.calendar.now == end_ns
+    whole.calendar.run()
+    assert cascade.log == [entry for entry in whole.log if entry[0] <= end_ns]
+
+
+def test_cancelled_time_outs_do_not_pile_up_behind_the_horizon(noting: Noting) -> None:
+    calendar = noting.calendar
+    for _ in range(10_000):
+        calendar.call_after(300 * NEAR_NS, noting.note, None).cancel()
+    assert calendar.pending() == 0
+    assert len(calendar._heap) + len(calendar._far) < 1_000
+
+
+def test_advance_goes_where_nothing_else_is_due_before(noting: Noting) -> None:
+    calendar = noting.calendar
+    calendar.post(10, noting.note, "next")
+    assert not calendar.advance(10)
+    assert calendar.advance(9)
+    assert (calendar.now, calendar.entries_run()) == (9, 1)
+    calendar.run()
+    assert noting.log == [(10, "next")]
+
+
+def test_advance_does_not_pass_the_end_of_a_run(noting: Noting) -> None:
+    calendar = noting.calendar
+    went: list[bool] = []
+    calendar.post(10, lambda _: went.extend([calendar.advance(20), calendar.advance(19)]), None)
+    calendar.run_until(20)
+    assert went == [False, True]

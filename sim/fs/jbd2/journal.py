@@ -85,6 +85,7 @@ class Journal:
         self.kernel = kernel
         self.barrier = barrier
         self.commit_interval_ns = commit_interval_ns
+        self.commit_timer_pending: bool = False
         self.jiffy_ns = jiffy_ns
         self.buffer_ns = buffer_ns
         self.handle_ns = handle_ns
