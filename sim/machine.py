@@ -34,7 +34,8 @@ from sim.sched.core import Sched
 from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
 from sim.sched.version import kernel_version
-from sim.syscall import Kernel, SyscallParams
+from sim.syscall import Kernel
+from sim.syscall_params import SyscallParams
 from sim.user.program import ServerProgram
 from sim.world import World
 

@@ -17,102 +17,35 @@ between, or memory runs short within it.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
 
 from sim.block.elevator import Elevator
 from sim.engine import Streams
 from sim.fs import read_write, sync
-from sim.fs.file import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_SYNC, O_WRONLY, File
+from sim.fs.file import (
+    O_APPEND,
+    O_CREAT,
+    O_DIRECT,
+    O_DSYNC,
+    O_RDONLY,
+    O_RDWR,
+    O_SYNC,
+    O_WRONLY,
+    File,
+)
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
-from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.syscall_params import SyscallParams
 
 __all__ = [
-    "O_APPEND", "O_CREAT", "O_DIRECT", "O_RDONLY", "O_RDWR", "O_SYNC", "O_WRONLY",
-    "Kernel", "Sys", "SyscallParams",
+    "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_RDONLY", "O_RDWR", "O_SYNC", "O_WRONLY",
+    "Kernel", "Sys",
 ]  # fmt: skip
 
 P = ParamSpec("P")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SyscallParams:
-    """What entering the kernel and its process calls cost, on a 3 GHz Xeon of 2005."""
-
-    entry_ns: int = param(
-        "0.2 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: lmbench null call, Netburst Xeon",
-        doc="one entry into the kernel and back",
-    )
-    fork_ns: int = param(
-        "0.4 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: copying the page tables of a 5 MB process, lmbench fork of the time",
-        doc="system CPU of the parent in fork()",
-    )
-    fork_child_ns: int = param(
-        "0.5 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: some 250 copy-on-write faults of 2 us until the child has its own pages",
-        doc="system CPU of the child after fork()",
-    )
-    exit_ns: int = param(
-        "0.2 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: unmapping the same pages",
-        doc="system CPU of exit()",
-    )
-    wait_ns: int = param(
-        "5 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: releasing a task_struct",
-        doc="system CPU of reaping a child",
-    )
-    packet_ns: int = param(
-        "3 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: 1 cycle a bit of TCP, half of it in the process: 1500 bytes at 3 GHz",
-        doc="system CPU of a process for sending or receiving one packet of 1460 bytes",
-    )
-    packet_interrupt_ns: int = param(
-        "3 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: 1 cycle a bit of TCP, half of it in the interrupt: 1500 bytes at 3 GHz",
-        doc="time of a CPU that a packet's arrival takes in interrupts",
-    )
-    datagram_ns: int = param(
-        "5 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: unix_dgram_sendmsg and its wake-up",
-        doc="system CPU of a datagram to or from /dev/log",
-    )
-    interrupt_ns: int = param(
-        "8 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: SCSI interrupt, softirq and end_io of a request, 2 to 6 us each",
-        doc="time of a CPU that a disk's completion takes",
-    )
-    proc_read_ns: int = param(
-        "12 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: open, read and close of a small /proc file",
-        doc="system CPU of reading a file of /proc",
-    )
 
 
 class Kernel:

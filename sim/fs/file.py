@@ -19,11 +19,10 @@ O_CREAT: Final = 0o100
 O_EXCL: Final = 0o200
 O_TRUNC: Final = 0o1000
 O_APPEND: Final = 0o2000
-O_SYNC: Final = 0o10000
+O_DSYNC: Final = 0o10000  # as O_SYNC was to 2.6.32, which promised no more
 O_DIRECT: Final = 0o40000
 O_DIRECTORY: Final = 0o200000
-# One flag until 2.6.33; what an O_SYNC write made durable was O_DSYNC's promise.
-O_DSYNC: Final = O_SYNC
+O_SYNC: Final = 0o4000000 | O_DSYNC  # from 2.6.33: __O_SYNC | O_DSYNC (6b2f3d1f769b)
 
 
 class File:

@@ -14,6 +14,9 @@ Left out: symbolic links, permissions, "." and "..", relative paths (a program h
  its own), RCU path walk (2.6.38: it only makes the walk cheaper).
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from sim.fs.errors import (
     busy,
     exists,
@@ -38,6 +41,9 @@ from sim.fs.super import FileSystem, VfsParams
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
+MayRemove: TypeAlias = Callable[[Inode, str], None]
+Remove: TypeAlias = Callable[[Task, Inode, str], Blocking[None]]
+
 
 class Vfs:
     """All that is mounted; the calls of fs/namei.c and fs/open.c."""
@@ -46,6 +52,8 @@ class Vfs:
         self.params = params
         # vfs_fsync_range waits for the pages before it takes the lock, from 2.6.32.
         self.waits_before_lock = kernel >= (2, 6, 32)
+        # generic_write_sync calls it too, and O_SYNC differs from O_DSYNC, from 2.6.33.
+        self.fsyncs_writes = kernel >= (2, 6, 33)
         self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
 
     def mount(self, path: str, file_system: FileSystem) -> None:
@@ -205,38 +213,27 @@ class Vfs:
     def unlink(self, task: Task, path: str) -> Blocking[None]:
         """Remove a name of a file, and the file with its last name and user."""
         directory, name = yield from self._parent_of(task, path)
-        yield from directory.i_mutex.lock(task)
-        try:
-            inode = yield from directory.sb.lookup(task, directory, name)
-            if inode is None:
-                raise not_found(path)
-            if inode.is_dir():
-                raise is_a_directory(path)
-            inode.count += 1  # Pinned until the directory's lock is dropped.
-            yield from inode.i_mutex.lock(task)  # vfs_unlink
-            try:
-                yield from directory.sb.unlink(task, directory, name)
-            finally:
-                inode.i_mutex.unlock(task)
-                inode.count -= 1
-        finally:
-            directory.i_mutex.unlock(task)
-        yield from self._iput(task, inode)
+        yield from self._remove(task, directory, name, path, _may_unlink, directory.sb.unlink)
 
     def rmdir(self, task: Task, path: str) -> Blocking[None]:
         """Remove an empty directory."""
         directory, name = yield from self._parent_of(task, path)
+        yield from self._remove(task, directory, name, path, _may_rmdir, directory.sb.rmdir)
+
+    def _remove(
+        self, task: Task, directory: Inode, name: str, path: str, may: MayRemove, remove: Remove
+    ) -> Blocking[None]:
+        """Do what unlink and rmdir have in common (do_unlinkat, do_rmdir)."""
         yield from directory.i_mutex.lock(task)
         try:
             inode = yield from directory.sb.lookup(task, directory, name)
             if inode is None:
                 raise not_found(path)
-            if inode.directory():
-                raise not_empty(path)
-            inode.count += 1
-            yield from inode.i_mutex.lock(task)  # vfs_rmdir
+            may(inode, path)
+            inode.count += 1  # Pinned until the directory's lock is dropped.
+            yield from inode.i_mutex.lock(task)  # vfs_unlink, vfs_rmdir
             try:
-                yield from directory.sb.rmdir(task, directory, name)
+                yield from remove(task, directory, name)
             finally:
                 inode.i_mutex.unlock(task)
                 inode.count -= 1
@@ -355,6 +352,18 @@ class Vfs:
         if inode.sb.atime_is_due(inode):
             yield from inode.sb.touch_atime(task, inode)
         return names
+
+
+def _may_unlink(inode: Inode, path: str) -> None:
+    """Refuse a directory."""
+    if inode.is_dir():
+        raise is_a_directory(path)
+
+
+def _may_rmdir(inode: Inode, path: str) -> None:
+    """Refuse what is no directory, or has names in it."""
+    if inode.directory():
+        raise not_empty(path)
 
 
 def _by_length(mount: tuple[str, FileSystem]) -> int:

@@ -11,10 +11,10 @@ from typing import Final
 
 from sim.fs.direct_io import direct_io
 from sim.fs.errors import bad_file, invalid, is_a_directory
-from sim.fs.file import O_APPEND, O_DIRECT, O_SYNC, File
+from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
-from sim.fs.sync import sync_page_range
+from sim.fs.sync import generic_write_sync
 from sim.mm.page_writeback import balance_dirty_pages
 from sim.sched.task import Blocking, Task
 
@@ -63,8 +63,8 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
         inode.i_mutex.unlock(task)
     if pos < 0:
         file.pos = start + written
-    if written and (file.flags & O_SYNC or inode.sb.synchronous):
-        yield from sync_page_range(task, inode, start, written)
+    if written and (file.flags & O_DSYNC or inode.sb.synchronous):
+        yield from generic_write_sync(vfs, task, file, start, written)
     return written
 
 

@@ -1,4 +1,4 @@
-"""fsync, fdatasync, O_SYNC, sync: making what was written durable.
+"""fsync, fdatasync, O_SYNC, O_DSYNC, sync: making what was written durable.
 
 Theory of operation (fs/buffer.c do_fsync, 2.6.16)
 
@@ -12,13 +12,15 @@ Theory of operation (fs/buffer.c do_fsync, 2.6.16)
  long as the file system's fsync takes. Whether that is long is the file system's decision: ext3 of
  2.6.6 to 2.6.32 commits only for an inode whose i_state says dirty (see sim/fs/ext4/fsync.py).
  - From 2.6.32 the pages are waited for before the lock is taken (vfs_fsync_range).
+ - A write with O_SYNC does as much for its own pages, and for the inode what fdatasync does; from
+   2.6.33 that is O_DSYNC, and O_SYNC is fsync's equal (generic_write_sync).
  - From 3.1 the file system takes the lock itself (commit 02c24a82187d); ext3 still did.
 Linux counterpart: fs/buffer.c, fs/sync.c, mm/filemap.c, 2.6.16, 2.6.32, 3.2.
 Invariants: when fsync returns no page that was dirty at the call is dirty or under writeback.
 Left out: sync_file_range, errors of the device.
 """
 
-from sim.fs.file import File
+from sim.fs.file import O_SYNC, File
 from sim.fs.inode import I_DIRTY_DATASYNC, Inode
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
@@ -45,17 +47,23 @@ def filemap_fdatawait(task: Task, mapping: AddressSpace, start: int, end: int) -
 def do_fsync(vfs: Vfs, task: Task, file: File, datasync: bool) -> Blocking[None]:
     """Make a file or directory durable (fsync; with `datasync` fdatasync)."""
     task.charge_system(vfs.params.sync_ns)
-    inode = file.inode
+    yield from vfs_fsync_range(vfs, task, file.inode, 0, LAST_PAGE, datasync)
+
+
+def vfs_fsync_range(
+    vfs: Vfs, task: Task, inode: Inode, start: int, end: int, datasync: bool
+) -> Blocking[None]:
+    """Make pages durable, and the inode as far as `datasync` asks for it."""
     mapping = inode.mapping
-    yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
+    yield from filemap_fdatawrite(task, inode, start, end)
     if vfs.waits_before_lock:
-        yield from filemap_fdatawait(task, mapping, 0, LAST_PAGE)
+        yield from filemap_fdatawait(task, mapping, start, end)
     yield from inode.i_mutex.lock(task)
     try:
         yield from inode.sb.sync_file(task, inode, datasync)
     finally:
         inode.i_mutex.unlock(task)
-    yield from filemap_fdatawait(task, mapping, 0, LAST_PAGE)
+    yield from filemap_fdatawait(task, mapping, start, end)
 
 
 def fsync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
@@ -68,9 +76,18 @@ def fdatasync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
     yield from do_fsync(vfs, task, file, datasync=True)
 
 
-def sync_page_range(task: Task, inode: Inode, pos: int, count: int) -> Blocking[None]:
-    """Make an O_SYNC write durable (mm/filemap.c sync_page_range, generic_osync_inode)."""
+def generic_write_sync(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
+    """Make a write durable that was made with O_SYNC or O_DSYNC, or on a synchronous mount."""
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    if vfs.fsyncs_writes:
+        datasync = file.flags & O_SYNC != O_SYNC
+        yield from vfs_fsync_range(vfs, task, file.inode, start, end, datasync)
+    else:
+        yield from sync_page_range(task, file.inode, start, end)
+
+
+def sync_page_range(task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
+    """Write pages, and the inode if they need it (mm/filemap.c, generic_osync_inode)."""
     yield from filemap_fdatawrite(task, inode, start, end)
     if inode.state & I_DIRTY_DATASYNC:
         yield from inode.i_mutex.lock(task)

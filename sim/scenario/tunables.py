@@ -11,7 +11,7 @@ from typing import Final
 
 TUNABLES: Final[Mapping[str, tuple[str, str]]] = {
     "sched": ("sim.sched.params", "SchedParams"),
-    "syscall": ("sim.syscall", "SyscallParams"),
+    "syscall": ("sim.syscall_params", "SyscallParams"),
     "tcp": ("sim.net.tcp", "TcpParams"),
     "vfs": ("sim.fs.super", "VfsParams"),
     "vm": ("sim.mm.params", "VmParams"),

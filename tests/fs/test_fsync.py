@@ -3,7 +3,7 @@
 import pytest
 
 from sim.fs import read_write, sync
-from sim.fs.file import O_SYNC, O_WRONLY
+from sim.fs.file import O_DSYNC, O_SYNC, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 
@@ -202,13 +202,16 @@ def test_n_processes_share_commits() -> None:
     assert commits[16] < 0.2
 
 
-def test_o_sync_writes_commit_and_overwrites_only_write() -> None:
-    machine = Machine()
+@pytest.mark.parametrize(
+    ("kernel", "flag"), [("2.6.16", O_SYNC), ("2.6.16", O_DSYNC), ("2.6.33", O_DSYNC)]
+)
+def test_o_dsync_writes_commit_and_overwrites_only_write(kernel: str, flag: int) -> None:
+    machine = Machine(kernel)
     fs = machine.mount_ext3()
     machine.vfs.prepare_file("/log", 40960)
 
     def main(task: Task) -> Blocking[None]:
-        file = yield from machine.vfs.open(task, "/log", O_WRONLY | O_SYNC)
+        file = yield from machine.vfs.open(task, "/log", O_WRONLY | flag)
         yield from read_write.write(machine.vfs, task, file, 4096)
         assert fs.journal.nr_commits == 0
         yield from read_write.write(machine.vfs, task, file, 4096, 40960)
@@ -216,6 +219,27 @@ def test_o_sync_writes_commit_and_overwrites_only_write() -> None:
         yield from machine.vfs.close(task, file)
 
     machine.run(main, for_ns=S)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "flag", "commits"),
+    [("2.6.32", O_SYNC, 0), ("2.6.33", O_DSYNC, 0), ("2.6.33", O_SYNC, 1), ("6.18", O_SYNC, 1)],
+)
+def test_o_sync_makes_new_times_durable_too_from_2_6_33(
+    kernel: str, flag: int, commits: int
+) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_ext3()
+    machine.vfs.prepare_file("/log", 40960)
+
+    def main(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, 2 * S, TASK_INTERRUPTIBLE)
+        file = yield from machine.vfs.open(task, "/log", O_WRONLY | flag)
+        yield from read_write.write(machine.vfs, task, file, 4096)
+        assert fs.journal.nr_commits == commits
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main, for_ns=3 * S)
 
 
 def test_fdatasync_skips_the_commit_when_only_times_changed_from_2_6_25() -> None:

@@ -134,10 +134,6 @@ class BlockMap:
         dropped += [self.uppers.pop(key) for key in list(self.uppers) if key not in needed]
         return dropped
 
-    def nr_blocks(self) -> int:
-        """Return how many device blocks the file has, indirect ones included."""
-        return sum(self.counts) + len(self.leaves) + len(self.uppers)
-
     def all_runs(self) -> list[tuple[int, int]]:
         """Return every run of device blocks of the file."""
         runs = [(b, b + n) for b, n in zip(self.blocks, self.counts, strict=True)]
