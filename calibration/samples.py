@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from sim.registry import nearest
 
-Kind = Literal["device", "cpu", "system"]
+Kind = Literal["device", "cpu", "system", "interface"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,9 @@ _MEMORY: Final = {
     "anon": "anonymous, mapped",
     "slab": "slab",
     "committed": "promised to processes",
+    "kstack": "kernel stacks",
+    "pagetables": "page tables",
+    "vmalloc": "vmalloc area in use",
 }
 
 COLUMNS: Final[Mapping[str, Column]] = {
@@ -66,7 +69,11 @@ COLUMNS: Final[Mapping[str, Column]] = {
         | _directions("{letter}rqm_pct", "share of {word} requests that were merged, %")
         | _directions("{word}_bytes_per_s", "bytes {word} per second")
         | _directions("{word}_bytes", "bytes {word} in the interval (or since boot)")
-        | {"bytes_per_s": "bytes transferred per second, both directions"}
+        | {
+            "bytes_per_s": "bytes transferred per second, all directions",
+            "write_discard_bytes_per_s": "bytes written or discarded per second (iostat -s)",
+            "write_discard_bytes": "bytes written or discarded in the interval (or since boot)",
+        }
         | _directions("{letter}_await_ms", "mean response time of a {word} request, ms")
         | {
             "await_ms": "mean response time of a request, ms",
@@ -160,6 +167,11 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "swapout_pages_total": "pages swapped out since boot",
             "pgfault_total": "page faults since boot, major and minor",
             "pgmajfault_total": "page faults that needed I/O since boot",
+            "pgfree_per_s": "pages freed per second",
+            "pgscan_kswapd_per_s": "pages that kswapd scanned per second",
+            "pgscan_direct_per_s": "pages scanned in direct reclaim per second",
+            "pgsteal_per_s": "pages reclaimed from the caches per second",
+            "vmeff_pct": "pages reclaimed of those scanned, %",
             "dirty_pages": "dirty pages of files",
             "writeback_pages": "pages on their way to a device",
         }
@@ -168,6 +180,12 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "swap_total_bytes": "swap space, bytes",
             "swap_used_bytes": "swap space in use, bytes",
             "swap_free_bytes": "swap space not in use, bytes",
+            "swap_used_pct": "swap space in use, % of it",
+            "swap_cached_bytes": "swap space whose pages are in memory too, bytes",
+            "swap_cached_pct": "of the swap space in use, that whose pages are in memory too, %",
+            "mem_used_pct": "memory used, as the tool counts it, % of all",
+            "mem_committed_pct": "promised to processes, % of memory and swap space",
+            "all_io_per_s": "requests of all disks completed per second",
             "elapsed_s": "how long a command ran, s",
             "cpu_user_s": "CPU time of a command in user mode, s",
             "cpu_system_s": "CPU time of a command in the kernel, s",
@@ -184,12 +202,25 @@ COLUMNS: Final[Mapping[str, Column]] = {
             "job_system_pct": "CPU time of a job of fio in the kernel, % of its run time",
             "job_sync_ms": "mean duration of an fsync of a job of fio, ms",
         }
+        | _directions("all_{letter}_per_s", "{word} requests of all disks completed per second")
+        | _directions("all_{word}_bytes_per_s", "bytes {word} per second, all disks")
         | _directions("job_{letter}_per_s", "{word}s per second that a job of fio saw")
         | _directions("job_{word}_bytes_per_s", "bytes {word} per second that a job of fio saw")
         | _directions("job_{letter}_ms", "mean duration of a {word} that a job of fio saw, ms")
         | _directions("job_{letter}_p50_ms", "median of those durations ({word}), ms")
         | _directions("job_{letter}_p95_ms", "95 % quantile of those durations ({word}), ms")
         | _directions("job_{letter}_p99_ms", "99 % quantile of those durations ({word}), ms"),
+    ),
+    **_columns(
+        "interface",
+        {
+            "rx_packets_per_s": "packets received per second",
+            "tx_packets_per_s": "packets sent per second",
+            "rx_bytes_per_s": "bytes received per second",
+            "tx_bytes_per_s": "bytes sent per second",
+            "rx_multicast_per_s": "multicast packets received per second",
+            "ifutil_pct": "share of the line rate in use, the busier direction if full duplex, %",
+        },
     ),
 }
 
