@@ -1,6 +1,6 @@
 """Layered tables: TOML texts laid over each other, each value remembering where it came from.
 
-Models: default < kernel < profile < scenario < what-if < set. A higher layer replaces single
+Models: default < kernel < profile < scenario < fit < what-if < set. A higher layer replaces single
  values, never whole tables.
 Linux counterpart: none.
 Invariants: merging does not change its operands; every leaf and every table has a place.
@@ -25,8 +25,9 @@ class Layer(IntEnum):
     KERNEL = 1
     PROFILE = 2
     SCENARIO = 3
-    WHAT_IF = 4
-    SET = 5
+    FIT = 4
+    WHAT_IF = 5
+    SET = 6
 
     @property
     def label(self) -> str:

@@ -4,7 +4,7 @@ Models: the way from a name on the command line to a frozen Scenario.
 Linux counterpart: none.
 Invariants: base and every what-if are read in full, whichever is asked for, so that a mistake
  shows the first time the file is used; all problems are reported together.
- A what-if does not inherit [recorded]: what was recorded was the base.
+ A what-if inherits neither [recorded] nor [calibrate]: what was recorded was the base.
 Left out: includes and expressions.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sim.registry import nearest
+from sim.scenario.calibrate import read_calibrate
 from sim.scenario.errors import Place, Problem, ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.scenario.reading import Reading
@@ -31,6 +32,7 @@ from sim.scenario.workload import (
 
 _TOP_KEYS = (
     "title", "doc", "seed", "machine", "link", "process", "run", "measure", "recorded", "what_if",
+    "calibrate",
 )  # fmt: skip
 _HOMES = (Path(__file__).parents[2] / "scenarios", Path(__file__).parents[1] / "scenarios")
 SEED_MAX = 2**63 - 1
@@ -67,15 +69,23 @@ def find(name: str) -> Path:
 
 
 def load(
-    name: str, *, what_if: str | None = None, sets: Sequence[str] = (), seed: int | None = None
+    name: str,
+    *,
+    what_if: str | None = None,
+    sets: Sequence[str] = (),
+    seed: int | None = None,
+    fit: Table | None = None,
 ) -> Scenario:
-    """Return a scenario by name or path; raise UnknownScenario or ScenarioError."""
+    """Return a scenario by name or path; raise UnknownScenario or ScenarioError.
+
+    `fit` has fitted values (sim.scenario.fitted), to lie on the file's and under a what-if's.
+    """
     path = find(name)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError([Problem(_top(path), f"cannot be read: {error}")]) from None
-    return load_text(text, path, what_if=what_if, sets=sets, seed=seed)
+    return load_text(text, path, what_if=what_if, sets=sets, seed=seed, fit=fit)
 
 
 def load_text(
@@ -85,9 +95,12 @@ def load_text(
     what_if: str | None = None,
     sets: Sequence[str] = (),
     seed: int | None = None,
+    fit: Table | None = None,
 ) -> Scenario:
     """Return the scenario of a TOML text; `path` names it and is where its own files lie."""
     document = _document(text, path)
+    if fit is not None:
+        document = replace(document, base=merge(document.base, fit))
     if what_if is not None and what_if not in document.variants:
         raise UnknownScenario(f"what-if of '{path.stem}'", what_if, sorted(document.variants))
     assignments = _assignments(sets)
@@ -154,7 +167,7 @@ class _Document:
         """Return base with one what-if laid over it."""
         if variant is None:
             return self.base
-        return merge(self.base.without("recorded"), self.variants[variant])
+        return merge(self.base.without("recorded", "calibrate"), self.variants[variant])
 
 
 def _top(path: Path) -> Place:
@@ -236,6 +249,7 @@ def _read(
     run = read_run(reading, root)
     measure = read_measure(reading, root, devices)
     recorded = read_recorded(reading, root)
+    calibrate = read_calibrate(reading, root, reading.parameters, document.variants)
     title = _text(reading, root, "title", ())
     doc = _text(reading, root, "doc", ())
     seed = _seed(reading, root) if seed is None else seed
@@ -246,6 +260,7 @@ def _read(
         seed=seed, what_if=next((w for w in document.what_ifs if w.name == variant), None),
         what_ifs=document.what_ifs, server=server, links=links, processes=processes, run=run,
         measure=measure, recorded=recorded, parameters=tuple(reading.parameters),
+        calibrate=calibrate,
     )  # fmt: skip
     return scenario, []
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
 from sim.param import param
+from sim.scenario.calibrate_spec import CalibrateSpec
 from sim.scenario.layers import Layer
 from sim.sched.version import kernel_version
 from sim.units import Value
@@ -216,6 +217,7 @@ class Scenario:
     measure: MeasureSpec
     recorded: tuple[RecordedSpec, ...]
     parameters: tuple[Parameter, ...]
+    calibrate: CalibrateSpec | None = None
 
     @property
     def label(self) -> str:

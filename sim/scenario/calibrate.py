@@ -1,0 +1,225 @@
+"""Read [calibrate]: priors of parameters, and the recorded columns that they are fitted to.
+
+Models: a calibration plan, checked like everything else in the file.
+Linux counterpart: none.
+Invariants: a prior is of a numeric parameter that the scenario has and says why it is believed;
+ every recorded figure of a state is a column of the fit or left out with a reason, so that nothing
+ is dropped in silence.
+Left out: the fit itself (calibration.fit).
+"""
+
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sim.param import param
+from sim.scenario.calibrate_spec import (
+    DISTRIBUTIONS,
+    AgainstSpec,
+    CalibrateSpec,
+    ColumnSpec,
+    PriorSpec,
+)
+from sim.scenario.errors import Place, unknown
+from sim.scenario.layers import Leaf, Table
+from sim.scenario.reading import Reading, Values, dotted
+from sim.scenario.recordings import RECORDINGS, data_sets
+from sim.scenario.spec import Parameter
+from sim.units import UnitError, parse_quantity
+
+_NUMERIC = ("time_ns", "bytes", "bytes_per_s", "rate_per_s", "rpm", "percent", "count", "number")
+_TOP = ("parameter", "against", "reports")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TopKeys:
+    recording: str = param(dim="text", source="scenario", doc="the data set that was recorded")
+    duration_ns: int | None = param(
+        None, dim="time_ns", source="scenario", doc="simulated time at most", minimum=1
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PriorKeys:
+    distribution: str = param(
+        dim="text", source="scenario", doc="shape of the prior", choices=tuple(DISTRIBUTIONS)
+    )
+    source: str = param(dim="text", source="scenario", doc="why this is believed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AgainstKeys:
+    what_if: str | None = param(
+        None, dim="text", source="scenario", doc="the what-if that was recorded"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ColumnKeys:
+    discrepancy_percent: float = param(
+        dim="percent", source="scenario", doc="how far the twin itself may be off",
+        minimum=0, maximum=1000,
+    )  # fmt: skip
+    source: str = param(dim="text", source="scenario", doc="why it may be off so far")
+
+
+def read_calibrate(
+    reading: Reading, root: Table, parameters: Sequence[Parameter], what_ifs: Collection[str]
+) -> CalibrateSpec | None:
+    """Return the plan of [calibrate], None if there is none or it is wrong."""
+    if "calibrate" not in root.children:
+        return None
+    inner = Reading(reading.kernel)  # what it notes are no parameters of the server
+    table = inner.table(root, (), "calibrate")
+    [top] = inner.values(table, ("calibrate",), [_TopKeys], others=_TOP)
+    priors = _priors(inner, table, {one.path: one for one in parameters})
+    against = {} if top is None else _against(inner, table, str(top["recording"]), what_ifs)
+    reports = _reports(inner, table)
+    reading.problems += inner.problems
+    if inner.problems or top is None:
+        return None
+    return CalibrateSpec(
+        recording=str(top["recording"]), reports=reports, duration_ns=top["duration_ns"],
+        priors=priors, against=against,
+    )  # fmt: skip
+
+
+def _priors(
+    reading: Reading, table: Table, parameters: Mapping[str, Parameter]
+) -> tuple[PriorSpec, ...]:
+    path = ("calibrate",)
+    found = []
+    for name, below, below_path in reading.named_tables(table, path, "parameter"):
+        numeric = [one.path for one in parameters.values() if one.dim in _NUMERIC]
+        if name not in numeric:
+            place, known = below.place, sorted(numeric)
+            reading.problems.append(unknown(place, "numeric parameter", name, known))
+            continue
+        prior = _prior(reading, below, below_path, parameters[name])
+        found += [prior] if prior else []
+    if not found and not reading.problems:
+        reading.error(table.place, "[calibrate] has no parameter to fit",
+                      allowed='[calibrate.parameter."PATH"]')  # fmt: skip
+    return tuple(found)
+
+
+def _prior(
+    reading: Reading, table: Table, path: tuple[str, ...], parameter: Parameter
+) -> PriorSpec | None:
+    [keys] = reading.values(table, path, [_PriorKeys], others=("low", "high"))
+    low, high = (_bound(reading, table, path, name, parameter.dim) for name in ("low", "high"))
+    if keys is None or low is None or high is None:
+        return None
+    floor = 0 if keys["distribution"].startswith("log-") else None
+    if low >= high or (floor is not None and low <= floor):
+        leaf = table.leaf("low")
+        assert leaf is not None
+        rule = "low < high" if floor is None else "0 < low < high"
+        reading.error(leaf.at, f"{dotted(path)}: the prior needs {rule}")
+        return None
+    return PriorSpec(path=parameter.path, dim=parameter.dim, low=low, high=high, **keys)
+
+
+def _bound(
+    reading: Reading, table: Table, path: tuple[str, ...], name: str, dim: str
+) -> float | None:
+    leaf = table.leaf(name)
+    if leaf is None:
+        reading.error(table.place, f"[{dotted(path)}] lacks '{name}' (a bound of the prior)")
+        return None
+    try:
+        return float(parse_quantity(leaf.value, dim))
+    except UnitError as error:
+        message = f"{dotted((*path, name))}: {error.problem}"
+        reading.error(leaf.at, message, given=error.given, allowed=error.allowed)
+        return None
+
+
+def _reports(reading: Reading, table: Table) -> tuple[int, ...]:
+    leaf = table.leaf("reports")
+    if leaf is None:
+        return ()
+    value = leaf.value
+    if not isinstance(value, list) or not all(type(one) is int and one >= 1 for one in value):
+        allowed = "such as [1, 2]"
+        reading.error(leaf.at, "calibrate.reports: expected numbers of reports", allowed=allowed)
+        return ()
+    return tuple(value)
+
+
+def _against(
+    reading: Reading, table: Table, recording: str, what_ifs: Collection[str]
+) -> dict[str, AgainstSpec]:
+    leaf = table.leaf("recording")
+    assert leaf is not None
+    if recording not in data_sets():
+        reading.problems.append(unknown(leaf.at, "data set", recording, data_sets()))
+        return {}
+    sets = recorded_metrics(recording)
+    found = {}
+    for name, below, path in reading.named_tables(table, ("calibrate",), "against"):
+        if name not in sets:
+            where = f" of {recording}"
+            reading.problems.append(unknown(below.place, "set of figures", name, sets, where))
+            continue
+        one = _state(reading, below, path, sets[name])
+        if one is not None and one.what_if is not None and one.what_if not in what_ifs:
+            place = below.leaf("what_if")
+            assert place is not None
+            reading.problems.append(unknown(place.at, "what-if", one.what_if, what_ifs))
+        found.update({name: one} if one else {})
+    if not any(one.what_if is None for one in found.values()) and not reading.problems:
+        message = "[calibrate.against] has no state without a what-if: what was fitted to?"
+        reading.error(table.place, message)
+    return found
+
+
+def _state(
+    reading: Reading, table: Table, path: tuple[str, ...], metrics: Sequence[str]
+) -> AgainstSpec | None:
+    [keys] = reading.values(table, path, [_AgainstKeys], others=("column", "left_out"))
+    columns = []
+    for name, below, below_path in reading.named_tables(table, path, "column"):
+        [values] = reading.values(below, below_path, [_ColumnKeys])
+        if name not in metrics:
+            reading.problems.append(unknown(below.place, "recorded figure", name, metrics))
+        elif values is not None:
+            columns.append(ColumnSpec(metric=name, **values))
+    left_out = _left_out(reading, table, path, metrics)
+    named = {column.metric for column in columns} | set(left_out)
+    missing = [name for name in metrics if name not in named]
+    if missing and not reading.problems:
+        message = f"[{dotted(path)}] says nothing of the recorded {', '.join(missing)}"
+        reading.error(table.place, message, allowed="column.NAME, or left_out.NAME with a reason")
+    if keys is None:
+        return None
+    return AgainstSpec(
+        figures=path[-1], what_if=keys["what_if"], columns=tuple(columns), left_out=left_out
+    )
+
+
+def _left_out(
+    reading: Reading, table: Table, path: tuple[str, ...], metrics: Sequence[str]
+) -> dict[str, str]:
+    found = {}
+    for name, child in reading.table(table, path, "left_out").children.items():
+        place: Place = child.at if isinstance(child, Leaf) else child.place
+        if name not in metrics:
+            reading.problems.append(unknown(place, "recorded figure", name, metrics))
+        elif not isinstance(child, Leaf) or not isinstance(child.value, str) or not child.value:
+            message = f"{dotted((*path, 'left_out', name))} must be a text: the reason"
+            reading.error(place, message)
+        else:
+            found[name] = child.value
+    return found
+
+
+def recorded_metrics(data_set: str) -> dict[str, tuple[str, ...]]:
+    """Return the names of the figures of each state in a data set's dataset.toml."""
+    path = RECORDINGS / data_set / "dataset.toml"
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # who reads the figures (sim.study.recorded) says what is wrong with it
+    figures: Mapping[str, Values] = content.get("figures", {})
+    return {name: tuple(one.get("metrics", {})) for name, one in figures.items()}

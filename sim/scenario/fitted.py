@@ -1,0 +1,137 @@
+"""Fitted parameters: the file that a calibration leaves, and its layer over a scenario.
+
+Models: a set of parameter values with its pedigree, and the ensemble that says how sure they are.
+Linux counterpart: none.
+Invariants: values are texts with units, as a scenario has them, so that a fit is read by the same
+ rules as the file that it lies on; every member of the ensemble has a value for every parameter.
+Left out: making one (calibration.fit).
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sim.registry import nearest
+from sim.scenario.errors import Place
+from sim.scenario.layers import Layer, Leaf, Table
+from sim.toml_lines import split_key
+
+FITS: Final = Path(__file__).parents[2] / "calibration" / "fits"
+KINDS: Final = ("prediction", "reproduction")
+
+
+class FitError(ValueError):
+    """A file of fitted parameters that is missing, or not one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What a fit file says: of which scenario, fitted to what, the best member and all members."""
+
+    file: str
+    scenario: str
+    kind: (
+        str  # of what is simulated with it: "prediction" where no figure after the change was used
+    )
+    against: str
+    parameters: tuple[str, ...]
+    best: Mapping[str, str]
+    members: tuple[tuple[str, ...], ...]
+    header: Mapping[str, Any]
+
+    def member(self, number: int) -> dict[str, str]:
+        """Return the values of one member, by parameter."""
+        return dict(zip(self.parameters, self.members[number], strict=True))
+
+    def layer(self, values: Mapping[str, str]) -> Table:
+        """Return values of parameters as a layer over a scenario, with this file as the source."""
+        return fit_layer(values, f"fit: {self.file}")
+
+
+def fit_layer(values: Mapping[str, str], source: str) -> Table:
+    """Return values by parameter path as a table of the layer "fit"."""
+    place = Place(source, 0, 1, 1, "")
+    root = Table(place, Layer.FIT)
+    for path, value in values.items():
+        line = f"{path} = {value}"
+        here = Place(source, 0, 1, len(line), line)
+        *parts, last = split_key(path)
+        table = root
+        for part in parts:
+            below = table.children.setdefault(part, Table(here, Layer.FIT))
+            assert isinstance(below, Table)
+            table = below
+        table.children[last] = Leaf(value, Layer.FIT, here, here, source)
+    return root
+
+
+def shipped_fit(scenario: str, against: str) -> Path:
+    """Return where the project keeps the fit of a scenario (it need not be there)."""
+    return FITS / f"{scenario}.{against}.toml"
+
+
+def read_fit(path: Path, scenario: str | None = None) -> Fit:
+    """Return the fit of a file; raise FitError if it is none, or of another scenario."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FitError(f"no fit {path}{_hint(path)}") from None
+    except (OSError, ValueError) as error:
+        raise FitError(f"{path}: cannot be read: {error}") from None
+    fit = _fit(content, path)
+    if scenario is not None and fit.scenario != scenario:
+        raise FitError(f"{path}: a fit of scenario '{fit.scenario}', not of '{scenario}'")
+    return fit
+
+
+def _hint(path: Path) -> str:
+    known = sorted(one.name for one in path.parent.glob("*.toml"))
+    found = nearest(path.name, known)
+    hint = f" - did you mean '{found}'?" if found else ""
+    return f"{hint} (there: {', '.join(known) or 'none'}; `iotwin calibrate` makes one)"
+
+
+def _fit(content: Mapping[str, Any], path: Path) -> Fit:
+    header = _want(content, "fit", dict, path)
+    names = tuple(_texts(_want(content, "parameters", list, path), path, "parameters"))
+    best = _want(content, "best", dict, path)
+    members = [tuple(_texts(row, path, "members")) for row in _want(content, "members", list, path)]
+    kind = _want(header, "kind", str, path)
+    if kind not in KINDS:
+        raise FitError(f"{path}: kind '{kind}' (accepted: {', '.join(KINDS)})")
+    if (
+        sorted(best) != sorted(names)
+        or not members
+        or {len(row) for row in members} != {len(names)}
+    ):
+        raise FitError(f"{path}: 'best' and every row of 'members' need a value for each parameter")
+    for name in names:
+        _check_path(name, path)
+    return Fit(
+        file=path.name, scenario=_want(header, "scenario", str, path), kind=kind,
+        against=_want(header, "against", str, path), parameters=names,
+        best={name: str(best[name]) for name in names}, members=tuple(members), header=header,
+    )  # fmt: skip
+
+
+def _want(table: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:
+    value = table.get(key)
+    if not isinstance(value, kind):
+        words = {dict: "table", list: "list", str: "text"}
+        raise FitError(f"{path}: lacks the {words[kind]} '{key}': not a file of fitted parameters")
+    return value
+
+
+def _texts(values: object, path: Path, where: str) -> Sequence[str]:
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        raise FitError(f"{path}: '{where}' must hold texts")
+    return values
+
+
+def _check_path(name: str, path: Path) -> None:
+    try:
+        split_key(name)
+    except ValueError:
+        raise FitError(f"{path}: '{name}' is no path of a parameter") from None
