@@ -12,13 +12,15 @@ take a line leaves its state as it was.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
 from calibration.readers.clock import Clock
 from calibration.samples import FACTS, Kind, Problem, Sample
 
+# Select Graphic Rendition, as sysstat writes it with S_COLORS=always.
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
 
@@ -35,10 +37,16 @@ def number(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file: its number from 1, its text without the end, its fields."""
+    """A line of a file: its number from 1, its text without the end and without colours.
+
+    `blanks` counts the blank lines directly above. `ended` is false for a last line without a line
+    feed, which may have been cut anywhere.
+    """
 
     number: int
     text: str
+    blanks: int = 0
+    ended: bool = True
 
     @property
     def fields(self) -> list[str]:
@@ -46,11 +54,28 @@ class Line:
         return self.text.split()
 
 
+def lines_of(text: str, first: int = 1) -> Iterator[Line]:
+    """Yield the lines of a text, numbered from `first`, with any kind of line end."""
+    parts = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    blanks = 0
+    for number, part in enumerate(parts, start=first):
+        ended = number - first < len(parts) - 1
+        if not ended and not part:
+            return
+        line = Line(number, _COLOUR.sub("", part), blanks, ended)
+        yield line
+        blanks = 0 if line.fields else blanks + 1
+
+
 @dataclass
 class Sink:
     """Collects what the readers of one file find.
 
-    `interval_s` is what the user knows of the interval where the text has no clock.
+    `interval_s` is what the user knows of the interval where the text has no clock. `stamp_s` is
+    the time that the last of `stamps` lines with nothing but the date gave (`date` between the
+    reports of a tool without a clock); `command` the command line after the last prompt; `title`
+    and `stamp_line` the last lines with sysstat's title and with a time. `document` is where the
+    JSON document begins that is being read: what is said about it is said there.
     """
 
     interval_s: float | None = None
@@ -58,6 +83,13 @@ class Sink:
     samples: list[Sample] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+    stamp_s: float | None = None
+    stamps: int = 0
+    command: tuple[str, ...] = ()
+    prompts: int = 0
+    title: Line | None = None
+    stamp_line: Line | None = None
+    document: Line = Line(1, "")
 
     def add(
         self, line: Line, kind: Kind, name: str, values: Mapping[str, float], *,
