@@ -22,11 +22,11 @@ from sim.machine import Machine
 from sim.param import params_of
 from sim.registry import KINDS, Entry, lookup, names
 from sim.scenario import load, scenario_files
+from sim.scenario.devices import profile_names
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
 from sim.units import DIMS
 from tests.block.disks import MS, PAGE, Rig, ram
-from tests.drivers.drives import profile_names
 from tests.user.servers import EXT3, S, boot, run_for, run_program
 
 ENTRIES = [lookup(kind, name) for kind in KINDS for name in names(kind)]

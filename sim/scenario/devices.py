@@ -103,8 +103,13 @@ def _elevator_params(
 
 
 def profile_names() -> tuple[str, ...]:
-    """Return the names of the profiles that come with the package."""
-    return tuple(sorted(path.stem for path in PROFILES.glob("*.toml")))
+    """Return the names of the profiles that come with the package, real drives first.
+
+    Those of a folder are named with it: rig/hdd7200 is a disk of the test rig, not one to buy.
+    """
+    paths = [path.relative_to(PROFILES) for path in PROFILES.rglob("*.toml")]
+    ordered = sorted(paths, key=lambda path: (len(path.parts), path))
+    return tuple(path.with_suffix("").as_posix() for path in ordered)
 
 
 def _under_profile(reading: Reading, disk: Table, directory: Path) -> Table:
@@ -131,7 +136,8 @@ def _under_profile(reading: Reading, disk: Table, directory: Path) -> Table:
 
 
 def _short_name(path: Path) -> str:
-    return f"profiles/{path.name}" if path.parent == PROFILES else str(path)
+    inside = path.is_relative_to(PROFILES)
+    return f"profiles/{path.relative_to(PROFILES).as_posix()}" if inside else str(path)
 
 
 def _with_source(profile: Table) -> Table:

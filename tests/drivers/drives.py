@@ -2,19 +2,12 @@
 
 import random
 import tomllib
-from pathlib import Path
 
-import sim.drivers
 from sim.block.bio import READ, Bio
 from sim.param import params_of
 from sim.registry import lookup
+from sim.scenario.devices import PROFILES
 from tests.block.disks import PAGE, Rig
-
-PROFILES = Path(sim.drivers.__file__).parent / "profiles"
-
-
-def profile_names():
-    return sorted(path.stem for path in PROFILES.glob("*.toml"))
 
 
 def profile(name):

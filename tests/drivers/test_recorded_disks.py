@@ -48,7 +48,7 @@ def recorded_await_ms(family, name):
     ],
 )
 def test_random_reads_take_as_long_as_recorded(family, name, in_flight):
-    rig = random_reads(drive("hdd7200"), in_flight, count=4000)
+    rig = random_reads(drive("rig/hdd7200"), in_flight, count=4000)
     assert await_ms(rig) == pytest.approx(recorded_await_ms(family, name), rel=0.10)
 
 
