@@ -3,11 +3,14 @@
 Models: an administrator's figures with the bounds inside which a simulation agrees with them.
 Linux counterpart: none.
 Invariants: raw text in a data set's folder is never changed; a figure has a value, or a text such
- as "some minutes", and bounds.
-Left out: parsing raw recordings into figures, which calibration does.
+ as "some minutes", and bounds; a figure of which only words are recorded, or that is withheld, has
+ neither value nor bounds, and nothing agrees or disagrees with it.
+Left out: parsing raw recordings into figures, and the other keys, which calibration does
+ (calibration/dataset.py).
 
 A data set is a folder of calibration/recordings with dataset.toml: `[figures.NAME.metrics]` maps
-metric names to `{ value, within }` (points, or "10 %" of the value), or `{ value, low, high }`.
+metric names to `{ value, within }` (points, or "10 %" of the value), `{ value, low, high }`,
+`{ text }` (words only), or `{ withheld = "the question" }`.
 """
 
 import tomllib
@@ -30,15 +33,21 @@ class DatasetError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One recorded figure and the bounds of agreement; `value` None where only a text is known."""
+    """One recorded figure and the bounds of agreement; `value` None where only a text is known.
+
+    `withheld` is the question that a prediction is to answer, where the answer is kept back.
+    """
 
     value: float | None
     text: str
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    withheld: str = ""
 
     def verdict(self, simulated: float, unit: str) -> str:
         """Say whether a simulated value (in `unit`) agrees, and by how much it does not."""
+        if self.low is None or self.high is None:
+            return "withheld" if self.withheld else "words only"
         if self.low <= simulated <= self.high:
             return "agrees"
         bound = self.low if simulated < self.low else self.high
@@ -97,12 +106,23 @@ def _figure_set(recorded: RecordedSpec, content: Mapping[str, Any], path: Path) 
 
 def _figure(row: Mapping[str, Any], where: str) -> Figure:
     value = row.get("value")
+    if "withheld" in row or set(row) == {"text"}:
+        return _without_number(row, where)
     try:
         low, high = _bounds(row, value)
     except (KeyError, TypeError, UnitError) as error:
         raise DatasetError(f"{where}: needs value and within, or low and high ({error})") from None
     text = str(row.get("text", "")) or f"{value:g}"
     return Figure(value=value, text=text, low=low, high=high)
+
+
+def _without_number(row: Mapping[str, Any], where: str) -> Figure:
+    more = sorted(set(row) - {"withheld", "text"})
+    if more:
+        raise DatasetError(f"{where}: a withheld figure has no {', '.join(more)}")
+    question = str(row.get("withheld", ""))
+    text = str(row.get("text", "withheld"))
+    return Figure(value=None, text=text, low=None, high=None, withheld=question)
 
 
 def _bounds(row: Mapping[str, Any], value: Any) -> tuple[float, float]:
