@@ -14,39 +14,22 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from calibration.readers.line import Line, Sink
+from calibration.readers.proc_report import (
+    cpu_shares,
+    cpu_ticks,
+    device_columns,
+    loads,
+    memory,
+    stat_counters,
+    vm_counters,
+)
 from calibration.record_text import RecordText, TextSample
 from calibration.samples import Kind
-from sim.tools.iostat_report import CPU_COLUMNS, DeviceReport, compute_iostat, cpu_percents
-from sim.tools.parse import (
-    CpuTicks,
-    ProcFormatError,
-    parse_loadavg,
-    parse_meminfo,
-    parse_stat,
-    parse_uptime,
-    parse_vmstat,
-)
+from sim.tools.iostat_report import DeviceReport, compute_iostat
+from sim.tools.parse import ProcFormatError, parse_stat, parse_uptime
 from sim.tools.snapshot import MissingFileError, Snapshot
 
 TASKS: Final = "/proc/PID/stat"
-SECTOR_BYTES: Final = 512
-# Canonical column -> field of DeviceReport, and what a unit of it is worth.
-_DEVICE: Final = {
-    "rrqm_per_s": ("rrqm_per_s", 1), "wrqm_per_s": ("wrqm_per_s", 1),
-    "drqm_per_s": ("drqm_per_s", 1),
-    "r_per_s": ("r_per_s", 1), "w_per_s": ("w_per_s", 1), "d_per_s": ("d_per_s", 1),
-    "f_per_s": ("f_per_s", 1), "io_per_s": ("tps", 1),
-    "read_bytes_per_s": ("rsec_per_s", SECTOR_BYTES),
-    "write_bytes_per_s": ("wsec_per_s", SECTOR_BYTES),
-    "discard_bytes_per_s": ("dsec_per_s", SECTOR_BYTES),
-    "areq_bytes": ("avgrq_sectors", SECTOR_BYTES), "rareq_bytes": ("rareq_sectors", SECTOR_BYTES),
-    "wareq_bytes": ("wareq_sectors", SECTOR_BYTES),
-    "aqu_sz": ("avgqu_sz", 1), "await_ms": ("await_ms", 1), "r_await_ms": ("r_await_ms", 1),
-    "w_await_ms": ("w_await_ms", 1), "d_await_ms": ("d_await_ms", 1),
-    "f_await_ms": ("f_await_ms", 1),
-    "svctm_ms": ("svctm_ms", 1), "util_pct": ("util_pct", 1),
-}  # fmt: skip
-_CPU: Final = ("user_pct", "nice_pct", "system_pct", "iowait_pct", "steal_pct", "idle_pct")
 
 
 class RecorderReader:
@@ -96,7 +79,9 @@ class RecorderReader:
     def _add(self, sample: TextSample) -> None:
         before = None if sample.begins else self._last
         report = compute_iostat(_snapshot(before) if before else None, _snapshot(sample))
-        rows = {device.name: _device(device) for device in report.devices if _is_shown(device)}
+        rows = {
+            device.name: device_columns(device) for device in report.devices if _is_shown(device)
+        }
         cpus = _cpus(before, sample)
         system = _system(before, sample)
         self._put("device", rows, sample, since_boot=before is None)
@@ -149,27 +134,10 @@ def _is_shown(device: DeviceReport) -> bool:
     return not device.is_unused and not device.disk
 
 
-def _device(device: DeviceReport) -> dict[str, float]:
-    return {column: getattr(device, name) * worth for column, (name, worth) in _DEVICE.items()}
-
-
 def _cpus(before: TextSample | None, sample: TextSample) -> dict[str, dict[str, float]]:
     """Return the shares of all CPUs together ("all") and of each, as iostat adds them up."""
-    now = _ticks(sample)
-    earlier = _ticks(before) if before is not None else None
-    spent = {
-        name: ticks - earlier[name] if earlier and name in earlier else ticks
-        for name, ticks in now.items()
-    }
-    return {
-        name: dict(zip(_CPU, cpu_percents(ticks, CPU_COLUMNS), strict=True))
-        for name, ticks in spent.items()
-    }
-
-
-def _ticks(sample: TextSample) -> dict[str, CpuTicks]:
-    stat = parse_stat(sample.texts["/proc/stat"])
-    return {"all": stat.cpu} | {str(number): ticks for number, ticks in stat.cpus.items()}
+    earlier = cpu_ticks(before.texts["/proc/stat"]) if before is not None else {}
+    return cpu_shares(earlier, cpu_ticks(sample.texts["/proc/stat"]))
 
 
 def _system(before: TextSample | None, sample: TextSample) -> dict[str, float]:
@@ -185,18 +153,17 @@ def _system(before: TextSample | None, sample: TextSample) -> dict[str, float]:
         if name in sample.texts and name in before.texts and since_s > 0:
             earlier = count(before.texts[name])
             now = count(sample.texts[name])
-            values |= {key: (now[key] - earlier[key]) / since_s for key in now if key in earlier}
+            values |= {
+                f"{stem}_per_s": (now[stem] - earlier[stem]) / since_s
+                for stem in now
+                if stem in earlier
+            }
     return values
 
 
 def _uptime_cs(sample: TextSample) -> int:
     """Return the host's uptime at a sample, in 1/100 s."""
     return parse_uptime(sample.texts["/proc/uptime"]).uptime_cs
-
-
-def _loads(text: str) -> dict[str, float]:
-    load = parse_loadavg(text)
-    return {"load1": load.load1, "load5": load.load5, "load15": load.load15}
 
 
 def _tasks(text: str) -> dict[str, float]:
@@ -213,44 +180,10 @@ def _uninterruptible(text: str) -> dict[str, float]:
     return {"procs_uninterruptible": states.count("D")}
 
 
-def _memory(text: str) -> dict[str, float]:
-    kb = parse_meminfo(text)
-    values = {column: kb[name] * 1024 for column, name in _MEMORY.items() if name in kb}
-    if "SwapTotal" in kb and "SwapFree" in kb:
-        values["swap_used_bytes"] = (kb["SwapTotal"] - kb["SwapFree"]) * 1024
-    return dict(values)
-
-
-def _stat_counters(text: str) -> dict[str, float]:
-    stat = parse_stat(text)
-    return {"intr_per_s": stat.intr, "ctxt_per_s": stat.ctxt, "forks_per_s": stat.processes}
-
-
-def _vm_counters(text: str) -> dict[str, float]:
-    counters = parse_vmstat(text)
-    return {
-        column: counters[name] * worth
-        for column, (name, worth) in _PAGING.items()
-        if name in counters
-    }
-
-
-_MEMORY: Final = {
-    "mem_total_bytes": "MemTotal", "mem_free_bytes": "MemFree", "mem_buffers_bytes": "Buffers",
-    "mem_available_bytes": "MemAvailable", "mem_cached_bytes": "Cached", "mem_dirty_bytes": "Dirty",
-    "mem_writeback_bytes": "Writeback", "swap_total_bytes": "SwapTotal",
-    "swap_free_bytes": "SwapFree",
-}  # fmt: skip
-# pgpgin and pgpgout count KiB, the others pages (mm/vmstat.c).
-_PAGING: Final = {
-    "pgin_bytes_per_s": ("pgpgin", 1024), "pgout_bytes_per_s": ("pgpgout", 1024),
-    "swapin_pages_per_s": ("pswpin", 1), "swapout_pages_per_s": ("pswpout", 1),
-    "pgfault_per_s": ("pgfault", 1), "pgmajfault_per_s": ("pgmajfault", 1),
-}  # fmt: skip
 _NOW: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {
-    "/proc/loadavg": _loads, "/proc/stat": _tasks, "/proc/meminfo": _memory,
+    "/proc/loadavg": loads, "/proc/stat": _tasks, "/proc/meminfo": memory,
     TASKS: _uninterruptible,
 }  # fmt: skip
 _COUNTERS: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {
-    "/proc/stat": _stat_counters, "/proc/vmstat": _vm_counters,
+    "/proc/stat": stat_counters, "/proc/vmstat": vm_counters,
 }  # fmt: skip

@@ -1,0 +1,132 @@
+"""free: memory and swap in use.
+
+Models: `free [-bkmgh] [-w] [-l] [-t] [-s DELAY]`.
+Linux counterpart: procps 3.2 free.c, procps-ng 3.3 to 4.0 src/free.c.
+Invariants: columns are found by the titles of the header, which begins each report.
+Left out: the rows "-/+ buffers/cache", Low, High, Total, Comm, which only add and subtract; titles
+in other languages.
+
+Rules for what the text does not say: sizes with a letter have that unit ("23Gi", and "15G", which
+is 2^30 B before 3.3.13, and 10^9 B after it if --si was given: taken as 2^30). Plain numbers have
+the unit of a prompt above (`$ free -m`), or of a total of memory that is known; without either they
+are KiB, and if that would make less than MEMORY_MIN of memory they are reported instead.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from calibration.readers.line import Line, Sink, number
+from calibration.readers.prompt import options_of
+from calibration.readers.stamp import Pace
+
+MEMORY_MIN: Final = 64 * 2**20  # assumed: no server that runs free has less
+MEMORY_MAX: Final = 64 * 2**40  # what 46 bits of physical address reach
+KNOWN_WITHIN: Final = 0.02  # a total in whole GiB is not used; in whole MiB it is this close
+MEM_TITLES: Final[Mapping[str, str]] = {
+    "total": "mem_total_bytes", "used": "mem_used_bytes", "free": "mem_free_bytes",
+    "shared": "mem_shared_bytes", "buffers": "mem_buffers_bytes",
+    "cached": "mem_cached_bytes", "cache": "mem_cached_bytes",  # up to 3.2; -w of 3.3
+    "buff/cache": "mem_buffcache_bytes", "available": "mem_available_bytes",
+}  # fmt: skip
+SWAP_TITLES: Final[Mapping[str, str]] = {
+    "total": "swap_total_bytes", "used": "swap_used_bytes", "free": "swap_free_bytes",
+}  # fmt: skip
+ROWS: Final[Mapping[str, Mapping[str, str]]] = {"Mem": MEM_TITLES, "Swap": SWAP_TITLES}
+DERIVED: Final = frozenset({"-/+ buffers/cache", "Low", "High", "Total", "Comm"})
+OPTION_UNITS: Final[Mapping[str, int]] = {
+    "b": 1, "k": 2**10, "m": 2**20, "g": 2**30,
+    "bytes": 1, "kilo": 10**3, "mega": 10**6, "giga": 10**9, "tera": 10**12,
+    "kibi": 2**10, "mebi": 2**20, "gibi": 2**30, "tebi": 2**40,
+}  # fmt: skip
+LETTERS: Final = "BKMGTPE"
+_ROW: Final = re.compile(r"\s*(?P<label>-/\+ buffers/cache|[A-Z][a-z]+):(?P<rest>.*)")
+_SIZE: Final = re.compile(r"(?P<value>\d+(?:[.,]\d+)?)(?P<letter>[BKMGTPE]?)i?")
+_OPTION: Final = re.compile(r"-([a-z]+)|--([a-z]+)")
+
+
+def size_bytes(text: str, unit: int) -> float:
+    """Return a size in bytes: by its letter, or in the unit of the table."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        return number(text)  # raises NotANumber
+    scale = 1024 ** LETTERS.index(found["letter"]) if found["letter"] else unit
+    return number(found["value"]) * scale
+
+
+@dataclass
+class FreeReader:
+    """Takes reports of free."""
+
+    sink: Sink
+    format: ClassVar[str] = "free"
+    pace: Pace = field(init=False)
+    titles: tuple[str, ...] = ()
+    unit: int | None = None
+    time_s: float | None = None
+
+    def __post_init__(self) -> None:
+        """Begin at report 0."""
+        self.pace = Pace(self.sink)
+
+    def feed(self, line: Line) -> bool:
+        """Take the header and the rows below it."""
+        titles = tuple(line.fields)
+        if titles[:3] == ("total", "used", "free") and set(titles) <= set(MEM_TITLES):
+            self.titles, self.unit = titles, None
+            self.time_s = self.pace.step()
+            return True
+        found = _ROW.fullmatch(line.text)
+        if not self.titles or found is None:
+            return False
+        if found["label"] in DERIVED:
+            return True
+        if found["label"] not in ROWS:
+            return False
+        self._row(line, found["label"], found["rest"].split())
+        return True
+
+    def close(self) -> None:
+        """Keep the interval as a fact."""
+        self.pace.close()
+
+    def _row(self, line: Line, label: str, words: list[str]) -> None:
+        titles = self.titles if label == "Mem" else self.titles[:3]
+        if len(words) != len(titles) or not all(_SIZE.fullmatch(word) for word in words):
+            self.sink.skip(line, f"not {len(titles)} sizes")
+            return
+        if label == "Mem":
+            self.unit = self._unit_of(words[0])
+        if self.unit is None:
+            self.sink.skip(line, "unit not known: put the command line above it, as in '$ free -m'")
+            return
+        values = {
+            ROWS[label][title]: size_bytes(word, self.unit)
+            for title, word in zip(titles, words, strict=True)
+        }
+        self.sink.learn("tool", "free")
+        self.sink.add(
+            line, "system", "", values,
+            time_s=self.time_s, since_boot=False, report=self.pace.report,
+        )  # fmt: skip
+
+    def _unit_of(self, total: str) -> int | None:
+        """Return the unit of plain numbers, given the total of memory as printed."""
+        if not total.isdecimal():
+            return 1
+        options = options_of(self.sink.command, "free")
+        for short, long in _OPTION.findall(" ".join(options)):
+            for word in (long,) if long else tuple(short):
+                if word in OPTION_UNITS:
+                    return OPTION_UNITS[word]
+        if self.sink.command[:1] == ("free",):
+            return 2**10
+        return self._unit_by_size(int(total))
+
+    def _unit_by_size(self, total: int) -> int | None:
+        known = float(self.sink.facts.get("memory_bytes", "0"))
+        for unit in (1, 2**10, 2**20):
+            if known and abs(total * unit / known - 1) < KNOWN_WITHIN:
+                return unit
+        return 2**10 if MEMORY_MIN <= total * 2**10 <= MEMORY_MAX and not known else None
