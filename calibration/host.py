@@ -1,0 +1,199 @@
+"""What host.txt says of a recorded host: kernel, CPUs, memory, block devices, mounts, settings.
+
+Models: a machine's description, as far as /proc and /sys tell it.
+Linux counterpart: block/genhd.c and block/blk-sysfs.c (/sys/block), fs/proc_namespace.c (mounts),
+mm/swapfile.c (swaps), kernel/sysctl.c (vm).
+Invariants: what the text does not say is None or absent; sizes are bytes.
+Left out: NUMA, PCI addresses, partitions' places.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from calibration.record import HOST
+from calibration.record_text import text_samples
+
+SECTOR_BYTES: Final = 512  # /sys/block/*/size counts these whatever the device's block size is
+KIB: Final = 1024
+_BLOCK: Final = "/sys/block/"
+_VM: Final = "/proc/sys/vm/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockDevice:
+    """A whole disk or a volume on others, as /sys/block shows it."""
+
+    name: str
+    size_bytes: int | None
+    is_rotational: bool | None
+    scheduler: str | None
+    nr_requests: int | None
+    read_ahead_bytes: int | None
+    request_bytes_max: int | None
+    logical_block_bytes: int | None
+    write_cache: str | None
+    queue_depth: int | None
+    model: str | None
+    volume: str | None  # the name that the device mapper gives it
+    slaves: tuple[str, ...]  # the devices that it lies on (a partition's disk, where it is one)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A line of /proc/mounts."""
+
+    source: str
+    place: str
+    type: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """A line of /proc/swaps."""
+
+    source: str
+    size_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """A recorded host; `vm` holds the numbers of /proc/sys/vm by name."""
+
+    kernel: str | None
+    hostname: str | None
+    arch: str | None
+    distribution: str | None
+    cpus: int | None
+    cpu_model: str | None
+    cpu_mhz: float | None
+    memory_bytes: int | None
+    devices: Mapping[str, BlockDevice]
+    mounts: tuple[Mount, ...]
+    swaps: tuple[Swap, ...]
+    vm: Mapping[str, int]
+
+    def facts(self) -> dict[str, str]:
+        """Return what a recording calls facts (calibration.samples.FACTS)."""
+        known = {
+            "kernel": self.kernel,
+            "hostname": self.hostname,
+            "arch": self.arch,
+            "cpus": self.cpus,
+            "memory_bytes": self.memory_bytes,
+        }
+        return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def read_host(folder: Path) -> Host | None:
+    """Return what the folder's host.txt says (the last time it was written); None without one."""
+    path = folder / HOST
+    if not path.is_file():
+        return None
+    samples = text_samples(path.read_text(encoding="utf-8", errors="replace").splitlines())
+    return host_of(samples[-1].texts) if samples else None
+
+
+def host_of(texts: Mapping[str, str]) -> Host:
+    """Return what texts of /proc and /sys, by name, say of a host."""
+    cpuinfo = _pairs(texts.get("/proc/cpuinfo", ""), ":")
+    memory_kb = _pairs(texts.get("/proc/meminfo", ""), ":").get("MemTotal", "").split()
+    names = sorted({name.split("/")[3] for name in texts if name.startswith(_BLOCK)})
+    devices = [_device(name, texts, names) for name in names]
+    processors = [x for x in texts.get("/proc/cpuinfo", "").splitlines() if x[:9] == "processor"]
+    return Host(
+        kernel=_line(texts, "/proc/sys/kernel/osrelease"),
+        hostname=_line(texts, "/proc/sys/kernel/hostname"),
+        arch=_line(texts, "uname -m"),
+        distribution=_pairs(texts.get("/etc/os-release", ""), "=").get("PRETTY_NAME"),
+        cpus=len(processors) or None,
+        cpu_model=cpuinfo.get("model name"),
+        cpu_mhz=_float(cpuinfo.get("cpu MHz")),
+        memory_bytes=int(memory_kb[0]) * KIB if memory_kb else None,
+        devices={device.name: device for device in devices},
+        mounts=tuple(_mounts(texts.get("/proc/mounts", ""))),
+        swaps=tuple(_swaps(texts.get("/proc/swaps", ""))),
+        vm={
+            name.removeprefix(_VM): int(text)
+            for name, text in texts.items()
+            if name.startswith(_VM) and text.strip().lstrip("-").isdigit()
+        },
+    )
+
+
+def _device(name: str, texts: Mapping[str, str], names: list[str]) -> BlockDevice:
+    folder = f"{_BLOCK}{name}"
+    queue = f"{folder}/queue"
+    sectors = _int(texts, f"{folder}/size")
+    rotational = _int(texts, f"{queue}/rotational")
+    slaves = texts.get(f"{folder}/slaves", "").split()
+    return BlockDevice(
+        # "cciss!c0d0" in /sys is cciss/c0d0 in /proc/diskstats.
+        name=name.replace("!", "/"),
+        size_bytes=sectors * SECTOR_BYTES if sectors is not None else None,
+        is_rotational=bool(rotational) if rotational is not None else None,
+        scheduler=_chosen(_line(texts, f"{queue}/scheduler")),
+        nr_requests=_int(texts, f"{queue}/nr_requests"),
+        read_ahead_bytes=_kib(_int(texts, f"{queue}/read_ahead_kb")),
+        request_bytes_max=_kib(_int(texts, f"{queue}/max_sectors_kb")),
+        logical_block_bytes=_int(texts, f"{queue}/logical_block_size"),
+        write_cache=_line(texts, f"{queue}/write_cache"),
+        queue_depth=_int(texts, f"{folder}/device/queue_depth"),
+        model=_line(texts, f"{folder}/device/model"),
+        volume=_line(texts, f"{folder}/dm/name"),
+        slaves=tuple(dict.fromkeys(_disk_of(slave, names) for slave in slaves)),
+    )
+
+
+def _disk_of(slave: str, names: list[str]) -> str:
+    """Return the disk that a slave is, or is a partition of: the longest name it begins with."""
+    owners = [name for name in names if slave.startswith(name)]
+    return max(owners, key=len, default=slave).replace("!", "/")
+
+
+def _chosen(schedulers: str | None) -> str | None:
+    """Return the elevator in brackets of "none [mq-deadline]"; "none" stands without them."""
+    if schedulers is None:
+        return None
+    _before, bracket, rest = schedulers.partition("[")
+    return rest.partition("]")[0] if bracket else schedulers
+
+
+def _mounts(text: str) -> list[Mount]:
+    words = [line.split() for line in text.splitlines()]
+    return [Mount(w[0], w[1], w[2], tuple(w[3].split(","))) for w in words if len(w) >= 4]
+
+
+def _swaps(text: str) -> list[Swap]:
+    words = [line.split() for line in text.splitlines()[1:]]
+    return [Swap(w[0], int(w[2]) * KIB, int(w[3]) * KIB) for w in words if len(w) >= 4]
+
+
+def _pairs(text: str, mark: str) -> dict[str, str]:
+    """Return the first value of each name in lines "name MARK value", without quotes."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, sign, value = line.partition(mark)
+        if sign:
+            found.setdefault(name.strip(), value.strip().strip('"'))
+    return found
+
+
+def _line(texts: Mapping[str, str], name: str) -> str | None:
+    return texts.get(name, "").strip() or None
+
+
+def _int(texts: Mapping[str, str], name: str) -> int | None:
+    text = texts.get(name, "").strip()
+    return int(text) if text.isdigit() else None
+
+
+def _float(text: str | None) -> float | None:
+    return float(text) if text and text.replace(".", "", 1).isdigit() else None
+
+
+def _kib(count: int | None) -> int | None:
+    return count * KIB if count is not None else None
