@@ -19,6 +19,7 @@ from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
 from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
 from sim.engine import Calendar, Environment, Streams, Tracer
+from sim.fs.block_dev import DevTmpfs
 from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
@@ -68,7 +69,7 @@ class Machine:
         self.load.start()
         self.vm = Vm(
             self.calendar, _tunables(server, "vm", VmParams), memory_bytes=server.memory_bytes,
-            nr_cpus=server.cpus, kernel=self.version,
+            nr_cpus=server.cpus, kernel=self.version, tracer=self.tracer,
         )  # fmt: skip
         syscall = _tunables(server, "syscall", SyscallParams)
         self._interrupt_ns = syscall.interrupt_ns
@@ -152,6 +153,11 @@ class Machine:
                 context.device = self.devices[spec.device]
                 context.bdi = self._backing_dev(spec.device)
             self.vfs.mount(path, lookup("filesystem", spec.type).cls(spec.params, context))
+        if "/dev" not in server.mounts:
+            context = MountContext(
+                vm=self.vm, scheduler=self.sched, random=self.streams.stream("/dev")
+            )
+            self.vfs.mount("/dev", DevTmpfs(context, self.devices.values()))
 
     def _backing_dev(self, name: str) -> BackingDevInfo:
         """Return the backing device that writeback knows a disk, partition or volume by."""

@@ -8,6 +8,7 @@ Invariants: every call charges its entry to the task's system time; a program ho
  task computes at most DEBT_LIMIT_NS ahead of its CPU.
 A call charges itself when it is made and returns the rest, which is run by ``yield from`` at once:
  one generator less between a program and the kernel for each of its sleeps.
+ The tracepoints sys_enter and sys_exit have Linux's names of the calls; a loop of chunks is one.
 Left out: signals but SIGCHLD, memory mapping, user ids, select() (one task per client here).
 
 `write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`: each is charged, but
@@ -17,11 +18,11 @@ between, or memory runs short within it.
 
 import random
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sim.block.elevator import Elevator
 from sim.engine import Streams
-from sim.fs import read_write, sync
+from sim.fs import aio, read_write, sync
 from sim.fs.file import (
     O_APPEND,
     O_CREAT,
@@ -46,6 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Kernel:
@@ -125,15 +127,35 @@ class _Forked:
 class Sys:
     """The kernel as one task's program sees it; `name` is the process in the scenario."""
 
-    __slots__ = ("_entry_ns", "_files", "_next_fd", "kernel", "name", "task")
+    __slots__ = ("_aio", "_entry_ns", "_files", "_next_fd", "_tracer", "kernel", "name", "task")
 
     def __init__(self, kernel: Kernel, task: Task, name: str) -> None:
         self.kernel = kernel
         self.task = task
         self.name = name
         self._entry_ns = kernel.params.entry_ns
+        self._tracer = kernel.sched.tracer
         self._files: dict[int, File] = {}
         self._next_fd = 3
+        self._aio: aio.AioContext | None = None
+
+    def _traced(self, name: str, call: Blocking[T]) -> Blocking[T]:
+        """Make the call between its two tracepoints; OSError leaves as a negative errno."""
+        self._trace_enter(name)
+        try:
+            answer = yield from call
+        except OSError as error:
+            self._trace_exit(name, -(error.errno or 0))
+            raise
+        self._trace_exit(name, answer if isinstance(answer, int) else 0)
+        return answer
+
+    def _trace_enter(self, name: str) -> None:
+        self._tracer.emit("sys_enter", self.task.comm, self.task.pid, name)
+
+    def _trace_exit(self, name: str, ret: int) -> None:
+        """Note what a call returns: 0 where that is an object here (a socket, a text)."""
+        self._tracer.emit("sys_exit", self.task.comm, self.task.pid, name, ret)
 
     # --- CPU and processes
 
@@ -144,6 +166,14 @@ class Sys:
     def compute_system(self, ns: int) -> None:
         """Spend `ns` of system time that no modelled call accounts for (page faults, say)."""
         self.task.charge_system(ns)
+
+    def clock_ns(self) -> int:
+        """Return CLOCK_MONOTONIC (from the vdso: no entry), less the CPU time still owed."""
+        return self.task.sched.calendar.now
+
+    def cpu_clock_ns(self) -> int:
+        """Return CLOCK_PROCESS_CPUTIME_ID, without the CPU time still owed."""
+        return self.task.utime_ns + self.task.stime_ns
 
     def getpid(self) -> int:
         """Return the process id."""
@@ -166,6 +196,10 @@ class Sys:
     ) -> Blocking[int]:
         """Start a child that runs `body(sys, *args)`; return its pid. Files stay the parent's."""
         assert not kwargs
+        call = self._fork(comm, body, args)
+        return self._traced("clone", call) if self._tracer.enabled else call
+
+    def _fork(self, comm: str, body: Callable[..., Blocking[None]], args: Any) -> Blocking[int]:
         self.task.charge_system(self.kernel.params.fork_ns)
         yield from self.task.cond_resched()
         child = self.kernel.sched.spawn(comm, _Forked(self, body, args).run, self.task)
@@ -178,17 +212,23 @@ class Sys:
     def waitpid(self, pid: int) -> Blocking[None]:
         """Wait until that child has exited, and reap it."""
         self.task.charge_system(self.kernel.params.wait_ns)
-        return self.kernel.sched.waitpid(self.task, pid)
+        call = self.kernel.sched.waitpid(self.task, pid)
+        return self._traced("wait4", call) if self._tracer.enabled else call
 
     def sleep(self, ns: int) -> Blocking[None]:
         """Sleep interruptibly for `ns`."""
         self.task.charge_system(self._entry_ns)
-        return sleep_ns(self.task, ns, TASK_INTERRUPTIBLE)
+        call = sleep_ns(self.task, ns, TASK_INTERRUPTIBLE)
+        return self._traced("nanosleep", call) if self._tracer.enabled else call
 
     # --- files
 
     def open(self, path: str, flags: int = O_RDONLY) -> Blocking[int]:
         """Open a file or directory; return the descriptor. Raise OSError as open(2) would fail."""
+        call = self._open(path, flags)
+        return self._traced("open", call) if self._tracer.enabled else call
+
+    def _open(self, path: str, flags: int) -> Blocking[int]:
         self.task.charge_system(self._entry_ns)
         file = yield from self.kernel.vfs.open(self.task, path, flags)
         fd = self._next_fd
@@ -199,57 +239,87 @@ class Sys:
     def read(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Read at the file position; return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        return read_write.read(self.kernel.vfs, self.task, self._files[fd], size)
+        call = read_write.read(self.kernel.vfs, self.task, self._files[fd], size)
+        return self._traced("read", call) if self._tracer.enabled else call
 
     def pread(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Read at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        return read_write.read(self.kernel.vfs, self.task, file, size, position)
+        call = read_write.read(self.kernel.vfs, self.task, file, size, position)
+        return self._traced("pread64", call) if self._tracer.enabled else call
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Write at the file position (or the end, O_APPEND); return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        return read_write.write(self.kernel.vfs, self.task, self._files[fd], size)
+        call = read_write.write(self.kernel.vfs, self.task, self._files[fd], size)
+        return self._traced("write", call) if self._tracer.enabled else call
 
     def pwrite(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Write at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        return read_write.write(self.kernel.vfs, self.task, file, size, position)
+        call = read_write.write(self.kernel.vfs, self.task, file, size, position)
+        return self._traced("pwrite64", call) if self._tracer.enabled else call
+
+    def io_submit(self, fd: int, size: int, position: int, tag: int, write: bool) -> Blocking[None]:
+        """Start a direct read or write; io_getevents() returns `tag` when it is done."""
+        self.task.charge_system(self._entry_ns)
+        if self._aio is None:
+            self._aio = aio.AioContext()
+        kernel, file = self.kernel, self._files[fd]
+        call = aio.io_submit(kernel.vfs, self.task, self._aio, file, position, size, write, tag)
+        return self._traced("io_submit", call) if self._tracer.enabled else call
+
+    def io_getevents(self) -> Blocking[int]:
+        """Wait for an operation of io_submit() to complete; return its tag."""
+        assert self._aio is not None, "io_submit() comes first"
+        self.task.charge_system(self._entry_ns)
+        call = aio.io_getevents(self.task, self._aio)
+        return self._traced("io_getevents", call) if self._tracer.enabled else call
 
     def fsync(self, fd: int) -> Blocking[None]:
         """Make a file's data and metadata durable."""
         self.task.charge_system(self._entry_ns)
-        return sync.fsync(self.kernel.vfs, self.task, self._files[fd])
+        call = sync.fsync(self.kernel.vfs, self.task, self._files[fd])
+        return self._traced("fsync", call) if self._tracer.enabled else call
 
     def fdatasync(self, fd: int) -> Blocking[None]:
         """Make a file's data durable, and of its metadata what reading it needs."""
         self.task.charge_system(self._entry_ns)
-        return sync.fdatasync(self.kernel.vfs, self.task, self._files[fd])
+        call = sync.fdatasync(self.kernel.vfs, self.task, self._files[fd])
+        return self._traced("fdatasync", call) if self._tracer.enabled else call
 
     def close(self, fd: int) -> Blocking[None]:
         """Close a descriptor."""
         self.task.charge_system(self._entry_ns)
-        return self.kernel.vfs.close(self.task, self._files.pop(fd))
+        call = self.kernel.vfs.close(self.task, self._files.pop(fd))
+        return self._traced("close", call) if self._tracer.enabled else call
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""
         self.task.charge_system(self._entry_ns)
-        return self.kernel.vfs.unlink(self.task, path)
+        call = self.kernel.vfs.unlink(self.task, path)
+        return self._traced("unlink", call) if self._tracer.enabled else call
 
     def rename(self, old: str, new: str) -> Blocking[None]:
         """Move a name, replacing what has the new one."""
         self.task.charge_system(self._entry_ns)
-        return self.kernel.vfs.rename(self.task, old, new)
+        call = self.kernel.vfs.rename(self.task, old, new)
+        return self._traced("rename", call) if self._tracer.enabled else call
 
     def mkdir(self, path: str) -> Blocking[None]:
         """Make a directory."""
         self.task.charge_system(self._entry_ns)
-        return self.kernel.vfs.mkdir(self.task, path)
+        call = self.kernel.vfs.mkdir(self.task, path)
+        return self._traced("mkdir", call) if self._tracer.enabled else call
 
     def read_text(self, path: str) -> Blocking[str]:
         """Open, read and close a file of /proc; return its text."""
+        call = self._read_text(path)
+        return self._traced("read", call) if self._tracer.enabled else call
+
+    def _read_text(self, path: str) -> Blocking[str]:
         self.task.charge_system(self.kernel.params.proc_read_ns)
         yield from self.task.cond_resched()
         return self.kernel.proc.read(path)
@@ -258,6 +328,10 @@ class Sys:
 
     def listen(self, port: int, backlog: int) -> Blocking[ListeningSocket]:
         """socket(), bind(), listen()."""
+        call = self._listen(port, backlog)
+        return self._traced("listen", call) if self._tracer.enabled else call
+
+    def _listen(self, port: int, backlog: int) -> Blocking[ListeningSocket]:
         self.task.charge_system(3 * self._entry_ns)
         yield from self.task.cond_resched()
         return self.kernel.network.listen(port, backlog)
@@ -265,20 +339,29 @@ class Sys:
     def close_listener(self, listener: ListeningSocket) -> None:
         """Close a listening socket; clients are refused from now on."""
         self.task.charge_system(self._entry_ns)
+        if self._tracer.enabled:
+            self._trace_enter("close")
+            self._trace_exit("close", 0)
         listener.close()
 
     def accept(self, listener: ListeningSocket) -> Blocking[Connection]:
         """Wait for a connection and take it."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns)
-        return listener.accept(self.task)
+        call = listener.accept(self.task)
+        return self._traced("accept", call) if self._tracer.enabled else call
 
     def connect(self, host: str, port: int) -> Blocking[Connection | None]:
         """Connect to a process outside; None if there is none, it refuses, or it times out."""
         self.task.charge_system(self._entry_ns + 2 * self.kernel.params.packet_ns)
-        return self.kernel.network.connect(self.task, host, port)
+        call = self.kernel.network.connect(self.task, host, port)
+        return self._traced("connect", call) if self._tracer.enabled else call
 
     def recv(self, connection: Connection) -> Blocking[Any]:
         """Wait for the next message of the peer and return it; None at the end of the stream."""
+        call = self._recv(connection)
+        return self._traced("recvfrom", call) if self._tracer.enabled else call
+
+    def _recv(self, connection: Connection) -> Blocking[Any]:
         task = self.task
         task.charge_system(self._entry_ns)
         payload = yield from connection.recv(task)
@@ -289,10 +372,15 @@ class Sys:
     def send(self, connection: Connection, size: int, payload: Any) -> Blocking[bool]:
         """Send `size` bytes that stand for `payload`; False if the connection is broken."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns * _packets(size))
-        return connection.send(self.task, size, payload)
+        call = connection.send(self.task, size, payload)
+        return self._traced("sendto", call) if self._tracer.enabled else call
 
     def close_connection(self, connection: Connection) -> Blocking[None]:
         """Close a connection."""
+        call = self._close_connection(connection)
+        return self._traced("close", call) if self._tracer.enabled else call
+
+    def _close_connection(self, connection: Connection) -> Blocking[None]:
         self.task.charge_system(self._entry_ns)
         yield from self.task.cond_resched()
         connection.close()
@@ -302,12 +390,14 @@ class Sys:
     def syslog(self, facility: str, size: int) -> Blocking[None]:
         """Send one line to /dev/log."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
-        return self.kernel.log.send(self.task, size)
+        call = self.kernel.log.send(self.task, size)
+        return self._traced("sendto", call) if self._tracer.enabled else call
 
     def syslog_receive(self) -> Blocking[int]:
         """Wait for a line on /dev/log; return its size."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
-        return self.kernel.log.receive(self.task)
+        call = self.kernel.log.receive(self.task)
+        return self._traced("recvfrom", call) if self._tracer.enabled else call
 
     def trace_marker(self, name: str, value: int) -> None:
         """Write to /sys/kernel/debug/tracing/trace_marker: a record of the results, at no cost."""

@@ -61,7 +61,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     request = DirectRequest(task)
     skip = pos % PAGE_SIZE // SECTOR
     runs = sb.get_blocks(inode, start, end)
-    bios = _bios(request, runs, skip, count // SECTOR, WRITE if write else READ)
+    bios = make_bios(request, runs, skip, count // SECTOR, WRITE if write else READ)
     request.in_flight = len(bios)
     for bio in bios:
         if not device.submit_bio(bio):
@@ -79,7 +79,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     return count
 
 
-def _bios(
+def make_bios(
     request: DirectRequest, runs: list[tuple[int, int]], skip_sectors: int, sectors: int, op: int
 ) -> list[Bio]:
     """Make one bio for each contiguous piece; `skip_sectors` of the first page are not wanted."""

@@ -1,0 +1,343 @@
+"""Disks that a program in user space emulates, under a loop device or a user mode Linux guest.
+
+Models: the emulated drive (slowdisk_model.py) and the way to it. *loop*: a worker hands reads and
+writes on at once and waits for a flush before it takes what follows it; the emulator's one thread
+spends a little CPU time on each request, which limits their rate. *ubd*: one I/O thread takes all
+requests that wait, works through them one page at a time, and hands all back together.
+Linux counterpart: drivers/block/loop.c (6.18: loop_process_work, lo_rw_aio), fs/fuse/file.c;
+arch/um/drivers/ubd_kern.c (7.2: io_thread, bulk_req_safe_read, UBD_REQ_BUFFER_SIZE).
+Invariants: a request of the guest costs one round trip for each page; no request overtakes a flush.
+The guest's flushes do not reach the emulator (the disk traces of u_c_mailq have none).
+Left out: the CPU time that worker and emulator take from the machine's programs.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sim.block.bio import PAGE_SECTORS, SECTOR
+from sim.block.driver import Complete, Driver
+from sim.block.request import FLUSH, Request
+from sim.drivers.slowdisk_model import (
+    CLOOK,
+    FIFO,
+    SSTF,
+    ArmModel,
+    Job,
+    Mechanics,
+    ServiceModel,
+    SlotModel,
+    VolumeModel,
+)
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.param import param
+from sim.registry import register
+
+LOOP: Final = "loop"
+UBD: Final = "ubd"
+NS_PER_MIN: Final = 60_000_000_000
+_FROM_PROFILE: Final = "the emulator's profile"
+_TRACES: Final = "fit: arrivals in the disk traces of "
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowdiskParams:
+    """What all emulated disks have: a size, a flush, and a way to them."""
+
+    capacity_bytes: int = param(
+        "4 GiB", dim="bytes", minimum=1 << 20, source=_FROM_PROFILE, doc="size"
+    )
+    flush_ns: int = param(
+        "50 us", dim="time_ns", minimum=1, source=_FROM_PROFILE,
+        doc="time of a flush after all that came before it",
+    )  # fmt: skip
+    under: str = param(
+        LOOP, dim="text", choices=(LOOP, UBD), source="scenario",
+        doc="what makes a block device of it: a loop device, or the disk driver of a UML guest",
+    )  # fmt: skip
+    loop_thread_ns: int = param(
+        "24 us", dim="time_ns", minimum=0,
+        source="fit: 40.7 thousand reads/s at depth 32 of a_randread/randread-qd32-ssd.r3",
+        doc="loop: CPU time of the emulator's thread for a request",
+    )  # fmt: skip
+    loop_wake_ns: int = param(
+        "50 us", dim="time_ns", minimum=0,
+        source=_TRACES + "a_randread jobs1: 78 us from reply to next request; at 5000/s 25 us",
+        doc="loop: waking virtual CPUs that have halted, on the way to the emulator and back",
+    )  # fmt: skip
+    loop_poll_ns: int = param(
+        "200 us", dim="time_ns", minimum=0,
+        source="drivers/cpuidle/governors/haltpoll.c: guest_halt_poll_ns 200000",
+        doc="loop: a virtual CPU idle for longer than this has halted",
+    )  # fmt: skip
+    ubd_path_ns: int = param(
+        "20 us", dim="time_ns", minimum=0,
+        source=_TRACES + "u_c_mailq: 20 us from a page's reply to the next page",
+        doc="ubd: round trip of the I/O thread for a page, beside the service",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowdiskArmParams(SlowdiskParams):
+    """model = hdd: one arm. Defaults: a 7200 rpm disk."""
+
+    rpm: float = param(7200, dim="rpm", minimum=1, source=_FROM_PROFILE, doc="spindle speed")
+    seek_min_ns: int = param(
+        "0.8 ms", dim="time_ns", minimum=0, source=_FROM_PROFILE, doc="shortest seek"
+    )
+    seek_max_ns: int = param(
+        "16 ms", dim="time_ns", minimum=0, source=_FROM_PROFILE, doc="seek over the whole disk"
+    )
+    seek_exponent: float = param(
+        0.5, dim="number", minimum=0, source=_FROM_PROFILE, doc="power of the distance of a seek"
+    )
+    rate_bytes_per_s: float = param(
+        "80 MB/s", dim="bytes_per_s", minimum=1, source=_FROM_PROFILE, doc="transfer", key="rate"
+    )
+    overhead_ns: int = param(
+        "100 us", dim="time_ns", minimum=1, source=_FROM_PROFILE, doc="time of a command itself"
+    )
+    sequential_gap_ns: int = param(
+        "500 us", dim="time_ns", minimum=0, source=_FROM_PROFILE,
+        doc="a write that follows the last one later than this waits for its place",
+    )  # fmt: skip
+    policy: str = param(
+        FIFO, dim="text", choices=(FIFO, SSTF, CLOOK), source=_FROM_PROFILE, doc="order of service"
+    )
+    policy_depth: int = param(
+        32, dim="count", minimum=1, source=_FROM_PROFILE, doc="requests that the order looks at"
+    )
+    write_cache_bytes: int = param(
+        0, dim="bytes", minimum=0, source=_FROM_PROFILE, doc="write cache; 0 = off"
+    )
+    interface_rate_bytes_per_s: float = param(
+        "300 MB/s", dim="bytes_per_s", minimum=1, source=_FROM_PROFILE,
+        doc="rate into the write cache", key="interface_rate",
+    )  # fmt: skip
+
+    def make_model(self) -> ServiceModel:
+        """Return the drive."""
+        mechanics = Mechanics(
+            capacity_sectors=self.capacity_bytes // SECTOR, revolution_ns=NS_PER_MIN / self.rpm,
+            seek_min_ns=self.seek_min_ns, seek_max_ns=self.seek_max_ns,
+            seek_exponent=self.seek_exponent, rate_bytes_per_s=self.rate_bytes_per_s,
+            sequential_gap_ns=self.sequential_gap_ns,
+        )  # fmt: skip
+        return ArmModel(
+            mechanics, overhead_ns=self.overhead_ns, flush_ns=self.flush_ns, policy=self.policy,
+            policy_depth=self.policy_depth, cache_bytes=self.write_cache_bytes,
+            interface_bytes_per_s=self.interface_rate_bytes_per_s,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowdiskSlotParams(SlowdiskParams):
+    """model = slots: requests side by side. Defaults: a small SSD."""
+
+    slots: int = param(4, dim="count", minimum=1, source=_FROM_PROFILE, doc="requests at a time")
+    read_ns: int = param("300 us", dim="time_ns", minimum=1, source=_FROM_PROFILE, doc="of a read")
+    write_ns: int = param(
+        "300 us", dim="time_ns", minimum=1, source=_FROM_PROFILE, doc="of a write"
+    )
+    sigma: float = param(
+        0.2, dim="number", minimum=0, source=_FROM_PROFILE, doc="log-normal spread of these"
+    )
+    read_rate_bytes_per_s: float = param(
+        "100 MB/s", dim="bytes_per_s", minimum=0, source=_FROM_PROFILE,
+        doc="transfer of a slot, reading; 0 = no limit", key="read_rate",
+    )  # fmt: skip
+    write_rate_bytes_per_s: float = param(
+        "100 MB/s", dim="bytes_per_s", minimum=0, source=_FROM_PROFILE,
+        doc="transfer of a slot, writing; 0 = no limit", key="write_rate",
+    )  # fmt: skip
+
+    def make_model(self) -> ServiceModel:
+        """Return the drive."""
+        return SlotModel(
+            slots=self.slots, read_ns=self.read_ns, write_ns=self.write_ns, sigma=self.sigma,
+            flush_ns=self.flush_ns, read_rate_bytes_per_s=self.read_rate_bytes_per_s,
+            write_rate_bytes_per_s=self.write_rate_bytes_per_s,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowdiskVolumeParams(SlowdiskSlotParams):
+    """model = ebs: slots behind a token bucket and a pipe. Defaults: a small network volume."""
+
+    credits: float = param(
+        20000.0, dim="number", minimum=0, source=_FROM_PROFILE, doc="operations saved up at most"
+    )
+    base_per_s: float = param(
+        "100 IOPS", dim="rate_per_s", minimum=0.001, source=_FROM_PROFILE,
+        doc="operations without credits, and credits earned",
+    )  # fmt: skip
+    burst_per_s: float = param(
+        "1000 IOPS", dim="rate_per_s", minimum=0.001, source=_FROM_PROFILE,
+        doc="operations while there are credits",
+    )  # fmt: skip
+    pipe_bytes_per_s: float = param(
+        "60 MB/s", dim="bytes_per_s", minimum=1, source=_FROM_PROFILE, doc="throughput limit",
+        key="pipe",
+    )  # fmt: skip
+    unit_bytes: int = param(
+        "256 KiB", dim="bytes", minimum=512, source=_FROM_PROFILE, doc="longest single operation"
+    )
+
+    def make_model(self) -> ServiceModel:
+        """Return the volume."""
+        return VolumeModel(
+            slots=self.slots, read_ns=self.read_ns, write_ns=self.write_ns, sigma=self.sigma,
+            flush_ns=self.flush_ns, read_rate_bytes_per_s=self.read_rate_bytes_per_s,
+            write_rate_bytes_per_s=self.write_rate_bytes_per_s, credits=self.credits,
+            base_per_s=self.base_per_s, burst_per_s=self.burst_per_s,
+            pipe_bytes_per_s=self.pipe_bytes_per_s, unit_bytes=self.unit_bytes,
+        )  # fmt: skip
+
+
+class Way:
+    """From a request queue to the emulator and back."""
+
+    depth: int
+
+    def attach(self, calendar: Calendar, model: ServiceModel, complete: Complete) -> None:
+        """Learn what is at both ends; called once."""
+        self.calendar = calendar
+        self.model = model
+        self.complete = complete
+
+    def submit(self, request: Request) -> None:
+        """Take a request to the emulator."""
+        raise NotImplementedError
+
+
+class LoopWay(Way):
+    """A loop device with direct I/O."""
+
+    depth = 128  # hw_queue_depth of drivers/block/loop.c
+
+    def __init__(self, params: SlowdiskParams) -> None:
+        self._thread_ns = params.loop_thread_ns
+        self._wake_ns = params.loop_wake_ns
+        self._poll_ns = params.loop_poll_ns
+        self._thread_free_ns: int = 0
+        self._behind_flush: deque[Request] = deque()
+        self._flushing: bool = False
+
+    def submit(self, request: Request) -> None:
+        if self._flushing:
+            self._behind_flush.append(request)
+        else:
+            self._hand_on(request)
+
+    def _hand_on(self, request: Request) -> None:
+        self._flushing = request.op == FLUSH
+        self.model.arrive(
+            Job(request.op, request.sector, request.nr_sectors, self._replied, request)
+        )
+
+    def _replied(self, job: Job) -> None:
+        """The emulator is done: its thread replies, and wakes who has waited long."""
+        now_ns = self.calendar.now
+        self._thread_free_ns = max(self._thread_free_ns, now_ns) + self._thread_ns
+        way_ns = self._thread_free_ns - now_ns
+        if now_ns - job.arrived_ns > self._poll_ns:
+            way_ns += self._wake_ns
+        self.calendar.post(way_ns, self._back, job.owner)
+
+    def _back(self, request: Request) -> None:
+        if request.op == FLUSH:
+            self._flushing = False
+        self.complete(request)
+        while self._behind_flush and not self._flushing:
+            self._hand_on(self._behind_flush.popleft())
+
+
+class UbdWay(Way):
+    """The disk driver of user mode Linux."""
+
+    depth = 64  # UBD_REQ_BUFFER_SIZE
+
+    def __init__(self, params: SlowdiskParams) -> None:
+        self._path_ns = params.ubd_path_ns
+        self._waiting: list[Request] = []
+        self._bulk: list[Request] = []
+        self._current: int = 0  # index in the bulk
+        self._sectors_done: int = 0  # of the current request
+
+    def submit(self, request: Request) -> None:
+        self._waiting.append(request)
+        if not self._bulk:
+            self._take_bulk()
+
+    def _take_bulk(self) -> None:
+        """bulk_req_safe_read(): all that waits, up to the size of the buffer."""
+        self._bulk = self._waiting
+        self._waiting = []
+        self._current = self._sectors_done = 0
+        self._segment()
+
+    def _segment(self) -> None:
+        """Start the next page of the current request (do_io of one descriptor)."""
+        request = self._bulk[self._current]
+        if request.op == FLUSH:  # os_sync_file(): the host's fdatasync, which asks no emulator
+            self.calendar.post(self._path_ns, self._back, Job(FLUSH, 0, 0, self._replied, request))
+            return
+        sectors = min(PAGE_SECTORS, request.nr_sectors - self._sectors_done)
+        sector = request.sector + self._sectors_done
+        self.model.arrive(Job(request.op, sector, sectors, self._replied, request))
+
+    def _replied(self, job: Job) -> None:
+        self.calendar.post(self._path_ns, self._back, job)
+
+    def _back(self, job: Job) -> None:
+        self._sectors_done += job.sectors
+        if self._sectors_done >= self._bulk[self._current].nr_sectors:
+            self._current += 1
+            self._sectors_done = 0
+        if self._current < len(self._bulk):
+            self._segment()
+            return
+        done = self._bulk
+        self._bulk = []
+        for request in done:
+            self.complete(request)
+        if self._waiting and not self._bulk:
+            self._take_bulk()
+
+
+_WAYS: Final[dict[str, Callable[[SlowdiskParams], Way]]] = {LOOP: LoopWay, UBD: UbdWay}
+
+
+class Slowdisk(Driver):
+    """An emulated disk of any model."""
+
+    def __init__(
+        self, params: SlowdiskArmParams | SlowdiskSlotParams | SlowdiskVolumeParams
+    ) -> None:
+        self._model = params.make_model()
+        self._way = _WAYS[params.under](params)
+        self.queue_depth = self._way.depth
+        self.write_cache = True  # both block devices say "write back"
+        self.rotational = isinstance(params, SlowdiskArmParams)
+        self.capacity_sectors = params.capacity_bytes // SECTOR
+
+    def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
+        self._model.attach(calendar, streams.stream(f"{name}.service"))
+        self._way.attach(calendar, self._model, complete)
+
+    def submit(self, request: Request) -> None:
+        self._way.submit(request)
+
+
+# Not as decorators: mypyc compiles no decorated class to a native one.
+register("device", "slowdisk_arm", params=SlowdiskArmParams, doc="emulated disk with one arm")(
+    Slowdisk
+)
+register("device", "slowdisk_slots", params=SlowdiskSlotParams, doc="emulated disk with slots")(
+    Slowdisk
+)
+register(
+    "device", "slowdisk_volume", params=SlowdiskVolumeParams, doc="emulated volume with credits"
+)(Slowdisk)

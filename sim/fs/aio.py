@@ -1,0 +1,82 @@
+"""Asynchronous direct I/O: io_submit() and io_getevents().
+
+Models: a context of a process with the operations it has submitted. Submitting maps and submits
+the bios of one direct read or write and returns; who asks for events sleeps interruptibly, so
+neither load average nor iowait sees the waiting.
+Linux counterpart: fs/aio.c (io_submit_one, read_events, aio_complete), 6.18; ki_complete of
+fs/direct-io.c and block/fops.c.
+Invariants: operations submitted = events handed out + events waiting + operations in flight.
+Left out: cancelling, buffered files (they would be synchronous), io_uring, the size of the ring.
+"""
+
+from collections import deque
+
+from sim.block.bio import READ, SECTOR, WRITE, Bio
+from sim.block.device import submit_bio
+from sim.fs.direct_io import DirectRequest, make_bios
+from sim.fs.errors import invalid
+from sim.fs.file import O_DIRECT, File
+from sim.fs.namei import Vfs
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
+
+
+class AioContext:
+    """struct kioctx: what has completed and who waits for it."""
+
+    def __init__(self) -> None:
+        self.events: deque[int] = deque()  # tags of completed operations
+        self.wait = WaitQueue()
+        self.in_flight: int = 0
+
+
+class AioRequest(DirectRequest):
+    """One operation (struct aio_kiocb)."""
+
+    __slots__ = ("context", "tag")
+
+    def __init__(self, task: Task, context: AioContext, tag: int) -> None:
+        super().__init__(task)
+        self.context = context
+        self.tag = tag
+
+    def end_io(self, bio: Bio) -> None:
+        """One bio is complete; after the last one there is an event (aio_complete)."""
+        self.in_flight -= 1
+        if not self.in_flight:
+            self.context.in_flight -= 1
+            self.context.events.append(self.tag)
+            self.context.wait.wake_all()
+
+
+def io_submit(
+    vfs: Vfs, task: Task, context: AioContext, file: File, pos: int, count: int, write: bool,
+    tag: int,
+) -> Blocking[None]:  # fmt: skip
+    """Submit one direct read or write; its event will carry `tag`."""
+    inode = file.inode
+    device = inode.sb.device
+    end = pos + count
+    if device is None or not file.flags & O_DIRECT or pos % SECTOR or count % SECTOR:
+        raise invalid(file.path)
+    if not 0 <= pos < end <= inode.size:
+        raise invalid(file.path)
+    task.charge_system(vfs.params.direct_ns)
+    runs = inode.sb.get_blocks(inode, pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT)
+    request = AioRequest(task, context, tag)
+    skip = pos % PAGE_SIZE // SECTOR
+    bios = make_bios(request, runs, skip, count // SECTOR, WRITE if write else READ)
+    request.in_flight = len(bios)
+    context.in_flight += 1
+    for bio in bios:
+        if not device.submit_bio(bio):
+            yield from submit_bio(task, device, bio)
+    device.unplug()
+
+
+def io_getevents(task: Task, context: AioContext) -> Blocking[int]:
+    """Wait for an event and return its tag (io_getevents with min_nr = nr = 1)."""
+    while not context.events:
+        yield from context.wait.sleep_on(task, TASK_INTERRUPTIBLE, "read_events")
+    return context.events.popleft()
