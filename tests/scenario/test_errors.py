@@ -182,7 +182,7 @@ def test_a_mistake_in_a_what_if_shows_before_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('before = "sendmai"', "x.toml:44:10: error: unknown data set 'sendmai' - did you mean 'sendmail'? (accepted: sendmail)"),
+        ('before = "sendmai"', "x.toml:44:10: error: unknown data set 'sendmai' - did you mean 'sendmail'? (accepted: amavisd, cacti, "),
         ('befor = "sendmail"', "x.toml:44:1: error: unknown set of figures 'befor' in calibration/recordings/sendmail/dataset.toml - did you mean 'before'? (accepted: after, before)"),
     ],
 )  # fmt: skip
