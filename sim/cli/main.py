@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "compare": ("sim.cli.compare", "Compare what-ifs with the base, seed by seed."),
     "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
     "exec": ("sim.cli.exec_tool", "Type iostat, vmstat or uptime on the simulated server."),
+    "import": ("sim.cli.import_", "Make a data set of recorded text."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
     "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
 }
