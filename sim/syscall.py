@@ -139,6 +139,10 @@ class Sys:
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
 
+    def _call(self, name: str, rest: Blocking[T]) -> Blocking[T]:
+        """Return the rest of a call; with its tracepoints if these are wanted."""
+        return self._traced(name, rest) if self._tracer.enabled else rest
+
     def _traced(self, name: str, call: Blocking[T]) -> Blocking[T]:
         """Make the call between its two tracepoints; OSError leaves as a negative errno."""
         self._trace_enter(name)
@@ -196,8 +200,7 @@ class Sys:
     ) -> Blocking[int]:
         """Start a child that runs `body(sys, *args)`; return its pid. Files stay the parent's."""
         assert not kwargs
-        call = self._fork(comm, body, args)
-        return self._traced("clone", call) if self._tracer.enabled else call
+        return self._call("clone", self._fork(comm, body, args))
 
     def _fork(self, comm: str, body: Callable[..., Blocking[None]], args: Any) -> Blocking[int]:
         self.task.charge_system(self.kernel.params.fork_ns)
@@ -212,21 +215,18 @@ class Sys:
     def waitpid(self, pid: int) -> Blocking[None]:
         """Wait until that child has exited, and reap it."""
         self.task.charge_system(self.kernel.params.wait_ns)
-        call = self.kernel.sched.waitpid(self.task, pid)
-        return self._traced("wait4", call) if self._tracer.enabled else call
+        return self._call("wait4", self.kernel.sched.waitpid(self.task, pid))
 
     def sleep(self, ns: int) -> Blocking[None]:
         """Sleep interruptibly for `ns`."""
         self.task.charge_system(self._entry_ns)
-        call = sleep_ns(self.task, ns, TASK_INTERRUPTIBLE)
-        return self._traced("nanosleep", call) if self._tracer.enabled else call
+        return self._call("nanosleep", sleep_ns(self.task, ns, TASK_INTERRUPTIBLE))
 
     # --- files
 
     def open(self, path: str, flags: int = O_RDONLY) -> Blocking[int]:
         """Open a file or directory; return the descriptor. Raise OSError as open(2) would fail."""
-        call = self._open(path, flags)
-        return self._traced("open", call) if self._tracer.enabled else call
+        return self._call("open", self._open(path, flags))
 
     def _open(self, path: str, flags: int) -> Blocking[int]:
         self.task.charge_system(self._entry_ns)
@@ -239,28 +239,28 @@ class Sys:
     def read(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Read at the file position; return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        call = read_write.read(self.kernel.vfs, self.task, self._files[fd], size)
-        return self._traced("read", call) if self._tracer.enabled else call
+        rest = read_write.read(self.kernel.vfs, self.task, self._files[fd], size)
+        return self._call("read", rest)
 
     def pread(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Read at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        call = read_write.read(self.kernel.vfs, self.task, file, size, position)
-        return self._traced("pread64", call) if self._tracer.enabled else call
+        rest = read_write.read(self.kernel.vfs, self.task, file, size, position)
+        return self._call("pread64", rest)
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Write at the file position (or the end, O_APPEND); return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        call = read_write.write(self.kernel.vfs, self.task, self._files[fd], size)
-        return self._traced("write", call) if self._tracer.enabled else call
+        rest = read_write.write(self.kernel.vfs, self.task, self._files[fd], size)
+        return self._call("write", rest)
 
     def pwrite(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Write at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        call = read_write.write(self.kernel.vfs, self.task, file, size, position)
-        return self._traced("pwrite64", call) if self._tracer.enabled else call
+        rest = read_write.write(self.kernel.vfs, self.task, file, size, position)
+        return self._call("pwrite64", rest)
 
     def io_submit(self, fd: int, size: int, position: int, tag: int, write: bool) -> Blocking[None]:
         """Start a direct read or write; io_getevents() returns `tag` when it is done."""
@@ -268,56 +268,48 @@ class Sys:
         if self._aio is None:
             self._aio = aio.AioContext()
         kernel, file = self.kernel, self._files[fd]
-        call = aio.io_submit(kernel.vfs, self.task, self._aio, file, position, size, write, tag)
-        return self._traced("io_submit", call) if self._tracer.enabled else call
+        rest = aio.io_submit(kernel.vfs, self.task, self._aio, file, position, size, write, tag)
+        return self._call("io_submit", rest)
 
     def io_getevents(self) -> Blocking[int]:
         """Wait for an operation of io_submit() to complete; return its tag."""
         assert self._aio is not None, "io_submit() comes first"
         self.task.charge_system(self._entry_ns)
-        call = aio.io_getevents(self.task, self._aio)
-        return self._traced("io_getevents", call) if self._tracer.enabled else call
+        return self._call("io_getevents", aio.io_getevents(self.task, self._aio))
 
     def fsync(self, fd: int) -> Blocking[None]:
         """Make a file's data and metadata durable."""
         self.task.charge_system(self._entry_ns)
-        call = sync.fsync(self.kernel.vfs, self.task, self._files[fd])
-        return self._traced("fsync", call) if self._tracer.enabled else call
+        return self._call("fsync", sync.fsync(self.kernel.vfs, self.task, self._files[fd]))
 
     def fdatasync(self, fd: int) -> Blocking[None]:
         """Make a file's data durable, and of its metadata what reading it needs."""
         self.task.charge_system(self._entry_ns)
-        call = sync.fdatasync(self.kernel.vfs, self.task, self._files[fd])
-        return self._traced("fdatasync", call) if self._tracer.enabled else call
+        return self._call("fdatasync", sync.fdatasync(self.kernel.vfs, self.task, self._files[fd]))
 
     def close(self, fd: int) -> Blocking[None]:
         """Close a descriptor."""
         self.task.charge_system(self._entry_ns)
-        call = self.kernel.vfs.close(self.task, self._files.pop(fd))
-        return self._traced("close", call) if self._tracer.enabled else call
+        return self._call("close", self.kernel.vfs.close(self.task, self._files.pop(fd)))
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""
         self.task.charge_system(self._entry_ns)
-        call = self.kernel.vfs.unlink(self.task, path)
-        return self._traced("unlink", call) if self._tracer.enabled else call
+        return self._call("unlink", self.kernel.vfs.unlink(self.task, path))
 
     def rename(self, old: str, new: str) -> Blocking[None]:
         """Move a name, replacing what has the new one."""
         self.task.charge_system(self._entry_ns)
-        call = self.kernel.vfs.rename(self.task, old, new)
-        return self._traced("rename", call) if self._tracer.enabled else call
+        return self._call("rename", self.kernel.vfs.rename(self.task, old, new))
 
     def mkdir(self, path: str) -> Blocking[None]:
         """Make a directory."""
         self.task.charge_system(self._entry_ns)
-        call = self.kernel.vfs.mkdir(self.task, path)
-        return self._traced("mkdir", call) if self._tracer.enabled else call
+        return self._call("mkdir", self.kernel.vfs.mkdir(self.task, path))
 
     def read_text(self, path: str) -> Blocking[str]:
         """Open, read and close a file of /proc; return its text."""
-        call = self._read_text(path)
-        return self._traced("read", call) if self._tracer.enabled else call
+        return self._call("read", self._read_text(path))
 
     def _read_text(self, path: str) -> Blocking[str]:
         self.task.charge_system(self.kernel.params.proc_read_ns)
@@ -328,8 +320,7 @@ class Sys:
 
     def listen(self, port: int, backlog: int) -> Blocking[ListeningSocket]:
         """socket(), bind(), listen()."""
-        call = self._listen(port, backlog)
-        return self._traced("listen", call) if self._tracer.enabled else call
+        return self._call("listen", self._listen(port, backlog))
 
     def _listen(self, port: int, backlog: int) -> Blocking[ListeningSocket]:
         self.task.charge_system(3 * self._entry_ns)
@@ -347,19 +338,16 @@ class Sys:
     def accept(self, listener: ListeningSocket) -> Blocking[Connection]:
         """Wait for a connection and take it."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns)
-        call = listener.accept(self.task)
-        return self._traced("accept", call) if self._tracer.enabled else call
+        return self._call("accept", listener.accept(self.task))
 
     def connect(self, host: str, port: int) -> Blocking[Connection | None]:
         """Connect to a process outside; None if there is none, it refuses, or it times out."""
         self.task.charge_system(self._entry_ns + 2 * self.kernel.params.packet_ns)
-        call = self.kernel.network.connect(self.task, host, port)
-        return self._traced("connect", call) if self._tracer.enabled else call
+        return self._call("connect", self.kernel.network.connect(self.task, host, port))
 
     def recv(self, connection: Connection) -> Blocking[Any]:
         """Wait for the next message of the peer and return it; None at the end of the stream."""
-        call = self._recv(connection)
-        return self._traced("recvfrom", call) if self._tracer.enabled else call
+        return self._call("recvfrom", self._recv(connection))
 
     def _recv(self, connection: Connection) -> Blocking[Any]:
         task = self.task
@@ -372,13 +360,11 @@ class Sys:
     def send(self, connection: Connection, size: int, payload: Any) -> Blocking[bool]:
         """Send `size` bytes that stand for `payload`; False if the connection is broken."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns * _packets(size))
-        call = connection.send(self.task, size, payload)
-        return self._traced("sendto", call) if self._tracer.enabled else call
+        return self._call("sendto", connection.send(self.task, size, payload))
 
     def close_connection(self, connection: Connection) -> Blocking[None]:
         """Close a connection."""
-        call = self._close_connection(connection)
-        return self._traced("close", call) if self._tracer.enabled else call
+        return self._call("close", self._close_connection(connection))
 
     def _close_connection(self, connection: Connection) -> Blocking[None]:
         self.task.charge_system(self._entry_ns)
@@ -390,14 +376,12 @@ class Sys:
     def syslog(self, facility: str, size: int) -> Blocking[None]:
         """Send one line to /dev/log."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
-        call = self.kernel.log.send(self.task, size)
-        return self._traced("sendto", call) if self._tracer.enabled else call
+        return self._call("sendto", self.kernel.log.send(self.task, size))
 
     def syslog_receive(self) -> Blocking[int]:
         """Wait for a line on /dev/log; return its size."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
-        call = self.kernel.log.receive(self.task)
-        return self._traced("recvfrom", call) if self._tracer.enabled else call
+        return self._call("recvfrom", self.kernel.log.receive(self.task))
 
     def trace_marker(self, name: str, value: int) -> None:
         """Write to /sys/kernel/debug/tracing/trace_marker: a record of the results, at no cost."""

@@ -50,6 +50,11 @@ class Walk(NamedTuple):
         """Return what happened between two notes."""
         return self.trace[self.mark(first) + 1 : self.mark(last)]
 
+    def pid(self) -> int:
+        """Return the program's process id."""
+        (pid,) = {r.args[1] for r in self.trace if r.name == "sys_enter" and r.args[0] == "test"}
+        return int(pid)
+
     def requests(self, name: str) -> list[tuple[int, int]]:
         """Return (block of the volume, blocks) of the disk's requests, in order."""
         fields = [self.trace[place].args for place in self.where(name, "sdb")]
@@ -104,7 +109,26 @@ def parts() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
 
 def test_write_has_its_answer_before_any_device_has_seen_anything() -> None:
     assert all(place > walk().mark("fsync") for place in walk().where("block_bio_queue"))
-    assert walk().between("write", "written") == []
+    assert [(r.name, *r.args[2:]) for r in walk().between("write", "written")] == [
+        ("sys_enter", "write"), ("sys_exit", "write", 8192),
+    ]  # fmt: skip
+
+
+def test_fsync_is_one_call_from_before_its_first_bio_to_after_its_last_wakeup() -> None:
+    (enter,) = walk().where("sys_enter", "test", walk().pid(), "fsync")
+    (leave,) = walk().where("sys_exit", "test", walk().pid(), "fsync", 0)
+    disk = walk().where("block_bio_queue") + walk().where("block_rq_complete")
+    assert enter < min(disk) and max(disk) < leave
+    assert leave > walk().where("sched_wakeup", "test")[-1]
+
+
+def test_all_bios_but_the_first_of_each_request_are_merges() -> None:
+    """One record may stand for a run of them: sectors add up to what the requests have."""
+    queued = sum(walk().trace[place].args[3] for place in walk().where("block_rq_insert"))
+    merged = sum(walk().trace[place].args[3] for place in walk().where("block_bio_backmerge"))
+    written = sum(count for _, count in walk().requests("block_rq_complete"))
+    assert merged > 0
+    assert queued + merged == PAGE * written
 
 
 def test_fsync_writes_data_then_the_log_then_the_commit_block() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from sim.block.bio import BIO_ORDERED_MASK, PAGE_SECTORS, Bio
 from sim.block.elevator import Elevator
 from sim.block.request import Request, absorb_request, append_bios, prepend_bio
+from sim.engine.trace import Tracer
 
 
 class MergeTable:
@@ -27,8 +28,12 @@ class MergeTable:
         absorbed: Callable[[Request, int], None],
         max_sectors: int,
         max_segments: int,
+        tracer: Tracer,
+        name: str,
     ) -> None:
         self._elevator = elevator
+        self._tracer = tracer
+        self._name = name  # of the disk, for tracepoints
         self._absorbed = absorbed  # (request that is no more, now)
         self._max_sectors = max_sectors
         self._max_segments = max_segments
@@ -81,6 +86,8 @@ class MergeTable:
         )
 
     def _back_merge(self, request: Request, bio: Bio, count: int, now_ns: int) -> None:
+        if self._tracer.enabled:
+            self._trace("block_bio_backmerge", bio.op, request.end, count * bio.size)
         self._unlink_end(request)
         append_bios(request, bio, count)
         following = self._by_start.get(2 * request.end + request.op)
@@ -94,6 +101,8 @@ class MergeTable:
             del self._by_start[key]
         old_sector = request.sector
         prepend_bio(request, bio)
+        if self._tracer.enabled:
+            self._trace("block_bio_frontmerge", bio.op, request.sector, bio.size)
         self._by_start[2 * request.sector + request.op] = request
         self._elevator.moved(request, old_sector)
         former = self._by_end.get(2 * request.sector + request.op)
@@ -101,6 +110,9 @@ class MergeTable:
             self._unlink_end(former)
             self._unite(former, request, now_ns)
             self._by_end[2 * former.end + former.op] = former
+
+    def _trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
+        self._tracer.emit(name, self._name, op, sector, nr_sectors)
 
     def try_unite(self, former: Request, now_ns: int) -> None:
         """Merge a waiting request with the one that starts where it ends (attempt_back_merge)."""

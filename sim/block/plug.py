@@ -87,9 +87,13 @@ def _plug_merge(disk: "Disk", requests: list[Request], bio: Bio, sector: int, mo
         if request.end == sector:
             count = min(most, disk.merges.room(request, bio))
             if count:
+                if disk.tracer.enabled:
+                    disk.trace("block_bio_backmerge", bio.op, sector, count * bio.size)
                 append_bios(request, bio, count)
                 return count
         elif request.sector == sector + bio.size and disk.merges.room(request, bio):
+            if disk.tracer.enabled:
+                disk.trace("block_bio_frontmerge", bio.op, sector, bio.size)
             prepend_bio(request, bio)
             return 1
     return 0

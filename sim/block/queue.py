@@ -65,8 +65,9 @@ class Disk(BlockDevice):
         self.params = params
         self.requests = RequestList(params.nr_requests)
         self.merges = MergeTable(
-            elevator, self.absorb, params.max_bytes // SECTOR, params.max_segments
-        )
+            elevator, self.absorb, params.max_bytes // SECTOR, params.max_segments, tracer,
+            self.name,
+        )  # fmt: skip
         self.ordered = Ordered(self)
         self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
@@ -316,6 +317,10 @@ class Disk(BlockDevice):
 
     def _trace(self, name: str, request: Request) -> None:
         self.tracer.emit(name, self.name, request.op, request.sector, request.nr_sectors)
+
+    def trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
+        """Hit a tracepoint of this disk; call only ``if tracer.enabled``."""
+        self.tracer.emit(name, self.name, op, sector, nr_sectors)
 
     def check(self) -> None:
         """Assert that no bio, request or slot was lost or made up."""

@@ -45,7 +45,6 @@ TRACEPOINTS: dict[str, tuple[str, ...]] = {
     "sys_exit": ("comm", "pid", "name", "ret"),
     "writeback_start": ("dev", "nr_pages"),
     "balance_dirty_pages": ("comm", "pid", "pause_ns"),
-    "inet_sock_set_state": ("port", "oldstate", "newstate"),
     "tcp_retransmit_syn": ("port", "attempt"),
     "trace_marker": ("text",),
 }

@@ -137,9 +137,12 @@ def too_recent(mapping: AddressSpace, wbc: WritebackControl, start_ns: int) -> b
 
 
 def writeback_bdi_inodes(
-    task: Task, bdi: BackingDevInfo, wbc: WritebackControl, start_ns: int
+    task: Task, vm: Vm, bdi: BackingDevInfo, wbc: WritebackControl
 ) -> Blocking[None]:
     """Go through b_io until ``nr_to_write`` is used up (sync_sb_inodes, writeback_sb_inodes)."""
+    start_ns = vm.calendar.now
+    if bdi.b_io and vm.tracer.enabled:
+        vm.tracer.emit("writeback_start", bdi.name, wbc.nr_to_write)
     while bdi.b_io and wbc.nr_to_write > 0:
         mapping = next(iter(bdi.b_io))
         if wbc.nonblocking and bdi.write_congested():
@@ -177,7 +180,7 @@ class PdflushWriteback(Flusher):
     def _sync_bdi(self, task: Task, bdi: BackingDevInfo, wbc: WritebackControl) -> Blocking[None]:
         if not wbc.for_kupdate or not bdi.b_io:
             queue_io(bdi, wbc.older_than_ns if bdi.keeps_more_io else ANY_AGE_NS)
-        yield from writeback_bdi_inodes(task, bdi, wbc, self.vm.calendar.now)
+        yield from writeback_bdi_inodes(task, self.vm, bdi, wbc)
 
     def start_background(self, bdi: BackingDevInfo) -> None:
         """Wake a pdflush thread; it looks after all devices."""
@@ -199,7 +202,7 @@ class BdiWriteback(Flusher):
         """Write inodes as the task that asks (writeback_inodes_wbc)."""
         for each in self.vm.bdis if bdi is None else [bdi]:
             queue_io(each, wbc.older_than_ns)
-            yield from writeback_bdi_inodes(task, each, wbc, self.vm.calendar.now)
+            yield from writeback_bdi_inodes(task, self.vm, each, wbc)
 
     def start_background(self, bdi: BackingDevInfo) -> None:
         """Have the device's thread write down to the background threshold."""
@@ -253,7 +256,7 @@ class FlusherThread:
             chunk = wbc.nr_to_write = self._chunk_pages()
             if not bdi.b_io:
                 queue_io(bdi, wbc.older_than_ns)
-            yield from writeback_bdi_inodes(task, bdi, wbc, vm.calendar.now)
+            yield from writeback_bdi_inodes(task, vm, bdi, wbc)
             if wbc.nr_to_write == chunk:
                 break  # Nothing is left, or nothing that may be written now.
         bdi.in_progress = False

@@ -80,6 +80,8 @@ def balance_dirty_pages_writing(
             vm.dirty_exceeded = False
             break
         vm.dirty_exceeded = True
+        if vm.tracer.enabled:  # It writes rather than pauses.
+            vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, 0)
         if vm.nr_dirty:
             wbc = WritebackControl(WB_SYNC_NONE, write_chunk)
             wbc.range_cyclic = True
@@ -134,6 +136,8 @@ def balance_dirty_pages_paced(
             if pause_ns > max_pause_ns:
                 now_ns += min(pause_ns - max_pause_ns, max_pause_ns)
                 pause_ns = max_pause_ns
+        if vm.tracer.enabled:
+            vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, pause_ns)
         yield from io_schedule_timeout(task, pause_ns)
         dirtier.paused_when_ns = now_ns + pause_ns
         dirtier.nr_dirtied = 0

@@ -17,6 +17,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from sim.engine.calendar import Calendar
+from sim.engine.trace import Tracer
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bandwidth import Pacing
 from sim.mm.page_alloc import Watermarks
@@ -44,8 +45,10 @@ class Vm:
         memory_bytes: int,
         nr_cpus: int,
         kernel: KernelVersion,
+        tracer: Tracer | None = None,
     ) -> None:
         self.calendar = calendar
+        self.tracer = Tracer(calendar) if tracer is None else tracer
         self.params = params
         self.kernel = kernel
         self.nr_cpus: int = nr_cpus

@@ -47,6 +47,8 @@ def log_do_checkpoint(task: Task, journal: Journal) -> Blocking[None]:
     if moved:
         return
     oldest = _oldest(journal)
+    if oldest is not None and journal.tracer.enabled:
+        journal.tracer.emit("jbd_checkpoint", journal.device.name, oldest.tid)
     while oldest is not None and oldest is _oldest(journal):
         batch = _dirty_heads(oldest)
         if batch:
