@@ -3,25 +3,45 @@
 Models: somebody who knows the tools reading what they printed.
 Linux counterpart: none.
 Invariants: each line that is not blank is taken by one reader or reported; the order of READERS
-decides only about lines that two formats could claim.
+decides only about lines that two formats could claim; a JSON document is read by one of DOCUMENTS
+or taken for lines; what is cut (gzip, JSON) is read as far as it goes, and reported.
 Left out: binary files (sa files, PCP archives): `sadf -j` makes text of the former.
 """
 
-import gzip
-import json
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from calibration.readers.line import Line, LineReader, Sink
+from calibration.readers.cpuinfo import CpuinfoReader
+from calibration.readers.fio import read_fio
+from calibration.readers.free import FreeReader
+from calibration.readers.iostat import IostatReader
+from calibration.readers.iostat_json import read_iostat_json
+from calibration.readers.json_text import Document, find_documents
+from calibration.readers.line import Line, LineReader, Sink, lines_of
+from calibration.readers.proc import ProcReader
+from calibration.readers.prompt import PromptReader
 from calibration.readers.recorder import RecorderReader
+from calibration.readers.stamp import StampReader
+from calibration.readers.swaps import SwapsReader
+from calibration.readers.timing import BlockDumpReader, DdReader, HdparmReader, TimeReader
+from calibration.readers.title import LoneTime, Title
+from calibration.readers.top import TopReader
+from calibration.readers.uptime import UptimeReader
+from calibration.readers.vmstat import VmstatReader
+from calibration.readers.vmstat_totals import VmstatDiskReader, VmstatSumReader
 from calibration.samples import Recording
 
 MakeReader = Callable[[Sink], LineReader]
 
 # RecorderReader first: inside its samples stands text that others would claim.
-READERS: Final[Sequence[MakeReader]] = (RecorderReader,)
+READERS: Final[Sequence[MakeReader]] = (
+    RecorderReader, Title, LoneTime, PromptReader, StampReader, IostatReader, VmstatReader,
+    UptimeReader, TopReader, FreeReader, SwapsReader, VmstatDiskReader, VmstatSumReader,
+    DdReader, HdparmReader, TimeReader, CpuinfoReader, ProcReader, BlockDumpReader,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,58 +55,125 @@ class WholeFormat:
     read: Callable[[Any, Sink], bool]
 
 
-DOCUMENTS: Final[Sequence[WholeFormat]] = ()
+DOCUMENTS: Final[Sequence[WholeFormat]] = (
+    WholeFormat("iostat -o JSON", read_iostat_json),
+    WholeFormat("fio", read_fio),
+)
 
 
 class UnreadableRecording(ValueError):
     """A file of which nothing could be understood."""
 
+    def __init__(self, source: str, why: str) -> None:
+        super().__init__(f"{source}: {why}")
+
 
 def read_file(path: Path, interval_s: float | None = None) -> Recording:
     """Return what a file says; text or gzip. OSError, or UnreadableRecording."""
-    raw = path.read_bytes()
+    return read_bytes(path.read_bytes(), str(path), interval_s)
+
+
+def read_bytes(raw: bytes, source: str, interval_s: float | None = None) -> Recording:
+    """Return what bytes say: text in UTF-8 or UTF-16, or gzip. UnreadableRecording."""
+    fault = ""
     if raw[:2] == b"\x1f\x8b":
-        raw = gzip.decompress(raw)
-    return read_text(raw.decode("utf-8", errors="replace"), str(path), interval_s)
+        raw, fault = _gunzip(raw)
+    return _read(_decode(raw), source, interval_s, fault)
 
 
 def read_text(text: str, source: str, interval_s: float | None = None) -> Recording:
     """Return what a text says; UnreadableRecording if no line of it was understood."""
+    return _read(text, source, interval_s, "")
+
+
+def _read(text: str, source: str, interval_s: float | None, fault: str) -> Recording:
     sink = Sink(interval_s)
-    document = _document(text)
-    if document is not None:
-        formats = [one.format for one in DOCUMENTS if one.read(document, sink)][:1]
-    else:
-        formats = _feed((Line(i, line) for i, line in enumerate(text.splitlines(), start=1)), sink)
-    if not sink.samples and not sink.facts:
-        raise UnreadableRecording(f"{source}: nothing in it is understood")
+    formats = _Reading(sink).read(text)
+    if fault:
+        sink.skip(Line(text.count("\n") + 1, ""), fault)
+    if not sink.samples:
+        raise UnreadableRecording(source, _why_nothing(text, sink))
     return Recording(
         source=source, formats=tuple(formats), samples=tuple(sink.samples),
         problems=tuple(sink.problems), facts=sink.facts,
     )  # fmt: skip
 
 
-def _document(text: str) -> Any:
-    """Return the JSON document that the text is; None if it is none."""
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+class _Reading:
+    """The readers of one text, and which of them were of use."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._readers = [make(sink) for make in READERS]
+        self._used: dict[str, None] = {}
+
+    def read(self, text: str) -> list[str]:
+        """Read documents and the lines around them; return the formats found."""
+        done, number = 0, 1
+        for document in find_documents(text):
+            self._feed(lines_of(text[done : document.begin], number))
+            number += text.count("\n", done, document.begin)
+            done = document.begin
+            if self._understands(document, number, text):
+                number += text.count("\n", done, document.end)
+                done = document.end
+        self._feed(lines_of(text[done:], number))
+        for reader in self._readers:
+            reader.close()
+        return [name for name in self._used if name]
+
+    def _understands(self, document: Document, number: int, text: str) -> bool:
+        begin = text[document.begin : document.end].split("\n", 1)[0]
+        self._sink.document = Line(number, begin)
+        for one in DOCUMENTS:
+            if one.read(document.content, self._sink):
+                self._used.setdefault(one.format)
+                if document.mended:
+                    self._sink.skip(self._sink.document, document.mended)
+                return True
+        return False
+
+    def _feed(self, lines: Iterator[Line]) -> None:
+        """Give each line to the reader that took the one before, then to the others."""
+        for line in lines:
+            taker = next((reader for reader in self._readers if reader.feed(line)), None)
+            if taker is not None:
+                self._used.setdefault(taker.format)
+                self._readers.remove(taker)
+                self._readers.insert(0, taker)
+            elif line.fields:
+                self._sink.skip(line, "not of a known format")
 
 
-def _feed(lines: Iterable[Line], sink: Sink) -> list[str]:
-    """Give each line to the reader that took the one before, then to the others."""
-    readers = [make(sink) for make in READERS]
-    used: dict[str, None] = {}
-    for line in lines:
-        taker = next((reader for reader in readers if reader.feed(line)), None)
-        if taker is not None:
-            used.setdefault(taker.format)
-            readers.sort(key=lambda reader: reader is not taker)
-        elif line.text.strip():
-            sink.skip(line, "not of a known format")
-    for reader in readers:
-        reader.close()
-    return list(used)
+def _gunzip(raw: bytes) -> tuple[bytes, str]:
+    """Return what gzip data hold, as far as they go, and what is wrong with them or ""."""
+    parts = []
+    while raw:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(member.decompress(raw))
+        except zlib.error as error:
+            return b"".join(parts), f"the gzip data are damaged ({error})"
+        if not member.eof:
+            return b"".join(parts), "the gzip data are cut"
+        raw = member.unused_data.lstrip(b"\0")
+    return b"".join(parts), ""
+
+
+def _decode(raw: bytes) -> str:
+    """Return the text; a byte that is no character stands as a replacement character."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return raw.decode("utf-16", errors="replace")
+    return raw.decode("utf-8-sig", errors="replace")
+
+
+def _why_nothing(text: str, sink: Sink) -> str:
+    if not text.strip():
+        return "it is empty"
+    if "\0" in text or text.count("�") * 10 > len(text):
+        return "it is binary, not text; sadf -j makes text of sar's files"
+    formats = (make(sink).format for make in READERS)
+    known = sorted({name for name in (*formats, *(d.format for d in DOCUMENTS)) if name})
+    first = next(iter(sink.problems), None)
+    told = f"; {first}" if first else ""
+    return f"nothing in it is understood (known: {', '.join(known)}){told}"
