@@ -42,8 +42,10 @@ ACTIVITIES: Final[Mapping[str, Activity]] = {
     "io": Activity(SYSTEM),
     "memory": Activity(SYSTEM),
     "queue": Activity(SYSTEM),
+    "cpu-frequency": Activity(FAMILIES["CPU"], "number"),
 }
-_NOT_ACTIVITIES: Final = frozenset({"timestamp", "network"})
+GROUPS: Final = ("network", "power-management")  # of activities
+ALIASES: Final[Mapping[str, str]] = {"inactive": "kbinact", "frequency": "MHz"}
 
 
 def read_sadf_json(document: Any, sink: Sink) -> bool:
@@ -89,14 +91,16 @@ def _report(statistics: Any, sink: Sink, report: int) -> Iterator[str]:
         sink.skip(sink.document, f"sadf: report {report} is not an object")
         return
     time_s = _time_s(statistics.get("timestamp"), sink)
-    network = statistics.get("network")
-    parts = {**statistics, **(network if isinstance(network, dict) else {})}
+    parts = {key: content for key, content in statistics.items() if key not in GROUPS}
+    for group in GROUPS:
+        members = statistics.get(group)
+        parts.update(members if isinstance(members, dict) else {})
     for key, content in parts.items():
         activity = ACTIVITIES.get(key)
         if activity is not None:
             for row in _rows(content):
                 _add(row, activity, sink, time_s, report)
-        elif key not in _NOT_ACTIVITIES:
+        elif key != "timestamp":
             yield key
 
 
@@ -148,8 +152,9 @@ def _rows(content: Any) -> Iterator[dict[str, Any]]:
 
 def _cell(key: str, family: Family) -> Cell | None:
     """Return where a column goes; None for those that are not taken."""
-    stem = key.removesuffix("-percent")
-    titles = (f"%{stem}",) if stem != key else (key, f"{key}/s", f"%{key}", f"kb{key}")
+    stem = f"%{key.removesuffix('-percent')}" if key.endswith("-percent") else key
+    stem = ALIASES.get(stem, stem)
+    titles = (stem, f"{stem}/s", f"kb{stem}", f"%{stem}") if "%" not in stem else (stem,)
     return next((cell for title in titles if (cell := family.cells.get(title)) is not None), None)
 
 

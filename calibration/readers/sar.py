@@ -127,6 +127,7 @@ class SarReader:
         if table is None and not _TITLES & set(titles):
             return False
         layout = layout_of(titles)
+        self._average_titles = ()
         self._tell_unknown(line, layout)
         self.sink.learn("tool", "sar")
         is_new = self.sink.title is not self._title
