@@ -200,15 +200,26 @@ class IostatReader:
         if _NO_NAME.fullmatch(word) or not (table.is_open or self._name(table, line) in self.names):
             return False
         if len(words) == 1 and not table.name_last:
-            self._drop_long_name()
-            self.long_name = line
-            return True
+            return self._long_name(table, line)
         values = words[:-1] if table.name_last else words[1:]
         if not self._is_row(table, line, values):
             return False
         self._drop_long_name()
         self._take(table, line, self._name(table, line), values)
         return True
+
+    def _long_name(self, table: _Table, line: Line) -> bool:
+        """Take a word that stands alone; of two in a row one is no name, unless both are known."""
+        before = self.long_name
+        if before is None:
+            self.long_name = line
+            return True
+        is_known = self._name(table, line) in self.names
+        if not is_known and self._name(table, before) in self.names:
+            return False
+        self._drop_long_name()
+        self.long_name = line if is_known else None
+        return is_known
 
     def _is_row(self, table: _Table, line: Line, values: Sequence[str]) -> bool:
         """Tell whether a line is a row, though perhaps a broken one, or something else."""

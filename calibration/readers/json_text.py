@@ -7,7 +7,7 @@ are kept before the brackets are closed; a document that was mended says so.
 Left out: documents that do not begin at the beginning of a line.
 
 Known faults of tools that are mended: a comma before a closing bracket (iostat -o JSON interrupted,
-sysstat 11.5.1 to 12.1.3; `-y`, to 12.1.4) and bare nan and inf (C's printf).
+sysstat 11.5.1 to 12.1.3) or after an opening one (`-y`, to 12.1.4), bare nan and inf (C's printf).
 """
 
 import json
@@ -20,7 +20,7 @@ _DECODER: Final = json.JSONDecoder()
 # Strings are matched first so that nothing is mended inside them.
 _FAULT: Final = re.compile(
     r'(?P<string>"(?:[^"\\]|\\.)*")|(?P<comma>,)(?=[,\s]*[}\]])|(?P<nan>-?\b(?:nan|inf)\b)'
-    r"|(?P<many>,)(?=\s*,)"
+    r"|(?P<many>,)(?=\s*,)|(?P<open>[{\[])\s*,"
 )
 _CLOSING: Final = {"{": "}", "[": "]"}
 
@@ -74,8 +74,8 @@ def _mended(text: str, begin: int, why: str) -> Document | None:
 
 def _sound(found: re.Match[str]) -> str:
     """Return what stands for a fault; strings stay."""
-    if found["string"] is not None:
-        return found["string"]
+    if found["string"] or found["open"]:
+        return found["string"] or found["open"]
     return "null" if found["nan"] is not None else ""
 
 
