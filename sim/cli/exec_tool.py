@@ -40,7 +40,7 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-@click.command("exec", short_help="Type iostat, vmstat or uptime on the simulated server.")
+@click.command("exec", short_help="Type iostat, sar, vmstat or uptime on the simulated server.")
 @options.scenario_argument
 @click.argument("argv", metavar="-- TOOL [ARGUMENT]...", nargs=-1, required=True)
 @options.what_if_option
@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Run a scenario and print what a tool on that server would have shown.
 
-    The tools are iostat, vmstat and uptime; they read nothing but the twin's /proc.
+    The tools are iostat, sar, vmstat and uptime; they read nothing but the twin's /proc.
 
     \b
     Examples:
@@ -81,6 +81,7 @@ def command(
       iotwin exec sendmail --what-if tmpfs -- iostat -t -c -m -x 5 10
       iotwin exec sendmail --at "2 min" -- uptime
       iotwin exec sendmail --tools sysstat-12 -- iostat -xz 10
+      iotwin exec sendmail -- sar -u -q -d 5 12
       iotwin exec sendmail -- vmstat 5
     """
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)

@@ -180,14 +180,14 @@ def device_report(
     ios = read.ios + write.ios + discard.ios
     total_ms = read.time_ms + write.time_ms + discard.time_ms
     tput = ios * HUNDRED / interval_cs
-    busy_ms_per_s = _rate(_since(before.io_ticks_ms, now.io_ticks_ms), interval_cs)
-    queue_ms_per_s = _rate(_since(before.time_in_queue_ms, now.time_in_queue_ms), interval_cs)
+    busy_ms_per_s = rate(_since(before.io_ticks_ms, now.io_ticks_ms), interval_cs)
+    queue_ms_per_s = rate(_since(before.time_in_queue_ms, now.time_in_queue_ms), interval_cs)
     return DeviceReport(
         name=now.name,
         rrqm_per_s=read.merges_per_s, wrqm_per_s=write.merges_per_s,
         drqm_per_s=discard.merges_per_s,
         r_per_s=read.per_s, w_per_s=write.per_s, d_per_s=discard.per_s,
-        f_per_s=_rate(flushes, interval_cs),
+        f_per_s=rate(flushes, interval_cs),
         rsec_per_s=read.sectors_per_s, wsec_per_s=write.sectors_per_s,
         dsec_per_s=discard.sectors_per_s,
         rrqm_pct=read.merged_pct, wrqm_pct=write.merged_pct, drqm_pct=discard.merged_pct,
@@ -200,7 +200,7 @@ def device_report(
         f_await_ms=_mean(_since(before.flush_ms, now.flush_ms), flushes),
         svctm_ms=busy_ms_per_s / tput if ios else 0.0,
         util_pct=busy_ms_per_s / 10.0,
-        tps=_rate(ios, interval_cs),
+        tps=rate(ios, interval_cs),
         read_sectors=read.sectors, written_sectors=write.sectors,
         discarded_sectors=discard.sectors,
         is_idle=ios + flushes == 0, is_unused=ever == 0, is_short=now.short, disk=disk,
@@ -242,16 +242,16 @@ def _flow(before: DiskRow, now: DiskRow, names: _FlowFields, interval_cs: int) -
         ios=ios,
         sectors=sectors,
         time_ms=time_ms,
-        per_s=_rate(ios, interval_cs),
-        merges_per_s=_rate(merges, interval_cs),
-        sectors_per_s=_rate(sectors, interval_cs),
+        per_s=rate(ios, interval_cs),
+        merges_per_s=rate(merges, interval_cs),
+        sectors_per_s=rate(sectors, interval_cs),
         merged_pct=_mean(merges, merges + ios) * 100,
         request_sectors=_mean(sectors, ios),
         await_ms=_mean(time_ms, ios),
     )
 
 
-def _rate(increase: int, interval_cs: int) -> float:
+def rate(increase: int, interval_cs: int) -> float:
     """Return the increase per second (sysstat's S_VALUE)."""
     return increase / interval_cs * HUNDRED
 

@@ -1,6 +1,6 @@
 """Run a tool by its command line over snapshots of /proc, as if typed on that server.
 
-Models: a shell that knows iostat, vmstat and uptime, in the generation that the server had.
+Models: a shell that knows iostat, sar, vmstat and uptime, in the generation that the server had.
 Linux counterpart: none; the tools themselves are sysstat and procps.
 Invariants: reads only the snapshots given; what is unknown raises ToolUsageError.
 Left out: pipes, redirections, other commands.
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import iostat, uptime, vmstat
+from sim.tools import iostat, sar, uptime, vmstat
 from sim.tools.clock import Wall
 from sim.tools.iostat_layout import (
     SYSSTAT_7,
@@ -21,6 +21,7 @@ from sim.tools.iostat_layout import (
     TIME_FORMATS,
     IostatLayout,
 )
+from sim.tools.sar_layout import SAR_7, SAR_9, SAR_12, SarLayout
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ONCE, Sampling, ToolUsageError
 from sim.tools.vmstat import VmstatLayout
@@ -31,18 +32,20 @@ class Generation:
     """The tools that were installed together."""
 
     iostat: IostatLayout
+    sar: SarLayout
     vmstat: VmstatLayout
     uptime: uptime.UptimeLayout
 
 
 GENERATIONS = {
-    "sysstat-7": Generation(SYSSTAT_7, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
-    "sysstat-9": Generation(SYSSTAT_9, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
-    "sysstat-12": Generation(SYSSTAT_12, vmstat.PROCPS_4_0, uptime.PROCPS_4_0),
+    "sysstat-7": Generation(SYSSTAT_7, SAR_7, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
+    "sysstat-9": Generation(SYSSTAT_9, SAR_9, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
+    "sysstat-12": Generation(SYSSTAT_12, SAR_12, vmstat.PROCPS_4_0, uptime.PROCPS_4_0),
 }
-TOOLS = ("iostat", "uptime", "vmstat")
+TOOLS = ("iostat", "sar", "uptime", "vmstat")
 FILES = {
     "iostat": ("stat", "uptime", "diskstats"),
+    "sar": ("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"),
     "uptime": ("uptime", "loadavg"),
     "vmstat": ("stat", "meminfo", "vmstat"),
 }
@@ -55,6 +58,8 @@ def tool_sampling(argv: Sequence[str], *, layout: str = "sysstat-12") -> Samplin
     generation = _generation(layout)
     if tool == "iostat":
         return iostat.parse_options(arguments, generation.iostat).sampling
+    if tool == "sar":
+        return sar.parse_options(arguments, generation.sar).sampling
     if tool == "vmstat":
         return vmstat.parse_options(arguments).sampling
     uptime.parse_options(arguments)
@@ -88,6 +93,12 @@ def run_tool(
         return iostat.run_iostat(
             iostat.parse_options(arguments, generation.iostat), snapshots,
             layout=generation.iostat, hostname=hostname, release=release, machine=machine,
+            wall=wall, times=TIME_FORMATS[locale],
+        )  # fmt: skip
+    if tool == "sar":
+        return sar.run_sar(
+            sar.parse_options(arguments, generation.sar), snapshots,
+            title=generation.iostat, hostname=hostname, release=release, machine=machine,
             wall=wall, times=TIME_FORMATS[locale],
         )  # fmt: skip
     if tool == "vmstat":
