@@ -24,6 +24,8 @@ from calibration.readers.line import Line, LineReader, Sink, lines_of
 from calibration.readers.proc import ProcReader
 from calibration.readers.prompt import PromptReader
 from calibration.readers.recorder import RecorderReader
+from calibration.readers.sadf import read_sadf_json
+from calibration.readers.sar import SarReader
 from calibration.readers.stamp import StampReader
 from calibration.readers.swaps import SwapsReader
 from calibration.readers.timing import BlockDumpReader, DdReader, HdparmReader, TimeReader
@@ -40,7 +42,7 @@ MakeReader = Callable[[Sink], LineReader]
 READERS: Final[Sequence[MakeReader]] = (
     RecorderReader, Title, LoneTime, PromptReader, StampReader, IostatReader, VmstatReader,
     UptimeReader, TopReader, FreeReader, SwapsReader, VmstatDiskReader, VmstatSumReader,
-    DdReader, HdparmReader, TimeReader, CpuinfoReader, ProcReader, BlockDumpReader,
+    DdReader, HdparmReader, TimeReader, CpuinfoReader, ProcReader, BlockDumpReader, SarReader,
 )  # fmt: skip
 
 
@@ -57,6 +59,7 @@ class WholeFormat:
 
 DOCUMENTS: Final[Sequence[WholeFormat]] = (
     WholeFormat("iostat -o JSON", read_iostat_json),
+    WholeFormat("sadf -j", read_sadf_json),
     WholeFormat("fio", read_fio),
 )
 
