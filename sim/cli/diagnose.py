@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import click
 
+from calibration.readers import UnreadableRecording
 from sim.cli.output import UnwritableError
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.study.recorded import DatasetError
@@ -19,6 +20,7 @@ from sim.tools.usage import ToolUsageError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+_USAGE = (UnknownScenario, UnwritableError, DatasetError, ToolUsageError, UnreadableRecording)
 
 
 def diagnose(error: Exception) -> int:
@@ -27,7 +29,7 @@ def diagnose(error: Exception) -> int:
         number = len(error.problems)
         click.echo(f"{error}\n{number} {'error' if number == 1 else 'errors'}", err=True)
         return EXIT_USAGE
-    if isinstance(error, UnknownScenario | UnwritableError | DatasetError | ToolUsageError):
+    if isinstance(error, _USAGE):
         click.echo(f"iotwin: error: {error}", err=True)
         return EXIT_USAGE
     if isinstance(error, OSError):

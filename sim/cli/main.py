@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "exec": ("sim.cli.exec_tool", "Type iostat, vmstat or uptime on the simulated server."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
+    "samples": ("sim.cli.samples", "Read recordings of any tool into one table."),
     "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
 }
 

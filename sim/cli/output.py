@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,16 @@ import click
 
 def write_json(content: dict[str, Any], path: str) -> None:
     """Write JSON to a file, to standard output for "-"."""
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    _write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", path)
+
+
+def write_rows(rows: Iterable[dict[str, Any]], path: str) -> None:
+    """Write a JSON list, a row on a line, to a file, to standard output for "-"."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    _write_text(f"[\n{lines}\n]\n", path)
+
+
+def _write_text(text: str, path: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
     else:

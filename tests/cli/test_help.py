@@ -29,6 +29,7 @@ Commands:
   compare  Compare what-ifs with the base, seed by seed.
   params   Show every parameter with unit, source and layer.
   exec     Type iostat, vmstat or uptime on the simulated server.
+  samples  Read recordings of any tool into one table.
   doctor   Show versions, what is compiled, what is there.
 """
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
