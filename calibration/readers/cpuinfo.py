@@ -24,7 +24,7 @@ KEYS: Final = frozenset(
 )  # fmt: skip
 _ENTRY: Final = re.compile(r"(?P<key>[A-Za-z_0-9 ]+?)\s*:\s?(?P<value>.*)")
 _FLAGS: Final = re.compile(r"[a-z0-9_]+( [a-z0-9_]+)+")
-_MHZ: Final = re.compile(r"\d+\.\d+")
+_MHZ: Final = re.compile(r"\d+\.\d{3}")
 
 
 @dataclass

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from calibration.readers.line import Line, Sink, number
+from calibration.readers.line import CUT, Line, Sink, number
 from calibration.readers.prompt import options_of
 from calibration.readers.stamp import Pace
 
@@ -95,6 +95,9 @@ class FreeReader:
         titles = self.titles if label == "Mem" else self.titles[:3]
         if len(words) != len(titles) or not all(_SIZE.fullmatch(word) for word in words):
             self.sink.skip(line, f"not {len(titles)} sizes")
+            return
+        if line.may_be_cut:
+            self.sink.skip(line, CUT)
             return
         if label == "Mem":
             self.unit = self._unit_of(words[0])

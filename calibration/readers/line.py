@@ -24,6 +24,9 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
 
+CUT: Final = "the last line has no end, and its last number may have been cut"
+
+
 class NotANumber(ValueError):
     """A field that should hold a number and does not."""
 
@@ -52,6 +55,11 @@ class Line:
     def fields(self) -> list[str]:
         """Return what stands between blanks."""
         return self.text.split()
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Tell whether the last number of the line may lack digits."""
+        return not self.ended and self.text[-1:].isdigit()
 
 
 def lines_of(text: str, first: int = 1) -> Iterator[Line]:

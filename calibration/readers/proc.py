@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from calibration.readers.line import Line, Sink
+from calibration.readers.line import CUT, Line, Sink
 from calibration.readers.proc_report import (
     cpu_shares,
     cpu_ticks,
@@ -62,7 +62,7 @@ FILES: Final[Mapping[str, re.Pattern[str]]] = {
     "vmstat": re.compile(rf"(?:{_VMSTAT_NAMES})\w* \d+\s*"),
 }
 
-ENDS_IN_A_NUMBER: Final = frozenset({"diskstats", "stat", "vmstat"})
+ENDS_IN_A_NUMBER: Final = frozenset({"diskstats", "stat", "uptime", "vmstat"})
 
 
 @dataclass
@@ -159,7 +159,7 @@ class ProcReader:
     def _fault(self, line: Line, name: str, words: Sequence[str]) -> str:
         """Return why a line was cut; "" if it was not."""
         if not line.ended and name in ENDS_IN_A_NUMBER:
-            return "the last line has no end, and may have been cut"
+            return CUT
         if name == "diskstats":
             return self._narrow(name, len(words) - 3, DISK_COLUMNS, len(PARTITION_FIELDS))
         if words[0].startswith("cpu"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from calibration.readers.free import size_bytes
-from calibration.readers.line import Line, Sink
+from calibration.readers.line import CUT, Line, Sink
 from calibration.readers.stamp import Pace
 
 TITLES: Final = {
@@ -70,6 +70,9 @@ class SwapsReader:
         priority = row.pop("swapspace_priority", "0")
         if not _PRIORITY.fullmatch(priority) or not all(map(_SIZE.fullmatch, row.values())):
             self.sink.skip(line, "not sizes and a priority")
+            return
+        if line.may_be_cut:
+            self.sink.skip(line, CUT)
             return
         values = {column: size_bytes(text, self.unit) for column, text in row.items()}
         values["swapspace_priority"] = float(priority)

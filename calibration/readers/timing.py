@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from calibration.readers.line import Line, Sink, number
+from calibration.readers.line import CUT, Line, Sink, number
 from calibration.readers.stamp import Pace
 from calibration.samples import Kind
 
@@ -149,7 +149,8 @@ VERBOSE_UNUSED: Final = frozenset(
 )  # fmt: skip
 ELAPSED: Final = "Elapsed (wall clock) time (h:mm:ss or m:ss)"
 _WORD: Final = re.compile(
-    r"\s*(?P<word>real|user|sys)\s+(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?P<s>\d+(?:[.,]\d+)?)s?\s*"
+    r"\s*(?P<word>real|user|sys)\s+"
+    r"(?:(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?P<s>\d+[.,]\d+)s|(?P<p>\d+[.,]\d\d))\s*"
 )
 _VERBOSE: Final = re.compile(r"\s+(?P<what>[A-Z][^:]*(?:\(h:mm:ss or m:ss\))?): (?P<value>.+?)\s*")
 _DEFAULT: Final = re.compile(
@@ -215,7 +216,11 @@ class TimeReader:
         found = _WORD.fullmatch(text)
         if found is None:
             return None
-        seconds = int(found["h"] or 0) * 3600 + int(found["m"] or 0) * 60 + number(found["s"])
+        seconds = (
+            int(found["h"] or 0) * 3600
+            + int(found["m"] or 0) * 60
+            + number(found["s"] or found["p"])
+        )
         return {TIME_WORDS[found["word"]]: seconds}
 
     def _default(self, text: str) -> dict[str, float] | None:
@@ -246,7 +251,9 @@ class TimeReader:
 
     def _verbose_value(self, line: Line, what: str, value: str) -> bool:
         elapsed = clock_s(value) if what == ELAPSED else None
-        if elapsed is not None:
+        if line.may_be_cut:
+            self.sink.skip(line, CUT)
+        elif elapsed is not None:
             self._take(line, {"elapsed_s": elapsed})
         elif what in VERBOSE and re.fullmatch(r"\d+(?:\.\d+)?", value):
             column, factor = VERBOSE[what]
@@ -271,6 +278,9 @@ class BlockDumpReader:
         found = _BLOCK_DUMP.fullmatch(line.text)
         if found is None:
             return False
+        if line.may_be_cut:
+            self.sink.skip(line, CUT)
+            return True
         self.sink.add(
             line, "system", found["process"], {"block_events": int(found["count"])},
             time_s=None, since_boot=False, report=0,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from calibration.readers.line import Line, Sink, number
+from calibration.readers.line import CUT, Line, Sink, number
 from calibration.readers.stamp import Pace
 from calibration.readers.uptime import add_uptime, parse_uptime_row
 
@@ -138,6 +138,9 @@ class TopReader:
         found = _MEMORY.fullmatch(line.text)
         if found is None:
             return False
+        if not line.ended:
+            self.sink.skip(line, CUT)
+            return True
         items = _items(_MEMORY_ITEM, found["rest"])
         columns = [MEMORY_WORDS.get((found["what"], word)) for *_numbers, word in items]
         if not items or None in columns:

@@ -16,7 +16,7 @@ from calibration.readers.clock import Moment, parse_time
 from calibration.readers.line import Line, Sink, number
 from calibration.readers.stamp import Pace, learn_stamp
 
-_LOAD: Final = r"\d+[.,]\d+"
+_LOAD: Final = r"\d+[.,]\d\d"
 _UPTIME: Final = re.compile(
     r"(?:top - )?\s*(?P<clock>\d{1,2}:\d\d(?::\d\d)?\s*(?:[AaPp]\.?[Mm]\.?)?)"
     r"\s+up\s+(?P<up>.*?),?(?:\s+\d+\s+users?)?,\s+load averages?:\s+"

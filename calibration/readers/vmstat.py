@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
-from calibration.readers.line import Line, Sink
+from calibration.readers.line import CUT, Line, Sink
 from calibration.readers.prompt import options_of
 from calibration.readers.stamp import Pace, learn_stamp, parse_stamp
 from calibration.samples import Kind
@@ -159,7 +159,7 @@ class VmstatReader:
         time_s = self.pace.step()
         values = [int(word) for word in _leading_integers(words)]
         stamp = parse_stamp(_rest(words))
-        why = "no time stamp" if self.stamped and stamp is None else self._fault(values)
+        why = "no time stamp" if self.stamped and stamp is None else self._fault(line, values)
         if why:
             self.sink.skip(line, why)
             return
@@ -171,12 +171,14 @@ class VmstatReader:
                 time_s=time_s, since_boot=since_boot, report=self.pace.report,
             )  # fmt: skip
 
-    def _fault(self, values: list[int]) -> str:
+    def _fault(self, line: Line, values: list[int]) -> str:
         """Return what is wrong with a row; "" if nothing."""
         if len(values) != len(self.cells):
             return f"{len(values)} numbers under {len(self.cells)} titles"
         named = dict(zip(self.cells, values, strict=True))
         total = sum(named.get(title, 0) for title in CPU_TITLES)
+        if line.may_be_cut and "st" not in named:
+            return CUT  # 3.2 does not show stolen time, so that the sum does not tell
         least = 100 - ROUNDING_PCT if "st" in named else 0
         if total and not least <= total <= 100 + ROUNDING_PCT:
             return f"the CPU's percentages add up to {total}"

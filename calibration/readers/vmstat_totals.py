@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from calibration.readers.line import Line, Sink
+from calibration.readers.line import CUT, Line, Sink
 from calibration.readers.stamp import Pace, learn_stamp, parse_stamp
 from calibration.readers.vmstat import KIB, UNITS, Cell
 
@@ -82,6 +82,8 @@ SUM_LABELS: Final[Mapping[str, Cell | None]] = {
     "weighted milli spent IO": None,
 }
 SUM_BEGINS: Final = frozenset({"total memory", "disks"})
+# Lines of /proc/stat look like rows of disks.
+_NOT_A_DISK: Final = re.compile(r"\d+|cpu\d*|intr|softirq")
 _SUM: Final = re.compile(r"\s*(?P<value>\d+)\s+(?:(?P<unit>[bBkKmM])\s+)?(?P<label>[A-Za-z].*?)\s*")
 
 
@@ -115,7 +117,10 @@ class VmstatDiskReader:
         name, numbers = self._split(words)
         if not self.cells or not name or not all(word.isdecimal() for word in numbers):
             return False
-        self._row(line, name, [int(word) for word in numbers], words[1 + len(numbers) :])
+        if line.may_be_cut and not words[1 + len(numbers) :]:
+            self.sink.skip(line, CUT)
+        else:
+            self._row(line, name, [int(word) for word in numbers], words[1 + len(numbers) :])
         return True
 
     def close(self) -> None:
@@ -128,7 +133,11 @@ class VmstatDiskReader:
         if self.partition:
             return (self.partition, words) if len(words) == count else ("", [])
         after = " ".join(words[1 + count :])
-        if len(words) <= count or words[0].isdecimal() or (after and parse_stamp(after) is None):
+        if (
+            len(words) <= count
+            or _NOT_A_DISK.fullmatch(words[0])
+            or (after and parse_stamp(after) is None)
+        ):
             return "", []
         return words[0], words[1 : 1 + count]
 
