@@ -121,6 +121,7 @@ class Machine:
             driver, elevator, spec.queue,
         )  # fmt: skip
         disk.on_interrupt = self._disk_interrupt
+        driver.start(self.sched)
         return disk
 
     def _disk_interrupt(self) -> None:

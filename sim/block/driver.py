@@ -11,13 +11,17 @@ Left out: errors, resets, requeueing.
 from collections.abc import Callable
 from typing import TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
+from sim.sched.core import Sched
 
 Complete: TypeAlias = Callable[[Request], None]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Driver:
     """A device model under one request queue."""
 
@@ -29,6 +33,9 @@ class Driver:
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         """Learn the disk's name, time, chance, and whom to hand requests back; called once."""
         raise NotImplementedError
+
+    def start(self, scheduler: Sched) -> None:
+        """Start the driver's own threads, if it has any; called once, at boot."""
 
     def submit(self, request: Request) -> None:
         """Start to serve ``request`` (READ, WRITE, or FLUSH without sectors)."""

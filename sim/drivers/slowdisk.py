@@ -1,14 +1,15 @@
 """Disks that a program in user space emulates, under a loop device or a user mode Linux guest.
 
-Models: the emulated drive (slowdisk_model.py) and the way to it. *loop*: a worker hands reads and
-writes on at once and waits for a flush before it takes what follows it; the emulator's one thread
-spends a little CPU time on each request, which limits their rate. *ubd*: one I/O thread takes all
-requests that wait, works through them one page at a time, and hands all back together.
+Models: the emulated drive (slowdisk_model.py) and the way to it. *direct*: none, the drive alone.
+*loop*: a worker hands reads and writes on at once and waits for a flush before it takes what
+follows it; the emulator is a process of the same machine, in whose context requests end, after a
+little CPU time of its one thread. *ubd*: one I/O thread of the host takes all requests that wait,
+works through them one page at a time, and hands all back together.
 Linux counterpart: drivers/block/loop.c (6.18: loop_process_work, lo_rw_aio), fs/fuse/file.c;
 arch/um/drivers/ubd_kern.c (7.2: io_thread, bulk_req_safe_read, UBD_REQ_BUFFER_SIZE).
 Invariants: a request of the guest costs one round trip for each page; no request overtakes a flush.
 The guest's flushes do not reach the emulator (the disk traces of u_c_mailq have none).
-Left out: the CPU time that worker and emulator take from the machine's programs.
+Left out: the CPU time of the loop worker; real-time priority (the emulator has nice -20).
 """
 
 from collections import deque
@@ -34,10 +35,15 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
 from sim.registry import register
+from sim.sched.core import Sched
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
 
+DIRECT: Final = "direct"
 LOOP: Final = "loop"
 UBD: Final = "ubd"
 NS_PER_MIN: Final = 60_000_000_000
+EMULATOR_NICE: Final = -20  # stands for SCHED_FIFO 50
 _FROM_PROFILE: Final = "the emulator's profile"
 _TRACES: Final = "fit: arrivals in the disk traces of "
 
@@ -54,8 +60,8 @@ class SlowdiskParams:
         doc="time of a flush after all that came before it",
     )  # fmt: skip
     under: str = param(
-        LOOP, dim="text", choices=(LOOP, UBD), source="scenario",
-        doc="what makes a block device of it: a loop device, or the disk driver of a UML guest",
+        DIRECT, dim="text", choices=(DIRECT, LOOP, UBD), source="scenario",
+        doc="what makes a block device of it: nothing, a loop device, a UML guest's disk driver",
     )  # fmt: skip
     loop_thread_ns: int = param(
         "24 us", dim="time_ns", minimum=0,
@@ -207,13 +213,35 @@ class Way:
         self.model = model
         self.complete = complete
 
+    def start(self, scheduler: Sched) -> None:
+        """Start the threads of the machine that are on the way."""
+
     def submit(self, request: Request) -> None:
         """Take a request to the emulator."""
         raise NotImplementedError
 
+    def ask(self, request: Request, sector: int, sectors: int, ended: Callable[[Job], None]) -> Job:
+        """Return a job of the emulator that serves a request, or a part of it."""
+        return Job(request.op, sector, sectors, ended, request, self.calendar.now)
+
+
+class DirectWay(Way):
+    """The drive, as if it were on a bus of this machine."""
+
+    depth = 128
+
+    def __init__(self, params: SlowdiskParams) -> None:
+        pass
+
+    def submit(self, request: Request) -> None:
+        self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._end))
+
+    def _end(self, job: Job) -> None:
+        self.complete(job.owner)
+
 
 class LoopWay(Way):
-    """A loop device with direct I/O."""
+    """A loop device with direct I/O, and the emulator as a process of the same machine."""
 
     depth = 128  # hw_queue_depth of drivers/block/loop.c
 
@@ -221,9 +249,13 @@ class LoopWay(Way):
         self._thread_ns = params.loop_thread_ns
         self._wake_ns = params.loop_wake_ns
         self._poll_ns = params.loop_poll_ns
-        self._thread_free_ns: int = 0
         self._behind_flush: deque[Request] = deque()
         self._flushing: bool = False
+        self._due: deque[Request] = deque()  # their service is over, no reply has been sent
+        self._epoll = WaitQueue()
+
+    def start(self, scheduler: Sched) -> None:
+        scheduler.spawn("slowdisk", self._emulator, None, EMULATOR_NICE)
 
     def submit(self, request: Request) -> None:
         if self._flushing:
@@ -233,20 +265,29 @@ class LoopWay(Way):
 
     def _hand_on(self, request: Request) -> None:
         self._flushing = request.op == FLUSH
-        self.model.arrive(
-            Job(request.op, request.sector, request.nr_sectors, self._replied, request)
-        )
+        self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._served))
 
-    def _replied(self, job: Job) -> None:
-        """The emulator is done: its thread replies, and wakes who has waited long."""
-        now_ns = self.calendar.now
-        self._thread_free_ns = max(self._thread_free_ns, now_ns) + self._thread_ns
-        way_ns = self._thread_free_ns - now_ns
-        if now_ns - job.arrived_ns > self._poll_ns:
-            way_ns += self._wake_ns
-        self.calendar.post(way_ns, self._back, job.owner)
+    def _served(self, job: Job) -> None:
+        """The reply is due; a CPU that has been idle for long wakes late."""
+        idle_ns = self.calendar.now - job.arrived_ns
+        late_ns = self._wake_ns if idle_ns > self._poll_ns else 0
+        self.calendar.post(late_ns, self._fall_due, job.owner)
 
-    def _back(self, request: Request) -> None:
+    def _fall_due(self, request: Request) -> None:
+        self._due.append(request)
+        self._epoll.wake_all()
+
+    def _emulator(self, task: Task) -> Blocking[None]:
+        """Reply to one request after the other: each ends in this process's context."""
+        while True:
+            while not self._due:
+                yield from self._epoll.sleep_on(task, TASK_INTERRUPTIBLE, "ep_poll")
+            request = self._due.popleft()
+            task.charge_system(self._thread_ns)
+            yield  # Until the CPU time of the reply is used.
+            self._reply(request)
+
+    def _reply(self, request: Request) -> None:
         if request.op == FLUSH:
             self._flushing = False
         self.complete(request)
@@ -282,11 +323,11 @@ class UbdWay(Way):
         """Start the next page of the current request (do_io of one descriptor)."""
         request = self._bulk[self._current]
         if request.op == FLUSH:  # os_sync_file(): the host's fdatasync, which asks no emulator
-            self.calendar.post(self._path_ns, self._back, Job(FLUSH, 0, 0, self._replied, request))
+            self.calendar.post(self._path_ns, self._back, self.ask(request, 0, 0, self._replied))
             return
         sectors = min(PAGE_SECTORS, request.nr_sectors - self._sectors_done)
         sector = request.sector + self._sectors_done
-        self.model.arrive(Job(request.op, sector, sectors, self._replied, request))
+        self.model.arrive(self.ask(request, sector, sectors, self._replied))
 
     def _replied(self, job: Job) -> None:
         self.calendar.post(self._path_ns, self._back, job)
@@ -307,7 +348,9 @@ class UbdWay(Way):
             self._take_bulk()
 
 
-_WAYS: Final[dict[str, Callable[[SlowdiskParams], Way]]] = {LOOP: LoopWay, UBD: UbdWay}
+_WAYS: Final[dict[str, Callable[[SlowdiskParams], Way]]] = {
+    DIRECT: DirectWay, LOOP: LoopWay, UBD: UbdWay,
+}  # fmt: skip
 
 
 class Slowdisk(Driver):
@@ -326,6 +369,9 @@ class Slowdisk(Driver):
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._model.attach(calendar, streams.stream(f"{name}.service"))
         self._way.attach(calendar, self._model, complete)
+
+    def start(self, scheduler: Sched) -> None:
+        self._way.start(scheduler)
 
     def submit(self, request: Request) -> None:
         self._way.submit(request)

@@ -18,7 +18,7 @@ from random import Random
 from typing import Final
 
 from sim.block.bio import READ, SECTOR, WRITE
-from sim.block.request import FLUSH
+from sim.block.request import FLUSH, Request
 from sim.engine.calendar import Calendar
 
 NS_PER_S: Final = 1_000_000_000
@@ -33,14 +33,15 @@ class Job:
     __slots__ = ("arrived_ns", "ended", "epoch", "op", "owner", "sector", "sectors")
 
     def __init__(
-        self, op: int, sector: int, sectors: int, ended: Callable[["Job"], None], owner: object
-    ) -> None:
+        self, op: int, sector: int, sectors: int, ended: Callable[["Job"], None], owner: Request,
+        arrived_ns: int,
+    ) -> None:  # fmt: skip
         self.op = op
         self.sector = sector
         self.sectors = sectors
         self.ended = ended
         self.owner = owner
-        self.arrived_ns: int = 0
+        self.arrived_ns = arrived_ns
         self.epoch: int = 0  # of a flush: the last write that it covers
 
 
@@ -121,7 +122,6 @@ class ArmModel(ServiceModel):
         self._destaging: Job | None = None
 
     def arrive(self, job: Job) -> None:
-        job.arrived_ns = self.calendar.now
         job.epoch = self._epoch
         self._waiting.append(job)
         if self._cache_bytes:
@@ -194,7 +194,7 @@ class ArmModel(ServiceModel):
             size = job.sectors * SECTOR
             if job.op == WRITE and self._dirty_bytes + size <= self._cache_bytes:
                 self._epoch += 1
-                copy = Job(WRITE, job.sector, job.sectors, job.ended, None)
+                copy = Job(WRITE, job.sector, job.sectors, job.ended, job.owner, job.arrived_ns)
                 copy.epoch = self._epoch
                 self._dirty.append(copy)
                 self._dirty_bytes += size

@@ -1,0 +1,1 @@
+"""Recorded runs of real kernels against predictions made from their descriptions alone."""

@@ -1,0 +1,161 @@
+"""What a recorded run says of itself before its result: workload, disk, kernel.
+
+Models: the description part of a run directory's run.json, as typed records.
+Linux counterpart: none.
+Invariants: only the keys of DESCRIPTION are ever looked at, so nothing that was measured can reach
+ a prediction; a run of a kind that is not simulated yet says so with its reason (Unsupported), a
+ directory that describes nothing is a BadRun with the file and what is missing.
+Left out: workloads of other recorders.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+# id, family and name only name the run; fs_plain is the file system of a run without a disk.
+DESCRIPTION: Final = ("id", "family", "name", "workload", "disk", "kernel", "fs_plain")
+FILE: Final = "run.json"
+
+
+class BadRun(ValueError):
+    """A directory that is no run, with where and why."""
+
+
+class Unsupported(Exception):
+    """A run whose mechanism the twin does not have yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel:
+    """The kernel and the machine below it."""
+
+    release: str
+    hz: int
+    cpus: int
+    memory_kib: int
+    is_guest: bool  # a user mode Linux guest; else the loop device of a real machine
+    vm: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk:
+    """An emulated disk, its queue and what is mounted on it."""
+
+    params: Mapping[str, Any]
+    nr_requests: int
+    max_sectors_kib: int
+    fs: str | None
+    mount_options: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """A run before it ran."""
+
+    id: str
+    family: str
+    kind: str  # of the workload: fio, mailq, mta, cpuburn, memtouch, pcread
+    workload: Mapping[str, Any]  # its parameters
+    details: Mapping[str, Any]  # what else the workload says of itself: command, options
+    kernel: Kernel
+    disk: Disk | None
+    fs_plain: str | None
+
+
+def read_run(directory: Path) -> Mapping[str, Any]:
+    """Return a run's file as it is; raise BadRun if there is none or it is not JSON."""
+    path = directory / FILE
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise BadRun(
+            f"{path}: cannot be read: {reason} (expected a directory with {FILE})"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise BadRun(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    if not isinstance(content, dict):
+        raise BadRun(f"{path}: expected an object with the keys {', '.join(DESCRIPTION)}")
+    return content
+
+
+def describe(directory: Path) -> Description:
+    """Return what the run says of itself; nothing else of its file is kept."""
+    told = {key: value for key, value in read_run(directory).items() if key in DESCRIPTION}
+    at = _At(directory / FILE)
+    workload = at.table(told, "workload")
+    plain = told.get("fs_plain")
+    disk = told.get("disk")
+    return Description(
+        id=str(told.get("id") or f"{directory.resolve().parent.name}/{directory.resolve().name}"),
+        family=str(told.get("family") or directory.resolve().parent.name),
+        kind=at.text(workload, "type", "workload"),
+        workload=at.table(workload, "params", "workload"),
+        details={key: value for key, value in workload.items() if key not in ("type", "params")},
+        kernel=_kernel(at, at.table(told, "kernel")),
+        disk=None if disk is None else _disk(at, at.table(told, "disk")),
+        fs_plain=None if plain is None else str(plain),
+    )
+
+
+class _At:
+    """Reads values and says where one is missing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def value(self, table: Mapping[str, Any], key: str, where: str) -> Any:
+        """Return a value that must be there."""
+        if key not in table:
+            name = f"{where}.{key}" if where else key
+            known = ", ".join(table) or "nothing"
+            raise BadRun(f"{self.path}: lacks '{name}' (there is {known})")
+        return table[key]
+
+    def table(self, table: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
+        """Return an object."""
+        found = self.value(table, key, where)
+        if not isinstance(found, dict):
+            raise BadRun(f"{self.path}: '{key}' must be an object, got {json.dumps(found)[:40]}")
+        return found
+
+    def text(self, table: Mapping[str, Any], key: str, where: str) -> str:
+        """Return a text."""
+        return str(self.value(table, key, where))
+
+    def whole(self, table: Mapping[str, Any], key: str, where: str) -> int:
+        """Return a whole number, given as one or as its digits."""
+        found = self.value(table, key, where)
+        try:
+            return int(found)
+        except (TypeError, ValueError):
+            got = json.dumps(found)[:40]
+            raise BadRun(
+                f"{self.path}: '{where}.{key}' must be a whole number, got {got}"
+            ) from None
+
+
+def _kernel(at: _At, table: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        release=at.text(table, "release", "kernel"),
+        hz=at.whole(table, "hz", "kernel"),
+        cpus=at.whole(table, "ncpu", "kernel"),
+        memory_kib=at.whole(table, "mem_total_kb", "kernel"),
+        is_guest=bool(table.get("guest")),
+        vm={key: int(value) for key, value in at.table(table, "vm", "kernel").items()},
+    )
+
+
+def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
+    queue = at.table(table, "queue", "disk")
+    fs = table.get("fs")
+    options = str(fs.get("proc_mounts", "")).split() if fs else []
+    return Disk(
+        params=at.table(table, "params", "disk"),
+        nr_requests=at.whole(queue, "nr_requests", "disk.queue"),
+        max_sectors_kib=at.whole(queue, "max_sectors_kb", "disk.queue"),
+        fs=str(fs["type"]) if fs else None,
+        mount_options=tuple(options[3].split(",")) if len(options) > 3 else (),
+    )

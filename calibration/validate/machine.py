@@ -1,0 +1,194 @@
+"""From a run's description to a scenario: the same machine, the same disk, the same programs.
+
+Models: a TOML scenario, built as text and read by the same reader as a user's.
+Linux counterpart: none.
+Invariants: everything comes from the description or from the rig's table of costs; what is not
+ modelled yet raises Unsupported and says what it is.
+Left out: what ran before the recording began (load averages start at 0).
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from calibration.validate.describe import Description, Disk, Unsupported
+from calibration.validate.programs import programs
+from calibration.validate.rigs import GUEST, LOOP, Rig
+from sim.scenario import Scenario
+from sim.scenario.load import load_text
+from sim.units import parse_quantity
+
+FS_DIRECTORY: Final = "/mnt"  # where the file system under test is mounted
+# model of the emulator -> registered device, {its key: (ours, unit)}
+_ALL: Final = {"size_mb": ("capacity", "MiB"), "flush_us": ("flush", "us")}
+_SLOTS: Final = {
+    **_ALL,
+    "slots": ("slots", ""),
+    "read_us": ("read", "us"),
+    "write_us": ("write", "us"),
+    "sigma": ("sigma", ""),
+    "slot_mbs": ("read_rate", "MB/s"),
+    "write_slot_mbs": ("write_rate", "MB/s"),
+}
+_MODELS: Final[Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]] = {
+    "hdd": (
+        "slowdisk_arm",
+        {
+            **_ALL,
+            "rpm": ("rpm", "rpm"),
+            "seek_min_ms": ("seek_min", "ms"),
+            "seek_max_ms": ("seek_max", "ms"),
+            "seek_exp": ("seek_exponent", ""),
+            "rate_mbs": ("rate", "MB/s"),
+            "overhead_us": ("overhead", "us"),
+            "seq_gap_us": ("sequential_gap", "us"),
+            "queue": ("policy", "text"),
+            "qdepth": ("policy_depth", ""),
+            "iface_mbs": ("interface_rate", "MB/s"),
+        },
+    ),
+    "slots": ("slowdisk_slots", _SLOTS),
+    "ebs": (
+        "slowdisk_volume",
+        {
+            **_SLOTS,
+            "iops": ("base", "IOPS"),
+            "burst_iops": ("burst", "IOPS"),
+            "bucket": ("credits", ""),
+            "mbs": ("pipe", "MB/s"),
+            "unit_kb": ("unit", "KiB"),
+        },
+    ),
+}
+# What the emulator also knows and the model needs no key for.
+_ELSEWHERE: Final = ("model", "seed", "spin_us", "wcache", "wcache_mb", "rot")
+# Options of /proc/mounts -> what they set; those that set nothing of ours are None.
+_MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
+    "rw": None,
+    "relatime": 'atime = "relatime"',
+    "noatime": 'atime = "noatime"',
+    "strictatime": 'atime = "atime"',
+    "sync": "sync = true",
+    "dirsync": "dirsync = true",
+    "nobarrier": "barrier = false",
+    "barrier=0": "barrier = false",
+    "barrier=1": "barrier = true",
+    "data=ordered": 'data = "ordered"',
+    "data=writeback": 'data = "writeback"',
+    "data=journal": 'data = "journal"',
+}
+_FILE_SYSTEMS_TO_COME: Final = {
+    "ext4": "ext4 (extents, delayed allocation)",
+    "xfs": "xfs (its log)",
+}
+
+
+def rig_of(description: Description) -> Rig:
+    """Return the kind of machine that the run was recorded on."""
+    return GUEST if description.kernel.is_guest else LOOP
+
+
+def build(description: Description, seed: int) -> Scenario:
+    """Return the scenario of a run; raise Unsupported if a part of it is not modelled."""
+    text = "\n".join(_lines(description)) + "\n"
+    return load_text(text, Path(f"{description.id}.toml"), seed=seed)
+
+
+def _lines(description: Description) -> Iterator[str]:
+    """Yield the scenario's text."""
+    rig = rig_of(description)
+    kernel = description.kernel
+    yield f'title = "{description.id}"'
+    yield "[machine]"
+    yield f'kernel = "{kernel.release}"'
+    yield f"cpus = {kernel.cpus}"
+    yield f'memory = "{kernel.memory_kib} KiB"'
+    yield f"sched.hz = {kernel.hz}"
+    for key, (value, source) in rig.costs.items():
+        yield f'{key} = {{ value = "{value}", source = "{source}" }}'
+    yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
+    yield f'vm.dirty_writeback = "{kernel.vm.get("dirty_writeback_centisecs", 500) * 10} ms"'
+    yield from _storage(description, rig)
+    yield from programs(description, rig, FS_DIRECTORY)
+    yield "[run]"
+    yield 'duration = "1 h"'
+
+
+def _storage(description: Description, rig: Rig) -> Iterator[str]:
+    """Yield disk and mounts."""
+    disk, plain = description.disk, description.fs_plain
+    yield '[machine.mount."/"]\ntype = "tmpfs"'
+    if disk is not None:
+        yield from _disk_lines(disk, rig)
+        if disk.fs is not None:
+            yield from _mount_lines(disk, rig)
+    if plain is not None:
+        yield from _plain_mount(plain)
+
+
+def _disk_lines(disk: Disk, rig: Rig) -> Iterator[str]:
+    model = str(disk.params.get("model"))
+    if model not in _MODELS:
+        raise Unsupported(f"the emulator's model '{model}' (known: {', '.join(_MODELS)})")
+    device, keys = _MODELS[model]
+    yield f"[machine.disk.{rig.disk}]"
+    yield f'device = "{device}"'
+    yield f'under = "{rig.under}"'
+    yield 'scheduler = "none"'
+    yield f"queue.nr_requests = {disk.nr_requests}"
+    yield f'queue.max = "{disk.max_sectors_kib} KiB"'
+    for key, value in disk.params.items():
+        if key in keys:
+            name, unit = keys[key]
+            yield f"{name} = {_quantity(value, unit)}"
+        elif key not in _ELSEWHERE:
+            raise Unsupported(f"the emulator's parameter '{key}' with its model '{model}'")
+    if disk.params.get("rot", "uniform") != "uniform":
+        raise Unsupported("the emulator's rot = half (no chance in the rotation)")
+    if disk.params.get("wcache"):
+        megabytes = disk.params.get("wcache_mb", 16)
+        yield f'write_cache = "{megabytes} MB"'
+
+
+def _quantity(value: Any, unit: str) -> str:
+    """Return a TOML value with its unit."""
+    if unit == "text":
+        return f'"{value}"'
+    return f'"{value} {unit}"' if unit else str(value)
+
+
+def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
+    if disk.fs in _FILE_SYSTEMS_TO_COME:
+        raise Unsupported(_FILE_SYSTEMS_TO_COME[disk.fs])
+    if disk.fs != "ext3":
+        raise Unsupported(f"the file system {disk.fs}")
+    yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "ext3"\ndevice = "{rig.disk}"'
+    traces = "disk traces of c_mailq: the log lies in the first group, before the data"
+    yield f'journal_in_middle = {{ value = false, source = "{traces}" }}'
+    for option in disk.mount_options:
+        if option not in _MOUNT_OPTIONS:
+            raise Unsupported(f"the mount option '{option}'")
+        setting = _MOUNT_OPTIONS[option]
+        if setting:
+            yield setting
+
+
+def _plain_mount(plain: str) -> Iterator[str]:
+    """Yield the mount of "tmpfs size=2g"."""
+    kind, _, options = plain.partition(" ")
+    if kind != "tmpfs":
+        raise Unsupported(f"the file system {kind} without a disk")
+    yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "tmpfs"'
+    for option in options.split(","):
+        key, _, value = option.partition("=")
+        if key == "size":
+            yield f'size = "{parse_quantity(_with_unit(value), "bytes")} B"'
+        elif key:
+            raise Unsupported(f"the tmpfs option '{option}'")
+
+
+def _with_unit(size: str) -> str:
+    """Return mount's "2g" as "2 GiB"."""
+    suffixes = {"k": "KiB", "m": "MiB", "g": "GiB"}
+    last = size[-1:].lower()
+    return f"{size[:-1]} {suffixes[last]}" if last in suffixes else f"{size} B"

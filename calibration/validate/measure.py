@@ -1,0 +1,157 @@
+"""Let the scenario of a run happen, and take the figures that the recorder took.
+
+Models: the recorder: counters at the beginning and at the end, a census of task states each
+ second, and what the programs said themselves.
+Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
+Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
+ direction, util in % of the wall time, iowait in % of all CPUs, own_load the median census of
+ tasks in R or D. The run ends when the last process of the workload has.
+Left out: the recorder's own use of CPU.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any, Final
+
+from calibration.validate.describe import Description
+from calibration.validate.machine import build, rig_of
+from sim.machine import Machine
+from sim.results import Record
+from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
+
+S: Final = 1_000_000_000
+MS: Final = 1_000_000
+STEP_NS: Final = 10 * MS  # how exactly the end of the workload is found
+LIMIT_NS: Final = 3600 * S
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What is predicted of a run, and what was measured of it, under the names of the index."""
+
+    result: Mapping[str, float | None]
+    await_ms: Mapping[str, float]
+    util: float
+    iowait: float
+    own_load: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as what json can write."""
+        return {
+            "result": dict(self.result), "await_ms": dict(self.await_ms), "util": self.util,
+            "iowait": self.iowait, "own_load": self.own_load,
+        }  # fmt: skip
+
+
+def predict(description: Description, seed: int) -> Figures:
+    """Simulate a run; raise Unsupported if it cannot be built."""
+    machine = Machine(build(description, seed), seed)
+    processes = sum(spec.count for spec in machine.scenario.processes.values())
+    names = _END_MARKS[description.kind]
+    before = _Counters(machine, rig_of(description).disk)
+    census: list[int] = []
+    while _ended(machine, names) < processes and machine.calendar.now < LIMIT_NS:
+        if machine.calendar.now % S == 0:
+            census.append(_active(machine))
+        machine.run_until(machine.calendar.now + STEP_NS)
+    after = _Counters(machine, rig_of(description).disk)
+    machine.check()
+    return Figures(
+        result=_RESULTS[description.kind](machine.records, description),
+        await_ms={
+            "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
+            "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
+        },
+        util=_percent(after.io_ticks_ns - before.io_ticks_ns, after.now_ns - before.now_ns),
+        iowait=_percent(after.iowait_ns - before.iowait_ns, after.cpu_ns - before.cpu_ns),
+        own_load=median(census),
+    )
+
+
+class _Counters:
+    """Counters of the disk (zero without one) and of the CPUs, at one moment."""
+
+    def __init__(self, machine: Machine, disk: str) -> None:
+        self.now_ns = machine.calendar.now
+        self.reads = self.writes = self.read_ns = self.write_ns = self.io_ticks_ns = 0
+        if disk in machine.devices:
+            stats = machine.devices[disk].stats
+            stats.update(self.now_ns)
+            self.reads, self.writes = stats.reads, stats.writes
+            self.read_ns, self.write_ns = stats.read_ns, stats.write_ns
+            self.io_ticks_ns = stats.io_ticks_ns
+        machine.sched.update()
+        self.cpu_ns = sum(cpu.total_ns() for cpu in machine.sched.cpu_times)
+        self.iowait_ns = sum(cpu.iowait_ns for cpu in machine.sched.cpu_times)
+
+
+def _active(machine: Machine) -> int:
+    """Count the tasks that run, wait for a CPU, or sleep uninterruptibly, as the recorder does."""
+    return sum(
+        task.state == TASK_UNINTERRUPTIBLE or (task.state == TASK_RUNNING and not task.is_kthread)
+        for task in machine.sched.processes.tasks.values()
+    )
+
+
+def _ended(machine: Machine, names: tuple[str, ...]) -> int:
+    """Count the processes of the workload that have ended: their last records are the newest."""
+    return sum(record.name in names for record in machine.records)
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _ratio_ms(total_ns: int, count: int) -> float:
+    return total_ns / count / MS if count else 0.0
+
+
+def _values(records: list[Record], name: str) -> Iterator[int]:
+    """Yield the values of one name."""
+    return (int(record.value) for record in records if record.name == name)
+
+
+def _mean_ms(records: list[Record], name: str) -> float:
+    found = list(_values(records, name))
+    return fmean(found) / MS if found else 0.0
+
+
+def _fio_result(records: list[Record], description: Description) -> dict[str, float | None]:
+    begun_ns = min(record.t_ns for record in records if record.name == "fio_start")
+    ended_ns = max(record.t_ns for record in records if record.name == "fio_done")
+    operations = sum(_values(records, "fio_done"))
+    return {
+        "ops/s": operations * S / (ended_ns - begun_ns),
+        "lat ms": _mean_ms(records, "fio_ns"),
+    }
+
+
+def _mailq_result(records: list[Record], description: Description) -> dict[str, float | None]:
+    ended_ns = max(record.t_ns for record in records if record.name == "mailq_done")
+    return {
+        "msg/s": sum(_values(records, "mailq_done")) * S / ended_ns,
+        "fsync ms": _mean_ms(records, "mailq_fsync_ns"),
+    }
+
+
+def _cpuburn_result(records: list[Record], description: Description) -> dict[str, float | None]:
+    hogs = [r for r in records if r.name == "cpuburn_ns" and r.comm.startswith("hog")]
+    reads = sum(_values(records, "cpuburn_reads"))
+    has_readers = bool(description.workload.get("io_procs"))
+    return {
+        "io ops/s": reads / description.workload["seconds"] if has_readers else None,
+        "CPU s": sum(int(hog.value) for hog in hogs) / S,
+    }
+
+
+_RESULTS: Final[Mapping[str, Callable[[list[Record], Description], dict[str, float | None]]]] = {
+    "fio": _fio_result,
+    "mailq": _mailq_result,
+    "cpuburn": _cpuburn_result,
+}
+_END_MARKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "fio": ("fio_done",),
+    "mailq": ("mailq_done",),
+    "cpuburn": ("cpuburn_ns",),
+}

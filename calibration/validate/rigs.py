@@ -1,0 +1,67 @@
+"""The two machines that runs were recorded on: what their CPUs need for the kernel's code.
+
+Models: a virtual machine of 2026 with 3 GHz CPUs, and a user mode Linux guest on it, where every
+ system call is two switches of the host's processes.
+Linux counterpart: none.
+Invariants: one row a parameter, with its source; a row names a key of a scenario's [machine].
+Left out: caches, frequencies, other guests of the host.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_TMPFS = "fit: 9.7 us a message of six calls and 3.5 pages on tmpfs, one process, c_mailq/tmpfs-p1"
+_GUEST = (
+    "fit: 290 us a message of six calls and 3.5 pages on tmpfs, one process, u_c_mailq/tmpfs-p1"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rig:
+    """What one kind of machine adds to a scenario."""
+
+    disk: str  # name of the block device
+    under: str  # what makes a block device of the emulated disk
+    costs: Mapping[str, tuple[str, str]]  # key below [machine] -> (value, source)
+    fio_start: tuple[str, str]  # wall time of fio before its job, user CPU of it
+
+
+LOOP: Final = Rig(
+    disk="loop0",
+    under="loop",
+    costs={
+        "syscall.entry": ("0.1 us", "assumed: a null call without mitigations, 3 GHz"),
+        "syscall.interrupt": ("0 us", "none: the emulator's process ends requests itself"),
+        "syscall.fork": ("0.1 ms", "assumed: lmbench fork, 3 GHz, small process"),
+        "syscall.fork_child": ("0.1 ms", "assumed: copy-on-write faults of a small process"),
+        "syscall.exit": ("50 us", "assumed: lmbench fork and exit"),
+        "sched.context_switch": ("1 us", "assumed: lmbench lat_ctx, 3 GHz"),
+        "vfs.component": ("0.1 us", _TMPFS),
+        "vfs.open": ("0.4 us", _TMPFS),
+        "vfs.close": ("0.2 us", _TMPFS),
+        "vfs.page_copy": ("0.4 us", _TMPFS),
+        "vfs.sync": ("0.1 us", _TMPFS),
+        "vfs.direct": ("2 us", "assumed: get_user_pages, bio, blk-mq, queue_work"),
+    },
+    fio_start=("0.32 s", "80 ms"),
+)
+GUEST: Final = Rig(
+    disk="ubda",
+    under="ubd",
+    costs={
+        "syscall.entry": ("6 us", "groundtruth README: a system call takes 6 us in the guest"),
+        "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
+        "syscall.fork": ("10 ms", "groundtruth README: fork takes about 10 ms in the guest"),
+        "syscall.fork_child": ("2 ms", "assumed: a page fault is two switches of the host"),
+        "syscall.exit": ("2 ms", "assumed: unmapping on the host"),
+        "sched.context_switch": ("10 us", "assumed: two switches of the host"),
+        "vfs.component": ("1 us", _GUEST),
+        "vfs.open": ("40 us", _GUEST),
+        "vfs.close": ("10 us", _GUEST),
+        "vfs.page_copy": ("10 us", _GUEST),
+        "vfs.sync": ("5 us", _GUEST),
+        "vfs.direct": ("100 us", "fit: 217 us from a read's reply to the next, u_a_randread jobs1"),
+    },
+    fio_start=("0.45 s", "0.4 s"),
+)
