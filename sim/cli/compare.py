@@ -18,6 +18,7 @@ from sim.scenario import load
 @click.argument("what_ifs", metavar="[WHAT_IF]...", nargs=-1)
 @options.seed_option
 @options.set_option
+@options.fit_option
 @options.replications_option(5)
 @options.jobs_option
 @options.json_option
@@ -27,6 +28,7 @@ def command(
     what_ifs: tuple[str, ...],
     seed: int | None,
     sets: tuple[str, ...],
+    fit_path: str | None,
     replications: int,
     jobs: int | None,
     json_path: str | None,
@@ -43,9 +45,20 @@ def command(
       iotwin compare sendmail --replications 20 --json compare.json
       iotwin compare sendmail tmpfs --plot storm.png
     """
-    base = load(scenario_name, sets=sets, seed=seed)
+    base = load(
+        scenario_name, sets=sets, seed=seed, fit=options.fit_layer_of(fit_path, scenario_name)
+    )
     names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
-    variants = [load(scenario_name, what_if=name, sets=sets, seed=seed) for name in names]
+    variants = [
+        load(
+            scenario_name,
+            what_if=name,
+            sets=sets,
+            seed=seed,
+            fit=options.fit_layer_of(fit_path, scenario_name),
+        )
+        for name in names
+    ]
     check_writable(json_path, plot_path)
     study = run_variants([base, *variants], replications, jobs)
     if json_path != "-":

@@ -15,12 +15,15 @@ import click
 from calibration.readers import UnreadableRecording
 from sim.cli.output import UnwritableError
 from sim.scenario import ScenarioError, UnknownScenario
+from sim.scenario.fitted import FitError
 from sim.study.recorded import DatasetError
 from sim.tools.usage import ToolUsageError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-_USAGE = (UnknownScenario, UnwritableError, DatasetError, ToolUsageError, UnreadableRecording)
+_USAGE = (
+    UnknownScenario, UnwritableError, DatasetError, FitError, ToolUsageError, UnreadableRecording,
+)  # fmt: skip
 
 
 def diagnose(error: Exception) -> int:

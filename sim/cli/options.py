@@ -10,10 +10,13 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
+from sim.scenario.fitted import read_fit
+from sim.scenario.layers import Table
 from sim.scenario.load import SEED_MAX
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -45,6 +48,11 @@ jobs_option: Decorator = click.option(
 )
 
 
+fit_option: Decorator = click.option(
+    "--fit", "fit_path", metavar="FILE", help="Fitted parameters, from `iotwin calibrate`."
+)
+
+
 def replications_option(default: int) -> Decorator:
     """Return --replications with the command's default."""
     return click.option(
@@ -54,6 +62,14 @@ def replications_option(default: int) -> Decorator:
         show_default=True,
         help="Runs of each variant, with seeds SEED, SEED+1, ...",
     )
+
+
+def fit_layer_of(path: str | None, scenario: str) -> Table | None:
+    """Return the best member of a fit of the scenario as a layer over it; raise FitError."""
+    if path is None:
+        return None
+    fit = read_fit(Path(path), Path(scenario).stem)
+    return fit.layer(fit.best)
 
 
 def jobs_of(jobs: int | None, runs: int) -> int:

@@ -19,6 +19,7 @@ from sim.units import format_quantity, unit_of
 @options.what_if_option
 @options.seed_option
 @options.set_option
+@options.fit_option
 @click.option("--assumed", is_flag=True, help="Only what is assumed.")
 @options.json_option
 def command(
@@ -26,12 +27,13 @@ def command(
     what_if: str | None,
     seed: int | None,
     sets: tuple[str, ...],
+    fit_path: str | None,
     assumed: bool,
     json_path: str | None,
 ) -> None:
     """Show every parameter with its value, unit, layer and source.
 
-    Layers: default < kernel < profile < scenario < what-if < set. The last line says how many
+    Layers: default < kernel < profile < scenario < fit < what-if < set. The last line says how many
     values have a source, how many were fitted to recorded results, and how many are assumed, that
     is, declared by their author as a guess.
 
@@ -41,7 +43,13 @@ def command(
       iotwin params sendmail --assumed
       iotwin params sendmail --what-if tmpfs --json -
     """
-    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    scenario = load(
+        scenario_name,
+        what_if=what_if,
+        sets=sets,
+        seed=seed,
+        fit=options.fit_layer_of(fit_path, scenario_name),
+    )
     check_writable(json_path)
     if json_path != "-":
         click.echo(f"{scenario.label}: {scenario.title}\n")

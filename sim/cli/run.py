@@ -19,6 +19,7 @@ from sim.scenario import load
 @options.what_if_option
 @options.seed_option
 @options.set_option
+@options.fit_option
 @options.replications_option(1)
 @options.jobs_option
 @options.json_option
@@ -29,6 +30,7 @@ def command(
     what_if: str | None,
     seed: int | None,
     sets: tuple[str, ...],
+    fit_path: str | None,
     replications: int,
     jobs: int | None,
     json_path: str | None,
@@ -46,7 +48,13 @@ def command(
       iotwin run sendmail --set machine.cpus=8 --replications 10 --json -
       iotwin run ./my-server.toml --seed 3
     """
-    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    scenario = load(
+        scenario_name,
+        what_if=what_if,
+        sets=sets,
+        seed=seed,
+        fit=options.fit_layer_of(fit_path, scenario_name),
+    )
     check_writable(json_path, plot_path, save_path)
     study = run_variants([scenario], replications, jobs)
     [outcome] = study.variants

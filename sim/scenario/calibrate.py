@@ -28,7 +28,7 @@ from sim.scenario.spec import Parameter
 from sim.units import UnitError, parse_quantity
 
 _NUMERIC = ("time_ns", "bytes", "bytes_per_s", "rate_per_s", "rpm", "percent", "count", "number")
-_TOP = ("parameter", "against", "reports")
+_TOP = ("parameter", "against")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +74,11 @@ def read_calibrate(
     [top] = inner.values(table, ("calibrate",), [_TopKeys], others=_TOP)
     priors = _priors(inner, table, {one.path: one for one in parameters})
     against = {} if top is None else _against(inner, table, str(top["recording"]), what_ifs)
-    reports = _reports(inner, table)
     reading.problems += inner.problems
     if inner.problems or top is None:
         return None
     return CalibrateSpec(
-        recording=str(top["recording"]), reports=reports, duration_ns=top["duration_ns"],
+        recording=str(top["recording"]), duration_ns=top["duration_ns"],
         priors=priors, against=against,
     )  # fmt: skip
 
@@ -133,18 +132,6 @@ def _bound(
         message = f"{dotted((*path, name))}: {error.problem}"
         reading.error(leaf.at, message, given=error.given, allowed=error.allowed)
         return None
-
-
-def _reports(reading: Reading, table: Table) -> tuple[int, ...]:
-    leaf = table.leaf("reports")
-    if leaf is None:
-        return ()
-    value = leaf.value
-    if not isinstance(value, list) or not all(type(one) is int and one >= 1 for one in value):
-        allowed = "such as [1, 2]"
-        reading.error(leaf.at, "calibrate.reports: expected numbers of reports", allowed=allowed)
-        return ()
-    return tuple(value)
 
 
 def _against(

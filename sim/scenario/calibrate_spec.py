@@ -56,7 +56,6 @@ class CalibrateSpec:
     """Parameters with priors, and the recorded states to hold the twin against."""
 
     recording: str
-    reports: tuple[int, ...]  # which reports of the recorded text, from 1; none: the figures alone
     duration_ns: int | None  # simulated time at most of a run of the fit
     priors: tuple[PriorSpec, ...]
     against: Mapping[str, AgainstSpec]

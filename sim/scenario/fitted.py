@@ -32,10 +32,9 @@ class Fit:
 
     file: str
     scenario: str
-    kind: (
-        str  # of what is simulated with it: "prediction" where no figure after the change was used
-    )
+    kind: str  # "prediction" where no figure after the change was used
     against: str
+    variants: tuple[str, ...]  # what-ifs (and "base") whose figures were fitted to
     parameters: tuple[str, ...]
     best: Mapping[str, str]
     members: tuple[tuple[str, ...], ...]
@@ -95,23 +94,25 @@ def _hint(path: Path) -> str:
 
 def _fit(content: Mapping[str, Any], path: Path) -> Fit:
     header = _want(content, "fit", dict, path)
-    names = tuple(_texts(_want(content, "parameters", list, path), path, "parameters"))
+    ensemble = _want(content, "ensemble", dict, path)
+    names = tuple(_texts(_want(ensemble, "parameters", list, path), path, "parameters"))
     best = _want(content, "best", dict, path)
-    members = [tuple(_texts(row, path, "members")) for row in _want(content, "members", list, path)]
+    members = [
+        tuple(_texts(row, path, "members")) for row in _want(ensemble, "members", list, path)
+    ]
     kind = _want(header, "kind", str, path)
     if kind not in KINDS:
         raise FitError(f"{path}: kind '{kind}' (accepted: {', '.join(KINDS)})")
-    if (
-        sorted(best) != sorted(names)
-        or not members
-        or {len(row) for row in members} != {len(names)}
-    ):
+    widths = {len(row) for row in members}
+    if sorted(best) != sorted(names) or widths != {len(names)}:
         raise FitError(f"{path}: 'best' and every row of 'members' need a value for each parameter")
     for name in names:
         _check_path(name, path)
     return Fit(
         file=path.name, scenario=_want(header, "scenario", str, path), kind=kind,
-        against=_want(header, "against", str, path), parameters=names,
+        against=_want(header, "against", str, path),
+        variants=tuple(_texts(_want(header, "variants", list, path), path, "variants")),
+        parameters=names,
         best={name: str(best[name]) for name in names}, members=tuple(members), header=header,
     )  # fmt: skip
 
@@ -119,8 +120,7 @@ def _fit(content: Mapping[str, Any], path: Path) -> Fit:
 def _want(table: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:
     value = table.get(key)
     if not isinstance(value, kind):
-        words = {dict: "table", list: "list", str: "text"}
-        raise FitError(f"{path}: lacks the {words[kind]} '{key}': not a file of fitted parameters")
+        raise FitError(f"{path}: lacks the {kind.__name__} '{key}': not a file of a fit")
     return value
 
 

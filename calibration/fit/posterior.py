@@ -1,0 +1,144 @@
+"""The posterior: parameters under which the emulated columns are what was recorded.
+
+Models: Bayes' rule, sampled (emcee: Goodman and Weare's affine-invariant ensemble). The recorded
+columns are normal around the emulated ones, with the covariance of a run's chance and the
+emulator's doubt, and the declared spread of the recording.
+Linux counterpart: none.
+Invariants: the sample is drawn from the second half of the chains; convergence is measured, not
+ assumed: R-hat of halves of the walkers, and the autocorrelation time.
+Left out: evidence for comparing models.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import emcee
+import numpy as np
+
+from calibration.fit.space import Array, Space, generator
+
+WALKERS: Final = 160
+STEPS: Final = 600
+R_HAT_MAX: Final = 1.05
+
+
+class Emulates(Protocol):
+    """What the posterior needs of an emulator."""
+
+    covariance: Array
+
+    def predict(self, points: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation of a run's columns, shape (points, columns)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was recorded, on the scale of comparison: values and standard deviations by column."""
+
+    values: Array
+    spreads: Array
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """A sample: coordinates (points, parameters), their log density, and how far it has mixed."""
+
+    points: Array
+    log_density: Array
+    r_hat: Array
+    autocorrelation: float  # steps
+    steps: int
+
+    @property
+    def has_converged(self) -> bool:
+        """Whether halves of the walkers agree."""
+        return bool(self.r_hat.max() <= R_HAT_MAX)
+
+    def ensemble(self, number: int, seed: int) -> Array:
+        """Return `number` points drawn from the sample without repetition."""
+        rows = generator(seed, "fit.ensemble").choice(len(self.points), number, replace=False)
+        return self.points[rows]
+
+    @property
+    def best(self) -> Array:
+        """The point of highest density."""
+        found: Array = self.points[int(self.log_density.argmax())]
+        return found
+
+
+def log_likelihood(emulator: Emulates, target: Target, points: Array) -> Array:
+    """Return the logarithm of the recorded columns' density at points, but for a constant."""
+    means, deviations = emulator.predict(points)
+    chance = deviations[:, :, None] * emulator.covariance * deviations[:, None, :]
+    covariance = chance + np.diag(target.spreads**2)
+    lower = np.linalg.cholesky(covariance)
+    errors = np.linalg.solve(lower, (target.values - means)[:, :, None])[:, :, 0]
+    half_log_determinant = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    found: Array = -0.5 * (errors**2).sum(axis=1) - half_log_determinant
+    return found
+
+
+def sample(
+    space: Space,
+    emulator: Emulates,
+    target: Target,
+    seed: int,
+    *,
+    walkers: int = WALKERS,
+    steps: int = STEPS,
+) -> Posterior:
+    """Return a sample of the posterior, from walkers that start where the prior's best are."""
+
+    def log_density(points: Array) -> Array:
+        prior = space.log_prior(points)
+        inside = np.isfinite(prior)
+        found = np.full(len(points), -np.inf)
+        if inside.any():
+            snapped = space.snap(points[inside])
+            found[inside] = prior[inside] + log_likelihood(emulator, target, snapped)
+        return found
+
+    sampler = emcee.EnsembleSampler(walkers, len(space.priors), log_density, vectorize=True)
+    random = np.random.RandomState(generator(seed, "fit.walkers").integers(2**32))
+    sampler.random_state = random.get_state()
+    start = _start(space, emulator, target, walkers, seed)
+    sampler.run_mcmc(start, steps, skip_initial_state_check=True)
+    chain = sampler.get_chain(discard=steps // 2)
+    density = sampler.get_log_prob(discard=steps // 2)
+    every = max(1, len(chain) // 25)
+    return Posterior(
+        points=space.snap(chain[::every].reshape(-1, chain.shape[2])),
+        log_density=density[::every].reshape(-1),
+        r_hat=r_hat(chain),
+        autocorrelation=float(np.max(sampler.get_autocorr_time(discard=steps // 2, tol=0))),
+        steps=steps,
+    )
+
+
+def _start(space: Space, emulator: Emulates, target: Target, walkers: int, seed: int) -> Array:
+    """Return starting points: draws from the prior, resampled by a tempered likelihood."""
+    number = 64 * walkers
+    points = space.sobol(number, seed, "fit.start")
+    log_weights = 0.25 * log_likelihood(emulator, target, points)
+    weights = np.exp(log_weights - log_weights.max())
+    chosen = generator(seed, "fit.resample").choice(number, walkers, p=weights / weights.sum())
+    # Two walkers at one place would stay on their line.
+    jitter = generator(seed, "fit.jitter").normal(0, 0.02, (walkers, points.shape[1]))
+    found = points[chosen] + jitter
+    return np.where(space.is_normal, found, np.clip(found, 1e-3, 1 - 1e-3))
+
+
+def r_hat(chain: Array) -> Array:
+    """Return Gelman and Rubin's ratio of each parameter over four groups of walkers.
+
+    The chain has shape (steps, walkers, parameters). Walkers of an ensemble move together, so each
+    group of walkers in each half of the steps counts as one chain.
+    """
+    halves = np.array_split(chain, 2, axis=0)
+    groups = [group for half in halves for group in np.array_split(half, 2, axis=1)]
+    flat = [group.reshape(-1, group.shape[2]) for group in groups]
+    within = np.mean([one.var(axis=0, ddof=1) for one in flat], axis=0)
+    between = np.var([one.mean(axis=0) for one in flat], axis=0, ddof=1)
+    ratio: Array = np.sqrt(1 + between / within)
+    return ratio
