@@ -1,0 +1,229 @@
+"""Does the recording agree with itself: laws that hold whatever the server did.
+
+Models: the doubts of somebody who has seen counters lie.
+Linux counterpart: block/genhd.c and block/blk-core.c (io_ticks), Documentation/admin-guide/iostats.
+Invariants: a check says what it compared, in numbers; its tolerance is made of what printing rounds
+and of requests in flight at both ends of the interval, nothing else; each finding names its check.
+Left out: checks between tools (the readers' tests compare those).
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final, Literal
+
+from calibration.look.devices import RATE_MIN_PER_S, STACKED
+from calibration.look.intervals import BUSY, Interval, Row, bytes_of, rate_of
+from calibration.look.laws import requests_in_system
+
+HALF: Final = 0.005  # what two printed decimals round away
+TICK_S: Final = 0.01  # a jiffy of HZ = 100, the coarsest
+MIB_HALF: Final = HALF * 2**20
+TOGETHER: Final = 4.0  # twice what M/M/1 gives at half the utilisation, where the check ends
+SAMPLED_SINCE: Final = (5, 0)  # io_ticks: 5b18b5a73760, block: delete part_round_stats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a check found: "wrong" if the recording contradicts itself, "note" if it may mislead."""
+
+    check: str
+    severity: Literal["wrong", "note"]
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What the checks look at."""
+
+    intervals: Sequence[Interval]
+    kernel: tuple[int, ...]
+
+
+def run_checks(checked: Checked) -> list[Finding]:
+    """Return what all the checks find, in their order."""
+    return [finding for check in CHECKS.values() for finding in check(checked)]
+
+
+def release(kernel: str | None) -> tuple[int, ...]:
+    """Return the numbers of a release; () if there is none."""
+    found = re.match(r"\d+(\.\d+)*", kernel or "")
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _shares(checked: Checked) -> Iterator[Finding]:
+    """The states of the CPU add up to 100 %."""
+    for number, one in enumerate(checked.intervals):
+        states = [name for name in (*BUSY, "iowait_pct", "idle_pct") if name in one.cpu]
+        total = sum(one.cpu[name] for name in states if not name.startswith("guest"))
+        if {"user_pct", "idle_pct"} <= set(states) and abs(total - 100) > 2 * HALF * len(states):
+            # vmstat prints whole numbers.
+            whole = all(float(one.cpu[name]).is_integer() for name in states)
+            if not whole or abs(total - 100) > len(states) / 2:
+                yield _wrong("shares", _at(number, "CPU"), f"the states add up to {total:.2f} %")
+
+
+def _full(checked: Checked) -> Iterator[Finding]:
+    """A device is busy 100 % of the time at most."""
+    for at, one, row in _rows(checked):
+        most = 100 * (1 + 2 * TICK_S / (one.length_s or 1)) + HALF
+        if row.get("util_pct", 0.0) > most:
+            yield _wrong("util", at, f"util is {row['util_pct']:.2f} %")
+
+
+def _little(checked: Checked) -> Iterator[Finding]:
+    """aqu-sz = X await."""
+    for at, one, row in _rows(checked):
+        if "aqu_sz" in row and "await_ms" in row:
+            rate, response, queue = rate_of(row), row["await_ms"], row["aqu_sz"]
+            flushing = requests_in_system(row.get("f_per_s", 0.0), row.get("f_await_ms", 0.0))
+            law = requests_in_system(rate, response)
+            rounding = HALF + HALF * (rate + response) / 1000
+            slack = rounding + _in_flight_slack(queue, rate, response, one.length_s or 1)
+            if not -slack <= queue - law <= slack + flushing:
+                yield _wrong(
+                    "little", at, f"aqu-sz is {queue:.2f}, but X await = {rate:.2f} x"
+                    f" {response:.2f} ms = {law:.2f}",
+                )  # fmt: skip
+
+
+def _in_flight_slack(queue: float, rate: float, response_ms: float, length_s: float) -> float:
+    """Return by how much Little's law may miss in a finite interval.
+
+    Requests in flight at either end have queued here and complete elsewhere; where load changes
+    they are older than the mean: 5 % (assumed; recorded: 3 % in a storm that ends). Each response
+    time is a difference of jiffies.
+    """
+    ends = 2 * queue * response_ms / 1000 / length_s
+    jiffies = math.sqrt(rate * length_s) * TICK_S / length_s
+    return ends + 0.05 * queue + jiffies
+
+
+def _utilisation(checked: Checked) -> Iterator[Finding]:
+    """util = X svctm."""
+    for at, _one, row in _rows(checked):
+        if "svctm_ms" in row and "util_pct" in row:
+            rate, service, util = rate_of(row), row["svctm_ms"], row["util_pct"]
+            if abs(util - rate * service / 10) > HALF + HALF * (rate + service) / 10 + 1e-9:
+                yield _wrong(
+                    "utilisation", at, f"util is {util:.2f} %, but X svctm = {rate:.2f} x"
+                    f" {service:.2f} ms = {rate * service / 10:.2f} %",
+                )  # fmt: skip
+
+
+def _response(checked: Checked) -> Iterator[Finding]:
+    """await >= svctm: a request in flight makes the device busy."""
+    for at, one, row in _rows(checked):
+        rate = rate_of(row)
+        if rate and "await_ms" in row and "util_pct" in row:
+            service = row["util_pct"] * 10 / rate
+            slack = 2 * HALF + (10 * HALF + 1000 * TICK_S / (one.length_s or 1)) / rate
+            if row["await_ms"] < service - slack and not _is_sampled(checked):
+                yield _wrong(
+                    "response", at,
+                    f"await {row['await_ms']:.2f} ms is less than the {service:.2f} ms that the"
+                    " device is busy for each request",
+                )  # fmt: skip
+
+
+def _directions(checked: Checked) -> Iterator[Finding]:
+    """await is the mean of r_await and w_await, weighted by r/s and w/s."""
+    for at, _one, row in _rows(checked):
+        parts = [(row[f"{x}_per_s"], row[f"{x}_await_ms"]) for x in "rwd" if f"{x}_await_ms" in row]
+        rate = sum(weight for weight, _value in parts)
+        if not rate or "await_ms" not in row or abs(rate - rate_of(row)) > HALF:
+            continue
+        mean = sum(weight * value for weight, value in parts) / rate
+        # The counts behind two decimals of a rate are known to HALF of a request per second.
+        values = [value for _weight, value in parts]
+        spread = 2 * (max(values) - min(values)) * HALF / rate
+        if abs(mean - row["await_ms"]) > 2 * HALF + spread + 1e-9:
+            yield _wrong(
+                "directions", at, f"await is {row['await_ms']:.2f} ms, but the mean of both"
+                f" directions is {mean:.2f} ms",
+            )  # fmt: skip
+
+
+def _sizes(checked: Checked) -> Iterator[Finding]:
+    """Bytes per second = X times the size of a request."""
+    for at, _one, row in _rows(checked):
+        rate, moved = rate_of(row), bytes_of(row)
+        if moved is not None and "areq_bytes" in row and rate:
+            law = rate * row["areq_bytes"]
+            rounding = 3 * MIB_HALF + HALF * (512 * rate + row["areq_bytes"])
+            if abs(law - moved) > rounding:
+                yield _wrong(
+                    "sizes", at, f"{moved / 1e6:.2f} MB/s moved, but requests x size ="
+                    f" {law / 1e6:.2f} MB/s",
+                )  # fmt: skip
+
+
+def _regular(checked: Checked) -> Iterator[Finding]:
+    """The reports follow each other at equal intervals."""
+    lengths = [one.length_s for one in checked.intervals if one.length_s]
+    usual = median(lengths) if lengths else 0.0
+    # Clocks are printed in whole seconds.
+    odd = [x for x in lengths if abs(x - usual) > max(0.1 * usual, 1.0)]
+    if odd:
+        yield _wrong(
+            "regular", "", f"{len(odd)} of {len(lengths)} intervals are not of {usual:g} s:"
+            f" {min(odd):g} to {max(odd):g} s",
+        )  # fmt: skip
+
+
+def _io_ticks(checked: Checked) -> Iterator[Finding]:
+    """Since 5.0 the kernel looks at each jiffy's first and last request only."""
+    if _is_sampled(checked) and any(True for _row in _rows(checked)):
+        yield Finding(
+            check="io_ticks", severity="note", where="",
+            text="since Linux 5.0 util is counted in whole jiffies at a request's begin and end:"
+            " with short requests it is too high or too low, svctm from it likewise",
+        )  # fmt: skip
+
+
+def _together(checked: Checked) -> Iterator[Finding]:
+    """A device that is mostly idle while requests wait serves several at a time, or bursts."""
+    worst: dict[str, tuple[float, float, float]] = {}
+    for at, _one, row in _rows(checked):
+        rate, util = rate_of(row), row.get("util_pct", 0.0) / 100
+        name = at.split(",")[0]
+        if name.startswith(STACKED) or rate < RATE_MIN_PER_S or not 0 < util < 0.5:
+            continue
+        if row.get("await_ms", 0.0) > TOGETHER * (1000 * util / rate):
+            ratio = row["await_ms"] / (1000 * util / rate)
+            worst[name] = max(worst.get(name, (0.0, 0.0, 0.0)), (ratio, util, 1 / (1 - util)))
+    for name, (ratio, util, alone) in worst.items():
+        yield Finding(
+            check="together", severity="note", where=name,
+            text=f"await is {ratio:.1f} times util / X at {100 * util:.0f} % util, where a queue of"
+            f" independent requests gives {alone:.1f}: they come in bursts or are served together;"
+            " svctm is no service time",
+        )  # fmt: skip
+
+
+CHECKS: Final[Mapping[str, Callable[[Checked], Iterator[Finding]]]] = {
+    "shares": _shares, "util": _full, "little": _little, "utilisation": _utilisation,
+    "response": _response, "directions": _directions, "sizes": _sizes, "regular": _regular,
+    "io_ticks": _io_ticks, "together": _together,
+}  # fmt: skip
+
+
+def _is_sampled(checked: Checked) -> bool:
+    return checked.kernel >= SAMPLED_SINCE
+
+
+def _rows(checked: Checked) -> Iterator[tuple[str, Interval, Row]]:
+    for number, one in enumerate(checked.intervals):
+        for name, row in one.devices.items():
+            yield _at(number, name), one, row
+
+
+def _at(number: int, name: str) -> str:
+    return f"{name}, interval {number + 1}"
+
+
+def _wrong(check: str, where: str, text: str) -> Finding:
+    return Finding(check=check, severity="wrong", where=where, text=text)

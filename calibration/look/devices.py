@@ -1,0 +1,145 @@
+"""Per device: means, derived figures, and what kind of device it probably is.
+
+Models: reading a row of iostat as somebody who knows disks.
+Linux counterpart: Documentation/admin-guide/devices.txt (names), block/blk-sysfs.c (rotational).
+Invariants: a guess names its reason; no guess is made of a device without load.
+Left out: telling SSDs apart; volumes with a burst credit, which a mean does not show.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from calibration.host import BlockDevice
+from calibration.look.intervals import Interval, Row, bytes_of, mean_row, rate_of
+from calibration.look.laws import service_ms
+
+STACKED: Final = ("dm-", "md")
+# Names that say what a device is, longest first: (prefix, what it is).
+NAMES: Final[Sequence[tuple[str, str]]] = (
+    ("zram", "RAM, compressed"), ("ram", "RAM"), ("loop", "loop device"), ("nvme", "NVMe SSD"),
+    ("mmcblk", "flash card"), ("nbd", "network block device"), ("drbd", "replicated device"),
+    ("rbd", "network volume"), ("sr", "optical drive"), ("fd", "floppy disk"),
+)  # fmt: skip
+VIRTUAL: Final = ("xvd", "vd", "ubd")
+# Random access: average seek + half a revolution + 0.1 ms, from data sheets (Seagate Cheetah 15K.5:
+# 3.5 ms; Savvio 10K.3: 4.1 to 4.7 ms; Barracuda 7200.10: 8.5 ms; Momentus 5400.3: 12 ms).
+ACCESS_MS: Final[Mapping[int, float]] = {15000: 5.6, 10000: 7.6, 7200: 12.8, 5400: 17.7}
+SEEK_MS: Final = 2.5  # no disk seeks and turns in less on average, unless the head hardly moves
+FLASH_MS: Final = 0.35  # a local SSD answers a small read in 0.05 to 0.3 ms (data sheets)
+LARGE_BYTES: Final = 256 * 1024  # from here on transfer, not access, makes the time
+RATE_MIN_PER_S: Final = 10.0  # fewer requests say little about a device
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceLook:
+    """A device over the intervals used: rates per second, times ms, sizes bytes, shares %."""
+
+    name: str
+    row: Row
+    rate_per_s: float
+    bytes_per_s: float | None
+    util_pct: float | None
+    service_ms: float | None
+    size_bytes: float | None
+    merges_per_s: float
+    is_stacked: bool
+    guess: str
+    reason: str
+
+    @property
+    def entered_per_s(self) -> float:
+        """Return the requests that entered its queue per second, before merging."""
+        return self.rate_per_s + self.merges_per_s
+
+    @property
+    def merge_ratio(self) -> float:
+        """Return how many requests entered for each that was completed."""
+        return self.entered_per_s / self.rate_per_s if self.rate_per_s else 1.0
+
+
+def look_at_devices(
+    intervals: Sequence[Interval], blocks: Mapping[str, BlockDevice]
+) -> list[DeviceLook]:
+    """Return every device that had requests, in the order recorded."""
+    names = dict.fromkeys(name for one in intervals for name in one.devices)
+    looks = [
+        device_look(name, mean_row(_rows(name, intervals)), blocks.get(name)) for name in names
+    ]
+    return [one for one in looks if one.rate_per_s > 0]
+
+
+def _rows(name: str, intervals: Sequence[Interval]) -> list[Row]:
+    """Return a device's row of each interval; a report without it (iostat -z) saw it idle."""
+    first = next(one.devices[name] for one in intervals if name in one.devices)
+    idle = dict.fromkeys(first, 0.0)
+    return [one.devices.get(name, idle) for one in intervals]
+
+
+def device_look(name: str, row: Row, block: BlockDevice | None) -> DeviceLook:
+    """Return the derived figures of one row."""
+    rate, util = rate_of(row), row.get("util_pct")
+    moved = bytes_of(row)
+    service = service_ms(util / 100, rate) if util is not None else row.get("svctm_ms")
+    # The printed size first: bytes per second may be printed in hundredths of a MB.
+    size = row.get("areq_bytes", moved / rate if moved is not None and rate else None)
+    guess, reason = guess_class(name, row, service, size, block)
+    return DeviceLook(
+        name=name,
+        row=row,
+        rate_per_s=rate,
+        bytes_per_s=moved,
+        util_pct=util,
+        service_ms=service,
+        size_bytes=size,
+        merges_per_s=sum(row.get(f"{letter}rqm_per_s", 0.0) for letter in "rwd"),
+        is_stacked=is_stacked(name, block),
+        guess=guess,
+        reason=reason,
+    )
+
+
+def is_stacked(name: str, block: BlockDevice | None) -> bool:
+    """Return whether a device hands its requests to others."""
+    return bool(block and block.slaves) or name.startswith(STACKED)
+
+
+def guess_class(
+    name: str, row: Row, service: float | None, size: float | None, block: BlockDevice | None
+) -> tuple[str, str]:
+    """Return what a device probably is, and why."""
+    if is_stacked(name, block):
+        return "volume on other devices", "its name" if not (block and block.slaves) else "/sys"
+    named = next((what for prefix, what in NAMES if name.startswith(prefix)), None)
+    if named is not None:
+        return named, "its name"
+    if block is not None and block.is_rotational is False:
+        return _flash(name, row, "/sys says that nothing turns")
+    if service is None or rate_of(row) == 0:
+        return "unknown", "nothing recorded that tells"
+    if size is not None and size >= LARGE_BYTES:
+        return "unknown", f"requests of {size / 1024:.0f} KiB: transfer hides the access time"
+    if service >= SEEK_MS:
+        return _disk(service, rate_of(row))
+    return _flash(name, row, f"{service:.2f} ms busy a request: no head moves for each")
+
+
+def _disk(service: float, rate: float) -> tuple[str, str]:
+    reason = f"{service:.1f} ms busy a request: a head moves"
+    if rate < RATE_MIN_PER_S:
+        return "disk", f"{reason}; too few requests to tell its speed"
+    rpm = min(ACCESS_MS, key=lambda rpm: abs(math.log(service / ACCESS_MS[rpm])))
+    more = f"{reason}; random access takes {ACCESS_MS[rpm]} ms at {rpm} rpm"
+    return f"disk, {rpm} rpm", f"{more}; short ways make a slower disk look like it"
+
+
+def _flash(name: str, row: Row, reason: str) -> tuple[str, str]:
+    """Tell local flash from what is behind a network, by the answer to reads (else to all)."""
+    answer = row.get("r_await_ms") if row.get("r_per_s") else row.get("await_ms")
+    if answer is None:
+        return "SSD or volume", reason
+    told = f"{reason}; answers in {answer:.2f} ms"
+    if name.startswith(VIRTUAL):
+        return "virtual device: SSD or network volume", told
+    return ("SSD" if answer <= FLASH_MS else "SSD, or a disk with a cache"), told

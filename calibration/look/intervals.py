@@ -1,0 +1,148 @@
+"""From the samples table to intervals: what the CPUs and the devices did in each.
+
+Models: one report of iostat, whatever tool printed it.
+Linux counterpart: none.
+Invariants: reports since boot are not intervals; CPU and devices of an interval come from the same
+report; recordings that show devices' utilisation are preferred for both, so that a table of another
+moment (top) does not mix in.
+Left out: single CPUs and partitions, but for counting them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Final
+
+from calibration.samples import Recording, Sample
+
+ALL_CPUS: Final = "all"
+BUSY: Final = (
+    "user_pct", "nice_pct", "system_pct", "irq_pct", "soft_pct", "steal_pct", "guest_pct",
+    "gnice_pct",
+)  # fmt: skip
+Row = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """One report: `end_s` since the first time in its file, `length_s` where known."""
+
+    end_s: float | None
+    length_s: float | None
+    cpu: Row
+    devices: Mapping[str, Row]
+
+    @property
+    def busy(self) -> float | None:
+        """Return the share of CPU time neither idle nor iowait, 0 to 1."""
+        if "idle_pct" not in self.cpu:
+            return None
+        return 1 - (self.cpu["idle_pct"] + self.cpu.get("iowait_pct", 0.0)) / 100
+
+
+def intervals_of(recordings: Sequence[Recording]) -> list[Interval]:
+    """Return the intervals of the recordings that show most, in the order recorded."""
+    for column in ("util_pct", "io_per_s", "idle_pct"):
+        chosen = [one for one in recordings if one.select(column)]
+        if chosen:
+            return [interval for one in chosen for interval in _of_one(one)]
+    return []
+
+
+def without_ends(
+    intervals: Sequence[Interval], warm_up_s: float, cool_down_s: float
+) -> list[Interval]:
+    """Leave out the intervals that begin in the warm-up or end in the cool-down."""
+    ends = [interval.end_s for interval in intervals if interval.end_s is not None]
+    if len(ends) < len(intervals) or not ends:
+        return list(intervals)
+    first = intervals[0]
+    begin_s = ends[0] - (first.length_s or 0.0) + warm_up_s
+    last_s = ends[-1] - cool_down_s
+    return [
+        one
+        for one in intervals
+        if one.end_s is not None
+        and one.end_s - (one.length_s or 0.0) >= begin_s - 1e-6
+        and one.end_s <= last_s + 1e-6
+    ]
+
+
+def rate_of(row: Row) -> float:
+    """Return the requests per second of a device, all directions."""
+    if "r_per_s" in row or "w_per_s" in row:
+        return sum(row.get(f"{letter}_per_s", 0.0) for letter in "rwd")
+    return row.get("io_per_s", 0.0)
+
+
+def bytes_of(row: Row) -> float | None:
+    """Return the bytes per second of a device, all directions; None if not recorded."""
+    if "read_bytes_per_s" in row or "write_bytes_per_s" in row:
+        return sum(row.get(f"{word}_bytes_per_s", 0.0) for word in ("read", "write", "discard"))
+    return row.get("bytes_per_s")
+
+
+def mean_row(rows: Iterable[Row]) -> dict[str, float]:
+    """Return the mean of each column; response times and sizes are weighted by requests."""
+    table = list(rows)
+    columns = dict.fromkeys(name for row in table for name in row)
+    return {name: _mean(name, [row for row in table if name in row]) for name in columns}
+
+
+def _mean(column: str, rows: Sequence[Row]) -> float:
+    weights = [_weight(column, row) for row in rows]
+    if not any(weights):
+        return fmean(row[column] for row in rows)
+    return sum(w * row[column] for w, row in zip(weights, rows, strict=True)) / sum(weights)
+
+
+def _weight(column: str, row: Row) -> float:
+    """Return what a value is a mean over: requests of its direction, or time."""
+    for prefix in ("r_await", "w_await", "d_await", "f_await"):
+        if column.startswith(prefix):
+            return row.get(f"{prefix[0]}_per_s", 0.0)
+    if column in ("rareq_bytes", "wareq_bytes", "dareq_bytes"):
+        return row.get(f"{column[0]}_per_s", 0.0)
+    return rate_of(row) if column in ("await_ms", "svctm_ms", "areq_bytes") else 1.0
+
+
+def _of_one(recording: Recording) -> list[Interval]:
+    """Return the intervals of one file."""
+    by_report: dict[int, list[Sample]] = {}
+    for sample in recording.samples:
+        if not sample.since_boot and sample.kind != "system":
+            by_report.setdefault(sample.report, []).append(sample)
+    ends = [samples[0].time_s for samples in by_report.values()]
+    lengths = _lengths_s(ends, recording.facts.get("interval_s"))
+    return [
+        Interval(
+            end_s=end,
+            length_s=length,
+            cpu=_row(s for s in samples if s.kind == "cpu" and s.name == ALL_CPUS),
+            devices=_devices(samples),
+        )
+        for samples, end, length in zip(by_report.values(), ends, lengths, strict=True)
+    ]
+
+
+def _lengths_s(ends: Sequence[float | None], stated_s: str | None) -> list[float | None]:
+    """Return the time since the report before; the usual one for the first."""
+    steps = [
+        b - a if a is not None and b is not None and b > a else None for a, b in pairwise(ends)
+    ]
+    known = [step for step in steps if step is not None]
+    usual = float(stated_s) if stated_s else (median(known) if known else None)
+    return [usual, *(step if step is not None else usual for step in steps)]
+
+
+def _devices(samples: Iterable[Sample]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for sample in samples:
+        if sample.kind == "device":
+            found.setdefault(sample.name, {})[sample.column] = sample.value
+    return found
+
+
+def _row(samples: Iterable[Sample]) -> dict[str, float]:
+    return {sample.column: sample.value for sample in samples}

@@ -1,0 +1,243 @@
+"""A look as text in sections, and as JSON.
+
+Models: the page that is shown to the colleague.
+Linux counterpart: none.
+Invariants: every number on the page is in the JSON; text is plain, at most 100 columns where a
+table does not need more.
+Left out: pictures.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from textwrap import wrap
+from typing import Any
+
+from calibration.look.checks import CHECKS
+from calibration.look.cpus import CpuLook
+from calibration.look.demand import Demand, Demands
+from calibration.look.devices import DeviceLook
+from calibration.look.summary import Look
+from sim.report.tables import Column, Table, figure, plain
+
+WIDTH = 98
+FACTS = ("tool", "kernel", "hostname", "arch", "cpus", "memory_bytes", "start", "date", "command")
+
+
+def to_text(seen: Look) -> str:
+    """Return the page."""
+    sections = (
+        ("", _recording(seen)), ("Bottleneck", _paragraph(seen.verdict.sentence)),
+        ("CPUs", _cpus(seen)), ("Devices", _devices(seen.devices)), ("Volumes", _stacks(seen)),
+        ("Demand of a transaction", _demands(seen.demands)), ("Memory and load", _system(seen)),
+        ("Does the recording agree with itself?", _checks(seen)),
+    )  # fmt: skip
+    texts = []
+    for title, lines in sections:
+        body = "\n".join(line.rstrip() for line in lines)
+        if body:
+            texts.append(f"{title}\n{'-' * len(title)}\n{body}\n" if title else f"{body}\n")
+    return "\n".join(texts)
+
+
+def to_json(seen: Look) -> dict[str, Any]:
+    """Return the look as JSON; shares in %, times in ms, sizes in bytes."""
+    return {
+        "source": seen.source.name,
+        "facts": seen.source.facts,
+        "formats": list(seen.formats),
+        "intervals": len(seen.intervals),
+        "intervals_used": len(seen.used),
+        "reports_since_boot": seen.since_boot,
+        "problems": sum(len(one.problems) for one in seen.source.recordings),
+        "bottleneck": asdict(seen.verdict),
+        "cpu": _cpu_json(seen.cpu),
+        "devices": [_device_json(one) for one in seen.devices],
+        "stacks": [asdict(one) | {"unexplained": one.unexplained} for one in seen.stacks],
+        "demands": asdict(seen.demands) if seen.demands is not None else None,
+        "load": seen.load,
+        "swap_used_bytes": list(seen.swap_used_bytes),
+        "procs_running": seen.running,
+        "procs_blocked": seen.blocked,
+        "findings": [asdict(one) for one in seen.findings],
+    }
+
+
+def _cpu_json(cpu: CpuLook) -> dict[str, Any]:
+    content = asdict(cpu)
+    content["placings"] = [one._asdict() for one in cpu.placings]
+    content["steps"] = cpu.steps._asdict() if cpu.steps is not None else None
+    # Infinity is no JSON: with one CPU, or a ratio over 1, waiters cannot be counted.
+    content["waiters"] = cpu.waiters if _is_countable(cpu) else None
+    return content
+
+
+def _device_json(device: DeviceLook) -> dict[str, Any]:
+    extra = {"entered_per_s": device.entered_per_s, "merge_ratio": device.merge_ratio}
+    return asdict(device) | extra
+
+
+def _recording(seen: Look) -> Iterator[str]:
+    data = seen.source.data_set
+    yield f"{seen.source.name}: {data.title}" if data is not None else seen.source.name
+    facts = seen.source.facts
+    rows = [(name, facts[name]) for name in FACTS if name in facts]
+    rows.append(("formats", ", ".join(seen.formats)))
+    rows.append(("intervals", _intervals(seen)))
+    problems = sum(len(one.problems) for one in seen.source.recordings)
+    if problems:
+        rows.append(("not read", f"{problems} lines (iotwin samples lists them)"))
+    yield from plain(Table((Column(""), Column("")), tuple(rows))).splitlines()[1:]
+
+
+def _intervals(seen: Look) -> str:
+    lengths = [one.length_s for one in seen.intervals if one.length_s]
+    text = f"{len(seen.intervals)}"
+    if lengths:
+        text += f" of {lengths[0]:g} s"
+    if len(seen.used) < len(seen.intervals):
+        text += f", {len(seen.used)} used (the others are warm-up or cool-down)"
+    if seen.since_boot:
+        text += f"; {seen.since_boot} since boot, not used"
+    return text
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    yield from wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def _cpus(seen: Look) -> Iterator[str]:
+    cpu = seen.cpu
+    if cpu.busy is None:
+        return
+    names = [n for n in cpu.shares_pct if n.endswith("_pct") and cpu.shares_pct[n] >= 0.005]
+    shares = ", ".join(
+        f"{cpu.shares_pct[name]:.2f} % {name.removesuffix('_pct')}" for name in names
+    )
+    yield from _paragraph(f"{shares}; {100 * cpu.busy:.2f} % busy.")
+    number = f"{cpu.cpus} CPUs" if cpu.cpus != 1 else "1 CPU"
+    yield from _paragraph(f"{number if cpu.cpus else 'Number of CPUs'}: {cpu.source}.")
+    if cpu.ratio is not None:
+        yield from _paragraph(_waiters(cpu))
+    if cpu.steps is not None:
+        yield from _paragraph(
+            f"In {cpu.steps.hits} of {cpu.steps.intervals} intervals with iowait, idle time stands"
+            f" on a step of 1/{cpu.steps.cpus}: one of {cpu.steps.cpus} CPUs waits all the time."
+        )
+
+
+def _waiters(cpu: CpuLook) -> str:
+    text = f"iowait / (util of {cpu.device} x (1 - busy)) = {cpu.ratio:.3f}"
+    if _is_countable(cpu):
+        text += f": {cpu.waiters:.1f} tasks wait inside I/O on {cpu.cpus} CPUs"
+    elif cpu.cpus == 1:
+        text += ": on one CPU any number of waiters shows the same"
+    others = ", ".join(f"{p.waiters} on {p.cpus} CPUs ({p.ratio:.3f})" for p in cpu.placings)
+    return f"{text}; {others} would look alike." if others else f"{text}."
+
+
+def _is_countable(cpu: CpuLook) -> bool:
+    return cpu.waiters is not None and cpu.waiters != float("inf")
+
+
+def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
+    if not devices:
+        yield "No device was recorded, or none had requests."
+        return
+    heads = ("util %", "X /s", "read /s", "write /s", "MB/s", "size KiB", "in : out", "S ms",
+             "await ms", "in queue")  # fmt: skip
+    columns = (Column("device"), *(Column(head, is_number=True) for head in heads))
+    yield from plain(Table(columns, tuple(map(_device_row, devices)))).splitlines()
+    yield "S = util / X; in : out = (requests + merges) / requests."
+    for one in devices:
+        if not one.is_stacked:
+            yield from wrap(f"{one.name}: {one.guess} ({one.reason}).", WIDTH)
+
+
+def _device_row(one: DeviceLook) -> tuple[str, ...]:
+    row = one.row
+    values = (
+        one.util_pct, one.rate_per_s, row.get("r_per_s"), row.get("w_per_s"),
+        _scaled(one.bytes_per_s, 1e6), _scaled(one.size_bytes, 1024), one.merge_ratio,
+        one.service_ms, row.get("await_ms"), row.get("aqu_sz"),
+    )  # fmt: skip
+    return (one.name, *("-" if value is None else figure(value) for value in values))
+
+
+def _scaled(value: float | None, unit: float) -> float | None:
+    return value / unit if value is not None else None
+
+
+def _stacks(seen: Look) -> Iterator[str]:
+    for stack in seen.stacks:
+        by = "/sys" if stack.is_known else "what enters"
+        yield from _paragraph(
+            f"{', '.join(stack.volumes)} on {stack.disk} (by {by}): {stack.handed_per_s:.1f}"
+            f" writes/s handed down, {stack.entered_per_s:.1f} entered (w + wrqm)."
+        )
+
+
+def _demands(demands: Demands | None) -> Iterator[str]:
+    if demands is None:
+        return
+    yield f"Throughput {demands.throughput_per_s:g} /s ({demands.source})."
+    heads = ("mean ms", "requests", "KiB", "X at most", "busiest ms", "requests", "X at most")
+    columns = (Column("resource"), *(Column(head, is_number=True) for head in heads))
+    yield from plain(Table(columns, tuple(map(_demand_row, demands.rows)))).splitlines()
+    yield from _paragraph(
+        "mean: over the intervals used; busiest: in the one in which the busiest device was"
+        " busiest. X at most: transactions/s that would fill the resource, 1 / D; a bound, not a"
+        " prediction."
+    )
+    yield from _taken_away(demands.rows)
+    if demands.population_bound_per_s is not None:
+        yield f"So many customers reach {figure(demands.population_bound_per_s)} /s at most."
+
+
+def _demand_row(one: Demand) -> tuple[str, ...]:
+    values = (
+        one.demand_ms, one.visits, _scaled(one.bytes, 1024), one.bound_per_s, one.busiest_ms,
+        one.busiest_visits, one.busiest_bound_per_s,
+    )  # fmt: skip
+    return (one.resource, *("-" if value is None else figure(value) for value in values))
+
+
+def _taken_away(rows: Sequence[Demand]) -> Iterator[str]:
+    """Say what the next bound is, without the resource that fills up first."""
+    by_bound = sorted(rows, key=lambda one: one.busiest_bound_per_s)
+    if len(by_bound) >= 2:
+        first, second = by_bound[:2]
+        yield from _paragraph(
+            f"{first.resource} fills up first, at {figure(first.busiest_bound_per_s)} /s; were it"
+            f" taken away, {second.resource} would, at {figure(second.busiest_bound_per_s)} /s."
+        )
+
+
+def _system(seen: Look) -> Iterator[str]:
+    if any(seen.swap_used_bytes):
+        values = " to ".join(f"{value / 1024:.0f}" for value in seen.swap_used_bytes)
+        yield f"Swap in use: {values} KiB."
+    if seen.load is None:
+        return
+    text = f"Load average {seen.load:.2f} ({seen.load_source})"
+    parts: Mapping[str, float | None] = {"runnable": seen.running, "blocked by I/O": seen.blocked}
+    known = ", ".join(f"{value:.1f} {name}" for name, value in parts.items() if value is not None)
+    text += f"; tasks at the samples: {known}" if known else ""
+    waiters = seen.cpu.waiters if _is_countable(seen.cpu) else None
+    if waiters is not None and seen.load > 2 * (waiters + 1) and seen.blocked is None:
+        text += f"; {waiters:.0f} of them inside I/O by iowait: the others run, or sleep elsewhere"
+        text += " (locks, journal)"
+    yield from _paragraph(text + ".")
+
+
+def _checks(seen: Look) -> Iterator[str]:
+    wrong = [one for one in seen.findings if one.severity == "wrong"]
+    names = ", ".join(dict.fromkeys(one.check for one in wrong))
+    if wrong:
+        yield f"{len(wrong)} findings that contradict the laws: {names}."
+    else:
+        laws = [name for name in CHECKS if name not in ("io_ticks", "together")]
+        yield from _paragraph(f"Yes: nothing contradicts the laws ({', '.join(laws)}).")
+    for one in seen.findings:
+        where = f"{one.where}: " if one.where else ""
+        yield from wrap(f"{one.severity} [{one.check}] {where}{one.text}.", WIDTH,
+                        subsequent_indent="    ", break_on_hyphens=False)  # fmt: skip

@@ -1,0 +1,219 @@
+"""The whole look at a recording: intervals, CPUs, devices, demands, bottleneck, checks.
+
+Models: one page of an administrator's notebook.
+Linux counterpart: none.
+Invariants: everything is computed from the intervals that are used; checks look at all intervals
+but those since boot.
+Left out: drawing it (report.py).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from calibration.dataset import Source
+from calibration.look.bottleneck import Seen, Verdict, bottleneck
+from calibration.look.checks import Checked, Finding, release, run_checks
+from calibration.look.cpus import CpuLook, look_at_cpus
+from calibration.look.demand import Customers, Demands, demands_of
+from calibration.look.devices import DeviceLook, look_at_devices
+from calibration.look.intervals import (
+    Interval,
+    intervals_of,
+    mean_row,
+    without_ends,
+)
+from calibration.look.stacking import Stack, stacks_of
+from calibration.samples import Recording
+from sim.scenario import RecordedSpec
+from sim.scenario.recordings import figure_sets
+from sim.study.recorded import load_figures
+
+BEFORE = "before"  # the set of figures of the state that was recorded
+STACK_TOLERANCE = 0.1
+
+
+class NothingToLookAt(ValueError):
+    """A recording without one interval of CPU or device figures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throughput:
+    """Transactions per second, and who says so."""
+
+    per_s: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a recording says."""
+
+    source: Source
+    formats: tuple[str, ...]
+    since_boot: int
+    intervals: tuple[Interval, ...]
+    used: tuple[Interval, ...]
+    cpu: CpuLook
+    devices: tuple[DeviceLook, ...]
+    stacks: tuple[Stack, ...]
+    load: float | None
+    load_source: str
+    swap_used_bytes: tuple[float, ...]  # least and most, or one value
+    running: float | None
+    blocked: float | None
+    demands: Demands | None
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+
+def look(
+    source: Source, *, throughput: Throughput | None = None, customers: Customers | None = None
+) -> Look:
+    """Return what the recordings of one server say; NothingToLookAt."""
+    intervals = intervals_of(source.recordings)
+    if not intervals:
+        raise NothingToLookAt(_why_nothing(source))
+    data = source.data_set
+    used = without_ends(intervals, data.warm_up_s if data else 0, data.cool_down_s if data else 0)
+    used = used or intervals
+    blocks = source.host.devices if source.host is not None else {}
+    devices = look_at_devices(used, blocks)
+    disks = [one for one in devices if not one.is_stacked and one.util_pct]
+    busiest = max(disks, key=lambda one: one.util_pct or 0.0, default=None)
+    cpu = look_at_cpus(
+        used,
+        mean_row(one.cpu for one in used),
+        stated=_stated_cpus(source),
+        device=busiest.name if busiest else None,
+    )
+    load, load_source = _load(source)
+    swap_used = _swap_used_bytes(source.recordings)
+    seen = Seen(
+        cpu=cpu,
+        devices=devices,
+        swap_used_bytes=max(swap_used, default=None),
+        swap_devices=_swap_devices(source, devices),
+        load=load,
+    )
+    stacks = stacks_of(devices, blocks)
+    known = throughput or _recorded_throughput(source)
+    demands = known and demands_of(
+        used, devices, cpus=cpu.cpus, busy=cpu.busy, throughput_per_s=known.per_s,
+        source=known.source, customers=customers,
+    )  # fmt: skip
+    kernel = release(source.facts.get("kernel"))
+    return Look(
+        source=source,
+        formats=tuple(dict.fromkeys(name for one in source.recordings for name in one.formats)),
+        since_boot=_since_boot(source.recordings),
+        intervals=tuple(intervals),
+        used=tuple(used),
+        cpu=cpu,
+        devices=tuple(devices),
+        stacks=tuple(stacks),
+        load=load,
+        load_source=load_source,
+        swap_used_bytes=swap_used,
+        running=_mean(source.recordings, "procs_running"),
+        blocked=_mean(source.recordings, "procs_blocked"),
+        demands=demands or None,
+        verdict=bottleneck(seen),
+        findings=(
+            *run_checks(Checked(intervals=intervals, kernel=kernel)),
+            *_stack_findings(stacks),
+            *_wait_findings(cpu),
+        ),
+    )
+
+
+def _stack_findings(stacks: Sequence[Stack]) -> Iterator[Finding]:
+    """What volumes hand down enters the disk: w(dm) = w + wrqm."""
+    for stack in stacks:
+        if abs(stack.unexplained) > STACK_TOLERANCE:
+            yield Finding(
+                check="stacked", severity="note", where=stack.disk,
+                text=f"{stack.entered_per_s:.1f} writes/s entered (w + wrqm), its volumes"
+                f" {', '.join(stack.volumes)} handed down {stack.handed_per_s:.1f}: other writers,"
+                " or volumes that are not on it",
+            )  # fmt: skip
+
+
+def _wait_findings(cpu: CpuLook) -> Iterator[Finding]:
+    """Iowait needs a device that is busy: iowait <= U (1 - busy)."""
+    if cpu.ratio is not None and cpu.ratio > 1 + STACK_TOLERANCE:
+        yield Finding(
+            check="iowait", severity="note", where="CPU",
+            text=f"iowait is {cpu.ratio:.1f} times what {cpu.device} can cause"
+            " (util (1 - busy)): tasks wait for several devices in turn, or util is too low",
+        )  # fmt: skip
+
+
+def _why_nothing(source: Source) -> str:
+    samples = sum(len(one.samples) for one in source.recordings)
+    if _since_boot(source.recordings):
+        return f"{source.name}: only figures since boot; record two reports or more"
+    return f"{source.name}: {samples} values, none of CPUs or devices over an interval"
+
+
+def _since_boot(recordings: Sequence[Recording]) -> int:
+    """Return how many reports are since boot."""
+    return sum(
+        len({sample.report for sample in one.samples if sample.since_boot}) for one in recordings
+    )
+
+
+def _stated_cpus(source: Source) -> int | None:
+    stated = source.facts.get("cpus")
+    if stated is not None:
+        return int(stated)
+    single = {name for one in source.recordings for name in one.names("cpu") if name.isdigit()}
+    return len(single) or None
+
+
+def _load(source: Source) -> tuple[float | None, str]:
+    """Return the load average: the mean recorded, else the figure of the data set."""
+    mean = _mean(source.recordings, "load1")
+    if mean is not None:
+        return mean, "mean of the recording"
+    figure = _figure(source, "load1_peak")
+    return (figure, "the data set's figures, peak") if figure is not None else (None, "")
+
+
+def _recorded_throughput(source: Source) -> Throughput | None:
+    value = _figure(source, "throughput_per_s")
+    if value is None:
+        return None
+    return Throughput(per_s=value, source=f"figures.{BEFORE} of the data set")
+
+
+def _figure(source: Source, name: str) -> float | None:
+    data = source.data_set
+    if data is None or BEFORE not in (figure_sets(data.name, data.folder.parent) or ()):
+        return None
+    spec = RecordedSpec(figures=BEFORE, data_set=data.name)
+    figure = load_figures(spec, directory=data.folder.parent).figures.get(name)
+    return figure.value if figure is not None else None
+
+
+def _mean(recordings: Sequence[Recording], column: str) -> float | None:
+    values = [sample.value for one in recordings for sample in one.select(column)]
+    return fmean(values) if values else None
+
+
+def _swap_used_bytes(recordings: Sequence[Recording]) -> tuple[float, ...]:
+    values = {
+        sample.value
+        for one in recordings
+        for column in ("swap_used_bytes", "swapspace_used_bytes")
+        for sample in one.select(column)
+    }
+    return tuple(sorted({min(values), max(values)})) if values else ()
+
+
+def _swap_devices(source: Source, devices: Sequence[DeviceLook]) -> tuple[str, ...]:
+    """Return the devices that hold swap: those named, or the disks of partitions named."""
+    places = [swap.source for swap in source.host.swaps] if source.host is not None else []
+    places += [s.name for one in source.recordings for s in one.select("swapspace_used_bytes")]
+    names = [place.removeprefix("/dev/") for place in places]
+    return tuple(one.name for one in devices if any(n.startswith(one.name) for n in names))
