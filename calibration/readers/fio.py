@@ -34,7 +34,8 @@ def read_fio(document: Any, sink: Sink) -> bool:
             _job(job, report, sink)
         else:
             sink.skip(sink.document, f"job {report} is no object")
-    for disk in document.get("disk_util") or []:
+    disks = document.get("disk_util", [])
+    for disk in disks if isinstance(disks, list) else [disks]:
         _disk(disk, sink)
     return True
 
