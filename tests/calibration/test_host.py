@@ -1,0 +1,75 @@
+"""What host.txt says of a host."""
+
+from pathlib import Path
+
+import pytest
+
+from calibration.host import host_of, read_host
+from calibration.record import record
+from calibration.record_text import text_samples
+
+TEXTS = {
+    "uname -m": "x86_64\n",
+    "/proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+    "/proc/sys/kernel/hostname": "mail1\n",
+    "/etc/os-release": 'ID=debian\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+    "/proc/cpuinfo": "processor\t: 0\nmodel name\t: EPYC\ncpu MHz\t\t: 2596.1\n\nprocessor\t: 1\n",
+    "/proc/meminfo": "MemTotal:        8000000 kB\nMemFree:  1 kB\n",
+    "/proc/mounts": "/dev/dm-0 /var/spool ext4 rw,noatime 0 0\ntmpfs /tmp tmpfs rw 0 0\n",
+    "/proc/swaps": "Filename\tType\tSize\tUsed\tPriority\n/dev/sdb1 partition\t2048\t1024\t-2\n",
+    "/proc/sys/vm/dirty_ratio": "20\n",
+    "/sys/block/sdb/size": "2048\n",
+    "/sys/block/sdb/queue/scheduler": "none [mq-deadline] bfq\n",
+    "/sys/block/sdb/queue/rotational": "1\n",
+    "/sys/block/sdb/queue/read_ahead_kb": "128\n",
+    "/sys/block/cciss!c0d0/size": "16\n",
+    "/sys/block/dm-0/slaves": "cciss!c0d0p2\nsdb1\n",
+    "/sys/block/dm-0/dm/name": "vg-spool\n",
+    "/sys/block/dm-0/queue/scheduler": "none\n",
+}
+
+
+def test_a_host_is_described_by_its_texts() -> None:
+    host = host_of(TEXTS)
+    assert (host.kernel, host.hostname, host.arch) == ("6.1.0-18-amd64", "mail1", "x86_64")
+    assert (host.cpus, host.cpu_model, host.cpu_mhz) == (2, "EPYC", 2596.1)
+    assert host.memory_bytes == 8_000_000 * 1024
+    assert host.distribution == "Debian GNU/Linux 12 (bookworm)"
+    assert [(m.place, m.type, m.options) for m in host.mounts] == [
+        ("/var/spool", "ext4", ("rw", "noatime")), ("/tmp", "tmpfs", ("rw",)),
+    ]  # fmt: skip
+    assert [(s.source, s.size_bytes, s.used_bytes) for s in host.swaps] == [
+        ("/dev/sdb1", 2 << 20, 1 << 20)
+    ]
+    assert host.vm == {"dirty_ratio": 20}
+
+
+def test_devices_are_described_by_sys() -> None:
+    devices = host_of(TEXTS).devices
+    disk = devices["sdb"]
+    assert (disk.size_bytes, disk.is_rotational, disk.scheduler) == (1 << 20, True, "mq-deadline")
+    assert (disk.read_ahead_bytes, disk.nr_requests) == (128 * 1024, None)
+    assert devices["cciss/c0d0"].size_bytes == 8192
+
+
+def test_a_volume_lies_on_the_disks_of_its_partitions() -> None:
+    volume = host_of(TEXTS).devices["dm-0"]
+    assert (volume.slaves, volume.volume, volume.scheduler) == (
+        ("cciss/c0d0", "sdb"), "vg-spool", "none",
+    )  # fmt: skip
+
+
+def test_what_is_not_there_is_not_known() -> None:
+    host = host_of({})
+    assert (host.kernel, host.cpus, host.memory_bytes, host.devices) == (None, None, None, {})
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="no /proc/stat")
+def test_this_host_can_be_read_back(tmp_path: Path) -> None:
+    record(str(tmp_path / "out"), 1, 0)
+    host = read_host(tmp_path / "out")
+    assert host is not None
+    release = Path("/proc/sys/kernel/osrelease").read_text().strip()
+    assert (host.kernel, host.facts()["kernel"]) == (release, release)
+    assert host.cpus and host.memory_bytes
+    assert len(text_samples((tmp_path / "out/host.txt").read_text().splitlines())) == 1
