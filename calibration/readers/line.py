@@ -11,6 +11,7 @@ that formats may be mixed in one file (`uptime` between reports of `iostat`). A 
 take a line leaves its state as it was.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from calibration.samples import FACTS, Kind, Problem, Sample
 
 # Select Graphic Rendition, as sysstat writes it with S_COLORS=always.
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 CUT: Final = "the last line has no end, and its last number may have been cut"
@@ -35,7 +36,10 @@ def number(text: str) -> float:
     """Return the number that a tool printed, with a decimal point or a locale's comma."""
     if not _NUMBER.fullmatch(text):
         raise NotANumber(f"{text!r} is not a number")
-    return float(text.replace(",", "."))
+    value = float(text.replace(",", "."))
+    if not math.isfinite(value):
+        raise NotANumber(f"{text!r} is too large a number")
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ A name in JSON is a title without what the other half of it says: "rkB" for rkB/
 for %util, "memfree" for kbmemfree.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -131,10 +132,13 @@ def _add(
     values = {}
     for key, value in row.items():
         cell = None if key == activity.name else _cell(key, activity.family)
-        if cell is not None and isinstance(value, int | float):
+        if cell is None:
+            continue
+        if type(value) in (int, float) and math.isfinite(value):
             values[cell.column] = value * cell.factor
-        elif cell is not None:
-            sink.skip(sink.document, f"sadf: report {report}: {key} of {name}: {value!r}")
+        else:
+            of = f" of {name}" if name else ""
+            sink.skip(sink.document, f"sadf: report {report}: {key}{of}: {value!r}")
     sink.add(
         sink.document, activity.family.kind, name, values,
         time_s=time_s, since_boot=False, report=report,

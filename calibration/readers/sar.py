@@ -18,7 +18,7 @@ Rules for what the text does not say:
 - Rows at the same time are of one report, unless a table has a name twice (an interval that was
   shorter than a second).
 - "Average:", in any language, is a line with a word and a colon before the titles or the numbers of
-  a table; it is no sample.
+  a table (but a line of `free`); it is no sample.
 """
 
 import re
@@ -39,6 +39,7 @@ _EAST_ASIAN: Final = str.maketrans({"\u65f6": ":", "\u6642": ":", "\u5206": ":",
 _NUMERIC: Final = re.compile(r"[-+]?[\d.,]|-?nan|-?inf|\*+$|N/A$", re.IGNORECASE)
 _UNIT: Final = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[kMGTP])")  # --human
 _UNITS: Final = {"k": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_OF_FREE: Final = frozenset({"Mem:", "Swap:", "Low:", "High:", "Total:", "Comm:"})
 _RATE: Final = re.compile(r"%|.*/s$|.*-\w+$")  # a title no log has
 _ZONE: Final = re.compile(r"[A-Z]{3,5}")
 _TITLES: Final = frozenset(
@@ -124,7 +125,7 @@ class SarReader:
     def _header(self, line: Line, stamped: Stamped) -> bool:
         """Begin a table, or go on with it where its header comes again."""
         titles, table = stamped.words, self._table
-        if table is None and not _TITLES & set(titles):
+        if not _TITLES & set(titles) and (table is None or len(titles) < 2):
             return False
         layout = layout_of(titles)
         self._average_titles = ()
@@ -228,7 +229,7 @@ class SarReader:
     def _average(self, line: Line, words: Sequence[str]) -> bool:
         """Take titles or numbers after a word with a colon."""
         after = next((at for at, word in enumerate(words[:3], 1) if word.endswith(":")), None)
-        if after is None or self._table is None:
+        if after is None or self._table is None or words[0] in _OF_FREE:
             return False
         rest = tuple(words[after:])
         if rest and not any(_NUMERIC.match(word) for word in rest):
