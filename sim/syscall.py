@@ -127,7 +127,9 @@ class _Forked:
 class Sys:
     """The kernel as one task's program sees it; `name` is the process in the scenario."""
 
-    __slots__ = ("_aio", "_entry_ns", "_files", "_next_fd", "_tracer", "kernel", "name", "task")
+    __slots__ = (
+        "_aio", "_entry_ns", "_files", "_next_fd", "_tracer", "_vfs", "kernel", "name", "task",
+    )  # fmt: skip
 
     def __init__(self, kernel: Kernel, task: Task, name: str) -> None:
         self.kernel = kernel
@@ -135,6 +137,7 @@ class Sys:
         self.name = name
         self._entry_ns = kernel.params.entry_ns
         self._tracer = kernel.sched.tracer
+        self._vfs = kernel.vfs
         self._files: dict[int, File] = {}
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
@@ -230,7 +233,7 @@ class Sys:
 
     def _open(self, path: str, flags: int) -> Blocking[int]:
         self.task.charge_system(self._entry_ns)
-        file = yield from self.kernel.vfs.open(self.task, path, flags)
+        file = yield from self._vfs.open(self.task, path, flags)
         fd = self._next_fd
         self._next_fd += 1
         self._files[fd] = file
@@ -239,37 +242,35 @@ class Sys:
     def read(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Read at the file position; return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        rest = read_write.read(self.kernel.vfs, self.task, self._files[fd], size)
-        return self._call("read", rest)
+        return self._call("read", read_write.read(self._vfs, self.task, self._files[fd], size))
 
     def pread(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Read at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        rest = read_write.read(self.kernel.vfs, self.task, file, size, position)
-        return self._call("pread64", rest)
+        return self._call("pread64", read_write.read(self._vfs, self.task, file, size, position))
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Write at the file position (or the end, O_APPEND); return the number of bytes."""
         self.task.charge_system(self._entry_ns * _calls(size, chunk))
-        rest = read_write.write(self.kernel.vfs, self.task, self._files[fd], size)
-        return self._call("write", rest)
+        return self._call("write", read_write.write(self._vfs, self.task, self._files[fd], size))
 
     def pwrite(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Write at a position; return the number of bytes."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
-        rest = read_write.write(self.kernel.vfs, self.task, file, size, position)
-        return self._call("pwrite64", rest)
+        return self._call("pwrite64", read_write.write(self._vfs, self.task, file, size, position))
 
     def io_submit(self, fd: int, size: int, position: int, tag: int, write: bool) -> Blocking[None]:
         """Start a direct read or write; io_getevents() returns `tag` when it is done."""
         self.task.charge_system(self._entry_ns)
         if self._aio is None:
             self._aio = aio.AioContext()
-        kernel, file = self.kernel, self._files[fd]
-        rest = aio.io_submit(kernel.vfs, self.task, self._aio, file, position, size, write, tag)
-        return self._call("io_submit", rest)
+        file = self._files[fd]
+        return self._call(
+            "io_submit",
+            aio.io_submit(self._vfs, self.task, self._aio, file, position, size, write, tag),
+        )
 
     def io_getevents(self) -> Blocking[int]:
         """Wait for an operation of io_submit() to complete; return its tag."""
@@ -280,32 +281,32 @@ class Sys:
     def fsync(self, fd: int) -> Blocking[None]:
         """Make a file's data and metadata durable."""
         self.task.charge_system(self._entry_ns)
-        return self._call("fsync", sync.fsync(self.kernel.vfs, self.task, self._files[fd]))
+        return self._call("fsync", sync.fsync(self._vfs, self.task, self._files[fd]))
 
     def fdatasync(self, fd: int) -> Blocking[None]:
         """Make a file's data durable, and of its metadata what reading it needs."""
         self.task.charge_system(self._entry_ns)
-        return self._call("fdatasync", sync.fdatasync(self.kernel.vfs, self.task, self._files[fd]))
+        return self._call("fdatasync", sync.fdatasync(self._vfs, self.task, self._files[fd]))
 
     def close(self, fd: int) -> Blocking[None]:
         """Close a descriptor."""
         self.task.charge_system(self._entry_ns)
-        return self._call("close", self.kernel.vfs.close(self.task, self._files.pop(fd)))
+        return self._call("close", self._vfs.close(self.task, self._files.pop(fd)))
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""
         self.task.charge_system(self._entry_ns)
-        return self._call("unlink", self.kernel.vfs.unlink(self.task, path))
+        return self._call("unlink", self._vfs.unlink(self.task, path))
 
     def rename(self, old: str, new: str) -> Blocking[None]:
         """Move a name, replacing what has the new one."""
         self.task.charge_system(self._entry_ns)
-        return self._call("rename", self.kernel.vfs.rename(self.task, old, new))
+        return self._call("rename", self._vfs.rename(self.task, old, new))
 
     def mkdir(self, path: str) -> Blocking[None]:
         """Make a directory."""
         self.task.charge_system(self._entry_ns)
-        return self._call("mkdir", self.kernel.vfs.mkdir(self.task, path))
+        return self._call("mkdir", self._vfs.mkdir(self.task, path))
 
     def read_text(self, path: str) -> Blocking[str]:
         """Open, read and close a file of /proc; return its text."""
