@@ -7,7 +7,7 @@ table does not need more.
 Left out: pictures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 from typing import Any
@@ -54,10 +54,7 @@ def to_json(seen: Look) -> dict[str, Any]:
         "devices": [_device_json(one) for one in seen.devices],
         "stacks": [asdict(one) | {"unexplained": one.unexplained} for one in seen.stacks],
         "demands": asdict(seen.demands) if seen.demands is not None else None,
-        "load": seen.load,
-        "swap_used_bytes": list(seen.swap_used_bytes),
-        "procs_running": seen.running,
-        "procs_blocked": seen.blocked,
+        "system": asdict(seen.system),
         "findings": [asdict(one) for one in seen.findings],
     }
 
@@ -213,20 +210,27 @@ def _taken_away(rows: Sequence[Demand]) -> Iterator[str]:
 
 
 def _system(seen: Look) -> Iterator[str]:
-    if any(seen.swap_used_bytes):
-        values = " to ".join(f"{value / 1024:.0f}" for value in seen.swap_used_bytes)
+    system = seen.system
+    if any(system.swap_used_bytes):
+        values = " to ".join(f"{value / 1024:.0f}" for value in system.swap_used_bytes)
         yield f"Swap in use: {values} KiB."
-    if seen.load is None:
-        return
-    text = f"Load average {seen.load:.2f} ({seen.load_source})"
-    parts: Mapping[str, float | None] = {"runnable": seen.running, "blocked by I/O": seen.blocked}
+    if system.load is not None:
+        yield from _paragraph(
+            f"Load average {system.load:.2f} ({system.load_source}){_tasks(seen)}."
+        )
+
+
+def _tasks(seen: Look) -> str:
+    """Say what tasks the load average is made of, as far as is known."""
+    system = seen.system
+    parts = {"runnable": system.running, "blocked by I/O": system.blocked}
     known = ", ".join(f"{value:.1f} {name}" for name, value in parts.items() if value is not None)
-    text += f"; tasks at the samples: {known}" if known else ""
+    text = f"; tasks at the samples: {known}" if known else ""
     waiters = seen.cpu.waiters if _is_countable(seen.cpu) else None
-    if waiters is not None and seen.load > 2 * (waiters + 1) and seen.blocked is None:
-        text += f"; {waiters:.0f} of them inside I/O by iowait: the others run, or sleep elsewhere"
-        text += " (locks, journal)"
-    yield from _paragraph(text + ".")
+    if waiters is None or system.blocked is not None or (system.load or 0) <= 2 * (waiters + 1):
+        return text
+    others = "the others run, or sleep uninterruptibly elsewhere (locks, journal)"
+    return f"{text}; by iowait {waiters:.0f} of them inside I/O: {others}"
 
 
 def _checks(seen: Look) -> Iterator[str]:

@@ -46,6 +46,17 @@ class Throughput:
 
 
 @dataclass(frozen=True, kw_only=True)
+class System:
+    """Of the whole server: load average with its source, swap in use (least and most), tasks."""
+
+    load: float | None
+    load_source: str
+    swap_used_bytes: tuple[float, ...]
+    running: float | None
+    blocked: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Look:
     """What a recording says."""
 
@@ -57,11 +68,7 @@ class Look:
     cpu: CpuLook
     devices: tuple[DeviceLook, ...]
     stacks: tuple[Stack, ...]
-    load: float | None
-    load_source: str
-    swap_used_bytes: tuple[float, ...]  # least and most, or one value
-    running: float | None
-    blocked: float | None
+    system: System
     demands: Demands | None
     verdict: Verdict
     findings: tuple[Finding, ...]
@@ -74,35 +81,14 @@ def look(
     intervals = intervals_of(source.recordings)
     if not intervals:
         raise NothingToLookAt(_why_nothing(source))
-    data = source.data_set
-    used = without_ends(intervals, data.warm_up_s if data else 0, data.cool_down_s if data else 0)
-    used = used or intervals
+    used = _used(source, intervals)
     blocks = source.host.devices if source.host is not None else {}
     devices = look_at_devices(used, blocks)
-    disks = [one for one in devices if not one.is_stacked and one.util_pct]
-    busiest = max(disks, key=lambda one: one.util_pct or 0.0, default=None)
-    cpu = look_at_cpus(
-        used,
-        mean_row(one.cpu for one in used),
-        stated=_stated_cpus(source),
-        device=busiest.name if busiest else None,
-    )
-    load, load_source = _load(source)
-    swap_used = _swap_used_bytes(source.recordings)
-    seen = Seen(
-        cpu=cpu,
-        devices=devices,
-        swap_used_bytes=max(swap_used, default=None),
-        swap_devices=_swap_devices(source, devices),
-        load=load,
-    )
+    cpu = _cpus(source, used, devices)
     stacks = stacks_of(devices, blocks)
-    known = throughput or _recorded_throughput(source)
-    demands = known and demands_of(
-        used, devices, cpus=cpu.cpus, busy=cpu.busy, throughput_per_s=known.per_s,
-        source=known.source, customers=customers,
-    )  # fmt: skip
-    kernel = release(source.facts.get("kernel"))
+    system = _system(source)
+    swapping = _swap_devices(source, devices)
+    findings = run_checks(Checked(intervals=intervals, kernel=release(source.facts.get("kernel"))))
     return Look(
         source=source,
         formats=tuple(dict.fromkeys(name for one in source.recordings for name in one.formats)),
@@ -112,18 +98,59 @@ def look(
         cpu=cpu,
         devices=tuple(devices),
         stacks=tuple(stacks),
+        system=system,
+        demands=_demands(source, used, devices, cpu, throughput, customers),
+        verdict=bottleneck(
+            Seen(
+                cpu=cpu, devices=devices, swap_devices=swapping, load=system.load,
+                swap_used_bytes=max(system.swap_used_bytes, default=None),
+            )
+        ),
+        findings=(*findings, *_stack_findings(stacks), *_wait_findings(cpu)),
+    )  # fmt: skip
+
+
+def _used(source: Source, intervals: Sequence[Interval]) -> list[Interval]:
+    """Leave out the warm-up and the cool-down of a data set, if that leaves anything."""
+    data = source.data_set
+    if data is None:
+        return list(intervals)
+    return without_ends(intervals, data.warm_up_s, data.cool_down_s) or list(intervals)
+
+
+def _cpus(source: Source, used: Sequence[Interval], devices: Sequence[DeviceLook]) -> CpuLook:
+    disks = [one for one in devices if not one.is_stacked and one.util_pct]
+    busiest = max(disks, key=lambda one: one.util_pct or 0.0, default=None)
+    return look_at_cpus(
+        used,
+        mean_row(one.cpu for one in used),
+        stated=_stated_cpus(source),
+        device=busiest.name if busiest else None,
+    )
+
+
+def _demands(
+    source: Source, used: Sequence[Interval], devices: Sequence[DeviceLook], cpu: CpuLook,
+    throughput: Throughput | None, customers: Customers | None,
+) -> Demands | None:  # fmt: skip
+    """Return demands at the throughput given, else at the one recorded."""
+    known = throughput or _recorded_throughput(source)
+    if known is None:
+        return None
+    return demands_of(
+        used, devices, cpus=cpu.cpus, busy=cpu.busy, throughput_per_s=known.per_s,
+        source=known.source, customers=customers,
+    )  # fmt: skip
+
+
+def _system(source: Source) -> System:
+    load, load_source = _load(source)
+    return System(
         load=load,
         load_source=load_source,
-        swap_used_bytes=swap_used,
+        swap_used_bytes=_swap_used_bytes(source.recordings),
         running=_mean(source.recordings, "procs_running"),
         blocked=_mean(source.recordings, "procs_blocked"),
-        demands=demands or None,
-        verdict=bottleneck(seen),
-        findings=(
-            *run_checks(Checked(intervals=intervals, kernel=kernel)),
-            *_stack_findings(stacks),
-            *_wait_findings(cpu),
-        ),
     )
 
 
