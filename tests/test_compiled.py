@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sim.compiled import BuildStatus, StaleBuild, refuse_stale_build, source_digest, status
+from tests import own_parts
 
 TOP = Path(__file__).resolve().parents[1]
 STORM = ("run", "sendmail", "--json", "-")
@@ -112,6 +113,18 @@ def test_compiled_and_interpreted_give_the_same_bytes(
     compiled = installed(["-m", "sim", *words], elsewhere)
     assert compiled.returncode == 0, compiled.stderr
     assert compiled.stdout == checked_out(["-m", "sim", *words])
+
+
+OWN_PARTS = (20 * 8, 10 * 8, 20, 10)  # sectors and pages, read and written: one file of each
+
+
+def test_an_elevator_a_disk_a_volume_and_a_file_system_may_be_the_users_own() -> None:
+    assert own_parts.run() == OWN_PARTS
+
+
+def test_plain_python_may_subclass_what_is_compiled(elsewhere: Path) -> None:
+    done = installed([own_parts.__file__], elsewhere)
+    assert done.stdout == f"{OWN_PARTS}\n", done.stderr
 
 
 def test_a_compiled_scenario_goes_to_another_process_and_back(elsewhere: Path) -> None:

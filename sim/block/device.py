@@ -10,11 +10,14 @@ get_request_wait() and submits the same object again. submit_bio(task, device, b
 Left out: opening and closing, sizes of logical blocks other than 512 bytes, discards.
 """
 
+from mypy_extensions import mypyc_attr
+
 from sim.block.bio import Bio
 from sim.block.genhd import DiskStats
 from sim.sched.task import Blocking, Task
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BlockDevice:
     """A device with a row in /proc/diskstats."""
 

@@ -12,6 +12,8 @@ that each elevator had the same hash, noop only the last request merged).
 from bisect import bisect_left
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from sim.block.bio import Bio
 from sim.block.request import Request
 from sim.sched.version import KernelVersion, in_force
@@ -50,6 +52,7 @@ class QueueRunner:
         raise NotImplementedError
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Elevator:
     """Orders the requests of one queue."""
 

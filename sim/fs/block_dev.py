@@ -8,6 +8,7 @@ Left out: the page cache of a block device (buffered reads and writes fail with 
 """
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from sim.block.bio import SECTOR
 from sim.block.device import BlockDevice
@@ -64,7 +65,7 @@ class BlockDevSb(FileSystem):
 class DevTmpfs(BlockDevSb):
     """The directory /dev."""
 
-    requires_device = False
+    requires_device: ClassVar[bool] = False
 
     def __init__(self, context: MountContext, devices: Iterable[BlockDevice]) -> None:
         super().__init__(context)

@@ -9,7 +9,9 @@ Left out: quotas, extended attributes, special files, remounting read-only.
 
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import ClassVar, Final
+
+from mypy_extensions import mypyc_attr
 
 from sim.block.device import BlockDevice
 from sim.fs.file import File
@@ -97,10 +99,11 @@ class MountContext:
         self.bdi = bdi  # nor written back.
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FileSystem:
     """A mounted file system; registered classes are made as `cls(params, context)`."""
 
-    requires_device = True
+    requires_device: ClassVar[bool] = True  # FS_REQUIRES_DEV; asked of the class
 
     def __init__(self, context: MountContext) -> None:
         self.vm = context.vm
@@ -109,6 +112,7 @@ class FileSystem:
         self.calendar = context.scheduler.calendar
         self.kernel = context.scheduler.kernel
         self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
+        self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
         self.root: Inode | None = None
 
     def new_mapping(self, inode: Inode) -> AddressSpace:

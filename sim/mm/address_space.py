@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.ranges import Range, RangeSet
@@ -33,6 +35,7 @@ I_DIRTY_INODE: Final = 1  # The inode itself has to be written (I_DIRTY_SYNC | I
 I_DIRTY_PAGES: Final = 4  # The inode was put on the dirty list for its pages.
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AddressSpaceOps:
     """What a file system does for its pages (struct address_space_operations, super_operations)."""
 

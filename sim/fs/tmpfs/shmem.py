@@ -10,7 +10,7 @@ Left out: swapping (with reclaim, in a later step), huge pages, mpol.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.fs.errors import no_space
 from sim.fs.file import File
@@ -62,7 +62,7 @@ class TmpfsParams:
 class Tmpfs(FileSystem):
     """A mounted tmpfs."""
 
-    requires_device = False
+    requires_device: ClassVar[bool] = False
 
     def __init__(self, params: TmpfsParams, context: MountContext) -> None:
         super().__init__(context)
