@@ -28,7 +28,7 @@ Commands:
   run      Run a scenario, beside what was recorded.
   compare  Compare what-ifs with the base, seed by seed.
   params   Show every parameter with unit, source and layer.
-  exec     Type iostat, vmstat or uptime on the simulated server.
+  exec     Type iostat, sar, vmstat or uptime on the simulated server.
   samples  Read recordings of any tool into one table.
   doctor   Show versions, what is compiled, what is there.
 """
