@@ -30,7 +30,8 @@ all waiting for the same device of utilisation U, and busy CPUs independent of t
 
     iowait = U (1 - busy) (1 - (1 - 1/c)^n)          one waiter: U (1 - busy) / c
 
-and idle time comes in steps of 1/c where a waiter waits all through an interval.
+and idle time comes in steps of 1/c where a waiter waits all through an interval. The chance is not
+quite equal: tasks that are woken together gather on one CPU, so that n is at least what follows.
 """
 
 from calibration.look.summary import Look, look

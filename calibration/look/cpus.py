@@ -31,7 +31,11 @@ OTHERS_SHOWN = 2
 
 @dataclass(frozen=True, kw_only=True)
 class CpuLook:
-    """CPUs and waiters: `ratio` is iowait / (util (1 - busy)) against the busiest device."""
+    """CPUs and waiters: `ratio` is iowait / (util (1 - busy)) against the busiest device.
+
+    `waiters` is a lower bound: tasks that are woken by the same interrupt gather on one CPU, and
+    count once there. `placings`: what else would show the ratio, where CPUs were not recorded.
+    """
 
     cpus: int | None
     source: str
@@ -62,7 +66,7 @@ def look_at_cpus(
         device=device,
         ratio=ratio,
         waiters=waiters_on(cpus, ratio) if cpus is not None and ratio is not None else None,
-        placings=tuple(p for p in found if p.cpus != cpus or p.waiters > 1)[:OTHERS_SHOWN],
+        placings=found[1 : 1 + OTHERS_SHOWN] if stated is None else (),
         steps=steps,
     )
 

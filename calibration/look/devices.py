@@ -29,6 +29,7 @@ ACCESS_MS: Final[Mapping[int, float]] = {15000: 5.6, 10000: 7.6, 7200: 12.8, 540
 SEEK_MS: Final = 2.5  # no disk seeks and turns in less on average, unless the head hardly moves
 FLASH_MS: Final = 0.35  # a local SSD answers a small read in 0.05 to 0.3 ms (data sheets)
 LARGE_BYTES: Final = 256 * 1024  # from here on transfer, not access, makes the time
+READS_MIN: Final = 0.1  # share of reads from which on response times tell; writes may be cached
 RATE_MIN_PER_S: Final = 10.0  # fewer requests say little about a device
 
 
@@ -120,18 +121,23 @@ def guess_class(
         return "unknown", "nothing recorded that tells"
     if size is not None and size >= LARGE_BYTES:
         return "unknown", f"requests of {size / 1024:.0f} KiB: transfer hides the access time"
-    if service >= SEEK_MS:
+    if service >= SEEK_MS or (block is not None and block.is_rotational):
         return _disk(service, rate_of(row))
+    if row.get("r_per_s", 0.0) < READS_MIN * rate_of(row):
+        reason = f"{service:.2f} ms busy a request, and hardly a read"
+        return "SSD, or a disk that caches writes or has them in sequence", reason
     return _flash(name, row, f"{service:.2f} ms busy a request: no head moves for each")
 
 
 def _disk(service: float, rate: float) -> tuple[str, str]:
+    if service < SEEK_MS:
+        return "disk", f"/sys says that it turns; {service:.1f} ms busy a request: in sequence"
     reason = f"{service:.1f} ms busy a request: a head moves"
     if rate < RATE_MIN_PER_S:
         return "disk", f"{reason}; too few requests to tell its speed"
     rpm = min(ACCESS_MS, key=lambda rpm: abs(math.log(service / ACCESS_MS[rpm])))
     more = f"{reason}; random access takes {ACCESS_MS[rpm]} ms at {rpm} rpm"
-    return f"disk, {rpm} rpm", f"{more}; short ways make a slower disk look like it"
+    return f"disk, like {rpm} rpm", f"{more}; short ways make a slower disk look like it"
 
 
 def _flash(name: str, row: Row, reason: str) -> tuple[str, str]:

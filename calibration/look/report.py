@@ -125,9 +125,10 @@ def _cpus(seen: Look) -> Iterator[str]:
 def _waiters(cpu: CpuLook) -> str:
     text = f"iowait / (util of {cpu.device} x (1 - busy)) = {cpu.ratio:.3f}"
     if _is_countable(cpu):
-        text += f": {cpu.waiters:.1f} tasks wait inside I/O on {cpu.cpus} CPUs"
-    elif cpu.cpus == 1:
-        text += ": on one CPU any number of waiters shows the same"
+        text += f": {cpu.waiters:.1f} tasks wait inside I/O on {cpu.cpus} CPUs, or more that gather"
+        text += " on few of them"
+    elif cpu.cpus == 1 and cpu.ratio is not None and cpu.ratio < 1:
+        text += f": somebody waits inside I/O in {100 * cpu.ratio:.0f} % of the time it is busy"
     others = ", ".join(f"{p.waiters} on {p.cpus} CPUs ({p.ratio:.3f})" for p in cpu.placings)
     return f"{text}; {others} would look alike." if others else f"{text}."
 

@@ -1,0 +1,115 @@
+"""The checks: a recording that obeys the laws passes, one broken number is found by its check."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibration.look.checks import CHECKS, Checked, Finding, release, run_checks
+from calibration.look.intervals import Interval, intervals_of
+from calibration.readers import read_file
+from sim.scenario.recordings import RECORDINGS
+from tests.calibration.look_rows import (
+    cpu_row,
+    device_row,
+    interval,
+    intervals,
+    mm1_rows,
+    printed,
+    with_row,
+)
+
+OLD = (2, 6, 32)
+
+
+def findings(*given: Interval, kernel: tuple[int, ...] = OLD) -> list[Finding]:
+    return run_checks(Checked(intervals=given, kernel=kernel))
+
+
+def wrong(*given: Interval, kernel: tuple[int, ...] = OLD) -> set[str]:
+    found = findings(*given, kernel=kernel)
+    return {finding.check for finding in found if finding.severity == "wrong"}
+
+
+@given(given=st.lists(intervals, min_size=1, max_size=4))
+def test_a_recording_that_obeys_the_laws_passes(given: list[Interval]) -> None:
+    assert wrong(*given) == set()
+
+
+@given(row=mm1_rows)
+def test_what_printing_rounds_away_is_no_finding(row: dict[str, float]) -> None:
+    assert wrong(interval(printed(row), printed(cpu_row(0.3, 0.2)))) == set()
+
+
+SOUND = interval(
+    device_row(r_per_s=100, w_per_s=60, utilisation=0.8, stretch=3, skew=0.5, size_bytes=65536),
+    cpu_row(0.2, 0.3),
+)
+FULL = interval(
+    device_row(r_per_s=100, w_per_s=60, utilisation=1.3, stretch=2, skew=0.5, size_bytes=65536),
+    cpu_row(0.2, 0.3),
+)
+QUICK = interval(
+    device_row(r_per_s=100, w_per_s=60, utilisation=0.9, stretch=0.5, skew=0.5, size_bytes=65536),
+    cpu_row(0.2, 0.3),
+)
+Break = Callable[[float], tuple[Interval, ...]]
+BREAKS: dict[str, Break] = {
+    "shares": lambda x: (replace(SOUND, cpu={**SOUND.cpu, "user_pct": 20 + 30 * x}),),
+    "util": lambda x: (FULL,),
+    "little": lambda x: (with_row(SOUND, aqu_sz=2.4 * (1.3 + x)),),
+    "utilisation": lambda x: (with_row(SOUND, svctm_ms=5 * (1.1 + x)),),
+    "response": lambda x: (QUICK,),
+    "directions": lambda x: (with_row(SOUND, r_await_ms=8 + 5 * x),),
+    "sizes": lambda x: (with_row(SOUND, areq_bytes=65536 * (1.1 + x)),),
+    "regular": lambda x: (
+        SOUND,
+        *(replace(SOUND, end_s=5.0 * i) for i in (1, 2)),
+        replace(SOUND, end_s=30.0 + x, length_s=20.0 + x),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+@given(x=st.floats(0.1, 3))
+def test_one_broken_number_is_found_by_its_check_alone(name: str, x: float) -> None:
+    assert wrong(SOUND) == set()
+    assert wrong(*BREAKS[name](x)) == {name}
+
+
+def test_every_law_can_be_broken() -> None:
+    assert set(BREAKS) == set(CHECKS) - {"io_ticks", "together"}
+
+
+def test_a_finding_says_where_and_in_numbers() -> None:
+    (found,) = findings(SOUND, with_row(replace(SOUND, end_s=5.0), aqu_sz=9.0))
+    assert found.where == "sda, interval 2"
+    assert found.text == "aqu-sz is 9.00, but X await = 160.00 x 15.00 ms = 2.40"
+
+
+def test_util_is_doubted_since_linux_5() -> None:
+    assert [f.check for f in findings(SOUND, kernel=(5, 0))] == ["io_ticks"]
+    assert [f.check for f in findings(SOUND, kernel=(4, 20))] == []
+    assert wrong(QUICK, kernel=(6, 1)) == set()
+
+
+def test_requests_that_are_served_together_are_noticed() -> None:
+    row = device_row(r_per_s=900, w_per_s=50, utilisation=0.15, stretch=12, skew=1, size_bytes=4096)
+    (found,) = findings(interval(row, cpu_row(0.1, 0.8)))
+    assert (found.check, found.severity, found.where) == ("together", "note", "sda")
+    assert "await is 12.0 times util / X at 15 % util" in found.text
+
+
+@pytest.mark.parametrize("name", ["sendmail/iostat.txt", "factomd/iostat.txt", "exim-io/sar.txt"])
+def test_the_recorded_cases_agree_with_themselves(name: str) -> None:
+    assert wrong(*intervals_of([read_file(RECORDINGS / name)])) == set()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "numbers"),
+    [("2.6.32-131.17.1.el6", (2, 6, 32)), ("6.1-rc3", (6, 1)), (None, ()), ("SLES", ())],
+)
+def test_a_release_is_its_numbers(kernel: str | None, numbers: tuple[int, ...]) -> None:
+    assert release(kernel) == numbers
