@@ -63,8 +63,9 @@ class Machine:
         self._prepared: set[str] = set()  # files that were there before the run
         self._sched_params = _tunables(server, "sched", SchedParams)
         self.sched = Sched(
-            self.calendar, server.cpus, self.version, self._sched_params, self.tracer
-        )
+            self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
+            self.streams.stream("sched.newidle"),
+        )  # fmt: skip
         self.load = LoadAverage(self.sched)
         self.load.start()
         self.vm = Vm(

@@ -77,6 +77,10 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "data=writeback": 'data = "writeback"',
     "data=journal": 'data = "journal"',
 }
+# ext2fs_default_journal_size of e2fsprogs 1.43.2 and later: (below this size, journal), in MiB.
+_JOURNALS: Final = (
+    (128, 4), (1 << 10, 16), (2 << 10, 32), (16 << 10, 64), (32 << 10, 128), (1 << 60, 256),
+)  # fmt: skip
 _FILE_SYSTEMS_TO_COME: Final = {
     "ext4": "ext4 (extents, delayed allocation)",
     "xfs": "xfs (its log)",
@@ -163,6 +167,9 @@ def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     if disk.fs != "ext3":
         raise Unsupported(f"the file system {disk.fs}")
     yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "ext3"\ndevice = "{rig.disk}"'
+    size = int(disk.params.get("size_mb", 0))
+    journal = next(mib for limit, mib in _JOURNALS if size < limit)
+    yield f'journal = {{ value = "{journal} MiB", source = "e2fsprogs 1.47 mkfs of a new disk" }}'
     traces = "disk traces of c_mailq: the log lies in the first group, before the data"
     yield f'journal_in_middle = {{ value = false, source = "{traces}" }}'
     for option in disk.mount_options:

@@ -14,7 +14,7 @@ Theory of operation (fs/buffer.c do_fsync, 2.6.16)
  - From 2.6.32 the pages are waited for before the lock is taken (vfs_fsync_range).
  - A write with O_SYNC does as much for its own pages, and for the inode what fdatasync does; from
    2.6.33 that is O_DSYNC, and O_SYNC is fsync's equal (generic_write_sync).
- - From 3.1 the file system takes the lock itself (commit 02c24a82187d); ext3 still did.
+ - From 3.1 the file system takes the lock itself (commit 02c24a82187d); ext3 still did, ext4 not.
 Linux counterpart: fs/buffer.c, fs/sync.c, mm/filemap.c, 2.6.16, 2.6.32, 3.2.
 Invariants: when fsync returns no page that was dirty at the call is dirty or under writeback.
 Left out: sync_file_range, errors of the device.

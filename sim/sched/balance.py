@@ -2,6 +2,8 @@
 
 Models, on one domain of CPUs that share a cache:
 - new-idle balance: a CPU that runs out of tasks looks once at the others before it idles;
+  It looks only if some queue has been longer than one since a look found nothing (rd->overloaded);
+  from 6.18.2 on it throws a die as well, loaded with the share of looks that were worth it;
 - idle balance: at every tick an idle CPU looks again. One calendar entry stands for these ticks of
   all CPUs, and only while a task waits somewhere;
 - busy balance: much rarer, a busy CPU looks for a busier one.
@@ -9,11 +11,13 @@ Loads remember the last tick, as cpu_load[] does: for old releases a queue must 
 the last tick, and a CPU that was busy then does not pull when it goes idle. So a waiting task meets
 an idle CPU after a tick or two, not at once.
 Linux counterpart: load_balance, load_balance_newidle, find_busiest_group, can_migrate_task,
- rebalance_tick in kernel/sched.c (2.6.16); kernel/sched/fair.c later.
+ rebalance_tick in kernel/sched.c (2.6.16); kernel/sched/fair.c later:
+ sched_balance_newidle, update_newidle_stats of 6.19 (33cf66d88306), which is in 6.18.y too.
 Invariants: the running task is never moved; only waiting tasks are.
 Left out: several domains (NUMA, packages, hyperthreads), active balancing, CPU power.
 """
 
+from random import Random
 from typing import Final
 
 from sim.engine.calendar import Calendar
@@ -22,20 +26,27 @@ from sim.sched.runqueue import RunQueue
 
 CACHE_NICE_TRIES: Final = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
 NS_PER_MS: Final = 1_000_000
+NEWIDLE_LOOKS: Final = 1024  # over which the share of useful looks is taken
 
 
 class Balancer:
     """The balancing of one machine's run queues."""
 
     __slots__ = (
-        "_busy_ns", "_busy_period_ns", "_calendar", "_failed", "_features", "_pending", "_rqs",
-        "_tick_ns",
+        "_busy_ns", "_busy_period_ns", "_calendar", "_chance", "_failed", "_features", "_looks",
+        "_overloaded", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
     )  # fmt: skip
 
     def __init__(
-        self, calendar: Calendar, rqs: list[RunQueue], features: Features, tick_ns: int
-    ) -> None:
+        self, calendar: Calendar, rqs: list[RunQueue], features: Features, tick_ns: int,
+        chance: Random,
+    ) -> None:  # fmt: skip
         self._calendar = calendar
+        self._chance = chance
+        self._overloaded: bool = False
+        self._looks: int = NEWIDLE_LOOKS // 2  # newidle_call and
+        self._worth: int = NEWIDLE_LOOKS // 4  # newidle_success of struct sched_domain, and
+        self._ratio: int = NEWIDLE_LOOKS // 2  # newidle_ratio
         self._rqs = rqs
         self._features = features
         self._tick_ns = tick_ns
@@ -49,15 +60,40 @@ class Balancer:
 
     def newidle(self, rq: RunQueue) -> None:
         """Pull a task to a CPU that is about to go idle (idle_balance)."""
+        if not self._overloaded:
+            return
+        weight = 1
+        if self._features.newidle_by_chance:
+            ratio = 1 + self._ratio
+            if self._chance.randrange(NEWIDLE_LOOKS) > ratio:
+                self._note_look(0)
+                return
+            weight = (NEWIDLE_LOOKS + ratio // 2) // ratio
+        self._look(rq)
+        self._note_look(weight if rq.queue.nr_queued else 0)
+
+    def _look(self, rq: RunQueue) -> None:
+        """Pull if another CPU has somebody waiting."""
         for other in self._rqs:
             if other.queue.nr_queued:
                 failed = self._failed[rq.cpu]
                 self._load_balance(rq, rq.target_load() if self._features.newidle_by_tick else 0)
                 self._failed[rq.cpu] = min(failed, self._failed[rq.cpu])  # It does not count.
                 return
+        self._overloaded = False
+
+    def _note_look(self, worth: int) -> None:
+        """Keep count of what the looks are worth (update_newidle_stats)."""
+        self._looks += 1
+        self._worth += worth
+        if self._looks >= NEWIDLE_LOOKS:
+            self._ratio = self._worth
+            self._looks //= 2
+            self._worth //= 2
 
     def queue_grew(self) -> None:
         """Look at the next tick, now that a task waits somewhere."""
+        self._overloaded = True
         if self._pending:
             return
         self._pending = True

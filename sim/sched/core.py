@@ -13,10 +13,12 @@ an interruptible sleep until it is processed; a failed event raises its exceptio
 """
 
 from collections.abc import Callable
+from random import Random
 from typing import Any, Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.environment import call_when
+from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.balance import Balancer
 from sim.sched.cputime import CpuTime
@@ -56,6 +58,7 @@ class Sched(Domain):
         kernel: KernelVersion,
         params: SchedParams | None = None,
         tracer: Tracer | None = None,
+        chance: Random | None = None,
     ) -> None:
         super().__init__(calendar, tracer)
         if nr_cpus < 1:
@@ -71,7 +74,9 @@ class Sched(Domain):
         self._features = features(kernel)
         self._wake_idle: bool = self._features.wake == WAKE_IDLE_SIBLING
         self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
-        self._balancer = Balancer(calendar, self.rqs, self._features, self.tick_ns)
+        if chance is None:  # sched_rng()
+            chance = Streams(0).stream("sched.newidle")
+        self._balancer = Balancer(calendar, self.rqs, self._features, self.tick_ns, chance)
 
     def _make_rq(self, cpu: int) -> RunQueue:
         queue: SchedClass

@@ -28,6 +28,7 @@ class Features:
     child_runs_first: bool
     balance_fork: bool  # a child may start on another, idler CPU
     newidle_by_tick: bool  # new-idle balance sees loads of the last tick, not those of now
+    newidle_by_chance: bool  # new-idle balance throws a die, loaded with its success so far
     cache_hot_ns: int  # a task that ran so recently is not pulled at first
     imbalance_pct: int  # how much more than one's own load is too much
     small_imbalance_tasks: int  # what is too much for moving one task; 0: what failures make of it
@@ -49,6 +50,8 @@ BALANCE_FORK: Final = ((2, 6, 0), False), ((2, 6, 32), True)
 # newidle_idx of SD_CPU_INIT: 2 in 2.6.12 to 2.6.24, 0 in 2.6.32: cpu_load[] of ticks or of now.
 # The release in between that changed it: assumed.
 NEWIDLE_BY_TICK: Final = ((2, 6, 0), True), ((2, 6, 31), False)
+# 33cf66d88306 (6.19), in 6.18.y: "Proportional newidle balance". Which 6.18.y: assumed.
+NEWIDLE_BY_CHANCE: Final = ((2, 6, 0), False), ((6, 18, 2), True)
 # SD_CPU_INIT cache_hot_time 2.5 ms; sysctl_sched_migration_cost 0.5 ms.
 CACHE_HOT_NS: Final = ((2, 6, 0), 2_500_000), ((2, 6, 23), 500_000)
 # find_busiest_group: max_load - this_load >= 2 * SCHED_LOAD_SCALE; since smpnice (2dd73a4f09be,
@@ -78,6 +81,7 @@ def features(kernel: KernelVersion) -> Features:
         child_runs_first=in_force(CHILD_RUNS_FIRST, kernel),
         balance_fork=in_force(BALANCE_FORK, kernel),
         newidle_by_tick=in_force(NEWIDLE_BY_TICK, kernel),
+        newidle_by_chance=in_force(NEWIDLE_BY_CHANCE, kernel),
         cache_hot_ns=in_force(CACHE_HOT_NS, kernel),
         imbalance_pct=in_force(IMBALANCE_PCT, kernel),
         small_imbalance_tasks=in_force(SMALL_IMBALANCE_TASKS, kernel),

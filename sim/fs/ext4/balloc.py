@@ -145,11 +145,29 @@ class BlockAllocator:
             if free < at + size:
                 break
             at = free
+        self.place_window(window, at, size)
+        return True
+
+    def place_window(self, window: Window, at: int, size: int) -> None:
+        """Put an empty window where nobody else's is."""
+        assert window.end == window.start
         window.start, window.end, window.hits = at, at + size, 0
         index = bisect_left(self.window_starts, at)
         self.window_starts.insert(index, at)
         self.windows.insert(index, window)
-        return True
+
+    def is_unclaimed(self, at: int, size: int) -> bool:
+        """Return whether `size` blocks at `at` are in nobody's window."""
+        return self._gap(at, size) == at
+
+    def take_from(self, window: Window, want: int) -> tuple[int, int]:
+        """Take up to `want` adjacent blocks of a window in one group; (-1, -1) if none is free."""
+        runs = self.groups[window.start // BLOCKS_PER_GROUP]
+        start, end = runs.first_from(window.start + window.hits, window.end)
+        found = self._take(runs, start, end, want, window)
+        if found[0] >= 0:
+            window.hits = found[1] - window.start
+        return found
 
     def _gap(self, at: int, size: int) -> int:
         """Return the first place from `at` on with `size` blocks in nobody's window."""

@@ -10,7 +10,10 @@ Theory of operation
  - From 2.6.32 (commit fe8bc91c4c30) each inode remembers the transaction that changed it last, and
    fsync waits for that one.
  The commit happens inside the caller's i_mutex (sim/fs/sync.py).
-Linux counterpart: fs/ext3/fsync.c ext3_sync_file, fs/ext3/inode.c ext3_write_inode, 2.6.16, 2.6.32.
+ - Mounted by ext4's code, the i_mutex is not taken (3.1, 02c24a82187d), a directory's fsync commits
+   what runs or waits for what commits (ext4_force_commit), and adds nothing to it.
+Linux counterpart: fs/ext3/fsync.c ext3_sync_file, fs/ext3/inode.c ext3_write_inode, 2.6.16, 2.6.32;
+ fs/ext4/fsync.c ext4_fsync_journal, 6.18.
 Invariants: with rule "tid" or "always" what was done before the call is on disk after it.
 Left out: the flush that 3.x sends to the drive when the transaction is on disk already.
 """
@@ -27,7 +30,10 @@ def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Block
     """Commit what the inode needs on disk, or nothing."""
     journal = fs.journal_of()
     rule = fs.params.fsync_rule
-    if inode.is_dir() or fs.journals_data or rule == "always":
+    if inode.is_dir() and fs.params.driver == "ext4":
+        inode.state &= ~I_DIRTY_INODE
+        yield from journal.force_commit_nested(task)
+    elif inode.is_dir() or fs.journals_data or rule == "always":
         inode.state &= ~I_DIRTY_INODE
         yield from journal_force_commit(task, journal)
     elif rule == "tid":

@@ -21,6 +21,7 @@ from typing import Final
 from sim.fs.errors import no_space
 from sim.fs.ext4.layout import BLOCKS_PER_GROUP
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
+from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS
 from sim.fs.ext4.sb import (
     Ext3Inode,
     Ext3Sb,
@@ -181,8 +182,7 @@ def _allocate_hole(
             found = yield from _allocate_branch(task, fs, handle, inode, at, leaf)
             if not found:
                 break
-        goal = _goal(task, fs, inode, at)
-        first, last = yield from _new_blocks(task, fs, handle, inode, goal, limit - at)
+        first, last = yield from _new_data_blocks(task, fs, handle, inode, at, limit - at)
         if first < 0:
             break
         if leaf >= 0:
@@ -223,6 +223,20 @@ def _allocate_branch(
     return True
 
 
+def _new_data_blocks(
+    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, at: int, want: int
+) -> Blocking[tuple[int, int]]:
+    """Take up to `want` adjacent blocks for file block `at` on, as small or as a large file."""
+    goal = _goal(task, fs, inode, at)
+    small = SMALL_FILE_BLOCKS - max(at, pages_of_size(inode.size))
+    if fs.locality is not None and small > 0 and not inode.is_dir():
+        first, last = fs.locality.allocate(task.cpu, goal, min(want, small))
+        if first >= 0:
+            yield from _account_blocks(task, fs, handle, first, last)
+            return first, last
+    return (yield from _new_blocks(task, fs, handle, inode, goal, want))
+
+
 def _new_blocks(
     task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, goal: int, want: int
 ) -> Blocking[tuple[int, int]]:
@@ -230,9 +244,16 @@ def _new_blocks(
     window = None if inode.is_dir() else inode.window
     first, last = fs.blocks.allocate(goal, want, window)
     if first >= 0:
-        task.charge_system(fs.params.block_ns * (last - first))
-        yield from _modify_group(task, fs, handle, first // BLOCKS_PER_GROUP)
+        yield from _account_blocks(task, fs, handle, first, last)
     return first, last
+
+
+def _account_blocks(
+    task: Task, fs: Ext3Sb, handle: Handle, first: int, last: int
+) -> Blocking[None]:
+    """Journal what allocating a run changes."""
+    task.charge_system(fs.params.block_ns * (last - first))
+    yield from _modify_group(task, fs, handle, first // BLOCKS_PER_GROUP)
 
 
 def _modify_group(task: Task, fs: Ext3Sb, handle: Handle, group: int) -> Blocking[None]:

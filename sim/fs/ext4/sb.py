@@ -16,6 +16,7 @@ from sim.fs.ext4.dir import DirectoryBlocks
 from sim.fs.ext4.ialloc import InodeAllocator
 from sim.fs.ext4.layout import BLOCK_SIZE, Layout
 from sim.fs.ext4.mapping import BlockMap
+from sim.fs.ext4.mballoc import LocalityGroups
 from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_SYNC, S_IFDIR, Inode
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import DataRun, Handle, Transaction
@@ -91,6 +92,20 @@ class Ext3Params:
     )
     inode_size_bytes: int = param(
         128, dim="bytes", choices=(128, 256), source="mke2fs 1.38: 128", doc="mke2fs -I"
+    )
+    allocator: str = param(
+        "ext3",
+        dim="text",
+        choices=("ext3", "mballoc"),
+        source="fs/ext3/balloc.c 2.6.16",
+        doc="who allocates: ext3's reservation windows, or ext4's locality groups for small files",
+    )
+    driver: str = param(
+        "ext3",
+        dim="text",
+        choices=("ext3", "ext4"),
+        source="fs/ext3 2.6.16",
+        doc="whose code mounts it: ext3 and jbd, or (without extents) ext4 and jbd2",
     )
     journal_bytes: int = param(
         0,
@@ -186,6 +201,8 @@ KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
     ((2, 6, 32), "fsync_rule", "tid", "fs/ext3/fsync.c: i_sync_tid (commit fe8bc91c4c30)"),
     ((3, 1), "barrier", True, "fs/ext3/super.c 3.1: barriers are the default"),
+    ((4, 3), "allocator", "mballoc", "fs/ext4/mballoc.c; fs/ext3 is gone, c290ea01abb7"),
+    ((4, 3), "driver", "ext4", "fs/ext4/Kconfig 4.3: ext3 is mounted by ext4, c290ea01abb7"),
 )
 
 
@@ -218,6 +235,7 @@ class Ext3Sb(FileSystem):
         self.params = params
         self.layout = layout
         self.blocks = BlockAllocator(layout)
+        self.locality = LocalityGroups(self.blocks) if params.allocator == "mballoc" else None
         self.inode_numbers = InodeAllocator(layout, self.blocks, context.random)
         self.inodes: dict[int, Ext3Inode] = {}
         self.orphans: dict[int, Ext3Inode] = {}  # The head of the list on disk is the last one.

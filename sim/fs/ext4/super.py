@@ -58,7 +58,9 @@ class Ext3(Ext3Sb):
             runs=self._make_journal(), commit_interval_ns=params.commit_ns,
             barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
+            waits_for_data_first=params.driver == "ext3",
         )  # fmt: skip
+        self.locks_fsync = params.driver == "ext3"
         self.journal.tracer = context.scheduler.tracer
         metadata.journal = self.journal
         if params.free_run_blocks:

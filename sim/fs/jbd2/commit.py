@@ -10,9 +10,13 @@ Theory of operation (fs/jbd/commit.c journal_commit_transaction, 2.6.16); every 
                commit block, alone, as a barrier if the mount asks for barriers;             WAIT
     T_FINISHED metadata is dirty at home and on the checkpoint list; wake all who wait
 
+ jbd2 submits descriptor and metadata right after the data and waits for all of them together
+ (journal_finish_inode_data_buffers comes after the loop that fills the log).
+
  So a commit is three dependent steps: data, log, commit block. It cannot be fewer than two requests
  (three with data), and the head moves between the data's places and the log and back every time.
-Linux counterpart: fs/jbd/commit.c, fs/jbd/journal.c kjournald, fs/jbd/revoke.c, 2.6.16.
+Linux counterpart: fs/jbd/commit.c, fs/jbd/journal.c kjournald, fs/jbd/revoke.c, 2.6.16;
+ fs/jbd2/commit.c, 6.18.
 Invariants: ordered data is on the disk before the commit block is submitted; the commit block is
  submitted when all else of the commit is on the disk; only kjournald sleeps in io_schedule.
 Left out: errors; waiting for buffers one by one in reverse order (the thread wakes once, when the
@@ -81,9 +85,12 @@ def journal_commit_transaction(
     transaction.log_start = journal.head
     journal.wait_transaction_locked.wake_all()
 
-    yield from _write_data(task, journal, transaction)
+    yield from _submit_data(task, journal, transaction)
+    if journal.waits_for_data_first:
+        yield from _wait_for_data(task, transaction)
     transaction.state = T_COMMIT
     yield from _write_log(task, journal, transaction)
+    yield from _wait_for_data(task, transaction)
     yield from journal.wait_log(task)
     _end_shadow(journal, transaction)
     yield from _write_commit_block(task, journal)
@@ -94,13 +101,16 @@ def journal_commit_transaction(
     _finish(journal, transaction, started_ns)
 
 
-def _write_data(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
-    """Submit the ordered data that is still dirty; wait for it and for what others submitted."""
-    client = journal.client
+def _submit_data(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
+    """Submit the ordered data that is still dirty."""
     flags = journal.commit_flags(transaction.synchronous)
     for run in transaction.data:
         if run.inode.mapping.nr_dirty:
-            yield from client.submit_data(task, run, flags)
+            yield from journal.client.submit_data(task, run, flags)
+
+
+def _wait_for_data(task: Task, transaction: Transaction) -> Blocking[None]:
+    """Wait for the ordered data, whoever submitted it."""
     for run in reversed(transaction.data):
         mapping = run.inode.mapping
         if mapping.nr_writeback:

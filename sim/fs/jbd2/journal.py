@@ -72,7 +72,7 @@ class Journal:
         self, client: JournalClient, device: BlockDevice, calendar: Calendar,
         mapping: AddressSpace, kernel: KernelVersion, *,
         runs: list[tuple[int, int]], commit_interval_ns: int, barrier: bool,
-        jiffy_ns: int, buffer_ns: int, handle_ns: int,
+        jiffy_ns: int, buffer_ns: int, handle_ns: int, waits_for_data_first: bool,
     ) -> None:  # fmt: skip
         length_blocks = sum(end - start for start, end in runs)
         if length_blocks < LENGTH_MIN:
@@ -89,6 +89,7 @@ class Journal:
         self.jiffy_ns = jiffy_ns
         self.buffer_ns = buffer_ns
         self.handle_ns = handle_ns
+        self.waits_for_data_first = waits_for_data_first  # jbd; jbd2 lets data and log overlap
         self.runs = runs  # Where its blocks are on the device.
         self.length_blocks = length_blocks  # j_last - j_first is one less: the superblock.
         self.head = 1
