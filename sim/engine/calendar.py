@@ -4,10 +4,9 @@ Models: entries ``(time_ns, key, function, argument)``, in order.  Everything th
 twin is such an entry: a disk's completion, a scheduler tick, a SimPy event (see environment.py).
 An entry is never a process: running one is one call of a plain function, ``function(argument)``.
 
-Entries are in two heaps, before and behind a *horizon*. What runs next is in the near one, which
-stays small however many time-outs of seconds and minutes are pending; an entry at the horizon, run
-before all others there, brings over what the far heap has next. (The levels of the kernel's timer
-wheel are for the same.)
+What runs next is in a sorted list, *near*, which stays short however many time-outs of seconds and
+minutes are pending in a heap, *far*. When near is empty, it gets what far has next. (The levels of
+the kernel's timer wheel are for the same.)
 
 Linux counterpart: none; it takes the place of real time. The interface follows the kernel's timers
 (kernel/time/hrtimer.c), whose handlers are plain functions in interrupt context as well.
@@ -18,15 +17,15 @@ Invariants:
   ``key`` holds both, ``(priority - NORMAL) * 2**52 + sequence number``, so that ordering costs one
   comparison and no two entries are ever equal. ``shuffle_ties`` replaces the order of posting by a
   random one: what then changes in a result, depended on chance.
-- Entries of the far heap are due at the horizon or later, and while there are some, the near heap
-  has the entry that moves the horizon.
-- No entry of a cancelled timer calls anything; dead entries are at most half of large heaps.
+- Each near entry comes before each far one. What is due before the *horizon* goes into near.
+- No entry of a cancelled timer calls anything; dead entries are at most half of many.
 
-Left out: calendar queues and timing wheels of more levels. With the dozen entries in the near heap,
-C's heapq costs less than any bookkeeping in Python, and stays the same file when mypyc compiles it.
+Left out: calendar queues and timing wheels of more levels. With the dozen entries of near, C's
+insort costs less than any bookkeeping in Python, and stays the same file when mypyc compiles it.
 """
 
 import random
+from bisect import insort
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeAlias
@@ -39,10 +38,10 @@ URGENT: Final = 0
 NORMAL: Final = 1
 PRIORITY_SHIFT: Final = 52
 LAST_KEY: Final = 1 << 200  # Sorts behind every entry of its time: where run_until() stops.
-FIRST_KEY: Final = -LAST_KEY  # Sorts before every entry of its time: the horizon.
-# What is due later goes to the far heap: farther than disks and ticks, nearer than time-outs.
-# The mail storm takes 0.7 of the time it takes with one heap of 600.
+# How far the horizon is set: farther than disks and ticks take, nearer than most time-outs.
 NEAR_NS: Final = 100_000_000
+# Inserting into a longer list takes time. Looked at when so many more were posted: a power of two.
+NEAR_ENTRIES_MAX: Final = 1024
 DEAD_ENTRIES_MIN: Final = 256  # Below this many cancelled entries, compaction is not worth a look.
 
 
@@ -91,23 +90,23 @@ class Calendar:
     """Simulated time and all that is due, in order."""
 
     __slots__ = (
-        "_dead", "_far", "_heap", "_horizon_ns", "_horizon_posted", "_limit", "_push", "_removed",
-        "_running", "_sequence", "now",
+        "_dead", "_far", "_horizon_ns", "_insert", "_limit", "_near", "_removed", "_running",
+        "_sequence", "_shuffle", "now",
     )  # fmt: skip
 
     def __init__(self, now_ns: int = 0) -> None:
         self.now: int = now_ns  # ns; read freely, written by the loop only
-        self._heap: list[Entry] = []  # the near one
-        self._far: list[Entry] = []
+        self._near: list[Entry] = []  # sorted
+        self._far: list[Entry] = []  # a heap
         self._horizon_ns: int = now_ns
-        self._horizon_posted: bool = False  # the entry that moves the horizon is in the near heap
-        self._sequence: int = 0  # entries ever pushed, the horizon's left out
+        self._sequence: int = 0  # entries ever posted
         self._removed: int = 0  # of these, taken out without having run
-        self._dead: int = 0  # entries of cancelled timers still in the heap
+        self._dead: int = 0  # entries of cancelled timers still there
         self._running: bool = False
-        self._limit: bool = False  # the entry that ends run_until() is in the heap
+        self._limit: bool = False  # the entry that ends run_until() is there
+        self._shuffle: _ShuffledKeys | None = None
         # An attribute, so that shuffling ties costs the ordinary run no test per entry.
-        self._push: Callable[[list[Entry], Entry], None] = heappush
+        self._insert: Callable[[list[Entry], Entry], None] = insort
 
     # -- Posting. post() and post_at() are the hottest functions of the twin: no sharing of code.
 
@@ -118,7 +117,9 @@ class Calendar:
         self._sequence = sequence = self._sequence + 1
         when_ns = self.now + delay_ns
         if when_ns < self._horizon_ns:
-            self._push(self._heap, (when_ns, sequence, fn, arg))
+            self._insert(self._near, (when_ns, sequence, fn, arg))
+            if not sequence & (NEAR_ENTRIES_MAX - 1):
+                self._shorten_near()
         else:
             self._post_far((when_ns, sequence, fn, arg))
 
@@ -128,7 +129,9 @@ class Calendar:
             raise ValueError(f"{when_ns} ns is in the past: it is {self.now} ns")
         self._sequence = sequence = self._sequence + 1
         if when_ns < self._horizon_ns:
-            self._push(self._heap, (when_ns, sequence, fn, arg))
+            self._insert(self._near, (when_ns, sequence, fn, arg))
+            if not sequence & (NEAR_ENTRIES_MAX - 1):
+                self._shorten_near()
         else:
             self._post_far((when_ns, sequence, fn, arg))
 
@@ -139,7 +142,7 @@ class Calendar:
         self._sequence = sequence = self._sequence + 1
         key = ((priority - NORMAL) << PRIORITY_SHIFT) + sequence
         if when_ns < self._horizon_ns:
-            self._push(self._heap, (when_ns, key, fn, arg))
+            self._insert(self._near, (when_ns, key, fn, arg))
         else:
             self._post_far((when_ns, key, fn, arg))
 
@@ -159,41 +162,50 @@ class Calendar:
         For a handler that would post itself again as the last thing it does: a loop in it does the
         same, in the same order, without an entry (which is counted all the same).
         """
-        heap = self._heap
-        if heap and heap[0][0] <= when_ns:
+        near = self._near
+        if (near or self._refill()) and near[0][0] <= when_ns:
             return False
         self._sequence += 1
         self.now = when_ns
         return True
 
-    # -- The horizon.
+    # -- Near and far.
 
     def _post_far(self, entry: Entry) -> None:
-        """Put an entry behind the horizon, unless that can be moved on to let it in."""
-        if not self._far:
-            self._horizon_ns = max(self._horizon_ns, self.now + NEAR_NS)
-            if entry[0] < self._horizon_ns:
-                self._push(self._heap, entry)
-                return
-        self._push(self._far, entry)
-        if not self._horizon_posted:
-            self._post_horizon()
+        """Post what is due at the horizon or later."""
+        if self._shuffle is not None:
+            entry = self._shuffle.shuffled(entry)
+        self._place(entry)
 
-    def _post_horizon(self) -> None:
-        self._horizon_posted = True
-        heappush(self._heap, (self._horizon_ns, FIRST_KEY, _reach_horizon, self))
+    def _place(self, entry: Entry) -> None:
+        """Put an entry where it belongs."""
+        near = self._near
+        if entry[0] < self._horizon_ns or (near and entry < near[-1]):
+            insort(near, entry)
+        else:
+            heappush(self._far, entry)
 
-    def move_horizon(self) -> None:
-        """Set the horizon a little behind the next far entry; its own entry has been met."""
-        self._horizon_posted = False
+    def _refill(self) -> bool:
+        """Bring what far has next into the empty near list; return False if far is empty too."""
         far = self._far
         if not far:
-            return
-        self._horizon_ns = horizon_ns = far[0][0] + NEAR_NS
-        while far and far[0][0] < horizon_ns:
-            heappush(self._heap, heappop(far))
-        if far:
-            self._post_horizon()
+            return False
+        near = self._near
+        horizon_ns = far[0][0] + NEAR_NS
+        while far and far[0][0] < horizon_ns and len(near) < NEAR_ENTRIES_MAX // 4:
+            near.append(heappop(far))
+        self._horizon_ns = min(horizon_ns, far[0][0]) if far else horizon_ns
+        return True
+
+    def _shorten_near(self) -> None:
+        """Put the later part of a long near list back."""
+        near = self._near
+        if len(near) > NEAR_ENTRIES_MAX:
+            kept = NEAR_ENTRIES_MAX // 4
+            self._far.extend(near[kept:])
+            heapify(self._far)
+            del near[kept:]
+            self._horizon_ns = self._far[0][0]
 
     # -- Running.
 
@@ -205,7 +217,7 @@ class Calendar:
             raise RuntimeError("the calendar is already running")
         # A last entry that stops the loop spares it a look at the time of the next one.
         self._sequence += 1
-        heappush(self._heap, (when_ns, LAST_KEY, _reach_limit, self))
+        self._place((when_ns, LAST_KEY, _reach_limit, self))
         self._limit = True
         try:
             self.run()
@@ -218,11 +230,10 @@ class Calendar:
         if self._running:
             raise RuntimeError("the calendar is already running")
         self._running = True
-        heap = self._heap
-        pop = heappop
+        near = self._near
         try:
-            while heap:
-                when_ns, _, fn, arg = pop(heap)
+            while near or self._refill():
+                when_ns, _, fn, arg = near.pop(0)
                 self.now = when_ns
                 fn(arg)
         except StopRun:
@@ -235,10 +246,9 @@ class Calendar:
 
         SimPy's own loop is fed with this: what it gets are its events, what is run are bare timers.
         """
-        heap = self._heap
-        pop = heappop
-        while heap:
-            entry = pop(heap)
+        near = self._near
+        while near or self._refill():
+            entry = near.pop(0)
             when_ns, _, fn, arg = entry
             self.now = when_ns
             if fn is handler:
@@ -248,16 +258,15 @@ class Calendar:
 
     def step(self) -> None:
         """Run the next entry; IndexError when there is none."""
-        if self._heap and self._heap[0][2] is _reach_horizon:
-            heappop(self._heap)
-            self.move_horizon()
-        self.now, _, fn, arg = heappop(self._heap)
+        if not self._near:
+            self._refill()
+        self.now, _, fn, arg = self._near.pop(0)
         fn(arg)
 
     def stop(self) -> None:
         """End run() or run_until() after the entry that is running now."""
         self._sequence = sequence = self._sequence + 1
-        heappush(self._heap, (self.now, sequence - LAST_KEY, _stop, None))
+        self._near.insert(0, (self.now, sequence - LAST_KEY, _stop, None))
 
     # -- Looking.
 
@@ -268,22 +277,18 @@ class Calendar:
 
     def next_entry(self) -> Entry | None:
         """Return the next entry that will do something, None when there is none."""
-        heap = self._heap
-        while heap:
-            entry = heap[0]
-            if entry[2] is _reach_horizon:
-                heappop(heap)
-                self.move_horizon()
-            elif entry[2] is _expire and not entry[3].is_pending():
-                heappop(heap)
-                self.forget_dead_entry()
-            else:
+        near = self._near
+        while near or self._refill():
+            entry = near[0]
+            if entry[2] is not _expire or entry[3].is_pending():
                 return entry
+            del near[0]
+            self.forget_dead_entry()
         return None
 
     def pending(self) -> int:
         """Return how many entries are still to run."""
-        return self._in_heaps() - self._dead
+        return self._entries() - self._dead
 
     def entries_posted(self) -> int:
         """Return how many entries were ever posted."""
@@ -291,21 +296,22 @@ class Calendar:
 
     def entries_run(self) -> int:
         """Return how many entries the loop has taken so far (a cancelled one taken counts)."""
-        return self._sequence - self._removed - self._in_heaps()
+        return self._sequence - self._removed - self._entries()
 
-    def _in_heaps(self) -> int:
-        return len(self._heap) + len(self._far) - self._horizon_posted
+    def _entries(self) -> int:
+        return len(self._near) + len(self._far)
 
     # -- Ties and dead entries.
 
     def shuffle_ties(self, seed: int) -> None:
         """Test mode: from now on, entries of equal time and priority run in a random order."""
-        self._push = _ShuffledPush(seed).push
+        self._shuffle = _ShuffledKeys(seed)
+        self._insert = self._shuffle.insert
 
     def note_dead_entry(self) -> None:
-        """Count a cancelled timer's entry; sweep when more than half of the heaps is dead."""
+        """Count a cancelled timer's entry; sweep when more than half are dead."""
         self._dead += 1
-        if self._dead > DEAD_ENTRIES_MIN and self._dead * 2 > self._in_heaps():
+        if self._dead > DEAD_ENTRIES_MIN and self._dead * 2 > self._entries():
             self._sweep()
 
     def forget_dead_entry(self) -> None:
@@ -315,19 +321,19 @@ class Calendar:
 
     def _sweep(self) -> None:
         """Take the dead entries out, in place: the running loop holds the same list."""
-        size = self._in_heaps()
-        for heap in (self._heap, self._far):
-            heap[:] = [entry for entry in heap if entry[2] is not _expire or entry[3].is_pending()]
-            heapify(heap)
-        assert size - self._in_heaps() == self._dead
+        size = self._entries()
+        self._near[:] = filter(_is_alive, self._near)
+        self._far[:] = filter(_is_alive, self._far)
+        heapify(self._far)
+        assert size - self._entries() == self._dead
         self._removed += self._dead
         self._dead = 0
 
     def _take_out_limit(self) -> None:
         """Remove the entry that would have ended run_until()."""
-        heap = self._heap
-        heap[:] = [entry for entry in heap if entry[2] is not _reach_limit]
-        heapify(heap)
+        for entries in (self._near, self._far):
+            entries[:] = [entry for entry in entries if entry[2] is not _reach_limit]
+        heapify(self._far)
         self._removed += 1
         self._limit = False
 
@@ -341,27 +347,30 @@ def _reach_limit(calendar: Calendar) -> None:
     calendar.pass_limit()
 
 
-def _reach_horizon(calendar: Calendar) -> None:
-    calendar.move_horizon()
-
-
 def _stop(_: Any) -> None:
     raise StopRun
 
 
-class _ShuffledPush:
-    """heappush() that puts a random number between an entry's priority and its sequence."""
+def _is_alive(entry: Entry) -> bool:
+    return entry[2] is not _expire or entry[3].is_pending()
+
+
+class _ShuffledKeys:
+    """Puts a random number between an entry's priority and its sequence."""
 
     __slots__ = ("_random",)
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
-    def push(self, heap: list[Entry], entry: Entry) -> None:
-        """Push ``entry`` with its sequence number (low 52 bits) made the last criterion."""
+    def shuffled(self, entry: Entry) -> Entry:
+        """Return ``entry`` with its sequence number (low 52 bits) made the last criterion."""
         when_ns, key, fn, arg = entry
         priority = key >> PRIORITY_SHIFT
         sequence = key - (priority << PRIORITY_SHIFT)
         draw = self._random.getrandbits(40)
-        key = (((priority << 40) + draw) << PRIORITY_SHIFT) + sequence
-        heappush(heap, (when_ns, key, fn, arg))
+        return when_ns, (((priority << 40) + draw) << PRIORITY_SHIFT) + sequence, fn, arg
+
+    def insert(self, entries: list[Entry], entry: Entry) -> None:
+        """Insert an entry, shuffled."""
+        insort(entries, self.shuffled(entry))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.engine.calendar import NEAR_NS, NORMAL, URGENT, Calendar, Timer
+from sim.engine.calendar import NEAR_ENTRIES_MAX, NEAR_NS, NORMAL, URGENT, Calendar, Timer
 
 Log = list[tuple[int, Any]]
 
@@ -150,7 +150,7 @@ def test_cancelled_timers_do_not_pile_up(noting: Noting) -> None:
     for _ in range(100_000):
         calendar.call_after(1_000_000, noting.note, None).cancel()
     assert calendar.pending() == 0
-    assert len(calendar._heap) < 1_000
+    assert len(calendar._near) + len(calendar._far) < 1_000
 
 
 DELAYS = st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=60)
@@ -213,7 +213,7 @@ def test_shuffled_ties_depend_on_the_seed_only() -> None:
     assert sorted(order(1)) == sorted(order(2))
 
 
-# -- The horizon and advance(): nobody can see them.
+# -- Near, far and advance(): nobody can see them.
 
 FAR_DELAYS = st.lists(st.integers(0, 4 * NEAR_NS), max_size=30)
 
@@ -259,7 +259,7 @@ def test_steps_and_a_run_come_to_the_same(plan: list[int]) -> None:
 
 
 @given(FAR_DELAYS, st.integers(0, 5 * NEAR_NS))
-def test_ends_of_runs_beyond_the_horizon_are_kept(plan: list[int], end_ns: int) -> None:
+def test_ends_of_runs_far_away_are_kept(plan: list[int], end_ns: int) -> None:
     cascade, whole = Cascade(plan), Cascade(plan)
     cascade.calendar.run_until(end_ns)
     assert cascade.calendar.now == end_ns
@@ -267,12 +267,29 @@ def test_ends_of_runs_beyond_the_horizon_are_kept(plan: list[int], end_ns: int) 
     assert cascade.log == [entry for entry in whole.log if entry[0] <= end_ns]
 
 
-def test_cancelled_time_outs_do_not_pile_up_behind_the_horizon(noting: Noting) -> None:
+@pytest.mark.parametrize("spread_ns", [1, 1_000, NEAR_NS])
+def test_many_entries_of_one_time_or_of_many_stay_in_order(noting: Noting, spread_ns: int) -> None:
+    calendar = noting.calendar
+    for number in range(5_000):
+        when_ns = number * 7_919 % spread_ns
+        calendar.post_priority(when_ns, number % 3, noting.note, (when_ns, number % 3, number))
+    calendar.post(0, lambda _: calendar.post_priority(0, URGENT, noting.note, (0, 0, -1)), None)
+    assert len(calendar._near) < 2 * NEAR_ENTRIES_MAX
+    calendar.run()
+    order = [arg for _, arg in noting.log if arg[2] >= 0]
+    assert order == sorted(order)
+    assert len(order) == 5_000
+    at_zero = [arg for when, arg in noting.log if when == 0]
+    before = at_zero[: at_zero.index((0, 0, -1))]
+    assert all(priority <= NORMAL for _, priority, _ in before)
+
+
+def test_cancelled_time_outs_do_not_pile_up_far_away(noting: Noting) -> None:
     calendar = noting.calendar
     for _ in range(10_000):
         calendar.call_after(300 * NEAR_NS, noting.note, None).cancel()
     assert calendar.pending() == 0
-    assert len(calendar._heap) + len(calendar._far) < 1_000
+    assert len(calendar._near) + len(calendar._far) < 1_000
 
 
 def test_advance_goes_where_nothing_else_is_due_before(noting: Noting) -> None:
