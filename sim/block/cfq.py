@@ -53,7 +53,7 @@ class Cfq(Elevator):
         self._idle_until_ns: int = 0
 
     def attach(self, runner: QueueRunner) -> None:
-        self._runner = runner
+        self._runner, self._calendar = runner, runner.calendar
 
     # -- Requests come in.
 
@@ -88,7 +88,7 @@ class Cfq(Elevator):
                 self._slice_expired(preempted=False)
                 self._runner.start_queueing()
             return
-        now_ns = self._runner.now_ns()
+        now_ns = self._calendar.now
         queue.update_thinktime(now_ns, 2 * self._params.slice_idle_ns)
         queue.update_seektime(request.sector, request.end)
         self._update_idle_window(queue)
@@ -167,7 +167,7 @@ class Cfq(Elevator):
         return self._set_next_active()
 
     def _keep_idling(self, queue: CfqQueue) -> bool:
-        if self._early and self._runner.now_ns() >= queue.slice_end_ns:
+        if self._early and self._calendar.now >= queue.slice_end_ns:
             return False
         return self._arm_slice_timer(queue) if self._params.restarts_idling else self._idling
 
@@ -181,7 +181,7 @@ class Cfq(Elevator):
         if queue.is_seeky() and not self._early:
             idle_ns = min(idle_ns, SEEKY_IDLE_NS)
         self._idling = True
-        self._idle_until_ns = self._runner.now_ns() + idle_ns
+        self._idle_until_ns = self._calendar.now + idle_ns
         self._runner.run_after(idle_ns)
         return True
 
@@ -270,7 +270,7 @@ class Cfq(Elevator):
         queue = self._active
         if queue is None:
             return
-        now_ns = self._runner.now_ns()
+        now_ns = self._calendar.now
         if queue.wait_request:
             self._idling = False
         if not preempted and not queue.on_dispatch:
@@ -305,7 +305,7 @@ class Cfq(Elevator):
             return
         assert isinstance(queue, CfqQueue)
         queue.on_dispatch -= 1
-        now_ns = self._runner.now_ns()
+        now_ns = self._calendar.now
         if not queue.on_dispatch and queue.on_rr:
             queue.service_last_ns = now_ns
             self._round.resort(queue, preempted=False)
@@ -326,7 +326,7 @@ class Cfq(Elevator):
 
     def timeout(self) -> None:
         """End idling, if it was not ended before (cfq_idle_slice_timer)."""
-        now_ns = self._runner.now_ns()
+        now_ns = self._calendar.now
         if not self._idling or now_ns < self._idle_until_ns:
             return
         self._idling = False

@@ -16,6 +16,7 @@ from mypy_extensions import mypyc_attr
 
 from sim.block.bio import Bio
 from sim.block.request import Request
+from sim.engine.calendar import Calendar
 from sim.sched.version import KernelVersion, in_force
 
 # What a disk gets that no scheduler is chosen for. To 2.6.17 the kernel's own default is
@@ -33,14 +34,13 @@ def default_elevator(kernel: KernelVersion) -> str:
 
 
 class QueueRunner:
-    """The queue, as its elevator sees it: simulated time, timers, and a way to be asked again."""
+    """The queue, as its elevator sees it: simulated time, a timer, and a way to be asked again."""
 
-    def now_ns(self) -> int:
-        """Return the simulated time."""
-        raise NotImplementedError
+    def __init__(self, calendar: Calendar) -> None:
+        self.calendar = calendar
 
     def run_after(self, delay_ns: int) -> None:
-        """Call the elevator's ``timeout()`` in ``delay_ns``."""
+        """Call the elevator's ``timeout()`` in ``delay_ns``, no more when it was set to before."""
         raise NotImplementedError
 
     def schedule_run(self) -> None:
@@ -110,14 +110,22 @@ class SortedRequests:
 
     def add(self, request: Request) -> None:
         """Insert by ``request.sector``; before others that start there."""
-        at = bisect_left(self.sectors, request.sector)
-        self.sectors.insert(at, request.sector)
+        sectors = self.sectors
+        if not sectors or sectors[-1] < request.sector:  # Most often: two or three wait.
+            sectors.append(request.sector)
+            self.requests.append(request)
+            return
+        at = bisect_left(sectors, request.sector)
+        sectors.insert(at, request.sector)
         self.requests.insert(at, request)
 
     def index(self, request: Request, sector: int) -> int:
         """Return where the request is, which was added with this first sector."""
+        requests = self.requests
+        if requests[0] is request:
+            return 0
         at = bisect_left(self.sectors, sector)
-        while self.requests[at] is not request:
+        while requests[at] is not request:
             at += 1
         return at
 

@@ -338,16 +338,25 @@ class ElevatorRunner(QueueRunner):
     """What an elevator may ask of its queue."""
 
     def __init__(self, disk: Disk) -> None:
+        super().__init__(disk.calendar)
         self._disk = disk
-
-    def now_ns(self) -> int:
-        return self._disk.calendar.now
+        self._due_ns: int = 0
+        self._timer: bool = False  # in the calendar, at _due_ns or before
 
     def run_after(self, delay_ns: int) -> None:
-        self._disk.calendar.post(delay_ns, self._timeout, None)
+        self._due_ns = self.calendar.now + delay_ns
+        # One timer that moves on (mod_timer); cfq sets it two or three times for each request.
+        if not self._timer:
+            self._timer = True
+            self.calendar.post(delay_ns, self._timeout, None)
 
     def _timeout(self, _: object) -> None:
-        self._disk.elevator.timeout()
+        left_ns = self._due_ns - self.calendar.now
+        self._timer = left_ns > 0
+        if self._timer:
+            self.calendar.post(left_ns, self._timeout, None)
+        else:
+            self._disk.elevator.timeout()
 
     def schedule_run(self) -> None:
         self._disk.schedule_run()
