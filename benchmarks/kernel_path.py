@@ -10,8 +10,7 @@ The last case is what the naive model has no counterpart for: cfq, and a drive t
 
 import math
 import random
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,10 @@ import simpy
 
 from benchmarks.measure import Row, measure
 from sim.machine import Machine
-from sim.param import param
-from sim.registry import register
 from sim.scenario import load
-from sim.sched.task import Blocking
-from sim.syscall import O_DIRECT, O_RDONLY, Sys
-from sim.user.program import ServerProgram
 
 SCENARIO = Path(__file__).with_name("direct_read.toml")
 READERS = 16
-READ_BYTES = 4096
-FILE_BYTES = 1 << 30
 SECOND_NS = 1_000_000_000
 TURN_NS = 4_000_000  # 15000 rpm
 SEEK_NS_MIN, SEEK_NS_MAX = 400_000, 7_000_000
@@ -38,45 +30,12 @@ ROUND_S = 40
 CFQ_SETS = ("machine.disk.sdb.scheduler=cfq", "machine.disk.sdb.queue_depth=32")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReaderParams:
-    """What is read."""
-
-    path: str = param("/data", dim="text", source="this benchmark", doc="the file")
-
-
-@register("program", "benchmark_reader", params=ReaderParams, doc="16 random direct readers")
-class Reader(ServerProgram):
-    """Has 16 children read a file for ever."""
-
-    def __init__(self, params: ReaderParams) -> None:
-        self.params = params
-
-    def files(self) -> Mapping[str, int]:
-        """Return the file that is read."""
-        return {self.params.path: FILE_BYTES}
-
-    def main(self, sys: Sys) -> Blocking[None]:
-        """Start the readers."""
-        for number in range(READERS):
-            yield from sys.fork("reader", self._read, number)
-        sys.trace_marker("readers_started", READERS)
-
-    def _read(self, sys: Sys, number: int) -> Blocking[None]:
-        chance = random.Random(number).random
-        fd = yield from sys.open(self.params.path, O_RDONLY | O_DIRECT)
-        while True:
-            place = int(chance() * (FILE_BYTES // READ_BYTES))
-            yield from sys.pread(fd, READ_BYTES, place * READ_BYTES)
-
-
 class TwinReads:
     """The machine with its readers running; each call simulates some more seconds."""
 
     def __init__(self, *sets: str) -> None:
         self.machine = Machine(load(str(SCENARIO), sets=sets), seed=1)
-        while not any(record.name == "readers_started" for record in self.machine.records):
-            self.machine.run_until(self.machine.calendar.now + SECOND_NS)
+        self.machine.run_until(SECOND_NS)  # They have opened their file.
 
     def run(self) -> float:
         """Simulate a round; return the requests served."""

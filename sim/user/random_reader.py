@@ -43,7 +43,6 @@ class RandomReader(ServerProgram):
 
     def __init__(self, params: RandomReaderParams) -> None:
         self.params = params
-        self.done = 0
 
     def files(self) -> Mapping[str, int]:
         return {self.params.path: self.params.file_size_bytes}
@@ -53,14 +52,17 @@ class RandomReader(ServerProgram):
         params = self.params
         size = params.block_size_bytes
         blocks = params.file_size_bytes // size
-        places = sys.stream("places")
+        reads = params.reads
+        think_ns = params.think_time_ns
+        draw_place = sys.stream("places").random
         pauses = sys.stream("pauses")
         flags = O_RDONLY | O_DIRECT if params.direct else O_RDONLY
         fd = yield from sys.open(params.path, flags)
-        while not params.reads or self.done < params.reads:
-            yield from sys.pread(fd, size, int(places.random() * blocks) * size)
-            self.done += 1
-            if params.think_time_ns:
-                yield from sys.sleep(round(pauses.expovariate(1.0) * params.think_time_ns))
+        done = 0
+        while not reads or done < reads:
+            yield from sys.pread(fd, size, int(draw_place() * blocks) * size)
+            done += 1
+            if think_ns:
+                yield from sys.sleep(round(pauses.expovariate(1.0) * think_ns))
         yield from sys.close(fd)
-        sys.trace_marker("reads_done", self.done)
+        sys.trace_marker("reads_done", done)
