@@ -32,6 +32,7 @@ from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import DiskSpec, Scenario, ServerSpec, VolumeSpec
 from sim.sched.core import Sched
+from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
 from sim.sched.version import kernel_version
@@ -73,8 +74,8 @@ class Machine:
             nr_cpus=server.cpus, kernel=self.version, tracer=self.tracer,
         )  # fmt: skip
         syscall = _tunables(server, "syscall", SyscallParams)
-        self._interrupt_ns = syscall.interrupt_ns
-        self._packet_interrupt_ns = syscall.packet_interrupt_ns
+        # CPU 0 serves all interrupts (no irqbalance), and wakes who waits for them.
+        self._disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
         self.disks: list[Disk] = []
         self.devices: dict[str, BlockDevice] = {}
         self._bdis: dict[str, BackingDevInfo] = {}
@@ -84,7 +85,8 @@ class Machine:
         start_writeback(self.sched, self.vm)
         tcp = _tunables(server, "tcp", TcpParams)
         self.network = Network(self.env, tcp, self.tracer)
-        self.network.on_interrupt = self._network_interrupt
+        network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
+        self.network.on_interrupt = network_line.serve_packets
         self.proc = self._make_proc(server)
         self.kernel = Kernel(
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
@@ -121,17 +123,9 @@ class Machine:
             DiskStats(spec.name, SD_MAJOR, 16 * index), self.calendar, self.streams, self.tracer,
             driver, elevator, spec.queue,
         )  # fmt: skip
-        disk.on_interrupt = self._disk_interrupt
+        disk.on_interrupt = self._disk_line.serve
         driver.start(self.sched)
         return disk
-
-    def _disk_interrupt(self) -> None:
-        """A disk has finished a request: CPU 0 serves the interrupt (no irqbalance)."""
-        self.sched.charge_irq(0, self._interrupt_ns)
-
-    def _network_interrupt(self, packets: int) -> None:
-        """Packets have come: CPU 0 serves this interrupt too, and wakes who waits for them."""
-        self.sched.charge_irq(0, self._packet_interrupt_ns * packets)
 
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""

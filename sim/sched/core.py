@@ -184,13 +184,19 @@ class Sched(Domain):
         """Run the task's generator up to its next yield; return False when it has returned."""
         gen = task.gen
         assert gen is not None
+        event: Any = None
         self.current = task
         try:
-            event = next(gen) if task.happening is None else self._send_outcome(task)
+            if task.happening is None:
+                for happening in gen:  # next(gen) without look-ups: 1.02x in the compiled storm.
+                    event = happening
+                    break
+                else:
+                    return self._return_from_main(task)
+            else:
+                event = self._send_outcome(task)
         except StopIteration:
-            task.gen = None
-            task.state = EXIT_ZOMBIE
-            return False
+            return self._return_from_main(task)
         except Exception as error:
             error.add_note(f"in task {task!r} at {self.calendar.now / NS_PER_SECOND:.9f} s")
             raise
@@ -201,6 +207,12 @@ class Sched(Domain):
             task.set_state(TASK_INTERRUPTIBLE, "simpy")
             call_when(event, self._happened, task)
         return True
+
+    def _return_from_main(self, task: Task) -> bool:
+        """The task has nothing more to do."""
+        task.gen = None
+        task.state = EXIT_ZOMBIE
+        return False
 
     def _send_outcome(self, task: Task) -> Any:
         """Go on after a SimPy event: with its value, or with its exception."""

@@ -152,7 +152,11 @@ class PrioArrays(SchedClass):
             insort(self._active, (task.prio, self._head, task))
         else:
             self._tail += 1
-            insort(self._active, (task.prio, self._tail, task))
+            active = self._active
+            if not active or active[-1][0] <= task.prio:
+                active.append((task.prio, self._tail, task))
+            else:
+                insort(active, (task.prio, self._tail, task))
         self.load += task.weight
         self.nr_queued += 1
 

@@ -2,8 +2,8 @@
 
 Theory of operation. The current task is either being *resumed* (its generator runs, which takes no
 simulated time and leaves a debt) or *burns* that debt until a timer. A task that wakes owes a
-context switch, so the cycle of a task that does little is two bursts, and one calendar entry if nothing
-else happens on the machine meanwhile (Calendar.advance):
+context switch, so the cycle of a task that does little is two bursts, and one calendar entry if
+nothing else happens on the machine meanwhile (Calendar.advance):
 
     wake_up -> burn the switch -> resume the generator -> burn what it owes -> sleep -> next task
 

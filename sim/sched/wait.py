@@ -11,8 +11,6 @@ Invariants: a task is on at most one queue; it is off the queue when sleep_on() 
 Left out: waiting on several queues at once (select), wake functions, wake-up keys.
 """
 
-from collections import deque
-
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 
@@ -22,7 +20,7 @@ class WaitQueue:
     __slots__ = ("waiters",)
 
     def __init__(self) -> None:
-        self.waiters: deque[Task] = deque()  # oldest first; others only look whether it is empty
+        self.waiters: list[Task] = []  # oldest first; others only look whether it is empty
 
     def __len__(self) -> int:
         return len(self.waiters)
@@ -77,7 +75,7 @@ class WaitQueue:
         """Wake the oldest waiter that is not awake already; return False when there is none."""
         waiters = self.waiters
         while waiters:
-            task = waiters.popleft()
+            task = waiters.pop(0)
             task.waiting_on = None
             if task.sched.wake_up(task):
                 return True
@@ -88,7 +86,7 @@ class WaitQueue:
         waiters = self.waiters
         if not waiters:
             return 0
-        self.waiters = deque()
+        self.waiters = []
         woken = 0
         for task in waiters:
             task.waiting_on = None
