@@ -91,7 +91,8 @@ class DiskStats:
 
     def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: int) -> None:
         """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
-        self.update(now_ns)
+        if self.stamp_ns != now_ns:
+            self.update(now_ns)
         self.in_flight -= count
         if op == _WRITE:
             self.writes += count

@@ -16,6 +16,8 @@ from typing import Final
 
 SECTOR_BYTES: Final = 512
 NS_PER_S: Final = 1_000_000_000
+BEYOND: Final = 1 << 62  # no sector
+INDEX_STEPS: Final = 1024  # at least so many in the index of zones: in few of them a zone begins
 
 
 class Geometry:
@@ -26,7 +28,9 @@ class Geometry:
         "_first_cylinder",
         "_first_media_ns",
         "_first_sector",
+        "_index_shift",
         "_sectors_per_track",
+        "_zone_index",
         "cylinders",
         "head_skew_ns",
         "heads",
@@ -57,7 +61,7 @@ class Geometry:
         ]
         zone_cylinders = -(-capacity_sectors // (heads * sum(per_track)))
         self._sectors_per_track: list[int] = per_track
-        self._first_sector: list[int] = []
+        self._first_sector: list[int] = []  # of each zone, and behind the last
         self._first_cylinder: list[int] = []
         self._first_media_ns: list[int] = []
         sector = cylinder = media_ns = 0
@@ -72,10 +76,22 @@ class Geometry:
             media_ns += zone_cylinders * self._cylinder_extra_ns
         assert sector >= capacity_sectors
         self.cylinders: int = cylinder
+        # The zone of each first sector of a step; bisection took 8 % of a compiled random read.
+        self._first_sector.append(BEYOND)
+        self._index_shift: int = max(0, (sector // INDEX_STEPS).bit_length() - 1)
+        steps = range(0, sector + 1, 1 << self._index_shift)
+        self._zone_index: list[int] = [bisect_right(self._first_sector, at) - 1 for at in steps]
+
+    def _zone_of(self, sector: int) -> int:
+        """Return the number of the zone that the sector is in."""
+        zone = self._zone_index[sector >> self._index_shift]
+        while sector >= self._first_sector[zone + 1]:
+            zone += 1
+        return zone
 
     def locate(self, sector: int) -> tuple[int, int, int]:
         """Return the sector's cylinder, head, and media time (ns)."""
-        zone = bisect_right(self._first_sector, sector) - 1
+        zone = self._zone_of(sector)
         offset = sector - self._first_sector[zone]
         sectors = self._sectors_per_track[zone]
         track = offset // sectors
@@ -91,7 +107,7 @@ class Geometry:
     def span(self, start: int, end: int) -> tuple[int, int, int, int, int, int]:
         """Return locate(start), the last sector's cylinder and head, and media_end_ns(end)."""
         # locate() written out: one call for each mechanical operation instead of three.
-        zone = bisect_right(self._first_sector, start) - 1
+        zone = self._zone_of(start)
         offset = start - self._first_sector[zone]
         sectors = self._sectors_per_track[zone]
         track = offset // sectors
@@ -113,13 +129,13 @@ class Geometry:
 
     def media_end_ns(self, end: int) -> int:
         """Return the media time when the sector before ``end`` has passed."""
-        zone = bisect_right(self._first_sector, end - 1) - 1
+        zone = self._zone_of(end - 1)
         sector_ns = self.revolution_ns // self._sectors_per_track[zone]
         return self.locate(end - 1)[2] + sector_ns
 
     def sectors_in(self, sector: int, duration_ns: int) -> int:
         """Return about how many sectors from ``sector`` on pass in ``duration_ns``."""
-        zone = bisect_right(self._first_sector, sector) - 1
+        zone = self._zone_of(sector)
         track_ns = self.revolution_ns + self.head_skew_ns
         return duration_ns * self._sectors_per_track[zone] // track_ns
 

@@ -52,7 +52,7 @@ def submit_write(
 def submit_run(task: Task, device: BlockDevice, bio: Bio, kernel: KernelVersion) -> Blocking[None]:
     """Submit a run of bios; from 2.6.39 inside a plug, so that the run reaches the queue merged."""
     plug: Plug | None = None
-    if kernel >= SINCE_TASK_PLUG and bio.count > 1:
+    if bio.count > 1 and kernel >= SINCE_TASK_PLUG:
         plug = bio.plug = Plug()
     if not device.submit_bio(bio):
         yield from submit_bio(task, device, bio)

@@ -144,9 +144,11 @@ class AddressSpace:
 
     def touch(self) -> None:
         """Make this the most recently used mapping."""
-        mappings = self.vm.mappings
-        mappings[self] = None
-        mappings.move_to_end(self)
+        vm = self.vm
+        if vm.mapping_touched is not self:
+            vm.mapping_touched = self
+            vm.mappings[self] = None
+            vm.mappings.move_to_end(self)
 
     def missing(self, start: int, end: int) -> list[Range]:
         """Return what is not resident; a page being read is."""
@@ -176,6 +178,8 @@ class AddressSpace:
             self._count_kind(-removed)
             if not self.pages.count:
                 del vm.mappings[self]
+                if vm.mapping_touched is self:
+                    vm.mapping_touched = None
         return removed
 
     def nr_clean_min(self) -> int:

@@ -41,7 +41,7 @@ class RangeSet:
             self.count += end - start
             return end - start
         low = bisect_left(bounds, start)
-        high = bisect_right(bounds, end)
+        high = low if end < bounds[low] else bisect_right(bounds, end)
         if low == high:
             if low & 1:  # No bound inside, and the range before is still open: all covered.
                 return 0
@@ -67,7 +67,7 @@ class RangeSet:
             self.clear()
             return removed
         low = bisect_left(bounds, start)
-        high = bisect_right(bounds, end)
+        high = low if end < bounds[low] else bisect_right(bounds, end)
         removed = _covered(bounds, low, high, start, end)
         if low & 1:
             bounds[low:high] = [start, end] if high & 1 else [start]
@@ -98,15 +98,16 @@ class RangeSet:
 
     def intersects(self, start: int, end: int) -> bool:
         """Return whether any page of ``[start, end)`` is covered."""
-        if not self._bounds:
+        bounds = self._bounds
+        if not bounds or start >= bounds[-1]:
             return False
-        low = bisect_right(self._bounds, start)
-        return low & 1 == 1 or (low < len(self._bounds) and self._bounds[low] < end)
+        low = bisect_right(bounds, start)
+        return low & 1 == 1 or bounds[low] < end
 
     def first(self, start: int, end: int) -> int:
         """Return the lowest covered page of ``[start, end)``, -1 when there is none."""
         bounds = self._bounds
-        if not bounds:
+        if not bounds or start >= bounds[-1]:
             return -1
         low = bisect_right(bounds, start)
         if low & 1:
@@ -119,6 +120,8 @@ class RangeSet:
         """Return the covered parts of ``[start, end)``, ascending."""
         bounds = self._bounds
         found: list[Range] = []
+        if not bounds or start >= bounds[-1]:
+            return found
         index = bisect_right(bounds, start) & ~1
         size = len(bounds)
         while index < size and bounds[index] < end:
@@ -141,10 +144,10 @@ class RangeSet:
     def count_in(self, start: int, end: int) -> int:
         """Return how many pages of ``[start, end)`` are covered."""
         bounds = self._bounds
-        if not bounds:
+        if not bounds or start >= bounds[-1] or end <= bounds[0]:
             return 0
         low = bisect_left(bounds, start)
-        high = bisect_right(bounds, end)
+        high = low if end < bounds[low] else bisect_right(bounds, end)
         return _covered(bounds, low, high, start, end)
 
     def end(self) -> int:

@@ -78,6 +78,7 @@ class Vm:
         self.pgdropped: int = 0  # clean pages dropped to make room
         # Mappings that have pages, least recently used first.
         self.mappings: OrderedDict[AddressSpace, None] = OrderedDict()
+        self.mapping_touched: AddressSpace | None = None  # the last of these
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0

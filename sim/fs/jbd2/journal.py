@@ -84,6 +84,8 @@ class Journal:
         self.mapping = mapping  # The block device's page cache: metadata at home.
         self.kernel = kernel
         self.barrier = barrier
+        self._commit_flags: int = write_sync_plug(kernel) if kernel >= (2, 6, 29) else 0
+        self._sync_flags: int = BIO_SYNC if kernel >= (2, 6, 29) else 0
         self.commit_interval_ns = commit_interval_ns
         self.commit_timer_pending: bool = False
         self.jiffy_ns = jiffy_ns
@@ -230,11 +232,11 @@ class Journal:
 
     def commit_flags(self, synchronous: bool) -> int:
         """Return the bio flags of a commit's writes: synchronous if somebody waits, from 2.6.29."""
-        return write_sync_plug(self.kernel) if synchronous and self.kernel >= (2, 6, 29) else 0
+        return self._commit_flags if synchronous else 0
 
     def sync_flags(self) -> int:
         """Return the bio flags of sync_dirty_buffer(): WRITE_SYNC from 2.6.29."""
-        return BIO_SYNC if self.kernel >= (2, 6, 29) else 0
+        return self._sync_flags
 
     def commit_block_flags(self) -> int:
         """Return the bio flags of the commit block (journal_write_commit_record)."""
