@@ -3,8 +3,8 @@
 Models: `sar [-ubBdpqrSwW] INTERVAL [COUNT]` of the layouts in `sar_layout`.
 Linux counterpart: sysstat sar.c:main, read_stats, check_line_hdr, write_stats, write_stats_avg.
 Invariants: the first reading makes no report; a table alone has its header once, several tables
-have theirs in each report; averages come after COUNT reports, or at the end of the readings as
-after Ctrl-C.
+have theirs in each report; averages come after COUNT reports, and where the readings end before
+that (Ctrl-C) in the layouts that have it so.
 Left out: the daily files (-f, -o, no INTERVAL), `sar 0`, -A -C -F -H -I -m -n -P -s -e -i -t -v -y,
 ALL after -u -r -q -d, all --long options: refused with what is allowed.
 """
@@ -42,6 +42,7 @@ class SarOptions:
     tables: tuple[SarTable, ...]
     interval_s: int
     count: int | None
+    averages_on_interrupt: bool
 
     @property
     def sampling(self) -> Sampling:
@@ -71,8 +72,9 @@ def parse_options(arguments: Sequence[str], layout: SarLayout) -> SarOptions:
         known["d"] = layout.named_disks
     tables = tuple(table for letter, table in known.items() if letter in asked)
     return SarOptions(
-        tables=tables or (known["u"],), interval_s=sampling.interval_s, count=sampling.count
-    )
+        tables=tables or (known["u"],), interval_s=sampling.interval_s, count=sampling.count,
+        averages_on_interrupt=layout.averages_on_interrupt,
+    )  # fmt: skip
 
 
 def run_sar(
@@ -100,7 +102,7 @@ def run_sar(
         prev, count = cur, count + 1
         if count == options.count:
             break
-    if count:
+    if count and (count == options.count or options.averages_on_interrupt):
         windows = [Window(first, prev, total, count) for total in sums]
         yield _report(options.tables, windows, AVERAGE, AVERAGE if headers.always else None)
 

@@ -4,8 +4,9 @@ Models: headers, rows, and "Average:" rows of plain text output in English.
 Linux counterpart: sysstat pr_stats.c:print_hdr_line, activity.c (12.6.1); pr_stats.c, activity.c
 (9.0.4); sar.c:write_stats_core, write_stats, write_stats_avg (7.0). Three layouts:
     sysstat-7   -w is cswch/s alone; -r has swap space too; memory and queue come last; no -S
-    sysstat-9   as patched in RHEL 6: -S, -B with reclaim; still sectors, svctm, dev8-0
-    sysstat-12  kB, discards, blocked tasks, names of devices; tested against the tool itself
+    sysstat-9   9.0.4: -S and %commit (8.1.5), -B with reclaim (7.1.6), proc/s in -w (8.1.3)
+    sysstat-12  kB (11.5.7), discards and no svctm (12.1.2), blocked tasks (9.1.7), names of
+                devices; tested against the tool itself
 Invariants: the time fills 11 columns, a number 9 after a blank; titles are right-justified in the
 width of their numbers; a header begins with an empty line.
 Left out: other locales' word for Average; names that 12 makes from a device's numbers where they
@@ -52,6 +53,7 @@ class SarLayout:
     name: str
     tables: tuple[tuple[str, SarTable], ...]  # option letter, table; in the order of print
     named_disks: SarTable | None  # what -p makes of -d
+    averages_on_interrupt: bool  # after Ctrl-C: 10.1.4 on
 
 
 def _columns(pairs: Iterable[tuple[str, str]], decimals: int = 2) -> tuple[Column, ...]:
@@ -89,7 +91,7 @@ _SWAPPING = SarTable(
     columns=_columns((("pswpin/s", "pswpin"), ("pswpout/s", "pswpout"))),
 )
 _PAGING = SarTable(compute=sar_report.paging, columns=_PAGING_7 + _RECLAIM)
-_TRANSFERS = SarTable(compute=sar_report.transfers, columns=_REQUESTS + _BLOCKS)
+_TRANSFERS = SarTable(compute=sar_report.transfers_of_volumes_too, columns=_REQUESTS + _BLOCKS)
 _SWAP_SPACE = SarTable(
     compute=sar_report.swap_space, gauges=sar_report.memory_gauges,
     columns=(*_SWAP_7, Column("%swpcad", "swap_cached_pct")),
@@ -123,6 +125,7 @@ SAR_7 = SarLayout(
         ("q", _LOAD),
     ),
     named_disks=_NAMED_DISKS,
+    averages_on_interrupt=False,
 )  # fmt: skip
 SAR_9 = SarLayout(
     name="sysstat-9",
@@ -141,6 +144,7 @@ SAR_9 = SarLayout(
         ("d", _DISKS),
     ),
     named_disks=_NAMED_DISKS,
+    averages_on_interrupt=False,
 )  # fmt: skip
 SAR_12 = SarLayout(
     name="sysstat-12",
@@ -176,6 +180,7 @@ SAR_12 = SarLayout(
         )),
     ),
     named_disks=None,
+    averages_on_interrupt=True,
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from sim.tools.parse import (
 )
 from sim.tools.snapshot import Snapshot
 
-# Devices without hardware of their own: in no sum over all disks (-b). The kernel's names.
+# Devices without hardware of their own: in no sum over all disks (-b) from 10.0.4 on.
 VIRTUAL = ("dm-", "md", "loop", "ram", "zram", "nbd")
 _PAGING = ("pgpgin", "pgpgout", "pgfault", "pgmajfault", "pgfree")
 _IO = ("reads", "writes", "discards", "read_sectors", "write_sectors", "discard_sectors")
@@ -206,15 +206,23 @@ def _reclaim(vmstat: Counter[str]) -> dict[str, int]:
 
 
 def transfers(window: Window) -> Iterator[Row]:
-    """Yield requests and sectors per second of all disks together (-b)."""
-    before, now = _transfers(window.prev), _transfers(window.cur)
-    yield Row("", {key: window.per_s(before[key], max(now[key], before[key])) for key in now})
+    """Yield requests and sectors per second of all real disks together (-b, 10.0.4 on)."""
+    yield _transfers(window, [
+        [disk for disk in reading.disks if not disk.name.startswith(VIRTUAL)]
+        for reading in (window.prev, window.cur)
+    ])  # fmt: skip
 
 
-def _transfers(reading: Reading) -> dict[str, int]:
-    real = [disk for disk in reading.disks if not disk.name.startswith(VIRTUAL)]
-    sums = {name: _sum(real, name) for name in _IO}
-    return sums | {"tps": sums["reads"] + sums["writes"] + sums["discards"]}
+def transfers_of_volumes_too(window: Window) -> Iterator[Row]:
+    """Yield the same with volumes, whose requests are counted again (-b up to 10.0.3)."""
+    yield _transfers(window, [window.prev.disks, window.cur.disks])
+
+
+def _transfers(window: Window, counted: Sequence[Sequence[DiskRow]]) -> Row:
+    before, now = ({name: _sum(disks, name) for name in _IO} for disks in counted)
+    for sums in (before, now):
+        sums["tps"] = sums["reads"] + sums["writes"] + sums["discards"]
+    return Row("", {key: window.per_s(before[key], max(now[key], before[key])) for key in now})
 
 
 def memory(window: Window) -> Iterator[Row]:

@@ -111,9 +111,12 @@ def test_swap_space_is_with_memory_in_sysstat_7_and_apart_later() -> None:
     assert sar("sar -S 10 1", "sysstat-9").splitlines()[3].split()[1:] == [*space, "20.00"]
 
 
-def test_virtual_devices_are_not_counted_twice_in_the_sum_of_disks() -> None:
-    row = sar("sar -b 10 1").splitlines()[3].split()
-    assert row[1:] == ["180.00", "120.00", "60.00", "0.00", "960.00", "960.00", "0.00"]
+def test_requests_of_volumes_are_counted_again_in_the_sum_of_disks_before_10_0_4() -> None:
+    new, old = (
+        sar("sar -b 10 1", layout).splitlines()[3].split() for layout in ("sysstat-12", "sysstat-9")
+    )
+    assert new[1:] == ["180.00", "120.00", "60.00", "0.00", "960.00", "960.00", "0.00"]
+    assert old[1:] == ["360.00", "240.00", "120.00", "1920.00", "1920.00"]
 
 
 def test_reclaim_is_summed_over_zones_and_compared_with_what_was_scanned() -> None:
@@ -127,7 +130,8 @@ def test_context_switches_stand_alone_in_sysstat_7() -> None:
     assert sar("sar -wW 10 1").splitlines()[3].split()[1:] == ["0.00", "500.00"]
 
 
-def test_averages_come_at_the_end_of_the_readings_where_no_count_is_given() -> None:
+def test_ctrl_c_brings_the_averages_in_sysstat_12_only() -> None:
+    assert "Average" not in sar("sar -q 10", "sysstat-9")
     assert sar("sar -q 10").splitlines()[-1].split() == [
         "Average:", "2", "456", "2.50", "5.67", "2.50", "7",
     ]  # fmt: skip
