@@ -32,7 +32,7 @@ from typing import ClassVar, Final
 
 from calibration.readers.clock import Moment, parse_dates, parse_time
 from calibration.readers.line import Line, NotANumber, Sink, number
-from calibration.readers.sar_columns import FAMILIES, SYSTEM, Cell, Layout, layout_of
+from calibration.readers.sar_columns import FAMILIES, SYSTEM, Cell, Layout, generation, layout_of
 
 # Hour, minute, second of zh_CN and ja_JP, which print 11:40:02 with these words between.
 _EAST_ASIAN: Final = str.maketrans({"\u65f6": ":", "\u6642": ":", "\u5206": ":", "\u79d2": None})
@@ -92,6 +92,7 @@ class SarReader:
     _first: tuple[Mapping[str, date], date] | None = None  # what the first title's date may mean
     _zone: str = ""
     _average_titles: tuple[str, ...] = ()
+    _titles_seen: set[str] = field(default_factory=set)
     _told: set[tuple[str, ...]] = field(default_factory=set)
     _seen: Counter[tuple[object, ...]] = field(default_factory=Counter)
     _reports: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -110,7 +111,10 @@ class SarReader:
         return self._table is not None and self._row(line, self._without_zone(stamped), self._table)
 
     def close(self) -> None:
-        """Keep the interval as a fact."""
+        """Keep the generation and the interval as facts."""
+        if self._titles_seen:
+            version = generation(self._titles_seen)
+            self.sink.learn("tool", f"sar of {version}" if version else "sar")
         times = sorted(self._times_s)
         steps = [after - before for before, after in pairwise(times)]
         if steps:
@@ -130,7 +134,7 @@ class SarReader:
         layout = layout_of(titles)
         self._average_titles = ()
         self._tell_unknown(line, layout)
-        self.sink.learn("tool", "sar")
+        self._titles_seen.update(titles)
         is_new = self.sink.title is not self._title
         if is_new or table is None:
             self._start(stamped.clock, is_new=is_new)

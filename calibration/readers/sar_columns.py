@@ -9,7 +9,7 @@ Left out: -R -v -y -m (but CPU) -H -I (but the sum) -F -x and -n but DEV, %ufsus
 the twin has them; their tables are known as tables and reported once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -45,20 +45,20 @@ _CPU: Final[Cells] = {
     "%system": Cell("system_pct"), "%sys": Cell("system_pct"),  # %sys: without interrupts
     "%iowait": Cell("iowait_pct"), "%steal": Cell("steal_pct"),
     "%irq": Cell("irq_pct"), "%soft": Cell("soft_pct"),
-    "%guest": Cell("guest_pct"), "%gnice": Cell("gnice_pct"),  # 7.1.3, 10.1.1
+    "%guest": Cell("guest_pct"), "%gnice": Cell("gnice_pct"),  # 8.1.5 on, 10.1.2 on
     "%idle": Cell("idle_pct"),
-    "MHz": Cell("clock_mhz"),  # -m CPU; 9.1.1 on
+    "MHz": Cell("clock_mhz"),  # -m; 9.0.0 on
     "intr/s": None,  # mpstat up to 9.0
 }  # fmt: skip
 _DISK: Final[Cells] = {
     "tps": Cell("io_per_s"),
-    "sect/s": Cell("bytes_per_s", SECTOR),  # 4.1 to 5.0
-    "rd_sec/s": Cell("read_bytes_per_s", SECTOR),  # 5.1 to 11.5
+    "sect/s": Cell("bytes_per_s", SECTOR),  # 4.0.4 to 4.1.6
+    "rd_sec/s": Cell("read_bytes_per_s", SECTOR),  # 4.1.7 to 11.5.6
     "wr_sec/s": Cell("write_bytes_per_s", SECTOR),
     "rkB/s": Cell("read_bytes_per_s", KIB),  # 11.5.7 on
     "wkB/s": Cell("write_bytes_per_s", KIB),
-    "dkB/s": Cell("discard_bytes_per_s", KIB),  # 12.1.1 on
-    "avgrq-sz": Cell("areq_bytes", SECTOR),  # 6.1 to 11.5
+    "dkB/s": Cell("discard_bytes_per_s", KIB),  # 12.1.2 on
+    "avgrq-sz": Cell("areq_bytes", SECTOR),  # up to 11.5.6
     "areq-sz": Cell("areq_bytes", KIB),
     "avgqu-sz": Cell("aqu_sz"), "aqu-sz": Cell("aqu_sz"),
     "await": Cell("await_ms"),
@@ -67,18 +67,18 @@ _DISK: Final[Cells] = {
 }  # fmt: skip
 _INTERFACE: Final[Cells] = {
     "rxpck/s": Cell("rx_packets_per_s"), "txpck/s": Cell("tx_packets_per_s"),
-    "rxbyt/s": Cell("rx_bytes_per_s"), "txbyt/s": Cell("tx_bytes_per_s"),  # up to 8.1.6
+    "rxbyt/s": Cell("rx_bytes_per_s"), "txbyt/s": Cell("tx_bytes_per_s"),  # up to 7.1.1
     "rxkB/s": Cell("rx_bytes_per_s", KIB), "txkB/s": Cell("tx_bytes_per_s", KIB),
     "rxcmp/s": None, "txcmp/s": None,
     "rxmcst/s": Cell("rx_multicast_per_s"),
-    "%ifutil": Cell("ifutil_pct"),  # 10.1.3 on
+    "%ifutil": Cell("ifutil_pct"),  # 10.1.7 on
 }  # fmt: skip
 _SYSTEM: Final[Cells] = {
     # -q; runq-sz leaves the reader itself out
     "runq-sz": Cell("procs_running"), "plist-sz": Cell("procs_total"),
     "ldavg-1": Cell("load1"), "ldavg-5": Cell("load5"), "ldavg-15": Cell("load15"),
-    "blocked": Cell("procs_blocked"),  # 10.0.1 on
-    # -w; up to 8.0 proc/s was a table of its own, -c
+    "blocked": Cell("procs_blocked"),  # 9.1.7 on
+    # -w; up to 8.1.2 proc/s was a table of its own, -c
     "proc/s": Cell("forks_per_s"), "cswch/s": Cell("ctxt_per_s"),
     # -W
     "pswpin/s": Cell("swapin_pages_per_s"), "pswpout/s": Cell("swapout_pages_per_s"),
@@ -96,7 +96,7 @@ _SYSTEM: Final[Cells] = {
     "bread/s": Cell("all_read_bytes_per_s", SECTOR),
     "bwrtn/s": Cell("all_write_bytes_per_s", SECTOR),
     "bdscd/s": Cell("all_discard_bytes_per_s", SECTOR),
-    # -r, and -S from 8.1.1 on
+    # -r, and -S from 8.1.5 on; used memory leaves out cache from 11.7.4 on
     "kbmemfree": Cell("mem_free_bytes", KIB), "kbavail": Cell("mem_available_bytes", KIB),
     "kbmemused": Cell("mem_used_bytes", KIB), "%memused": Cell("mem_used_pct"),
     "kbmemshrd": Cell("mem_shared_bytes", KIB), "kbbuffers": Cell("mem_buffers_bytes", KIB),
@@ -118,6 +118,36 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "IFACE": Family("interface", named=True, cells=_INTERFACE),
     "INTR": Family("system", named=True, cells={"intr/s": Cell("intr_per_s")}, rows="sum"),
 }
+
+# The releases of sysstat (its CHANGES) that had a title first and last.
+SINCE: Final[Mapping[str, tuple[int, ...]]] = {
+    "%steal": (6, 1, 1), "pgfree/s": (7, 1, 6), "rxkB/s": (7, 1, 2), "kbcommit": (8, 1, 5),
+    "blocked": (9, 1, 7), "kbactive": (9, 1, 7), "kbdirty": (10, 1, 2), "%gnice": (10, 1, 2),
+    "%ifutil": (10, 1, 7), "kbavail": (11, 5, 3), "areq-sz": (11, 5, 7), "dkB/s": (12, 1, 2),
+    "dtps": (12, 1, 2),
+}  # fmt: skip
+UNTIL: Final[Mapping[str, tuple[int, ...]]] = {
+    "sect/s": (4, 1, 6),
+    "rxbyt/s": (7, 1, 1),
+    "rd_sec/s": (11, 5, 6),
+    "svctm": (12, 1, 1),
+}
+
+
+def generation(titles: Collection[str]) -> str:
+    """Return which releases of sysstat have all these titles; "" if that cannot be told."""
+    since = max((SINCE[title] for title in titles if title in SINCE), default=None)
+    until = min((UNTIL[title] for title in titles if title in UNTIL), default=None)
+    if since is None:
+        return f"sysstat {_release(until)} or earlier" if until is not None else ""
+    if until is None:
+        return f"sysstat {_release(since)} or later"
+    # A distribution's patches, or two tools in one file, else.
+    return f"sysstat {_release(since)} to {_release(until)}" if since <= until else ""
+
+
+def _release(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
 
 
 @dataclass(frozen=True, slots=True)

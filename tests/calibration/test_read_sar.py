@@ -46,8 +46,21 @@ def test_sizes_are_bytes_and_names_are_kept():
 def test_facts_are_those_of_the_title_and_the_clock():
     assert read(SAR_12).facts == {
         "kernel": "6.1.0", "hostname": "vm", "date": "11/21/26", "arch": "x86_64", "cpus": "2",
-        "tool": "sar", "start": "2026-11-21T07:40:54", "interval_s": "5",
+        "tool": "sar of sysstat 12.1.2 or later", "start": "2026-11-21T07:40:54", "interval_s": "5",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("sar -f 7", "sar of sysstat 6.1.1 to 11.5.6"),
+        ("sar de", "sar of sysstat 11.5.6 or earlier"),
+        ("sar IST", "sar of sysstat 9.1.7 or later"),
+        ("sar zh", "sar"),
+    ],
+)
+def test_titles_tell_the_generation(name, tool):
+    assert read(TEXTS[name]).facts["tool"] == tool
 
 
 def test_table_after_table_goes_back_in_time_and_midnight_does_not():
