@@ -1,0 +1,124 @@
+"""`iotwin samples`: recordings as a table, as JSON, and what it says when it cannot."""
+
+import gzip
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from calibration.samples import COLUMNS
+from sim.cli.main import cli
+from tests.calibration.iostat_texts import CPU, TEXTS
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(cli, ["samples", *map(str, arguments)], input=stdin)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    path = tmp_path / "iostat.txt"
+    path.write_text(TEXTS["9"], encoding="utf-8")
+    return path
+
+
+SUMMARY = """\
+{path}: iostat
+  reports: 2, of them since boot: 1
+  kernel: 2.6.32-131.el6.x86_64
+  hostname: mx1
+  date: 05/01/2017
+  arch: x86_64
+  cpus: 4
+  start: 2017-04-30T23:59:58
+  interval_s: 5
+  tool: iostat
+
+name     column             values     min  median     max
+cpu all  user_pct                1    5.92    5.92    5.92
+cpu all  system_pct              1    5.36    5.36    5.36
+cpu all  iowait_pct              1   21.74   21.74   21.74
+cpu all  idle_pct                1   66.98   66.98   66.98
+sda      io_per_s                1    3.00    3.00    3.00
+sda      write_bytes_per_s       1   57344   57344   57344
+sda      write_bytes             1  286720  286720  286720
+and 4 columns that were always 0
+
+"""
+
+
+def test_the_summary_tells_facts_and_columns(recorded):
+    result = run(recorded)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == SUMMARY.format(path=recorded)
+
+
+def test_json_is_the_list_of_rows(recorded, tmp_path):
+    rows = json.loads(run(recorded, "--json", "-").stdout)
+    assert len(rows) == 2 * (6 + 5)
+    assert rows[0] == {
+        "time_s": 0.0, "kind": "cpu", "name": "all", "column": "user_pct", "value": 5.92,
+        "since_boot": True, "report": 0,
+    }  # fmt: skip
+    place = tmp_path / "rows.json"
+    assert run(recorded, "--json", place).exit_code == 0
+    assert json.loads(place.read_text()) == rows
+
+
+def test_one_column_is_shown_alone(recorded):
+    rows = json.loads(run(recorded, "--column", "idle_pct", "--json", "-").stdout)
+    assert {row["column"] for row in rows} == {"idle_pct"}
+    result = run(recorded, "--column", "idle_pc")
+    assert result.exit_code == 2
+    assert "the nearest is 'idle_pct'" in result.stderr
+
+
+def test_standard_input_and_an_interval():
+    result = run("-", "--interval", "5s", "--json", "-", stdin=CPU * 2)
+    assert [row["time_s"] for row in json.loads(result.stdout)] == [0.0] * 6 + [5.0] * 6
+    for bad in ("0s", "-1s", "5 apples", "x"):
+        assert run("-", "--interval", bad, stdin=CPU).exit_code == 2
+
+
+def test_a_directory_is_read_file_by_file(recorded, tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.gz").write_bytes(gzip.compress(CPU.encode()))
+    (tmp_path / "notes.txt").write_text("to do: nothing\n", encoding="utf-8")
+    result = run(tmp_path, "--json", "-")
+    assert result.exit_code == 0
+    assert "notes.txt: nothing in it is understood" in result.stderr
+    files = [row["file"] for row in json.loads(result.stdout)]
+    assert sorted(set(files)) == [str(recorded), str(tmp_path / "more" / "a.gz")]
+
+
+def test_lines_that_are_not_taken_are_told_with_their_number(recorded):
+    recorded.write_text("nohup: ignoring input\n" * 30 + TEXTS["9"], encoding="utf-8")
+    result = run(recorded)
+    lines = result.stderr.splitlines()
+    assert lines[0] == f"{recorded}: line 1: not of a known format: 'nohup: ignoring input'"
+    assert lines[-1] == f"{recorded}: and 10 more lines that were not taken"
+    assert len(lines) == 21
+    assert "  lines not taken: 30\n" in result.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(256)), b"{", b"\x1f\x8b\x08"])
+def test_a_file_that_is_not_understood_ends_with_2_and_writes_nothing(tmp_path, content):
+    path, place = tmp_path / "a", tmp_path / "rows.json"
+    path.write_bytes(content)
+    result = run(path, "--json", place)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"iotwin: error: {path}: ")
+    assert not place.exists()
+
+
+def test_mistakes_of_the_command_line_end_with_2(tmp_path):
+    assert run().exit_code == 2
+    assert run(tmp_path / "none").exit_code == 2
+    assert run(tmp_path).exit_code == 2  # an empty directory
+
+
+def test_the_columns_are_listed_with_their_meanings():
+    lines = run("--columns").stdout.splitlines()
+    assert len(lines) == 1 + len(COLUMNS)
+    rows = json.loads(run("--columns", "--json", "-").stdout)
+    assert [row["column"] for row in rows] == list(COLUMNS)
