@@ -1,0 +1,16 @@
+"""`python -m calibration`: commands for who works on the twin itself."""
+
+import click
+
+from calibration.validate.command import command as validate
+
+
+@click.group()
+def main() -> None:
+    """Confront the twin with recordings."""
+
+
+main.add_command(validate)
+
+if __name__ == "__main__":
+    main(prog_name="python -m calibration")

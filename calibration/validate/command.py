@@ -1,0 +1,67 @@
+"""`python -m calibration validate`: predict recorded runs from their descriptions."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from calibration.validate.compare import Row, validate
+from calibration.validate.describe import BadRun, describe
+from calibration.validate.report import family_table, run_table
+from sim.cli.options import jobs_of
+from sim.cli.output import check_writable, write_rows
+from sim.cli.progress import Progress
+from sim.report.tables import print_table
+from sim.study.replicate import processes
+
+
+@click.command("validate", short_help="Predict recorded runs from their descriptions.")
+@click.argument(
+    "directories", metavar="RUN_DIR...", nargs=-1, required=True,
+    type=click.Path(path_type=Path),
+)  # fmt: skip
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**63 - 1))
+@click.option("--jobs", type=click.IntRange(1), help="Processes; as many as CPUs if not given.")
+@click.option("--family", "family_only", is_flag=True, help="Only the summary of families.")
+@click.option(
+    "--json", "json_path", metavar="FILE|-", help="Write JSON to FILE; - is standard output."
+)
+def command(
+    directories: tuple[Path, ...], seed: int, jobs: int | None, family_only: bool,
+    json_path: str | None,
+) -> None:  # fmt: skip
+    """Simulate each run from its description alone and set the prediction beside what was measured.
+
+    A RUN_DIR holds a run.json with the keys workload, kernel and disk (or fs_plain); everything
+    else in it is looked at after the prediction, if it is there. Errors are relative and signed.
+
+    \b
+    Examples:
+      python -m calibration validate ../shared/groundtruth/c_mailq/ext3-p8-hdd7200.r1
+      python -m calibration validate ../shared/groundtruth/a_randread/* --jobs 2 --json a.json
+      python -m calibration validate RUN_DIR --json -
+    """
+    try:
+        for directory in directories:
+            describe(directory)
+    except BadRun as problem:
+        raise click.UsageError(str(problem)) from None
+    check_writable(json_path, None)
+    rows = _run(directories, seed, jobs)
+    if json_path != "-":
+        if not family_only:
+            print_table(run_table(rows), sys.stdout)
+            click.echo()
+        print_table(family_table(rows), sys.stdout)
+        click.echo("errors: median of the absolute relative errors, in per cent")
+    if json_path is not None:
+        write_rows((row.to_json() for row in rows), json_path)
+
+
+def _run(directories: tuple[Path, ...], seed: int, jobs: int | None) -> list[Row]:
+    number = jobs_of(jobs, len(directories))
+    with Progress(f"simulating {len(directories)} runs") as progress:
+        if number == 1:
+            return validate(directories, seed, None, progress)
+        with processes(number) as executor:
+            return validate(directories, seed, executor, progress)

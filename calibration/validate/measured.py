@@ -1,0 +1,69 @@
+"""What was measured of a run, under the names of the index of runs.
+
+Models: the index that the recorder makes of its runs.
+Linux counterpart: none.
+Invariants: read after the prediction and apart from it; nothing here is imported by what builds or
+ simulates a run. What the files lack is left out, not guessed.
+Left out: emulator_stats, traces, the tools' own texts.
+"""
+
+import csv
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from calibration.validate.describe import read_run
+
+# workload type -> {name in the index: path in the run's result}; fio by what it did
+_RESULTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "fio randread": {"ops/s": ("iops",), "lat ms": ("lat_mean_ms",)},
+    "fio write": {"MB/s": ("bw_MBps",), "lat ms": ("lat_mean_ms",)},
+    "mailq": {"msg/s": ("msg_per_s",), "fsync ms": ("fsync_ms", "mean")},
+    "mta": {"msg/s accepted": ("msg_per_s",), "drained s": ("drained_s",)},
+    "memtouch": {"tx/s": ("ops_per_s",), "tx ms": ("lat_mean_ms",)},
+    "pcread": {"reads/s": ("ops_per_s",), "hit ratio": ("hit_ratio",)},
+    "cpuburn": {"io ops/s": ("ops_per_s",), "CPU s": ("cpu_total_s",)},
+}
+_SUMMARY: Final = {"util": "util", "iowait": "iowait"}
+_CENSUS: Final = ("own_R", "own_D", "kt_D")
+
+
+def measured(directory: Path) -> dict[str, Any] | None:
+    """Return the figures of a run, or None if its directory holds only its description."""
+    run = read_run(directory)
+    result, summary = run.get("result"), run.get("summary")
+    if not isinstance(result, dict) or not isinstance(summary, dict):
+        return None
+    found: dict[str, Any] = {"result": _result(run["workload"], result)}
+    found["await_ms"] = {kind: summary[f"{kind}_await"] for kind in ("r", "w")}
+    found |= {name: summary[key] for name, key in _SUMMARY.items() if key in summary}
+    load = own_load(directory)
+    return found if load is None else found | {"own_load": load}
+
+
+def _result(workload: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    kind = str(workload.get("type"))
+    if kind == "fio":
+        kind = f"fio {workload['params']['rw']}"
+    if kind == "cpuburn" and not workload["params"].get("io_procs"):
+        result = {**result, "ops_per_s": None}
+    return {name: _at(result, path) for name, path in _RESULTS.get(kind, {}).items()}
+
+
+def _at(table: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    found: Any = table
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def own_load(directory: Path) -> float | None:
+    """Return the median number of active tasks of the recorder's census, None without one."""
+    path = directory / "sampler.csv.gz"
+    if not path.is_file():
+        return None
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [sum(float(row[name]) for name in _CENSUS) for row in csv.DictReader(lines)]
+    return float(median(rows)) if rows else None

@@ -1,0 +1,91 @@
+"""Tables of predictions: run by run, and what each family comes to.
+
+Models: two tables.
+Linux counterpart: none.
+Invariants: a family's error is the median of the absolute relative errors of its runs, in per
+ cent; runs that are not supported yet are counted and their reasons given.
+Left out: plots.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from calibration.validate.compare import Row, flat
+from sim.report.tables import Column, Table
+
+_GENERAL = ("await_ms r", "await_ms w", "util", "iowait", "own_load")
+
+
+def run_table(rows: Sequence[Row]) -> Table:
+    """Return predicted against measured, a figure a line."""
+    lines: list[tuple[str, ...]] = []
+    for row in rows:
+        if row.predicted is None:
+            lines.append((row.id, str(row.error()), "", "", ""))
+            continue
+        found = dict(flat(row.measured or {}))
+        errors = dict(flat(row.error() or {}))
+        for number, (name, value) in enumerate(flat(row.predicted)):
+            label = "" if number else row.id
+            cells = (_shown(value), _shown(found.get(name)), _percent(errors.get(name)))
+            lines.append((label, name, *cells))
+    columns = (
+        Column("run"), Column("figure"), Column("predicted", True), Column("measured", True),
+        Column("error %", True),
+    )  # fmt: skip
+    return Table(columns, tuple(lines))
+
+
+def family_table(rows: Sequence[Row]) -> Table:
+    """Return the median absolute error of each figure, a family a line."""
+    families: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        families[row.family].append(row)
+    lines = tuple(_family_line(name, members) for name, members in families.items())
+    headings = ("runs", "not yet", "first", "second", *_GENERAL)
+    return Table((Column("family"), *(Column(name, True) for name in headings)), lines)
+
+
+def _family_line(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return one family: its two application figures, then those that all families have."""
+    supported = [row for row in rows if row.predicted is not None]
+    errors: dict[str, list[float]] = defaultdict(list)
+    for row in supported:
+        found = row.error()
+        if not isinstance(found, dict):
+            continue
+        for place, value in zip(("first", "second"), found["result"].values(), strict=False):
+            _note(errors[place], value)
+        for figure, value in flat({key: found[key] for key in found if key != "result"}):
+            _note(errors[figure], value)
+    cells = (_median(errors[figure]) for figure in ("first", "second", *_GENERAL))
+    return (name, str(len(rows)), str(len(rows) - len(supported)), *cells)
+
+
+def median_errors(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the median absolute relative error of each figure over some runs."""
+    errors: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        found = row.error()
+        for figure, value in flat(found) if isinstance(found, dict) else ():
+            _note(errors[figure], value)
+    return {figure: median(values) for figure, values in errors.items() if values}
+
+
+def _note(values: list[float], value: Any) -> None:
+    if value is not None:
+        values.append(abs(value))
+
+
+def _median(values: list[float]) -> str:
+    return f"{100 * median(values):.1f}" if values else "-"
+
+
+def _shown(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _percent(error: Any) -> str:
+    return "-" if error is None else f"{100 * error:+.1f}"
