@@ -154,7 +154,8 @@ class SarReader:
 
     def _start(self, clock: time, *, is_new: bool) -> None:
         """Set the clock to the first header, on the day that the title names."""
-        words = self.sink.title.fields if self.sink.title is not None and is_new else []
+        # Behind "Linux 2.6.16 (host)": a release may look like a date.
+        words = self.sink.title.fields[3:] if self.sink.title is not None and is_new else []
         dates = next((dates for word in words if (dates := parse_dates(word))), {})
         self.sink.learn("start", Moment(clock=clock, dates=dates).isoformat())
         self.sink.clock.at(clock, self._day(dates))

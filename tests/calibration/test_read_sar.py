@@ -138,6 +138,11 @@ def test_a_title_starts_anew_on_the_day_it_names():
     assert [time_s for time_s, *_ in column(text, "user_pct")] == [1.0, 1.0 + 2 * 86400]
 
 
+def test_a_release_that_looks_like_a_date_is_none():
+    text = "Linux 2.6.16 (mail) \t10/13/2006\n\n" + HEADER + ROW.format(1, 1)
+    assert read(text).facts["start"] == "2006-10-13T10:00:00"
+
+
 def test_a_date_of_two_readings_is_the_nearer_to_the_one_before():
     day = HEADER + ROW.format(1, 1)
     text = TITLE.format("04/05/26") + day + TITLE.format("05/05/26") + day
