@@ -121,7 +121,9 @@ def guess_class(
         return "unknown", "nothing recorded that tells"
     if size is not None and size >= LARGE_BYTES:
         return "unknown", f"requests of {size / 1024:.0f} KiB: transfer hides the access time"
-    if service >= SEEK_MS or (block is not None and block.is_rotational):
+    # A virtual device is called rotational where nobody told the guest better.
+    turns = block is not None and block.is_rotational and not name.startswith(VIRTUAL)
+    if service >= SEEK_MS or turns:
         return _disk(service, rate_of(row))
     if row.get("r_per_s", 0.0) < READS_MIN * rate_of(row):
         reason = f"{service:.2f} ms busy a request, and hardly a read"
@@ -131,7 +133,7 @@ def guess_class(
 
 def _disk(service: float, rate: float) -> tuple[str, str]:
     if service < SEEK_MS:
-        return "disk", f"/sys says that it turns; {service:.1f} ms busy a request: in sequence"
+        return "disk", f"/sys says that it turns; {service:.2f} ms busy a request: in sequence"
     reason = f"{service:.1f} ms busy a request: a head moves"
     if rate < RATE_MIN_PER_S:
         return "disk", f"{reason}; too few requests to tell its speed"
