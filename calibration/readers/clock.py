@@ -24,6 +24,7 @@ _CLOCK: Final = re.compile(
 # A step back by less than this is a clock that was set, or lines out of order, not midnight.
 MIDNIGHT_BACK: Final = timedelta(hours=12)
 
+YEARS: Final = range(1970, 2200)  # of recordings; beyond them there is no room for the next day
 # How a date may be written (with its order of year, month, day), and what may be meant.
 _DATES: Final[Sequence[tuple[re.Pattern[str], tuple[str, ...]]]] = (
     (re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})"), ("ymd",)),
@@ -156,6 +157,6 @@ def _date(parts: Sequence[str], order: str) -> date | None:
     written = dict(zip(order, map(int, parts), strict=True))
     year = written["y"] + (2000 if written["y"] < 100 else 0)
     try:
-        return date(year, written["m"], written["d"])
+        return date(year, written["m"], written["d"]) if year in YEARS else None
     except ValueError:
         return None  # no such day in this order

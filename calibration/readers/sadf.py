@@ -12,10 +12,10 @@ for %util, "memfree" for kbmemfree.
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from calibration.readers.clock import parse_time
+from calibration.readers.clock import parse_dates, parse_time
 from calibration.readers.line import Sink
 from calibration.readers.sar_columns import FAMILIES, SYSTEM, Cell, Family
 
@@ -23,6 +23,7 @@ HOST_FACTS: Final = {
     "release": "kernel", "nodename": "hostname", "machine": "arch",
     "number-of-cpus": "cpus", "file-date": "date",
 }  # fmt: skip
+INTERVAL_MAX_S: Final = 31 * 86400  # sa1 keeps a month of days
 
 
 class Activity(NamedTuple):
@@ -109,15 +110,12 @@ def _time_s(timestamp: Any, sink: Sink) -> float | None:
     """Return when a report was made; the first interval begins at second 0, as in sar's text."""
     stamp = timestamp if isinstance(timestamp, dict) else {}
     clock, interval = parse_time(str(stamp.get("time", ""))), stamp.get("interval")
-    try:
-        day = date.fromisoformat(str(stamp.get("date", "")))
-    except ValueError:
-        day = None
+    day = parse_dates(str(stamp.get("date", ""))).get("ymd")
     if clock is None or day is None:
         sink.skip(sink.document, f"sadf: {timestamp!r} is not a date and a time")
         return None
     moment = datetime.combine(day, clock)
-    if isinstance(interval, int) and sink.clock.start is None:
+    if sink.clock.start is None and type(interval) is int and 0 < interval <= INTERVAL_MAX_S:
         began = moment - timedelta(seconds=interval)
         sink.learn("start", began.isoformat())
         sink.learn("interval_s", f"{interval:g}")

@@ -6,8 +6,11 @@ import shutil
 import subprocess
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from calibration.readers import read_text
+from tests.calibration.mangle import read_any
 
 DOCUMENT = {
     "sysstat": {
@@ -89,6 +92,28 @@ def test_a_report_without_a_time_is_reported_and_has_none(stamp):
     recording = read(document)
     assert [s.time_s for s in recording.select("load1")] == [None]
     assert any("not a date and a time" in p.why for p in recording.problems)
+
+
+@st.composite
+def damaged(draw):
+    """Return the document with one value, anywhere, replaced by any JSON."""
+    document = copy.deepcopy(DOCUMENT)
+    place, key = {"": document}, ""
+    while isinstance(place[key], dict | list) and (key == "" or draw(st.integers(0, 5))):
+        place = place[key]
+        keys = sorted(place) if isinstance(place, dict) else range(len(place))
+        key = draw(st.sampled_from(keys))
+    leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+    place[key] = draw(st.recursive(leaves, lambda inner: st.lists(inner, max_size=2)))
+    return document
+
+
+@given(damaged())
+@settings(max_examples=300, deadline=None)
+def test_a_damaged_document_never_fails_and_makes_no_other_figures(document):
+    whole = {(s.name, s.column) for s in read(DOCUMENT).samples}
+    recording = read_any(json.dumps(document, indent=1) + "\n")
+    assert {s.column for s in recording.samples} <= {column for _name, column in whole}
 
 
 @pytest.mark.skipif(shutil.which("sadf") is None, reason="no sysstat here")
