@@ -63,6 +63,7 @@ class FreeReader:
     format: ClassVar[str] = "free"
     pace: Pace = field(init=False)
     titles: tuple[str, ...] = ()
+    rows: list[str] = field(default_factory=list)
     unit: int | None = None
     time_s: float | None = None
 
@@ -74,7 +75,7 @@ class FreeReader:
         """Take the header and the rows below it."""
         titles = tuple(line.fields)
         if titles[:3] == ("total", "used", "free") and set(titles) <= set(MEM_TITLES):
-            self.titles, self.unit = titles, None
+            self.titles, self.unit, self.rows = titles, None, []
             self.time_s = self.pace.step()
             return True
         found = _ROW.fullmatch(line.text)
@@ -96,6 +97,10 @@ class FreeReader:
         if len(words) != len(titles) or not all(_SIZE.fullmatch(word) for word in words):
             self.sink.skip(line, f"not {len(titles)} sizes")
             return
+        if label in self.rows:
+            self.sink.skip(line, f"a second row {label} below one header")
+            return
+        self.rows.append(label)
         if line.may_be_cut:
             self.sink.skip(line, CUT)
             return
@@ -109,6 +114,8 @@ class FreeReader:
             for title, word in zip(titles, words, strict=True)
         }
         self.sink.learn("tool", "free")
+        if label == "Mem" and words[0].isdecimal():
+            self.sink.learn("memory_bytes", f"{values['mem_total_bytes']:.0f}")
         self.sink.add(
             line, "system", "", values,
             time_s=self.time_s, since_boot=False, report=self.pace.report,

@@ -215,6 +215,7 @@ class ProcReader:
     def _add(self, now: Moment) -> None:
         before = self.before
         interval_cs = None if before is None else _interval_cs(before, now)
+        self._learn(now)
         self._put(now, "system", {"": now.gauges()}, since_boot=False)
         if before is None or interval_cs is None:
             self._put_totals(now)
@@ -228,6 +229,15 @@ class ProcReader:
         if disks:
             self._put(now, "device", _rates(disks, now, interval_cs), since_boot=False)
         self._put(now, "system", {"": _increases(before, now, interval_cs)}, since_boot=False)
+
+    def _learn(self, now: Moment) -> None:
+        """Keep what a moment says of the host."""
+        cpus = len(now.ticks()) - 1
+        if cpus > 0:
+            self.sink.learn("cpus", str(cpus))
+        total = now.gauges().get("mem_total_bytes")
+        if total is not None:
+            self.sink.learn("memory_bytes", f"{total:.0f}")
 
     def _put_totals(self, now: Moment) -> None:
         cpus = {name: cpu_totals(ticks) for name, ticks in now.ticks().items()}

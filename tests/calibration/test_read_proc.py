@@ -53,6 +53,8 @@ def test_one_moment_gives_counters_and_averages_since_boot():
     assert (now["load5"], now["procs_blocked"], now["uptime_s"]) == (5.67, 7, 1010.0)
     assert now["dirty_pages"] == 55
     assert now["swap_used_bytes"] == 524288 * 1024
+    assert recording.facts["cpus"] == "2"
+    assert recording.facts["memory_bytes"] == str(2**30)
 
 
 def test_two_moments_give_the_rates_that_iostat_gives():
