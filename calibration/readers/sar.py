@@ -104,8 +104,11 @@ class SarReader:
         if stamped is None:
             return self._table is not None and self._average(line, line.fields)
         words = stamped.words
-        if words[:2] == ("LINUX", "RESTART") or words[:1] == ("COM",):
-            return self._restart(words)
+        if words[:2] == ("LINUX", "RESTART"):
+            self._table = None
+            return True
+        if words[:1] == ("COM",):  # a comment of sadc's, with -C
+            return self._table is not None or self.sink.title is not None
         if stamped.has_titles:
             return self._header(line, self._without_zone(stamped))
         return self._table is not None and self._row(line, self._without_zone(stamped), self._table)
@@ -119,12 +122,6 @@ class SarReader:
         steps = [after - before for before, after in pairwise(times)]
         if steps:
             self.sink.learn("interval_s", f"{median(steps):g}")
-
-    def _restart(self, words: Sequence[str]) -> bool:
-        """End all tables where the machine was started; a comment (-C) changes nothing."""
-        if words[0] == "LINUX":
-            self._table = None
-        return True
 
     def _header(self, line: Line, stamped: Stamped) -> bool:
         """Begin a table, or go on with it where its header comes again."""

@@ -138,6 +138,14 @@ def test_a_title_starts_anew_on_the_day_it_names():
     assert [time_s for time_s, *_ in column(text, "user_pct")] == [1.0, 1.0 + 2 * 86400]
 
 
+def test_a_comment_is_no_row_and_no_header():
+    comment = "10:00:01  COM the backup begins\n"
+    text = HEADER + ROW.format(1, 1) + comment + ROW.format(2, 2)
+    assert len(column(text, "user_pct")) == 2
+    assert problems(text) == []
+    assert [line for line, _ in problems(comment + text)] == [1]
+
+
 def test_a_release_that_looks_like_a_date_is_none():
     text = "Linux 2.6.16 (mail) \t10/13/2006\n\n" + HEADER + ROW.format(1, 1)
     assert read(text).facts["start"] == "2006-10-13T10:00:00"
