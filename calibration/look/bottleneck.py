@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from calibration.look.cpus import CpuLook
-from calibration.look.devices import DeviceLook
+from calibration.look.devices import DeviceLook, lowest
 
 FULL: Final = 0.9  # from here on a queue in front of one server is ten times the service time
 SWAP_SHARE: Final = 0.2
@@ -32,9 +32,8 @@ class Seen:
 
     @property
     def disks(self) -> list[DeviceLook]:
-        """Return the devices that are no volumes on others, busiest first."""
-        disks = [one for one in self.devices if not one.is_stacked]
-        return sorted(disks, key=lambda one: -(one.util_pct or 0.0))
+        """Return the devices below all volumes, busiest first."""
+        return sorted(lowest(self.devices), key=lambda one: -(one.util_pct or 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +102,18 @@ def _waiting(seen: Seen) -> Verdict | None:
     one_waiter = 100 / (seen.cpu.cpus or 1)
     if iowait < WAITING * min(one_waiter, 100 * WAITING) or not (seen.disks or iowait >= 25):
         return None
-    told = f"no device is full ({_most(seen)})" if seen.disks else "no device was recorded"
+    used = f"{100 * (seen.cpu.busy or 0):.0f} % of the CPU time is used"
+    if not seen.disks:
+        return Verdict(
+            resource="I/O",
+            sentence=f"I/O: {used}, and {iowait:.0f} % is iowait. No device was recorded: one may"
+            " be full, or few tasks wait for one request after the other (iostat -x tells).",
+        )
     return Verdict(
         resource="response time",
-        sentence=f"waiting, not throughput: {told} and {100 * (seen.cpu.busy or 0):.0f} % of the"
-        f" CPU time is used, but {iowait:.0f} % is iowait: few tasks wait for one request after"
-        " the other, so that the response time of the devices sets the pace.",
+        sentence=f"waiting, not throughput: no device is full ({_most(seen)}) and {used}, but"
+        f" {iowait:.0f} % is iowait: few tasks wait for one request after the other, so that the"
+        " response time of the devices sets the pace.",
     )
 
 

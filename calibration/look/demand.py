@@ -10,7 +10,7 @@ Left out: what waits for no resource (sleeps, other hosts): it is in the think t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from calibration.look.devices import DeviceLook
+from calibration.look.devices import DeviceLook, lowest
 from calibration.look.intervals import Interval, rate_of
 from calibration.look.laws import capacity_per_s, demand_ms, population_bound_per_s
 
@@ -54,8 +54,8 @@ def demands_of(
     intervals: Sequence[Interval], devices: Sequence[DeviceLook], *, cpus: int | None,
     busy: float | None, throughput_per_s: float, source: str, customers: Customers | None,
 ) -> Demands:  # fmt: skip
-    """Return demands of the CPUs and of every device that is no volume."""
-    disks = [one for one in devices if not one.is_stacked and one.util_pct]
+    """Return demands of the CPUs and of every device below the volumes."""
+    disks = [one for one in lowest(devices) if one.util_pct]
     busiest = _busiest(intervals, disks)
     rows = [_of_device(disk, busiest, throughput_per_s) for disk in disks]
     if busy is not None and busiest.busy is not None:

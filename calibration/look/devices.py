@@ -101,6 +101,11 @@ def device_look(name: str, row: Row, block: BlockDevice | None) -> DeviceLook:
     )
 
 
+def lowest(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
+    """Return the devices below all volumes; the volumes where nothing below was recorded."""
+    return [one for one in devices if not one.is_stacked] or list(devices)
+
+
 def is_stacked(name: str, block: BlockDevice | None) -> bool:
     """Return whether a device hands its requests to others."""
     return bool(block and block.slaves) or name.startswith(STACKED)

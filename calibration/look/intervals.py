@@ -5,9 +5,10 @@ Linux counterpart: none.
 Invariants: reports since boot are not intervals; CPU and devices of an interval come from the same
 report; recordings that show devices' utilisation are preferred for both, so that a table of another
 moment (top) does not mix in.
-Left out: single CPUs and partitions, but for counting them.
+Left out: single CPUs, but for counting them; partitions whose disk is there: it has their load.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -108,22 +109,27 @@ def _weight(column: str, row: Row) -> float:
 
 
 def _of_one(recording: Recording) -> list[Interval]:
-    """Return the intervals of one file."""
+    """Return the intervals of one file; each begins where the report before it ended."""
     by_report: dict[int, list[Sample]] = {}
     for sample in recording.samples:
-        if not sample.since_boot and sample.kind != "system":
+        if sample.kind != "system":
             by_report.setdefault(sample.report, []).append(sample)
     ends = [samples[0].time_s for samples in by_report.values()]
     lengths = _lengths_s(ends, recording.facts.get("interval_s"))
     return [
-        Interval(
-            end_s=end,
-            length_s=length,
-            cpu=_row(s for s in samples if s.kind == "cpu" and s.name == ALL_CPUS),
-            devices=_devices(samples),
-        )
+        _interval([s for s in samples if not s.since_boot], end, length)
         for samples, end, length in zip(by_report.values(), ends, lengths, strict=True)
+        if not all(s.since_boot for s in samples)
     ]
+
+
+def _interval(samples: Sequence[Sample], end_s: float | None, length_s: float | None) -> Interval:
+    return Interval(
+        end_s=end_s,
+        length_s=length_s,
+        cpu=_row(s for s in samples if s.kind == "cpu" and s.name == ALL_CPUS),
+        devices=_devices(samples),
+    )
 
 
 def _lengths_s(ends: Sequence[float | None], stated_s: str | None) -> list[float | None]:
@@ -141,7 +147,16 @@ def _devices(samples: Iterable[Sample]) -> dict[str, dict[str, float]]:
     for sample in samples:
         if sample.kind == "device":
             found.setdefault(sample.name, {})[sample.column] = sample.value
-    return found
+    return {name: row for name, row in found.items() if not _is_partition(name, found)}
+
+
+def _is_partition(name: str, names: Iterable[str]) -> bool:
+    """Return whether the disk that a name is a partition of is there (block:disk_name)."""
+    return any(
+        re.fullmatch(r"p\d+" if disk[-1:].isdigit() else r"p?\d+", name.removeprefix(disk))
+        for disk in names
+        if name != disk and name.startswith(disk)
+    )
 
 
 def _row(samples: Iterable[Sample]) -> dict[str, float]:

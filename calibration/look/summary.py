@@ -16,7 +16,7 @@ from calibration.look.bottleneck import Seen, Verdict, bottleneck
 from calibration.look.checks import Checked, Finding, release, run_checks
 from calibration.look.cpus import CpuLook, look_at_cpus
 from calibration.look.demand import Customers, Demands, demands_of
-from calibration.look.devices import DeviceLook, look_at_devices
+from calibration.look.devices import DeviceLook, look_at_devices, lowest
 from calibration.look.intervals import (
     Interval,
     intervals_of,
@@ -119,7 +119,7 @@ def _used(source: Source, intervals: Sequence[Interval]) -> list[Interval]:
 
 
 def _cpus(source: Source, used: Sequence[Interval], devices: Sequence[DeviceLook]) -> CpuLook:
-    disks = [one for one in devices if not one.is_stacked and one.util_pct]
+    disks = [one for one in lowest(devices) if one.util_pct]
     busiest = max(disks, key=lambda one: one.util_pct or 0.0, default=None)
     return look_at_cpus(
         used,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import ClassVar, Final
 
+from calibration.host import host_of
 from calibration.readers.line import Line, Sink
 from calibration.readers.proc_report import (
     cpu_shares,
@@ -33,7 +34,7 @@ TASKS: Final = "/proc/PID/stat"
 
 
 class RecorderReader:
-    """The folder's proc.txt; host.txt has the same grammar and gives facts alone."""
+    """The folder's proc.txt; host.txt has the same grammar and gives facts, and memory."""
 
     format: ClassVar[str] = "iotwin record"
 
@@ -65,10 +66,11 @@ class RecorderReader:
 
     def _take(self, sample: TextSample) -> None:
         _learn(self._sink, sample)
-        if "/proc/stat" not in sample.texts:
-            return  # host.txt
         try:
-            self._add(sample)
+            if "/proc/stat" in sample.texts:
+                self._add(sample)
+            else:
+                self._put("system", {"": _system(None, sample)}, sample, since_boot=False)
         except (ProcFormatError, MissingFileError) as error:
             self._sink.skip(Line(sample.line, str(error)), "a sample that is not as the kernel's")
             self._last = None
@@ -116,13 +118,9 @@ def _learn(sink: Sink, sample: TextSample) -> None:
     if "/proc/stat" in texts:
         lines = texts["/proc/stat"].split("\n")
         sink.learn("cpus", str(sum(line[:3] == "cpu" and line[3:4].isdigit() for line in lines)))
-    for fact, name in (
-        ("kernel", "/proc/sys/kernel/osrelease"),
-        ("hostname", "/proc/sys/kernel/hostname"),
-        ("arch", "uname -m"),
-    ):
-        if name in texts:
-            sink.learn(fact, texts[name].strip())
+    else:
+        for fact, value in host_of(texts).facts().items():
+            sink.learn(fact, value)
 
 
 def _snapshot(sample: TextSample) -> Snapshot:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.look.cpus import look_at_cpus
-from calibration.look.intervals import mean_row, without_ends
+from calibration.look.intervals import intervals_of, mean_row, without_ends
 from calibration.look.laws import (
     CPU_COUNTS,
     capacity_per_s,
@@ -21,6 +21,7 @@ from calibration.look.laws import (
     service_ms,
     waiters_on,
 )
+from calibration.samples import Recording, Sample
 from tests.calibration.look_rows import cpu_row, device_row, interval
 
 several = st.sampled_from(CPU_COUNTS[1:])
@@ -106,3 +107,42 @@ def test_warm_up_and_cool_down_are_left_out() -> None:
     assert without_ends(given, 0, 0) == given
     assert without_ends(given, 5, 0) == given[1:]
     assert without_ends(given, 7, 10) == given[2:3]
+
+
+def reading(*rows: tuple[int, float, bool, str, float]) -> Recording:
+    """Return a recording of (report, time, since boot, device, util)."""
+    return Recording(
+        source="x",
+        formats=("iostat",),
+        samples=tuple(
+            Sample(
+                time_s=time_s, kind="device", name=name, column="util_pct", value=util,
+                since_boot=since_boot, report=report, line=1,
+            )
+            for report, time_s, since_boot, name, util in rows
+        ),
+    )  # fmt: skip
+
+
+def test_an_interval_begins_where_the_report_before_ended_even_after_a_gap() -> None:
+    found = intervals_of([reading(
+        (0, 0, True, "sda", 1), (1, 5, False, "sda", 2), (2, 10, False, "sda", 3),
+        (3, 100, True, "sda", 4), (4, 105, False, "sda", 5),
+    )])  # fmt: skip
+    assert [(one.end_s, one.length_s) for one in found] == [(5, 5), (10, 5), (105, 5)]
+
+
+@pytest.mark.parametrize(
+    ("names", "whole"),
+    [
+        (["sda", "sda1", "sda10"], ["sda"]),
+        (["nvme0n1", "nvme0n1p1", "nvme0n10"], ["nvme0n1", "nvme0n10"]),
+        (["dm-1", "dm-10"], ["dm-1", "dm-10"]),
+        (["xvde", "xvdep3"], ["xvde"]),
+        (["sda1"], ["sda1"]),
+        (["sda", "sdaa"], ["sda", "sdaa"]),
+    ],
+)
+def test_partitions_are_left_to_their_disk(names: list[str], whole: list[str]) -> None:
+    (found,) = intervals_of([reading(*((0, 5.0, False, name, 1.0) for name in names))])
+    assert list(found.devices) == whole

@@ -96,7 +96,7 @@ def test_factomd_lacks_memory() -> None:
 def test_steps_of_idle_time_tell_that_io_has_two_cpus() -> None:
     seen = look(open_source([str(RECORDINGS / "exim-io" / "sar.txt")]))
     assert (seen.cpu.cpus, seen.cpu.source) == (2, "implied by steps of idle time of 50 %")
-    assert seen.verdict.resource == "response time"
+    assert seen.verdict.resource == "I/O"
 
 
 needs_ground_truth = pytest.mark.skipif(
