@@ -44,6 +44,10 @@ class World:
         """Open a port of this host; the server's programs know the host by this program's name."""
         return self.network.listen_outside(self.name, port, self.link)
 
+    def clock_ns(self) -> int:
+        """Return simulated time since the server's boot."""
+        return round(self.env.now)
+
     def timeout(self, delay_ns: int) -> Any:
         """Return a SimPy event that happens after `delay_ns`."""
         return self.env.timeout(delay_ns)

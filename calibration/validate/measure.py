@@ -9,6 +9,7 @@ Invariants: the figures carry the recorder's names and units: await in ms over a
 Left out: the recorder's own use of CPU.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -24,6 +25,7 @@ S: Final = 1_000_000_000
 MS: Final = 1_000_000
 STEP_NS: Final = 10 * MS  # how exactly the end of the workload is found
 LIMIT_NS: Final = 3600 * S
+DRAIN_NS: Final = 60 * S  # what is not delivered this long after the client's end stays queued
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +49,10 @@ class Figures:
 def predict(description: Description, seed: int) -> Figures:
     """Simulate a run; raise Unsupported if it cannot be built."""
     machine = Machine(build(description, seed), seed)
-    processes = sum(spec.count for spec in machine.scenario.processes.values())
-    names = _END_MARKS[description.kind]
+    has_ended = _ENDS[description.kind]
     before = _Counters(machine, rig_of(description).disk)
     census: list[int] = []
-    while _ended(machine, names) < processes and machine.calendar.now < LIMIT_NS:
+    while not has_ended(machine) and machine.calendar.now < LIMIT_NS:
         if machine.calendar.now % S == 0:
             census.append(_active(machine))
         machine.run_until(machine.calendar.now + STEP_NS)
@@ -94,9 +95,24 @@ def _active(machine: Machine) -> int:
     )
 
 
-def _ended(machine: Machine, names: tuple[str, ...]) -> int:
-    """Count the processes of the workload that have ended: their last records are the newest."""
-    return sum(record.name in names for record in machine.records)
+def _all_have_said(name: str) -> Callable[[Machine], bool]:
+    """Return a test whether every process has left its last record, which has that name."""
+
+    def have(machine: Machine) -> bool:
+        processes = sum(spec.count for spec in machine.scenario.processes.values())
+        return sum(record.name == name for record in machine.records) >= processes
+
+    return have
+
+
+def _mail_has_drained(machine: Machine) -> bool:
+    """Whether the client has ended and every message accepted has been delivered, or is late."""
+    count = Counter(record.name for record in machine.records)
+    ends = [r.t_ns for r in machine.records if r.name in ("storm_end", "mail_load_end")]
+    if not ends:
+        return False
+    delivered = count["message_delivered"] >= count["message_accepted"]
+    return delivered or machine.calendar.now > ends[0] + DRAIN_NS
 
 
 def _percent(part: int, whole: int) -> float:
@@ -145,13 +161,25 @@ def _cpuburn_result(records: list[Record], description: Description) -> dict[str
     }
 
 
+def _mta_result(records: list[Record], description: Description) -> dict[str, float | None]:
+    load = description.workload.get("openloop")
+    names = Counter(record.name for record in records)
+    ended_ns = max(r.t_ns for r in records if r.name in ("storm_end", "mail_load_end"))
+    last_ns = max((r.t_ns for r in records if r.name == "message_delivered"), default=0)
+    over_s = float(load["seconds"]) if load else ended_ns / S
+    accepted = names["mail_accepted"] if load else names["message_accepted"]
+    return {"msg/s accepted": accepted / over_s, "drained s": max(ended_ns, last_ns) / S}
+
+
 _RESULTS: Final[Mapping[str, Callable[[list[Record], Description], dict[str, float | None]]]] = {
     "fio": _fio_result,
     "mailq": _mailq_result,
     "cpuburn": _cpuburn_result,
+    "mta": _mta_result,
 }
-_END_MARKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "fio": ("fio_done",),
-    "mailq": ("mailq_done",),
-    "cpuburn": ("cpuburn_ns",),
+_ENDS: Final[Mapping[str, Callable[[Machine], bool]]] = {
+    "fio": _all_have_said("fio_done"),
+    "mailq": _all_have_said("mailq_done"),
+    "cpuburn": _all_have_said("cpuburn_ns"),
+    "mta": _mail_has_drained,
 }

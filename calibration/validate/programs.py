@@ -7,6 +7,7 @@ Invariants: one function a kind of workload; a workload or an option of one that
 Left out: the recorder, which needs a per cent of a CPU.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from calibration.validate.describe import Description, Unsupported
 from calibration.validate.rigs import Rig
 
 Lines = Iterator[str]
+STORM_BACKLOG: Final = 200  # Listen=200 in storm.mc
 MAILQ_MESSAGES: Final = 400_000  # MAXM of mailq.c: all processes together
 
 
@@ -105,13 +107,59 @@ def _read_user_us(description: Description) -> float:
     return -(-asked_us // tick_us) * tick_us
 
 
+def _mta(description: Description, rig: Rig, directory: str) -> Lines:
+    """sendmail, and a client on the same machine: smtp-source (closed) or smtp_load (open)."""
+    params, options = description.workload, description.details.get("options", [])
+    told = dict(option.split("=", 1) for option in options)
+    unknown = set(told) - {"QueueLA", "RefuseLA"}
+    if unknown:
+        raise Unsupported(f"sendmail's option {min(unknown)}")
+    if "sendmail" not in str(description.details.get("mta")):
+        raise Unsupported(f"the mail server {description.details.get('mta')}")
+    yield '[link.lo]\nlatency = "10 us"\nrate = "10 Gbit/s"'
+    yield '[process.syslogd]\nprogram = "syslogd"'
+    yield '[process.relay]\nprogram = "smtp_relay"\nvia = "lo"'
+    yield f'[process.sendmail]\nprogram = "sendmail"\nqueue_directory = "{directory}/mqueue"'
+    yield f'mailer = "local"\nbacklog = {_backlog(description)}'
+    yield from (f"{_LOADS[name]} = {value}" for name, value in told.items())
+    for key, (value, source) in rig.sendmail.items():
+        shown = value if key == "byte_user_ns" else f'"{value}"'
+        yield f'{key} = {{ value = {shown}, source = "{source}" }}'
+    yield "[process.client]"
+    yield 'via = "lo"\ntarget = "sendmail"'
+    yield from _open_client(params) if params.get("openloop") else _closed_client(params)
+
+
+_LOADS: Final = {"QueueLA": "queue_la", "RefuseLA": "refuse_la"}
+
+
+def _backlog(description: Description) -> int:
+    """Return the listen() backlog: storm.mc says 200 unless a note or the name says otherwise."""
+    told = f"{description.details.get('note', '')} {description.id}"
+    found = re.search(r"backlog[ -]?(\d+)", told)
+    return int(found[1]) if found else STORM_BACKLOG
+
+
+def _open_client(params: Mapping[str, Any]) -> Lines:
+    load = params["openloop"]
+    yield 'program = "smtp_load"'
+    yield f'rate = "{load["rate_ps"]} msg/s"\nduration = "{load["seconds"]} s"'
+    yield f'retry = "{load["retry_s"]} s"\nmessage_size = "{params["size"]} B"'
+
+
+def _closed_client(params: Mapping[str, Any]) -> Lines:
+    yield 'program = "smtp_sender"\narrivals = "closed"\nmarks_storm = true'
+    yield f"concurrency = {params['sessions']}\nmessages = {params['messages']}"
+    yield f'messages_per_session = 1\nmessage_size = "{params["size"]} B"\nretry = "1 s"'
+
+
 _KINDS: Final[Mapping[str, Callable[[Description, Rig, str], Lines]]] = {
     "fio": _fio,
     "mailq": _mailq,
     "cpuburn": _cpuburn,
+    "mta": _mta,
 }
 _TO_COME: Final[Mapping[str, str]] = {
     "memtouch": "anonymous memory beyond its limit: reclaim, swap, memory cgroups, OOM killer",
     "pcread": "a page cache larger than memory: reclaim of file pages, memory cgroups",
-    "mta": "sendmail 8.17 with smtp-source or smtp_load",
 }

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _TMPFS = "fit: 9.7 us a message of six calls and 3.5 pages on tmpfs, one process, c_mailq/tmpfs-p1"
+_STORM = "fit: 5.6 ms of system time a message with four forks and an exec, d_mta s20-m2000"
+_MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
+_GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
 _GUEST = (
     "fit: 290 us a message of six calls and 3.5 pages on tmpfs, one process, u_c_mailq/tmpfs-p1"
 )
@@ -24,6 +27,7 @@ class Rig:
     disk: str  # name of the block device
     under: str  # what makes a block device of the emulated disk
     costs: Mapping[str, tuple[str, str]]  # key below [machine] -> (value, source)
+    sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
     fio_start: tuple[str, str]  # wall time of fio before its job, user CPU of it
 
 
@@ -33,9 +37,9 @@ LOOP: Final = Rig(
     costs={
         "syscall.entry": ("0.1 us", "assumed: a null call without mitigations, 3 GHz"),
         "syscall.interrupt": ("0 us", "none: the emulator's process ends requests itself"),
-        "syscall.fork": ("0.1 ms", "assumed: lmbench fork, 3 GHz, small process"),
-        "syscall.fork_child": ("0.1 ms", "assumed: copy-on-write faults of a small process"),
-        "syscall.exit": ("50 us", "assumed: lmbench fork and exit"),
+        "syscall.fork": ("0.6 ms", _STORM),
+        "syscall.fork_child": ("0.6 ms", _STORM),
+        "syscall.exit": ("0.2 ms", _STORM),
         "sched.context_switch": ("1 us", "assumed: lmbench lat_ctx, 3 GHz"),
         "vfs.component": ("0.1 us", _TMPFS),
         "vfs.open": ("0.4 us", _TMPFS),
@@ -43,6 +47,13 @@ LOOP: Final = Rig(
         "vfs.page_copy": ("0.4 us", _TMPFS),
         "vfs.sync": ("0.1 us", _TMPFS),
         "vfs.direct": ("2 us", "assumed: get_user_pages, bio, blk-mq, queue_work"),
+    },
+    sendmail={
+        "session_user": ("0.3 ms", _MAIL),
+        "message_user": ("1 ms", _MAIL),
+        "delivery_user": ("0.9 ms", _MAIL),
+        "byte_user_ns": ("5", "assumed: a third of what the model's machine of 2005 needs"),
+        "mailer_exec": ("1 ms", _STORM),
     },
     fio_start=("0.32 s", "80 ms"),
 )
@@ -52,9 +63,9 @@ GUEST: Final = Rig(
     costs={
         "syscall.entry": ("6 us", "groundtruth README: a system call takes 6 us in the guest"),
         "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
-        "syscall.fork": ("10 ms", "groundtruth README: fork takes about 10 ms in the guest"),
-        "syscall.fork_child": ("2 ms", "assumed: a page fault is two switches of the host"),
-        "syscall.exit": ("2 ms", "assumed: unmapping on the host"),
+        "syscall.fork": ("3 ms", _GUEST_FORK),
+        "syscall.fork_child": ("5 ms", _GUEST_FORK),
+        "syscall.exit": ("2 ms", _GUEST_FORK),
         "sched.context_switch": ("10 us", "assumed: two switches of the host"),
         "vfs.component": ("1 us", _GUEST),
         "vfs.open": ("40 us", _GUEST),
@@ -62,6 +73,13 @@ GUEST: Final = Rig(
         "vfs.page_copy": ("10 us", _GUEST),
         "vfs.sync": ("5 us", _GUEST),
         "vfs.direct": ("100 us", "fit: 217 us from a read's reply to the next, u_a_randread jobs1"),
+    },
+    sendmail={
+        "session_user": ("3 ms", _GUEST_MAIL),
+        "message_user": ("8 ms", _GUEST_MAIL),
+        "delivery_user": ("8 ms", _GUEST_MAIL),
+        "byte_user_ns": ("5", "assumed: user code runs as fast as on the host"),
+        "mailer_exec": ("12 ms", _GUEST_MAIL),
     },
     fio_start=("0.45 s", "0.4 s"),
 )
