@@ -224,7 +224,11 @@ def _system(seen: Look) -> Iterator[str]:
 def _tasks(seen: Look) -> str:
     """Say what tasks the load average is made of, as far as is known."""
     system = seen.system
-    parts = {"runnable": system.running, "blocked by I/O": system.blocked}
+    parts = {
+        "runnable": system.running,
+        "blocked by I/O": system.blocked,
+        "uninterruptible": system.uninterruptible,
+    }
     known = ", ".join(f"{value:.1f} {name}" for name, value in parts.items() if value is not None)
     text = f"; tasks at the samples: {known}" if known else ""
     waiters = seen.cpu.waiters if _is_countable(seen.cpu) else None

@@ -31,6 +31,7 @@ from sim.study.recorded import load_figures
 
 BEFORE = "before"  # the set of figures of the state that was recorded
 STACK_TOLERANCE = 0.1
+LOAD_FACTOR = 2.0  # a mean of samples against an average over a minute: less says nothing
 
 
 class NothingToLookAt(ValueError):
@@ -54,6 +55,7 @@ class System:
     swap_used_bytes: tuple[float, ...]
     running: float | None
     blocked: float | None
+    uninterruptible: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,9 @@ def look(
                 swap_used_bytes=max(system.swap_used_bytes, default=None),
             )
         ),
-        findings=(*findings, *_stack_findings(stacks), *_wait_findings(cpu)),
+        findings=(
+            *findings, *_stack_findings(stacks), *_wait_findings(cpu), *_load_findings(system),
+        ),
     )  # fmt: skip
 
 
@@ -151,6 +155,7 @@ def _system(source: Source) -> System:
         swap_used_bytes=_swap_used_bytes(source.recordings),
         running=_mean(source.recordings, "procs_running"),
         blocked=_mean(source.recordings, "procs_blocked"),
+        uninterruptible=_mean(source.recordings, "procs_uninterruptible"),
     )
 
 
@@ -173,6 +178,20 @@ def _wait_findings(cpu: CpuLook) -> Iterator[Finding]:
             check="iowait", severity="note", where="CPU",
             text=f"iowait is {cpu.ratio:.1f} times what {cpu.device} can cause"
             " (util (1 - busy)): tasks wait for several devices in turn, or util is too low",
+        )  # fmt: skip
+
+
+def _load_findings(system: System) -> Iterator[Finding]:
+    """The load average is the tasks that run or sleep uninterruptibly, smoothed over a minute."""
+    if system.load is None or system.running is None:
+        return
+    active = system.running + max(system.blocked or 0.0, system.uninterruptible or 0.0)
+    if system.load > LOAD_FACTOR * (active + 1):
+        yield Finding(
+            check="load", severity="note", where="",
+            text=f"the load average is {system.load:.1f}, but {active:.1f} tasks run or wait for"
+            " I/O at the samples: others sleep uninterruptibly outside I/O (a lock, a journal,"
+            " NFS), or the load was higher before",
         )  # fmt: skip
 
 

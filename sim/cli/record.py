@@ -73,6 +73,8 @@ def command(folder: str, interval_s: float, duration_s: float | None, resume: bo
       iotwin record --print-script > record.py; scp record.py host:; ssh host python3 record.py DIR
     """
     run = recorder.resume if resume else recorder.record
+    if duration_s is None:
+        click.echo(f"recording into {folder} every {interval_s:g} s; Ctrl-C ends it", err=True)
     with Progress("recording") as progress:
 
         def tell(samples: int, total: int | None) -> None:

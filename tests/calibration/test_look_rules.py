@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibration.dataset import Source
 from calibration.host import BlockDevice
+from calibration.look import look
 from calibration.look.bottleneck import Seen, bottleneck
 from calibration.look.cpus import CpuLook
 from calibration.look.devices import ACCESS_MS, DeviceLook, device_look
 from calibration.look.stacking import stacks_of
+from calibration.samples import Recording, Sample
 from tests.calibration.look_rows import device_row
 
 
@@ -134,3 +137,31 @@ def test_the_bottleneck_is_the_first_rule_that_applies(
     verdict = bottleneck(given_)
     assert verdict.resource == resource
     assert words in verdict.sentence
+
+
+# -- Load.
+
+
+def loaded(load: float, running: float, blocked: float) -> Recording:
+    values = {"load1": load, "procs_running": running, "procs_blocked": blocked}
+    cpu = {"user_pct": 10.0, "idle_pct": 90.0}
+    rows = [("system", "", values), ("cpu", "all", cpu)]
+    return Recording(
+        source="x", formats=("vmstat",),
+        samples=tuple(
+            Sample(time_s=1.0, kind=kind, name=name, column=column, value=value,
+                   since_boot=False, report=0, line=1)
+            for kind, name, columns in rows for column, value in columns.items()
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "running", "blocked", "checks"),
+    [(37, 0, 1, ["load"]), (3, 1, 1, []), (0.2, 0, 0, []), (8, 6, 2, [])],
+)
+def test_load_that_nothing_recorded_explains_is_noticed(
+    load: float, running: float, blocked: float, checks: list[str]
+) -> None:
+    found = look(Source(name="x", recordings=(loaded(load, running, blocked),))).findings
+    assert [one.check for one in found] == checks
