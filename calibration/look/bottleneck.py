@@ -14,10 +14,12 @@ from typing import Final
 
 from calibration.look.cpus import CpuLook
 from calibration.look.devices import DeviceLook, lowest
+from calibration.look.intervals import Interval
 
 FULL: Final = 0.9  # from here on a queue in front of one server is ten times the service time
 SWAP_SHARE: Final = 0.2
 WAITING: Final = 0.5
+AT_TIMES: Final = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class Seen:
     swap_used_bytes: float | None
     swap_devices: tuple[str, ...]
     load: float | None
+    intervals: Sequence[Interval] = ()
 
     @property
     def disks(self) -> list[DeviceLook]:
@@ -97,6 +100,27 @@ def _cpu_full(seen: Seen) -> Verdict | None:
     )
 
 
+def _at_times(seen: Seen) -> Verdict | None:
+    """A resource that is full in a part of the intervals: the mean hides it."""
+    full = {
+        disk.name: sum(
+            one.devices.get(disk.name, {}).get("util_pct", 0.0) >= 100 * FULL
+            for one in seen.intervals
+        )
+        for disk in seen.disks
+    }
+    full["CPU"] = sum(one.busy is not None and one.busy >= FULL for one in seen.intervals)
+    name = max(full, key=lambda name: full[name])
+    if full[name] < max(2, AT_TIMES * len(seen.intervals)):
+        return None
+    what = "the CPUs are" if name == "CPU" else f"{name} is"
+    return Verdict(
+        resource=name,
+        sentence=f"{what} full (at least {100 * FULL:.0f} % busy) in {full[name]} of"
+        f" {len(seen.intervals)} intervals; over all of them nothing is ({_most(seen)}).",
+    )
+
+
 def _waiting(seen: Seen) -> Verdict | None:
     iowait = seen.cpu.shares_pct.get("iowait_pct", 0.0)
     one_waiter = 100 / (seen.cpu.cpus or 1)
@@ -129,7 +153,7 @@ def _one_cpu_loaded(seen: Seen) -> Verdict | None:
 
 
 RULES: Final[Sequence[Callable[[Seen], Verdict | None]]] = (
-    _disk_full, _memory, _cpu_full, _waiting, _one_cpu_loaded,
+    _disk_full, _memory, _cpu_full, _at_times, _waiting, _one_cpu_loaded,
 )  # fmt: skip
 
 

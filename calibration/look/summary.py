@@ -104,7 +104,7 @@ def look(
         demands=_demands(source, used, devices, cpu, throughput, customers),
         verdict=bottleneck(
             Seen(
-                cpu=cpu, devices=devices, swap_devices=swapping, load=system.load,
+                cpu=cpu, devices=devices, swap_devices=swapping, load=system.load, intervals=used,
                 swap_used_bytes=max(system.swap_used_bytes, default=None),
             )
         ),

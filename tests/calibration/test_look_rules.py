@@ -1,5 +1,7 @@
 """Kinds of devices, volumes on disks, and the bottleneck: each rule applies where it should."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from calibration.look.cpus import CpuLook
 from calibration.look.devices import ACCESS_MS, DeviceLook, device_look
 from calibration.look.stacking import stacks_of
 from calibration.samples import Recording, Sample
-from tests.calibration.look_rows import device_row
+from tests.calibration.look_rows import cpu_row, device_row, interval
 
 
 def block(
@@ -137,6 +139,16 @@ def test_the_bottleneck_is_the_first_rule_that_applies(
     verdict = bottleneck(given_)
     assert verdict.resource == resource
     assert words in verdict.sentence
+
+
+def test_what_is_full_at_times_is_told_though_the_mean_hides_it() -> None:
+    intervals = [
+        interval(dict(FULL_DISK.row if full else QUIET_DISK.row), cpu_row(0.1, 0.1))
+        for full in (True, True, False, False, False, False)
+    ]
+    given_ = replace(seen(cpus(), QUIET_DISK), intervals=intervals)
+    assert bottleneck(given_).sentence.startswith("sda is full (at least 90 % busy) in 2 of 6")
+    assert bottleneck(replace(given_, intervals=intervals[1:])).resource == ""
 
 
 # -- Load.
