@@ -112,7 +112,7 @@ def _of_one(recording: Recording) -> list[Interval]:
     """Return the intervals of one file; each begins where the report before it ended."""
     by_report: dict[int, list[Sample]] = {}
     for sample in recording.samples:
-        if sample.kind != "system":
+        if sample.kind in ("cpu", "device"):
             by_report.setdefault(sample.report, []).append(sample)
     ends = [samples[0].time_s for samples in by_report.values()]
     lengths = _lengths_s(ends, recording.facts.get("interval_s"))

@@ -9,6 +9,7 @@ Left out: pictures.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from math import isfinite
 from textwrap import wrap
 from typing import Any
 
@@ -40,7 +41,21 @@ def to_text(seen: Look) -> str:
 
 
 def to_json(seen: Look) -> dict[str, Any]:
-    """Return the look as JSON; shares in %, times in ms, sizes in bytes."""
+    """Return the look as JSON; shares in %, times in ms, sizes in bytes; null for no bound."""
+    content: dict[str, Any] = _finite(_content(seen))
+    return content
+
+
+def _finite(content: Any) -> Any:
+    """Return content with null in place of infinity, which is no JSON."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not isfinite(content) else content
+
+
+def _content(seen: Look) -> dict[str, Any]:
     return {
         "source": seen.source.name,
         "facts": seen.source.facts,
@@ -63,8 +78,6 @@ def _cpu_json(cpu: CpuLook) -> dict[str, Any]:
     content = asdict(cpu)
     content["placings"] = [one._asdict() for one in cpu.placings]
     content["steps"] = cpu.steps._asdict() if cpu.steps is not None else None
-    # Infinity is no JSON: with one CPU, or a ratio over 1, waiters cannot be counted.
-    content["waiters"] = cpu.waiters if _is_countable(cpu) else None
     return content
 
 
@@ -134,7 +147,8 @@ def _waiters(cpu: CpuLook) -> str:
 
 
 def _is_countable(cpu: CpuLook) -> bool:
-    return cpu.waiters is not None and cpu.waiters != float("inf")
+    """With one CPU, or a ratio over 1, waiters cannot be counted."""
+    return cpu.waiters is not None and isfinite(cpu.waiters)
 
 
 def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
@@ -158,7 +172,11 @@ def _device_row(one: DeviceLook) -> tuple[str, ...]:
         _scaled(one.bytes_per_s, 1e6), _scaled(one.size_bytes, 1024), one.merge_ratio,
         one.service_ms, row.get("await_ms"), row.get("aqu_sz"),
     )  # fmt: skip
-    return (one.name, *("-" if value is None else figure(value) for value in values))
+    return (one.name, *map(_cell, values))
+
+
+def _cell(value: float | None) -> str:
+    return figure(value) if value is not None and isfinite(value) else "-"
 
 
 def _scaled(value: float | None, unit: float) -> float | None:
@@ -187,8 +205,9 @@ def _demands(demands: Demands | None) -> Iterator[str]:
         " prediction."
     )
     yield from _taken_away(demands.rows)
-    if demands.population_bound_per_s is not None:
-        yield f"So many customers reach {figure(demands.population_bound_per_s)} /s at most."
+    bound = demands.population_bound_per_s
+    if bound is not None and isfinite(bound):
+        yield f"So many customers reach {figure(bound)} /s at most."
 
 
 def _demand_row(one: Demand) -> tuple[str, ...]:
@@ -196,12 +215,15 @@ def _demand_row(one: Demand) -> tuple[str, ...]:
         one.demand_ms, one.visits, _scaled(one.bytes, 1024), one.bound_per_s, one.busiest_ms,
         one.busiest_visits, one.busiest_bound_per_s,
     )  # fmt: skip
-    return (one.resource, *("-" if value is None else figure(value) for value in values))
+    return (one.resource, *map(_cell, values))
 
 
 def _taken_away(rows: Sequence[Demand]) -> Iterator[str]:
     """Say what the next bound is, without the resource that fills up first."""
-    by_bound = sorted(rows, key=lambda one: one.busiest_bound_per_s)
+    by_bound = sorted(
+        (one for one in rows if isfinite(one.busiest_bound_per_s)),
+        key=lambda one: one.busiest_bound_per_s,
+    )
     if len(by_bound) >= 2:
         first, second = by_bound[:2]
         yield from _paragraph(
