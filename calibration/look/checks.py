@@ -132,7 +132,11 @@ def _response(checked: Checked) -> Iterator[Finding]:
 def _directions(checked: Checked) -> Iterator[Finding]:
     """await is the mean of r_await and w_await, weighted by r/s and w/s."""
     for at, _one, row in _rows(checked):
-        parts = [(row[f"{x}_per_s"], row[f"{x}_await_ms"]) for x in "rwd" if f"{x}_await_ms" in row]
+        parts = [
+            (row[f"{x}_per_s"], row[f"{x}_await_ms"])
+            for x in "rwd"
+            if {f"{x}_per_s", f"{x}_await_ms"} <= set(row)
+        ]
         rate = sum(weight for weight, _value in parts)
         if not rate or "await_ms" not in row or abs(rate - rate_of(row)) > HALF:
             continue

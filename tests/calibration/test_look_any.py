@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration.dataset import Source
@@ -35,6 +35,7 @@ def samples(draw: st.DrawFn) -> Sample:
     )
 
 
+@settings(max_examples=200)
 @given(
     values=st.lists(samples(), max_size=60),
     facts=st.fixed_dictionaries({}, optional={"cpus": st.just("4"), "kernel": st.just("6.1.0")}),
