@@ -9,7 +9,9 @@ Invariants: two machines of the same description and seed do the same, entry for
 Left out: shutting down, hot plugging, more than one server in a world.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import sim
@@ -42,6 +44,7 @@ from sim.user.program import ServerProgram
 from sim.world import World
 
 SECTOR = 512
+GC_OBJECTS = 50_000  # so many more than before, some 10 MB, until Python looks for cycles
 SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
 DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
 BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the scenarios booted
@@ -246,6 +249,17 @@ class Machine:
             assert not mistakes, f"{path or '/'}: {mistakes}"
 
 
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let Python look for cycles seldom: the twin makes none, and looking was 5 % of a storm."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(GC_OBJECTS, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
 def simulate(
     scenario: Scenario, seed: int, progress: Callable[[int, int], None] | None = None
 ) -> RunResult:
@@ -254,16 +268,17 @@ def simulate(
     `progress` is told simulated ns done and at most needed. Raise AssertionError if at the end
     something is inconsistent: a result that cannot be trusted is none.
     """
-    machine = Machine(scenario, seed)
-    interval_ns = scenario.measure.interval_ns
-    samples = [machine.read_proc()]
-    while machine.calendar.now < machine.end_ns:
-        machine.run_until(machine.calendar.now + interval_ns)
-        samples.append(machine.read_proc())
-        machine.mark("ps", "tasks_uninterruptible", machine.sched.nr_uninterruptible)
-        if progress is not None:
-            progress(machine.calendar.now, machine.end_ns)
-    machine.check()
+    with _rare_collections():
+        machine = Machine(scenario, seed)
+        interval_ns = scenario.measure.interval_ns
+        samples = [machine.read_proc()]
+        while machine.calendar.now < machine.end_ns:
+            machine.run_until(machine.calendar.now + interval_ns)
+            samples.append(machine.read_proc())
+            machine.mark("ps", "tasks_uninterruptible", machine.sched.nr_uninterruptible)
+            if progress is not None:
+                progress(machine.calendar.now, machine.end_ns)
+        machine.check()
     return RunResult(
         scenario=scenario.name,
         title=scenario.title,
