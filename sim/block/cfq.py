@@ -226,7 +226,7 @@ class Cfq(Elevator):
     def _remove(self, queue: CfqQueue, request: Request) -> None:
         """Take a request out of its queue's lists (cfq_remove_request)."""
         if queue.fifo[0] is request:
-            queue.fifo.popleft()
+            queue.fifo.pop(0)
         else:
             queue.fifo.remove(request)
         at = queue.sort_list.remove(request, request.sector)

@@ -8,7 +8,6 @@ Invariants: a request is in the list and in the FIFO, or in neither.
 Left out: priorities.
 """
 
-from collections import deque
 from typing import Final
 
 from sim.block.elevator import SortedRequests
@@ -25,7 +24,7 @@ class CfqQueue(ElevatorData):
     def __init__(self, key: int, slice_left_ns: int) -> None:
         self.key = key
         self.sort_list = SortedRequests()
-        self.fifo: deque[Request] = deque()
+        self.fifo: list[Request] = []
         self.next_rq: Request | None = None
         self.on_dispatch: int = 0  # taken from here, not completed; all of one kind
         self.on_rr: bool = False

@@ -9,7 +9,6 @@ Left out: nothing; but merging finds any adjacent request, as it does for all el
 same order of service; its software queue of each CPU, and the tags, are left out.
 """
 
-from collections import deque
 from dataclasses import dataclass
 
 from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator
@@ -26,13 +25,13 @@ class Noop(Elevator):
     """A queue in order of arrival."""
 
     def __init__(self, params: NoopParams) -> None:
-        self._fifo: deque[Request] = deque()
+        self._fifo: list[Request] = []
 
     def insert(self, request: Request) -> None:
         self._fifo.append(request)
 
     def next(self, now_ns: int) -> Request | None:
-        return self._fifo.popleft() if self._fifo else None
+        return self._fifo.pop(0) if self._fifo else None
 
     def drain(self, now_ns: int) -> list[Request]:
         waiting = list(self._fifo)

@@ -128,6 +128,9 @@ class AddressSpace:
 
     def add_pages(self, start: int, end: int) -> int:
         """Make pages resident and up to date; return how many are new (add_to_page_cache)."""
+        if self.pages.covers(start, end):
+            self.touch()
+            return 0
         allocated = 0
         new = end - start - self.pages.count_in(start, end)
         while new > allocated:  # Making room may drop pages of this very range.
@@ -144,11 +147,7 @@ class AddressSpace:
 
     def touch(self) -> None:
         """Make this the most recently used mapping."""
-        vm = self.vm
-        if vm.mapping_touched is not self:
-            vm.mapping_touched = self
-            vm.mappings[self] = None
-            vm.mappings.move_to_end(self)
+        self.vm.touch_mapping(self)
 
     def missing(self, start: int, end: int) -> list[Range]:
         """Return what is not resident; a page being read is."""
@@ -177,9 +176,7 @@ class AddressSpace:
             vm.nr_file -= removed
             self._count_kind(-removed)
             if not self.pages.count:
-                del vm.mappings[self]
-                if vm.mapping_touched is self:
-                    vm.mapping_touched = None
+                vm.forget_mapping(self)
         return removed
 
     def nr_clean_min(self) -> int:

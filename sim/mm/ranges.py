@@ -88,6 +88,8 @@ class RangeSet:
     def covers(self, start: int, end: int) -> bool:
         """Return whether all of ``[start, end)`` is covered."""
         bounds = self._bounds
+        if not bounds or end > bounds[-1]:
+            return False
         low = bisect_right(bounds, start)
         return low & 1 == 1 and bounds[low] >= end
 

@@ -78,7 +78,7 @@ class Vm:
         self.pgdropped: int = 0  # clean pages dropped to make room
         # Mappings that have pages, least recently used first.
         self.mappings: OrderedDict[AddressSpace, None] = OrderedDict()
-        self.mapping_touched: AddressSpace | None = None  # the last of these
+        self._mapping_touched: AddressSpace | None = None  # the last of these
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0
@@ -103,6 +103,19 @@ class Vm:
         stats = [bdi.device.stats for bdi in self.bdis if bdi.device is not None]
         self.pgpgin_sectors = sum(row.read_sectors for row in stats)
         self.pgpgout_sectors = sum(row.write_sectors for row in stats)
+
+    def touch_mapping(self, mapping: AddressSpace) -> None:
+        """Make a mapping that has pages the most recently used one."""
+        if self._mapping_touched is not mapping:
+            self._mapping_touched = mapping
+            self.mappings[mapping] = None
+            self.mappings.move_to_end(mapping)
+
+    def forget_mapping(self, mapping: AddressSpace) -> None:
+        """A mapping has no pages any more."""
+        del self.mappings[mapping]
+        if self._mapping_touched is mapping:
+            self._mapping_touched = None
 
     def mark_mapping_dirty(self, mapping: AddressSpace) -> None:
         """Put a mapping that was clean on its device's list (__mark_inode_dirty)."""

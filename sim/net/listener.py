@@ -7,7 +7,6 @@ Invariants: queued and half-open connections are at most backlog + 1; a closed o
 Left out: SO_REUSEPORT, SYN cookies, tcp_abort_on_overflow.
 """
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from sim.net.link import Wire
@@ -29,7 +28,7 @@ class Listener:
         self.half_open: int = 0  # in the hand-shake
         self.overflows: int = 0  # SYNs dropped
         self.closed: bool = False
-        self._queue: deque[Sock] = deque()
+        self._queue: list[Sock] = []
 
     def make_sock(self, wire: Wire) -> Sock:
         """Return the near end of a new connection, which sends on ``wire``."""
@@ -53,7 +52,7 @@ class Listener:
 
     def take(self) -> Sock:
         """Take the oldest connection off the queue."""
-        return self._queue.popleft()
+        return self._queue.pop(0)
 
     def waiting(self) -> int:
         """Return how many connections wait to be accepted."""
@@ -64,4 +63,4 @@ class Listener:
         self.closed = True
         self.network.unbind(self)
         while self._queue:
-            self._queue.popleft().abort()
+            self._queue.pop(0).abort()

@@ -12,7 +12,6 @@ Invariants: as for a task's end (sock.py); events of recv() and accept() happen 
 Left out: the outside host's CPU; its send buffer, unless the process yields ``drained()``.
 """
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from sim.engine.environment import Environment, Event
@@ -32,8 +31,8 @@ class RemoteConnection(Sock):
         super().__init__(wire, tcp)
         self.env = env
         self.connected: Event = env.event()
-        self._readers: deque[Event] = deque()
-        self._writers: deque[Event] = deque()
+        self._readers: list[Event] = []
+        self._writers: list[Event] = []
 
     def send(self, nbytes: int, payload: Any = None) -> bool:
         """Send a message, without waiting for room; return False if the connection is broken."""
@@ -67,12 +66,12 @@ class RemoteConnection(Sock):
     def data_ready(self) -> None:
         """Answer those who wait in recv()."""
         while self._readers and self.can_read():
-            self._readers.popleft().succeed(self.take())
+            self._readers.pop(0).succeed(self.take())
 
     def write_space(self) -> None:
         """Answer those who wait for drained(); all find out for themselves how much fits."""
         while self._writers:
-            self._writers.popleft().succeed()
+            self._writers.pop(0).succeed()
 
     def state_change(self) -> None:
         """Answer the one who connects."""
@@ -87,7 +86,7 @@ class RemoteListener(Listener):
 
     def __init__(self, network: "Network", port: int, backlog: int) -> None:
         super().__init__(network, port, backlog)
-        self._waiters: deque[Event] = deque()
+        self._waiters: list[Event] = []
 
     def accept(self) -> Event:
         """Return an event with the next connection."""
@@ -103,4 +102,4 @@ class RemoteListener(Listener):
     def acceptable(self) -> None:
         """Answer those who wait in accept()."""
         while self._waiters and self.waiting():
-            self._waiters.popleft().succeed(self.take())
+            self._waiters.pop(0).succeed(self.take())

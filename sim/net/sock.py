@@ -20,7 +20,6 @@ slow start is felt within a message, the send buffer between them); half-closed 
 ends both ways, as SMTP, HTTP and databases use it.
 """
 
-from collections import deque
 from typing import Any, Final
 
 from sim.engine.calendar import Calendar
@@ -59,7 +58,7 @@ class Sock:
         self.sent_bytes: int = 0
         self.read_bytes: int = 0  # taken by its owner, in all
         self.write_wanted: bool = False  # its owner sleeps until the peer has read more
-        self._receive_queue: deque[Message] = deque()
+        self._receive_queue: list[Message] = []
         self._window_segments: int = tcp.initial_window_segments
         self._last_arrival_ns: int = 0
         self._last_sent_ns: int = 0
@@ -148,7 +147,7 @@ class Sock:
         """Return the next message's payload (its size, if it has none), None at the end."""
         if not self._receive_queue:
             return None
-        message = self._receive_queue.popleft()
+        message = self._receive_queue.pop(0)
         self.received_bytes = message.nbytes
         self.read_bytes += message.nbytes
         peer = self.peer

@@ -6,7 +6,6 @@ Invariants: datagrams arrive in order, each once; at most `max_dgram_qlen` wait.
 Left out: names, several receivers, credentials.
 """
 
-from collections import deque
 from typing import Final
 
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
@@ -19,7 +18,7 @@ class DatagramSocket:
     """A bound SOCK_DGRAM socket and whoever sends to it."""
 
     def __init__(self) -> None:
-        self._sizes: deque[int] = deque()
+        self._sizes: list[int] = []
         self._readers = WaitQueue()
         self._writers = WaitQueue()
 
@@ -34,6 +33,6 @@ class DatagramSocket:
         """Wait (S) for a datagram; return its size. Woken by send()."""
         while not self._sizes:
             yield from self._readers.sleep_on(task, TASK_INTERRUPTIBLE, "skb_recv_datagram")
-        size = self._sizes.popleft()
+        size = self._sizes.pop(0)
         self._writers.wake_one()
         return size

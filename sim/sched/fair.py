@@ -21,7 +21,7 @@ from sim.sched.version import KernelVersion, in_force
 
 NICE_0_LOAD: Final = 1024
 # kernel/sched.c prio_to_weight, nice -20 to 19: each step is a factor of 1.25, about 10 % of CPU.
-PRIO_TO_WEIGHT: Final = (
+PRIO_TO_WEIGHT: Final[tuple[int, ...]] = (
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
     9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
     1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,

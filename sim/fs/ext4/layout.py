@@ -55,7 +55,8 @@ class Layout:
 
     def inode_block(self, ino: int) -> int:
         """Return the block of the inode table that holds an inode."""
-        group, index = divmod(ino - 1, self.inodes_per_group)
+        group = (ino - 1) // self.inodes_per_group
+        index = ino - 1 - group * self.inodes_per_group
         return self.groups[group].inode_table + index // self.inodes_per_block
 
     def descriptor_block(self, group: int) -> int:

@@ -7,16 +7,15 @@ Left out: nothing; the format never changed.
 
 from __future__ import annotations
 
-from sim.fs.proc.counters import LoadAvg
+from collections.abc import Sequence
 
 FSHIFT = 11
 FIXED_1 = 1 << FSHIFT
 
 
-def render_loadavg(load: LoadAvg) -> str:
-    """Return the text of /proc/loadavg."""
-    one, five, fifteen = (_hundredths(value) for value in load.avenrun)
-    return f"{one} {five} {fifteen} {load.nr_running}/{load.nr_threads} {load.last_pid}\n"
+def render_averages(avenrun: Sequence[int]) -> str:
+    """Return the three load averages as /proc/loadavg begins with them; procfs.py adds counts."""
+    return " ".join([_hundredths(value) for value in avenrun])
 
 
 def _hundredths(value: int) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from sim.fs.proc.counters import CpuTimes, DiskStats, LoadAvg, SwapArea, SystemCounters, Vm
 from sim.fs.proc.cpuinfo import CpuModel, render_cpuinfo
 from sim.fs.proc.diskstats import render_diskstats
-from sim.fs.proc.loadavg import render_loadavg
+from sim.fs.proc.loadavg import render_averages
 from sim.fs.proc.meminfo import render_meminfo
 from sim.fs.proc.stat import render_stat
 from sim.fs.proc.swaps import render_swaps
@@ -56,6 +56,8 @@ class ProcFs:
         self._cpu_model = cpu_model or CpuModel()
         self._clocks_khz = clocks_khz
         self._refresh = refresh
+        self._avenrun: list[int] = []  # of which this is the text:
+        self._averages = ""
         self._renderers: dict[str, Callable[[], str]] = {
             "stat": self._stat,
             "diskstats": self._diskstats,
@@ -94,7 +96,11 @@ class ProcFs:
         )
 
     def _loadavg(self) -> str:
-        return render_loadavg(self._load)
+        load = self._load
+        if load.avenrun != self._avenrun:  # They change every 5 s; a mail storm looks more often.
+            self._avenrun = list(load.avenrun)
+            self._averages = render_averages(self._avenrun)
+        return f"{self._averages} {load.nr_running}/{load.nr_threads} {load.last_pid}\n"
 
     def _uptime(self) -> str:
         if self._refresh is not None:
