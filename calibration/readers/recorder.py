@@ -9,6 +9,7 @@ Left out: partitions (their disk has the load); devices that never did anything;
 which are recorded and not yet read.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import ClassVar, Final
@@ -27,8 +28,8 @@ from calibration.readers.proc_report import (
 from calibration.record_text import RecordText, TextSample
 from calibration.samples import Kind
 from sim.tools.iostat_report import DeviceReport, compute_iostat
-from sim.tools.parse import ProcFormatError, parse_stat, parse_uptime
-from sim.tools.snapshot import MissingFileError, Snapshot
+from sim.tools.parse import parse_stat, parse_uptime
+from sim.tools.snapshot import Snapshot
 
 TASKS: Final = "/proc/PID/stat"
 
@@ -70,8 +71,10 @@ class RecorderReader:
             if "/proc/stat" in sample.texts:
                 self._add(sample)
             else:
-                self._put("system", {"": _system(None, sample)}, sample, since_boot=False)
-        except (ProcFormatError, MissingFileError) as error:
+                system = _system(None, sample)
+                _check(system)
+                self._put("system", {"": system}, sample, since_boot=False)
+        except (ValueError, KeyError) as error:  # ProcFormatError, MissingFileError among them
             self._sink.skip(Line(sample.line, str(error)), "a sample that is not as the kernel's")
             self._last = None
         else:
@@ -86,6 +89,8 @@ class RecorderReader:
         }
         cpus = _cpus(before, sample)
         system = _system(before, sample)
+        for values in (*rows.values(), *cpus.values(), system):
+            _check(values)
         self._put("device", rows, sample, since_boot=before is None)
         self._put("cpu", cpus, sample, since_boot=before is None)
         self._put("system", {"": system}, sample, since_boot=False)
@@ -105,6 +110,13 @@ class RecorderReader:
         self._first_at = self._first_at or at
         local = at.astimezone(self._first_at.tzinfo)
         return self._sink.clock.at(local.time(), local.date())
+
+
+def _check(values: Mapping[str, float]) -> None:
+    """Raise ValueError for what no counter that only grows can give."""
+    for column, value in values.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{column} would be {value:g}: a counter ran backwards")
 
 
 def _learn(sink: Sink, sample: TextSample) -> None:

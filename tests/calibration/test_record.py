@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calibration import record as recorder
@@ -59,6 +59,24 @@ def sample_text(root: Path, second: int) -> str:
     """Return what the recorder writes at one second of the made host."""
     made = recorder.changing(str(host(root, second)))
     return b"".join(recorder._sample(made)).decode()
+
+
+def _recorded() -> str:
+    """Return a short recording with fixed times, for the properties."""
+    files = "==> /proc/uptime <==\n{up}.00 1.00\n==> /proc/stat <==\n{stat}"
+    text = "=== start 2026-01-02T10:00:00.000+0000 interval_s=1\n"
+    for second in range(3):
+        stat = STAT.format(user=10 * second, idle=90 * second, iowait=0)
+        disks = DISKS.format(reads=second + 1, sectors=8, read_ms=4, busy_ms=2)
+        text += f"=== 2026-01-02T10:00:0{second}.000+0000\n"
+        text += files.format(up=100 + second, stat=stat) + "==> /proc/diskstats <==\n" + disks
+        text += "==> /proc/loadavg <==\n1.50 1.20 0.90 2/100 4321\n"
+        text += "=== end\n"
+    return text
+
+
+RECORDED = _recorded()
+RECORDED_LOAD = (RECORDED.index("1.50") + 0.5) / len(RECORDED)
 
 
 @pytest.fixture
@@ -127,6 +145,23 @@ def test_a_cut_recording_gives_its_whole_samples_and_reports_the_cut(part: float
     full = read_text(text, "x")
     assert list(read.samples) == [s for s in full.samples if s.report < whole]
     assert len(read.problems) <= 1
+
+
+@given(
+    begin=st.floats(0, 1, exclude_max=True), length=st.integers(0, 40),
+    put=st.one_of(st.text(max_size=20), st.text("0123456789 .-\n=<>einfa/", max_size=40)),
+)  # fmt: skip
+@example(begin=RECORDED_LOAD, length=4, put="nan ")
+def test_a_damaged_recording_is_read_as_far_as_it_is_sound(
+    begin: float, length: int, put: str
+) -> None:
+    at = int(begin * len(RECORDED))
+    text = RECORDED[:at] + put + RECORDED[at + length :]
+    try:
+        read = read_text(text, "x")
+    except UnreadableRecording:
+        return
+    assert all(sample.value >= 0 for sample in read.samples if sample.column != "util_pct")
 
 
 def test_a_gap_is_not_averaged_over(recording: str) -> None:
@@ -239,19 +274,3 @@ def test_the_recorder_needs_python_3_7_and_its_library_alone() -> None:
     ]  # fmt: skip
     assert "sim" not in names
     assert set(names) <= set(sys.stdlib_module_names)
-
-
-def _recorded() -> str:
-    """Return a short recording with fixed times, for the properties."""
-    files = "==> /proc/uptime <==\n{up}.00 1.00\n==> /proc/stat <==\n{stat}"
-    text = "=== start 2026-01-02T10:00:00.000+0000 interval_s=1\n"
-    for second in range(3):
-        stat = STAT.format(user=10 * second, idle=90 * second, iowait=0)
-        disks = DISKS.format(reads=second + 1, sectors=8, read_ms=4, busy_ms=2)
-        text += f"=== 2026-01-02T10:00:0{second}.000+0000\n"
-        text += files.format(up=100 + second, stat=stat) + "==> /proc/diskstats <==\n" + disks
-        text += "=== end\n"
-    return text
-
-
-RECORDED = _recorded()
