@@ -175,12 +175,14 @@ class Sys:
         self.task.charge_system(ns)
 
     def clock_ns(self) -> int:
-        """Return CLOCK_MONOTONIC (from the vdso: no entry), less the CPU time still owed."""
-        return self.task.sched.calendar.now
+        """Return CLOCK_MONOTONIC (from the vdso: no entry), the CPU time still owed included."""
+        task = self.task
+        return task.sched.calendar.now + task.user_debt_ns + task.system_debt_ns
 
     def cpu_clock_ns(self) -> int:
-        """Return CLOCK_PROCESS_CPUTIME_ID, without the CPU time still owed."""
-        return self.task.utime_ns + self.task.stime_ns
+        """Return CLOCK_PROCESS_CPUTIME_ID, the CPU time still owed included."""
+        task = self.task
+        return task.utime_ns + task.stime_ns + task.user_debt_ns + task.system_debt_ns
 
     def getpid(self) -> int:
         """Return the process id."""

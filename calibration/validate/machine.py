@@ -108,14 +108,19 @@ def _lines(description: Description) -> Iterator[str]:
     yield f"cpus = {kernel.cpus}"
     yield f'memory = "{kernel.memory_kib} KiB"'
     yield f"sched.hz = {kernel.hz}"
-    for key, (value, source) in rig.costs.items():
-        yield f'{key} = {{ value = "{value}", source = "{source}" }}'
+    yield from _costs(rig.costs)
     yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
     yield f'vm.dirty_writeback = "{kernel.vm.get("dirty_writeback_centisecs", 500) * 10} ms"'
     yield from _storage(description, rig)
     yield from programs(description, rig, FS_DIRECTORY)
     yield "[run]"
     yield 'duration = "1 h"'
+
+
+def _costs(costs: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield values with their sources."""
+    for key, (value, source) in costs.items():
+        yield f'{key} = {{ value = "{value}", source = "{source}" }}'
 
 
 def _storage(description: Description, rig: Rig) -> Iterator[str]:
@@ -127,7 +132,7 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
         if disk.fs is not None:
             yield from _mount_lines(disk, rig)
     if plain is not None:
-        yield from _plain_mount(plain)
+        yield from _plain_mount(plain, rig)
 
 
 def _disk_lines(disk: Disk, rig: Rig) -> Iterator[str]:
@@ -172,6 +177,7 @@ def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     yield f'journal = {{ value = "{journal} MiB", source = "e2fsprogs 1.47 mkfs of a new disk" }}'
     traces = "disk traces of c_mailq: the log lies in the first group, before the data"
     yield f'journal_in_middle = {{ value = false, source = "{traces}" }}'
+    yield from _costs(rig.ext3)
     for option in disk.mount_options:
         if option not in _MOUNT_OPTIONS:
             raise Unsupported(f"the mount option '{option}'")
@@ -180,12 +186,13 @@ def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
             yield setting
 
 
-def _plain_mount(plain: str) -> Iterator[str]:
+def _plain_mount(plain: str, rig: Rig) -> Iterator[str]:
     """Yield the mount of "tmpfs size=2g"."""
     kind, _, options = plain.partition(" ")
     if kind != "tmpfs":
         raise Unsupported(f"the file system {kind} without a disk")
     yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "tmpfs"'
+    yield from _costs(rig.tmpfs)
     for option in options.split(","):
         key, _, value = option.partition("=")
         if key == "size":

@@ -13,6 +13,9 @@ from typing import Final
 
 _TMPFS = "fit: 9.7 us a message of six calls and 3.5 pages on tmpfs, one process, c_mailq/tmpfs-p1"
 _STORM = "fit: 5.6 ms of system time a message with four forks and an exec, d_mta s20-m2000"
+_EXT3 = "fit: 65 us from one message's write to the next on a CPU, traces of c_mailq/ext3-p32"
+_GUEST_EXT3 = "fit: 600 us of CPU a message, 290 us of them as on tmpfs, u_c_mailq/ext3-p32"
+_GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
 _GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
 _GUEST = (
@@ -27,6 +30,8 @@ class Rig:
     disk: str  # name of the block device
     under: str  # what makes a block device of the emulated disk
     costs: Mapping[str, tuple[str, str]]  # key below [machine] -> (value, source)
+    tmpfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
+    ext3: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
     fio_start: tuple[str, str]  # wall time of fio before its job, user CPU of it
 
@@ -46,7 +51,15 @@ LOOP: Final = Rig(
         "vfs.close": ("0.2 us", _TMPFS),
         "vfs.page_copy": ("0.4 us", _TMPFS),
         "vfs.sync": ("0.1 us", _TMPFS),
+        "vm.page_add": ("0.2 us", _TMPFS),
         "vfs.direct": ("2 us", "assumed: get_user_pages, bio, blk-mq, queue_work"),
+    },
+    tmpfs={"operation": ("1 us", _TMPFS), "page": ("0.3 us", _TMPFS)},
+    ext3={
+        "operation": ("4 us", _EXT3),
+        "block": ("0.7 us", _EXT3),
+        "buffer": ("0.5 us", _EXT3),
+        "handle": ("0.4 us", _EXT3),
     },
     sendmail={
         "session_user": ("0.3 ms", _MAIL),
@@ -73,6 +86,13 @@ GUEST: Final = Rig(
         "vfs.page_copy": ("10 us", _GUEST),
         "vfs.sync": ("5 us", _GUEST),
         "vfs.direct": ("100 us", "fit: 217 us from a read's reply to the next, u_a_randread jobs1"),
+    },
+    tmpfs={"operation": ("30 us", _GUEST), "page": ("10 us", _GUEST)},
+    ext3={
+        "operation": ("30 us", _GUEST_EXT3),
+        "block": ("10 us", _GUEST_EXT3),
+        "buffer": ("5 us", _GUEST_EXT3),
+        "handle": ("4 us", _GUEST_EXT3),
     },
     sendmail={
         "session_user": ("3 ms", _GUEST_MAIL),

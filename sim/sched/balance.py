@@ -107,7 +107,7 @@ class Balancer:
         waiting = 0
         for rq in self._rqs:
             if rq.curr is None:
-                self._load_balance(rq, 0)
+                self._idle_balance(rq)
                 rq.run_attached()
             elif now >= self._busy_ns[rq.cpu]:
                 period_ns = self._busy_period_ns
@@ -118,6 +118,14 @@ class Balancer:
             waiting += rq.queue.nr_queued
         if waiting:
             self.queue_grew()
+
+    def _idle_balance(self, rq: RunQueue) -> None:
+        """Pull for an idle CPU: one task, from 5.10 on half of the difference (calculate_imbalance)."""
+        longest = max(other.nr_running() for other in self._rqs)
+        self._load_balance(rq, 0)
+        if not self._features.small_imbalance_tasks:
+            for _ in range(longest // 2 - 1):
+                self._load_balance(rq, 0)
 
     def _load_balance(self, rq: RunQueue, load: int) -> None:
         """Pull tasks to `rq`, whose load is taken to be `load`, from the busiest (load_balance)."""
