@@ -120,7 +120,7 @@ class Balancer:
             self.queue_grew()
 
     def _idle_balance(self, rq: RunQueue) -> None:
-        """Pull for an idle CPU: one task, from 5.10 on half of the difference (calculate_imbalance)."""
+        """Pull for an idle CPU: one task; from 5.10 on half of the difference."""
         longest = max(other.nr_running() for other in self._rqs)
         self._load_balance(rq, 0)
         if not self._features.small_imbalance_tasks:
