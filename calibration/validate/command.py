@@ -41,13 +41,13 @@ def command(
       python -m calibration validate ../shared/groundtruth/a_randread/* --jobs 2 --json a.json
       python -m calibration validate RUN_DIR --json -
     """
+    check_writable(json_path)
     try:
         for directory in directories:
             describe(directory)
+        rows = _run(directories, seed, jobs)
     except BadRun as problem:
         raise click.UsageError(str(problem)) from None
-    check_writable(json_path, None)
-    rows = _run(directories, seed, jobs)
     if json_path != "-":
         if not family_only:
             print_table(run_table(rows), sys.stdout)

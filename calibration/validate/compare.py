@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibration.validate.describe import Unsupported, describe
+from calibration.validate.describe import FILE, BadRun, Unsupported, describe
 from calibration.validate.measure import predict
 from calibration.validate.measured import measured
+from sim.scenario import ScenarioError
 
 Progress = Callable[[int, int], None]
 
@@ -52,6 +53,8 @@ def validate_run(directory: Path, seed: int) -> Row:
         predicted = predict(description, seed).to_json()
     except Unsupported as reason:
         why_not = str(reason)
+    except ScenarioError as problem:
+        raise BadRun(f"{directory / FILE}: describes no machine: {problem}") from None
     return Row(
         id=description.id, family=description.family, predicted=predicted,
         measured=measured(directory), why_not=why_not,

@@ -100,6 +100,22 @@ def describe(directory: Path) -> Description:
     )
 
 
+class Told(dict[str, Any]):
+    """An object of the file; asking it for what it lacks is a BadRun."""
+
+    def __init__(self, table: Mapping[str, Any], where: str) -> None:
+        super().__init__(table)
+        self.where = where
+
+    def __missing__(self, key: str) -> Any:
+        path, _, name = self.where.rpartition(": ")
+        full = f"{name}.{key}" if name else key
+        raise BadRun(f"{path}: lacks '{full}' (there is {', '.join(self) or 'nothing'})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Told, (dict(self), self.where)
+
+
 class _At:
     """Reads values and says where one is missing."""
 
@@ -108,18 +124,14 @@ class _At:
 
     def value(self, table: Mapping[str, Any], key: str, where: str) -> Any:
         """Return a value that must be there."""
-        if key not in table:
-            name = f"{where}.{key}" if where else key
-            known = ", ".join(table) or "nothing"
-            raise BadRun(f"{self.path}: lacks '{name}' (there is {known})")
-        return table[key]
+        return Told(table, f"{self.path}: {where}")[key]
 
     def table(self, table: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
         """Return an object."""
         found = self.value(table, key, where)
         if not isinstance(found, dict):
             raise BadRun(f"{self.path}: '{key}' must be an object, got {json.dumps(found)[:40]}")
-        return found
+        return Told(found, f"{self.path}: {where or key}")
 
     def text(self, table: Mapping[str, Any], key: str, where: str) -> str:
         """Return a text."""
@@ -138,24 +150,25 @@ class _At:
 
 
 def _kernel(at: _At, table: Mapping[str, Any]) -> Kernel:
+    vm = at.table(table, "vm", "kernel")
     return Kernel(
         release=at.text(table, "release", "kernel"),
         hz=at.whole(table, "hz", "kernel"),
         cpus=at.whole(table, "ncpu", "kernel"),
         memory_kib=at.whole(table, "mem_total_kb", "kernel"),
         is_guest=bool(table.get("guest")),
-        vm={key: int(value) for key, value in at.table(table, "vm", "kernel").items()},
+        vm={key: at.whole(vm, key, "kernel.vm") for key in vm},
     )
 
 
 def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
     queue = at.table(table, "queue", "disk")
-    fs = table.get("fs")
+    fs = at.table(table, "fs", "disk") if table.get("fs") else None
     options = str(fs.get("proc_mounts", "")).split() if fs else []
     return Disk(
         params=at.table(table, "params", "disk"),
         nr_requests=at.whole(queue, "nr_requests", "disk.queue"),
         max_sectors_kib=at.whole(queue, "max_sectors_kb", "disk.queue"),
-        fs=str(fs["type"]) if fs else None,
+        fs=at.text(fs, "type", "disk.fs") if fs else None,
         mount_options=tuple(options[3].split(",")) if len(options) > 3 else (),
     )

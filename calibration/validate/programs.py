@@ -31,11 +31,11 @@ def programs(description: Description, rig: Rig, directory: str) -> Lines:
 def _fio(description: Description, rig: Rig, directory: str) -> Lines:
     """fio: random reads of the device, or one sequential write of a file."""
     params = description.workload
-    if params.get("rw") == "write":
+    if params["rw"] == "write":
         raise Unsupported("sequential writes through a file of ext4 or xfs")
-    if params.get("rw") != "randread":
-        raise Unsupported(f"fio with rw={params.get('rw')}")
-    if not params.get("direct"):
+    if params["rw"] != "randread":
+        raise Unsupported(f"fio with rw={params['rw']}")
+    if not params["direct"]:
         raise Unsupported("buffered random reads of a device")
     wall, user = rig.fio_start
     queued = params["mode"] == "qd"

@@ -1,0 +1,140 @@
+"""`python -m calibration validate`: what it may look at, what it says, and how it fails."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from calibration.__main__ import main
+from calibration.validate.compare import relative, validate_run
+from calibration.validate.describe import DESCRIPTION, BadRun, Unsupported, describe
+from calibration.validate.machine import build
+
+KERNEL = {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}}
+QUEUE = {"nr_requests": "128", "max_sectors_kb": "1280"}
+HDD = {
+    "model": "hdd", "size_mb": 1024, "rpm": 7200, "seek_min_ms": 0.8, "seek_max_ms": 16,
+    "seek_exp": 0.5, "rate_mbs": 80, "overhead_us": 100, "seq_gap_us": 500, "queue": "fifo",
+    "wcache": 0, "flush_us": 50, "seed": 1,
+}  # fmt: skip
+READS = {"rw": "randread", "bs": "4k", "direct": 1, "mode": "jobs", "n": 2, "runtime_s": 2}
+
+
+def run(**changes):
+    """Return the description of a small run, some keys changed."""
+    return {
+        "id": "a/reads.r1", "family": "a", "name": "reads",
+        "workload": {"type": "fio", "params": READS},
+        "disk": {"params": HDD, "queue": QUEUE}, "kernel": KERNEL, **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """Return a function that writes a run and returns its directory."""
+
+    def write(content):
+        text = content if isinstance(content, str) else json.dumps(content)
+        (tmp_path / "run.json").write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_a_prediction_has_the_figures_of_the_index(directory):
+    row = validate_run(directory(run()), seed=1)
+    assert set(row.predicted) == {"result", "await_ms", "util", "iowait", "own_load"}
+    assert row.predicted["result"]["ops/s"] == pytest.approx(2 / 26.5e-3, rel=0.1)
+    assert row.predicted["own_load"] == 2
+    assert row.measured is None and row.error() is None
+
+
+def test_what_was_measured_cannot_change_a_prediction(directory):
+    plain = validate_run(directory(run()), seed=1)
+    told = run(
+        result={"iops": 1.0, "lat_mean_ms": 2.0},
+        summary={"r_await": 1.0, "w_await": 0, "util": 50.0, "iowait": 1.0},
+        emulator_stats={"busy_s": 3}, wall_s=1, iostat="lies", split="held back",
+    )  # fmt: skip
+    row = validate_run(directory(told), seed=1)
+    assert row.predicted == plain.predicted
+    assert row.measured["result"] == {"ops/s": 1.0, "lat ms": 2.0}
+    assert row.error()["util"] == pytest.approx(row.predicted["util"] / 50 - 1)
+
+
+def test_only_the_description_is_kept_of_a_run(directory):
+    description = describe(directory(run(result={"secret": 12345}, summary={"secret": 12345})))
+    assert "12345" not in repr(description)
+    assert {"result", "summary", "emulator_stats", "sampler"}.isdisjoint(DESCRIPTION)
+
+
+def test_the_same_seed_predicts_the_same(directory):
+    first, second = (validate_run(directory(run()), seed=3).predicted for _ in range(2))
+    assert first == second != validate_run(directory(run()), seed=4).predicted
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        ({"workload": {"type": "memtouch", "params": {}}}, "swap"),
+        ({"workload": {"type": "pcread", "params": {}}}, "page cache"),
+        ({"workload": {"type": "dhrystone", "params": {}}}, "known: fio, mailq, cpuburn, mta"),
+        ({"disk": {"params": {**HDD, "model": "tape"}, "queue": QUEUE}}, "'tape'"),
+        ({"disk": {"params": {**HDD, "wobble": 3}, "queue": QUEUE}}, "'wobble'"),
+        ({"disk": {"params": HDD, "queue": QUEUE, "fs": {"type": "xfs"}}}, "xfs"),
+    ],
+)
+def test_what_is_not_modelled_is_named(directory, change, reason):
+    with pytest.raises(Unsupported, match=reason):
+        build(describe(directory(run(**change))), seed=1)
+
+
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        ("{", "run.json:1: not JSON"),
+        ("[]", "expected an object with the keys id"),
+        ({"workload": {"type": "fio", "params": {}}}, "lacks 'kernel'"),
+        (run(workload="fio"), "'workload' must be an object"),
+        (run(kernel={**KERNEL, "hz": "fast"}), "'kernel.hz' must be a whole number"),
+        (run(disk={"params": HDD}), "lacks 'disk.queue'"),
+        (run(workload={"type": "fio", "params": {"rw": "randread"}}), "lacks 'workload.direct'"),
+        (run(workload={"type": "mailq", "params": {"procs": 2}}), "lacks 'workload.seconds'"),
+        (run(kernel={**KERNEL, "release": "banana"}), "describes no machine"),
+    ],
+)
+def test_a_bad_directory_is_a_usage_mistake_with_its_place(directory, content, problem):
+    path = directory(content)
+    with pytest.raises(BadRun, match=problem):
+        validate_run(path, seed=1)
+    result = CliRunner().invoke(main, ["validate", str(path), "--json", "-"])
+    assert result.exit_code == 2
+    assert problem in " ".join(result.stderr.split()) and not result.stdout
+
+
+def test_a_directory_that_is_not_there_is_a_usage_mistake(tmp_path):
+    result = CliRunner().invoke(main, ["validate", str(tmp_path / "nowhere")])
+    assert result.exit_code == 2
+    assert "run.json" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_json_is_a_list_of_rows(directory):
+    path = directory(run(workload={"type": "pcread", "params": {}}))
+    result = CliRunner().invoke(main, ["validate", str(path), "--jobs", "1", "--json", "-"])
+    [row] = json.loads(result.stdout)
+    assert row["id"] == "a/reads.r1" and row["predicted"] is None
+    assert row["error"].startswith("not supported yet: a page cache larger than memory")
+
+
+def test_tables_show_runs_and_families(directory):
+    result = CliRunner().invoke(main, ["validate", str(directory(run())), "--jobs", "1"])
+    assert result.exit_code == 0
+    assert "ops/s" in result.stdout and "family" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "predicted, measured, error",
+    [(11.0, 10.0, 0.1), (9.0, 10.0, -0.1), (0.0, 0.0, 0.0), (1.0, 0.0, None), (None, 1.0, None)],
+)
+def test_errors_are_relative_and_signed(predicted, measured, error):
+    assert relative(predicted, measured) == (error if error is None else pytest.approx(error))

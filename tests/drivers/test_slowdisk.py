@@ -1,0 +1,119 @@
+"""Emulated disks: their profile's service times, flushes, caches, credits, and the ways to them."""
+
+import pytest
+
+from sim.block.bio import READ, WRITE
+from sim.block.request import FLUSH, Request
+from sim.drivers.slowdisk import (
+    Slowdisk,
+    SlowdiskArmParams,
+    SlowdiskSlotParams,
+    SlowdiskVolumeParams,
+)
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from tests.drivers.drives import await_ms, random_reads, reads_per_s
+
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
+PAGE = 8  # sectors
+
+
+def serve(device, requests):
+    """Submit (at ns, op, sector, sectors); return when each ended, in the order given."""
+    calendar = Calendar()
+    ended = {}
+    device.attach("sdx", calendar, Streams(1), lambda r: ended.setdefault(id(r), calendar.now))
+    made = [(at, Request(*what, at)) for at, *what in requests]
+    for at, request in made:
+        calendar.post(at, device.submit, request)
+    calendar.run()
+    return [ended[id(request)] for _, request in made]
+
+
+def arm(**changes):
+    return Slowdisk(SlowdiskArmParams(**changes))
+
+
+def test_random_reads_take_overhead_seek_half_a_turn_and_transfer():
+    """0.1 + 0.8 + 15.2 x 8/15 (mean root of the distance of two places) + 4.17 + 0.05 ms."""
+    rig = random_reads(arm(), in_flight=1, count=4000)
+    assert await_ms(rig) == pytest.approx(13.2, rel=0.02)
+
+
+def test_one_arm_serves_no_faster_with_a_queue():
+    alone, queued = (reads_per_s(random_reads(arm(), depth, 2000)) for depth in (1, 16))
+    assert queued == pytest.approx(alone, rel=0.03)
+
+
+@pytest.mark.parametrize("policy", ["sstf", "clook"])
+def test_a_policy_shortens_seeks(policy):
+    fifo, chosen = (
+        reads_per_s(random_reads(arm(policy=name), 16, 2000)) for name in ("fifo", policy)
+    )
+    assert chosen > 1.2 * fifo
+
+
+def test_a_sequential_write_waits_for_its_place_only_when_it_comes_late():
+    sequential_ns = 100 * US + 51_200  # overhead, 4 KiB at 80 MB/s
+    first, early, late = serve(
+        arm(),
+        [
+            (0, WRITE, 0, PAGE),
+            (sequential_ns + 400 * US, WRITE, PAGE, PAGE),
+            (20 * MS, WRITE, 2 * PAGE, PAGE),
+        ],
+    )
+    assert first == sequential_ns  # the head stands at sector 0
+    assert early == first + 400 * US + sequential_ns
+    turn_ns = 60 * S / 7200
+    gap_ns = 20 * MS - early
+    assert late == pytest.approx(20 * MS + turn_ns - gap_ns % turn_ns + sequential_ns, abs=2)
+
+
+def test_a_cached_write_ends_at_once_and_a_flush_after_the_platter():
+    write, flush = serve(
+        arm(write_cache_bytes=16_000_000), [(0, WRITE, 4_000_000, PAGE), (MS, FLUSH, 0, 0)]
+    )
+    assert write == 100 * US + 13_653  # 4 KiB at 300 MB/s
+    assert flush > 5 * MS
+
+
+def test_slots_work_side_by_side():
+    """Little: 4 slots of 341 us."""
+    rig = random_reads(Slowdisk(SlowdiskSlotParams(sigma=0.2)), in_flight=8, count=8000)
+    assert reads_per_s(rig) == pytest.approx(4 / 341e-6, rel=0.02)
+
+
+def test_a_flush_ends_after_all_slots():
+    *writes, flush = serve(
+        Slowdisk(SlowdiskSlotParams(sigma=0.0)),
+        [(0, WRITE, PAGE * n, PAGE) for n in range(3)] + [(1, FLUSH, 0, 0)],
+    )
+    assert flush == max(writes) + 50 * US
+
+
+def test_a_volume_runs_at_its_burst_rate_until_its_credits_are_gone():
+    """100 credits, 10 earned a second, spent at 50 a second: 125 operations; then 10 a second."""
+    device = Slowdisk(
+        SlowdiskVolumeParams(credits=100.0, base_per_s=10.0, burst_per_s=50.0, sigma=0.0)
+    )
+    ended = sorted(serve(device, [(0, READ, PAGE * n, PAGE) for n in range(160)]))
+    assert ended[99] == pytest.approx(2 * S, rel=0.01)
+    assert ended[159] - ended[140] == pytest.approx(1.9 * S, rel=0.01)
+
+
+def test_a_volume_moves_no_more_than_its_pipe():
+    device = Slowdisk(SlowdiskVolumeParams(pipe_bytes_per_s=1e6, burst_per_s=1e6, sigma=0.0))
+    ended = serve(device, [(0, READ, 2048 * n, 2048) for n in range(5)])
+    assert max(ended) == pytest.approx(5 * 2**20 / 1e6 * S, rel=0.01)
+
+
+def test_the_guests_driver_takes_a_page_at_a_time_and_ends_a_bulk_together():
+    """What comes while the first is served is one bulk: both end when the last of them is done."""
+    page_ns = 100 * US + 51_200 + 20 * US  # overhead, transfer, round trip
+    first, second, third = serve(
+        arm(under="ubd"),
+        [(0, READ, 0, 2 * PAGE), (1, READ, 2 * PAGE, PAGE), (2, READ, 3 * PAGE, PAGE)],
+    )
+    assert first == 2 * page_ns
+    assert second == third == 4 * page_ns
