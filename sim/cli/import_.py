@@ -2,11 +2,14 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from calibration.dataset import DATASET
 from calibration.importing import ASKED, Draft, examine, write
+from sim.cli import options
+from sim.cli.output import check_writable, write_json
 from sim.report.tables import Column, Table, print_table
 
 SHOWN_PROBLEMS = 10
@@ -27,7 +30,14 @@ SHOWN_PROBLEMS = 10
 )
 @click.option("--name", metavar="NAME", help="Name of the folder (default: the host's).")
 @click.option("--title", metavar="TEXT", help="What happened, a line.")
-def command(files: tuple[Path, ...], parent: Path, name: str | None, title: str | None) -> None:
+@options.json_option
+def command(
+    files: tuple[Path, ...],
+    parent: Path,
+    name: str | None,
+    title: str | None,
+    json_path: str | None,
+) -> None:
     """Make a data set of files of one server: text of any known format, gzip or not.
 
     Kernel, host, CPUs, interval, date and devices are found out from the text; files that no
@@ -39,14 +49,38 @@ def command(files: tuple[Path, ...], parent: Path, name: str | None, title: str 
       iotwin import storm.log -o recordings --name storm --title "the storm of last Monday"
       iotwin look recordings/storm
     """
+    check_writable(json_path)
     draft = examine(files, name=name, title=title)
     folder = write(draft, parent)
     _tell_problems(draft)
+    if json_path is not None:
+        write_json(_json(draft, folder), json_path)
+    if json_path != "-":
+        _tell(draft, folder)
+
+
+def _tell(draft: Draft, folder: Path) -> None:
+    """Say what was found, and what to edit."""
     click.echo(f"{folder}: {draft.title}")
     print_table(_table(draft), sys.stdout)
     if draft.missing:
         click.echo(f"\nNot in the text: {', '.join(draft.missing)}. Where you know them, edit")
         click.echo(f"{folder / DATASET}: the lines are there, as comments.")
+
+
+def _json(draft: Draft, folder: Path) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "title": draft.title,
+        "found": dict(draft.found),
+        "missing": draft.missing,
+        "devices": list(draft.devices),
+        "files": {
+            raw.path.name: list(raw.recording.formats) if raw.recording is not None else None
+            for raw in draft.files
+        },
+        "problems": [f"{name}: {problem}" for name, problem in draft.problems],
+    }
 
 
 def _table(draft: Draft) -> Table:

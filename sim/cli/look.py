@@ -35,7 +35,7 @@ class RateType(click.ParamType[float]):
         return rate
 
 
-@click.command("look", short_help="Say what a recording says: utilisation, demands, bottleneck.")
+@click.command("look", short_help="Say what a recording says, before any simulation.")
 @click.argument("paths", metavar="FILE...|DATASET|DIR", nargs=-1, required=True)
 @click.option("--throughput", "throughput_per_s", type=RateType(), metavar="RATE",
               help="Transactions per second, for the demand of one.")  # fmt: skip

@@ -1,11 +1,14 @@
 """`iotwin record`: a live Linux host into a folder of /proc text."""
 
 import inspect
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from calibration import record as recorder
+from sim.cli import options
+from sim.cli.output import check_writable, write_json
 from sim.cli.progress import Progress
 
 
@@ -59,7 +62,10 @@ def _print_script(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
     callback=_print_script,
     help="Print the recorder as one file that needs Python 3.7 alone, to copy to another host.",
 )
-def command(folder: str, interval_s: float, duration_s: float | None, resume: bool) -> None:
+@options.json_option
+def command(
+    folder: str, interval_s: float, duration_s: float | None, resume: bool, json_path: str | None
+) -> None:
     """Record /proc and /sys of this Linux host, word for word, into DIR.
 
     No root is needed. Ctrl-C ends a recording cleanly; one that was killed keeps every whole
@@ -72,6 +78,7 @@ def command(folder: str, interval_s: float, duration_s: float | None, resume: bo
       iotwin look storm
       iotwin record --print-script > record.py; scp record.py host:; ssh host python3 record.py DIR
     """
+    check_writable(json_path)
     run = recorder.resume if resume else recorder.record
     if duration_s is None:
         click.echo(f"recording into {folder} every {interval_s:g} s; Ctrl-C ends it", err=True)
@@ -85,4 +92,7 @@ def command(folder: str, interval_s: float, duration_s: float | None, resume: bo
             done = run(folder, interval_s, duration_s, tell=tell)
         except recorder.RecordError as error:
             raise click.UsageError(str(error)) from None
-    click.echo(recorder.summary(folder, done))
+    if json_path != "-":
+        click.echo(recorder.summary(folder, done))
+    if json_path is not None:
+        write_json({"folder": folder, **asdict(done), "core_pct": done.core_pct}, json_path)

@@ -1,6 +1,7 @@
 """iotwin import: what it finds out, what it asks for, and that it never leaves half a folder."""
 
 import gzip
+import json
 import tomllib
 from pathlib import Path
 
@@ -86,6 +87,14 @@ def test_the_command_says_what_it_found_and_what_to_edit(tmp_path: Path) -> None
     assert "kernel       2.6.32-131.17.1.el6.x86_64\n" in result.stdout
     assert "Not in the text: hardware, command, interval." in result.stdout
     assert f"{tmp_path / 'mine' / 'dataset.toml'}: the lines are there" in result.stdout
+
+
+def test_the_json_says_the_same(tmp_path: Path) -> None:
+    result = invoke(*map(str, RAW), "-o", str(tmp_path), "--name", "mine", "--json", "-")
+    content = json.loads(result.stdout)
+    assert content["found"]["cpus"] == 1
+    assert content["missing"] == ["hardware", "command", "interval"]
+    assert content["files"]["iostat.txt"] == ["iostat"]
 
 
 def test_what_is_there_is_never_replaced(tmp_path: Path) -> None:

@@ -182,8 +182,8 @@ def test_a_throughput_of_ones_own_wins() -> None:
 @pytest.mark.skipif(not Path("/proc/diskstats").exists(), reason="no /proc/diskstats")
 def test_this_host_is_recorded_looked_at_and_imported(tmp_path: Path) -> None:
     runner, folder = CliRunner(), str(tmp_path / "here")
-    asked = ["record", folder, "--interval", "0.3", "--duration", "1s"]
-    assert runner.invoke(cli, asked).exit_code == 0
+    asked = ["record", folder, "--interval", "0.3", "--duration", "1s", "--json", "-"]
+    assert json.loads(runner.invoke(cli, asked).stdout)["samples"] == 4
     result = invoke(folder)
     assert (result.exit_code, result.stderr) == (0, "")
     assert "Does the recording agree with itself?" in result.stdout

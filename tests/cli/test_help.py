@@ -24,13 +24,18 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
-  list     List the scenarios and their what-ifs.
-  run      Run a scenario, beside what was recorded.
-  compare  Compare what-ifs with the base, seed by seed.
-  params   Show every parameter with unit, source and layer.
-  exec     Type iostat, sar, vmstat or uptime on the simulated server.
-  samples  Read recordings of any tool into one table.
-  doctor   Show versions, what is compiled, what is there.
+  list       List the scenarios and their what-ifs.
+  run        Run a scenario, beside what was recorded.
+  compare    Compare what-ifs with the base, seed by seed.
+  params     Show every parameter with unit, source and layer.
+  calibrate  Fit a scenario's parameters to its recording.
+  predict    Carry a fit into a what-if: median and 90 % interval.
+  exec       Type iostat, sar, vmstat or uptime on the simulated server.
+  import     Make a data set of recorded text.
+  look       Say what a recording says, before any simulation.
+  record     Record this host's /proc into a folder.
+  samples    Read recordings of any tool into one table.
+  doctor     Show versions, what is compiled, what is there.
 """
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
 
