@@ -18,10 +18,12 @@ from typing import Final
 
 from sim.results import Record, RunResult
 from sim.scenario.spec import MeasureSpec
+from sim.study.summary import percentile
 from sim.tools.iostat_report import DeviceReport, IostatReport, compute_iostat
 from sim.tools.parse import parse_loadavg, parse_stat
 
 NS_PER_S: Final = 1_000_000_000
+NS_PER_MS: Final = 1_000_000
 
 
 class Observation:
@@ -111,6 +113,24 @@ def throughput_per_s(seen: Observation) -> float | None:
     """messages_accepted / duration_s."""
     duration = duration_s(seen)
     return messages_accepted(seen) / duration if duration else None
+
+
+def transactions_per_s(seen: Observation) -> float | None:
+    """Transactions completed in the measured part, of all classes, per second."""
+    length_ns = seen.end_ns - seen.begin_ns
+    done = len(seen.marked("transaction_ns"))
+    return done * NS_PER_S / length_ns if done and length_ns else None
+
+
+def transaction_ms(seen: Observation) -> float | None:
+    """Mean response time of these transactions."""
+    return _mean(float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns"))
+
+
+def transaction_p95_ms(seen: Observation) -> float | None:
+    """95 % quantile of these response times."""
+    times = sorted(float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns"))
+    return percentile(times, 0.95) if times else None
 
 
 def load1_peak(seen: Observation) -> float | None:
@@ -213,6 +233,11 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("messages_accepted", "messages", messages_accepted),
         Metric("duration_s", "s", duration_s),
         Metric("throughput_per_s", "/s", throughput_per_s),
+    ),
+    "transactions": (
+        Metric("transactions_per_s", "/s", transactions_per_s),
+        Metric("transaction_ms", "ms", transaction_ms),
+        Metric("transaction_p95_ms", "ms", transaction_p95_ms),
     ),
     "port": (Metric("port_refused_s", "s", port_refused_s),),
     "load": (

@@ -1,0 +1,290 @@
+"""A server without a name: transactions of one class, with their demands on CPU and disk.
+
+Models: each transaction computes, reads, writes, and may fsync; `concurrency` worker threads carry
+them out. *Closed*: as many customers, each thinks, then has its transaction done: slowness holds
+the arrivals back. *Open*: a Poisson stream of `rate`; a transaction that finds all workers busy
+waits in one queue, in order of arrival, without limit.
+Counterpart: a database or application server with a pool of threads, known by its demands alone.
+Invariants: a worker takes the next arrival when it is free, and begins then or when that comes:
+ Kiefer and Wolfowitz's order of a queue with many servers. Records: "transaction_ns", its response
+ time from arrival (open) or the end of thinking (closed); "warmed_up", once.
+Left out: transactions that wait for each other, memory of their own, the network.
+
+Theory: with demand D_k at device k, S_cpu on c CPUs, and X transactions per second
+    utilisation law     U_k = X D_k,  U_cpu = X S_cpu / c
+    open                X = rate, while every U < 1 and X R <= concurrency
+    closed              X = concurrency / (think + R) <= 1 / max D_k
+By hand, the defaults on a 15K disk: a random read of 8 KiB takes 5.6 ms. One customer without
+thinking gets 175 a second; 40 a second in an open stream keep the disk 22 % busy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from sim.param import param
+from sim.registry import register
+from sim.sched.task import Blocking
+from sim.syscall import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
+from sim.user.program import ServerProgram
+
+CLOSED: Final = "closed"
+OPEN: Final = "open"
+RANDOM: Final = "random"
+SEQUENTIAL: Final = "sequential"
+APPEND: Final = "append"
+CONSTANT: Final = "constant"
+EXPONENTIAL: Final = "exponential"
+SECTOR: Final = 512
+BLOCK: Final = 4096
+NS_PER_S: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionsParams:
+    """One class of transactions: how they come, and what one demands on average."""
+
+    arrivals: str = param(
+        CLOSED, dim="text", choices=(CLOSED, OPEN), source="scenario",
+        doc="closed: customers that wait for their answer; open: a Poisson stream",
+    )  # fmt: skip
+    rate_per_s: float = param(
+        0.0, dim="rate_per_s", minimum=0, source="scenario",
+        doc="transactions per second (open); 0 = none",
+    )  # fmt: skip
+    concurrency: int = param(
+        1, dim="count", minimum=1, maximum=100_000, source="scenario",
+        doc="customers (closed); most transactions carried out at a time (open)",
+    )  # fmt: skip
+    think_time_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario",
+        doc="mean pause of a customer between transactions, exponential (closed)",
+    )  # fmt: skip
+    user_ns: int = param(
+        "1 us", dim="time_ns", minimum=1000, source="assumed: a transaction that is nothing else",
+        doc="mean user CPU of a transaction",
+    )  # fmt: skip
+    system_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario",
+        doc="mean kernel CPU of a transaction, beside that of the calls modelled",
+    )  # fmt: skip
+    variation: str = param(
+        CONSTANT, dim="text", choices=(CONSTANT, EXPONENTIAL), source="scenario",
+        doc="how CPU times and sizes vary around their means",
+    )  # fmt: skip
+    reads: float = param(
+        0.0,
+        dim="number",
+        minimum=0,
+        source="scenario",
+        doc="mean number of reads; 0.3: three in ten",
+    )
+    read_size_bytes: int = param(
+        "8 KiB", dim="bytes", minimum=SECTOR, source="scenario", doc="mean size of a read"
+    )
+    read_pattern: str = param(
+        RANDOM, dim="text", choices=(RANDOM, SEQUENTIAL), source="scenario", doc="where it reads"
+    )
+    read_file: str = param("/data", dim="text", source="scenario", doc="the file that is read")
+    working_set_bytes: int = param(
+        "1 GiB", dim="bytes", minimum=BLOCK, source="scenario",
+        doc="size of the file that is read; it exists beforehand",
+    )  # fmt: skip
+    direct: bool = param(
+        False, dim="bool", source="scenario", doc="reads go past the page cache (O_DIRECT)"
+    )
+    writes: float = param(
+        0.0, dim="number", minimum=0, source="scenario", doc="mean number of buffered writes"
+    )
+    write_size_bytes: int = param(
+        "8 KiB", dim="bytes", minimum=SECTOR, source="scenario", doc="mean size of a write"
+    )
+    write_pattern: str = param(
+        APPEND, dim="text", choices=(APPEND, RANDOM, SEQUENTIAL), source="scenario",
+        doc="where it writes: at the end of a file that grows, anywhere, round and round",
+    )  # fmt: skip
+    write_file: str = param(
+        "/log", dim="text", source="scenario",
+        doc="the file that is written; .1, .2, ... are added to it if there are several",
+    )  # fmt: skip
+    write_files: int = param(
+        1, dim="count", minimum=1, maximum=10_000, source="scenario",
+        doc="files that are written; worker n has the n-th, round and round",
+    )  # fmt: skip
+    write_area_bytes: int = param(
+        "1 GiB", dim="bytes", minimum=BLOCK, source="scenario",
+        doc="size of a file that is written other than at its end; it exists beforehand",
+    )  # fmt: skip
+    fsyncs: float = param(
+        0.0, dim="number", minimum=0, maximum=1, source="scenario",
+        doc="share of the transactions that end with an fsync of what they wrote",
+    )  # fmt: skip
+    warm_up_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario",
+        doc="when the mark 'warmed_up' is made, at which [measure] may begin",
+    )  # fmt: skip
+
+
+@register("program", "transactions", params=TransactionsParams, doc="a server by its demands")
+class Transactions(ServerProgram):
+    """One class of transactions and its workers."""
+
+    def __init__(self, params: TransactionsParams) -> None:
+        self.params = params
+        self.arrival_ns = 0  # of the last transaction that a worker took (open)
+        self.read_position = 0
+        self.write_position = 0
+
+    def files(self) -> Mapping[str, int]:
+        params = self.params
+        sizes: dict[str, int] = {}
+        if params.writes and params.write_pattern != APPEND:
+            names = [self.write_path(n) for n in range(params.write_files)]
+            sizes = dict.fromkeys(names, params.write_area_bytes)
+        if params.reads:
+            written = sizes.get(params.read_file, 0)
+            sizes[params.read_file] = max(written, params.working_set_bytes)
+        return sizes
+
+    def write_path(self, number: int) -> str:
+        """Return the file that worker `number` writes."""
+        params = self.params
+        several = params.write_files > 1
+        return (
+            f"{params.write_file}.{number % params.write_files}" if several else params.write_file
+        )
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Start the workers; be the first."""
+        params = self.params
+        if params.arrivals == OPEN and not params.rate_per_s:
+            return
+        if params.warm_up_ns:
+            yield from sys.fork("transactions", self._tell_warm)
+        for number in range(1, params.concurrency):
+            yield from sys.fork("transactions", self._worker, number)
+        yield from self._worker(sys, 0)
+
+    def _tell_warm(self, sys: Sys) -> Blocking[None]:
+        yield from sys.sleep(self.params.warm_up_ns)
+        sys.trace_marker("warmed_up", 1)
+
+    def _worker(self, sys: Sys, number: int) -> Blocking[None]:
+        """Carry out one transaction after the other."""
+        worker = _Worker(self, sys, number)
+        yield from worker.open_files()
+        arrive = self._closed if self.params.arrivals == CLOSED else self._open
+        while True:
+            arrived_ns = yield from arrive(sys, worker.arrivals)
+            yield from worker.transaction()
+            sys.trace_marker("transaction_ns", sys.clock_ns() - arrived_ns)
+
+    def _closed(self, sys: Sys, chance: Random) -> Blocking[int]:
+        """Think; return when that was over."""
+        if self.params.think_time_ns:
+            yield from sys.sleep(round(chance.expovariate(1.0) * self.params.think_time_ns))
+        return sys.clock_ns()
+
+    def _open(self, sys: Sys, chance: Random) -> Blocking[int]:
+        """Take the next arrival of the stream and wait for it; return when it came."""
+        gap_ns = round(chance.expovariate(self.params.rate_per_s) * NS_PER_S)
+        self.arrival_ns = arrived_ns = self.arrival_ns + gap_ns
+        early_ns = arrived_ns - sys.clock_ns()
+        if early_ns > 0:
+            yield from sys.sleep(early_ns)
+        return arrived_ns
+
+
+class _Worker:
+    """One thread: its descriptors and its chances."""
+
+    __slots__ = ("_cpu", "_numbers", "_places", "_read_fd", "_sizes", "_write_fd", "arrivals",
+                 "number", "params", "shared", "sys")  # fmt: skip
+
+    def __init__(self, shared: Transactions, sys: Sys, number: int) -> None:
+        self.shared = shared
+        self.params = shared.params
+        self.sys = sys
+        self.number = number
+        # Whoever takes an arrival, the stream is the same: its times do not depend on the server.
+        is_open = self.params.arrivals == OPEN
+        self.arrivals = sys.stream("arrivals" if is_open else f"think.{number}")
+        self._cpu = sys.stream(f"cpu.{number}")
+        self._numbers = sys.stream(f"numbers.{number}")
+        self._sizes = sys.stream(f"sizes.{number}")
+        self._places = sys.stream(f"places.{number}")
+        self._read_fd = self._write_fd = -1
+
+    def open_files(self) -> Blocking[None]:
+        """Open what will be read and written."""
+        params = self.params
+        if params.reads:
+            flags = O_RDONLY | O_DIRECT if params.direct else O_RDONLY
+            self._read_fd = yield from self.sys.open(params.read_file, flags)
+        if params.writes:
+            appends = params.write_pattern == APPEND
+            flags = O_WRONLY | O_CREAT | O_APPEND if appends else O_WRONLY
+            path = self.shared.write_path(self.number)
+            self._write_fd = yield from self.sys.open(path, flags)
+
+    def transaction(self) -> Blocking[None]:
+        """Compute, read, write, and make durable what was written."""
+        params, sys = self.params, self.sys
+        sys.compute(self._vary(params.user_ns, self._cpu))
+        sys.compute_system(self._vary(params.system_ns, self._cpu))
+        yield  # The CPU time passes here, so that response times hold it.
+        for _ in range(self._draw_number(params.reads)):
+            yield from self._read()
+        writes = self._draw_number(params.writes)
+        for _ in range(writes):
+            yield from self._write()
+        if writes and self._draw_number(params.fsyncs):
+            yield from sys.fsync(self._write_fd)
+
+    def _read(self) -> Blocking[None]:
+        params, shared = self.params, self.shared
+        size = min(self._draw_size(params.read_size_bytes), params.working_set_bytes)
+        if params.read_pattern == RANDOM:
+            position = self._place(size, params.working_set_bytes)
+        else:
+            position = _round(shared.read_position, size, params.working_set_bytes)
+            shared.read_position = position + size
+        yield from self.sys.pread(self._read_fd, size, position)
+
+    def _write(self) -> Blocking[None]:
+        params, shared = self.params, self.shared
+        size = min(self._draw_size(params.write_size_bytes), params.write_area_bytes)
+        if params.write_pattern == APPEND:
+            yield from self.sys.write(self._write_fd, size)
+            return
+        if params.write_pattern == RANDOM:
+            position = self._place(size, params.write_area_bytes)
+        else:
+            position = _round(shared.write_position, size, params.write_area_bytes)
+            shared.write_position = position + size
+        yield from self.sys.pwrite(self._write_fd, size, position)
+
+    def _draw_number(self, mean: float) -> int:
+        """Return the whole part, and one more as often as the rest says."""
+        whole = int(mean)
+        return whole + (mean > whole and self._numbers.random() < mean - whole)
+
+    def _draw_size(self, mean_bytes: int) -> int:
+        """Return a size in whole sectors."""
+        return max(1, round(self._vary(mean_bytes, self._sizes) / SECTOR)) * SECTOR
+
+    def _vary(self, mean: int, chance: Random) -> int:
+        if not mean or self.params.variation == CONSTANT:
+            return mean
+        return round(chance.expovariate(1.0) * mean)
+
+    def _place(self, size: int, area: int) -> int:
+        """Return a random place, on a block if it is a whole one."""
+        step = BLOCK if size >= BLOCK else SECTOR
+        return int(self._places.random() * ((area - size) // step + 1)) * step
+
+
+def _round(position: int, size: int, area: int) -> int:
+    """Return where to go on, from the beginning again when the end is reached."""
+    return position if position + size <= area else 0

@@ -1,0 +1,207 @@
+"""The laws of queues hold for transactions, on whatever they wait for."""
+
+import math
+from itertools import pairwise
+from statistics import fmean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.machine import Machine
+from tests.user.servers import TMPFS, S, boot, run_for, values_of
+
+# One request at a time, whose length alone is its time: 64 KiB in 5 ms.
+SERVER = """\
+[machine.disk.sda]
+device = "slowdisk_slots"
+capacity = "4 GiB"
+slots = 1
+sigma = 0
+read = "1 us"
+write = "1 us"
+read_rate = "13.1072 MB/s"
+scheduler = "noop"
+queue.max = "4 MiB"
+[machine.mount."/"]
+type = "ext3"
+device = "sda"
+"""
+READS = {"reads": 1, "read_size": '"64 KiB"', "direct": "true", "variation": '"exponential"'}
+
+
+def transactions(**params: object) -> str:
+    """Return a class of transactions as a process of a scenario."""
+    lines = [f"{key} = {value}" for key, value in params.items()]
+    return "\n".join(["[process.class]", 'program = "transactions"', *lines])
+
+
+def closed(customers: int, **params: object) -> str:
+    """Return a closed class."""
+    return transactions(concurrency=customers, **params)
+
+
+def open_stream(rate: float, **params: object) -> str:
+    """Return an open class with workers enough."""
+    return transactions(arrivals='"open"', rate=f'"{rate} /s"', **{"concurrency": 64} | params)
+
+
+def run(text: str, seconds: float = 60, **machine: object) -> Machine:
+    """Run it on the server of exponential reads, unless another is named."""
+    where = {"machine": SERVER} | machine
+    return run_for(boot(text, duration="10 min", **where), seconds)
+
+
+def times_s(machine: Machine) -> list[float]:
+    """Return the response times of the transactions."""
+    return [float(value) / S for value in values_of(machine, "transaction_ns")]
+
+
+def closed_mva(customers: int, demands_s: list[float], think_s: float) -> tuple[float, float]:
+    """Return throughput and response time by exact mean-value analysis."""
+    queues = [0.0] * len(demands_s)
+    rate = response = 0.0
+    for n in range(1, customers + 1):
+        times = [demand * (1 + queue) for demand, queue in zip(demands_s, queues, strict=True)]
+        response = sum(times)
+        rate = n / (think_s + response)
+        queues = [rate * time for time in times]
+    return rate, response
+
+
+@pytest.mark.parametrize("customers", [1, 4, 12])
+def test_a_closed_class_on_one_exponential_disk_is_as_mean_value_analysis_says(
+    customers: int,
+) -> None:
+    machine = run(closed(customers, think_time='"20 ms"', **READS))
+    rate, response_s = closed_mva(customers, [0.005], 0.02)
+    times = times_s(machine)
+    assert len(times) / 60 == pytest.approx(rate, rel=0.04)
+    assert fmean(times) == pytest.approx(response_s, rel=0.06)
+
+
+def test_a_closed_class_on_disk_and_cpu_is_as_mean_value_analysis_says() -> None:
+    """The CPU shares itself out, so that exponential times there keep the product form."""
+    machine = run(closed(6, user='"4 ms"', think_time='"10 ms"', **READS), cpus=1)
+    rate, _response = closed_mva(6, [0.005, 0.004], 0.01)
+    assert len(times_s(machine)) / 60 == pytest.approx(rate, rel=0.05)
+
+
+def test_an_open_stream_on_an_exponential_disk_is_m_m_1() -> None:
+    times = times_s(run(open_stream(120, **READS), seconds=120))
+    assert fmean(times) == pytest.approx(0.005 / (1 - 120 * 0.005), rel=0.08)
+
+
+@pytest.mark.parametrize("rate", [5.0, 80.0])
+def test_an_open_stream_is_carried_out_at_its_rate(rate: float) -> None:
+    done = len(times_s(run(open_stream(rate, **READS))))
+    assert abs(done - 60 * rate) < 4 * math.sqrt(60 * rate)
+
+
+def test_transactions_beyond_the_workers_wait_for_one() -> None:
+    """M/D/1 by workers, not by a device: half the time of one worker is 10 ms of computing."""
+    text = open_stream(50, concurrency=1, user='"10 ms"')
+    times = times_s(run(text, machine=SERVER, sets=TMPFS))
+    assert fmean(times) == pytest.approx(0.010 * (1 + 0.5 / (2 * (1 - 0.5))), rel=0.06)
+
+
+def test_the_utilisation_law_holds_at_the_disk() -> None:
+    machine = run(open_stream(100, **READS))
+    stats = machine.disks[0].stats
+    machine.read_proc()
+    assert stats.io_ticks_ns / 60 / S == pytest.approx(stats.reads / 60 * 0.005, rel=0.05)
+
+
+def test_the_utilisation_law_holds_at_the_cpus() -> None:
+    machine = run(open_stream(100, user='"8 ms"', system='"3 ms"'), sets=TMPFS)
+    done = len(times_s(machine))
+    busy = machine.sched.cpu_times
+    machine.read_proc()
+    assert sum(cpu.user_ns for cpu in busy) / S == pytest.approx(done * 0.008, rel=0.01)
+    assert sum(cpu.system_ns for cpu in busy) / S == pytest.approx(done * 0.003, rel=0.05)
+
+
+def test_littles_law_holds_over_the_customers() -> None:
+    times = times_s(run(closed(8, think_time='"50 ms"', **READS)))
+    rate = len(times) / 60
+    assert rate * (fmean(times) + 0.05) == pytest.approx(8, rel=0.03)
+
+
+def test_arrivals_do_not_depend_on_the_server() -> None:
+    """Common random numbers: a slow server meets the stream that a fast one meets."""
+    begins = []
+    for user in ("1 ms", "12 ms"):
+        machine = boot(open_stream(40, user=f'"{user}"', concurrency=3), sets=TMPFS)
+        run_for(machine, 20)
+        ends = [r.t_ns for r in machine.records if r.name == "transaction_ns"]
+        spent = [int(v) for v in values_of(machine, "transaction_ns")]
+        begins.append(sorted(end - time for end, time in zip(ends, spent, strict=True))[:500])
+    assert begins[0] == begins[1]
+
+
+@given(
+    reads=st.floats(0, 3), writes=st.floats(0, 3), fsyncs=st.floats(0, 1),
+    pattern=st.sampled_from(["append", "random", "sequential"]),
+    variation=st.sampled_from(["constant", "exponential"]),
+    read_pattern=st.sampled_from(["random", "sequential"]),
+    size=st.integers(512, 200_000),
+)  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_any_class_runs_and_leaves_the_machine_consistent(
+    reads: float, writes: float, fsyncs: float, pattern: str, variation: str, read_pattern: str,
+    size: int,
+) -> None:  # fmt: skip
+    text = closed(
+        3, reads=reads, writes=writes, fsyncs=fsyncs, write_pattern=f'"{pattern}"',
+        variation=f'"{variation}"', read_pattern=f'"{read_pattern}"', think_time='"5 ms"',
+        read_size=size, write_size=size, working_set='"4 MiB"', write_area='"4 MiB"',
+        write_files=2, user='"0.1 ms"',
+    )  # fmt: skip
+    assert times_s(run_for(boot(text), 0.5))
+
+
+def test_the_mean_number_of_reads_may_be_a_fraction() -> None:
+    machine = run(open_stream(50, **READS | {"reads": 1.3, "variation": '"constant"'}))
+    done = len(times_s(machine))
+    assert machine.disks[0].stats.reads / done == pytest.approx(1.3, rel=0.05)
+
+
+def test_sequential_reads_go_on_where_the_last_one_ended() -> None:
+    text = closed(1, reads=1, read_size='"64 KiB"', read_pattern='"sequential"', direct="true")
+    machine = boot(text, machine=SERVER, trace=True)
+    run_for(machine, 1)
+    places = [r.args[2] for r in machine.tracer.records() if r.name == "block_rq_issue"][2:]
+    steps = [after - before for before, after in pairwise(places)]
+    assert steps.count(128) > 0.9 * len(steps)
+
+
+@pytest.mark.parametrize(("share", "commits"), [(0.0, 0.2), (1.0, 10.0)])
+def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> None:
+    text = closed(1, writes=1, fsyncs=share, think_time='"80 ms"')
+    machine = run_for(boot(text), 30)
+    journal = machine.vfs.file_system_of("/").journal_of()  # type: ignore[attr-defined]
+    assert journal.nr_commits / 30 == pytest.approx(commits, rel=0.25)
+
+
+def test_workers_of_one_file_share_its_commits() -> None:
+    """While one waits for a commit the others write; the next commit is for all of them."""
+    rates = [len(times_s(run_for(boot(closed(n, writes=1, fsyncs=1)), 10))) for n in (1, 8)]
+    assert 1.5 * rates[0] < rates[1] < 8 * rates[0]
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_there_are_as_many_files_as_were_asked_for(files: int) -> None:
+    machine = run_for(boot(closed(6, writes=1, write_files=files, think_time='"9 ms"')), 1)
+    names = machine.vfs.prepare_directory("/").entries
+    assert len([name for name in names if name.startswith("log")]) == files
+
+
+def test_a_stream_of_rate_zero_has_no_transactions() -> None:
+    assert times_s(run_for(boot(open_stream(0)), 2)) == []
+
+
+def test_the_warm_up_is_marked_once() -> None:
+    machine = run_for(boot(closed(4, user='"1 ms"', warm_up='"2 s"', think_time='"9 ms"')), 4)
+    assert [r.t_ns / S for r in machine.records if r.name == "warmed_up"] == [
+        pytest.approx(2, 0.01)
+    ]
