@@ -10,6 +10,7 @@ Left out: pictures.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite
+from statistics import median
 from textwrap import wrap
 from typing import Any
 
@@ -103,7 +104,7 @@ def _intervals(seen: Look) -> str:
     lengths = [one.length_s for one in seen.intervals if one.length_s]
     text = f"{len(seen.intervals)}"
     if lengths:
-        text += f" of {lengths[0]:g} s"
+        text += f" of {round(median(lengths), 1):g} s"
     if len(seen.used) < len(seen.intervals):
         text += f", {len(seen.used)} used (the others are warm-up or cool-down)"
     if seen.since_boot:
