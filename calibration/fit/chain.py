@@ -1,17 +1,19 @@
 """The whole chain: design, simulate, emulate, sample; again where it matters; the ensemble.
 
-Models: two waves. The first covers the prior and does not depend on the recording; the second is
-drawn from the first's posterior, so that the emulator is best where the answer is.
+Models: five waves. The first covers the prior and does not depend on the recording; each other is
+drawn from the posterior so far, so that the emulator is best where the answer is.
 Linux counterpart: none.
 Invariants: point i of the design has seed `seed + i` in every recorded state: states meet the same
  chance, points do not, so that the emulator sees how much a run's chance is. (The same chance at
  every point would make a smoother surface, and hide that the server's own is not known.)
  One thread of linear algebra: the order of its sums would change the last digits.
-Left out: waves until nothing changes; two are affordable.
+Left out: waves until nothing changes; five are affordable.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,10 +26,12 @@ from calibration.fit.space import Array, Space
 from sim.scenario.calibrate_spec import CalibrateSpec
 
 MEMBERS = 128
-SIMULATIONS = 96
-_FIRST_SHARE = 2 / 3  # of the simulations: the design over the prior
+SIMULATIONS = 104  # interpreted, a storm on disk takes 4.5 s: four minutes on two cores
+_FIRST_SHARE = 0.4  # of the simulations: the design over the prior
+_LATER = 4  # waves after it
 SIMULATIONS_MIN = 24
 _MARGIN = 0.25  # of the posterior's box, on each side
+_NEAR_MIN = 3  # points kept for each coefficient of a plane
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +47,16 @@ class Plan:
     sets: tuple[str, ...] = ()
 
     @property
-    def first(self) -> int:
-        """Points of the first wave."""
-        return round(self.simulations * _FIRST_SHARE)
+    def waves(self) -> tuple[int, ...]:
+        """Points of each wave."""
+        first = round(self.simulations * _FIRST_SHARE)
+        edges = [first + (self.simulations - first) * i // _LATER for i in range(_LATER + 1)]
+        return (first, *(high - low for low, high in pairwise(edges)))
+
+    @property
+    def name(self) -> str:
+        """The scenario's name, where it was given by path too."""
+        return Path(self.scenario).stem
 
     @property
     def kind(self) -> str:
@@ -102,9 +113,7 @@ def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Labor
     space = Space(plan.spec.priors)
     laboratory.planned = plan.simulations * len(plan.states)
     wave = first_wave(plan, space, laboratory)
-    posterior, _emulator = infer(space, columns, wave, plan.seed, steps=STEPS // 2)
-    wave = near(wave, posterior) + second_wave(plan, space, posterior, laboratory)
-    posterior, emulator = infer(space, columns, wave, plan.seed)
+    wave, posterior, emulator = refine(plan, space, columns, wave, laboratory)
     return FitResult(
         plan=plan, space=space, columns=columns, wave=wave, emulator=emulator,
         posterior=posterior, ensemble=posterior.ensemble(plan.members, plan.seed),
@@ -113,28 +122,53 @@ def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Labor
 
 def first_wave(plan: Plan, space: Space, laboratory: Laboratory) -> Wave:
     """Simulate a design over the prior."""
-    return simulate_points(plan, space, space.sobol(plan.first, plan.seed, "fit.design"),
-                           plan.seed, laboratory)  # fmt: skip
+    points = space.sobol(plan.waves[0], plan.seed, "fit.design")
+    return simulate_points(plan, space, points, plan.seed, laboratory)
 
 
-def second_wave(plan: Plan, space: Space, posterior: Posterior, laboratory: Laboratory) -> Wave:
-    """Simulate draws from the posterior so far."""
-    points = posterior.ensemble(plan.simulations - plan.first, plan.seed)
-    return simulate_points(plan, space, points, plan.seed + plan.first, laboratory)
+def refine(
+    plan: Plan,
+    space: Space,
+    columns: tuple[RecordedColumn, ...],
+    wave: Wave,
+    laboratory: Laboratory,
+) -> tuple[Wave, Posterior, Emulator]:
+    """Simulate the later waves where the recording is; return all points near, and the result."""
+    seed = plan.seed + plan.waves[0]
+    box = space.everywhere()
+    for number in plan.waves[1:]:
+        posterior, _emulator = infer(space, columns, wave, plan.seed, box=box, steps=STEPS // 2)
+        box = box_around(posterior)
+        points = posterior.ensemble(number, seed)
+        wave = near(wave, box) + simulate_points(plan, space, points, seed, laboratory)
+        seed += number
+    return wave, *infer(space, columns, wave, plan.seed, box=box)
 
 
-def near(wave: Wave, posterior: Posterior) -> Wave:
-    """Return the points of a wave in and around the box that the posterior lies in.
+def near(wave: Wave, box: Array) -> Wave:
+    """Return the points of a wave inside a box, and the next ones if there are few.
 
-    Far from it the twin does other things (a storm that its senders limit), and an emulator that
-    had to follow these as well would be worse where the answer is. Chosen by parameters, never by
-    results.
+    Far from the posterior the twin does other things (a storm that its senders limit), and an
+    emulator that had to follow these as well would be worse where the answer is. Chosen by
+    parameters, never by results.
+    """
+    low, high = box
+    outside = np.maximum(np.maximum(low - wave.points, wave.points - high), 0) / (high - low)
+    distance = outside.max(axis=1)
+    few = _NEAR_MIN * (wave.points.shape[1] + 1)
+    order = np.argsort(distance, kind="stable")
+    kept = np.sort(order[: max(few, int((distance == 0).sum()))])
+    return Wave(points=wave.points[kept], runs=[wave.runs[i] for i in kept])
+
+
+def box_around(posterior: Posterior) -> Array:
+    """Return the box that a posterior lies in, with a margin: lower and upper coordinates.
+
+    What is outside has been found implausible, and stays so when its points are dropped.
     """
     low, high = np.quantile(posterior.points, (0.01, 0.99), axis=0)
     margin = _MARGIN * (high - low)
-    inside = ((wave.points >= low - margin) & (wave.points <= high + margin)).all(axis=1)
-    runs = [run for run, kept in zip(wave.runs, inside, strict=True) if kept]
-    return Wave(points=wave.points[inside], runs=runs)
+    return np.stack([low - margin, high + margin])
 
 
 def simulate_points(
@@ -158,9 +192,16 @@ def infer(
     wave: Wave,
     seed: int,
     *,
+    box: Array,
     steps: int = STEPS,
 ) -> tuple[Posterior, Emulator]:
-    """Return the posterior given simulations, and the emulator that it rests on."""
+    """Return the posterior inside a box given simulations, and the emulator that it rests on."""
+    emulator = emulate(columns, wave)
     with threadpool_limits(1):
-        emulator = Emulator(wave.points, matrix(columns, wave.runs), [one.name for one in columns])
-        return sample(space, emulator, target_of(columns), seed, steps=steps), emulator
+        return sample(space, emulator, target_of(columns), seed, box=box, steps=steps), emulator
+
+
+def emulate(columns: Sequence[RecordedColumn], wave: Wave) -> Emulator:
+    """Return the emulator of columns that simulations teach."""
+    with threadpool_limits(1):
+        return Emulator(wave.points, matrix(columns, wave.runs), [one.name for one in columns])

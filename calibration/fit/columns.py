@@ -12,7 +12,7 @@ Left out: correlated discrepancy.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -41,6 +41,7 @@ class RecordedColumn:
     sampling: float
     discrepancy: float  # relative
     bounds: tuple[float, float] | None  # 90 % interval, where only a text is known
+    fixed: tuple[float, float] | None = None  # target and spread of a synthetic recording
 
     def scaled(self, values: Array) -> Array:
         """Return values on the scale of comparison."""
@@ -56,9 +57,18 @@ class RecordedColumn:
             return 100 / (1 + np.exp(-scaled))
         return np.exp(scaled) - _OFFSET.get(self.unit, _PRINTED)
 
+    def recorded_as(self, scaled: float) -> "RecordedColumn":
+        """Return the column with another recorded value, given on the scale of comparison.
+
+        Its spread on that scale stays: a recording of the same quality.
+        """
+        return replace(self, fixed=(float(scaled), self.spread))
+
     @property
     def target(self) -> float:
         """The recorded value on the scale of comparison."""
+        if self.fixed is not None:
+            return self.fixed[0]
         if self.bounds is not None:
             return float(self.scaled(np.array(self.bounds)).mean())
         return float(self.scaled(np.array([self.value]))[0])
@@ -74,6 +84,8 @@ class RecordedColumn:
     @property
     def spread(self) -> float:
         """Standard deviation on the scale of comparison, without the chance of a run."""
+        if self.fixed is not None:
+            return self.fixed[1]
         if self.bounds is not None:
             low, high = self.scaled(np.array(self.bounds))
             seen = (high - low) / (2 * _HALF_90)

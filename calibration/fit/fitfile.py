@@ -43,7 +43,7 @@ def fit_text(result: FitResult) -> str:
     rows = parameter_rows(result)
     header = {
         "kind": plan.kind,
-        "scenario": plan.scenario,
+        "scenario": plan.name,
         "against": ", ".join(plan.states),
         "variants": [plan.spec.against[state].what_if or "base" for state in plan.states],
         "recording": plan.spec.recording,
@@ -56,7 +56,7 @@ def fit_text(result: FitResult) -> str:
         "converged": result.posterior.has_converged,
     }
     parts = [
-        _HEAD.format(scenario=plan.scenario, command=command_of(plan)),
+        _HEAD.format(scenario=plan.name, command=command_of(plan)),
         _table("fit", header),
         _table("fit.sha256", fingerprints(plan.spec.recording)),
         _table("best", result.space.texts(result.posterior.best)),

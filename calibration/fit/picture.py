@@ -33,7 +33,7 @@ def plot_fit(result: FitResult, path: Path) -> None:
     _draw_columns(figure.add_subplot(grid[:2, :]), result)
     for i in range(len(result.space.priors)):
         _draw_parameter(figure.add_subplot(grid[2 + i // _ACROSS, i % _ACROSS]), result, i)
-    figure.suptitle(f"{result.plan.scenario} fitted to {', '.join(result.plan.states)}")
+    figure.suptitle(f"{result.plan.name} fitted to {', '.join(result.plan.states)}")
     figure.savefig(path, dpi=110)
 
 

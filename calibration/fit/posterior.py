@@ -85,14 +85,18 @@ def sample(
     target: Target,
     seed: int,
     *,
+    box: Array,
     walkers: int = WALKERS,
     steps: int = STEPS,
 ) -> Posterior:
-    """Return a sample of the posterior, from walkers that start where the prior's best are."""
+    """Return a sample of the posterior inside a box, from walkers that start at the prior's best.
+
+    `box` has lower and upper coordinates, shape (2, parameters).
+    """
 
     def log_density(points: Array) -> Array:
         prior = space.log_prior(points)
-        inside = np.isfinite(prior)
+        inside = np.isfinite(prior) & ((points >= box[0]) & (points <= box[1])).all(axis=1)
         found = np.full(len(points), -np.inf)
         if inside.any():
             snapped = space.snap(points[inside])
@@ -102,7 +106,7 @@ def sample(
     sampler = emcee.EnsembleSampler(walkers, len(space.priors), log_density, vectorize=True)
     random = np.random.RandomState(generator(seed, "fit.walkers").integers(2**32))
     sampler.random_state = random.get_state()
-    start = _start(space, emulator, target, walkers, seed)
+    start = _start(space, emulator, target, box, walkers, seed)
     sampler.run_mcmc(start, steps, skip_initial_state_check=True)
     chain = sampler.get_chain(discard=steps // 2)
     density = sampler.get_log_prob(discard=steps // 2)
@@ -116,17 +120,28 @@ def sample(
     )
 
 
-def _start(space: Space, emulator: Emulates, target: Target, walkers: int, seed: int) -> Array:
-    """Return starting points: draws from the prior, resampled by a tempered likelihood."""
-    number = 64 * walkers
-    points = space.sobol(number, seed, "fit.start")
-    log_weights = 0.25 * log_likelihood(emulator, target, points)
+def _start(
+    space: Space, emulator: Emulates, target: Target, box: Array, walkers: int, seed: int
+) -> Array:
+    """Return starting points: draws from the prior in the box, resampled by tempered likelihood."""
+    quantiles = space.to_quantiles(box)
+    unit = generator(seed, "fit.start").random((64 * walkers, len(space.priors)))
+    points = space.from_quantiles(quantiles[0] + (quantiles[1] - quantiles[0]) * unit)
+    log_weights = 0.25 * log_likelihood(emulator, target, space.snap(points))
     weights = np.exp(log_weights - log_weights.max())
-    chosen = generator(seed, "fit.resample").choice(number, walkers, p=weights / weights.sum())
+    chosen = generator(seed, "fit.resample").choice(len(points), walkers, p=weights / weights.sum())
     # Two walkers at one place would stay on their line.
     jitter = generator(seed, "fit.jitter").normal(0, 0.02, (walkers, points.shape[1]))
-    found = points[chosen] + jitter
-    return np.where(space.is_normal, found, np.clip(found, 1e-3, 1 - 1e-3))
+    return _into(space, box, points[chosen] + jitter)
+
+
+def _into(space: Space, box: Array, points: Array) -> Array:
+    """Return points moved to inside the box and the priors."""
+    low = np.where(space.is_normal, box[0], np.maximum(box[0], 0))
+    high = np.where(space.is_normal, box[1], np.minimum(box[1], 1))
+    edge = np.where(np.isfinite(high - low), 1e-3 * (high - low), 0)
+    moved: Array = np.clip(points, low + edge, high - edge)
+    return moved
 
 
 def r_hat(chain: Array) -> Array:

@@ -106,8 +106,14 @@ class Laboratory:
     """Runs trials in an executor's processes, those that the journal has not."""
 
     def __init__(
-        self, text: str, journal: Journal, executor: Executor | None, progress: Progress | None
+        self,
+        text: str,
+        journal: Journal,
+        executor: Executor | None,
+        progress: Progress | None,
+        simulate: "Callable[[Trial], Figures] | None" = None,
     ) -> None:
+        self.simulate = simulate or simulate_trial
         self.text = text
         self.journal = journal
         self.executor = executor
@@ -126,13 +132,13 @@ class Laboratory:
         self._count(len(trials) - len(missing))
         if self.executor is None:
             for key, trial in missing.items():
-                self._finish(key, simulate_trial(trial))
+                self._finish(key, self.simulate(trial))
         else:
             self._run_elsewhere(self.executor, missing)
         return [dict(self.journal.get(key) or {}) for key in keys]
 
     def _run_elsewhere(self, executor: Executor, missing: Mapping[str, Trial]) -> None:
-        futures = {executor.submit(simulate_trial, one): key for key, one in missing.items()}
+        futures = {executor.submit(self.simulate, one): key for key, one in missing.items()}
         try:
             for future in as_completed(futures):
                 self._finish(futures[future], future.result())

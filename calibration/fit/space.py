@@ -7,6 +7,7 @@ Invariants: a coordinate is linear in the parameter, or in its logarithm, and is
 Left out: correlated priors.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -62,11 +63,19 @@ class Space:
         total: Array = np.where(self.is_normal, normal, uniform).sum(axis=1)
         return total
 
+    def everywhere(self) -> Array:
+        """Return the box without bounds: lower and upper coordinates."""
+        return np.stack([np.full(len(self.priors), -np.inf), np.full(len(self.priors), np.inf)])
+
     def sobol(self, number: int, seed: int, name: str) -> Array:
         """Return a scrambled Sobol design over the priors."""
         design = qmc.Sobol(len(self.priors), rng=generator(seed, name))
-        # Cells' centres: a quantile of exactly 0 would be infinitely far out.
-        quantiles = np.clip(design.random(number), 2**-20, 1 - 2**-20)
+        with warnings.catch_warnings():
+            # Balance wants a power of two; any beginning of the sequence covers the space well.
+            warnings.simplefilter("ignore", UserWarning)
+            quantiles = design.random(number)
+        # A quantile of exactly 0 would be infinitely far out.
+        quantiles = np.clip(quantiles, 2**-20, 1 - 2**-20)
         return self.snap(self.from_quantiles(quantiles))
 
     def snap(self, points: Array) -> Array:

@@ -1,0 +1,96 @@
+"""Count how often the fit's 90 % intervals hold the truth: python -m benchmarks.coverage.
+
+Synthetic recordings of the sendmail storm, from parameters drawn from the priors, each fitted by
+the whole chain (calibration/fit/sbc.py). The storm is shortened (--messages) to take minutes.
+"""
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import as_completed
+from pathlib import Path
+
+from calibration.fit.chain import Plan, first_wave
+from calibration.fit.recorded import columns_of
+from calibration.fit.sbc import Outcome, coverage, fit_one, laboratory, synthesise
+from calibration.fit.space import Space
+from sim.scenario import load
+from sim.study.replicate import processes
+
+BINS = 5  # of the histogram of ranks
+
+
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("--recordings", type=int, default=48, help="synthetic recordings")
+    parser.add_argument("--messages", type=int, default=400, help="messages of the storm")
+    parser.add_argument("--simulations", type=int, default=96, help="points of each fit")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the ranks to FILE as well")
+    return parser.parse_args()
+
+
+def tell(text: str) -> None:
+    """Print progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def fit_all(plan: Plan, number: int, jobs: int) -> list[Outcome]:
+    """Synthesise and fit; the outcomes in order of the recordings."""
+    columns = columns_of(load(plan.scenario), plan.spec, plan.states)
+    with processes(jobs) as executor:
+        lab = laboratory(executor, None)
+        tell(f"simulating the first wave and {number} recordings")
+        wave = first_wave(plan, Space(plan.spec.priors), lab)
+        recordings = synthesise(plan, number, lab)
+        futures = [executor.submit(fit_one, plan, wave, columns, one) for one in recordings]
+        for done, _future in enumerate(as_completed(futures), start=1):
+            tell(f"fitted {done} of {number}")
+        return [future.result() for future in futures]
+
+
+def histogram(ranks: Sequence[float]) -> str:
+    """Return the counts of ranks in equal bins: level, if all is well."""
+    counts = [sum(int(rank * BINS) == i for rank in ranks) for i in range(BINS - 1)]
+    return " ".join(f"{count:3d}" for count in [*counts, len(ranks) - sum(counts)])
+
+
+def print_table(plan: Plan, outcomes: Sequence[Outcome]) -> None:
+    """Print coverage and histogram of ranks, of parameters and of second halves."""
+    print(f"{'parameter':<40} {'coverage':>8} {'narrowed':>8}   ranks, in fifths")
+    for i, prior in enumerate(plan.spec.priors):
+        ranks = [one.ranks[i] for one in outcomes]
+        narrowed = sum(one.narrowed[i] for one in outcomes) / len(outcomes)
+        shown = f"{100 * coverage(ranks):6.0f} % {100 * narrowed:6.0f} %"
+        print(f"{prior.path:<40} {shown}   {histogram(ranks)}")
+    print(f"\n{'second half, predicted from the first':<40} {'coverage':>8}")
+    names = dict.fromkeys(name for one in outcomes for name in one.second)
+    for name in names:
+        ranks = [one.second[name] for one in outcomes if name in one.second]
+        print(f"{name:<40} {100 * coverage(ranks):6.0f} %            {histogram(ranks)}")
+
+
+def main() -> None:
+    """Fit all, print the table, write the JSON."""
+    options = parse_options()
+    warnings.simplefilter("ignore")
+    spec = load("sendmail").calibrate
+    assert spec is not None
+    plan = Plan(
+        scenario="sendmail", spec=spec, states=(spec.base.figures,), seed=options.seed,
+        simulations=options.simulations, sets=(f"process.blast.messages={options.messages}",),
+    )  # fmt: skip
+    outcomes = fit_all(plan, options.recordings, options.jobs)
+    print_table(plan, outcomes)
+    if options.json:
+        rows = [{"ranks": one.ranks, "second": dict(one.second)} for one in outcomes]
+        options.json.write_text(json.dumps(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""A server whose figures are formulas of the fitted parameters, in place of a simulation.
+
+The chain does not know what computes the figures of a trial; here it is arithmetic with chance, so
+that a test of the chain takes seconds and knows the answer.
+"""
+
+import numpy as np
+
+from calibration.fit.chain import Plan
+from calibration.fit.columns import RecordedColumn
+from calibration.fit.runs import Figures, Journal, Laboratory, Trial
+from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec, ColumnSpec, PriorSpec
+from sim.units import parse_quantity
+
+WORKERS, THINK, IDLE = "process.w.count", "process.w.think", "process.w.idle"
+PRIORS = (
+    PriorSpec(path=WORKERS, dim="count", distribution="log-uniform", low=2, high=64, source="test"),
+    PriorSpec(
+        path=THINK, dim="time_ns", distribution="log-normal", low=5e6, high=2e9, source="test"
+    ),
+    PriorSpec(path=IDLE, dim="number", distribution="uniform", low=0, high=1, source="test"),
+)
+TRUTH = {WORKERS: "16", THINK: "0.2 s", IDLE: "0.5"}
+UNITS = {"rate": "/s", "busy": "%"}
+
+
+def figures(trial: Trial) -> Figures:
+    """Return throughput of a think-and-wait loop, and how busy it keeps a CPU."""
+    values = dict(trial.values)
+    workers = int(values[WORKERS])
+    think_s = parse_quantity(values[THINK], "time_ns") / 1e9
+    chance = np.random.default_rng(trial.seed).normal(0, 0.03)
+    rate = workers / (think_s + 0.1) * float(np.exp(chance))
+    if trial.what_if == "fast":
+        rate = workers / (think_s + 0.01) * float(np.exp(chance))
+    return {"rate": rate, "busy": 100 * workers / (workers + 20)}
+
+
+def plan(seed: int = 1, simulations: int = 48) -> Plan:
+    """Return a plan that fits both figures; nothing depends on `idle`."""
+    columns = tuple(ColumnSpec(metric=name, discrepancy_percent=2, source="test") for name in UNITS)
+    against = AgainstSpec(figures="before", what_if=None, columns=columns, left_out={})
+    spec = CalibrateSpec(
+        recording="sendmail", duration_ns=None, priors=PRIORS, against={"before": against}
+    )
+    return Plan(
+        scenario="formulas", spec=spec, states=("before",), seed=seed, simulations=simulations,
+        members=32,
+    )  # fmt: skip
+
+
+def recorded(truth: dict[str, str] = TRUTH) -> tuple[RecordedColumn, ...]:
+    """Return what was recorded of a server with those parameters."""
+    seen = figures(Trial("formulas", None, tuple(truth.items()), 99))
+    return tuple(
+        RecordedColumn(
+            name=f"before: {name}", part="before", metric=name, unit=unit, value=seen[name],
+            resolution=0.0, sampling=0.0, discrepancy=0.02, bounds=None,
+        )
+        for name, unit in UNITS.items()
+    )  # fmt: skip
+
+
+def laboratory(journal: Journal | None = None) -> Laboratory:
+    """Return a laboratory that computes in this process."""
+    return Laboratory("text", journal or Journal(None), None, None, figures)

@@ -1,0 +1,102 @@
+"""The whole chain on a server of formulas: finds the truth, repeats itself, says what it cannot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibration.fit.chain import FitResult, Plan, calibrate
+from calibration.fit.fitfile import fit_text
+from calibration.fit.picture import plot_fit
+from calibration.fit.report import parameter_rows, report
+from calibration.fit.runs import Journal, Laboratory
+from sim.scenario.fitted import read_fit
+from sim.units import parse_quantity
+from tests.calibration import server_of_formulas as server
+
+
+@pytest.fixture(scope="module")
+def result() -> FitResult:
+    return calibrate(server.plan(), server.recorded(), server.laboratory())
+
+
+def test_the_truth_is_inside_the_90_percent_intervals(result: FitResult) -> None:
+    low, high = result.space.values(np.quantile(result.posterior.points, (0.05, 0.95), axis=0))
+    for i, prior in enumerate(result.space.priors):
+        truth = parse_quantity(server.TRUTH[prior.path], prior.dim)
+        assert low[i] <= float(truth) <= high[i]
+
+
+def test_what_the_recording_shows_is_narrowed_and_the_rest_said_to_be_the_prior(
+    result: FitResult,
+) -> None:
+    narrowed = {row.path: row.is_identified for row in parameter_rows(result)}
+    assert narrowed == {server.WORKERS: True, server.THINK: True, server.IDLE: False}
+    [line] = [line for line in report(result).splitlines() if line.startswith(server.IDLE)]
+    assert line.endswith("not identified: the prior")
+
+
+def test_the_report_has_every_column_and_says_that_the_sampler_converged(result: FitResult) -> None:
+    text = report(result)
+    assert all(f"before: {name}" in text for name in server.UNITS)
+    assert "sampler: converged" in text
+
+
+def test_an_interrupt_changes_no_byte_of_the_fit(result: FitResult, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    calls = iter(range(40))
+
+    def stops(trial: server.Trial) -> server.Figures:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return server.figures(trial)
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(server.plan(), server.recorded(), Laboratory("text", journal, None, None, stops))
+    again = Journal(tmp_path / "journal")
+    assert again.resume() == 40
+    resumed = calibrate(server.plan(), server.recorded(), server.laboratory(again))
+    assert fit_text(resumed) == fit_text(result)
+
+
+def test_another_seed_is_another_sample(result: FitResult) -> None:
+    other = calibrate(server.plan(seed=2), server.recorded(), server.laboratory())
+    assert fit_text(other) != fit_text(result)
+
+
+def test_the_file_reads_back(result: FitResult, tmp_path: Path) -> None:
+    path = tmp_path / "formulas.before.toml"
+    path.write_text(fit_text(result))
+    fit = read_fit(path, "formulas")
+    assert (fit.kind, fit.against, fit.variants) == ("prediction", "before", ("base",))
+    assert len(fit.members) == 32
+    assert [fit.member(i) for i in range(32)] == [
+        result.space.texts(point) for point in result.ensemble
+    ]
+    assert set(fit.header["sha256"]) == {"dataset.toml", "iostat.txt"}
+
+
+def test_the_command_in_the_file_makes_it_again(result: FitResult) -> None:
+    wanted = "iotwin calibrate formulas --against before --seed 1 --simulations 48 --members 32"
+    assert f'command = "{wanted}"' in fit_text(result)
+
+
+def test_a_state_after_a_change_makes_it_a_reproduction() -> None:
+    plan = server.plan()
+    after = {**plan.spec.against, "after": plan.spec.against["before"]}
+    after["after"] = type(after["after"])(
+        figures="after", what_if="fast", columns=after["after"].columns, left_out={}
+    )
+    spec = type(plan.spec)(
+        recording="sendmail", duration_ns=None, priors=plan.spec.priors, against=after
+    )
+    kinds = [
+        Plan(scenario="s", spec=spec, states=states, seed=1).kind
+        for states in (("before",), ("before", "after"))
+    ]
+    assert kinds == ["prediction", "reproduction"]
+
+
+def test_a_picture_is_drawn(result: FitResult, tmp_path: Path) -> None:
+    plot_fit(result, tmp_path / "fit.png")
+    assert (tmp_path / "fit.png").read_bytes()[:4] == b"\x89PNG"
