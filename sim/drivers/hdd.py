@@ -2,20 +2,20 @@
 
 Models: a command waits for the arm, then seek (a curve through the data sheet's three values;
 settling again before a write), then until its first sector comes round, then as long as its sectors
-pass. The platter turns with simulated time, so what just missed its sector waits a revolution, and
-a sequential transfer loses none. The drive chooses among the commands it has in order of arrival or
-by shortest positioning time. Reads are continued into a buffer (hdd_buffer.py); with the write
-cache on, writes end when they are in it (hdd_write_cache.py).
+pass; meanwhile they go over the interface, and if that is slower, it decides. The platter turns
+with simulated time, so what just missed its sector waits a revolution, and a sequential transfer
+loses none. The drive chooses among the commands it has in order of arrival or by shortest
+positioning time. Reads are continued into a buffer (hdd_buffer.py); with the write cache on, writes
+end when they are in it (hdd_write_cache.py).
 Linux counterpart: none: what is behind drivers/scsi/sd.c. Data sheets of the profiles.
 Invariants: one mechanical operation at a time; every command ends once; a flush ends after all that
 was acknowledged before it is on the platter.
-Left out: retries, thermal recalibration, spinning down, jitter of seeks; transfers over the
-interface overlap with the medium but for the command overhead.
+Left out: retries, thermal recalibration, spinning down, jitter of seeks; two commands' transfers
+over a slow interface do not wait for each other.
 """
 
 from collections import deque
 from dataclasses import dataclass
-from math import sqrt
 from typing import Final
 
 from sim.block.bio import READ, SECTOR
@@ -66,6 +66,11 @@ class HddParams:
     seek_full_ns: int = param(
         "7.4 ms", dim="time_ns", source="data sheet", doc="seek over all tracks, read", minimum=0
     )
+    seek_exponent: float = param(
+        0.5, dim="number", minimum=0.1, maximum=1,
+        source="assumed: the arm speeds up and slows down evenly",
+        doc="the seek curve's short seeks grow with this power of the distance",
+    )  # fmt: skip
     write_settle_ns: int = param(
         "0.5 ms", dim="time_ns", source="data sheet: average write seek less average read seek",
         doc="longer settling before a write", minimum=0,
@@ -77,6 +82,10 @@ class HddParams:
     overhead_ns: int = param(
         "0.1 ms", dim="time_ns", source="assumed: SCSI and SAS drives take 0.05 to 0.1 ms",
         doc="command processing and transfer of status", minimum=0,
+    )  # fmt: skip
+    positioning_overhead_ns: int = param(
+        "0 ms", dim="time_ns", source="assumed: firmware starts the arm as fast as a transfer",
+        doc="command processing before the arm moves, beside overhead", minimum=0,
     )  # fmt: skip
     interface_rate_bytes_per_s: float = param(
         "300 MB/s", dim="bytes_per_s", source="SAS 3 Gbit/s, 8b/10b coded",
@@ -102,6 +111,10 @@ class HddParams:
     read_ahead: bool = param(
         True, dim="bool", source="drives are shipped so (DRA=0)", doc="read on into the buffer"
     )
+    read_on_arrival: bool = param(
+        False, dim="bool", source="assumed: the buffer is filled from the request on",
+        doc="buffer what passes on its track while the head waits for a read's first sector",
+    )  # fmt: skip
     buffer_bytes: int = param(
         "16 MiB", dim="bytes", source="data sheet", doc="buffer, for reads or cached writes",
         minimum=4096, key="buffer",
@@ -131,15 +144,17 @@ class Hdd(Driver):
             params.head_switch_ns, max(params.seek_track_ns, params.head_switch_ns),
         )  # fmt: skip
         base, root, linear = seek_curve(
-            params.seek_track_ns, params.seek_average_ns, params.seek_full_ns
+            params.seek_track_ns, params.seek_average_ns, params.seek_full_ns, params.seek_exponent
         )
         stroke = max(1, self.geometry.cylinders - 1)
         self._seek_base_ns: float = base
-        self._seek_root_ns: float = root / sqrt(stroke)
+        self._seek_exponent: float = params.seek_exponent
+        self._seek_root_ns: float = root / float(stroke) ** params.seek_exponent
         self._seek_linear_ns: float = linear / stroke
         self._write_settle_ns = params.write_settle_ns
         self._head_switch_ns = params.head_switch_ns
         self._overhead_ns = params.overhead_ns
+        self._arm_overhead_ns = params.overhead_ns + params.positioning_overhead_ns
         self._sector_ns: float = SECTOR * NS_PER_S / params.interface_rate_bytes_per_s
         self._shortest_first: bool = params.order == SPTF
         self._age_limit_ns = params.age_limit_ns
@@ -151,6 +166,7 @@ class Hdd(Driver):
                 self.geometry, self.capacity_sectors, params.segments,
                 max(1, buffer_sectors // params.segments),
             )  # fmt: skip
+        self._read_on_arrival = params.read_on_arrival
         self._cache = WriteCache(buffer_sectors)
         self._waiting: list[Request] = []  # for the arm, in order of arrival
         self._blocked: deque[Request] = deque()  # writes for which the cache is full
@@ -162,6 +178,8 @@ class Hdd(Driver):
         self._head: int = 0
         self._end: int = 0  # sector behind the last operation
         self._media_end_ns: int = 0
+        self._lag_ns: int = 0  # the interface ends so long after the medium
+        self._arrived_before: int = 0  # sectors that passed while the last read waited
         self._phase_ns: int = 0
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
@@ -208,14 +226,20 @@ class Hdd(Driver):
     def _serve(self, request: Request, now_ns: int) -> None:
         """Move the arm for a command; one timer."""
         self._busy = True
-        ready_ns = request.arrived_ns + self._overhead_ns
+        ready_ns = request.arrived_ns + self._arm_overhead_ns
         if ready_ns < now_ns:
             ready_ns = now_ns
-        end_ns = self._access(request.sector, request.end, request.op != READ, ready_ns)
+        end_ns = self._access(
+            request.sector, request.end, request.op != READ, ready_ns, self._sector_ns
+        )
         self._calendar.post(end_ns - now_ns, self._served, request)
 
-    def _access(self, start: int, end: int, writing: bool, now_ns: int) -> int:
-        """Move to ``start`` from ``now_ns`` on, transfer; return when ``end`` has passed."""
+    def _access(self, start: int, end: int, writing: bool, now_ns: int, sector_ns: float) -> int:
+        """Move to ``start`` from ``now_ns`` on, transfer; return when ``end`` has passed.
+
+        A sector takes ``sector_ns`` over the interface, while the others pass; if that is the
+        slower of the two, a read ends later, and a write must have begun before.
+        """
         if self._buffer is not None:
             self._buffer.stop(now_ns)
         cylinder, head, media_ns, last_cylinder, last_head, media_end_ns = self.geometry.span(
@@ -230,7 +254,13 @@ class Hdd(Driver):
             there_ns += self._head_switch_ns
             if writing:
                 there_ns += self._write_settle_ns
+        lag_ns = int((end - start) * sector_ns) - (media_end_ns - media_ns)
+        if writing and now_ns + lag_ns > there_ns:
+            there_ns = now_ns + lag_ns
         wait_ns = (media_ns - there_ns - self._phase_ns) % self.revolution_ns
+        self._lag_ns = lag_ns
+        if self._read_on_arrival:
+            self._arrived_before = self.geometry.sectors_before(start, wait_ns)
         self._cylinder = last_cylinder
         self._head = last_head
         self._end = end
@@ -241,20 +271,27 @@ class Hdd(Driver):
         """Return the time to move over ``cylinders`` and settle for a read."""
         return int(
             self._seek_base_ns
-            + self._seek_root_ns * sqrt(cylinders)
+            + self._seek_root_ns * float(cylinders) ** self._seek_exponent
             + self._seek_linear_ns * cylinders
         )
 
     def _served(self, request: Request) -> None:
         """End a command: go on with the next one, then tell the host."""
         now_ns = self._calendar.now
-        if self._buffer is not None and request.op == READ:
-            self._buffer.begin(request.sector, request.end, now_ns, self._media_end_ns)
+        lag_ns = 0
+        if request.op == READ:
+            lag_ns = self._lag_ns
+            if self._buffer is not None:
+                start = request.sector - self._arrived_before
+                self._buffer.begin(start, request.end, now_ns, self._media_end_ns)
         self._destaged_last = False
         self._busy = False
         if self._waiting or self.write_cache:
             self._next_operation(now_ns)
-        self._complete(request)
+        if lag_ns > 0:
+            self._calendar.post(lag_ns, self._complete, request)
+        else:
+            self._complete(request)
 
     def _next_operation(self, now_ns: int) -> None:
         """Choose what the free arm does next, if there is anything."""
@@ -281,6 +318,7 @@ class Hdd(Driver):
         base_ns = self._seek_base_ns
         root_ns = self._seek_root_ns
         linear_ns = self._seek_linear_ns
+        exponent = self._seek_exponent
         settle_ns = self._write_settle_ns
         best = 0
         best_ns = 1 << 62
@@ -289,7 +327,7 @@ class Hdd(Driver):
             far = abs(request.cylinder - here)
             seek_ns = 0
             if far:
-                seek_ns = int(base_ns + root_ns * sqrt(far) + linear_ns * far)
+                seek_ns = int(base_ns + root_ns * float(far) ** exponent + linear_ns * far)
                 if request.op != READ:
                     seek_ns += settle_ns
                 seek_ns += margin_ns
@@ -321,7 +359,7 @@ class Hdd(Driver):
         start, end = self._cache.take(self._end, DESTAGE_SECTORS_MAX)
         self._busy = True
         self._destaging = True
-        end_ns = self._access(start, end, True, now_ns)
+        end_ns = self._access(start, end, True, now_ns, 0.0)
         self._calendar.post(end_ns - now_ns, self._destaged, None)
 
     def _destaged(self, _: object) -> None:

@@ -3,12 +3,12 @@
 Models: after a read the drive goes on reading into a segment of its buffer until something else
 needs the arm, or the segment is full. A later read in it is answered when its last sector has
 passed the head: at once, or as fast as the medium turns. Segments of earlier streams stay until
-they are reused, oldest first.
+they are reused, oldest first. A drive may begin a segment before the request, with what passes
+while the head waits for it (read on arrival: Ruemmler and Wilkes, IEEE Computer 27(3), 1994).
 Linux counterpart: none; the caching mode page of SCSI (DRA, number of cache segments).
 Invariants: one segment at most is growing, the one the arm stands at; a write forgets what it
 overlaps.
-Left out: reading ahead of the request on the same track (zero-latency reads), buffers that adapt
-their number of segments, reading on after a hit in an older segment.
+Left out: buffers that adapt their number of segments, reading on after a hit in an older segment.
 """
 
 from sim.drivers.hdd_geometry import Geometry

@@ -133,6 +133,13 @@ class Geometry:
         sector_ns = self.revolution_ns // self._sectors_per_track[zone]
         return self.locate(end - 1)[2] + sector_ns
 
+    def sectors_before(self, sector: int, duration_ns: int) -> int:
+        """Return how many sectors of its track pass in the ``duration_ns`` before ``sector``."""
+        zone = self._zone_of(sector)
+        sectors = self._sectors_per_track[zone]
+        on_track = (sector - self._first_sector[zone]) % sectors
+        return min(on_track, duration_ns * sectors // self.revolution_ns)
+
     def sectors_in(self, sector: int, duration_ns: int) -> int:
         """Return about how many sectors from ``sector`` on pass in ``duration_ns``."""
         zone = self._zone_of(sector)
@@ -147,13 +154,16 @@ def _zone_rates(zones: int, outer: float, inner: float) -> list[float]:
     return [outer + (inner - outer) * zone / (zones - 1) for zone in range(zones)]
 
 
-def seek_curve(track_ns: int, average_ns: int, full_ns: int) -> tuple[float, float, float]:
-    """Return a, b, c of a + b*sqrt(x) + c*x, x the fraction of the full stroke.
+def seek_curve(
+    track_ns: int, average_ns: int, full_ns: int, exponent: float
+) -> tuple[float, float, float]:
+    """Return a, b, c of a + b*x**exponent + c*x, x the fraction of the full stroke.
 
     The curve takes the data sheet's three values: track to track (x near 0), full stroke (x = 1)
-    and the mean over random pairs of cylinders, of which sqrt(x) has mean 8/15, and x has 1/3.
+    and the mean over random pairs of cylinders, of which x**p has mean 2 / ((p + 1) * (p + 2)).
     """
     mean_ns = average_ns - track_ns
     stroke_ns = full_ns - track_ns
-    b = 5 * (mean_ns - stroke_ns / 3)
+    mean_power = 2 / ((exponent + 1) * (exponent + 2))
+    b = (mean_ns - stroke_ns / 3) / (mean_power - 1 / 3)
     return float(track_ns), b, stroke_ns - b

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.block.bio import BIO_SYNC, READ, WRITE
+from sim.block.bio import BIO_SYNC, READ, WRITE, Bio
 from sim.drivers.hdd import Hdd, HddParams
 from tests.block.disks import MS, PAGE, Rig
 from tests.drivers.drives import await_ms, drive, random_reads, reads_per_s
@@ -176,3 +176,60 @@ def test_the_phase_of_the_platter_is_the_only_chance():
 
     assert times(1) == times(1)
     assert times(1) != times(2)
+
+
+def access_ns(device, *bios, gap_ns=20 * MS):
+    """Return how long each takes, after a first request that puts the arm at cylinder 0."""
+    first = Bio(WRITE, 0, PAGE, lambda bio: None, BIO_SYNC)
+    return one_after_the_other(Rig(device), [first, *bios], gap_ns)[1:]
+
+
+def sync(op, sector, sectors=PAGE):
+    return Bio(op, sector, sectors, lambda bio: None, BIO_SYNC)
+
+
+def test_over_a_slow_interface_a_read_ends_with_its_last_byte():
+    far = 100_000_000
+    [fast] = access_ns(hdd(read_ahead=False), sync(READ, far, 64))
+    [slow] = access_ns(hdd(read_ahead=False, interface_rate_bytes_per_s=5e6), sync(READ, far, 64))
+    medium_ns = 64 * 512 / 97e6 * 1e9
+    assert slow - fast == pytest.approx(64 * 512 / 5e6 * 1e9 - medium_ns, rel=0.02)
+
+
+def test_a_write_waits_for_its_data_only_as_long_as_the_medium_would_outrun_the_interface():
+    far, turn_ns = 100_000_000, 4 * MS
+    [fast] = access_ns(hdd(), sync(WRITE, far, 64))
+    for rate in (50e6, 5e6, 1e6):
+        [slow] = access_ns(hdd(interface_rate_bytes_per_s=rate), sync(WRITE, far, 64))
+        turns = (slow - fast) / turn_ns
+        assert turns == round(turns)
+        assert slow >= 64 * 512 / rate * 1e9
+    assert turns > 0
+
+
+def test_an_interface_as_fast_as_the_medium_costs_nothing():
+    for op in (READ, WRITE):
+        took = [
+            access_ns(hdd(interface_rate_bytes_per_s=rate), sync(op, 100_000_000, 64))
+            for rate in (126e6, 3e9)
+        ]
+        assert took[0] == took[1]
+
+
+def test_starting_the_arm_costs_only_those_who_need_it():
+    without, delayed = (
+        access_ns(hdd(positioning_overhead_ns=ns), sync(READ, 80_000_000), sync(READ, 80_000_008))
+        for ns in (0, MS)
+    )
+    assert delayed[0] - without[0] in (0, 4 * MS)  # The sector comes round when it does.
+    assert delayed[1] == without[1]
+
+
+def test_a_drive_that_reads_on_arrival_has_what_lies_before_the_request():
+    start = next(sector for sector in range(80_000_000, 90_000_000, 97)
+                 if hdd().geometry.sectors_before(sector, 4 * MS) > 600)  # fmt: skip
+    bios = [[sync(READ, start), sync(READ, start - 8)] for _ in range(2)]
+    missed = access_ns(hdd(), *bios[0])
+    found = access_ns(hdd(read_on_arrival=True), *bios[1])
+    assert found[0] == missed[0]
+    assert found[1] < 200_000 < missed[1]

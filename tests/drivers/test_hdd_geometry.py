@@ -79,15 +79,16 @@ def test_one_zone_has_the_mean_rate():
     assert rate(disk, 0, 500_000) == pytest.approx(95e6, rel=0.01)
 
 
-def test_the_seek_curve_has_the_data_sheets_three_values():
-    base, root, linear = seek_curve(200_000, 3_500_000, 7_400_000)
+@pytest.mark.parametrize("exponent", [0.25, 1 / 3, 0.5, 0.9])
+def test_the_seek_curve_has_the_data_sheets_three_values(exponent):
+    base, power, linear = seek_curve(200_000, 3_500_000, 7_400_000, exponent)
     draw = random.Random(1)
     seeks = []
     for _ in range(100_000):
         far = abs(draw.random() - draw.random())
-        seeks.append(base + root * far**0.5 + linear * far)
+        seeks.append(base + power * far**exponent + linear * far)
     assert base == 200_000
-    assert base + root + linear == pytest.approx(7_400_000)
+    assert base + power + linear == pytest.approx(7_400_000)
     assert sum(seeks) / len(seeks) == pytest.approx(3_500_000, rel=0.005)
 
 
@@ -103,3 +104,12 @@ def test_a_disk_of_the_data_sheet_has_its_number_of_cylinders():
         cylinder_skew_ns=400_000,
     )
     assert disk.cylinders == pytest.approx(51_052, rel=0.01)
+
+
+def test_what_passes_before_a_sector_is_of_its_track():
+    disk = geometry(zones=1)
+    sectors = disk.sectors_in(0, disk.revolution_ns + disk.head_skew_ns)
+    assert disk.sectors_before(0, disk.revolution_ns) == 0
+    assert disk.sectors_before(10, disk.revolution_ns) == 10
+    assert disk.sectors_before(sectors + 10, disk.revolution_ns) == 10
+    assert disk.sectors_before(sectors - 1, disk.revolution_ns // 2) == sectors // 2
