@@ -102,7 +102,7 @@ def _new_inode(
     group = fs.layout.group_of_inode(ino)
     if not fs.params.metadata_cached:
         yield from fs.bread(task, fs.layout.groups[group].inode_bitmap)
-        yield from fs.bread(task, fs.layout.inode_block(ino))
+        yield from fs.read_inode_block(task, ino)
     yield from modify_block(task, journal, handle, fs.layout.groups[group].inode_bitmap)
     yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))
     yield from mark_inode_dirty(task, fs, handle, inode)

@@ -253,6 +253,14 @@ class Ext3Sb(FileSystem):
         """Read a metadata block that is not in memory, and wait for it."""
         raise NotImplementedError
 
+    def prefetch_bitmaps(self, task: Task) -> Blocking[None]:
+        """Start to read many groups' block bitmaps, the first time."""
+        raise NotImplementedError
+
+    def read_inode_block(self, task: Task, ino: int) -> Blocking[None]:
+        """See that the block of the inode table which a new inode is in is in memory."""
+        raise NotImplementedError
+
     def adopt(self, inode: Ext3Inode) -> None:
         """Enter a new inode."""
         assert inode.ino not in self.inodes

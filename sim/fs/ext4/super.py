@@ -31,6 +31,7 @@ from sim.sched.task import Blocking, Task
 
 NS_PER_S: Final = 1_000_000_000
 DAY_S: Final = 86400
+PREFETCH_GROUPS: Final = 32  # s_mb_prefetch without flex_bg, fs/ext4/mballoc.c
 
 
 class Ext3(Ext3Sb):
@@ -60,6 +61,7 @@ class Ext3(Ext3Sb):
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
             waits_for_data_first=params.driver == "ext3",
         )  # fmt: skip
+        self.unread_groups = layout.groups[:PREFETCH_GROUPS]
         self.locks_fsync = params.driver == "ext3"
         self.journal.tracer = context.scheduler.tracer
         metadata.journal = self.journal
@@ -160,6 +162,25 @@ class Ext3(Ext3Sb):
             yield from files.read_and_wait(task, self, self.metadata, block, block + 1)
         else:
             yield from self.metadata.wait_on_page(task, block, block + 1)
+
+    def prefetch_bitmaps(self, task: Task) -> Blocking[None]:
+        """Submit reads of many groups' bitmaps, when the first is wanted (ext4_mb_prefetch)."""
+        groups, self.unread_groups = self.unread_groups, ()
+        for group in groups:
+            block = group.block_bitmap
+            if self.metadata.missing(block, block + 1):
+                self.metadata.start_read(block, block + 1)
+                yield from self.metadata.a_ops.readpages(task, self.metadata, block, block + 1)
+
+    def read_inode_block(self, task: Task, ino: int) -> Blocking[None]:
+        """Read it unless all other inodes in it are free (ext3_get_inode_loc)."""
+        block = self.layout.inode_block(ino)
+        per_block = self.layout.inodes_per_block
+        first = (ino - 1) // per_block * per_block + 1
+        others = range(first, first + per_block)
+        if first > ROOT_INODE and not any(n in self.inodes for n in others if n != ino):
+            self.metadata.add_pages(block, block + 1)
+        yield from self.bread(task, block)
 
     # --- operations: each is a function of the module it belongs to
 
