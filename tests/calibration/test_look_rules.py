@@ -62,6 +62,7 @@ def test_a_disk_is_known_by_the_time_that_random_access_takes(rpm: int) -> None:
          "SSD, or a disk with a cache"),
         (device("sda", reads=100, utilisation=0.9, size=1 << 20), "unknown"),
         (device("sda", reads=2, utilisation=0.02), "disk"),
+        (device("sda", reads=100, utilisation=0.3), "disk, like 15000 rpm"),
     ],
 )  # fmt: skip
 def test_a_device_is_guessed_by_name_or_time(found: DeviceLook, guess: str) -> None:
@@ -88,6 +89,13 @@ def test_sys_is_believed_where_it_was_recorded() -> None:
     (stack,) = stacks_of(devices, known)
     assert (stack.disk, stack.is_known) == ("sdb", True)
     assert stack.unexplained == pytest.approx(-1)
+
+
+def test_several_volumes_share_out_what_enters_their_disks() -> None:
+    disks = [device("sda", writes=100), device("sdb", writes=50)]
+    volumes = [device(f"dm-{i}", writes=rate) for i, rate in enumerate((60, 40, 50))]
+    found = {stack.disk: stack.volumes for stack in stacks_of([*disks, *volumes], {})}
+    assert found == {"sda": ("dm-0", "dm-1"), "sdb": ("dm-2",)}
 
 
 def test_a_volume_that_is_too_busy_lies_on_no_disk() -> None:
