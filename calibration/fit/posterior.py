@@ -104,8 +104,8 @@ def sample(
         return found
 
     sampler = emcee.EnsembleSampler(walkers, len(space.priors), log_density, vectorize=True)
-    random = np.random.RandomState(generator(seed, "fit.walkers").integers(2**32))
-    sampler.random_state = random.get_state()
+    twister = np.random.RandomState(generator(seed, "fit.walkers").integers(2**32))
+    sampler.random_state = twister.get_state()
     start = _start(space, emulator, target, box, walkers, seed)
     sampler.run_mcmc(start, steps, skip_initial_state_check=True)
     chain = sampler.get_chain(discard=steps // 2)
