@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.validate.describe import Description, Disk, Unsupported
-from calibration.validate.programs import programs
+from calibration.validate.programs import bypasses_its_file_system, programs
 from calibration.validate.rigs import GUEST, LOOP, Rig
 from sim.scenario import Scenario
 from sim.scenario.load import load_text
 from sim.units import parse_quantity
 
+# What a program's own memory makes of a request: BLK_MAX_SEGMENTS (128) pages that do not adjoin.
+PINNED_KIB_MAX: Final = 512
 FS_DIRECTORY: Final = "/mnt"  # where the file system under test is mounted
 # model of the emulator -> registered device, {its key: (ours, unit)}
 _ALL: Final = {"size_mb": ("capacity", "MiB"), "flush_us": ("flush", "us")}
@@ -129,7 +131,7 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
     yield '[machine.mount."/"]\ntype = "tmpfs"'
     if disk is not None:
         yield from _disk_lines(disk, rig)
-        if disk.fs is not None:
+        if disk.fs is not None and not bypasses_its_file_system(description):
             yield from _mount_lines(disk, rig)
     if plain is not None:
         yield from _plain_mount(plain, rig)
@@ -145,7 +147,7 @@ def _disk_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     yield f'under = "{rig.under}"'
     yield 'scheduler = "none"'
     yield f"queue.nr_requests = {disk.nr_requests}"
-    yield f'queue.max = "{disk.max_sectors_kib} KiB"'
+    yield f'queue.max = "{min(disk.max_sectors_kib, PINNED_KIB_MAX)} KiB"'
     for key, value in disk.params.items():
         if key in keys:
             name, unit = keys[key]

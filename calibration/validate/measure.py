@@ -137,6 +137,10 @@ def _fio_result(records: list[Record], description: Description) -> dict[str, fl
     begun_ns = min(record.t_ns for record in records if record.name == "fio_start")
     ended_ns = max(record.t_ns for record in records if record.name == "fio_done")
     operations = sum(_values(records, "fio_done"))
+    if description.workload["rw"] == "write":
+        written = float(description.workload["size_mb"]) * 2**20
+        rate = written / (ended_ns - begun_ns) * S / 1e6
+        return {"MB/s": rate, "lat ms": _mean_ms(records, "fio_ns")}
     return {
         "ops/s": operations * S / (ended_ns - begun_ns),
         "lat ms": _mean_ms(records, "fio_ns"),

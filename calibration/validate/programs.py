@@ -29,28 +29,44 @@ def programs(description: Description, rig: Rig, directory: str) -> Lines:
 
 
 def _fio(description: Description, rig: Rig, directory: str) -> Lines:
-    """fio: random reads of the device, or one sequential write of a file."""
+    """fio: random reads of the device, or one sequential write past the page cache."""
     params = description.workload
-    if params["rw"] == "write":
-        raise Unsupported("sequential writes through a file of ext4 or xfs")
-    if params["rw"] != "randread":
+    if params["rw"] not in _FIO_KINDS:
         raise Unsupported(f"fio with rw={params['rw']}")
     if not params["direct"]:
-        raise Unsupported("buffered random reads of a device")
-    wall, user = rig.fio_start
-    queued = params["mode"] == "qd"
+        raise Unsupported(f"buffered I/O (rw={params['rw']}) through a page cache of 6.x or 7.x")
     yield "[process.fio]"
-    yield 'program = "fio"'
+    yield f'program = "fio"\nfilename = "/dev/{rig.disk}"'
+    yield f'block_size = "{_fio_size(params["bs"])}"'
+    yield from _FIO_KINDS[params["rw"]](description)
+    source = "recording: a_randread, wall and CPU time beside the job"
+    wall, user = rig.fio_start
+    yield f'start = {{ value = "{wall}", source = "{source}" }}'
+    yield f'start_user = {{ value = "{user}", source = "{source}" }}'
+
+
+def _random_reads(description: Description) -> Lines:
+    params = description.workload
+    queued = params["mode"] == "qd"
     yield f"count = {1 if queued else params['n']}"
     yield f'ioengine = "{"libaio" if queued else "psync"}"'
     yield f"iodepth = {params['n'] if queued else 1}"
-    yield f'filename = "/dev/{rig.disk}"'
-    yield f'block_size = "{_fio_size(params["bs"])}"'
     yield f'size = "{_disk_mib(description)} MiB"'
     yield f'runtime = "{params["runtime_s"]} s"'
-    source = "recording: a_randread, wall and CPU time beside the job"
-    yield f'start = {{ value = "{wall}", source = "{source}" }}'
-    yield f'start_user = {{ value = "{user}", source = "{source}" }}'
+
+
+def _sequential_write(description: Description) -> Lines:
+    """Yield a write of adjacent blocks: a new file's, on a file system that is empty."""
+    yield f'rw = "write"\nsize = "{description.workload["size_mb"]} MiB"'
+
+
+_FIO_KINDS: Final = {"randread": _random_reads, "write": _sequential_write}
+
+
+def bypasses_its_file_system(description: Description) -> bool:
+    """Whether a run's I/O is what the device sees: direct writes of one large new file."""
+    params = description.workload
+    return description.kind == "fio" and params["rw"] == "write" and bool(params["direct"])
 
 
 def _fio_size(text: Any) -> str:

@@ -53,6 +53,7 @@ LOOP: Final = Rig(
         "vfs.sync": ("0.1 us", _TMPFS),
         "vm.page_add": ("0.2 us", _TMPFS),
         "vfs.direct": ("2 us", "assumed: get_user_pages, bio, blk-mq, queue_work"),
+        "vfs.direct_page": ("0.3 us", "assumed: pin_user_pages and bio_add_page of 4 KiB"),
     },
     tmpfs={"operation": ("1 us", _TMPFS), "page": ("0.3 us", _TMPFS)},
     ext3={

@@ -15,9 +15,10 @@ Left out: the CPU time of the loop worker; real-time priority (the emulator has 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 from typing import Final
 
-from sim.block.bio import PAGE_SECTORS, SECTOR
+from sim.block.bio import PAGE_SECTORS, SECTOR, WRITE
 from sim.block.driver import Complete, Driver
 from sim.block.request import FLUSH, Request
 from sim.drivers.slowdisk_model import (
@@ -43,6 +44,7 @@ DIRECT: Final = "direct"
 LOOP: Final = "loop"
 UBD: Final = "ubd"
 NS_PER_MIN: Final = 60_000_000_000
+NS_PER_S: Final = 1_000_000_000
 EMULATOR_NICE: Final = -20  # stands for SCHED_FIFO 50
 _FROM_PROFILE: Final = "the emulator's profile"
 _TRACES: Final = "fit: arrivals in the disk traces of "
@@ -70,13 +72,18 @@ class SlowdiskParams:
     )  # fmt: skip
     loop_wake_ns: int = param(
         "50 us", dim="time_ns", minimum=0,
-        source=_TRACES + "a_randread jobs1: 78 us from reply to next request; at 5000/s 25 us",
-        doc="loop: waking virtual CPUs that have halted, on the way to the emulator and back",
+        source=_TRACES + "a_randread jobs1: 48 (p10), 78, 89 (mean) us from reply to next request",
+        doc="loop: mean time to wake halted virtual CPUs, there and back, exponential",
     )  # fmt: skip
     loop_poll_ns: int = param(
         "200 us", dim="time_ns", minimum=0,
         source="drivers/cpuidle/governors/haltpoll.c: guest_halt_poll_ns 200000",
         doc="loop: a virtual CPU idle for longer than this has halted",
+    )  # fmt: skip
+    loop_copy_bytes_per_s: float = param(
+        "1.54 GB/s", dim="bytes_per_s", minimum=1, key="loop_copy",
+        source=_TRACES + "b_seqwrite direct-1m: 340 us between two requests of 512 KiB",
+        doc="loop: rate at which the emulator takes in what is written, before it can serve it",
     )  # fmt: skip
     ubd_path_ns: int = param(
         "20 us", dim="time_ns", minimum=0,
@@ -207,8 +214,11 @@ class Way:
 
     depth: int
 
-    def attach(self, calendar: Calendar, model: ServiceModel, complete: Complete) -> None:
-        """Learn what is at both ends; called once."""
+    def attach(
+        self, calendar: Calendar, chance: Random, model: ServiceModel, complete: Complete
+    ) -> None:
+        """Learn time, chance and what is at both ends; called once."""
+        self.chance = chance
         self.calendar = calendar
         self.model = model
         self.complete = complete
@@ -249,6 +259,8 @@ class LoopWay(Way):
         self._thread_ns = params.loop_thread_ns
         self._wake_ns = params.loop_wake_ns
         self._poll_ns = params.loop_poll_ns
+        self._copy_sector_ns: float = SECTOR * NS_PER_S / params.loop_copy_bytes_per_s
+        self._taken_in_ns: int = 0  # when all that was written so far has been taken in
         self._behind_flush: deque[Request] = deque()
         self._flushing: bool = False
         self._due: deque[Request] = deque()  # their service is over, no reply has been sent
@@ -265,12 +277,26 @@ class LoopWay(Way):
 
     def _hand_on(self, request: Request) -> None:
         self._flushing = request.op == FLUSH
+        now_ns = self.calendar.now
+        begin_ns = max(now_ns, self._taken_in_ns)
+        if request.op == WRITE:
+            begin_ns += int(request.nr_sectors * self._copy_sector_ns)
+        self._taken_in_ns = begin_ns
+        if begin_ns > now_ns:
+            self.calendar.post(begin_ns - now_ns, self._arrive, request)
+        else:
+            self._arrive(request)
+
+    def _arrive(self, request: Request) -> None:
+        """The emulator's thread has received the request."""
         self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._served))
 
     def _served(self, job: Job) -> None:
         """The reply is due; a CPU that has been idle for long wakes late."""
         idle_ns = self.calendar.now - job.arrived_ns
-        late_ns = self._wake_ns if idle_ns > self._poll_ns else 0
+        late_ns = 0
+        if idle_ns > self._poll_ns:
+            late_ns = int(self.chance.expovariate(1.0) * self._wake_ns)
         self.calendar.post(late_ns, self._fall_due, job.owner)
 
     def _fall_due(self, request: Request) -> None:
@@ -368,7 +394,7 @@ class Slowdisk(Driver):
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._model.attach(calendar, streams.stream(f"{name}.service"))
-        self._way.attach(calendar, self._model, complete)
+        self._way.attach(calendar, streams.stream(f"{name}.wake"), self._model, complete)
 
     def start(self, scheduler: Sched) -> None:
         self._way.start(scheduler)

@@ -62,8 +62,9 @@ def io_submit(
         raise invalid(file.path)
     if not 0 <= pos < end <= inode.size:
         raise invalid(file.path)
-    task.charge_system(vfs.params.direct_ns)
-    runs = inode.sb.get_blocks(inode, pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT)
+    first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
+    task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (last - first))
+    runs = inode.sb.get_blocks(inode, first, last)
     request = AioRequest(task, context, tag)
     skip = pos % PAGE_SIZE // SECTOR
     bios = make_bios(request, runs, skip, count // SECTOR, WRITE if write else READ)

@@ -55,7 +55,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         yield from filemap_fdatawait(task, inode.mapping, start, end)
         if write:
             inode.mapping.invalidate_clean(start, end)
-    task.charge_system(vfs.params.direct_ns)
+    task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (end - start))
     if write:
         yield from sb.fill_holes(task, inode, start, end)
     request = DirectRequest(task)

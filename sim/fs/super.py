@@ -73,6 +73,13 @@ class VfsParams:
         source="assumed: get_user_pages, dio, bio of a request",
         doc="setting up one direct read or write",
     )
+    direct_page_ns: int = param(
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="assumed: part of `direct`, for the few pages of the usual request",
+        doc="pinning one page of a program's memory for a direct read or write",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
