@@ -104,6 +104,7 @@ def _lines(description: Description) -> Iterator[str]:
     """Yield the scenario's text."""
     rig = rig_of(description)
     kernel = description.kernel
+    processes = programs(description, rig, FS_DIRECTORY)
     yield f'title = "{description.id}"'
     yield "[machine]"
     yield f'kernel = "{kernel.release}"'
@@ -114,7 +115,7 @@ def _lines(description: Description) -> Iterator[str]:
     yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
     yield f'vm.dirty_writeback = "{kernel.vm.get("dirty_writeback_centisecs", 500) * 10} ms"'
     yield from _storage(description, rig)
-    yield from programs(description, rig, FS_DIRECTORY)
+    yield from processes
     yield "[run]"
     yield 'duration = "1 h"'
 
