@@ -210,7 +210,8 @@ class Sys:
     def _fork(self, comm: str, body: Callable[..., Blocking[None]], args: Any) -> Blocking[int]:
         self.task.charge_system(self.kernel.params.fork_ns)
         yield from self.task.cond_resched()
-        child = self.kernel.sched.spawn(comm, _Forked(self, body, args).run, self.task)
+        run = _Forked(self, body, args).run
+        child = self.kernel.sched.spawn(comm, run, self.task, self.task.nice)
         return child.pid
 
     def ignore_children(self) -> None:
