@@ -50,12 +50,13 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     if device is None or pos % SECTOR or count % SECTOR:
         raise invalid(file.path)
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
-    if inode.mapping.nr_pages:
+    if inode.mapping.pages.count:
         yield from filemap_fdatawrite(task, inode, start, end)
         yield from filemap_fdatawait(task, inode.mapping, start, end)
         if write:
             inode.mapping.invalidate_clean(start, end)
-    task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (end - start))
+    params = vfs.params
+    task.system_debt_ns += params.direct_ns + params.direct_page_ns * (end - start)
     if write:
         yield from sb.fill_holes(task, inode, start, end)
     request = DirectRequest(task)

@@ -35,11 +35,5 @@ class File:
         self.pos = 0
         self.ra = FileRaState()
         self.closed = False
-
-    def readable(self) -> bool:
-        """Return whether the file was opened for reading."""
-        return (self.flags & O_ACCMODE) != O_WRONLY
-
-    def writable(self) -> bool:
-        """Return whether the file was opened for writing."""
-        return (self.flags & O_ACCMODE) != O_RDONLY
+        self.readable: bool = flags & O_ACCMODE != O_WRONLY
+        self.writable: bool = flags & O_ACCMODE != O_RDONLY

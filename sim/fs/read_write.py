@@ -24,9 +24,9 @@ WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the 
 def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
     """Read up to `count` bytes at `pos` (-1: where the file stands); return how many there were."""
     inode = file.inode
-    if not file.readable() or file.closed:
+    if not file.readable or file.closed:
         raise bad_file(file.path)
-    if inode.is_dir():
+    if inode.entries is not None:
         raise is_a_directory(file.path)
     start = file.pos if pos < 0 else pos
     if count > inode.size - start:
@@ -47,7 +47,7 @@ def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blockin
 
 def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
     """Write `count` bytes at `pos` (-1: where the file stands); ENOSPC if none fit."""
-    if not file.writable() or file.closed:
+    if not file.writable or file.closed:
         raise bad_file(file.path)
     if count < 0:
         raise invalid(file.path)
