@@ -32,8 +32,8 @@ class Balancer:
     """The balancing of one machine's run queues."""
 
     __slots__ = (
-        "_busy_ns", "_busy_period_ns", "_calendar", "_chance", "_failed", "_features", "_looks",
-        "_domain", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
+        "_busy_ns", "_busy_period_ns", "_calendar", "_chance", "_domain", "_failed", "_features",
+        "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
     )  # fmt: skip
 
     def __init__(
