@@ -117,6 +117,7 @@ class Ordered:
         """Take the next step of the sequence that ``request`` was a step of."""
         if request.op == FLUSH:
             self.slotless -= 1
+            self._account_flush(request)
         if self._barrier is not None:
             self._advance_barrier()
         elif request.op == FLUSH:
@@ -126,6 +127,12 @@ class Ordered:
             self._wait_for_flush(request)
         else:
             self._disk.finish(request)
+
+    def _account_flush(self, request: Request) -> None:
+        """Count a flush that the device has executed, whoever wanted it (blk_account_io_flush)."""
+        stats = self._disk.stats
+        stats.flushes += 1
+        stats.flush_ns += self._disk.calendar.now - request.start_ns
 
     def _advance_barrier(self) -> None:
         barrier = self._barrier
@@ -198,9 +205,6 @@ class Ordered:
             self._flush()
 
     def _end_flush_bio(self, request: Request) -> None:
-        stats = self._disk.stats
-        stats.flushes += 1
-        stats.flush_ns += self._disk.calendar.now - request.start_ns
         assert request.bio is not None
         self._disk.bios_ended += 1
         end_bios(request.bio, request.sector, 1)
