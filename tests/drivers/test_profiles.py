@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.drivers.hdd import HddParams
+from sim.drivers.hdd_params import HddParams
 from sim.param import params_of
 from sim.registry import lookup
 from sim.scenario.devices import profile_names
