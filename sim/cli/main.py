@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "import": ("sim.cli.import_", "Make a data set of recorded text."),
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
+    "twin": ("sim.cli.twin", "Make a twin of a server from its recording alone."),
     "samples": ("sim.cli.samples", "Read recordings of any tool into one table."),
     "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
 }
