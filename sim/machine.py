@@ -1,6 +1,6 @@
 """Boots a server from its description, lets it run, and takes its readings.
 
-Models: the order in which a machine comes up: clock, CPUs, memory, disks, volumes, file systems,
+Models: the order in which a machine comes up: clock, CPUs, memory, disks, arrays, volumes, files,
 kernel threads, network, programs. It is the only place that puts parts together; it finds device
 models, elevators, file systems and programs through the registry.
 Linux counterpart: init/main.c (start_kernel, do_basic_setup), /sbin/init.
@@ -19,6 +19,7 @@ from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
+from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
 from sim.engine import Calendar, Environment, Streams, Tracer
 from sim.fs.block_dev import DevTmpfs
@@ -32,7 +33,7 @@ from sim.mm.vmstat import Vm
 from sim.net import Link, Network, TcpParams
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
-from sim.scenario import DiskSpec, Scenario, ServerSpec, VolumeSpec
+from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
@@ -103,7 +104,7 @@ class Machine:
     # --- disks and volumes
 
     def _add_disks(self, server: ServerSpec) -> None:
-        """Attach disks, partitions and volumes, in the order of the description."""
+        """Attach disks, partitions, arrays and volumes, in the order of the description."""
         for index, spec in enumerate(server.disks.values()):
             disk = self._make_disk(spec, index)
             self.disks.append(disk)
@@ -114,6 +115,8 @@ class Machine:
                     part.start_bytes // SECTOR, part.size_bytes // SECTOR,
                     self.version >= FULL_ROW_SINCE,
                 )  # fmt: skip
+        for number, array in enumerate(server.arrays.values()):
+            self.devices[array.name] = self._make_array(array, number)
         for number, volume in enumerate(server.volumes.values()):
             self.devices[volume.name] = self._make_volume(volume, number)
 
@@ -129,6 +132,21 @@ class Machine:
         disk.on_interrupt = self._disk_line.serve
         driver.start(self.sched)
         return disk
+
+    def _make_array(self, spec: ArraySpec, number: int) -> Array:
+        """Build an array; its minor is the number in its name where that has one."""
+        cls: Any = lookup("array", spec.level).cls
+        digits = spec.name.lstrip("abcdefghijklmnopqrstuvwxyz-_")
+        minor = int(digits) if digits.isdigit() else number
+        devices = [self.devices[name] for name in spec.devices if name != MISSING]
+        missing = frozenset(n for n, name in enumerate(spec.devices) if name == MISSING)
+        rebuilding = getattr(spec.params, "rebuilding", None)
+        context = ArrayContext(
+            DiskStats(spec.name, cls.major, minor), self.sched, self.version, devices, missing,
+            None if rebuilding is None else spec.devices.index(rebuilding),
+        )  # fmt: skip
+        array: Array = cls(spec.params, context)
+        return array
 
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""

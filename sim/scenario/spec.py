@@ -91,6 +91,16 @@ class VolumeSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArraySpec:
+    """An array: its level with parameters, and what it is made of ("missing": not there)."""
+
+    name: str
+    devices: tuple[str, ...]
+    params: object
+    level: str = param(dim="text", source="scenario", doc="how the members are put together")
+
+
+@dataclass(frozen=True, kw_only=True)
 class MountSpec:
     """A mounted file system; `device` is None for those without one (tmpfs)."""
 
@@ -112,6 +122,7 @@ class ServerSpec:
     hostname: str = param("linux", dim="text", source="assumed: any name will do", doc="its name")
     tunables: Mapping[str, object] = field(default_factory=dict)
     disks: Mapping[str, DiskSpec] = field(default_factory=dict)
+    arrays: Mapping[str, ArraySpec] = field(default_factory=dict)
     volumes: Mapping[str, VolumeSpec] = field(default_factory=dict)
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
 

@@ -129,7 +129,7 @@ class Array(BlockDevice):
         """Return (key, what is wrong, what is allowed) of an impossible layout."""
         if count >= cls.min_devices:
             return []
-        return [("devices", f"{count} devices are too few", f"{cls.min_devices} or more")]
+        return [("devices", f"too few devices, {count}", f"{cls.min_devices} or more")]
 
     # -- As a block device.
 

@@ -1,4 +1,4 @@
-"""Arrays for the tests: any level over disks of any kind, tasks that use it, and what went where."""
+"""Arrays for the tests: any level over disks of any kind, tasks that use it, what went where."""
 
 from sim.block.bio import READ, Bio
 from sim.block.device import submit_bio
