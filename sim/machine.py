@@ -16,9 +16,11 @@ from typing import Any
 
 import sim
 from sim.block.device import BlockDevice
+from sim.block.driver import Driver
 from sim.block.genhd import DiskStats
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
+from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
 from sim.engine import Calendar, Environment, Streams, Tracer
@@ -81,6 +83,7 @@ class Machine:
         # CPU 0 serves all interrupts (no irqbalance), and wakes who waits for them.
         self._disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
         self.disks: list[Disk] = []
+        self._shared_devices: dict[str, object] = {}  # what several of them have in common
         self.devices: dict[str, BlockDevice] = {}
         self._bdis: dict[str, BackingDevInfo] = {}
         self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
@@ -123,13 +126,16 @@ class Machine:
     def _make_disk(self, spec: DiskSpec, index: int) -> Disk:
         """Build the device, its elevator and its queue."""
         assert spec.scheduler is not None, "the scenario chose the kernel's default"
-        driver = lookup("device", spec.device).cls(spec.params)
+        driver = self._make_driver(spec)
         elevator = lookup("elevator", spec.scheduler).cls(spec.elevator_params)
         disk = Disk(
             DiskStats(spec.name, SD_MAJOR, 16 * index), self.calendar, self.streams, self.tracer,
             driver, elevator, spec.queue,
         )  # fmt: skip
-        disk.on_interrupt = self._disk_line.serve
+        if isinstance(driver, Frontend):
+            driver.on_interrupt = self._disk_line.serve  # once for all that came together
+        else:
+            disk.on_interrupt = self._disk_line.serve
         driver.start(self.sched)
         return disk
 
@@ -147,6 +153,14 @@ class Machine:
         )  # fmt: skip
         array: Array = cls(spec.params, context)
         return array
+
+    def _make_driver(self, spec: DiskSpec) -> Driver:
+        """Build the device, behind its front end if it has one."""
+        driver: Driver = lookup("device", spec.device).cls(spec.params)
+        if spec.frontend is not None:
+            driver = lookup("frontend", spec.frontend).cls(spec.frontend_params, driver)
+        driver.share(self._shared_devices)
+        return driver
 
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""

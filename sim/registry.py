@@ -26,6 +26,7 @@ _HOMES: Final[Mapping[str, tuple[str, ...]]] = {
     "device": ("sim.drivers",),
     "elevator": ("sim.block",),
     "filesystem": ("sim.fs",),
+    "frontend": ("sim.drivers",),
     "program": ("sim.user",),
 }
 KINDS: Final[tuple[str, ...]] = tuple(_HOMES)

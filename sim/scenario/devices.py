@@ -19,12 +19,13 @@ from pathlib import Path
 from sim.block.limits import QueueParams
 from sim.scenario.arrays import check_free, read_arrays
 from sim.scenario.errors import ScenarioError, unknown
+from sim.scenario.frontends import read_frontend, within_limits
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.reading import Reading, Values
 from sim.scenario.spec import ArraySpec, DiskSpec, PartitionSpec, VolumeSpec
 from sim.units import rough_bytes
 
-_DISK_TABLES = ("device", "queue", "iosched", "partition")
+_DISK_TABLES = ("device", "queue", "iosched", "partition", "front")
 PROFILES = Path(__file__).parent.parent / "drivers" / "profiles"
 
 
@@ -80,15 +81,21 @@ def _disk(
     own, params = reading.values(
         table, path, [DiskSpec, entry.params], others=_DISK_TABLES, floor=floor
     )
+    frontend_params = None if own is None else read_frontend(reading, table, path)
     queue_table = reading.table(table, path, "queue")
+    if own is not None and frontend_params is not None:
+        queue_table = within_limits(reading, queue_table, own["frontend"], frontend_params)
     [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
     elevator_params = None if own is None else _elevator_params(reading, table, own, path)
     partitions = _partitions(reading, name, table, path)
     if own is None or params is None or queue is None or elevator_params is None:
         return None
+    if own["frontend"] is not None and frontend_params is None:
+        return None
     return DiskSpec(
         **own, name=name, device=entry.name, params=entry.params(**params),
         queue=QueueParams(**queue), elevator_params=elevator_params, partitions=partitions,
+        frontend_params=frontend_params,
     )  # fmt: skip
 
 

@@ -72,6 +72,10 @@ class DiskSpec:
     profile: str | None = param(
         None, dim="text", source="scenario", doc="profile that the device's parameters start from"
     )
+    frontend: str | None = param(
+        None, dim="text", source="scenario", doc="how a guest reaches the disk of its host"
+    )
+    frontend_params: object = None
     scheduler: str = param("cfq", dim="text", doc="elevator of the queue", source=_ELEVATORS)
 
     @classmethod
