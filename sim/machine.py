@@ -250,7 +250,7 @@ class Machine:
                 self._prepared.add(path)
                 self.vfs.prepare_file(path, size)
 
-    def mark(self, comm: str, name: str, value: int) -> None:
+    def mark(self, comm: str, name: str, value: int | str) -> None:
         """Keep a program's record; one of them may be the beginning of the end of the run."""
         now = self.calendar.now
         self.records.append(Record(now, name, comm, value))
