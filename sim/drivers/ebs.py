@@ -344,14 +344,14 @@ class Ebs(Driver):
         else:
             mean_ns = self._join_ns
         leaves_ns = max(now_ns, stream.leaves_ns)
-        stream.done_ns = max(stream.done_ns, leaves_ns)
+        stream.done_ns = max(stream.done_ns, leaves_ns + 1)  # until it has left it is under way
         request.arrived_ns = int(mean_ns * self._spread())
         self._calendar.post(leaves_ns - now_ns, self._leave, request)
 
     def _units(self, request: Request, now_ns: int) -> int:
         """Return how many new units the operation takes."""
         stream = self._streams[0 if request.op == READ else 1]
-        joins = request.sector == stream.end and now_ns <= stream.done_ns
+        joins = request.sector == stream.end and now_ns < stream.done_ns
         room = stream.room_sectors if joins else 0
         beyond = max(0, request.nr_sectors - room)
         units = -(-beyond // self._unit_sectors)
