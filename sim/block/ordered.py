@@ -9,7 +9,8 @@ Linux counterpart: blk_do_ordered, start_ordered, block/ll_rw_blk.c (2.6.16; QUE
 _DRAIN_FLUSH); block/blk-flush.c (2.6.37). For BIO_FLUSH before 2.6.37 read blkdev_issue_flush.
 Invariants: a barrier is alone in the driver; at most one flush is under way and one set of
 sequences waits for the next; a sequence's bio ends after its last step.
-Left out: FUA in the drive (few SATA drives of the time were asked for it: libata.fua=0).
+Left out: that a barrier without data costs a drive without cache nothing; FUA in the drive (few
+SATA drives of the time were asked for it: libata.fua=0).
 """
 
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,7 @@ _DRAIN: Final = 0
 _PREFLUSH: Final = 1
 _WRITE: Final = 2
 _POSTFLUSH: Final = 3
+_EMPTY: Final = 4  # a barrier without data: one flush (start_ordered, 2.6.33)
 
 
 class Ordered:
@@ -84,6 +86,8 @@ class Ordered:
         for waiting in disk.elevator.drain(disk.calendar.now):
             disk.merges.remove(waiting)
             disk.dispatch.append(waiting)
+        if request.op == FLUSH:
+            self.slotless += 1
         disk.nr_waiting += 1
         disk.dispatch.append(request)
         disk.plugged = False
@@ -102,6 +106,9 @@ class Ordered:
             return None
         barrier = self._barrier = disk.dispatch.popleft()
         self.active = True
+        if barrier.op == FLUSH:
+            self._step = _EMPTY
+            return barrier
         if disk.driver.write_cache:
             self._step = _PREFLUSH
             return self._flush_request()
