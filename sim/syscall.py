@@ -37,6 +37,7 @@ from sim.fs.file import (
 )
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
+from sim.fs.super import PAGE_SIZE
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
@@ -288,6 +289,26 @@ class Sys:
         assert self._aio is not None, "io_submit() comes first"
         self.task.charge_system(self._entry_ns)
         return self._call("io_getevents", aio.io_getevents(self.task, self._aio))
+
+    def read_zero(self, size: int) -> Blocking[int]:
+        """read() of /dev/zero: clear `size` bytes of the program's memory (read_zero)."""
+        pages = -(-size // PAGE_SIZE)
+        self.task.charge_system(self._entry_ns + self.kernel.params.zero_page_ns * pages)
+        return self._call("read", self._transferred(size))
+
+    def write_null(self, size: int) -> Blocking[int]:
+        """write() to /dev/null: nothing but the entry (write_null)."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("write", self._transferred(size))
+
+    def _transferred(self, size: int) -> Blocking[int]:
+        yield from self.task.cond_resched()
+        return size
+
+    def lseek(self, fd: int, position: int) -> None:
+        """Set the position of an open file (SEEK_SET)."""
+        self.task.charge_system(self._entry_ns)
+        self._files[fd].pos = position
 
     def fsync(self, fd: int) -> Blocking[None]:
         """Make a file's data and metadata durable."""
