@@ -33,7 +33,8 @@ class PageMap:
     """Which logical pages hold data: one bit each, whole regions share theirs."""
 
     def __init__(self, pages: int, used_pages: int) -> None:
-        self._all: int = (1 << REGION_PAGES) - 1
+        # Not written as an expression of constants: mypyc would fold it, and breaks on its length.
+        self._all: int = _bits(0, REGION_PAGES)
         regions = -(-pages // REGION_PAGES)
         full = min(regions, used_pages // REGION_PAGES)
         self._masks: list[int] = [self._all] * full + [0] * (regions - full)
