@@ -18,6 +18,7 @@ from mypy_extensions import mypyc_attr
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, READ, Bio
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
+from sim.drivers.md.barrier import Barrier
 from sim.drivers.md.flush import BARRIERS_SINCE, Flush
 from sim.drivers.md.path import Member, Path
 from sim.drivers.md.row import Row, md_row
@@ -106,6 +107,7 @@ class Array(BlockDevice):
         self._present = present
         self._scheduler = context.scheduler
         self._flush: Flush | None = None
+        self.barrier: Barrier | None = None  # set by levels that a resync has to itself
 
     # -- What a level says of itself.
 
@@ -135,16 +137,27 @@ class Array(BlockDevice):
 
     def submit_bio(self, bio: Bio) -> bool:
         assert bio.sector + bio.nr_sectors <= self.capacity_sectors
-        flush = self._flush
-        if flush is not None and flush.barrier and bio.clone is None:
+        if bio.clone is None and self._is_closed():
             return False
         if bio.flags & (BIO_BARRIER | BIO_FLUSH) and self._is_sequence(bio):
             return self._ordered().submit(bio)
         return self.reads.submit(bio) if bio.op == READ else self.writes.submit(bio)
 
+    def _is_closed(self) -> bool:
+        """Return whether nothing is let in: for a barrier, or for a resync."""
+        if self._flush is not None and self._flush.barrier:
+            return True
+        return self.barrier is not None and self.barrier.raised > 0
+
     def _is_sequence(self, bio: Bio) -> bool:
         """Return whether flushes and data have to follow each other (else members see to it)."""
         return bio.flags & BIO_FLUSH != 0 or self.kernel >= BARRIERS_SINCE
+
+    def keep_apart(self) -> None:
+        """Have a barrier between the resync and others."""
+        self.barrier = Barrier()
+        for member in self.members:
+            member.barrier = self.barrier
 
     def _ordered(self) -> Flush:
         """Return the worker for ordered bios; most arrays never need one."""
@@ -156,6 +169,8 @@ class Array(BlockDevice):
         flush = self._flush
         if flush is not None and flush.barrier and bio.clone is None:
             yield from flush.wait(task)
+        elif self.barrier is not None and self.barrier.raised and bio.clone is None:
+            yield from self.barrier.wait_barrier(task)
         elif bio.op == READ:
             yield from self.reads.wait(task, bio)
         else:

@@ -108,17 +108,15 @@ class MirroredWrites(Path, WakeUp):
                     bio.flags, bio.task_id,
                 )  # fmt: skip
                 clone.end_part = self._end_part
-                member.nr_pending += count
+                member.get(count)
                 self._pending.append((member, clone))
                 self._pending_bios += count
 
     def _end_part(self, clone: Bio, sector: int, count: int) -> None:
         copy = clone.private
         assert isinstance(copy, Copy)
-        member = copy.member
-        member.nr_pending -= count
         sectors = count * clone.size
-        member.head_position = sector + sectors
+        copy.member.put(sector + sectors, count)
         gather = copy.gather
         if gather.ended(copy.sector + sector - clone.sector, sectors) and self._bitmap is not None:
             self._bitmap.clean(gather.bio.sector, gather.bio.nr_sectors)

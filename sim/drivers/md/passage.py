@@ -141,7 +141,7 @@ class Passage(Path):
         if more <= 0:
             return
         part.begun = count
-        part.member.nr_pending += more
+        part.member.get(more)
         chain = part.chain
         now_ns = self._calendar.now
         if chain is None or self._counts_pieces:
@@ -152,9 +152,7 @@ class Passage(Path):
     def _end_part(self, clone: Bio, sector: int, count: int) -> None:
         part = _part_of(clone)
         bio = part.bio
-        member = part.member
-        member.nr_pending -= count
-        member.head_position = sector + count * clone.size
+        part.member.put(sector + count * clone.size, count)
         now_ns = self._calendar.now
         chain = part.chain
         if chain is None or self._counts_pieces:

@@ -10,6 +10,7 @@ Left out: bad blocks, replacement devices, write-mostly members.
 
 from sim.block.bio import Bio
 from sim.block.device import BlockDevice
+from sim.drivers.md.barrier import Barrier
 from sim.sched.task import Blocking, Task
 
 
@@ -17,7 +18,7 @@ class Member:
     """One of the devices that an array is made of (struct md_rdev)."""
 
     __slots__ = (
-        "device", "head_position", "in_sync", "index", "next_seq_sector", "nr_pending",
+        "barrier", "device", "head_position", "in_sync", "index", "next_seq_sector", "nr_pending",
         "recovering",
     )  # fmt: skip
 
@@ -29,6 +30,20 @@ class Member:
         self.head_position: int = 0  # sector behind the last I/O that ended
         self.next_seq_sector: int = -1  # behind the last read it was chosen for
         self.nr_pending: int = 0  # bios begun and not ended
+        self.barrier: Barrier | None = None  # of the array, while it is resynced
+
+    def get(self, count: int) -> None:
+        """Some bios for it begin (rdev->nr_pending, nr_pending of the barrier)."""
+        self.nr_pending += count
+        if self.barrier is not None:
+            self.barrier.get(count)
+
+    def put(self, sector: int, count: int) -> None:
+        """They have ended, its head is at that sector now."""
+        self.nr_pending -= count
+        self.head_position = sector
+        if self.barrier is not None:
+            self.barrier.put(count)
 
     def written(self) -> bool:
         """Return whether writes go to it."""

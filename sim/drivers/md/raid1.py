@@ -4,7 +4,7 @@ Models: reads balanced over the members (read_balance.py), writes to all of them
 thread (mirrored.py), optionally under a write-intent bitmap (bitmap.py).
 Linux counterpart: drivers/md/raid1.c (2.6.16).
 Invariants: a sector of the array is that sector of every member; a write ends with its last copy.
-Left out: write-mostly and write-behind; the barrier that keeps resync and other I/O apart.
+Left out: write-mostly and write-behind.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sim.block.bio import Bio
 from sim.drivers.md.array import RESERVED_SECTORS, Array, ArrayContext, usable
+from sim.drivers.md.barrier import RAID1_REGIONS_SINCE
 from sim.drivers.md.mirrored import Copies, MirroredWrites
 from sim.drivers.md.passage import SPLIT_SINCE, Layout, Passage
 from sim.drivers.md.path import Member
@@ -81,6 +82,8 @@ class Raid1(Array):
             make_bitmap(params, context),
         )  # fmt: skip
         self.writes = self._mirrored
+        if context.kernel < RAID1_REGIONS_SINCE:
+            self.keep_apart()
         self.sync = start_sync(params, self, context, mirrors, self.capacity_sectors)
 
     def unplug(self) -> None:

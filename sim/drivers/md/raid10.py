@@ -6,7 +6,7 @@ of them by the array's thread (mirrored.py).
 Linux counterpart: raid10_find_phys, raid10_find_virt, raid10_size, drivers/md/raid10.c (2.6.16;
 offset from 2.6.18: c93983bf517c).
 Invariants: for each copy the mapping is a bijection; no member has two copies of a chunk.
-Left out: far sets (layout bit 17), the barrier that keeps resync and other I/O apart.
+Left out: far sets (layout bit 17).
 """
 
 from collections.abc import Mapping, Sequence
@@ -162,6 +162,7 @@ class Raid10(Array):
         self.writes = self._mirrored
         chunk_sectors = geometry.chunk_sectors
         end = member_sectors // chunk_sectors * chunk_sectors
+        self.keep_apart()
         self.sync = start_sync(params, self, context, copies, end)
 
     def unplug(self) -> None:

@@ -10,7 +10,7 @@ Linux counterpart: md_do_sync, is_mddev_idle, drivers/md/md.c (2.6.16); sync_req
 drivers/md/raid1.c, raid10.c, raid5.c. It slept 250 ms, from 2.6.18 500 ms; from 4.1 it waits for
 its own I/O instead when others are about (ac8fa4196d20).
 Invariants: at most 32 pieces under way; a member is in sync when all of it has been written.
-Left out: keeping the pieces apart from other I/O to the same sectors (raise_barrier, stripe locks);
+Left out: the locks of single stripes (raid5);
 requests of another size than 64 KiB (raid5's are one stripe, which its members' queues merge);
 reading a block once for several mirrors; checkpoints; other arrays on the same disks, which wait
 for each other.
@@ -130,7 +130,9 @@ class Sync:
         self._last_events: list[int] = [0] * len(context.members)
         self._pieces: int = 0
         self._written: list[Piece] = []  # read, to be written
-        self._wait = WaitQueue()
+        self._barrier = array.barrier
+        self._raised: bool = False  # for a piece that is to be begun
+        self._wait = WaitQueue() if array.barrier is None else array.barrier.resync_wait
         kthread_run(self._sched, f"{array.name}_resync", self._main)
 
     def targets(self) -> list[Member]:
@@ -170,11 +172,24 @@ class Sync:
         """Begin one block of each target; wait while too much is under way (raise_barrier)."""
         sector = self.position
         sectors = min(BLOCK_SECTORS, self.end - sector)
+        while self._has_to_wait():
+            yield from self._settle(task)
         for member in targets:
             yield from self._begin(task, member, sector, sectors)
+        self._lower_own()
         self.position = sector + sectors
-        while self._pieces >= DEPTH:
-            yield from self._settle(task)
+
+    def _has_to_wait(self) -> bool:
+        """Return whether others come first, or too much is under way (raise_barrier)."""
+        barrier = self._barrier
+        if barrier is None:
+            return self._pieces >= DEPTH
+        if not self._raised:
+            if barrier.nr_waiting:
+                return True
+            self._raised = True
+            barrier.raised += 1  # Nobody else is let in from now on.
+        return barrier.pending > 0 or self._pieces >= DEPTH
 
     def _begin(self, task: Task, member: Member, sector: int, sectors: int) -> Blocking[None]:
         """Read what the block of a member is made of, as far as it lies together."""
@@ -188,6 +203,8 @@ class Sync:
             piece.left = len(sources)
             piece.compares = any(source is member for source, _at, _room in sources)
             self._pieces += 1
+            if self._barrier is not None:
+                self._barrier.raised += 1
             self.active_sectors += together
             batch = Batch(self._kernel)
             for source, at, _room in sources:
@@ -195,6 +212,12 @@ class Sync:
                 yield from batch.submit(task, source.device, bio)
             batch.finish()
             sector += together
+
+    def _lower_own(self) -> None:
+        """The pieces keep others out now, not the intention to begin some."""
+        if self._raised and self._barrier is not None:
+            self._raised = False
+            self._barrier.lower()
 
     def _sources(self, member: Member, sector: int) -> list[tuple[Member, int, int]]:
         if self.action == RECOVER:
@@ -218,6 +241,8 @@ class Sync:
             else:
                 self._pieces -= 1
                 self.active_sectors -= piece.sectors
+                if self._barrier is not None:
+                    self._barrier.lower()
             self._wait.wake_all()
 
     def _settle(self, task: Task) -> Blocking[None]:
