@@ -20,7 +20,7 @@ from typing import Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
-from calibration.twin.demands import LARGE_BYTES, READ, SYNC, Class, Load
+from calibration.twin.demands import LARGE_BYTES, READ, SYNC, WRITE, Class, Load
 from calibration.twin.server import RECORDED, Server, disk_section, turns
 from calibration.twin.sheet import Sheet, dotted
 from sim.scenario.calibrate_spec import PriorSpec
@@ -32,12 +32,12 @@ WORKERS: Final = 64  # of an open stream: more than are ever busy unless the dev
 SLOTS_ASSUMED: Final = 4
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
-SETTLE_S: Final = 10
+SETTLE_S: Final = 5
 EXPIRE_S: Final = 40  # buffered writes reach the device only after dirty_expire, 30 s
 BACKGROUND_NS: Final = 10 * MS  # of computing at a time
-REQUESTS_SIMULATED: Final = 12_000  # in one run of the fit
+REQUESTS_SIMULATED: Final = 4_000  # in one run of the fit: rates are then known to 2 %
 INTERVAL_S: Final = 5
-MEASURED_S: Final = (20, 60)
+MEASURED_S: Final = (10, 40)
 WORKING_SET_BYTES: Final = 8 * 2**30
 NICE: Final = 19
 ESTIMATE: Final = "estimate: operational analysis of the recording"
@@ -80,7 +80,7 @@ def draw_classes(draft: Draft, seen: Look) -> None:
     low, high = MEASURED_S
     wanted_s = min(max(REQUESTS_SIMULATED / requests, low), high)
     draft.measured_s = INTERVAL_S * round(wanted_s / INTERVAL_S)
-    buffered = any(one.kind != READ for load in draft.loads for one in load.classes)
+    buffered = any(one.kind == WRITE for load in draft.loads for one in load.classes)
     draft.settle_s = EXPIRE_S if buffered else SETTLE_S
     for load in draft.loads:
         for one in load.classes:

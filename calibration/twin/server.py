@@ -15,17 +15,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calibration.dataset import Source
-from calibration.host import Host, Mount
+from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
 from calibration.look.devices import DeviceLook
 from calibration.twin.demands import Load
 from calibration.twin.sheet import Sheet
+from sim.block.elevator import default_elevator
 from sim.registry import lookup, names
 from sim.scenario.server import is_kernel
 from sim.sched.version import NEWEST, OLDEST, kernel_version, numbers
 from sim.units import format_quantity
 
 GIB: Final = 2**30
+KERNEL_OF_SVCTM: Final = "2.6.32"  # most servers that sysstat 9 and 10 recorded
 MEMORY_BYTES: Final = 8 * GIB
 CAPACITY_BYTES: Final = 200 * 10**9
 VOLUME_BYTES: Final = 60 * 10**9
@@ -75,7 +77,7 @@ def draw_server(sheet: Sheet, seen: Look, loads: list[Load]) -> Server:
     """Put the machine into the sheet; return where things are, and notes."""
     server = Server()
     source = seen.source
-    _kernel(sheet, source, server)
+    _kernel(sheet, seen, server)
     _cpus(sheet, seen, server)
     _memory(sheet, source, server)
     _vm(sheet, source.host)
@@ -102,16 +104,28 @@ def profile_of(guess: str) -> str:
     return next((profile for rpm, profile in PROFILES.items() if rpm in guess), "sata-7200")
 
 
-def _kernel(sheet: Sheet, source: Source, server: Server) -> None:
-    said = source.facts.get("kernel", "")
-    server.kernel = nearest_kernel(said)
-    origin = f"{RECORDED}: {said}" if said else "assumed: not recorded; the newest that is modelled"
-    sheet.put(("machine",), "kernel", server.kernel, "" if said == server.kernel else origin)
+def _kernel(sheet: Sheet, seen: Look, server: Server) -> None:
+    facts = seen.source.facts
+    said = facts.get("kernel", "")
+    sheet.put(("machine",), "hostname", facts.get("hostname", "twin"))
     if not said:
-        server.notes.append(f"kernel: not recorded; {server.kernel} is assumed")
-    elif said != server.kernel:
-        server.notes.append(f"kernel: {said} is not modelled; the nearest is {server.kernel}")
-    sheet.put(("machine",), "hostname", source.facts.get("hostname", "twin"))
+        server.kernel, why = _assumed_kernel(seen)
+        sheet.put(("machine",), "kernel", server.kernel, f"assumed: not recorded; {why}")
+        server.notes.append(f"kernel: not recorded; {server.kernel} is assumed: {why}")
+        return
+    server.kernel = nearest_kernel(said)
+    if said == server.kernel:
+        sheet.put(("machine",), "kernel", said, RECORDED)
+        return
+    sheet.put(("machine",), "kernel", server.kernel, f"{RECORDED}: {said}, the nearest modelled")
+    server.notes.append(f"kernel: {said} is not modelled; the nearest is {server.kernel}")
+
+
+def _assumed_kernel(seen: Look) -> tuple[str, str]:
+    """Return a release by the age of the tool that printed the recording."""
+    if any("svctm_ms" in device.row for device in seen.devices):
+        return KERNEL_OF_SVCTM, "iostat prints svctm: sysstat before 12.1.2"
+    return numbers(NEWEST), "the newest that is modelled"
 
 
 def nearest_kernel(said: str) -> str:
@@ -185,27 +199,36 @@ def _capacity(sheet: Sheet, device: DeviceLook, host: Host | None, server: Serve
 
 def _queue(sheet: Sheet, name: str, host: Host | None, server: Server) -> None:
     block = host.devices.get(name) if host is not None else None
+    _elevator(sheet, name, block, server)
     if block is None:
         server.notes.append(f"{name}: elevator and queue not recorded; the kernel's defaults")
         return
-    version = kernel_version(server.kernel)
-    known = [one for one in names("elevator") if lookup("elevator", one).is_in(version)]
-    if block.scheduler in known:
-        sheet.put(disk_section(name), "scheduler", block.scheduler, f"{RECORDED}: queue/scheduler")
-    elif block.scheduler:
-        server.notes.append(
-            f"{name}: elevator {block.scheduler} is not modelled; the kernel's default instead"
-            f" (known: {', '.join(known)})"
-        )
     section = (*disk_section(name), "queue")
     if block.nr_requests and block.nr_requests >= 4:
         sheet.put(section, "nr_requests", block.nr_requests, f"{RECORDED}: queue/nr_requests")
     if block.request_bytes_max:
         text = format_quantity(block.request_bytes_max, "bytes")
         sheet.put(section, "max", text, f"{RECORDED}: queue/max_sectors_kb")
-        if version >= MULTI_PAGE_SINCE:
+        if kernel_version(server.kernel) >= MULTI_PAGE_SINCE:
             pages = max(128, block.request_bytes_max // 4096)
             sheet.put(section, "max_segments", pages, "assumed: a segment holds several pages")
+
+
+def _elevator(sheet: Sheet, name: str, block: BlockDevice | None, server: Server) -> None:
+    """Take the recorded elevator if this kernel's model has it, else the kernel's default."""
+    version = kernel_version(server.kernel)
+    known = [one for one in names("elevator") if lookup("elevator", one).is_in(version)]
+    said = block.scheduler if block is not None else None
+    if said in known:
+        sheet.put(disk_section(name), "scheduler", str(said), f"{RECORDED}: queue/scheduler")
+        return
+    default = default_elevator(version)
+    sheet.put(disk_section(name), "scheduler", default, "assumed: the default of its kernel")
+    if said:
+        server.notes.append(
+            f"{name}: elevator {said} is not modelled; {default} instead"
+            f" (known: {', '.join(known)})"
+        )
 
 
 def _mount(sheet: Sheet, device: DeviceLook, seen: Look, server: Server) -> None:
@@ -281,8 +304,8 @@ def _is_on(source: str, disk: str) -> bool:
 
 
 def _path(mount: Mount | None, name: str, server: Server) -> str:
-    """Return a mount point of its own."""
+    """Return a mount point of its own; one that /proc/mounts had to escape is not used."""
     taken = {place.path for place in server.places.values()}
-    if mount is not None and mount.place not in taken and '"' not in mount.place:
+    if mount is not None and mount.place not in taken and not set(mount.place) & set('"\\'):
         return mount.place
     return "/srv/" + name.replace("/", "-")

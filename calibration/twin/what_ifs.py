@@ -38,8 +38,10 @@ ELEVATORS: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, tuple[str, Value, str, str]]] = {
     "data_writeback": ("data", "writeback", "data=writeback", "Commits that do not wait for data."),
     "data_journal": ("data", "journal", "data=journal", "Data goes through the journal too."),
-    "no_barrier": ("barrier", False, "No barriers", "Commits that trust the device's cache."),
+    "no_barrier": ("barrier", False, "no barriers", "Commits that trust the device's cache."),
+    "barrier": ("barrier", True, "barriers", "Commits that flush the device's cache."),
 }
+BARRIERS_SINCE: Final = (3, 1)  # ext3's default, as fs/ext3/super.c 3.1
 
 
 def what_ifs_of(draft: Draft) -> list[WhatIf]:
@@ -110,7 +112,10 @@ def _elevators(draft: Draft) -> Iterator[WhatIf]:
 
 
 def _options(draft: Draft) -> Iterator[WhatIf]:
+    has_barriers = kernel_version(draft.server.kernel) >= BARRIERS_SINCE
     for name, (option, value, title, doc) in OPTIONS.items():
+        if option == "barrier" and value == has_barriers:
+            continue
         values = {
             dotted("machine", "mount", place.path, option): value
             for place in draft.server.places.values()
