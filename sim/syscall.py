@@ -40,7 +40,7 @@ from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
 from sim.sched.core import Sched
-from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.task import DEBT_LIMIT_NS, TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from sim.syscall_params import SyscallParams
 
 __all__ = [
@@ -184,6 +184,11 @@ class Sys:
         """Return CLOCK_PROCESS_CPUTIME_ID, the CPU time still owed included."""
         task = self.task
         return task.utime_ns + task.stime_ns + task.user_debt_ns + task.system_debt_ns
+
+    def owes_cpu(self) -> bool:
+        """Return whether so much CPU time is owed that a bare ``yield`` should let it pass."""
+        task = self.task
+        return task.user_debt_ns + task.system_debt_ns > DEBT_LIMIT_NS
 
     def getrusage(self) -> tuple[int, int]:
         """Return user and system CPU time of this task, ns, what it still owes included."""

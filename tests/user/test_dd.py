@@ -83,7 +83,7 @@ def test_the_page_cache_takes_what_memory_holds_and_fdatasync_waits_for_it():
     assert cached_ns < 200 * MS
     assert cached_ns < durable_ns <= requests * 2 * MS + 2 * cached_ns
     assert durable_ns > 64 * 2 * 2 * MS  # at least in requests of 512 KiB
-    assert slow.vm.nr_dirty < 16
+    assert slow.vm.nr_dirty < 64  # metadata at most
 
 
 @pytest.mark.parametrize("flag", ["output_sync", "output_dsync"])
