@@ -207,6 +207,7 @@ class Machine:
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
             vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self._refresh,
+            arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
         )  # fmt: skip
 
     def _refresh(self) -> None:

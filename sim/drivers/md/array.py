@@ -84,10 +84,29 @@ class MissingDevice(BlockDevice):
         return False
 
 
+class Progress:
+    """How far a resync or recovery has got; sectors of a member."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+        self.position: int = 0
+        self.active_sectors: int = 0  # under way (recovery_active)
+        self.done: bool = False
+
+    def title(self) -> str:
+        """Return what /proc/mdstat calls it."""
+        raise NotImplementedError
+
+    def since_mark(self) -> tuple[int, int]:
+        """Return sectors done and whole seconds (at least 1) since its oldest mark."""
+        raise NotImplementedError
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Array(BlockDevice):
     """A device made of others. Levels set ``reads`` and ``writes`` when they are made."""
 
+    level: ClassVar[str] = ""  # as /proc/mdstat says it
     min_devices: ClassVar[int] = 2
     major: ClassVar[int] = MD_MAJOR
     reserved_sectors: ClassVar[int] = RESERVED_SECTORS  # of each member, for the superblock
@@ -107,6 +126,8 @@ class Array(BlockDevice):
         self._present = present
         self._scheduler = context.scheduler
         self._flush: Flush | None = None
+        self.personality: str = self.level
+        self.sync: Progress | None = None  # set by levels that can be resynced
         self.barrier: Barrier | None = None  # set by levels that a resync has to itself
 
     # -- What a level says of itself.
@@ -132,6 +153,10 @@ class Array(BlockDevice):
         if count >= cls.min_devices:
             return []
         return [("devices", f"too few devices, {count}", f"{cls.min_devices} or more")]
+
+    def level_status(self) -> str:
+        """Return what /proc/mdstat says behind the blocks."""
+        return ""
 
     # -- As a block device.
 

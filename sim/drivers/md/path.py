@@ -32,6 +32,10 @@ class Member:
         self.nr_pending: int = 0  # bios begun and not ended
         self.barrier: Barrier | None = None  # of the array, while it is resynced
 
+    def name(self) -> str:
+        """Return its device's name."""
+        return self.device.name
+
     def get(self, count: int) -> None:
         """Some bios for it begin (rdev->nr_pending, nr_pending of the barrier)."""
         self.nr_pending += count

@@ -10,7 +10,7 @@ Left out: discards; the time to find the zone.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR, Bio
 from sim.drivers.md.array import (
@@ -105,9 +105,12 @@ class ZoneLayout(Layout):
 class Raid0(Array):
     """Chunks in turn on all members."""
 
+    level: ClassVar[str] = "raid0"
+
     def __init__(self, params: Raid0Params, context: ArrayContext) -> None:
         super().__init__(params, context)
         chunk_sectors = params.chunk_bytes // SECTOR
+        self._status: str = f" {params.chunk_bytes // 1024}k chunks"
         sizes = [_lent(member.device.capacity_sectors) for member in self.members]
         layout = ZoneLayout(
             self.members, strip_zones(sizes, chunk_sectors), chunk_sectors,
@@ -116,6 +119,9 @@ class Raid0(Array):
         passage = Passage(context.calendar, self.row, layout, context.kernel < SPLIT_SINCE)
         self.reads = passage
         self.writes = passage
+
+    def level_status(self) -> str:
+        return self._status
 
     @classmethod
     def array_sectors(cls, params: object, sizes: Sequence[int], count: int) -> int:

@@ -9,6 +9,7 @@ Left out: write-mostly and write-behind.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.block.bio import Bio
 from sim.drivers.md.array import RESERVED_SECTORS, Array, ArrayContext, usable
@@ -67,6 +68,8 @@ class BalancedReads(Layout):
 
 class Raid1(Array):
     """The same on all members."""
+
+    level: ClassVar[str] = "raid1"
 
     def __init__(self, params: Raid1Params, context: ArrayContext) -> None:
         super().__init__(params, context)

@@ -11,7 +11,7 @@ Left out: far sets (layout bit 17).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR
 from sim.drivers.md.array import (
@@ -146,6 +146,8 @@ class ChunkCopies(Copies, Source):
 class Raid10(Array):
     """Chunks in turn, each of them several times."""
 
+    level: ClassVar[str] = "raid10"
+
     def __init__(self, params: Raid10Params, context: ArrayContext) -> None:
         super().__init__(params, context)
         sizes = [m.device.capacity_sectors for m in self.members if m.written()]
@@ -160,6 +162,8 @@ class Raid10(Array):
             make_bitmap(params, context),
         )  # fmt: skip
         self.writes = self._mirrored
+        chunk_kib = params.chunk_bytes // 1024
+        self._status: str = f" {chunk_kib}K chunks {params.copies} {params.layout}-copies"
         chunk_sectors = geometry.chunk_sectors
         end = member_sectors // chunk_sectors * chunk_sectors
         self.keep_apart()
@@ -168,6 +172,9 @@ class Raid10(Array):
     def unplug(self) -> None:
         self._mirrored.unplug()
         super().unplug()
+
+    def level_status(self) -> str:
+        return self._status
 
     @classmethod
     def array_sectors(cls, params: object, sizes: Sequence[int], count: int) -> int:

@@ -280,6 +280,7 @@ class OtherMembers(Source):
 class Raid5(Array):
     """Chunks in turn, and one parity chunk in each stripe."""
 
+    level: ClassVar[str] = "raid5"
     min_devices: ClassVar[int] = 3
 
     def __init__(self, params: Raid5Params, context: ArrayContext) -> None:
@@ -294,6 +295,8 @@ class Raid5(Array):
             cost, f"{self.name}_raid5", bitmap,
         )  # fmt: skip
         self._rotation = rotation
+        number = list(ALGORITHMS).index(params.algorithm)  # drivers/md/raid5.h: ALGORITHM_*
+        self._status: str = f" level 5, {params.chunk_bytes // 1024}k chunk, algorithm {number}"
         self.member_sectors: int = self.capacity_sectors // (count - 1)
         places = [self._place(member, context) for member in self.members]
         self.reads = Passage(
@@ -310,6 +313,9 @@ class Raid5(Array):
         stats = DiskStats(f"{self.name}.{member.index}", 0, 0)
         path = StripeReads(self.cache, context.calendar, Row(stats), self._rotation, member.index)
         return Member(member.index, MemberInCache(path, member.index, self.member_sectors))
+
+    def level_status(self) -> str:
+        return self._status
 
     def unplug(self) -> None:
         self.cache.unplug()

@@ -25,7 +25,7 @@ from mypy_extensions import trait
 from sim.block.bio import READ, WRITE, Bio
 from sim.block.device import BlockDevice
 from sim.block.partition import Partition
-from sim.drivers.md.array import Array, ArrayContext
+from sim.drivers.md.array import Array, ArrayContext, Progress
 from sim.drivers.md.path import Member, nothing
 from sim.drivers.md.thread import Batch
 from sim.engine.calendar import Calendar
@@ -105,17 +105,14 @@ class Piece:
         self.left: int = 0  # I/Os under way
 
 
-class Sync:
+class Sync(Progress):
     """The progress of one resync or recovery; ``position`` and ``end`` are sectors of a member."""
 
     def __init__(
         self, params: SyncParams, array: Array, context: ArrayContext, source: Source, end: int
     ) -> None:
+        super().__init__(end)
         self.action = params.sync_action
-        self.end = end
-        self.position: int = 0
-        self.done: bool = False
-        self.active_sectors: int = 0  # under way (recovery_active)
         self._calendar: Calendar = context.calendar
         self._sched: Sched = context.scheduler
         self._kernel = context.kernel
@@ -141,9 +138,13 @@ class Sync:
             return [member for member in self._members if member.recovering]
         return [member for member in self._members if member.in_sync]
 
-    def due_sectors(self) -> int:
-        """Return how many sectors are still to be done, those under way among them."""
-        return self.end - self.position + self.active_sectors
+    def title(self) -> str:
+        return "recovery" if self.action == RECOVER else "resync"
+
+    def since_mark(self) -> tuple[int, int]:
+        mark_ns, mark_sectors = self._marks[0]
+        done = max(0, self.position - self.active_sectors - mark_sectors)
+        return done, max(1, (self._calendar.now - mark_ns) // NS_PER_S)
 
     def speed_kib_per_s(self) -> int:
         """Return its speed since the oldest mark, as md reckons it."""
