@@ -38,7 +38,7 @@ class Flush:
         self._bios: deque[Bio] = deque()
         self._wait = WaitQueue()
         self.barrier: bool = False  # one is under way: nothing else is taken
-        self._thread = MdThread(sched, WORKER, self._work)
+        self._worker = MdThread(sched, WORKER, self._work)
 
     def submit(self, bio: Bio) -> bool:
         """Take over a bio with one of the flags."""
@@ -48,7 +48,7 @@ class Flush:
         self._bios.append(bio)
         if bio.plug is not None:
             bio.plug.flush()
-        self._thread.wake()
+        self._worker.wake()
         return True
 
     def wait(self, task: Task) -> Blocking[None]:

@@ -69,7 +69,7 @@ class MirroredWrites(Path, WakeUp):
         self._wait = WaitQueue()
         self._plugs_itself: bool = kernel < TASK_PLUG_SINCE
         self._plugged: bool = False
-        self._thread = MdThread(sched, thread_name, self._flush_pending)
+        self._worker = MdThread(sched, thread_name, self._flush_pending)
 
     def submit(self, bio: Bio) -> bool:
         """List the copies of all bios of the run; False while too many are listed."""
@@ -132,7 +132,7 @@ class MirroredWrites(Path, WakeUp):
     def wake(self) -> None:
         """Send what is listed (md_wakeup_thread)."""
         self._plugged = False
-        self._thread.wake()
+        self._worker.wake()
 
     def _unplug_timeout(self, _: object) -> None:
         if self._plugged:

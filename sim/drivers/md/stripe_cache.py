@@ -82,7 +82,7 @@ class StripeCache(WakeUp):
         self._wait = WaitQueue()
         self._plugs_itself: bool = kernel < TASK_PLUG_SINCE
         self._plugged: bool = False
-        self._thread = MdThread(sched, thread_name, self._raid5d)
+        self._worker = MdThread(sched, thread_name, self._raid5d)
 
     # -- Stripes for those who read and write.
 
@@ -199,7 +199,7 @@ class StripeCache(WakeUp):
     # -- Waking the thread.
 
     def wake(self) -> None:
-        self._thread.wake()
+        self._worker.wake()
 
     def plug(self) -> None:
         """More may come: hold delayed stripes back a little (blk_plug_device, to 2.6.38)."""
