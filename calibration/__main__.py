@@ -2,6 +2,7 @@
 
 import click
 
+from calibration.drive.command import command as drive
 from calibration.validate.command import command as validate
 
 
@@ -10,6 +11,7 @@ def main() -> None:
     """Confront the twin with recordings."""
 
 
+main.add_command(drive)
 main.add_command(validate)
 
 if __name__ == "__main__":

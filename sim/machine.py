@@ -1,6 +1,6 @@
 """Boots a server from its description, lets it run, and takes its readings.
 
-Models: the order in which a machine comes up: clock, CPUs, memory, disks, volumes, file systems,
+Models: the order in which a machine comes up: clock, CPUs, memory, disks, arrays, volumes, files,
 kernel threads, network, programs. It is the only place that puts parts together; it finds device
 models, elevators, file systems and programs through the registry.
 Linux counterpart: init/main.c (start_kernel, do_basic_setup), /sbin/init.
@@ -16,9 +16,12 @@ from typing import Any
 
 import sim
 from sim.block.device import BlockDevice
+from sim.block.driver import Driver
 from sim.block.genhd import DiskStats
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
+from sim.drivers.frontend import Frontend
+from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
 from sim.engine import Calendar, Environment, Streams, Tracer
 from sim.fs.block_dev import DevTmpfs
@@ -32,7 +35,7 @@ from sim.mm.vmstat import Vm
 from sim.net import Link, Network, TcpParams
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
-from sim.scenario import DiskSpec, Scenario, ServerSpec, VolumeSpec
+from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
@@ -80,6 +83,7 @@ class Machine:
         # CPU 0 serves all interrupts (no irqbalance), and wakes who waits for them.
         self._disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
         self.disks: list[Disk] = []
+        self._shared_devices: dict[str, object] = {}  # what several of them have in common
         self.devices: dict[str, BlockDevice] = {}
         self._bdis: dict[str, BackingDevInfo] = {}
         self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
@@ -103,7 +107,7 @@ class Machine:
     # --- disks and volumes
 
     def _add_disks(self, server: ServerSpec) -> None:
-        """Attach disks, partitions and volumes, in the order of the description."""
+        """Attach disks, partitions, arrays and volumes, in the order of the description."""
         for index, spec in enumerate(server.disks.values()):
             disk = self._make_disk(spec, index)
             self.disks.append(disk)
@@ -114,21 +118,49 @@ class Machine:
                     part.start_bytes // SECTOR, part.size_bytes // SECTOR,
                     self.version >= FULL_ROW_SINCE,
                 )  # fmt: skip
+        for number, array in enumerate(server.arrays.values()):
+            self.devices[array.name] = self._make_array(array, number)
         for number, volume in enumerate(server.volumes.values()):
             self.devices[volume.name] = self._make_volume(volume, number)
 
     def _make_disk(self, spec: DiskSpec, index: int) -> Disk:
         """Build the device, its elevator and its queue."""
         assert spec.scheduler is not None, "the scenario chose the kernel's default"
-        driver = lookup("device", spec.device).cls(spec.params)
+        driver = self._make_driver(spec)
         elevator = lookup("elevator", spec.scheduler).cls(spec.elevator_params)
         disk = Disk(
             DiskStats(spec.name, SD_MAJOR, 16 * index), self.calendar, self.streams, self.tracer,
             driver, elevator, spec.queue,
         )  # fmt: skip
-        disk.on_interrupt = self._disk_line.serve
+        if isinstance(driver, Frontend):
+            driver.on_interrupt = self._disk_line.serve  # once for all that came together
+        else:
+            disk.on_interrupt = self._disk_line.serve
         driver.start(self.sched)
         return disk
+
+    def _make_array(self, spec: ArraySpec, number: int) -> Array:
+        """Build an array; its minor is the number in its name where that has one."""
+        cls: Any = lookup("array", spec.level).cls
+        digits = spec.name.lstrip("abcdefghijklmnopqrstuvwxyz-_")
+        minor = int(digits) if digits.isdigit() else number
+        devices = [self.devices[name] for name in spec.devices if name != MISSING]
+        missing = frozenset(n for n, name in enumerate(spec.devices) if name == MISSING)
+        rebuilding = getattr(spec.params, "rebuilding", None)
+        context = ArrayContext(
+            DiskStats(spec.name, cls.major, minor), self.sched, self.version, devices, missing,
+            None if rebuilding is None else spec.devices.index(rebuilding),
+        )  # fmt: skip
+        array: Array = cls(spec.params, context)
+        return array
+
+    def _make_driver(self, spec: DiskSpec) -> Driver:
+        """Build the device, behind its front end if it has one."""
+        driver: Driver = lookup("device", spec.device).cls(spec.params)
+        if spec.frontend is not None:
+            driver = lookup("frontend", spec.frontend).cls(spec.frontend_params, driver)
+        driver.share(self._shared_devices)
+        return driver
 
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""
@@ -175,6 +207,7 @@ class Machine:
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
             vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self._refresh,
+            arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
         )  # fmt: skip
 
     def _refresh(self) -> None:
@@ -218,7 +251,7 @@ class Machine:
                 self._prepared.add(path)
                 self.vfs.prepare_file(path, size)
 
-    def mark(self, comm: str, name: str, value: int) -> None:
+    def mark(self, comm: str, name: str, value: int | str) -> None:
         """Keep a program's record; one of them may be the beginning of the end of the run."""
         now = self.calendar.now
         self.records.append(Record(now, name, comm, value))

@@ -22,9 +22,11 @@ T = TypeVar("T", bound=type)
 
 # kind -> the package whose modules register such things
 _HOMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "array": ("sim.drivers.md",),
     "device": ("sim.drivers",),
     "elevator": ("sim.block",),
     "filesystem": ("sim.fs",),
+    "frontend": ("sim.drivers",),
     "program": ("sim.user",),
 }
 KINDS: Final[tuple[str, ...]] = tuple(_HOMES)

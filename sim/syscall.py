@@ -31,19 +31,21 @@ from sim.fs.file import (
     O_RDONLY,
     O_RDWR,
     O_SYNC,
+    O_TRUNC,
     O_WRONLY,
     File,
 )
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
+from sim.fs.super import PAGE_SIZE
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
 from sim.sched.core import Sched
-from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.task import DEBT_LIMIT_NS, TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from sim.syscall_params import SyscallParams
 
 __all__ = [
-    "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_RDONLY", "O_RDWR", "O_SYNC", "O_WRONLY",
-    "Kernel", "Sys",
+    "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_RDONLY", "O_RDWR", "O_SYNC", "O_TRUNC",
+    "O_WRONLY", "Kernel", "Sys",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -61,7 +63,7 @@ class Kernel:
         proc: ProcFs,
         network: Network,
         streams: Streams,
-        mark: Callable[[str, str, int], None],
+        mark: Callable[[str, str, int | str], None],
     ) -> None:
         self.params = params
         self.sched = sched
@@ -176,13 +178,26 @@ class Sys:
 
     def clock_ns(self) -> int:
         """Return CLOCK_MONOTONIC (from the vdso: no entry), the CPU time still owed included."""
-        task = self.task
-        return task.sched.calendar.now + task.user_debt_ns + task.system_debt_ns
+        return self.task.sched.calendar.now + self.task.user_debt_ns + self.task.system_debt_ns
 
     def cpu_clock_ns(self) -> int:
         """Return CLOCK_PROCESS_CPUTIME_ID, the CPU time still owed included."""
         task = self.task
         return task.utime_ns + task.stime_ns + task.user_debt_ns + task.system_debt_ns
+
+    def owes_cpu(self) -> bool:
+        """Return whether so much CPU time is owed that a bare ``yield`` should let it pass."""
+        task = self.task
+        return task.user_debt_ns + task.system_debt_ns > DEBT_LIMIT_NS
+
+    def getrusage(self) -> tuple[int, int]:
+        """Return user and system CPU time of this task, ns, what it still owes included."""
+        task = self.task
+        return task.utime_ns + task.user_debt_ns, task.stime_ns + task.system_debt_ns
+
+    def context_switches(self) -> int:
+        """Return voluntary and involuntary switches of this task (ru_nvcsw + ru_nivcsw)."""
+        return self.task.nvcsw + self.task.nivcsw
 
     def getpid(self) -> int:
         """Return the process id."""
@@ -268,8 +283,7 @@ class Sys:
     def io_submit(self, fd: int, size: int, position: int, tag: int, write: bool) -> Blocking[None]:
         """Start a direct read or write; io_getevents() returns `tag` when it is done."""
         self.task.charge_system(self._entry_ns)
-        if self._aio is None:
-            self._aio = aio.AioContext()
+        self._aio = self._aio or aio.AioContext()
         file = self._files[fd]
         return self._call(
             "io_submit",
@@ -281,6 +295,26 @@ class Sys:
         assert self._aio is not None, "io_submit() comes first"
         self.task.charge_system(self._entry_ns)
         return self._call("io_getevents", aio.io_getevents(self.task, self._aio))
+
+    def read_zero(self, size: int) -> Blocking[int]:
+        """read() of /dev/zero: clear `size` bytes of the program's memory (read_zero)."""
+        pages = -(-size // PAGE_SIZE)
+        self.task.charge_system(self._entry_ns + self.kernel.params.zero_page_ns * pages)
+        return self._call("read", self._transferred(size))
+
+    def write_null(self, size: int) -> Blocking[int]:
+        """write() to /dev/null: nothing but the entry (write_null)."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("write", self._transferred(size))
+
+    def _transferred(self, size: int) -> Blocking[int]:
+        yield from self.task.cond_resched()
+        return size
+
+    def lseek(self, fd: int, position: int) -> None:
+        """Set the position of an open file (SEEK_SET)."""
+        self.task.charge_system(self._entry_ns)
+        self._files[fd].pos = position
 
     def fsync(self, fd: int) -> Blocking[None]:
         """Make a file's data and metadata durable."""
@@ -296,6 +330,23 @@ class Sys:
         """Close a descriptor."""
         self.task.charge_system(self._entry_ns)
         return self._call("close", self._vfs.close(self.task, self._files.pop(fd)))
+
+    def ftruncate(self, fd: int, size: int) -> Blocking[None]:
+        """Make an open file `size` bytes long."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("ftruncate", self._vfs.ftruncate(self.task, self._files[fd], size))
+
+    def fstat_size(self, fd: int) -> int:
+        """Return the size of a file or device, bytes (fstat, BLKGETSIZE64)."""
+        self.task.charge_system(self._entry_ns)
+        return self._files[fd].inode.size
+
+    def fadvise_dontneed(self, fd: int) -> None:
+        """Drop the clean pages of a file from memory (posix_fadvise, POSIX_FADV_DONTNEED)."""
+        self.task.charge_system(self._entry_ns)
+        mapping = self._files[fd].inode.mapping
+        if mapping.nr_pages:
+            mapping.invalidate_clean(0, mapping.pages.end())
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""
@@ -387,6 +438,10 @@ class Sys:
         """Wait for a line on /dev/log; return its size."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
         return self._call("recvfrom", self.kernel.log.receive(self.task))
+
+    def print_text(self, text: str) -> None:
+        """Print on the terminal: a record "stdout" of the results, at no cost."""
+        self.kernel.mark(self.name, "stdout", text)
 
     def trace_marker(self, name: str, value: int) -> None:
         """Write to /sys/kernel/debug/tracing/trace_marker: a record of the results, at no cost."""

@@ -85,3 +85,10 @@ class SyscallParams:
         source="assumed: open, read and close of a small /proc file",
         doc="system CPU of reading a file of /proc",
     )
+    zero_page_ns: int = param(
+        "0.8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: clear_user of 4 KiB at 5 GB/s, memory of 2005",
+        doc="system CPU of reading one page of /dev/zero",
+    )

@@ -10,6 +10,7 @@ Left out: sharing a journal between two fits at the same time.
 
 import hashlib
 import json
+import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
@@ -142,9 +143,11 @@ class Laboratory:
         try:
             for future in as_completed(futures):
                 self._finish(futures[future], future.result())
-        finally:
-            for future in futures:  # after an interrupt nobody waits for the rest
-                future.cancel()
+        except KeyboardInterrupt:
+            # Nobody waits for the rest, the simulations at work among it.
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            raise
 
     def _finish(self, key: str, figures: Figures) -> None:
         self.journal.add(key, figures)

@@ -6,7 +6,8 @@ Linux counterpart: struct block_device and gendisk, include/linux/genhd.h; gener
 block/ll_rw_blk.c (2.6.16).
 Invariants: submit_bio() never sleeps and never ends a bio before it returns. When it answers False
 the device had no request slot for the bio that ``bio.submitted`` counts to; the task then calls
-get_request_wait() and submits the same object again. submit_bio(task, device, bio) does both.
+get_request_wait() and submits the same object again. submit_bio(task, device, bio) does both. With
+``bio.clone`` set a part of that bio has gone down already.
 Left out: opening and closing, sizes of logical blocks other than 512 bytes, discards.
 """
 
@@ -26,6 +27,7 @@ class BlockDevice:
         self.stats = stats
         self.capacity_sectors = capacity_sectors
         self.supports_barriers: bool = True  # False: BIO_BARRIER would fail with EOPNOTSUPP
+        self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
 
     def submit_bio(self, bio: Bio) -> bool:
         """Take the rest of the run over; False when it stopped for want of a request slot."""

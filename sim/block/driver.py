@@ -30,6 +30,9 @@ class Driver:
     rotational: bool
     capacity_sectors: int
 
+    def share(self, shared: dict[str, object]) -> None:
+        """Find, or leave there, what several devices of a machine share; called before attach()."""
+
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         """Learn the disk's name, time, chance, and whom to hand requests back; called once."""
         raise NotImplementedError

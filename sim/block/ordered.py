@@ -9,7 +9,8 @@ Linux counterpart: blk_do_ordered, start_ordered, block/ll_rw_blk.c (2.6.16; QUE
 _DRAIN_FLUSH); block/blk-flush.c (2.6.37). For BIO_FLUSH before 2.6.37 read blkdev_issue_flush.
 Invariants: a barrier is alone in the driver; at most one flush is under way and one set of
 sequences waits for the next; a sequence's bio ends after its last step.
-Left out: FUA in the drive (few SATA drives of the time were asked for it: libata.fua=0).
+Left out: that a barrier without data costs a drive without cache nothing; FUA in the drive (few
+SATA drives of the time were asked for it: libata.fua=0).
 """
 
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,7 @@ _DRAIN: Final = 0
 _PREFLUSH: Final = 1
 _WRITE: Final = 2
 _POSTFLUSH: Final = 3
+_EMPTY: Final = 4  # a barrier without data: one flush (start_ordered, 2.6.33)
 
 
 class Ordered:
@@ -82,6 +84,8 @@ class Ordered:
         for waiting in disk.elevator.drain(disk.calendar.now):
             disk.merges.remove(waiting)
             disk.dispatch.append(waiting)
+        if request.op == FLUSH:
+            self.slotless += 1
         disk.nr_waiting += 1
         disk.dispatch.append(request)
         disk.plugged = False
@@ -100,6 +104,9 @@ class Ordered:
             return None
         barrier = self._barrier = disk.dispatch.popleft()
         self.active = True
+        if barrier.op == FLUSH:
+            self._step = _EMPTY
+            return barrier
         if disk.driver.write_cache:
             self._step = _PREFLUSH
             return self._flush_request()
@@ -115,6 +122,7 @@ class Ordered:
         """Take the next step of the sequence that ``request`` was a step of."""
         if request.op == FLUSH:
             self.slotless -= 1
+            self._account_flush(request)
         if self._barrier is not None:
             self._advance_barrier()
         elif request.op == FLUSH:
@@ -124,6 +132,12 @@ class Ordered:
             self._wait_for_flush(request)
         else:
             self._disk.finish(request)
+
+    def _account_flush(self, request: Request) -> None:
+        """Count a flush that the device has executed, whoever wanted it (blk_account_io_flush)."""
+        stats = self._disk.stats
+        stats.flushes += 1
+        stats.flush_ns += self._disk.calendar.now - request.start_ns
 
     def _advance_barrier(self) -> None:
         barrier = self._barrier
@@ -196,9 +210,6 @@ class Ordered:
             self._flush()
 
     def _end_flush_bio(self, request: Request) -> None:
-        stats = self._disk.stats
-        stats.flushes += 1
-        stats.flush_ns += self._disk.calendar.now - request.start_ns
         assert request.bio is not None
         self._disk.bios_ended += 1
         end_bios(request.bio, request.sector, 1)

@@ -33,6 +33,7 @@ class Partition(BlockDevice):
         self.disk = disk
         self.start_sector = start_sector
         self.supports_barriers = disk.supports_barriers
+        self.rotational = disk.rotational
         self._full_row = full_row
 
     def submit_bio(self, bio: Bio) -> bool:

@@ -58,6 +58,7 @@ class Disk(BlockDevice):
         params: QueueParams,
     ) -> None:
         super().__init__(stats, driver.capacity_sectors)
+        self.rotational = driver.rotational
         self.calendar = calendar
         self.tracer = tracer
         self.driver = driver

@@ -1,5 +1,6 @@
 """`iotwin calibrate`: fit a scenario's parameters to its recording; an ensemble in a file."""
 
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -7,7 +8,6 @@ import click
 import sim
 from calibration.fit.chain import MEMBERS, SIMULATIONS, SIMULATIONS_MIN, FitResult, Plan, calibrate
 from calibration.fit.fitfile import command_of, fit_text
-from calibration.fit.picture import plot_fit
 from calibration.fit.recorded import columns_of
 from calibration.fit.report import report
 from calibration.fit.runs import Journal, Laboratory
@@ -76,6 +76,8 @@ def command(
     result = _calibrate(scenario, plan, journal, jobs)
     write_file(place, lambda path: path.write_text(fit_text(result), encoding="utf-8"))
     if plot_path is not None:
+        # By name: matplotlib takes a second, and most fits draw nothing.
+        plot_fit = import_module("calibration.fit.picture").plot_fit
         write_file(Path(plot_path), lambda path: plot_fit(result, path))
     journal.remove()
     click.echo(f"{scenario.name}: {scenario.title}")

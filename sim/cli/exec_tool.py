@@ -11,6 +11,7 @@ import click
 from sim.cli import options
 from sim.cli.output import check_writable, write_json
 from sim.cli.progress import Progress
+from sim.cli.typed_program import is_program, printed, program_layer
 from sim.machine import simulate
 from sim.results import ProcSample, RunResult
 from sim.scenario import Scenario, load
@@ -40,7 +41,7 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-@click.command("exec", short_help="Type iostat, sar, vmstat or uptime on the simulated server.")
+@click.command("exec", short_help="Type iostat, sar, vmstat, uptime, dd on the simulated server.")
 @options.scenario_argument
 @click.argument("argv", metavar="-- TOOL [ARGUMENT]...", nargs=-1, required=True)
 @options.what_if_option
@@ -73,7 +74,8 @@ def command(
 ) -> None:
     """Run a scenario and print what a tool on that server would have shown.
 
-    The tools are iostat, sar, vmstat and uptime; they read nothing but the twin's /proc.
+    The tools are iostat, sar, vmstat and uptime; they read nothing but the twin's /proc. dd, with
+    or without time before it, runs beside the programs of the scenario, until it ends.
 
     \b
     Examples:
@@ -83,7 +85,16 @@ def command(
       iotwin exec sendmail --tools sysstat-12 -- iostat -xz 10
       iotwin exec sendmail -- sar -u -q -d 5 12
       iotwin exec sendmail -- vmstat 5
+      iotwin exec generic -- time dd if=/dev/zero of=/test.2GB bs=1M count=2048
     """
+    if is_program(argv):
+        layer = program_layer(argv, at_ns or 0)
+        check_writable(json_path)
+        scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=layer)
+        with Progress(f"simulating {scenario.label}") as progress:
+            result = simulate(scenario, scenario.seed, progress)
+        _tell(scenario, what_if, result, argv, printed(argv, result), json_path)
+        sys.exit(1 if result.first_ns("dd_failed") is not None else 0)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
     layout = generation or generation_of(scenario.server.kernel)
     sampling = tool_sampling(argv, layout=layout)
@@ -95,16 +106,21 @@ def command(
     with Progress(f"simulating {scenario.label}") as progress:
         result = simulate(scenario, scenario.seed, progress)
     samples = _samples(result, scenario, at_ns, repeats=interval_s is not None)
-    texts = []
-    for text in _typed(argv, samples, scenario, layout):
-        texts.append(text)
-        if json_path != "-":
-            click.echo(text, nl=False)
-            sys.stdout.flush()
+    text = "".join(_typed(argv, samples, scenario, layout))
+    _tell(scenario, what_if, result, argv, text, json_path)
+
+
+def _tell(
+    scenario: Scenario, what_if: str | None, result: RunResult, argv: Sequence[str], text: str,
+    json_path: str | None,
+) -> None:  # fmt: skip
+    """Print what was on the terminal, and write the JSON that was asked for."""
+    if json_path != "-":
+        click.echo(text, nl=False)
     if json_path is not None:
         content = {
             "scenario": scenario.name, "what_if": what_if, "seed": scenario.seed,
-            "version": result.version, "command": list(argv), "output": "".join(texts),
+            "version": result.version, "command": list(argv), "output": text,
         }  # fmt: skip
         write_json(content, json_path)
 

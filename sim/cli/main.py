@@ -24,10 +24,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
     "calibrate": ("sim.cli.calibrate", "Fit a scenario's parameters to its recording."),
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),
-    "exec": ("sim.cli.exec_tool", "Type iostat, sar, vmstat or uptime on the simulated server."),
+    "exec": ("sim.cli.exec_tool", "Type iostat, sar, vmstat, uptime, dd on the simulated server."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
+    "twin": ("sim.cli.twin", "Make a twin of a server from its recording alone."),
     "samples": ("sim.cli.samples", "Read recordings of any tool into one table."),
     "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
 }

@@ -15,118 +15,23 @@ over a slow interface do not wait for each other.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from sim.block.bio import READ, SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import FLUSH, Request
 from sim.drivers.hdd_buffer import ReadBuffer
-from sim.drivers.hdd_geometry import Geometry, seek_curve
+from sim.drivers.hdd_geometry import Geometry
+from sim.drivers.hdd_params import SPTF, HddParams
+from sim.drivers.hdd_seek import SeekCurve
 from sim.drivers.hdd_write_cache import WriteCache
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
-from sim.param import param
 from sim.registry import register
 
-FIFO: Final = "fifo"
-SPTF: Final = "sptf"
 NS_PER_MIN: Final = 60_000_000_000
 NS_PER_S: Final = 1_000_000_000
 DESTAGE_SECTORS_MAX: Final = 1024  # one destage operation; reads wait for no more than that
-
-
-@dataclass(frozen=True, kw_only=True)
-class HddParams:
-    """What a data sheet says of a disk, and what it doesn't. Defaults: a 15K SCSI disk of 2006."""
-
-    capacity_bytes: int = param(
-        "146.8 GB", dim="bytes", source="scenario", doc="size", minimum=1 << 20
-    )
-    rpm: float = param(15000, dim="rpm", source="data sheet", doc="spindle speed", minimum=1)
-    heads: int = param(4, dim="count", source="data sheet", doc="surfaces", minimum=1)
-    zones: int = param(
-        16, dim="count", source="assumed: drives have 10 to 30 recording zones",
-        doc="zones of equal width", minimum=1,
-    )  # fmt: skip
-    outer_rate_bytes_per_s: float = param(
-        "125 MB/s", dim="bytes_per_s", source="data sheet: sustained transfer rate, outer",
-        doc="sequential rate at the first sectors", minimum=1, key="outer_rate",
-    )  # fmt: skip
-    inner_rate_bytes_per_s: float = param(
-        "73 MB/s", dim="bytes_per_s", source="data sheet: sustained transfer rate, inner",
-        doc="sequential rate at the last sectors", minimum=1, key="inner_rate",
-    )  # fmt: skip
-    seek_track_ns: int = param(
-        "0.2 ms", dim="time_ns", source="data sheet", doc="seek to the next track", minimum=0
-    )
-    seek_average_ns: int = param(
-        "3.5 ms", dim="time_ns", source="data sheet", doc="average seek, read", minimum=0
-    )
-    seek_full_ns: int = param(
-        "7.4 ms", dim="time_ns", source="data sheet", doc="seek over all tracks, read", minimum=0
-    )
-    seek_exponent: float = param(
-        0.5, dim="number", minimum=0.1, maximum=1,
-        source="assumed: the arm speeds up and slows down evenly",
-        doc="the seek curve's short seeks grow with this power of the distance",
-    )  # fmt: skip
-    write_settle_ns: int = param(
-        "0.5 ms", dim="time_ns", source="data sheet: average write seek less average read seek",
-        doc="longer settling before a write", minimum=0,
-    )  # fmt: skip
-    head_switch_ns: int = param(
-        "0.3 ms", dim="time_ns", source="assumed: a little more than a seek to the next track",
-        doc="to another head of the cylinder", minimum=0,
-    )  # fmt: skip
-    overhead_ns: int = param(
-        "0.1 ms", dim="time_ns", source="assumed: SCSI and SAS drives take 0.05 to 0.1 ms",
-        doc="command processing and transfer of status", minimum=0,
-    )  # fmt: skip
-    positioning_overhead_ns: int = param(
-        "0 ms", dim="time_ns", source="assumed: firmware starts the arm as fast as a transfer",
-        doc="command processing before the arm moves, beside overhead", minimum=0,
-    )  # fmt: skip
-    interface_rate_bytes_per_s: float = param(
-        "300 MB/s", dim="bytes_per_s", source="SAS 3 Gbit/s, 8b/10b coded",
-        doc="rate from and to the buffer", minimum=1, key="interface_rate",
-    )  # fmt: skip
-    queue_depth: int = param(
-        32, dim="count", source="assumed: usual depth of a SCSI LUN under Linux",
-        doc="commands in the drive", minimum=1,
-    )  # fmt: skip
-    order: str = param(
-        SPTF, dim="text", choices=(FIFO, SPTF),
-        source="drives of the time reorder by seek and rotation", doc="order of service",
-    )  # fmt: skip
-    age_limit_ns: int = param(
-        "500 ms", dim="time_ns", source="assumed: firmware bounds the wait; not published",
-        doc="a command that has waited this long is served first", minimum=0,
-    )  # fmt: skip
-    miss_margin_ns: int = param(
-        "0.6 ms", dim="time_ns", minimum=0,
-        source="fit: random 4 KiB reads at depth 32, some 370 /s at 15K, 165 /s at 7200 rpm",
-        doc="a sector this close behind the arm's arrival counts as missed when choosing",
-    )  # fmt: skip
-    read_ahead: bool = param(
-        True, dim="bool", source="drives are shipped so (DRA=0)", doc="read on into the buffer"
-    )
-    read_on_arrival: bool = param(
-        False, dim="bool", source="assumed: the buffer is filled from the request on",
-        doc="buffer what passes on its track while the head waits for a read's first sector",
-    )  # fmt: skip
-    buffer_bytes: int = param(
-        "16 MiB", dim="bytes", source="data sheet", doc="buffer, for reads or cached writes",
-        minimum=4096, key="buffer",
-    )  # fmt: skip
-    segments: int = param(
-        8, dim="count", source="assumed: a power of two; drives adapt it",
-        doc="streams that the read buffer follows", minimum=1,
-    )  # fmt: skip
-    write_cache: bool = param(
-        False, dim="bool", source="SCSI and SAS drives are shipped with WCE=0",
-        doc="acknowledge writes from the buffer",
-    )  # fmt: skip
 
 
 class Hdd(Driver):
@@ -143,18 +48,15 @@ class Hdd(Driver):
             params.outer_rate_bytes_per_s, params.inner_rate_bytes_per_s,
             params.head_switch_ns, max(params.seek_track_ns, params.head_switch_ns),
         )  # fmt: skip
-        base, root, linear = seek_curve(
-            params.seek_track_ns, params.seek_average_ns, params.seek_full_ns, params.seek_exponent
-        )
-        stroke = max(1, self.geometry.cylinders - 1)
-        self._seek_base_ns: float = base
-        self._seek_exponent: float = params.seek_exponent
-        self._seek_root_ns: float = root / float(stroke) ** params.seek_exponent
-        self._seek_linear_ns: float = linear / stroke
+        self.seek = SeekCurve(
+            params.seek_track_ns, params.seek_average_ns, params.seek_full_ns,
+            params.seek_curve, self.geometry.cylinders,
+        )  # fmt: skip
         self._write_settle_ns = params.write_settle_ns
         self._head_switch_ns = params.head_switch_ns
         self._overhead_ns = params.overhead_ns
-        self._arm_overhead_ns = params.overhead_ns + params.positioning_overhead_ns
+        self._write_overhead_ns = params.overhead_ns + params.write_overhead_ns
+        self._arm_overhead_ns = params.positioning_overhead_ns
         self._sector_ns: float = SECTOR * NS_PER_S / params.interface_rate_bytes_per_s
         self._shortest_first: bool = params.order == SPTF
         self._age_limit_ns = params.age_limit_ns
@@ -226,12 +128,12 @@ class Hdd(Driver):
     def _serve(self, request: Request, now_ns: int) -> None:
         """Move the arm for a command; one timer."""
         self._busy = True
-        ready_ns = request.arrived_ns + self._arm_overhead_ns
+        writing = request.op != READ
+        overhead_ns = self._write_overhead_ns if writing else self._overhead_ns
+        ready_ns = request.arrived_ns + overhead_ns + self._arm_overhead_ns
         if ready_ns < now_ns:
             ready_ns = now_ns
-        end_ns = self._access(
-            request.sector, request.end, request.op != READ, ready_ns, self._sector_ns
-        )
+        end_ns = self._access(request.sector, request.end, writing, ready_ns, self._sector_ns)
         self._calendar.post(end_ns - now_ns, self._served, request)
 
     def _access(self, start: int, end: int, writing: bool, now_ns: int, sector_ns: float) -> int:
@@ -247,7 +149,7 @@ class Hdd(Driver):
         )
         there_ns = now_ns
         if cylinder != self._cylinder:
-            there_ns += self.seek_ns(abs(cylinder - self._cylinder))
+            there_ns += self.seek.ns(abs(cylinder - self._cylinder))
             if writing:
                 there_ns += self._write_settle_ns
         elif head != self._head:
@@ -266,14 +168,6 @@ class Hdd(Driver):
         self._end = end
         self._media_end_ns = media_end_ns
         return there_ns + wait_ns + media_end_ns - media_ns
-
-    def seek_ns(self, cylinders: int) -> int:
-        """Return the time to move over ``cylinders`` and settle for a read."""
-        return int(
-            self._seek_base_ns
-            + self._seek_root_ns * float(cylinders) ** self._seek_exponent
-            + self._seek_linear_ns * cylinders
-        )
 
     def _served(self, request: Request) -> None:
         """End a command: go on with the next one, then tell the host."""
@@ -315,19 +209,24 @@ class Hdd(Driver):
         margin_ns = self._miss_margin_ns
         here = self._cylinder
         from_ns = now_ns + self._phase_ns
-        base_ns = self._seek_base_ns
-        root_ns = self._seek_root_ns
-        linear_ns = self._seek_linear_ns
-        exponent = self._seek_exponent
+        curve = self.seek
+        base_ns = curve.base_ns
+        power_ns = curve.power_ns
+        linear_ns = curve.linear_ns
+        exponent = curve.exponent
+        knee = curve.knee
         settle_ns = self._write_settle_ns
         best = 0
         best_ns = 1 << 62
         for at, request in enumerate(waiting):
-            # seek_ns() and _access() again, without the calls: up to 32 commands each time.
+            # SeekCurve.ns() and _access() again, without the calls: up to 32 commands each time.
             far = abs(request.cylinder - here)
             seek_ns = 0
             if far:
-                seek_ns = int(base_ns + root_ns * float(far) ** exponent + linear_ns * far)
+                if far > knee:
+                    seek_ns = curve.ns(far)
+                else:
+                    seek_ns = int(base_ns + power_ns * float(far) ** exponent + linear_ns * far)
                 if request.op != READ:
                     seek_ns += settle_ns
                 seek_ns += margin_ns
@@ -345,7 +244,7 @@ class Hdd(Driver):
             request = self._blocked.popleft()
             self._cache.add(request.sector, request.end)
             length_ns = int(request.nr_sectors * self._sector_ns)
-            self._calendar.post(self._overhead_ns + length_ns, self._complete, request)
+            self._calendar.post(self._write_overhead_ns + length_ns, self._complete, request)
         if not self._busy:
             self._next_operation(self._calendar.now)
 

@@ -152,18 +152,3 @@ def _zone_rates(zones: int, outer: float, inner: float) -> list[float]:
     if zones == 1:
         return [(outer + inner) / 2]
     return [outer + (inner - outer) * zone / (zones - 1) for zone in range(zones)]
-
-
-def seek_curve(
-    track_ns: int, average_ns: int, full_ns: int, exponent: float
-) -> tuple[float, float, float]:
-    """Return a, b, c of a + b*x**exponent + c*x, x the fraction of the full stroke.
-
-    The curve takes the data sheet's three values: track to track (x near 0), full stroke (x = 1)
-    and the mean over random pairs of cylinders, of which x**p has mean 2 / ((p + 1) * (p + 2)).
-    """
-    mean_ns = average_ns - track_ns
-    stroke_ns = full_ns - track_ns
-    mean_power = 2 / ((exponent + 1) * (exponent + 2))
-    b = (mean_ns - stroke_ns / 3) / (mean_power - 1 / 3)
-    return float(track_ns), b, stroke_ns - b

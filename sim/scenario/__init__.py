@@ -15,6 +15,7 @@ from sim.scenario.errors import Place, Problem, ScenarioError
 from sim.scenario.layers import Layer
 from sim.scenario.load import UnknownScenario, find, load, load_text, scenario_files
 from sim.scenario.spec import (
+    ArraySpec,
     DiskSpec,
     LinkSpec,
     MeasureSpec,
@@ -31,6 +32,7 @@ from sim.scenario.spec import (
 )
 
 __all__ = [
+    "ArraySpec",
     "DiskSpec",
     "Layer",
     "LinkSpec",

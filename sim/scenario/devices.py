@@ -1,10 +1,10 @@
-"""Read the block devices of a server: disks with profile, elevator, partitions; linear volumes.
+"""Read the block devices of a server: disks with profile, elevator, partitions; arrays; volumes.
 
 Models: what fdisk, lvcreate and a shelf of drives say of a real server.
 Linux counterpart: block/genhd.c, drivers/md/dm-linear.c as far as they are described.
 Invariants: a disk's parameters are its profile's under the scenario's. A thing that could not be
  read stays known by its name, so that what lies on it is not called missing.
-Left out: md arrays, removable devices.
+Left out: removable devices. Arrays are read by arrays.py.
 
 A profile is a file like a disk's table: `device`, its parameters, and `source` for all of them
 that do not state their own as `{ value = ..., source = "..." }`.
@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.block.limits import QueueParams
+from sim.scenario.arrays import check_free, read_arrays
 from sim.scenario.errors import ScenarioError, unknown
+from sim.scenario.frontends import read_frontend, within_limits
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.reading import Reading, Values
-from sim.scenario.spec import DiskSpec, PartitionSpec, VolumeSpec
+from sim.scenario.spec import ArraySpec, DiskSpec, PartitionSpec, VolumeSpec
 from sim.units import rough_bytes
 
-_DISK_TABLES = ("device", "queue", "iosched", "partition")
+_DISK_TABLES = ("device", "queue", "iosched", "partition", "front")
 PROFILES = Path(__file__).parent.parent / "drivers" / "profiles"
 
 
@@ -32,12 +34,14 @@ class Devices:
     """The block devices by name; None for one that could not be read."""
 
     disks: Mapping[str, DiskSpec | None]
+    arrays: Mapping[str, ArraySpec | None]
     volumes: Mapping[str, VolumeSpec | None]
     sizes: Mapping[str, int | None]  # of everything that can be mounted or built on, if known
+    taken: dict[str, str]  # device -> the array that it is part of
 
 
 def read_devices(reading: Reading, machine: Table, directory: Path) -> Devices:
-    """Return the disks and volumes of [machine]."""
+    """Return the disks, arrays and volumes of [machine]."""
     path = ("machine",)
     sizes: dict[str, int | None] = {}
     disks = {}
@@ -49,12 +53,14 @@ def read_devices(reading: Reading, machine: Table, directory: Path) -> Devices:
         sizes |= {part.name: part.size_bytes for part in disk.partitions} if disk else {}
         if disk:
             _check_partitions(reading, disk, table, sizes[name])
+    taken: dict[str, str] = {}
+    arrays = read_arrays(reading, machine, sizes, taken)
     volumes = {}
     for name, table, below in reading.named_tables(machine, path, "volume"):
         [values] = reading.values(table, below, [VolumeSpec])
         volume = volumes[name] = None if values is None else VolumeSpec(**values, name=name)
         sizes[name] = volume.size_bytes if volume else None
-    devices = Devices(disks, volumes, sizes)
+    devices = Devices(disks, arrays, volumes, sizes, taken)
     _check_volumes(reading, devices, machine)
     return devices
 
@@ -75,15 +81,21 @@ def _disk(
     own, params = reading.values(
         table, path, [DiskSpec, entry.params], others=_DISK_TABLES, floor=floor
     )
+    frontend_params = None if own is None else read_frontend(reading, table, path)
     queue_table = reading.table(table, path, "queue")
+    if own is not None and frontend_params is not None:
+        queue_table = within_limits(reading, queue_table, own["frontend"], frontend_params)
     [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
     elevator_params = None if own is None else _elevator_params(reading, table, own, path)
     partitions = _partitions(reading, name, table, path)
     if own is None or params is None or queue is None or elevator_params is None:
         return None
+    if own["frontend"] is not None and frontend_params is None:
+        return None
     return DiskSpec(
         **own, name=name, device=entry.name, params=entry.params(**params),
         queue=QueueParams(**queue), elevator_params=elevator_params, partitions=partitions,
+        frontend_params=frontend_params,
     )  # fmt: skip
 
 
@@ -193,7 +205,7 @@ def _check_volumes(reading: Reading, devices: Devices, machine: Table) -> None:
             reading.problems.append(unknown(on.at, "device", volume.on, others))
         elif _lies_on(devices, volume.on, name):
             reading.error(on.at, f"volume '{name}' lies on itself")
-        else:
+        elif check_free(reading, on.at, volume.on, devices.taken, devices.sizes):
             stretch = (volume.offset_bytes, volume.size_bytes)
             _check_fit(reading, group, name, stretch, devices.sizes[volume.on])
 

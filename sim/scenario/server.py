@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 from sim.registry import lookup, names
+from sim.scenario.arrays import check_free
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
@@ -22,7 +23,7 @@ from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbe
 from sim.units import given_text
 
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
-_GROUPS = ("disk", "volume", "mount")
+_GROUPS = ("disk", "array", "volume", "mount")
 
 
 def read_server(
@@ -51,6 +52,7 @@ def read_server(
         **values,
         tunables=tunables,
         disks={name: disk for name, disk in devices.disks.items() if disk},
+        arrays={name: array for name, array in devices.arrays.items() if array},
         volumes={name: volume for name, volume in devices.volumes.items() if volume},
         mounts={where: mount for where, mount in mounts.items() if mount},
     )
@@ -108,6 +110,7 @@ def _check_mounts(reading: Reading, machine: Table, devices: Devices) -> None:
             reading.problems.append(unknown(leaf.at, "device", leaf.value, devices.sizes))
         elif leaf.value in taken:
             reading.error(leaf.at, f"{leaf.value} is mounted on {taken[leaf.value]} already")
+        check_free(reading, leaf.at, leaf.value, devices.taken, devices.sizes)
         taken.setdefault(leaf.value, where)
     if group is None or "/" not in group.children:
         reading.error(machine.place, 'nothing is mounted on "/"')

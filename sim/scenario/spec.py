@@ -72,6 +72,10 @@ class DiskSpec:
     profile: str | None = param(
         None, dim="text", source="scenario", doc="profile that the device's parameters start from"
     )
+    frontend: str | None = param(
+        None, dim="text", source="scenario", doc="how a guest reaches the disk of its host"
+    )
+    frontend_params: object = None
     scheduler: str = param("cfq", dim="text", doc="elevator of the queue", source=_ELEVATORS)
 
     @classmethod
@@ -88,6 +92,16 @@ class VolumeSpec:
     on: str = param(dim="text", source="scenario", doc="what the volume lies on")
     offset_bytes: int = param(0, dim="bytes", source="scenario", doc="where it begins", minimum=0)
     size_bytes: int = param(dim="bytes", source="scenario", doc="its size", minimum=512)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArraySpec:
+    """An array: its level with parameters, and what it is made of ("missing": not there)."""
+
+    name: str
+    devices: tuple[str, ...]
+    params: object
+    level: str = param(dim="text", source="scenario", doc="how the members are put together")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +126,7 @@ class ServerSpec:
     hostname: str = param("linux", dim="text", source="assumed: any name will do", doc="its name")
     tunables: Mapping[str, object] = field(default_factory=dict)
     disks: Mapping[str, DiskSpec] = field(default_factory=dict)
+    arrays: Mapping[str, ArraySpec] = field(default_factory=dict)
     volumes: Mapping[str, VolumeSpec] = field(default_factory=dict)
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
 

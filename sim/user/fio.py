@@ -1,142 +1,321 @@
-"""fio: direct reads of random places, or a sequential write, at a chosen depth of the queue.
+"""fio: one job: operations at places, sizes, depth and pace that a job file says.
 
-Models: one job. *psync*: one operation after the other, each waited for in the call. *libaio*: up
-to `iodepth` operations in flight, reaped one by one, each replaced at once. A read takes a random
-aligned place of the file; a write goes through the file once.
-Counterpart: fio 3.33 with rw=randread or rw=write, ioengine=psync or libaio, direct=1,
-norandommap, time_based for reads, group_reporting left to whoever reads the records.
+Models: *psync*, *sync*, *pvsync*: one operation after the other, each waited for in the call.
+*libaio*, *io_uring*: up to `iodepth` operations in flight, reaped one by one, each replaced at
+once; buffered ones are done in io_submit(). Reads, writes or a mixture; sequential or at random.
+Counterpart: fio backend.c (do_io, thread_main), io_u.c, rate-submit.c, filesetup.c; 3.36.
 Invariants: an operation that was started before the time was up is counted when it ends, as fio
- does; records: "fio_ns" is the time of one operation, "fio_done" ends the job with the number.
-Left out: everything else that fio can do.
+ does. What ends before `ramp` is over is not counted. Records: "fio_start", "fio_done" (the number
+ of operations), and "fio_ns" for each with `latency_log`.
+A file that is read, or written asynchronously, is there beforehand with its size (fio lays it out
+ in a run of its own); what is written one by one is made by the job.
+Left out: trims, verifying, several files a job, threads; io_uring's own entry into the kernel (it
+ costs io_submit's); fsync waits for what is in flight, as if it were sent last.
 
 Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 1/S, R = N S.
 """
 
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
 
-from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
+from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_WRONLY, Sys
+from sim.user.fio_params import DIRECTIONS, SYNC_FLAGS, SYNCHRONOUS, FioParams
+from sim.user.fio_places import Mapped, Pareto, Places, Sequential, Sizes, Uniform, Zipf
+from sim.user.fio_stat import NS_PER_S, READ, WRITE, JobStat
 from sim.user.program import ServerProgram
 
-RANDREAD: Final = "randread"
-WRITE: Final = "write"
-PSYNC: Final = "psync"
-LIBAIO: Final = "libaio"
 
-
-@dataclass(frozen=True, kw_only=True)
-class FioParams:
-    """A job file."""
-
-    filename: str = param("/data", dim="text", source="scenario", doc="file or device")
-    rw: str = param(
-        RANDREAD, dim="text", choices=(RANDREAD, WRITE), source="scenario", doc="what is done"
-    )
-    ioengine: str = param(
-        PSYNC, dim="text", choices=(PSYNC, LIBAIO), source="fio: psync", doc="how it is done"
-    )
-    iodepth: int = param(
-        1, dim="count", minimum=1, source="fio: iodepth=1", doc="operations in flight, libaio"
-    )
-    block_size_bytes: int = param(
-        "4 KiB", dim="bytes", minimum=512, source="scenario", doc="bytes of one operation"
-    )
-    size_bytes: int = param(
-        "1 GiB", dim="bytes", minimum=512, source="scenario",
-        doc="the part of the file that is used; a file that is read exists with this size",
-    )  # fmt: skip
-    direct: bool = param(True, dim="bool", source="scenario", doc="O_DIRECT")
-    runtime_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario", doc="time_based; 0 = once through the file"
-    )
-    start_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario", doc="fio's own start, before the job"
-    )
-    start_user_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario", doc="user CPU of fio's own start"
-    )
-    operation_user_ns: int = param(
-        "2 us", dim="time_ns", minimum=0,
-        source="assumed: fio's own code for an operation, 3 GHz", doc="user CPU of an operation",
-    )  # fmt: skip
-
-
-@register("program", "fio", params=FioParams, doc="fio: direct random reads, sequential writes")
+@register("program", "fio", params=FioParams, doc="fio: a job of reads and writes")
 class Fio(ServerProgram):
     """One job."""
 
     def __init__(self, params: FioParams) -> None:
         self.params = params
-        self.end_ns = 0
-        self.next_position = 0
+        self.stat = JobStat(0)
+        self.directions = DIRECTIONS[params.rw]
+        self.end_ns: int = 0  # no operation is started then or later; 0 = no such time
+        self.ramp_end_ns: int = 0  # 0: over
+        self.limit: int = 0  # bytes to move in all
+        self.issued: list[int] = [0, 0]  # bytes, by direction, as the next
+        self.started: list[int] = [0, 0]
+        self.writes: int = 0
+        self.done: int = 0
+        self.next_direction: int = -1  # drawn, not yet used
+        self.places: list[Places] = []
+        self.sizes: list[Sizes] = []
 
     def files(self) -> Mapping[str, int]:
-        reads = self.params.rw == RANDREAD
-        return {self.params.filename: self.params.size_bytes} if reads else {}
+        params = self.params
+        alone = self.directions == (WRITE,) and params.ioengine in SYNCHRONOUS
+        if alone or not params.laid_out or not params.size_bytes:
+            return {}
+        return {params.filename: params.offset_bytes + params.size_bytes}
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Open, do the operations, tell how many."""
         params = self.params
         sys.compute(params.start_user_ns)
         yield from sys.sleep(params.start_ns)
-        direct = O_DIRECT if params.direct else 0
-        flags = O_RDONLY if params.rw == RANDREAD else O_WRONLY | O_CREAT
-        fd = yield from sys.open(params.filename, flags | direct)
+        self.stat = JobStat(sys.clock_ns())
+        try:
+            yield from self._job(sys)
+        except OSError as error:
+            self.stat.error = error.errno or 0
+            self.stat.error_where = str(error.filename)
+            self.stat.end(sys.clock_ns())
+        sys.trace_marker("fio_done", self.done)
+
+    def _job(self, sys: Sys) -> Blocking[None]:
+        """Be the job from open to close (thread_main)."""
+        params = self.params
+        fd = yield from sys.open(params.filename, self._flags())
+        if params.invalidate:
+            sys.fadvise_dontneed(fd)
+        self._set_up(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
         sys.trace_marker("fio_start", 0)
-        self.end_ns = sys.clock_ns() + params.runtime_ns
-        work = self._synchronous if params.ioengine == PSYNC else self._queued
-        done = yield from work(sys, fd)
+        user_ns, system_ns = sys.getrusage()
+        switches = sys.context_switches()
+        self._begin(sys.clock_ns())
+        if params.ioengine in SYNCHRONOUS:
+            yield from self._synchronous(sys, fd)
+        else:
+            yield from self._queued(sys, fd)
+        if params.end_fsync and WRITE in self.directions:
+            yield from self._fsync(sys, fd)
+        self.stat.end(sys.clock_ns())
+        now_user_ns, now_system_ns = sys.getrusage()
+        self.stat.user_ns = now_user_ns - user_ns
+        self.stat.system_ns = now_system_ns - system_ns
+        self.stat.context_switches = sys.context_switches() - switches
         yield from sys.close(fd)
-        sys.trace_marker("fio_done", done)
 
-    def _goes_on(self, sys: Sys) -> bool:
+    def _flags(self) -> int:
+        """Return the flags of open()."""
+        params = self.params
+        direct = O_DIRECT if params.direct else 0
+        if WRITE not in self.directions:
+            return O_RDONLY | direct
+        create = 0 if params.filename.startswith("/dev/") else O_CREAT
+        access = O_WRONLY if READ not in self.directions else O_RDWR
+        return access | create | direct | SYNC_FLAGS[params.sync]
+
+    def _set_up(self, sys: Sys, size: int) -> None:
+        """Make the sources of places and sizes for both directions."""
+        params = self.params
+        for split, name in zip(params.splits(), ("read", "write"), strict=True):
+            chance = sys.stream(f"{params.stream}{name}_sizes") if len(split) > 1 else None
+            self.sizes.append(Sizes(split, chance))
+        smallest = min(self.sizes[direction].smallest for direction in self.directions)
+        for name in ("places", "writes"):
+            self.places.append(self._places(sys, size, smallest, name))
+        self.limit = size // smallest * smallest * params.loops
+
+    def _places(self, sys: Sys, size: int, block: int, name: str) -> Places:
+        """Return where one direction goes; a job of one direction draws from "places"."""
+        params = self.params
+        begin = params.offset_bytes
+        if not params.rw.startswith("rand"):
+            return Sequential(begin, size, block)
+        one = len(self.directions) == 1
+        chance = sys.stream(params.stream + ("places" if one else name))
+        if params.random_distribution == "zipf":
+            return Zipf(begin, size, block, chance, params.theta)
+        if params.random_distribution == "pareto":
+            return Pareto(begin, size, block, chance, params.theta)
+        if params.norandommap:
+            return Uniform(begin, size, block, chance)
+        return self.places[0] if self.places else Mapped(begin, size, block, chance)
+
+    def _begin(self, now_ns: int) -> None:
+        """Start the clock, or the ramp before it."""
+        params = self.params
+        self.ramp_end_ns = now_ns + params.ramp_ns if params.ramp_ns else 0
+        self.stat = JobStat(now_ns + params.ramp_ns)
+        if params.runtime_ns:
+            self.end_ns = now_ns + params.ramp_ns + params.runtime_ns
+
+    # -- What comes next, and when.
+
+    def _goes_on(self, now_ns: int) -> bool:
         """Whether another operation may be started."""
-        if self.params.runtime_ns:
-            return sys.clock_ns() < self.end_ns
-        return self.next_position < self.params.size_bytes
+        if self.ramp_end_ns and now_ns >= self.ramp_end_ns:
+            self.ramp_end_ns = 0
+            self.issued = [0, 0]
+            self.started = [0, 0]
+        if self.end_ns:
+            if now_ns >= self.end_ns:
+                return False
+            if self.params.time_based or self.ramp_end_ns:
+                return True
+        return self.issued[READ] + self.issued[WRITE] < self.limit
 
-    def _position(self, sys: Sys) -> int:
-        """Return the place of the next operation."""
-        size = self.params.block_size_bytes
-        if self.params.rw == RANDREAD:
-            blocks = self.params.size_bytes // size
-            return int(sys.stream("places").random() * blocks) * size
-        position = self.next_position
-        self.next_position += size
-        return position
+    def _direction(self, sys: Sys) -> int:
+        """Return the next direction; drawn once, however often its turn is put off."""
+        if self.next_direction < 0:
+            self.next_direction = self.directions[0]
+            if len(self.directions) > 1:
+                drawn = 100.0 * sys.stream(self.params.stream + "mix").random()
+                self.next_direction = READ if drawn < self.params.rwmixread else WRITE
+        return self.next_direction
 
-    def _synchronous(self, sys: Sys, fd: int) -> Blocking[int]:
+    def _due_in_ns(self, direction: int, now_ns: int) -> int:
+        """Return how long the rate forbids the next operation (rate_next_io_time)."""
+        params = self.params
+        iops = params.read_iops if direction == READ else params.write_iops
+        rate = params.read_rate_bytes_per_s if direction == READ else params.write_rate_bytes_per_s
+        due_ns = 0
+        if iops:
+            due_ns = int(self.started[direction] * NS_PER_S / iops)
+        if rate:
+            due_ns = max(due_ns, int(self.issued[direction] * NS_PER_S / rate))
+        if not due_ns:
+            return 0
+        begin_ns = self.stat.begin_ns
+        if self.ramp_end_ns:
+            begin_ns -= params.ramp_ns
+        return max(0, begin_ns + due_ns - now_ns)
+
+    def _take(self, direction: int) -> tuple[int, int]:
+        """Return size and place of the next operation, which begins now."""
+        size = self.sizes[direction].next()
+        left = self.limit - self.issued[READ] - self.issued[WRITE]
+        if not self.params.time_based and 0 < left < size:
+            size = left
+        place = self.places[direction].next(size)
+        region_end = self.params.offset_bytes + self.places[direction].size
+        size = min(size, region_end - place)
+        self.next_direction = -1
+        self.issued[direction] += size
+        self.started[direction] += 1
+        return size, place
+
+    def _wait_for_rate(self, sys: Sys, delay_ns: int) -> Blocking[None]:
+        """Sleep until the rate allows the next operation, or the time is up."""
+        left_ns = self.end_ns - sys.clock_ns() if self.end_ns else delay_ns
+        yield from sys.sleep(max(1, min(delay_ns, left_ns)))
+
+    # -- One operation after another.
+
+    def _synchronous(self, sys: Sys, fd: int) -> Blocking[None]:
         """psync: pread() or pwrite() after one another."""
-        size = self.params.block_size_bytes
-        call = sys.pread if self.params.rw == RANDREAD else sys.pwrite
-        done = 0
-        while self._goes_on(sys):
+        while True:
+            now_ns = sys.clock_ns()
+            if not self._goes_on(now_ns):
+                return
+            direction = self._direction(sys)
+            delay_ns = self._due_in_ns(direction, now_ns)
+            if delay_ns:
+                yield from self._wait_for_rate(sys, delay_ns)
+                continue
             sys.compute(self.params.operation_user_ns)
+            size, place = self._take(direction)
             begun_ns = sys.clock_ns()
-            yield from call(fd, size, self._position(sys))
-            sys.trace_marker("fio_ns", sys.clock_ns() - begun_ns)
-            done += 1
-        return done
+            if direction == READ:
+                yield from sys.pread(fd, size, place)
+            else:
+                yield from sys.pwrite(fd, size, place)
+            now_ns = sys.clock_ns()
+            self.stat.queued(1)
+            self._complete(sys, direction, size, begun_ns, 0, now_ns)
+            yield from self._after(sys, fd, direction)
 
-    def _queued(self, sys: Sys, fd: int) -> Blocking[int]:
+    # -- Several in flight.
+
+    def _queued(self, sys: Sys, fd: int) -> Blocking[None]:
         """libaio: keep the queue full, reap one at a time."""
         params = self.params
-        begun_ns: dict[int, int] = {}
-        done = number = 0
+        flying: dict[int, tuple[int, int, int, int]] = {}
+        ready: deque[int] = deque()
+        tag = 0
         while True:
-            while len(begun_ns) < params.iodepth and self._goes_on(sys):
-                sys.compute(params.operation_user_ns)
-                begun_ns[number] = sys.clock_ns()
-                position = self._position(sys)
-                writes = params.rw == WRITE
-                yield from sys.io_submit(fd, params.block_size_bytes, position, number, writes)
-                number += 1
-            if not begun_ns:
-                return done
-            tag = yield from sys.io_getevents()
-            sys.trace_marker("fio_ns", sys.clock_ns() - begun_ns.pop(tag))
-            done += 1
+            now_ns = sys.clock_ns()
+            delay_ns = 0
+            if len(flying) < params.iodepth and self._goes_on(now_ns):
+                direction = self._direction(sys)
+                delay_ns = self._due_in_ns(direction, now_ns)
+                if not delay_ns:
+                    flying[tag] = yield from self._submit(sys, fd, direction, tag, ready)
+                    self.stat.queued(len(flying))
+                    tag += 1
+                    continue
+            if flying:
+                yield from self._reap(sys, fd, flying, ready)
+            elif delay_ns:
+                yield from self._wait_for_rate(sys, delay_ns)
+            else:
+                return
+
+    def _submit(
+        self, sys: Sys, fd: int, direction: int, tag: int, ready: deque[int]
+    ) -> Blocking[tuple[int, int, int, int]]:
+        """Start an operation; return its direction, size, beginning, and time to submit."""
+        sys.compute(self.params.operation_user_ns)
+        size, place = self._take(direction)
+        begun_ns = sys.clock_ns()
+        if self.params.direct:
+            yield from sys.io_submit(fd, size, place, tag, direction == WRITE)
+        else:  # Through the page cache it is done when io_submit() returns.
+            if direction == READ:
+                yield from sys.pread(fd, size, place)
+            else:
+                yield from sys.pwrite(fd, size, place)
+            ready.append(tag)
+        return direction, size, begun_ns, sys.clock_ns() - begun_ns
+
+    def _reap(
+        self, sys: Sys, fd: int, flying: dict[int, tuple[int, int, int, int]], ready: deque[int]
+    ) -> Blocking[None]:
+        """Wait for an operation to complete, and count it."""
+        tag = ready.popleft() if ready else (yield from sys.io_getevents())
+        direction, size, begun_ns, submit_ns = flying.pop(tag)
+        now_ns = sys.clock_ns()
+        if not self.ramp_end_ns or now_ns >= self.ramp_end_ns:
+            self.stat.directions[direction].slat.add(submit_ns)
+        self._complete(sys, direction, size, begun_ns, submit_ns, now_ns)
+        if direction == WRITE or self.params.think_ns:
+            yield from self._after(sys, fd, direction)
+
+    # -- When one is complete.
+
+    def _complete(
+        self, sys: Sys, direction: int, size: int, begun_ns: int, submit_ns: int, now_ns: int
+    ) -> None:
+        """Count an operation (account_io_completion); nothing counts before the ramp is over."""
+        self.done += 1
+        if self.params.latency_log:
+            sys.trace_marker("fio_ns", now_ns - begun_ns)
+        if self.ramp_end_ns and now_ns < self.ramp_end_ns:
+            return
+        stat = self.stat
+        complete_ns = now_ns - begun_ns - submit_ns
+        stat.directions[direction].complete(now_ns, size, submit_ns, complete_ns)
+        stat.mark_latency(complete_ns)
+        stat.submit[1] += 1
+        stat.reaped[1] += 1
+
+    def _after(self, sys: Sys, fd: int, direction: int) -> Blocking[None]:
+        """Make durable, think, let CPU time pass that no sleep would."""
+        params = self.params
+        if direction == WRITE:
+            self.writes += 1
+            if params.fsync and self.writes % params.fsync == 0:
+                yield from self._fsync(sys, fd)
+            elif params.fdatasync and self.writes % params.fdatasync == 0:
+                begun_ns = sys.clock_ns()
+                yield from sys.fdatasync(fd)
+                self._synced(sys, begun_ns)
+        if params.think_ns and self.done % params.think_blocks == 0:
+            yield from sys.sleep(params.think_ns)
+        if sys.owes_cpu():
+            yield
+
+    def _fsync(self, sys: Sys, fd: int) -> Blocking[None]:
+        begun_ns = sys.clock_ns()
+        yield from sys.fsync(fd)
+        self._synced(sys, begun_ns)
+
+    def _synced(self, sys: Sys, begun_ns: int) -> None:
+        if not self.ramp_end_ns:
+            self.stat.synced(sys.clock_ns() - begun_ns)

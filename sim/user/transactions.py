@@ -120,6 +120,10 @@ class TransactionsParams:
         0.0, dim="number", minimum=0, maximum=1, source="scenario",
         doc="share of the transactions that end with an fsync of what they wrote",
     )  # fmt: skip
+    counted: bool = param(
+        True, dim="bool", source="scenario",
+        doc="whether its transactions leave records, which the figures count; else background",
+    )  # fmt: skip
     warm_up_ns: int = param(
         0, dim="time_ns", minimum=0, source="scenario",
         doc="when the mark 'warmed_up' is made, at which [measure] may begin",
@@ -178,7 +182,8 @@ class Transactions(ServerProgram):
         while True:
             arrived_ns = yield from arrive(sys, worker.arrivals)
             yield from worker.transaction()
-            sys.trace_marker("transaction_ns", sys.clock_ns() - arrived_ns)
+            if self.params.counted:
+                sys.trace_marker("transaction_ns", sys.clock_ns() - arrived_ns)
 
     def _closed(self, sys: Sys, chance: Random) -> Blocking[int]:
         """Think; return when that was over."""

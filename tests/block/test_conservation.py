@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE
 from sim.block.plug import Plug
-from sim.drivers.hdd import Hdd, HddParams
+from sim.drivers.hdd import Hdd
+from sim.drivers.hdd_params import HddParams
 from sim.drivers.ssd import Ssd, SsdParams
 from sim.registry import lookup, names
 from tests.block.disks import PAGE, Rig, ram

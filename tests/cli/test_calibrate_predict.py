@@ -1,6 +1,10 @@
 """iotwin calibrate and predict, from the recording to the what-if."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +106,22 @@ def test_a_mistake_ends_with_2_and_says_what_is_allowed(
     done = iotwin(*(places.get(a, a.replace("FOLDER", str(folder))) for a in arguments))
     assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_ends_at_once_and_says_how_to_go_on(folder: Path, tmp_path: Path) -> None:
+    words = ["calibrate", str(folder / "small.toml"), "-o", str(tmp_path / "c.toml"), *SMALL_FIT]
+    journal = tmp_path / "c.toml.journal"
+    with subprocess.Popen(
+        [sys.executable, "-m", "sim", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # Who starts the tests in the background has interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:  # fmt: skip
+        while process.poll() is None and not journal.exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _out, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "c.toml.journal has what is done, --resume goes on" in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "c.toml").exists()

@@ -30,7 +30,7 @@ Commands:
   params     Show every parameter with unit, source and layer.
   calibrate  Fit a scenario's parameters to its recording.
   predict    Carry a fit into a what-if: median and 90 % interval.
-  exec       Type iostat, sar, vmstat or uptime on the simulated server.
+  exec       Type iostat, sar, vmstat, uptime, dd on the simulated server.
   import     Make a data set of recorded text.
   look       Say what a recording says, before any simulation.
   record     Record this host's /proc into a folder.

@@ -3,7 +3,8 @@
 import pytest
 
 from sim.block.bio import BIO_SYNC, READ, WRITE, Bio
-from sim.drivers.hdd import Hdd, HddParams
+from sim.drivers.hdd import Hdd
+from sim.drivers.hdd_params import HddParams
 from tests.block.disks import MS, PAGE, Rig
 from tests.drivers.drives import await_ms, drive, random_reads, reads_per_s
 
@@ -158,7 +159,7 @@ def test_writes_settle_longer():
     rig = Rig(hdd(**same))
     far = rig.disk.capacity_sectors // PAGE - 1
     device = rig.disk.driver
-    there = device.seek_ns(device.geometry.cylinders - 1)
+    there = device.seek.ns(device.geometry.cylinders - 1)
     times = []
     for op in (READ, WRITE):
         rig = Rig(hdd(**same))

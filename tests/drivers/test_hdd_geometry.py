@@ -1,13 +1,12 @@
 """Where sectors are, and the seek curve."""
 
-import random
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.drivers.hdd_geometry import Geometry, seek_curve
+from sim.drivers.hdd_geometry import Geometry
 
 TURN_NS = 4_000_000
 
@@ -77,19 +76,6 @@ def test_media_time_is_monotone(sector):
 def test_one_zone_has_the_mean_rate():
     disk = geometry(zones=1)
     assert rate(disk, 0, 500_000) == pytest.approx(95e6, rel=0.01)
-
-
-@pytest.mark.parametrize("exponent", [0.25, 1 / 3, 0.5, 0.9])
-def test_the_seek_curve_has_the_data_sheets_three_values(exponent):
-    base, power, linear = seek_curve(200_000, 3_500_000, 7_400_000, exponent)
-    draw = random.Random(1)
-    seeks = []
-    for _ in range(100_000):
-        far = abs(draw.random() - draw.random())
-        seeks.append(base + power * far**exponent + linear * far)
-    assert base == 200_000
-    assert base + power + linear == pytest.approx(7_400_000)
-    assert sum(seeks) / len(seeks) == pytest.approx(3_500_000, rel=0.005)
 
 
 def test_a_disk_of_the_data_sheet_has_its_number_of_cylinders():

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.sched.task import TASK_INTERRUPTIBLE
-from sim.syscall import O_DIRECT, O_RDONLY, Sys
+from sim.syscall import O_DIRECT, O_RDONLY, O_WRONLY, Sys
 from tests.user.servers import MS, RAM_DISK, boot, run_program
 
 MACHINE = RAM_DISK.replace("queue_depth = 1", "queue_depth = 4") + (
@@ -44,12 +44,28 @@ def test_who_waits_for_events_counts_neither_as_load_nor_as_iowait():
     assert task.state == TASK_INTERRUPTIBLE and not task.in_iowait
 
 
-@pytest.mark.parametrize("flags", [O_RDONLY])
-def test_a_device_is_read_past_the_page_cache_only(flags):
+def test_a_device_is_read_through_its_page_cache_with_read_ahead():
+    """1 MiB and the window behind it, once: what is read again is in memory."""
+
     def program(sys: Sys):
-        fd = yield from sys.open("/dev/sda", flags)
+        for _ in range(2):
+            fd = yield from sys.open("/dev/sda", O_RDONLY)
+            assert (yield from sys.read(fd, 1 << 20)) == 1 << 20
+            yield from sys.close(fd)
+
+    machine = boot(machine=MACHINE)
+    run_program(machine, program)
+    stats = machine.devices["sda"].stats
+    assert stats.read_sectors == 2048 + 256
+    assert stats.read_sectors // stats.reads >= 256
+    assert machine.vm.nr_buffers == stats.read_sectors // 8
+
+
+def test_a_device_is_written_past_the_page_cache_only():
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
         with pytest.raises(OSError, match="Invalid argument"):
-            yield from sys.read(fd, 4096)
+            yield from sys.write(fd, 4096)
 
     run_program(boot(machine=MACHINE), program)
 

@@ -200,6 +200,12 @@ def test_a_stream_of_rate_zero_has_no_transactions() -> None:
     assert times_s(run_for(boot(open_stream(0)), 2)) == []
 
 
+def test_background_leaves_no_records() -> None:
+    machine = run_for(boot(closed(1, user='"5 ms"', counted="false"), sets=TMPFS), 2)
+    assert times_s(machine) == []
+    assert sum(cpu.user_ns for cpu in machine.sched.cpu_times) > 1.9 * S
+
+
 def test_the_warm_up_is_marked_once() -> None:
     machine = run_for(boot(closed(4, user='"1 ms"', warm_up='"2 s"', think_time='"9 ms"')), 4)
     assert [r.t_ns / S for r in machine.records if r.name == "warmed_up"] == [

@@ -14,6 +14,7 @@ from sim.fs.proc.counters import CpuTimes, DiskStats, LoadAvg, SwapArea, SystemC
 from sim.fs.proc.cpuinfo import CpuModel, render_cpuinfo
 from sim.fs.proc.diskstats import render_diskstats
 from sim.fs.proc.loadavg import render_averages
+from sim.fs.proc.mdstat import MdArray, render_mdstat
 from sim.fs.proc.meminfo import render_meminfo
 from sim.fs.proc.stat import render_stat
 from sim.fs.proc.swaps import render_swaps
@@ -40,6 +41,7 @@ class ProcFs:
         disks: Sequence[DiskStats], partitions: frozenset[str] = frozenset(),
         swaps: Sequence[SwapArea] = (), cpu_model: CpuModel | None = None,
         clocks_khz: Sequence[int] = (), refresh: Callable[[], None] | None = None,
+        arrays: Sequence[MdArray] = (),
     ) -> None:  # fmt: skip
         self.version = parse_release(release)
         self._hz = hz
@@ -56,6 +58,7 @@ class ProcFs:
         self._cpu_model = cpu_model or CpuModel()
         self._clocks_khz = clocks_khz
         self._refresh = refresh
+        self._arrays = arrays
         self._avenrun: list[int] = []  # of which this is the text:
         self._averages = ""
         self._renderers: dict[str, Callable[[], str]] = {
@@ -63,6 +66,7 @@ class ProcFs:
             "diskstats": self._diskstats,
             "loadavg": self._loadavg,
             "uptime": self._uptime,
+            "mdstat": self._mdstat,
             "meminfo": self._meminfo,
             "vmstat": self._vmstat,
             "swaps": self._read_swaps,
@@ -106,6 +110,9 @@ class ProcFs:
         if self._refresh is not None:
             self._refresh()
         return render_uptime(self._now() - self._boot_ns, self._cpus, version=self.version)
+
+    def _mdstat(self) -> str:
+        return render_mdstat(self._arrays)
 
     def _meminfo(self) -> str:
         return render_meminfo(self._vm, self._swaps, version=self.version)

@@ -1,0 +1,1 @@
+"""Request traces of real drives against the disk model: `python -m calibration drive`."""

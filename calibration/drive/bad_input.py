@@ -1,0 +1,18 @@
+"""What is wrong with a file that a command was given.
+
+Models: nothing.
+Linux counterpart: none.
+Invariants: the message says where, what was given and what is allowed.
+Left out: several mistakes at once; the first one ends the reading.
+"""
+
+
+class BadInput(ValueError):
+    """A file that cannot be used; the text of the error is for the user."""
+
+    def __init__(
+        self, place: str, problem: str, *, given: object = None, allowed: str = ""
+    ) -> None:
+        got = "" if given is None else f", got {given!r}"
+        accepted = f" (accepted: {allowed})" if allowed else ""
+        super().__init__(f"{place}: {problem}{got}{accepted}")

@@ -1,0 +1,203 @@
+"""Operational estimates: the busy devices of a recording, and the transactions on them.
+
+Models: the load of each busy device as two classes. *Reads*: a transaction is one read that missed
+the page cache. *Writes*: one write into the page cache; if somebody waits for writes, it ends with
+an fsync.
+Linux counterpart: block/genhd.c (the columns), fs/jbd2 (what an fsync adds).
+Invariants: every estimate is arithmetic on recorded columns, or says "assumed".
+Left out: discards; swap; reads and writes of one transaction; how arrivals bunch.
+
+Estimates. Reads: rate = r/s, size = bytes read / reads. Writes that are buffered: rate and size
+from w/s and what was merged. Writes that end with an fsync: on a journaling file system one leaves
+the data, the journal's blocks and the commit block: three requests, the last two with a flush each;
+so rate = flushes / 2, or w/s / 3 where flushes are not recorded (before Linux 5.5, sysstat 12.1.3).
+Somebody waits for writes if the device flushes; where that is not known, if iowait is at least half
+of what one waiter causes (util / CPUs) and there are few reads to wait for.
+Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
+N = X R of them. Elsewhere what comes does not seem to depend on the answer: open.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from calibration.look import Look
+from calibration.look.bottleneck import FULL
+from calibration.look.devices import DeviceLook, lowest
+from calibration.look.intervals import rate_of
+from calibration.look.laws import requests_in_system
+
+BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
+BUSY_SHARE: Final = 0.05  # of the requests, or of the busy time, of all devices
+DEVICES_MAX: Final = 3
+CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
+LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
+FLUSH_PER_S: Final = 0.1
+FLUSHES: Final = 2.0  # of a commit, before and after its last block
+REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
+JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
+PAGE: Final = 4096
+SECTOR: Final = 512
+READ, WRITE, SYNC = "reads", "writes", "fsyncs"
+UNKNOWN: Final = "assumed: flushes are not recorded"
+_NOT_TWINNED: Final = ("RAM", "loop", "optical", "floppy", "network block", "replicated")
+
+
+class NothingToTwin(ValueError):
+    """A recording that is too short or too idle to make a twin of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """One direction of a device: requests per second, bytes of one, response time ms if known."""
+
+    rate_per_s: float
+    size_bytes: int
+    await_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Class:
+    """A class of transactions on one device; `customers` None: an open stream."""
+
+    kind: str
+    rate_per_s: float
+    size_bytes: int
+    customers: int | None
+    reason: str
+
+    @property
+    def is_large(self) -> bool:
+        """Whether transfer makes its time."""
+        return self.size_bytes >= LARGE_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """A busy device and its classes."""
+
+    device: DeviceLook
+    reads: Direction
+    writes: Direction
+    classes: tuple[Class, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the kernel's name of the device."""
+        return self.device.name
+
+
+def loads_of(seen: Look) -> list[Load]:
+    """Return the busy devices with their classes, busiest first; NothingToTwin."""
+    if len(seen.used) < 2:
+        raise NothingToTwin(
+            f"{seen.source.name}: {len(seen.used)} interval of figures: a twin needs two or more,"
+            " to know how they vary; record longer"
+        )
+    busy = busy_devices(seen.devices)
+    if not busy:
+        raise NothingToTwin(f"{seen.source.name}: no busy device: {_idle(seen)}")
+    return [_load(device, seen) for device in busy]
+
+
+def busy_devices(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
+    """Return the disks with a share of the requests or of the busy time, busiest first."""
+    disks = [one for one in lowest(devices) if not one.guess.startswith(_NOT_TWINNED)]
+    requests = sum(one.rate_per_s for one in disks)
+    util = sum(one.util_pct or 0.0 for one in disks)
+    busy = [
+        one
+        for one in disks
+        if one.rate_per_s >= BUSY_PER_S
+        and (one.rate_per_s >= BUSY_SHARE * requests or (one.util_pct or 0.0) >= BUSY_SHARE * util)
+    ]
+    return sorted(busy, key=lambda one: (-(one.util_pct or 0.0), -one.rate_per_s))[:DEVICES_MAX]
+
+
+def _idle(seen: Look) -> str:
+    rates = ", ".join(f"{one.name} {one.rate_per_s:.2g} requests/s" for one in seen.devices)
+    return f"{rates or 'no device had a request'}; record while the server works"
+
+
+def _load(device: DeviceLook, seen: Look) -> Load:
+    reads, writes = directions(device.row, device.size_bytes)
+    classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
+    if writes.rate_per_s >= CLASS_PER_S:
+        classes.append(_writes(reads, writes, device, seen))
+    return Load(device=device, reads=reads, writes=writes, classes=tuple(classes))
+
+
+def directions(row: Mapping[str, float], size_bytes: float | None) -> tuple[Direction, Direction]:
+    """Return reads and writes of a row; without r/s and w/s the requests are shared by bytes."""
+    moved = [row.get(f"{word}_bytes_per_s") for word in ("read", "write")]
+    rates = [row.get(f"{letter}_per_s") for letter in "rw"]
+    if None in rates:
+        total = sum(one or 0.0 for one in moved)
+        rates = [rate_of(row) * ((one or 0.0) / total if total else 0.5) for one in moved]
+    found = []
+    for letter, rate, per_s in zip("rw", rates, moved, strict=True):
+        known = row.get(f"{letter}areq_bytes") or (per_s / rate if per_s and rate else None)
+        size = known if known is not None else (size_bytes or PAGE)
+        response = row.get(f"{letter}_await_ms", row.get("await_ms"))
+        found.append(
+            Direction(rate_per_s=rate or 0.0, size_bytes=_sectors(size), await_ms=response)
+        )
+    return found[0], found[1]
+
+
+def _sectors(size: float) -> int:
+    return max(1, round(size / SECTOR)) * SECTOR
+
+
+def _reads(reads: Direction, device: DeviceLook) -> Class:
+    return Class(
+        kind=READ, rate_per_s=reads.rate_per_s, size_bytes=reads.size_bytes,
+        customers=_customers(reads, device), reason="reads that missed the page cache",
+    )  # fmt: skip
+
+
+def _writes(reads: Direction, writes: Direction, device: DeviceLook, seen: Look) -> Class:
+    waits, reason = somebody_waits(reads, writes, device, seen)
+    if waits:
+        flushes = device.row.get("f_per_s", 0.0)
+        rate = flushes / FLUSHES if flushes else writes.rate_per_s / REQUESTS
+        left = writes.rate_per_s * writes.size_bytes - rate * JOURNAL_BYTES
+        size, kind = _sectors(max(left / rate, PAGE)), SYNC
+    else:
+        entered = writes.rate_per_s + device.row.get("wrqm_per_s", 0.0)
+        rate, size, kind = entered, writes.size_bytes, WRITE
+        if not writes.size_bytes >= LARGE_BYTES:
+            size = _sectors(writes.rate_per_s * writes.size_bytes / entered)
+        else:
+            rate = writes.rate_per_s
+    return Class(kind=kind, rate_per_s=rate, size_bytes=size, reason=reason,
+                 customers=_customers(writes, device))  # fmt: skip
+
+
+def somebody_waits(
+    reads: Direction, writes: Direction, device: DeviceLook, seen: Look
+) -> tuple[bool, str]:
+    """Return whether writes are waited for, and why that is believed."""
+    flushes = device.row.get("f_per_s")
+    if flushes is not None:
+        waits = flushes >= FLUSH_PER_S
+        return waits, f"{flushes:.2g} flushes/s recorded" if waits else "no flushes recorded"
+    iowait = seen.cpu.shares_pct.get("iowait_pct", 0.0)
+    one_waiter = (device.util_pct or 0.0) / (seen.cpu.cpus or 1)
+    few_reads = reads.rate_per_s < 0.1 * (reads.rate_per_s + writes.rate_per_s)
+    if few_reads and iowait > 0.5 * one_waiter > 0:
+        return (
+            True,
+            "assumed: flushes are not recorded, but iowait shows that writes are waited for",
+        )
+    return False, "assumed: flushes are not recorded, and iowait does not show a waiting writer"
+
+
+def _customers(direction: Direction, device: DeviceLook) -> int | None:
+    """Return how many customers a full device has in one direction; None for an open stream."""
+    queue = device.row.get("aqu_sz", 0.0)
+    if (device.util_pct or 0.0) < 100 * FULL or queue < FULL:
+        return None
+    if direction.await_ms is None:
+        return max(1, round(queue))
+    return max(1, round(requests_in_system(direction.rate_per_s, direction.await_ms)))

@@ -1,0 +1,167 @@
+"""Fit a draft to its recording: the chain of calibration.fit over the twin's own columns.
+
+Models: calibration, with an ensemble at its end.
+Linux counterpart: none.
+Invariants: the same recording, seed and number of simulations give the same twin; the values
+written are the nearest to the recorded means, with the ensemble's 90 % interval beside them;
+residuals are of a simulation of the written values, not of the emulator.
+Left out: fitting which class there is, or whether arrivals are open: a prior over numbers cannot.
+"""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from scipy.optimize import least_squares
+from threadpoolctl import threadpool_limits
+
+from calibration.fit.chain import FitResult, Plan, calibrate
+from calibration.fit.columns import RecordedColumn
+from calibration.fit.report import ParameterRow, parameter_rows
+from calibration.fit.runs import Figures, Journal, Laboratory, Progress, Trial
+from calibration.fit.space import Array
+from calibration.look import Look
+from calibration.twin.columns import (
+    LEFT_OUT,
+    PART,
+    column_specs,
+    recorded_columns,
+    simulate_twin,
+)
+from calibration.twin.demands import loads_of
+from calibration.twin.draft import Draft, draw_classes
+from calibration.twin.server import draw_server
+from calibration.twin.sheet import Sheet
+from calibration.twin.what_ifs import what_ifs_of
+from sim.scenario import load
+from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
+
+SIMULATIONS: Final = 48
+MEMBERS: Final = 64
+TITLE: Final = "Twin of"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin:
+    """A fitted draft: the scenario's text, the fit, and the columns of a run of that text."""
+
+    draft: Draft
+    text: str
+    columns: tuple[RecordedColumn, ...]
+    fit: FitResult
+    simulated: Figures
+
+    @property
+    def rows(self) -> list[ParameterRow]:
+        """The fitted parameters with their intervals."""
+        return parameter_rows(self.fit)
+
+
+def draw_draft(seen: Look, seed: int) -> Draft:
+    """Return the draft of a recording; raise NothingToTwin."""
+    loads = loads_of(seen)
+    sheet = Sheet()
+    name = seen.source.name
+    sheet.put((), "title", f"{TITLE} {name}")
+    sheet.put((), "doc", "Fitted to a recording of counters; what does each part of it change?")
+    sheet.put((), "seed", seed)
+    draft = Draft(sheet=sheet, loads=loads, server=draw_server(sheet, seen, loads))
+    draw_classes(draft, seen)
+    return draft
+
+
+def fit_draft(
+    draft: Draft,
+    seen: Look,
+    beside: Path,
+    *,
+    comment: str,
+    seed: int,
+    simulations: int,
+    executor: Executor | None,
+    progress: Progress | None,
+) -> Twin:
+    """Return the fitted twin; `beside` is a file that the draft may use while it is fitted."""
+    columns = recorded_columns(seen, draft.loads, draft.server.substituted)
+    beside.write_text(draft.sheet.text("A draft, while it is fitted."), encoding="utf-8")
+    plan = _plan(draft, seen, columns, str(beside), seed, simulations)
+    text = beside.read_text(encoding="utf-8")
+    laboratory = Laboratory(text, Journal(None), executor, progress, simulate_twin)
+    fit = calibrate(plan, columns, laboratory)
+    enter_fit(draft, fit, seen.source.name)
+    draft.sheet.what_ifs += what_ifs_of(draft)
+    text = draft.sheet.text(comment)
+    beside.write_text(text, encoding="utf-8")
+    _check(str(beside))
+    simulated = simulate_twin(Trial(str(beside), None, (), seed))
+    return Twin(draft=draft, text=text, columns=columns, fit=fit, simulated=simulated)
+
+
+def _plan(
+    draft: Draft,
+    seen: Look,
+    columns: tuple[RecordedColumn, ...],
+    scenario: str,
+    seed: int,
+    simulations: int,
+) -> Plan:
+    against = AgainstSpec(
+        figures=PART, what_if=None, columns=column_specs(columns), left_out=LEFT_OUT
+    )
+    spec = CalibrateSpec(
+        recording=seen.source.name, duration_ns=None, priors=tuple(draft.priors),
+        against={PART: against},
+    )  # fmt: skip
+    return Plan(
+        scenario=scenario, spec=spec, states=(PART,), seed=seed, simulations=simulations,
+        members=MEMBERS,
+    )  # fmt: skip
+
+
+def enter_fit(draft: Draft, fit: FitResult, name: str) -> None:
+    """Put the best member into the sheet, with intervals in the sources."""
+    best = fit.space.texts(nearest_point(fit))
+    for row, prior in zip(parameter_rows(fit), fit.space.priors, strict=True):
+        value: str | int = best[row.path]
+        if prior.dim == "count":
+            value = int(value)
+        known = f"90 % interval {row.low} .. {row.high}"
+        if row.is_identified:
+            source = f"fit: recording {name}, {known}"
+        else:
+            source = f"assumed: recording {name} does not tell, {known}"
+        draft.sheet.put_path(row.path, value, source)
+
+
+def nearest_point(fit: FitResult) -> Array:
+    """Return the parameters under which the emulated columns are nearest to the recorded means.
+
+    Distances are in declared discrepancies alone: how much the intervals of the recording scatter
+    widens the ensemble, but the twin is of the time that was recorded. The search begins at the
+    member that is nearest, and does not leave the prior.
+    """
+    targets = np.array([one.target for one in fit.columns])
+    scales = np.array([one.discrepancy * one.value * one.slope for one in fit.columns])
+
+    def distances(points: Array) -> Array:
+        means, _deviations = fit.emulator.predict(points)
+        errors: Array = (means - targets) / scales
+        return errors
+
+    members = fit.posterior.points
+    start = members[int((distances(members) ** 2).sum(axis=1).argmin())]
+    edge = 1e-6
+    with threadpool_limits(1):
+        found = least_squares(
+            lambda point: distances(point[None])[0],
+            np.clip(start, edge, 1 - edge), bounds=(0, 1), diff_step=1e-3,
+        )  # fmt: skip
+    nearest: Array = fit.space.snap(np.asarray(found.x)[None])[0]
+    return nearest
+
+
+def _check(scenario: str) -> None:
+    """Read the twin as a user will: a mistake in it is one of this package."""
+    load(scenario)

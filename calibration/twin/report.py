@@ -1,0 +1,101 @@
+"""What `iotwin twin` says: how the twin was made, what was assumed, how near it comes.
+
+Models: the covering letter.
+Linux counterpart: none.
+Invariants: every assumption and replacement is a line; the residual table has every column of the
+fit and every one left out with its reason; "simulated" is a run of the file that was written.
+Left out: pictures.
+"""
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from calibration.fit.report import posterior_columns
+from calibration.look import Look
+from calibration.twin.columns import LEFT_OUT
+from calibration.twin.draft import Draft
+from calibration.twin.fitting import Twin
+from sim.report.tables import Column, Table, figure, interval, plain
+
+WIDTH = 96
+
+
+def twin_text(twin: Twin, seen: Look) -> str:
+    """Return the whole report."""
+    parts = [
+        *_classes(twin.draft), "",
+        *_notes(twin.draft), "",
+        "Fitted parameters (narrowed: share of the prior's width that the recording took away)",
+        plain(_parameters(twin)).rstrip("\n"), "",
+        f"Recorded against simulated ({len(seen.used)} intervals; a run of the twin; 90 % of the"
+        " ensemble)",
+        plain(_residuals(twin)).rstrip("\n"),
+        *_left_out(), "",
+        *_trust(twin),
+    ]  # fmt: skip
+    return "\n".join(parts) + "\n"
+
+
+def _classes(draft: Draft) -> Iterator[str]:
+    yield "Classes of transactions"
+    for load in draft.loads:
+        for one in load.classes:
+            size = f"{one.size_bytes / 1024:.3g} KiB"
+            how = (
+                f"closed, {one.customers} customers"
+                if one.customers is not None
+                else f"open, {one.rate_per_s:.3g} /s estimated"
+            )
+            yield f"  {load.name} {one.kind}: {how}, {size} each ({one.reason})"
+
+
+def _notes(draft: Draft) -> Iterator[str]:
+    yield "Assumed or replaced" if draft.notes else "Nothing had to be assumed of the machine."
+    for note in draft.notes:
+        yield from wrap(note, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _parameters(twin: Twin) -> Table:
+    columns = (
+        Column("parameter"), Column("median", True), Column("90 % interval", True),
+        Column("prior", True), Column("narrowed", True), Column(""),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            row.path, row.median, f"{row.low} .. {row.high}",
+            f"{row.prior_low} .. {row.prior_high}", f"{100 * row.narrowed:.0f} %",
+            "" if row.is_identified else "not identified: the prior",
+        )
+        for row in twin.rows
+    )  # fmt: skip
+    return Table(columns, rows)
+
+
+def _residuals(twin: Twin) -> Table:
+    columns = (
+        Column("column"), Column("recorded", True), Column("simulated", True),
+        Column("off by", True), Column("90 % interval", True), Column("unit"),
+        Column("trusted to", True),
+    )  # fmt: skip
+    low, _median, high = posterior_columns(twin.fit)
+    rows = []
+    for i, one in enumerate(twin.columns):
+        value = twin.simulated.get(one.metric)
+        shown = "-" if value is None else figure(value, one.unit)
+        off = "-" if value is None else f"{100 * (value / one.value - 1):+.0f} %"
+        span = interval(low[i], high[i], one.unit)
+        trust = f"{100 * one.discrepancy:g} %"
+        rows.append((one.name, figure(one.value, one.unit), shown, off, span, one.unit, trust))
+    return Table(columns, tuple(rows))
+
+
+def _left_out() -> Iterator[str]:
+    for name, why in LEFT_OUT.items():
+        yield f"  left out: {name}: {why}"
+
+
+def _trust(twin: Twin) -> Iterator[str]:
+    posterior = twin.fit.posterior
+    verdict = "converged" if posterior.has_converged else "NOT CONVERGED: take more --simulations"
+    yield f"sampler: {verdict} (R-hat {posterior.r_hat.max():.3f}); loss {twin.fit.loss:.2f}"
+    yield "intervals hold what the recording leaves open, not which class of transactions there is."

@@ -1,0 +1,311 @@
+"""The machine of a twin: kernel, CPUs, memory, the busy disks, what is mounted on them.
+
+Models: the host's description, brought to what the twin has parts for.
+Linux counterpart: /proc/mounts, /sys/block, uname.
+Invariants: what the recording says is used if the twin has such a part; where it has not, the
+nearest is taken and a note says so; what the recording does not say is assumed, and noted.
+Left out: idle devices, partitions' places (one file system takes the whole disk), RAID.
+
+A disk that turns becomes the profile of its speed, guessed from its service time. Any other is
+"slots": so many requests side by side, each with a latency and a transfer, both to be fitted.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from calibration.dataset import Source
+from calibration.host import BlockDevice, Host, Mount
+from calibration.look import Look
+from calibration.look.devices import DeviceLook
+from calibration.twin.demands import Load
+from calibration.twin.sheet import Sheet
+from sim.block.elevator import default_elevator
+from sim.registry import lookup, names
+from sim.scenario.server import is_kernel
+from sim.sched.version import NEWEST, OLDEST, kernel_version, numbers
+from sim.units import format_quantity
+
+GIB: Final = 2**30
+KERNEL_OF_SVCTM: Final = "2.6.32"  # most servers that sysstat 9 and 10 recorded
+MEMORY_BYTES: Final = 8 * GIB
+CAPACITY_BYTES: Final = 200 * 10**9
+VOLUME_BYTES: Final = 60 * 10**9
+CAPACITY_MAX: Final = 8 * 2**40  # ext3 ends at 16 TiB, a file of it at 2 TiB
+CAPACITY_MIN: Final = GIB
+RECORDED: Final = "recording"
+# Speed guessed from the service time -> profile.
+PROFILES: Final[Mapping[str, str]] = {
+    "15000": "sas-15k", "10000": "sas-10k", "7200": "sata-7200", "5400": "sata-7200",
+}  # fmt: skip
+MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
+SLOTS: Final = "slowdisk_slots"
+# Number of /proc/sys/vm -> our parameter, its text.
+_VM: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
+    "dirty_ratio": ("dirty_ratio", lambda value: f"{value} %"),
+    "dirty_background_ratio": ("dirty_background_ratio", lambda value: f"{value} %"),
+    "dirty_expire_centisecs": ("dirty_expire", lambda value: f"{10 * value} ms"),
+    "dirty_writeback_centisecs": ("dirty_writeback", lambda value: f"{10 * value} ms"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a device's load goes: the mount point, and what the file system lies on."""
+
+    path: str
+    device: str
+    volume: str | None
+
+    def file(self, name: str) -> str:
+        """Return the path of a file there."""
+        return f"{self.path.rstrip('/')}/{name}"
+
+
+@dataclass
+class Server:
+    """The machine so far: places by device, and what must be told."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    substituted: set[str] = field(default_factory=set)  # devices with another file system
+    cpus: int = 1
+    kernel: str = ""
+
+
+def draw_server(sheet: Sheet, seen: Look, loads: list[Load]) -> Server:
+    """Put the machine into the sheet; return where things are, and notes."""
+    server = Server()
+    source = seen.source
+    _kernel(sheet, seen, server)
+    _cpus(sheet, seen, server)
+    _memory(sheet, source, server)
+    _vm(sheet, source.host)
+    for load in loads:
+        _disk(sheet, load.device, source.host, server)
+        _mount(sheet, load.device, seen, server)
+    if not any(place.path == "/" for place in server.places.values()):
+        sheet.put(("machine", "mount", "/"), "type", "tmpfs", "assumed: the root's device was idle")
+    return server
+
+
+def disk_section(name: str) -> tuple[str, ...]:
+    """Return the section of a disk."""
+    return ("machine", "disk", name)
+
+
+def turns(device: DeviceLook) -> bool:
+    """Whether a device is taken for a disk with an arm."""
+    return device.guess.startswith("disk")
+
+
+def profile_of(guess: str) -> str:
+    """Return the profile nearest to a guess such as "disk, like 15000 rpm"."""
+    return next((profile for rpm, profile in PROFILES.items() if rpm in guess), "sata-7200")
+
+
+def _kernel(sheet: Sheet, seen: Look, server: Server) -> None:
+    facts = seen.source.facts
+    said = facts.get("kernel", "")
+    sheet.put(("machine",), "hostname", facts.get("hostname", "twin"))
+    if not said:
+        server.kernel, why = _assumed_kernel(seen)
+        sheet.put(("machine",), "kernel", server.kernel, f"assumed: not recorded; {why}")
+        server.notes.append(f"kernel: not recorded; {server.kernel} is assumed: {why}")
+        return
+    server.kernel = nearest_kernel(said)
+    if said == server.kernel:
+        sheet.put(("machine",), "kernel", said, RECORDED)
+        return
+    sheet.put(("machine",), "kernel", server.kernel, f"{RECORDED}: {said}, the nearest modelled")
+    server.notes.append(f"kernel: {said} is not modelled; the nearest is {server.kernel}")
+
+
+def _assumed_kernel(seen: Look) -> tuple[str, str]:
+    """Return a release by the age of the tool that printed the recording."""
+    if any("svctm_ms" in device.row for device in seen.devices):
+        return KERNEL_OF_SVCTM, "iostat prints svctm: sysstat before 12.1.2"
+    return numbers(NEWEST), "the newest that is modelled"
+
+
+def nearest_kernel(said: str) -> str:
+    """Return a release that is modelled: what was said, else its numbers, else the nearest end."""
+    if is_kernel(said):
+        return said
+    try:
+        version = kernel_version(said)
+    except ValueError:
+        return numbers(NEWEST)
+    plain = numbers(version)
+    if is_kernel(plain):
+        return plain
+    return numbers(OLDEST) if version < OLDEST else numbers(NEWEST)
+
+
+def _cpus(sheet: Sheet, seen: Look, server: Server) -> None:
+    server.cpus = seen.cpu.cpus or 1
+    if seen.cpu.cpus is None:
+        server.notes.append("CPUs: not recorded and not implied; one is assumed")
+    origin = f"{RECORDED}: {seen.cpu.source}" if seen.cpu.cpus else "assumed: not recorded"
+    sheet.put(("machine",), "cpus", server.cpus, origin)
+
+
+def _memory(sheet: Sheet, source: Source, server: Server) -> None:
+    said = source.facts.get("memory_bytes")
+    size = int(said) if said else MEMORY_BYTES
+    text = format_quantity(size, "bytes")
+    if not said:
+        server.notes.append(f"memory: not recorded; {text} is assumed (it limits dirty data)")
+    sheet.put(("machine",), "memory", text, RECORDED if said else "assumed: not recorded")
+
+
+def _vm(sheet: Sheet, host: Host | None) -> None:
+    for name, (key, text) in _VM.items():
+        # A ratio of 0 says that the limit is in bytes.
+        value = host.vm.get(name, 0) if host is not None else 0
+        if value:
+            sheet.put(("machine", "vm"), key, text(value), f"{RECORDED}: vm.{name}")
+
+
+def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -> None:
+    section = disk_section(device.name)
+    why = f"{device.guess} ({device.reason})"
+    if turns(device):
+        sheet.put(section, "profile", profile_of(device.guess), f"{RECORDED}: {why}")
+    else:
+        sheet.put(section, "device", SLOTS, f"{RECORDED}: {why}")
+        server.notes.append(
+            f"{device.name}: {device.guess}: modelled as slots with fitted latencies"
+        )
+    _capacity(sheet, device, host, server)
+    _queue(sheet, device.name, host, server)
+
+
+def _capacity(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -> None:
+    block = host.devices.get(device.name) if host is not None else None
+    said = block.size_bytes if block is not None else None
+    if not said:
+        if not turns(device):
+            text = format_quantity(CAPACITY_BYTES, "bytes")
+            sheet.put(disk_section(device.name), "capacity", text, "assumed: not recorded")
+            server.notes.append(f"{device.name}: size not recorded; {text} is assumed")
+        return
+    size = min(max(said, CAPACITY_MIN), CAPACITY_MAX)
+    if size != said:
+        server.notes.append(f"{device.name}: {said} bytes; the twin takes {size}")
+    text = format_quantity(size, "bytes")
+    sheet.put(disk_section(device.name), "capacity", text, f"{RECORDED}: /sys/block size")
+
+
+def _queue(sheet: Sheet, name: str, host: Host | None, server: Server) -> None:
+    block = host.devices.get(name) if host is not None else None
+    _elevator(sheet, name, block, server)
+    if block is None:
+        server.notes.append(f"{name}: elevator and queue not recorded; the kernel's defaults")
+        return
+    section = (*disk_section(name), "queue")
+    if block.nr_requests and block.nr_requests >= 4:
+        sheet.put(section, "nr_requests", block.nr_requests, f"{RECORDED}: queue/nr_requests")
+    if block.request_bytes_max:
+        text = format_quantity(block.request_bytes_max, "bytes")
+        sheet.put(section, "max", text, f"{RECORDED}: queue/max_sectors_kb")
+        if kernel_version(server.kernel) >= MULTI_PAGE_SINCE:
+            pages = max(128, block.request_bytes_max // 4096)
+            sheet.put(section, "max_segments", pages, "assumed: a segment holds several pages")
+
+
+def _elevator(sheet: Sheet, name: str, block: BlockDevice | None, server: Server) -> None:
+    """Take the recorded elevator if this kernel's model has it, else the kernel's default."""
+    version = kernel_version(server.kernel)
+    known = [one for one in names("elevator") if lookup("elevator", one).is_in(version)]
+    said = block.scheduler if block is not None else None
+    if said in known:
+        sheet.put(disk_section(name), "scheduler", str(said), f"{RECORDED}: queue/scheduler")
+        return
+    default = default_elevator(version)
+    sheet.put(disk_section(name), "scheduler", default, "assumed: the default of its kernel")
+    if said:
+        server.notes.append(
+            f"{name}: elevator {said} is not modelled; {default} instead"
+            f" (known: {', '.join(known)})"
+        )
+
+
+def _mount(sheet: Sheet, device: DeviceLook, seen: Look, server: Server) -> None:
+    """Mount a file system on the device, through the busiest volume on it if there is one."""
+    volume = _volume(device, seen)
+    mount = _mounted(device, volume, seen.source.host)
+    place = Place(
+        path=_path(mount, device.name, server), device=volume or device.name, volume=volume
+    )
+    server.places[device.name] = place
+    if volume is not None:
+        section = ("machine", "volume", volume)
+        sheet.put(section, "on", device.name)
+        size, origin = _volume_size(device.name, volume, seen.source.host)
+        sheet.put(section, "size", format_quantity(size, "bytes"), origin)
+        server.notes.append(f"{volume}: the whole load of {device.name} goes through it")
+    kind = mount.type if mount is not None else None
+    section = ("machine", "mount", place.path)
+    sheet.put(section, "type", "ext3", _file_system(kind, device.name, server))
+    sheet.put(section, "device", place.device)
+
+
+def _volume_size(disk: str, volume: str, host: Host | None) -> tuple[int, str]:
+    """Return the size of a volume that begins where its disk does, and where that comes from."""
+    blocks = [host.devices.get(name) for name in (volume, disk)] if host is not None else []
+    sizes = [one.size_bytes for one in blocks if one is not None and one.size_bytes]
+    if len(sizes) == 2:
+        return min(*sizes, CAPACITY_MAX), f"{RECORDED}: /sys/block size"
+    return VOLUME_BYTES, "assumed: not recorded; fits the smallest profile"
+
+
+def _file_system(kind: str | None, name: str, server: Server) -> str:
+    """Return the source of the file system's type; note what is substituted."""
+    if kind in names("filesystem"):
+        return f"{RECORDED}: /proc/mounts"
+    server.substituted.add(name)
+    if kind is None:
+        server.notes.append(f"{name}: mounts not recorded; ext3 is assumed")
+        return "assumed: not recorded"
+    server.notes.append(
+        f"{name}: {kind} is not modelled yet; ext3 instead: more small requests for each fsync,"
+        " no delayed allocation"
+    )
+    return f"assumed: stands for {kind}, which is not modelled yet"
+
+
+def _volume(device: DeviceLook, seen: Look) -> str | None:
+    """Return the volume on a device that has most of its writes, if there is one."""
+    stack = next((one for one in seen.stacks if one.disk == device.name), None)
+    looks = {one.name: one for one in seen.devices}
+    volumes = [looks[name] for name in stack.volumes if name in looks] if stack else []
+    return max(volumes, key=lambda one: one.rate_per_s).name if volumes else None
+
+
+def _mounted(device: DeviceLook, volume: str | None, host: Host | None) -> Mount | None:
+    """Return what is mounted on the volume, or on the device or a partition of it."""
+    if host is None:
+        return None
+    block = host.devices.get(volume) if volume is not None else None
+    named = block.volume if block is not None else None
+    for mount in sorted(host.mounts, key=lambda one: len(one.place)):
+        source = mount.source.removeprefix("/dev/")
+        if volume is not None and source in (volume, f"mapper/{named}"):
+            return mount
+        if volume is None and _is_on(source, device.name):
+            return mount
+    return None
+
+
+def _is_on(source: str, disk: str) -> bool:
+    rest = source.removeprefix(disk)
+    return rest != source and (rest == "" or rest.lstrip("p").isdigit())
+
+
+def _path(mount: Mount | None, name: str, server: Server) -> str:
+    """Return a mount point of its own; one that /proc/mounts had to escape is not used."""
+    taken = {place.path for place in server.places.values()}
+    if mount is not None and mount.place not in taken and not set(mount.place) & set('"\\'):
+        return mount.place
+    return "/srv/" + name.replace("/", "-")

@@ -1,0 +1,288 @@
+"""The draft of a twin: estimates that obey the laws, and a scenario that can be read."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibration.dataset import Source
+from calibration.host import host_of
+from calibration.look import Look, look
+from calibration.readers import read_text
+from calibration.twin.columns import recorded_columns
+from calibration.twin.demands import READ, SYNC, WRITE, Class, NothingToTwin, loads_of
+from calibration.twin.draft import Draft
+from calibration.twin.fitting import draw_draft
+from calibration.twin.server import nearest_kernel
+from calibration.twin.sheet import Sheet, dotted
+from calibration.twin.what_ifs import what_ifs_of
+from sim.scenario.load import load_text
+
+HEAD = "Linux {kernel} (web1) \t03/01/24 \t_x86_64_\t(4 CPU)\n\n"
+CPU = """avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          {user:5.2f}    {nice:.2f}    {system:.2f}    {iowait:.2f}    0.00   {idle:.2f}
+
+"""
+OLD = (
+    "Device:  rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await"
+    " svctm %util\n"
+)
+NEW = (
+    "Device r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s %wrqm w_await wareq-sz"
+    " d/s dkB/s drqm/s %drqm d_await dareq-sz f/s f_await aqu-sz %util\n"
+)
+HOST = {
+    "/proc/mounts": "/dev/mapper/vg-data /data xfs rw 0 0\n/dev/sda1 / ext4 rw 0 0\n",
+    "/sys/block/sda/size": "41943040\n",
+    "/sys/block/sda/queue/rotational": "0\n",
+    "/sys/block/sda/queue/scheduler": "mq-deadline [kyber] none\n",
+    "/sys/block/sda/slaves": "",
+}
+
+
+def old_row(name: str, *, r: float, w: float, size_kib: float, await_ms: float, util: float) -> str:
+    """Return a row of sysstat 10, which shows no flushes."""
+    queue = (r + w) * await_ms / 1000
+    svctm = 10 * util / (r + w) if r + w else 0
+    return (
+        f"{name} 0.00 0.00 {r:.2f} {w:.2f} {r * size_kib:.2f} {w * size_kib:.2f}"
+        f" {2 * size_kib:.2f} {queue:.2f} {await_ms:.2f} {await_ms:.2f} {await_ms:.2f}"
+        f" {svctm:.2f} {util:.2f}\n"
+    )
+
+
+def new_row(name: str, *, w: float, size_kib: float, flushes: float, util: float = 5) -> str:
+    """Return a row of sysstat 12 of a device that is written to."""
+    return (
+        f"{name} 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} 0.00 0.00 1.00"
+        f" {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} 0.50 {w / 1000:.2f}"
+        f" {util:.2f}\n"
+    )
+
+
+def text(
+    row: str, *, heading: str = OLD, reports: int = 4, kernel: str = "3.10.0", user: float = 20,
+    nice: float = 0, system: float = 10, iowait: float = 5,
+) -> str:  # fmt: skip
+    """Return what iostat printed; the first report is since boot."""
+    idle = 100 - user - nice - system - iowait
+    cpu = CPU.format(user=user, nice=nice, system=system, iowait=iowait, idle=idle)
+    return HEAD.format(kernel=kernel) + (cpu + heading + row + "\n") * reports
+
+
+def seen_of(recorded: str, host: dict[str, str] | None = None) -> Look:
+    """Return the look at a text."""
+    recording = read_text(recorded, "iostat.txt")
+    about = host_of(host) if host is not None else None
+    return look(Source(name="web1", recordings=(recording,), host=about))
+
+
+def draft_of(recorded: str, host: dict[str, str] | None = None) -> Draft:
+    """Return the draft of a text."""
+    return draw_draft(seen_of(recorded, host), 1)
+
+
+def one_class(recorded: str) -> Class:
+    """Return the only class of the only device."""
+    [load] = loads_of(seen_of(recorded))
+    [only] = load.classes
+    return only
+
+
+def notes_of(draft: Draft) -> str:
+    return "\n".join(draft.notes)
+
+
+@given(rate=st.floats(5, 5000), size_kib=st.integers(1, 64), await_ms=st.floats(0.1, 2))
+@settings(max_examples=30, deadline=None)
+def test_reads_are_a_class_of_the_recorded_rate_and_size(
+    rate: float, size_kib: int, await_ms: float
+) -> None:
+    found = one_class(text(old_row("sda", r=rate, w=0, size_kib=size_kib, await_ms=await_ms,
+                                   util=40)))  # fmt: skip
+    assert found.kind == READ
+    assert found.rate_per_s == pytest.approx(rate, abs=0.01)
+    assert found.size_bytes == pytest.approx(size_kib * 1024, rel=0.02, abs=512)
+    assert found.customers is None
+
+
+@given(rate=st.floats(20, 2000), customers=st.integers(2, 60))
+@settings(max_examples=30, deadline=None)
+def test_a_full_device_has_customers_as_littles_law_says(rate: float, customers: int) -> None:
+    await_ms = 1000 * customers / rate
+    found = one_class(text(old_row("sda", r=rate, w=0, size_kib=8, await_ms=await_ms, util=99)))
+    assert found.customers == pytest.approx(customers, abs=0.6)
+
+
+@given(rate=st.floats(1, 300), size_kib=st.floats(4, 100))
+@settings(max_examples=30, deadline=None)
+def test_two_flushes_are_an_fsync_and_its_bytes_are_what_the_journal_leaves(
+    rate: float, size_kib: float
+) -> None:
+    writes, journal_kib = 3 * rate, 12.0
+    row = new_row("sda", w=writes, size_kib=(size_kib + journal_kib) / 3, flushes=2 * rate)
+    found = one_class(text(row, heading=NEW, kernel="5.15.0"))
+    assert found.kind == SYNC
+    assert found.rate_per_s == pytest.approx(rate, rel=0.02)
+    assert found.size_bytes == pytest.approx(size_kib * 1024, rel=0.05, abs=1000)
+
+
+def test_without_flushes_the_writes_are_left_to_writeback() -> None:
+    row = new_row("sda", w=50, size_kib=16, flushes=0)
+    assert one_class(text(row, heading=NEW, kernel="5.15.0")).kind == WRITE
+
+
+@pytest.mark.parametrize(("iowait", "kind"), [(10.0, SYNC), (0.5, WRITE)])
+def test_where_flushes_are_not_recorded_iowait_tells_and_it_is_said(
+    iowait: float, kind: str
+) -> None:
+    row = old_row("sda", r=0, w=100, size_kib=8, await_ms=4, util=40)
+    found = one_class(text(row, iowait=iowait))
+    assert found.kind == kind
+    assert found.reason.startswith("assumed: flushes are not recorded")
+
+
+@pytest.mark.parametrize("kernel", ["2.6.18", "6.8.0"])
+@pytest.mark.parametrize("name", ["vda", "nvme0n1", "xvdf", "sdb", "mmcblk0", "cciss/c0d0"])
+def test_a_device_of_any_name_becomes_a_scenario_with_all_its_what_ifs(
+    name: str, kernel: str
+) -> None:
+    row = old_row(name, r=90, w=30, size_kib=16, await_ms=1.2, util=11)
+    draft = draft_of(text(row, kernel=kernel))
+    draft.sheet.what_ifs += what_ifs_of(draft)
+    text_of = draft.sheet.text("a test")
+    base = load_text(text_of, Path("twin.toml"))
+    assert list(base.server.disks) == [name]
+    names = [one.name for one in base.what_ifs]
+    assert {"ssd", "double_load", "half_load", "double_memory", "double_cpus"} <= set(names)
+    for what_if in names:
+        other = load_text(text_of, Path("twin.toml"), what_if=what_if)
+        assert (other.server, other.processes) != (base.server, base.processes), what_if
+
+
+def test_every_parameter_of_a_draft_has_a_source_that_says_what_it_is() -> None:
+    draft = draft_of(text(old_row("sda", r=90, w=30, size_kib=16, await_ms=1.2, util=11)))
+    scenario = load_text(draft.sheet.text("a test"), Path("twin.toml"))
+    paths = {one.path for one in scenario.parameters}
+    assert {prior.path for prior in draft.priors} <= paths
+
+
+@pytest.mark.parametrize(
+    ("await_ms", "profile"), [(5.6, "sas-15k"), (7.6, "sas-10k"), (12.8, "sata-7200")]
+)
+def test_a_disk_with_an_arm_gets_the_profile_of_its_speed(await_ms: float, profile: str) -> None:
+    row = old_row("sda", r=50, w=0, size_kib=8, await_ms=await_ms, util=5 * await_ms)
+    scenario = load_text(draft_of(text(row)).sheet.text(""), Path("twin.toml"))
+    assert scenario.server.disks["sda"].profile == profile
+
+
+def test_what_was_not_recorded_is_told() -> None:
+    notes = notes_of(draft_of(text(old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9))))
+    for what in ("memory: not recorded", "mounts not recorded", "size not recorded",
+                 "elevator and queue not recorded"):  # fmt: skip
+        assert what in notes
+
+
+def test_what_the_host_says_is_used_and_what_is_replaced_is_told() -> None:
+    row = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12)
+    draft = draft_of(text(row, kernel="6.1.0-13-amd64"), HOST)
+    assert draft.server.kernel == "6.1.0-13-amd64"
+    assert draft.server.places["sda"].path == "/"
+    assert "ext4 is not modelled yet; ext3 instead" in notes_of(draft)
+    assert "elevator kyber is not modelled" in notes_of(draft)
+    assert draft.server.substituted == {"sda"}
+
+
+def test_the_load_of_a_disk_goes_through_the_volume_that_has_most_of_it() -> None:
+    host = HOST | {"/sys/block/dm-0/dm/name": "vg-data\n", "/sys/block/dm-0/slaves": "sda2\n",
+                   "/sys/block/dm-0/size": "20971520\n"}  # fmt: skip
+    rows = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12) + old_row(
+        "dm-0", r=80, w=30, size_kib=8, await_ms=1.1, util=12
+    )
+    draft = draft_of(text(rows), host)
+    scenario = load_text(draft.sheet.text(""), Path("twin.toml"))
+    assert scenario.server.mounts["/data"].device == "dm-0"
+    assert scenario.server.volumes["dm-0"].on == "sda"
+
+
+@pytest.mark.parametrize(
+    ("said", "nearest"),
+    [
+        ("6.18.44-fc-v669", "6.18.44-fc-v669"), ("5.4.0+", "5.4.0"), ("2.4.21-4.EL", "2.6"),
+        ("99.1", "7.2"), ("unknown", "7.2"),
+    ],
+)  # fmt: skip
+def test_the_nearest_kernel_is_taken(said: str, nearest: str) -> None:
+    assert nearest_kernel(said) == nearest
+
+
+def test_iostat_with_svctm_and_without_a_kernel_is_of_its_time() -> None:
+    plain = text(old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9)).partition("\n\n")[2]
+    draft = draft_of(plain)
+    assert draft.server.kernel == "2.6.32"
+    assert "kernel: not recorded" in notes_of(draft)
+
+
+def test_tps_alone_is_shared_by_bytes_and_has_no_response_time() -> None:
+    heading = "Device:            tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\n"
+    draft = draft_of(text("sda 100.00 600.00 200.00 3000 1000\n", heading=heading))
+    reads, writes = draft.loads[0].reads, draft.loads[0].writes
+    assert (reads.rate_per_s, writes.rate_per_s) == (75, 25)
+    columns = recorded_columns(seen_of(text("sda 100.00 600.00 200.00 3000 1000\n",
+                                            heading=heading)), draft.loads, ())  # fmt: skip
+    assert not [one for one in columns if "await" in one.name or "util" in one.name]
+
+
+def test_niced_time_is_a_class_in_the_background() -> None:
+    row = old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9)
+    sections = draft_of(text(row, nice=40)).sheet.sections
+    niced = sections["process", "niced"]
+    assert (niced["nice"].value, niced["counted"].value) == (19, False)
+    assert ("process", "niced") not in draft_of(text(row)).sheet.sections
+
+
+def test_full_cpus_are_a_closed_class() -> None:
+    row = old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9)
+    draft = draft_of(text(row, user=80, system=19, iowait=0.5))
+    assert draft.sheet.sections["process", "computing"]["arrivals"].value == "closed"
+    assert "CPU: full" in notes_of(draft)
+
+
+def test_an_idle_recording_is_refused_with_what_it_has() -> None:
+    row = old_row("sda", r=0.1, w=0.2, size_kib=8, await_ms=1, util=0.1)
+    with pytest.raises(NothingToTwin, match=r"no busy device: sda 0.3 requests/s; record while"):
+        draft_of(text(row))
+
+
+def test_a_single_interval_is_refused() -> None:
+    row = old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9)
+    with pytest.raises(NothingToTwin, match="1 interval of figures: a twin needs two or more"):
+        draft_of(text(row, reports=2))
+
+
+def test_no_more_than_three_devices_are_twinned_the_busiest() -> None:
+    rows = "".join(
+        old_row(f"sd{letter}", r=90, w=0, size_kib=8, await_ms=1, util=util)
+        for letter, util in zip("abcde", (9, 60, 30, 10, 50), strict=True)
+    )
+    assert [load.name for load in loads_of(seen_of(text(rows)))] == ["sdb", "sde", "sdc"]
+
+
+names = st.from_regex(r"[ -!#-\[\]-~]{1,12}", fullmatch=True)  # a key with " or \ is no name here
+values = st.one_of(st.integers(-(2**40), 2**40), st.booleans(), names, st.floats(-1e12, 1e12))
+
+
+@given(rows=st.dictionaries(names, st.tuples(values, st.one_of(st.just(""), names))), section=names)
+def test_a_sheet_reads_back_as_it_was_filled_in(
+    rows: dict[str, tuple[str | int | float | bool, str]], section: str
+) -> None:
+    sheet = Sheet()
+    for key, (value, source) in rows.items():
+        sheet.put_path(dotted("machine", section, key), value, source)
+    found = tomllib.loads(sheet.text("of two\nlines"))
+    told = found.get("machine", {}).get(section, {})
+    assert set(told) == set(rows)
+    for key, (value, source) in rows.items():
+        assert told[key] == ({"value": value, "source": source} if source else value)
