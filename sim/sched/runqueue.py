@@ -191,7 +191,7 @@ class RunQueue:
             self._tick_load = self.load()
             self._next_tick_ns = (now // self._tick_ns + 1) * self._tick_ns
         if self.stolen_ns:
-            stolen = min(self.stolen_ns, elapsed)
+            stolen = self.stolen_ns if self.stolen_ns < elapsed else elapsed
             self.stolen_ns -= stolen
             self.cpu_time.softirq_ns += stolen
             elapsed -= stolen
