@@ -13,6 +13,8 @@ Left out: a buffered read of a snapshot that has failed gives what is in memory,
 volume on top of a failed snapshot is not told.
 """
 
+from typing import Final
+
 from sim.block.bio import READ, Bio, end_bios
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
@@ -25,6 +27,9 @@ from sim.drivers.md.snapshot import Snapshot
 from sim.engine.calendar import Calendar
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
+
+REAL: Final = "-real"  # what the layers are called (LVM2 lib/activate/dev_manager.c)
+COW: Final = "-cow"
 
 
 class OriginReads(Layout):
