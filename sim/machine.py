@@ -9,7 +9,9 @@ Invariants: two machines of the same description and seed do the same, entry for
 Left out: shutting down, hot plugging, more than one server in a world.
 """
 
+import functools
 import gc
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +24,9 @@ from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
 from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
+from sim.drivers.md.dm_snap import COW, REAL
 from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
+from sim.drivers.md.lvm import Lvm
 from sim.engine import Calendar, Environment, Streams, Tracer
 from sim.fs.block_dev import DevTmpfs
 from sim.fs.fs_writeback import start_writeback
@@ -85,6 +89,7 @@ class Machine:
         self.disks: list[Disk] = []
         self._shared_devices: dict[str, object] = {}  # what several of them have in common
         self.devices: dict[str, BlockDevice] = {}
+        self._lvm = Lvm(self.sched, self.version, functools.partial(self.mark, "kernel", "dmesg"))
         self._bdis: dict[str, BackingDevInfo] = {}
         self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
         self._add_disks(server)
@@ -120,8 +125,12 @@ class Machine:
                 )  # fmt: skip
         for number, array in enumerate(server.arrays.values()):
             self.devices[array.name] = self._make_array(array, number)
+        origins = dict.fromkeys(spec.snapshot_of for spec in server.snapshots.values())
         for number, volume in enumerate(server.volumes.values()):
-            self.devices[volume.name] = self._make_volume(volume, number)
+            if volume.name in origins:
+                self._add_origin(server, volume, number)
+            else:
+                self.devices[volume.name] = self._make_volume(volume, number)
 
     def _make_disk(self, spec: DiskSpec, index: int) -> Disk:
         """Build the device, its elevator and its queue."""
@@ -164,13 +173,48 @@ class Machine:
 
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""
-        digits = spec.name.rpartition("-")[2]
-        minor = int(digits) if digits.isdigit() else number
+        minor = _minor(spec.name, number)
+        return self._make_linear(spec.name, minor, spec.on, spec.offset_bytes, spec.size_bytes)
+
+    def _make_linear(
+        self, name: str, minor: int, on: str, offset_bytes: int, size_bytes: int
+    ) -> DmLinear:
         return DmLinear(
-            DiskStats(spec.name, DM_MAJOR, minor), self.calendar, self.devices[spec.on],
-            spec.offset_bytes // SECTOR, spec.size_bytes // SECTOR,
-            self.version >= BARRIERS_SINCE,
+            DiskStats(name, DM_MAJOR, minor), self.calendar, self.devices[on],
+            offset_bytes // SECTOR, size_bytes // SECTOR, self.version >= BARRIERS_SINCE,
         )  # fmt: skip
+
+    def _add_origin(self, server: ServerSpec, spec: VolumeSpec, number: int) -> None:
+        """Build a volume with snapshots, these, and the layers below them, as LVM2 does."""
+        name = spec.name
+        minor = itertools.count(self._free_minor(server))
+        real = self._make_linear(
+            f"{name}{REAL}", next(minor), spec.on, spec.offset_bytes, spec.size_bytes
+        )
+        snapshots = []
+        layers: list[BlockDevice] = [real]
+        for own in server.snapshots.values():
+            if own.snapshot_of == name:
+                assert own.offset_bytes is not None, "chosen when the scenario was read"
+                cow_name = f"{own.name}{COW}"
+                cow = self._make_linear(
+                    cow_name, next(minor), own.on, own.offset_bytes, own.size_bytes
+                )
+                snapshot = self._lvm.snapshot(
+                    DiskStats(own.name, DM_MAJOR, next(minor)), real, cow,
+                    own.chunk_bytes // SECTOR, -(-own.copied_bytes // own.chunk_bytes),
+                )  # fmt: skip
+                snapshots.append(snapshot)
+                layers += [snapshot, cow]
+        stats = DiskStats(name, DM_MAJOR, _minor(name, number))
+        self.devices[name] = self._lvm.origin(stats, real, snapshots)
+        self.devices |= {layer.name: layer for layer in layers}
+
+    def _free_minor(self, server: ServerSpec) -> int:
+        """Return the lowest minor above those of all volumes."""
+        minors = [_minor(name, number) for number, name in enumerate(server.volumes)]
+        minors += [d.stats.minor for d in self.devices.values() if d.stats.major == DM_MAJOR]
+        return max(minors) + 1
 
     # --- file systems
 
@@ -275,6 +319,7 @@ class Machine:
             disk.check()
         for device in self.devices.values():
             device.stats.check()
+        self._lvm.check()
         for cpu in self.sched.cpu_times:
             assert cpu.total_ns() == self.calendar.now
         for path, file_system in self.vfs.mounts:
@@ -326,6 +371,12 @@ def simulate(
 def _tunables(server: ServerSpec, name: str, cls: Any) -> Any:
     """Return the scenario's parameters of a kernel part, or that part's defaults."""
     return server.tunables.get(name) or cls()
+
+
+def _minor(name: str, number: int) -> int:
+    """Return the number in a volume's name (dm-6), or its place among the volumes."""
+    digits = name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else number
 
 
 def _by_depth(mount: tuple[str, Any]) -> tuple[int, str]:

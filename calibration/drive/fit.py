@@ -1,21 +1,20 @@
 """Fit what a data sheet does not say, or not for sure, to the first requests of a trace.
 
-Models: a local search from the data sheet's disk on, two rounds of: the choices (write cache,
+Models: a local search from the data sheet's disk on, three rounds of: the choices (write cache,
  reading on arrival, segments), one after the other; what hits in the buffer tell (overheads,
- interface); what the others tell (positioning). Times and rates by Nelder and Mead's simplex.
+ interface); what all tell (positioning). Times and rates by Nelder and Mead's simplex.
 Linux counterpart: none.
 Invariants: only the requests given are looked at; geometry, speed, shortest and longest seek are
  the data sheet's; same requests and seed, same fit.
-Left out: uncertainty of the fitted values; where several disks fit as well, one near the data
- sheet's is found, since the search begins there.
+Left out: uncertainty of the fitted values. Where several disks fit as well (a longer average seek
+ for a shorter overhead of positioning), the search ends near the data sheet's.
 
 What is made small is the mean over the requests of |distance| / mean: each kind of request has its
 own distance of sorted times, relative to its own mean measured time, so that hits are not lost
-beside rotational latency, and not squared, so that a rare slow one does not outweigh them. It is a
-mean over several positions of the platter: where that stood is chance, and not worth fitting.
+beside rotational latency, and not squared, so that a rare slow one does not outweigh them.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Any, Final
@@ -30,8 +29,7 @@ from calibration.drive.trace import KINDS, SEQUENTIAL, WRITES, Access, kinds
 from sim.drivers.hdd_params import HddParams
 
 Tell = Callable[[int, int], None]  # evaluations done, and in all
-PLATTERS: Final = 2  # positions of the platter that a distance is the mean of
-ROUNDS: Final = 2
+ROUNDS: Final = 3
 EVALUATIONS: Final = 80  # of one simplex
 _STEP: Final = 0.4  # size of the first simplex: by a factor of 1.5
 _SMALL_NS: Final = 100_000.0
@@ -65,32 +63,35 @@ class Block:
     kinds: tuple[str, ...]
 
 
-BLOCKS: Final = (
-    Block(
-        (
-            Free("overhead_ns", 0, 10e6, _SMALL_NS),
-            Free("write_overhead_ns", 0, 10e6, _SMALL_NS),
-            Free("interface_rate_bytes_per_s", 1e6, 640e6),
-        ),
-        (WRITES, SEQUENTIAL),
+_OVERHEAD: Final = Free("overhead_ns", 0, 10e6, _SMALL_NS)
+_INTERFACE: Final = Free("interface_rate_bytes_per_s", 1e6, 640e6)
+_POSITIONING: Final = Block(
+    (
+        Free("positioning_overhead_ns", 0, 10e6, _SMALL_NS),
+        Free("head_switch_ns", 0, 5e6, _SMALL_NS),
+        Free("write_settle_ns", 0, 5e6, _SMALL_NS),
+        Free("seek_average_ns", 1e6, 50e6),
     ),
-    Block(
-        (
-            Free("positioning_overhead_ns", 0, 10e6, _SMALL_NS),
-            Free("head_switch_ns", 0, 5e6, _SMALL_NS),
-            Free("write_settle_ns", 0, 5e6, _SMALL_NS),
-            Free("seek_average_ns", 1e6, 50e6),
-        ),
-        KINDS,
-    ),
+    KINDS,
 )
+# By whether writes are cached: only then they tell their own overhead from their settling.
+BLOCKS: Final[Mapping[bool, tuple[Block, ...]]] = {
+    False: (Block((_OVERHEAD, _INTERFACE), (SEQUENTIAL,)), _POSITIONING),
+    True: (
+        Block(
+            (_OVERHEAD, Free("write_overhead_ns", 0, 10e6, _SMALL_NS), _INTERFACE),
+            (WRITES, SEQUENTIAL),
+        ),
+        _POSITIONING,
+    ),
+}
 CHOICES: Final[tuple[tuple[str, tuple[bool | int, ...]], ...]] = (
     ("write_cache", (False, True)),
     ("read_on_arrival", (False, True)),
     ("segments", (1, 2, 4, 8, 16, 32)),
 )
 _IN_ALL: Final = ROUNDS * (
-    len(BLOCKS) * EVALUATIONS + sum(1 + len(values) for _, values in CHOICES)
+    len(BLOCKS[True]) * EVALUATIONS + sum(1 + len(values) for _, values in CHOICES)
 )
 
 
@@ -100,21 +101,18 @@ class _Distance:
     def __init__(self, accesses: Sequence[Access], seed: int, tell: Tell) -> None:
         self._accesses = accesses
         self._kinds = kinds(accesses)
-        self._seeds = range(seed, seed + PLATTERS)
+        self._seed = seed
         self._tell = tell
         self._done = 0
 
     def __call__(self, params: HddParams, which: Collection[str] = KINDS) -> float:
-        """Return the mean over positions of the platter, of requests of some kinds."""
+        """Return the mean relative distance of the requests of some kinds."""
         self._done += 1
         self._tell(min(self._done, _IN_ALL), _IN_ALL)
         chosen = [at for at, kind in enumerate(self._kinds) if kind in which]
         if not chosen:
             return 0.0
-        return sum(self._at(params, seed, chosen) for seed in self._seeds) / PLATTERS
-
-    def _at(self, params: HddParams, seed: int, chosen: Sequence[int]) -> float:
-        took_ns = replay(params, self._accesses, seed)
+        took_ns = replay(params, self._accesses, self._seed)
         return distance_of_kinds(
             [self._kinds[i] for i in chosen],
             [self._accesses[i].measured_ns for i in chosen],
@@ -128,7 +126,7 @@ def fit(start: HddParams, accesses: Sequence[Access], seed: int, tell: Tell) -> 
     params = start
     for _ in range(ROUNDS):
         params = _choose(params, distance)
-        for block in BLOCKS:
+        for block in BLOCKS[params.write_cache]:
             params = _move(params, block, distance)
     return params
 

@@ -2,7 +2,8 @@
 
 Models: a host with one request outstanding.
 Linux counterpart: none: no kernel, no elevator, just the drive.
-Invariants: the measured times are not looked at.
+Invariants: the measured times are not looked at. Where the platter stands at first matters until
+ the first request has ended with its last sector: the later ones are issued by that clock.
 Left out: think times that would depend on how long the drive took.
 """
 

@@ -2,8 +2,8 @@
 
 Models: what a data sheet prints of a drive.
 Linux counterpart: none.
-Invariants: every number is positive and finite; inner tracks hold no more than outer ones; a seek
- over more cylinders takes no less time; the capacity fits on the surfaces.
+Invariants: numbers are finite, and positive but for the change of heads; inner tracks hold no more
+ than outer ones; a seek over more cylinders takes no less time; the capacity fits on the surfaces.
 Left out: what the rows do not have: sizes of buffers, write caching, zones between the outermost
  and the innermost one.
 """
@@ -47,6 +47,7 @@ _NUMBERS: Mapping[str, bool] = {
     "seek_ms_single": False, "seek_ms_average": False, "seek_ms_full": False,
     "head_switch_ms": False,
 }  # fmt: skip
+_MAY_BE_0 = ("head_switch_ms",)  # another head of the same cylinder may be there at once
 _NOT_BELOW = (  # the first is not below the second
     ("blocks_per_track_outer", "blocks_per_track_inner"),
     ("seek_ms_average", "seek_ms_single"),
@@ -108,9 +109,11 @@ def _number(row: Mapping[str, Any], key: str, place: str) -> float:
         hint = f" - is it '{near}'?" if near and near not in _NUMBERS else ""
         raise BadInput(place, f"no {key}{hint}")
     value = row[key]
-    kind = "a whole number above 0" if _NUMBERS[key] else "a number above 0"
+    bound = "0 or more" if key in _MAY_BE_0 else "above 0"
+    kind = f"a whole number {bound}" if _NUMBERS[key] else f"a number {bound}"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadInput(f"{place}: {key}", "is not a number", given=value, allowed=kind)
-    if not (math.isfinite(value) and value > 0) or (_NUMBERS[key] and value != int(value)):
+    is_in = math.isfinite(value) and (value > 0 or (value == 0 and key in _MAY_BE_0))
+    if not is_in or (_NUMBERS[key] and value != int(value)):
         raise BadInput(f"{place}: {key}", "is not possible", given=value, allowed=kind)
     return float(value)

@@ -38,7 +38,13 @@ def command_of(plan: Plan) -> str:
 
 
 def fit_text(result: FitResult) -> str:
-    """Return the TOML text of a fit."""
+    """Return the TOML text of a fit of a scenario to its data set."""
+    plan = result.plan
+    return sealed_text(result, command_of(plan), fingerprints(plan.spec.recording))
+
+
+def sealed_text(result: FitResult, command: str, sha256: Mapping[str, str]) -> str:
+    """Return the TOML text of a fit, with what made it and the hashes of what it was fitted to."""
     plan = result.plan
     rows = parameter_rows(result)
     header = {
@@ -47,7 +53,7 @@ def fit_text(result: FitResult) -> str:
         "against": ", ".join(plan.states),
         "variants": [plan.spec.against[state].what_if or "base" for state in plan.states],
         "recording": plan.spec.recording,
-        "command": command_of(plan),
+        "command": command,
         "seed": plan.seed,
         "version": sim.__version__,
         "simulations": plan.simulations * len(plan.states),
@@ -56,9 +62,9 @@ def fit_text(result: FitResult) -> str:
         "converged": result.posterior.has_converged,
     }
     parts = [
-        _HEAD.format(scenario=plan.name, command=command_of(plan)),
+        _HEAD.format(scenario=plan.name, command=command),
         _table("fit", header),
-        _table("fit.sha256", fingerprints(plan.spec.recording)),
+        _table("fit.sha256", sha256),
         _table("best", result.space.texts(result.posterior.best)),
         "[parameter]\n" + "".join(_row(row) for row in rows),
         _ensemble(result),

@@ -257,6 +257,7 @@ def _run(draft: Draft) -> None:
     put(("run",), "duration", f"{draft.settle_s + draft.measured_s} s")
     put(("measure",), "interval", f"{INTERVAL_S} s")
     put(("measure",), "begin", "warmed_up")
+    put(("measure",), "families", ("transactions", "load", "cpu", "disk"))
 
 
 def processes_of(draft: Draft) -> Iterator[tuple[str, str]]:

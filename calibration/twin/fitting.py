@@ -8,8 +8,9 @@ residuals are of a simulation of the written values, not of the emulator.
 Left out: fitting which class there is, or whether arrivals are open: a prior over numbers cannot.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,10 @@ import numpy as np
 from scipy.optimize import least_squares
 from threadpoolctl import threadpool_limits
 
+from calibration.dataset import sha256_of
 from calibration.fit.chain import FitResult, Plan, calibrate
 from calibration.fit.columns import RecordedColumn
+from calibration.fit.fitfile import sealed_text
 from calibration.fit.report import ParameterRow, parameter_rows
 from calibration.fit.runs import Figures, Journal, Laboratory, Progress, Trial
 from calibration.fit.space import Array
@@ -160,6 +163,13 @@ def nearest_point(fit: FitResult) -> Array:
         )  # fmt: skip
     nearest: Array = fit.space.snap(np.asarray(found.x)[None])[0]
     return nearest
+
+
+def ensemble_text(twin: Twin, place: Path, command: str, files: Sequence[Path]) -> str:
+    """Return the fit as a file for `iotwin predict`, of the scenario that is written to `place`."""
+    plan = replace(twin.fit.plan, scenario=str(place))
+    hashes = {path.name: sha256_of(path) for path in files}
+    return sealed_text(replace(twin.fit, plan=plan), command, hashes)
 
 
 def _check(scenario: str) -> None:

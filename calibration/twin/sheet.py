@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sim.scenario.layers import quoted
 from sim.toml_lines import split_key
 
-Value = str | int | float | bool
+Value = str | int | float | bool | tuple[str, ...]
 Path = tuple[str, ...]
 
 
@@ -84,4 +84,4 @@ def _what_if(one: WhatIf) -> str:
 def _toml(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    return json.dumps(value) if isinstance(value, str | tuple) else repr(value)

@@ -145,26 +145,28 @@ def _cpus(draft: Draft) -> Iterator[WhatIf]:
 
 
 def _load(draft: Draft) -> Iterator[WhatIf]:
+    """Twice and half the load; twice is two of every class, so that a fit's ensemble carries over.
+
+    Half of a class there is not: its rate, or its customers, are written anew.
+    """
     doc = "Of every class: arrivals of open streams, customers of closed ones."
-    for name, title, factor in (
-        ("double_load", "Twice the load", 2.0), ("half_load", "Half the load", 0.5),
-    ):  # fmt: skip
-        values: dict[str, Value] = {}
-        for process, key in processes_of(draft):
-            changed = _times(_value(draft, "process", process, key), key, factor)
-            if changed is not None:
-                values[dotted("process", process, key)] = changed
-        if values:
-            yield WhatIf(name=name, title=title, doc=doc, values=values)
+    double: dict[str, Value] = {dotted("process", name, "count"): 2 for name in draft.streams}
+    yield WhatIf(name="double_load", title="Twice the load", doc=doc, values=double)
+    half: dict[str, Value] = {}
+    for process, key in processes_of(draft):
+        changed = _half(_value(draft, "process", process, key), key)
+        if changed is not None:
+            half[dotted("process", process, key)] = changed
+    if half:
+        yield WhatIf(name="half_load", title="Half the load", doc=doc, values=half)
 
 
-def _times(value: Value | None, key: str, factor: float) -> Value | None:
-    """Return a load times a factor; None where that changes nothing (half a customer)."""
+def _half(value: Value | None, key: str) -> Value | None:
+    """Return half of a load; None where there is no half (a single customer)."""
     if key == "rate":
-        return f"{parse_quantity(value, 'rate_per_s') * factor:.6g} /s"
-    before = parse_quantity(value, "count")
-    after = max(1, round(before * factor))
-    return after if after != before else None
+        return f"{parse_quantity(value, 'rate_per_s') / 2:.6g} /s"
+    customers = parse_quantity(value, "count")
+    return customers // 2 if customers > 1 else None
 
 
 def _fsync(draft: Draft) -> Iterator[WhatIf]:

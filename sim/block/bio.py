@@ -8,8 +8,8 @@ Linux counterpart: struct bio, include/linux/bio.h, fs/bio.c; submit_bio in bloc
 (2.6.16), block/blk-core.c (later).
 Invariants: 0 <= submitted <= count; ``end_io`` is called once, when the last bio of the run ended,
 never from inside submit_bio; ``end_part`` is called whenever some of them ended.
-Left out: pages and segments as objects (a bio has one segment for each 4 KiB page begun), errors,
-BIO_RW_FAILFAST, the bi_next list.
+Left out: pages and segments as objects (a bio has one segment for each 4 KiB page begun), errors of
+disks, BIO_RW_FAILFAST, the bi_next list.
 """
 
 from collections.abc import Callable
@@ -45,6 +45,7 @@ class Bio:
         "count",
         "end_io",
         "end_part",
+        "error",
         "flags",
         "granted",
         "nr_sectors",
@@ -91,6 +92,7 @@ class Bio:
         self.plug: Plugging | None = None  # the task's on-stack plug, from 2.6.39
         self.remapped: bool = False  # a partition has moved it to the whole disk,
         self.partition: DiskStats | None = None  # and this is the row to count its request in
+        self.error: int = 0  # errno when it ended; only a snapshot that is full sets it
         self.clone: Bio | None = None  # a stacked device's mapped copy, while it waits for a slot
 
 

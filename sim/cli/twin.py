@@ -1,6 +1,8 @@
 """`iotwin twin`: a scenario fitted to a recording of a server of which nothing else is known."""
 
+import shlex
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,12 +14,13 @@ from calibration.look import Look, look
 from calibration.look.summary import NothingToLookAt
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
-from calibration.twin.fitting import SIMULATIONS, Twin, draw_draft, fit_draft
+from calibration.twin.fitting import SIMULATIONS, Twin, draw_draft, ensemble_text, fit_draft
 from calibration.twin.report import twin_text
 from sim.cli import options
 from sim.cli.output import check_writable, write_file
 from sim.cli.progress import Progress
 from sim.scenario.load import SEED_MAX
+from sim.scenario.recordings import RECORDINGS
 from sim.study.replicate import processes
 
 
@@ -38,12 +41,14 @@ def command(
     Reads a folder of `iotwin record`, a data set, or recorded text of iostat or sar. The machine
     is described as far as it was recorded; the load of each busy device becomes classes of
     transactions whose demands are fitted, by simulation, to the recorded columns of CPUs and
-    devices. The scenario that is written can be run, compared, and asked its what-ifs.
+    devices. The scenario that is written can be run, compared, and asked its what-ifs; beside it
+    TWIN.fit.toml has the ensemble, for `iotwin predict`.
 
     \b
     Examples:
       iotwin record here --interval 2 --duration 1m && iotwin twin here
       iotwin twin here -o web.toml && iotwin compare web.toml ssd double_load
+      iotwin predict web.toml ssd --fit web.fit.toml
       iotwin twin iostat.txt --simulations 96 --seed 3
     """
     try:
@@ -52,22 +57,37 @@ def command(
     except (NothingToLookAt, NothingToTwin) as error:
         raise click.UsageError(str(error)) from None
     place = Path(output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml")
-    check_writable(str(place))
-    comment = _comment(seen, simulations, seed)
+    fit_place = place.with_suffix(".fit.toml")
+    check_writable(str(place), str(fit_place))
+    made_by = f"iotwin twin --simulations {simulations} --seed {seed} {shlex.join(paths)}"
+    comment = _comment(seen, made_by)
     twin = _fit(draft, seen, comment, simulations, seed, jobs)
+    fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
     write_file(place, lambda path: path.write_text(twin.text, encoding="utf-8"))
+    write_file(fit_place, lambda path: path.write_text(fit_text, encoding="utf-8"))
     click.echo(f"{comment}\n{twin_text(twin, seen)}")
     names = " ".join(one.name for one in draft.sheet.what_ifs)
-    click.echo(f"\nwhat-ifs: {names}\ne.g.      iotwin compare {place} double_load")
-    click.echo(f"twin written to {place}", err=True)
+    click.echo(f"what-ifs: {names}\n\n  iotwin compare {place} double_load")
+    click.echo(f"  iotwin predict {place} {draft.sheet.what_ifs[0].name} --fit {fit_place}")
+    click.echo(f"twin written to {place}, its ensemble to {fit_place}", err=True)
 
 
-def _comment(seen: Look, simulations: int, seed: int) -> str:
+def recorded_files(paths: Sequence[str]) -> list[Path]:
+    """Return the files of a recording: those named, or those of the folder or data set named."""
+    places = [Path(path) if Path(path).exists() else RECORDINGS / path for path in paths]
+    return [
+        file
+        for place in places
+        for file in (sorted(place.iterdir()) if place.is_dir() else [place])
+        if file.is_file()
+    ]
+
+
+def _comment(seen: Look, made_by: str) -> str:
     """Return what stands at the head of the file and of the report."""
-    command = f"iotwin twin --simulations {simulations} --seed {seed} {seen.source.name}"
     return (
         f"Twin of {seen.source.name}, made from its recording alone by iotwin {sim.__version__}:\n"
-        f"  {command}\n"
+        f"  {made_by}\n"
         "Nothing is known of its application: reads and writes are classes of their own.\n"
     )
 

@@ -27,6 +27,7 @@ from sim.scenario.spec import (
     RunSpec,
     Scenario,
     ServerSpec,
+    SnapshotSpec,
     VolumeSpec,
     WhatIf,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "ServerSpec",
+    "SnapshotSpec",
     "UnknownScenario",
     "VolumeSpec",
     "WhatIf",

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.block.limits import QueueParams
+from sim.drivers.md.dm_snap import COW, REAL
 from sim.scenario.arrays import check_free, read_arrays
 from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.frontends import read_frontend, within_limits
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.reading import Reading, Values
-from sim.scenario.spec import ArraySpec, DiskSpec, PartitionSpec, VolumeSpec
+from sim.scenario.snapshots import is_snapshot, read_snapshots
+from sim.scenario.spec import ArraySpec, DiskSpec, PartitionSpec, SnapshotSpec, VolumeSpec
 from sim.units import rough_bytes
 
 _DISK_TABLES = ("device", "queue", "iosched", "partition", "front")
@@ -36,6 +38,7 @@ class Devices:
     disks: Mapping[str, DiskSpec | None]
     arrays: Mapping[str, ArraySpec | None]
     volumes: Mapping[str, VolumeSpec | None]
+    snapshots: Mapping[str, SnapshotSpec | None]
     sizes: Mapping[str, int | None]  # of everything that can be mounted or built on, if known
     taken: dict[str, str]  # device -> the array that it is part of
 
@@ -57,10 +60,14 @@ def read_devices(reading: Reading, machine: Table, directory: Path) -> Devices:
     arrays = read_arrays(reading, machine, sizes, taken)
     volumes = {}
     for name, table, below in reading.named_tables(machine, path, "volume"):
+        if is_snapshot(table):
+            continue
         [values] = reading.values(table, below, [VolumeSpec])
         volume = volumes[name] = None if values is None else VolumeSpec(**values, name=name)
         sizes[name] = volume.size_bytes if volume else None
-    devices = Devices(disks, arrays, volumes, sizes, taken)
+    snapshots = read_snapshots(reading, machine, volumes, sizes)
+    _add_layers(snapshots, sizes, taken)
+    devices = Devices(disks, arrays, volumes, snapshots, sizes, taken)
     _check_volumes(reading, devices, machine)
     return devices
 
@@ -190,6 +197,21 @@ def _check_partitions(reading: Reading, disk: DiskSpec, table: Table, size: int 
             place = group.children[high.name]
             assert isinstance(place, Table)
             reading.error(place.place, f"partitions {low.name} and {high.name} overlap")
+
+
+def _add_layers(
+    snapshots: Mapping[str, SnapshotSpec | None], sizes: dict[str, int | None],
+    taken: dict[str, str],
+) -> None:  # fmt: skip
+    """Enter the sizes of snapshots, and of the layers below them, which only have counters."""
+    for name, snapshot in snapshots.items():
+        sizes[name] = sizes.get(snapshot.snapshot_of) if snapshot else None
+        if snapshot:
+            for layer, owner in (
+                (f"{snapshot.snapshot_of}{REAL}", snapshot.snapshot_of), (f"{name}{COW}", name)
+            ):  # fmt: skip
+                sizes[layer] = None
+                taken[layer] = owner
 
 
 def _check_volumes(reading: Reading, devices: Devices, machine: Table) -> None:

@@ -54,6 +54,7 @@ def read_server(
         disks={name: disk for name, disk in devices.disks.items() if disk},
         arrays={name: array for name, array in devices.arrays.items() if array},
         volumes={name: volume for name, volume in devices.volumes.items() if volume},
+        snapshots={name: snap for name, snap in devices.snapshots.items() if snap},
         mounts={where: mount for where, mount in mounts.items() if mount},
     )
     return server, devices

@@ -20,6 +20,9 @@ from sim.units import Value
 
 _ELEVATORS = "sim/block/elevator.py: what distributions of the kernel's time chose"
 
+# LVM2 took to reading sizes in sectors during 2007, and its "8" came to mean 4 KiB.
+LVM2_SMALL_CHUNK_SINCE = (2, 6, 24)  # assumed: kernel of the distributions that came with it
+
 SOURCED = "sourced"  # from a source, a recording, or what the scenario is about
 FITTED = "fitted"  # chosen so that results agree with recorded ones
 ASSUMED = "assumed"
@@ -95,6 +98,38 @@ class VolumeSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SnapshotSpec:
+    """A snapshot of a volume; `size` is that of its COW device."""
+
+    name: str
+    snapshot_of: str = param(dim="text", source="scenario", doc="the volume it is a snapshot of")
+    on: str = param(dim="text", source="scenario", doc="what its COW device lies on")
+    offset_bytes: int | None = param(
+        None, dim="bytes", source="LVM2: the first free extents", minimum=0,
+        doc="where that begins; left away: behind what else lies there",
+    )  # fmt: skip
+    size_bytes: int = param(
+        dim="bytes", source="scenario", doc="room for copied chunks and metadata", minimum=512
+    )
+    chunk_bytes: int = param(
+        "8 KiB", dim="bytes", minimum=4096, maximum=512 * 1024,
+        source="LVM2 2.02 to early 2007, tools/lvcreate.c: 8 KiB, allowed 4 KiB to 512 KiB",
+        doc="what is copied at a time",
+    )  # fmt: skip
+    copied_bytes: int = param(
+        0, dim="bytes", source="scenario", minimum=0,
+        doc="beginning of the origin that has been copied before the run",
+    )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return the chunk of lvcreate of the kernel's days."""
+        if kernel_version(kernel) < LVM2_SMALL_CHUNK_SINCE:
+            return {}
+        return {"chunk_bytes": (4096, "LVM2 2.02 of later years, tools/lvcreate.c: 8 sectors")}
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArraySpec:
     """An array: its level with parameters, and what it is made of ("missing": not there)."""
 
@@ -128,6 +163,7 @@ class ServerSpec:
     disks: Mapping[str, DiskSpec] = field(default_factory=dict)
     arrays: Mapping[str, ArraySpec] = field(default_factory=dict)
     volumes: Mapping[str, VolumeSpec] = field(default_factory=dict)
+    snapshots: Mapping[str, SnapshotSpec] = field(default_factory=dict)
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
 
 

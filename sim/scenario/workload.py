@@ -134,7 +134,9 @@ def read_measure(reading: Reading, root: Table, devices: Devices) -> MeasureSpec
             reading.problems.append(unknown(place.at, "device", name, devices.sizes))
     if values is None:
         return None
-    chosen = named if named is not None else (*devices.disks, *devices.arrays, *devices.volumes)
+    chosen = named if named is not None else (
+        *devices.disks, *devices.arrays, *devices.volumes, *devices.snapshots
+    )  # fmt: skip
     return MeasureSpec(**values, families=families or FAMILIES, devices=chosen)
 
 

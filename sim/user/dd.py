@@ -62,6 +62,10 @@ class DdParams:
         0, dim="bytes", minimum=0, source="scenario",
         doc="the input file exists beforehand with this size; 0 = whatever is there",
     )  # fmt: skip
+    output_size_bytes: int = param(
+        0, dim="bytes", minimum=0, source="scenario",
+        doc="the output file exists beforehand with this size; 0 = whatever is there",
+    )  # fmt: skip
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it is typed")
     record_user_ns: int = param(
         "2 us", dim="time_ns", minimum=0, source="assumed: bookkeeping around two system calls",
@@ -109,7 +113,8 @@ class Dd(ServerProgram):
 
     def files(self) -> Mapping[str, int]:
         params = self.params
-        return {params.input: params.input_size_bytes} if params.input_size_bytes else {}
+        sizes = {params.input: params.input_size_bytes, params.output: params.output_size_bytes}
+        return {path: size for path, size in sizes.items() if size}
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Copy; print the result, or what went wrong and the result so far."""

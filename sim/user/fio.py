@@ -136,6 +136,20 @@ class Fio(ServerProgram):
         if params.runtime_ns:
             self.end_ns = now_ns + params.ramp_ns + params.runtime_ns
 
+    def progress(self, now_ns: int) -> float:
+        """Return which part of the job is done, 0 to 1; 0 before it has begun."""
+        if not self.limit:
+            return 0.0
+        if self.stat.run_ns:
+            return 1.0
+        params = self.params
+        by_size = (self.issued[READ] + self.issued[WRITE]) / self.limit
+        if not self.end_ns:
+            return min(by_size, 1.0)
+        whole_ns = params.ramp_ns + params.runtime_ns
+        by_time = 1.0 - (self.end_ns - now_ns) / whole_ns
+        return min(by_time if params.time_based else max(by_time, by_size), 1.0)
+
     # -- What comes next, and when.
 
     def _goes_on(self, now_ns: int) -> bool:

@@ -19,6 +19,7 @@ class FioSession:
 
     def __init__(self, groups: Sequence[Sequence[Fio]]) -> None:
         self.groups = groups
+        self.ended_ns: int = -1  # when the last job had ended
 
     def files(self) -> Mapping[str, int]:
         """Return the files that are there beforehand, as large as the largest user needs."""
@@ -40,4 +41,5 @@ class FioSession:
             for child in children:
                 yield from sys.waitpid(child)
             jobs += len(children)
+        self.ended_ns = sys.clock_ns()
         sys.trace_marker("fio_end", jobs)

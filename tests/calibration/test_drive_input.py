@@ -37,6 +37,10 @@ def test_a_drive_is_a_file_and_a_name(files, reference):
     "change, said",
     [
         ({"rpm": 0}, "maker1: rpm: is not possible, got 0 (accepted: a number above 0)"),
+        (
+            {"head_switch_ms": -1},
+            "head_switch_ms: is not possible, got -1",
+        ),
         ({"rpm": "7200"}, "maker1: rpm: is not a number, got '7200'"),
         ({"surfaces": 2.5}, "surfaces: is not possible, got 2.5 (accepted: a whole number"),
         ({"seek_ms_full": 7}, "seek_ms_full: below seek_ms_average, got 7 (accepted: at least 8)"),

@@ -31,6 +31,7 @@ Commands:
   calibrate  Fit a scenario's parameters to its recording.
   predict    Carry a fit into a what-if: median and 90 % interval.
   exec       Type iostat, sar, vmstat, uptime, dd on the simulated server.
+  fio        Run a job file of fio on a machine.
   import     Make a data set of recorded text.
   look       Say what a recording says, before any simulation.
   record     Record this host's /proc into a folder.

@@ -15,6 +15,8 @@ whole clone waits, and the bios behind that one begin too early.
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from sim.block.bio import Bio, end_bios
 from sim.drivers.md.path import Member, Path, nothing
 from sim.drivers.md.row import Row
@@ -24,6 +26,7 @@ from sim.sched.task import Blocking, Task
 SPLIT_SINCE: Final = (4, 3)  # block/blk-merge.c: blk_queue_split; merge_bvec_fn is gone
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Layout:
     """Where a sector lies."""
 

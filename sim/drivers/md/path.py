@@ -8,6 +8,8 @@ wants this very object back, or any object that goes on at that place will do.
 Left out: bad blocks, replacement devices, write-mostly members.
 """
 
+from mypy_extensions import mypyc_attr
+
 from sim.block.bio import Bio
 from sim.block.device import BlockDevice
 from sim.drivers.md.barrier import Barrier
@@ -54,6 +56,7 @@ class Member:
         return self.in_sync or self.recovering
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Path:
     """A way down."""
 

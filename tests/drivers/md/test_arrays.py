@@ -144,10 +144,12 @@ def test_an_empty_flush_ends_when_all_members_have_flushed(level):
 
 
 def test_barriers_came_to_all_levels_with_2_6_33_and_to_mirrors_before():
+    levels = ("raid0", "raid1", "raid10", "raid5", "striped")
+    releases = ((2, 6, 16), (2, 6, 33))
     support = {
-        level: [array(level, 4, k).array.supports_barriers for k in ((2, 6, 16), (2, 6, 33))]
-        for level in LEVELS
-    }  # fmt: skip
+        level: [array(level, 4, kernel).array.supports_barriers for kernel in releases]
+        for level in levels
+    }
     assert support == {
         "raid0": [False, True], "raid1": [True, True], "raid10": [False, True],
         "raid5": [False, True], "striped": [False, True],

@@ -214,17 +214,16 @@ def test_what_was_written_last_is_read_also_without_the_members_that_may_be_lost
 # -- Capacity and what may be lost.
 
 
-@pytest.mark.parametrize("level", names("array"))
-def test_capacity_is_that_of_the_level(level: str) -> None:
+LENT = (1 << 21) - RESERVED_SECTORS  # of 1 GiB
+CAPACITY = {
+    "raid0": 4 * LENT, "striped": 4 << 21, "raid1": LENT, "raid5": 3 * LENT, "raid10": 2 * LENT,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("level", CAPACITY)
+def test_four_equal_members_have_the_capacity_of_the_level(level: str) -> None:
     cls = lookup("array", level).cls
-    member = 1 << 21  # 1 GiB
-    lent = member - cls.reserved_sectors
-    chunks = lent // 128 * 128
-    expected = {
-        "raid0": 4 * chunks, "striped": 4 * chunks, "raid1": lent, "raid5": 3 * chunks,
-        "raid10": 2 * chunks,
-    }  # fmt: skip
-    assert cls.array_sectors(params_of(level), [member] * 4, 4) == expected[level]
+    assert cls.array_sectors(params_of(level), [1 << 21] * 4, 4) == CAPACITY[level]
 
 
 @pytest.mark.parametrize("level", names("array"))

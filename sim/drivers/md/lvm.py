@@ -1,0 +1,58 @@
+"""How LVM stacks a volume with snapshots.
+
+Models: the layers, from linear volumes up: lv-real and snap-cow below, lv and snap on top. The
+snapshots of a machine share one kcopyd thread to 2.6.25; from 2.6.26 each has its own.
+Linux counterpart: lib/activate/dev_manager.c of LVM2; kcopyd_init, drivers/md/kcopyd.c (2.6.16).
+Invariants: a snapshot is activated when the machine comes up, before any program runs.
+Left out: taking and removing snapshots while the machine runs.
+"""
+
+from collections.abc import Callable, Sequence
+
+from sim.block.device import BlockDevice
+from sim.block.genhd import DiskStats
+from sim.drivers.md.dm_snap import DmOrigin, DmSnapshot
+from sim.drivers.md.exception_store import ExceptionStore
+from sim.drivers.md.kcopyd import OWN_THREAD_SINCE, Kcopyd
+from sim.drivers.md.snapshot import Snapshot
+from sim.sched.core import Sched
+from sim.sched.version import KernelVersion
+
+
+class Lvm:
+    """The snapshots of a machine."""
+
+    def __init__(self, sched: Sched, kernel: KernelVersion, log: Callable[[str], None]) -> None:
+        """`log` is told what the kernel logs."""
+        self.snapshots: list[Snapshot] = []
+        self._sched = sched
+        self._kernel = kernel
+        self._log = log
+        self._kcopyd: Kcopyd | None = None
+
+    def snapshot(
+        self, stats: DiskStats, real: BlockDevice, cow: BlockDevice, chunk_sectors: int,
+        copied_chunks: int,
+    ) -> DmSnapshot:  # fmt: skip
+        """Make a snapshot of ``real``, of which some chunks have been copied to ``cow`` before."""
+        if self._kcopyd is None or self._kernel >= OWN_THREAD_SINCE:
+            self._kcopyd = Kcopyd(self._sched, self._kernel)
+        made = Snapshot(
+            self._sched, self._kernel, stats.name, real,
+            ExceptionStore(cow, chunk_sectors, self._kernel), self._kcopyd, self._log,
+        )  # fmt: skip
+        made.activate(copied_chunks)
+        self.snapshots.append(made)
+        return DmSnapshot(stats, self._sched.calendar, self._kernel, real, made)
+
+    def origin(
+        self, stats: DiskStats, real: BlockDevice, snapshots: Sequence[DmSnapshot]
+    ) -> DmOrigin:
+        """Make the volume that the snapshots are of."""
+        below = [volume.snapshot for volume in snapshots]
+        return DmOrigin(stats, self._sched.calendar, self._kernel, real, below)
+
+    def check(self) -> None:
+        """Assert that no chunk is copied twice or forgotten."""
+        for snapshot in self.snapshots:
+            snapshot.check()

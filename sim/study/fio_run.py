@@ -1,0 +1,187 @@
+"""One run of fio on a machine: boot, run the jobs of a file, take what they and the disks counted.
+
+Models: an administrator at an idle server with a job file.
+Linux counterpart: fio's main(), diskutil.c (disk_util of the files' devices).
+Invariants: of the machine's description only [machine] counts: its programs do not run. Every job
+ has ended. Same description, file and seed: same result.
+Left out: fio's own laying out of files (they are there), several runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import sim
+from sim.block.device import BlockDevice
+from sim.machine import BTIME_S, Machine
+from sim.scenario import Scenario, ScenarioError, load
+from sim.scenario.errors import Problem, unknown
+from sim.scenario.fio_file import FioFile, FioJob
+from sim.scenario.layers import Layer, read_table
+from sim.user.fio import Fio
+from sim.user.fio_params import FioParams
+from sim.user.fio_session import FioSession
+from sim.user.fio_stat import JobStat
+
+STEP_NS: Final = 100_000_000
+PARTS: Final = 1000  # of a job, in progress
+_NOBODY: Final = """\
+[process.fio]
+program = "fio"
+count = 0
+[run]
+duration = "1 h"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobResult:
+    """A job with what it counted."""
+
+    job: FioJob
+    stat: JobStat
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskUse:
+    """What a disk did in the run, as /proc/diskstats counts; times in ms."""
+
+    name: str
+    reads: int
+    writes: int
+    read_sectors: int
+    write_sectors: int
+    read_merges: int
+    write_merges: int
+    read_ms: int
+    write_ms: int
+    queue_ms: int
+    busy_ms: int
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FioResult:
+    """One run of a job file."""
+
+    machine: str
+    seed: int
+    version: str
+    file: FioFile
+    jobs: tuple[JobResult, ...]
+    disks: tuple[DiskUse, ...]
+    ended_ns: int
+    epoch_s: int  # the machine's clock at 0 ns, UTC
+
+
+def load_machine(name: str, *, seed: int | None, sets: tuple[str, ...]) -> Scenario:
+    """Return a scenario of which only the machine is wanted; it need not have a process."""
+    layer = read_table(_NOBODY, "fio", Layer.FIT)
+    return replace(load(name, seed=seed, sets=sets, fit=layer), processes={})
+
+
+def run_fio(
+    scenario: Scenario, file: FioFile, progress: Callable[[int, int], None] | None = None
+) -> FioResult:
+    """Run the jobs; raise ScenarioError for one that this machine cannot run."""
+    machine = Machine(scenario, scenario.seed)
+    programs = [(job, Fio(_placed(machine, job))) for job in file.jobs]
+    groups: dict[int, list[Fio]] = {}
+    for job, program in programs:
+        groups.setdefault(job.group, []).append(program)
+    session = FioSession(list(groups.values()))
+    _lay_out(machine, session, file)
+    devices = _devices(machine, programs)
+    before = [_counted(device, machine.calendar.now) for device in devices]
+    machine.kernel.start("fio", "fio", session.main)
+    while session.ended_ns < 0:
+        machine.run_until(machine.calendar.now + STEP_NS)
+        if progress is not None:
+            now_ns = machine.calendar.now
+            done = sum(program.progress(now_ns) for _, program in programs)
+            progress(int(PARTS * done), PARTS * len(programs))
+    machine.check()
+    used = [
+        _used(device, counts, _counted(device, machine.calendar.now), session.ended_ns)
+        for device, counts in zip(devices, before, strict=True)
+    ]
+    return FioResult(
+        machine=scenario.name, seed=scenario.seed, version=sim.__version__, file=file,
+        jobs=tuple(JobResult(job=job, stat=program.stat) for job, program in programs),
+        disks=tuple(used), ended_ns=session.ended_ns, epoch_s=BTIME_S,
+    )  # fmt: skip
+
+
+def _placed(machine: Machine, job: FioJob) -> FioParams:
+    """Return the job's parameters on this machine; a device must be there and large enough."""
+    name = job.params.filename
+    if not name.startswith("/dev/"):
+        return job.sized(job.filesize_bytes)
+    device = machine.devices.get(name.removeprefix("/dev/"))
+    if device is None:
+        known = [f"/dev/{device}" for device in machine.devices]
+        raise ScenarioError([unknown(job.section, "device", name, known)])
+    capacity = device.capacity_sectors * 512
+    params = job.sized(capacity)
+    if params.offset_bytes + params.size_bytes > capacity:
+        end = params.offset_bytes + params.size_bytes
+        message = f"[{job.name}] ends behind the end of {name}"
+        raise ScenarioError([Problem(job.section, message, f"{end} B", f"up to {capacity} B")])
+    return params
+
+
+def _lay_out(machine: Machine, session: FioSession, file: FioFile) -> None:
+    """Make the files that are there beforehand; say which job they do not fit for."""
+    for path, size in session.files().items():
+        job = next(job for job in file.jobs if job.params.filename == path)
+        try:
+            machine.vfs.prepare_file(path, size)
+        except OSError as error:
+            message = f"[{job.name}] cannot have {path} of {size} B: {error.strerror}"
+            raise ScenarioError([Problem(job.section, message)]) from None
+    mounts = [path or "/" for path, _ in machine.vfs.mounts]
+    for job in file.jobs:
+        try:
+            machine.vfs.file_system_of(job.params.filename)
+        except FileNotFoundError:
+            known = ", ".join(mounts)
+            message = f"[{job.name}]: nothing is mounted where {job.params.filename} is"
+            raise ScenarioError([Problem(job.section, message, allowed=known)]) from None
+
+
+def _devices(machine: Machine, programs: list[tuple[FioJob, Fio]]) -> list[BlockDevice]:
+    """Return the devices that the files are on, each once, in the order of the jobs."""
+    found: dict[str, BlockDevice] = {}
+    for _, program in programs:
+        name = program.params.filename
+        if name.startswith("/dev/"):
+            device: BlockDevice | None = machine.devices[name.removeprefix("/dev/")]
+        else:
+            device = machine.vfs.file_system_of(name).device
+        if device is not None:
+            found[device.name] = device
+    return list(found.values())
+
+
+def _counted(device: BlockDevice, now_ns: int) -> tuple[int, ...]:
+    """Return the counters of a device: numbers, then ns."""
+    stats = device.stats
+    stats.update(now_ns)
+    return (
+        stats.reads, stats.writes, stats.read_sectors, stats.write_sectors, stats.read_merges,
+        stats.write_merges, stats.read_ns, stats.write_ns, stats.time_in_queue_ns,
+        stats.io_ticks_ns,
+    )  # fmt: skip
+
+
+def _used(
+    device: BlockDevice, before: tuple[int, ...], after: tuple[int, ...], ended_ns: int
+) -> DiskUse:
+    difference = [new - old for old, new in zip(before, after, strict=True)]
+    read_ms, write_ms, queue_ms, busy_ms = (ns // 1_000_000 for ns in difference[6:])
+    return DiskUse(
+        name=device.name, reads=difference[0], writes=difference[1], read_sectors=difference[2],
+        write_sectors=difference[3], read_merges=difference[4], write_merges=difference[5],
+        read_ms=read_ms, write_ms=write_ms, queue_ms=queue_ms, busy_ms=busy_ms,
+        elapsed_ms=ended_ns // 1_000_000,
+    )  # fmt: skip
