@@ -266,7 +266,7 @@ class Sys:
         """Read at a position; return the number of bytes."""
         task = self.task
         task.system_debt_ns += self._entry_ns
-        rest = read_write.read(self._vfs, task, self._files[fd], size, position)
+        rest: Blocking[int] = read_write.read(self._vfs, task, self._files[fd], size, position)
         return self._traced("pread64", rest) if self._tracer.enabled else rest
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
