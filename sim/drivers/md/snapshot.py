@@ -34,13 +34,16 @@ INVALID: Final = "device-mapper: snapshots: Invalidating snapshot: Unable to all
 
 
 class Snapshot(CopyClient):
-    """One snapshot of ``real``; chunk numbers are in units of its own chunks."""
+    """One snapshot of ``real``; chunk numbers are in units of its own chunks.
+
+    `in_order`: its copies are made in the order of asking, whether or not there are pages.
+    """
 
     def __init__(
         self, sched: Sched, kernel: KernelVersion, name: str, real: BlockDevice,
-        store: ExceptionStore, kcopyd: Kcopyd, log: Callable[[str], None],
+        store: ExceptionStore, kcopyd: Kcopyd, log: Callable[[str], None], in_order: bool,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(in_order)
         self.name = name
         self.chunk_sectors: int = store.chunk_sectors
         self.valid: bool = True
