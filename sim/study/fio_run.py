@@ -24,6 +24,7 @@ from sim.user.fio_session import FioSession
 from sim.user.fio_stat import JobStat
 
 STEP_NS: Final = 100_000_000
+BLOCK_SIZE: Final = 4096  # of a file system's free space
 PARTS: Final = 1000  # of a job, in progress
 _NOBODY: Final = """\
 [process.fio]
@@ -131,22 +132,25 @@ def _placed(machine: Machine, job: FioJob) -> FioParams:
 
 
 def _lay_out(machine: Machine, session: FioSession, file: FioFile) -> None:
-    """Make the files that are there beforehand; say which job they do not fit for."""
-    for path, size in session.files().items():
-        job = next(job for job in file.jobs if job.params.filename == path)
-        try:
-            machine.vfs.prepare_file(path, size)
-        except OSError as error:
-            message = f"[{job.name}] cannot have {path} of {size} B: {error.strerror}"
-            raise ScenarioError([Problem(job.section, message)]) from None
-    mounts = [path or "/" for path, _ in machine.vfs.mounts]
+    """Make the files that are there beforehand; say which job they cannot be made for."""
     for job in file.jobs:
+        path = job.params.filename
         try:
-            machine.vfs.file_system_of(job.params.filename)
+            machine.vfs.file_system_of(path)
         except FileNotFoundError:
-            known = ", ".join(mounts)
-            message = f"[{job.name}]: nothing is mounted where {job.params.filename} is"
-            raise ScenarioError([Problem(job.section, message, allowed=known)]) from None
+            mounts = ", ".join(prefix or "/" for prefix, _ in machine.vfs.mounts)
+            message = f"[{job.name}]: nothing is mounted where {path} is"
+            raise ScenarioError([Problem(job.section, message, allowed=mounts)]) from None
+    for path, size in session.files().items():
+        if path.startswith("/dev/"):
+            continue
+        free = machine.vfs.file_system_of(path).statfs().blocks_free * BLOCK_SIZE
+        if size > free:
+            job = next(job for job in file.jobs if job.params.filename == path)
+            message = f"[{job.name}]: no room for {path}"
+            problem = Problem(job.section, message, f"{size} B", f"up to {free} B")
+            raise ScenarioError([problem])
+        machine.vfs.prepare_file(path, size)
 
 
 def _devices(machine: Machine, programs: list[tuple[FioJob, Fio]]) -> list[BlockDevice]:
