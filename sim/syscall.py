@@ -264,9 +264,10 @@ class Sys:
 
     def pread(self, fd: int, size: int, position: int) -> Blocking[int]:
         """Read at a position; return the number of bytes."""
-        self.task.charge_system(self._entry_ns)
-        file = self._files[fd]
-        return self._call("pread64", read_write.read(self._vfs, self.task, file, size, position))
+        task = self.task
+        task.system_debt_ns += self._entry_ns
+        rest = read_write.read(self._vfs, task, self._files[fd], size, position)
+        return self._traced("pread64", rest) if self._tracer.enabled else rest
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Write at the file position (or the end, O_APPEND); return the number of bytes."""

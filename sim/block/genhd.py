@@ -71,9 +71,13 @@ class DiskStats:
 
     def start(self, count: int, now_ns: int) -> None:
         """Begin ``count`` I/Os."""
-        if self.stamp_ns != now_ns:
-            self.update(now_ns)
-        self.in_flight += count
+        in_flight = self.in_flight
+        if in_flight:  # update() without a call, here and in done().
+            elapsed_ns = now_ns - self.stamp_ns
+            self.io_ticks_ns += elapsed_ns
+            self.time_in_queue_ns += in_flight * elapsed_ns
+        self.stamp_ns = now_ns
+        self.in_flight = in_flight + count
         self.started += count
 
     def merge(self, op: int, count: int) -> None:
@@ -91,9 +95,12 @@ class DiskStats:
 
     def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: int) -> None:
         """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
-        if self.stamp_ns != now_ns:
-            self.update(now_ns)
-        self.in_flight -= count
+        in_flight = self.in_flight
+        elapsed_ns = now_ns - self.stamp_ns
+        self.io_ticks_ns += elapsed_ns
+        self.time_in_queue_ns += in_flight * elapsed_ns
+        self.stamp_ns = now_ns
+        self.in_flight = in_flight - count
         if op == _WRITE:
             self.writes += count
             self.write_sectors += sectors

@@ -56,9 +56,7 @@ class Ordered:
             request = request_from_bio(bio, bio.sector, 1, now_ns)
             self._disk.account_start(request, now_ns)
         else:
-            request = Request(FLUSH, bio.sector, 0, now_ns)
-            request.bio = bio
-            request.flags = bio.flags
+            request = Request(FLUSH, bio.sector, 0, now_ns, bio, 0, bio.flags)
         request.nomerge = True
         self._disk.accept_bios(bio, 1)
         if bio.plug is not None:

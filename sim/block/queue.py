@@ -108,6 +108,9 @@ class Disk(BlockDevice):
             assert isinstance(plug, Plug)
             return plug.submit_bio(self, bio, now_ns)
         sync = bio.flags & BIO_SYNC != 0
+        pool = bio.op
+        if self._sync_pools:
+            pool = self.pool_of(bio)
         count = bio.count
         done = bio.submitted
         while done < count:
@@ -122,7 +125,7 @@ class Disk(BlockDevice):
                     if sync and self.plugged:
                         self.unplug()
                     continue
-            if not bio.granted and not self.get_request(bio, now_ns):
+            if not bio.granted and not self.requests.get(pool, bio.task_id, now_ns):
                 self.accept_bios(bio, done - bio.submitted)
                 return False
             bio.granted = False
@@ -143,22 +146,22 @@ class Disk(BlockDevice):
         self.bios_submitted += count
         bio.submitted += count
 
-    def pool_of(self, op: int, sync: bool) -> int:
+    def pool_of(self, bio: Bio) -> int:
         """Return the number of the request pool: direction, or from 2.6.31 sync or not."""
-        return (0 if sync else 1) if self._sync_pools else op
+        op = bio.op
+        if self._sync_pools:
+            return 0 if op == READ or bio.flags & BIO_SYNC_MASK else 1
+        return op
 
     def get_request(self, bio: Bio, now_ns: int) -> bool:
         """Take a request slot for the next bio of the run, if there is one."""
-        pool = bio.op
-        if self._sync_pools:
-            pool = self.pool_of(pool, pool == READ or bio.flags & BIO_SYNC_MASK != 0)
-        return self.requests.get(pool, bio.task_id, now_ns)
+        return self.requests.get(self.pool_of(bio), bio.task_id, now_ns)
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
         """Sleep until a slot is there for the next bio of the run, and reserve it."""
         if bio.clone is not None:
             bio = bio.clone  # the piece that found no slot
-        pool = self.pool_of(bio.op, bio.op == READ or bio.flags & BIO_SYNC_MASK != 0)
+        pool = self.pool_of(bio)
         if bio.plug is not None:
             bio.plug.flush()
         while not self.get_request(bio, self.calendar.now):
@@ -175,7 +178,9 @@ class Disk(BlockDevice):
 
     def account_start(self, request: Request, now_ns: int) -> None:
         """Begin a request that has a slot (drive_stat_acct)."""
-        request.pool = self.pool_of(request.op, request.sync) if self._sync_pools else request.op
+        request.pool = request.op
+        if self._sync_pools:
+            request.pool = 0 if request.sync else 1
         self.stats.start(1, now_ns)
         if request.partition is not None:
             request.partition.start(1, now_ns)

@@ -48,24 +48,38 @@ class Request:
         "task_id",
     )
 
-    def __init__(self, op: int, sector: int, nr_sectors: int, start_ns: int) -> None:
+    def __init__(
+        self,
+        op: int,
+        sector: int,
+        nr_sectors: int,
+        start_ns: int,
+        bio: Bio | None = None,
+        count: int = 0,
+        flags: int = 0,
+        task_id: int = 0,
+        sync: bool = True,
+        nr_segments: int = 0,
+        partition: DiskStats | None = None,
+    ) -> None:
+        """Describe what ``count`` bios of one run ask for; a FLUSH of the queue's own has none."""
         self.op = op
         self.sector = sector
         self.nr_sectors = nr_sectors
         self.end: int = sector + nr_sectors
         self.start_ns = start_ns  # of its oldest bio; await counts from here
-        self.flags: int = 0
-        self.sync: bool = True  # somebody waits: a read, or a write marked so
-        self.task_id: int = 0
-        self.nr_segments: int = 0
-        self.count: int = 0  # bios
-        self.bio: Bio | None = None  # the first run it has bios of,
-        self.bio_count: int = 0  # how many,
+        self.flags = flags
+        self.sync = sync  # somebody waits: a read, or a write marked so
+        self.task_id = task_id
+        self.nr_segments = nr_segments
+        self.count = count  # bios
+        self.bio = bio  # the first run it has bios of,
+        self.bio_count = count  # how many,
         self.rest: list[tuple[Bio, int]] | None = None  # and the runs that follow
         self.nomerge: bool = False
         self.started: bool = False
         self.pool: int = 0  # request pool that it counts in, see request_list.py
-        self.partition: DiskStats | None = None  # row of the partition it is for
+        self.partition = partition  # row of the partition it is for
         self.expires_ns: int = 0  # elevator
         self.elevator_private: ElevatorData | None = None
         self.arrived_ns: int = 0  # driver
@@ -75,16 +89,14 @@ class Request:
 
 def request_from_bio(bio: Bio, sector: int, count: int, now_ns: int) -> Request:
     """Return a request for ``count`` bios of the run, from ``sector`` on."""
-    request = Request(bio.op, sector, count * bio.size, now_ns)
-    flags = request.flags = bio.flags
-    request.sync = bio.op == READ or flags & BIO_SYNC_MASK != 0
-    request.task_id = bio.task_id
-    request.nr_segments = count * ((bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS)
-    request.count = count
-    request.bio = bio
-    request.bio_count = count
-    request.partition = bio.partition
-    return request
+    op = bio.op
+    size = bio.size
+    flags = bio.flags
+    return Request(
+        op, sector, count * size, now_ns, bio, count, flags, bio.task_id,
+        op == READ or flags & BIO_SYNC_MASK != 0,
+        count * ((size + PAGE_SECTORS - 1) // PAGE_SECTORS), bio.partition,
+    )  # fmt: skip
 
 
 def append_bios(request: Request, bio: Bio, count: int) -> None:

@@ -50,7 +50,8 @@ class ReadBuffer:
             del self._segments[0]
         self._front_ns = now_ns
         self._front_media_ns = media_end_ns
-        self._set_limit(end)
+        limit = end + self._segment_sectors
+        self._limit = limit if limit < self._capacity_sectors else self._capacity_sectors
 
     def stop(self, now_ns: int) -> None:
         """End reading on: the arm is wanted elsewhere."""
@@ -98,12 +99,9 @@ class ReadBuffer:
                 ready_ns = self._front_ns + media_end_ns - self._front_media_ns
         else:
             ready_ns = max(now_ns, self._front_ns + media_end_ns - self._front_media_ns)
-        self._set_limit(end)
-        return ready_ns
-
-    def _set_limit(self, end: int) -> None:
         limit = end + self._segment_sectors
         self._limit = limit if limit < self._capacity_sectors else self._capacity_sectors
+        return ready_ns
 
     def forget(self, start: int, end: int) -> None:
         """Drop what a write overlaps."""

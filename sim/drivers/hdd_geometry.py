@@ -106,8 +106,10 @@ class Geometry:
 
     def span(self, start: int, end: int) -> tuple[int, int, int, int, int, int]:
         """Return locate(start), the last sector's cylinder and head, and media_end_ns(end)."""
-        # locate() written out: one call for each mechanical operation instead of three.
-        zone = self._zone_of(start)
+        # locate() written out: one call for each mechanical operation instead of four.
+        zone = self._zone_index[start >> self._index_shift]
+        while start >= self._first_sector[zone + 1]:
+            zone += 1
         offset = start - self._first_sector[zone]
         sectors = self._sectors_per_track[zone]
         track = offset // sectors

@@ -16,7 +16,7 @@ from typing import Final
 from sim.block.bio import BIO_SYNC, READ, SECTOR, WRITE, Bio
 from sim.block.device import submit_bio
 from sim.fs.errors import invalid
-from sim.fs.file import File
+from sim.fs.file import File, bytes_to_read
 from sim.fs.inode import I_DIRTY_INODE
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
@@ -43,19 +43,24 @@ class DirectRequest:
 
 
 def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: bool) -> Blocking[int]:
-    """Transfer `count` bytes at `pos`; return `count`."""
+    """Transfer `count` bytes at `pos` (read: or as many as there are); return how many."""
     inode = file.inode
+    if not write:
+        count = bytes_to_read(file, pos, count)
+        if not count:
+            return 0
     sb = inode.sb
     device = sb.device
     if device is None or pos % SECTOR or count % SECTOR:
         raise invalid(file.path)
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
-    if inode.mapping.nr_pages:
+    if inode.mapping.pages.count:
         yield from filemap_fdatawrite(task, inode, start, end)
         yield from filemap_fdatawait(task, inode.mapping, start, end)
         if write:
             inode.mapping.invalidate_clean(start, end)
-    task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (end - start))
+    params = vfs.params
+    task.system_debt_ns += params.direct_ns + params.direct_page_ns * (end - start)
     if write:
         yield from sb.fill_holes(task, inode, start, end)
     request = DirectRequest(task)
@@ -73,7 +78,10 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         task.in_iowait = True
         yield
         task.in_iowait = False
-    if write and pos + count > inode.size:
+    if not write:
+        if sb.atime_is_due(inode):
+            yield from sb.touch_atime(task, inode)
+    elif pos + count > inode.size:
         inode.size = pos + count
         inode.state |= I_DIRTY_INODE
     return count

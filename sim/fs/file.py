@@ -8,6 +8,7 @@ Left out: shared positions after fork (each opener has its own), locks, leases.
 
 from typing import Final
 
+from sim.fs.errors import bad_file, is_a_directory
 from sim.fs.inode import Inode
 from sim.mm.readahead import FileRaState
 
@@ -35,11 +36,16 @@ class File:
         self.pos = 0
         self.ra = FileRaState()
         self.closed = False
+        self.readable: bool = flags & O_ACCMODE != O_WRONLY
+        self.writable: bool = flags & O_ACCMODE != O_RDONLY
 
-    def readable(self) -> bool:
-        """Return whether the file was opened for reading."""
-        return (self.flags & O_ACCMODE) != O_WRONLY
 
-    def writable(self) -> bool:
-        """Return whether the file was opened for writing."""
-        return (self.flags & O_ACCMODE) != O_RDONLY
+def bytes_to_read(file: File, pos: int, count: int) -> int:
+    """Return how many of `count` bytes at `pos` there are; fail as read(2) does."""
+    if not file.readable or file.closed:
+        raise bad_file(file.path)
+    inode = file.inode
+    if inode.entries is not None:
+        raise is_a_directory(file.path)
+    left = inode.size - pos
+    return count if count < left else left if left > 0 else 0

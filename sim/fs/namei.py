@@ -157,7 +157,7 @@ class Vfs:
             raise not_a_directory(path)
         file = File(inode, flags, path)
         inode.count += 1
-        if file.writable():
+        if file.writable:
             inode.writers += 1
             if flags & O_TRUNC and inode.size:
                 yield from self._truncate(task, inode, 0)
@@ -185,7 +185,7 @@ class Vfs:
         file.closed = True
         task.charge_system(self.params.close_ns)
         inode = file.inode
-        if file.writable():
+        if file.writable:
             inode.writers -= 1
             if inode.writers == 0:
                 inode.sb.release(task, inode)
@@ -325,7 +325,7 @@ class Vfs:
 
     def ftruncate(self, task: Task, file: File, size: int) -> Blocking[None]:
         """Set the size of an open file."""
-        if size < 0 or not file.writable():
+        if size < 0 or not file.writable:
             raise invalid(file.path)
         yield from self._truncate(task, file.inode, size)
 

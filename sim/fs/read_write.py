@@ -10,8 +10,8 @@ Left out: vectors, asynchronous I/O, reading while somebody truncates.
 from typing import Final
 
 from sim.fs.direct_io import direct_io
-from sim.fs.errors import bad_file, invalid, is_a_directory
-from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File
+from sim.fs.errors import bad_file, invalid
+from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File, bytes_to_read
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import generic_write_sync
@@ -23,31 +23,35 @@ WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the 
 
 def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
     """Read up to `count` bytes at `pos` (-1: where the file stands); return how many there were."""
-    inode = file.inode
-    if not file.readable() or file.closed:
-        raise bad_file(file.path)
-    if inode.is_dir():
-        raise is_a_directory(file.path)
-    start = file.pos if pos < 0 else pos
-    if count > inode.size - start:
-        count = inode.size - start
-    if count <= 0:
-        return 0
-    if file.flags & O_DIRECT:
-        yield from direct_io(vfs, task, file, start, count, write=False)
-    else:
-        yield from inode.sb.read(task, file, start, count)
-        task.charge_system(vfs.params.page_copy_ns * pages_of(start, count))
     if pos < 0:
-        file.pos = start + count
-    if inode.sb.atime_is_due(inode):
-        yield from inode.sb.touch_atime(task, inode)
+        return _read_on(vfs, task, file, count)
+    if file.flags & O_DIRECT:
+        return direct_io(vfs, task, file, pos, count, write=False)
+    return _buffered_read(vfs, task, file, pos, count)
+
+
+def _read_on(vfs: Vfs, task: Task, file: File, count: int) -> Blocking[int]:
+    """Read where the file stands, and move that."""
+    done = yield from read(vfs, task, file, count, file.pos)
+    file.pos += done
+    return done
+
+
+def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[int]:
+    """See that the pages are in the page cache, and copy from them."""
+    inode = file.inode
+    count = bytes_to_read(file, pos, count)
+    if count:
+        yield from inode.sb.read(task, file, pos, count)
+        task.charge_system(vfs.params.page_copy_ns * pages_of(pos, count))
+        if inode.sb.atime_is_due(inode):
+            yield from inode.sb.touch_atime(task, inode)
     return count
 
 
 def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
     """Write `count` bytes at `pos` (-1: where the file stands); ENOSPC if none fit."""
-    if not file.writable() or file.closed:
+    if not file.writable or file.closed:
         raise bad_file(file.path)
     if count < 0:
         raise invalid(file.path)

@@ -381,6 +381,7 @@ class AddressSpace:
         assert not self.pages.count
         assert not self._page_waiters
         self.freeing = True
+        self.host = None  # So that both go as soon as nobody holds them.
         self.dirty_state = 0
         self.bdi.forget(self)
 

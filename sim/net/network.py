@@ -92,6 +92,7 @@ class Network:
         The event's value is the connection; it fails with ConnectionRefused, ConnectionTimedOut.
         """
         sock = RemoteConnection(self.env, link.inbound, self.outside_tcp)
+        sock.connected = self.env.event()
         Handshake(self, sock, "", port, link.inbound, link.outbound).send_syn()
         return sock
 

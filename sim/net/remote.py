@@ -30,7 +30,7 @@ class RemoteConnection(Sock):
     def __init__(self, env: Environment, wire: Wire, tcp: TcpParams) -> None:
         super().__init__(wire, tcp)
         self.env = env
-        self.connected: Event = env.event()
+        self.connected: Event | None = None  # of one who connects
         self._readers: list[Event] = []
         self._writers: list[Event] = []
 
@@ -60,6 +60,7 @@ class RemoteConnection(Sock):
     def close(self) -> None:
         """Close; whoever still waits in recv() gets None."""
         super().close()
+        self.connected = None
         self.data_ready()
         self.write_space()
 
@@ -75,6 +76,8 @@ class RemoteConnection(Sock):
 
     def state_change(self) -> None:
         """Answer the one who connects."""
+        if self.connected is None:
+            return
         if self.state == TCP_ESTABLISHED:
             self.connected.succeed(self)
         elif self.error is not None:

@@ -34,9 +34,10 @@ TCP_CLOSE: Final = 7
 class Message:
     """Bytes on their way, and what they stand for."""
 
-    __slots__ = ("nbytes", "payload", "to")
+    __slots__ = ("nbytes", "payload", "sender", "to")
 
-    def __init__(self, to: "Sock", nbytes: int, payload: Any) -> None:
+    def __init__(self, sender: "Sock", to: "Sock", nbytes: int, payload: Any) -> None:
+        self.sender = sender
         self.to = to
         self.nbytes = nbytes
         self.payload = payload
@@ -49,7 +50,7 @@ class Sock:
         self.calendar: Calendar = wire.calendar
         self.wire = wire  # that it sends on
         self.tcp = tcp
-        self.peer: Sock | None = None
+        self.peer: Sock | None = None  # while it is established and not closed
         self.state: int = TCP_SYN_SENT
         self.error: NetworkError | None = None  # why the connection attempt failed
         self.was_reset: bool = False  # the peer answered with RST
@@ -90,7 +91,7 @@ class Sock:
         arrival_ns = self.wire.transmit(nbytes)
         if nbytes > MSS_BYTES:
             arrival_ns += self._stall_ns(segments(nbytes))
-        self._post_in_order(arrival_ns, Message(peer, nbytes, payload))
+        self._post_in_order(arrival_ns, Message(self, peer, nbytes, payload))
         return True
 
     def _stall_ns(self, nr_segments: int) -> int:
@@ -134,7 +135,7 @@ class Sock:
     def deliver(self, message: Message) -> None:
         """Take a message from the wire (interrupt context)."""
         if self.state == TCP_CLOSE:
-            self._answer_with_reset()
+            self._answer_with_reset(message.sender)
         elif not self.at_eof:
             self._receive_queue.append(message)
             self.data_ready()
@@ -178,19 +179,18 @@ class Sock:
 
     def close(self) -> None:
         """Close: FIN behind what was sent, RST if something received was not read."""
-        if self.state == TCP_CLOSE:
-            return
-        was_established = self.state == TCP_ESTABLISHED
-        self.state = TCP_CLOSE
         peer = self.peer
-        if not was_established or peer is None or self.was_reset:
+        self.peer = None
+        self.state = TCP_CLOSE
+        if peer is None or self.was_reset:
             return
         if self._receive_queue:
             self._receive_queue.clear()
-            self._answer_with_reset()
+            self._answer_with_reset(peer)
         else:
-            self._post_in_order(self.wire.transmit(0), Message(peer, 0, None))
-        self._let_peer_go_on()
+            self._post_in_order(self.wire.transmit(0), Message(self, peer, 0, None))
+        if peer.write_wanted:  # It waits for this end to read: it never will, and RST will tell.
+            self._answer_with_reset(peer)
 
     def fin(self) -> None:
         """Note that the peer sends no more."""
@@ -210,21 +210,16 @@ class Sock:
 
     def abort(self) -> None:
         """Close with RST, whatever is unread or still to be sent (tcp_disconnect)."""
-        if self.state == TCP_ESTABLISHED:
+        peer = self.peer
+        if peer is not None:
             self._receive_queue.clear()
-            self._answer_with_reset()
+            self._answer_with_reset(peer)
+        self.peer = None
         self.state = TCP_CLOSE
 
-    def _answer_with_reset(self) -> None:
-        peer = self.peer
-        if peer is not None and not peer.was_reset:
+    def _answer_with_reset(self, peer: "Sock") -> None:
+        if not peer.was_reset:
             self.calendar.post_at(self.wire.transmit(0), _reset, peer)
-
-    def _let_peer_go_on(self) -> None:
-        """Wake a peer that waits for this end to read: it never will, and RST will tell."""
-        peer = self.peer
-        if peer is not None and peer.write_wanted:
-            self._answer_with_reset()
 
 
 def _deliver(message: Message) -> None:

@@ -20,9 +20,8 @@ Left out: several domains (NUMA, packages, hyperthreads), active balancing, CPU 
 from random import Random
 from typing import Final
 
-from sim.engine.calendar import Calendar
 from sim.sched.features import Features
-from sim.sched.runqueue import RunQueue
+from sim.sched.runqueue import Domain, RunQueue
 
 CACHE_NICE_TRIES: Final = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
 NS_PER_MS: Final = 1_000_000
@@ -33,17 +32,17 @@ class Balancer:
     """The balancing of one machine's run queues."""
 
     __slots__ = (
-        "_busy_ns", "_busy_period_ns", "_calendar", "_chance", "_failed", "_features", "_looks",
-        "_overloaded", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
+        "_busy_ns", "_busy_period_ns", "_calendar", "_chance", "_domain", "_failed", "_features",
+        "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
     )  # fmt: skip
 
     def __init__(
-        self, calendar: Calendar, rqs: list[RunQueue], features: Features, tick_ns: int,
+        self, domain: Domain, rqs: list[RunQueue], features: Features, tick_ns: int,
         chance: Random,
     ) -> None:  # fmt: skip
-        self._calendar = calendar
+        self._domain = domain
+        self._calendar = domain.calendar
         self._chance = chance
-        self._overloaded: bool = False
         self._looks: int = NEWIDLE_LOOKS // 2  # newidle_call and
         self._worth: int = NEWIDLE_LOOKS // 4  # newidle_success of struct sched_domain, and
         self._ratio: int = NEWIDLE_LOOKS // 2  # newidle_ratio
@@ -59,9 +58,7 @@ class Balancer:
         ]
 
     def newidle(self, rq: RunQueue) -> None:
-        """Pull a task to a CPU that is about to go idle (idle_balance)."""
-        if not self._overloaded:
-            return
+        """Pull a task to a CPU about to go idle, in an overloaded domain (idle_balance)."""
         weight = 1
         if self._features.newidle_by_chance:
             ratio = 1 + self._ratio
@@ -80,7 +77,7 @@ class Balancer:
                 self._load_balance(rq, rq.target_load() if self._features.newidle_by_tick else 0)
                 self._failed[rq.cpu] = min(failed, self._failed[rq.cpu])  # It does not count.
                 return
-        self._overloaded = False
+        self._domain.overloaded = False
 
     def _note_look(self, worth: int) -> None:
         """Keep count of what the looks are worth (update_newidle_stats)."""
@@ -93,7 +90,7 @@ class Balancer:
 
     def queue_grew(self) -> None:
         """Look at the next tick, now that a task waits somewhere."""
-        self._overloaded = True
+        self._domain.overloaded = True
         if self._pending:
             return
         self._pending = True

@@ -76,7 +76,7 @@ class Sched(Domain):
         self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
         if chance is None:  # sched_rng()
             chance = Streams(0).stream("sched.newidle")
-        self._balancer = Balancer(calendar, self.rqs, self._features, self.tick_ns, chance)
+        self._balancer = Balancer(self, self.rqs, self._features, self.tick_ns, chance)
 
     def _make_rq(self, cpu: int) -> RunQueue:
         queue: SchedClass
@@ -176,7 +176,9 @@ class Sched(Domain):
         self._interrupted_cpu = cpu
         self._interrupted_ns = self.calendar.now
         if ns:
-            self.rqs[cpu].steal(ns)
+            rq = self.rqs[cpu]
+            rq.account()
+            rq.stolen_ns += ns
 
     # -- What the run queues ask (Domain)
 
@@ -241,8 +243,7 @@ class Sched(Domain):
 
     def pull(self, rq: RunQueue) -> None:
         """Look for work on other CPUs."""
-        if self.nr_cpus > 1:
-            self._balancer.newidle(rq)
+        self._balancer.newidle(rq)
 
     def queue_grew(self, rq: RunQueue) -> None:
         """Let idle CPUs look at the next tick."""

@@ -71,21 +71,6 @@ def is_interactive(task: Task) -> bool:
     return task.prio <= NICE_0_PRIO + task.nice - interactive_delta(task.nice)
 
 
-def recalc_task_prio(task: Task, slept_ns: int, uninterruptibly: bool) -> None:
-    """Credit a sleep. Waiting for the disk alone does not make a program interactive."""
-    interactive_ns = INTERACTIVE_SLEEP_NS[task.nice + 20]
-    had_ns = task.sleep_avg_ns
-    if slept_ns > interactive_ns and not uninterruptibly and not task.is_kthread:
-        # A long sleep leaves a reserve of one slice: idling must not earn the best priority.
-        task.sleep_avg_ns = MAX_SLEEP_AVG_NS - DEF_TIMESLICE_NS
-    else:
-        has_ns = had_ns + slept_ns * ((MAX_BONUS - had_ns // BONUS_NS) or 1)
-        if uninterruptibly and not task.is_kthread and has_ns > interactive_ns:
-            has_ns = had_ns if had_ns > interactive_ns else interactive_ns
-        task.sleep_avg_ns = has_ns if has_ns < MAX_SLEEP_AVG_NS else MAX_SLEEP_AVG_NS
-    task.prio = effective_prio(task)
-
-
 Entry = tuple[int, int, Task]  # priority, order among equals, task
 
 
@@ -129,9 +114,20 @@ class PrioArrays(SchedClass):
             self._newborn = task
 
     def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
-        """Credit the sleep."""
+        """Credit the sleep (recalc_task_prio); for a program, waiting for a disk is little."""
+        slept_ns = now_ns - task.sleep_start_ns
         uninterruptibly = slept_as & TASK_UNINTERRUPTIBLE != 0
-        recalc_task_prio(task, now_ns - task.sleep_start_ns, uninterruptibly)
+        interactive_ns = INTERACTIVE_SLEEP_NS[task.nice + 20]
+        had_ns = task.sleep_avg_ns
+        if slept_ns > interactive_ns and not uninterruptibly and not task.is_kthread:
+            # A long sleep leaves a reserve of one slice: idling must not earn the best priority.
+            task.sleep_avg_ns = MAX_SLEEP_AVG_NS - DEF_TIMESLICE_NS
+        else:
+            has_ns = had_ns + slept_ns * ((MAX_BONUS - had_ns // BONUS_NS) or 1)
+            if uninterruptibly and not task.is_kthread and has_ns > interactive_ns:
+                has_ns = had_ns if had_ns > interactive_ns else interactive_ns
+            task.sleep_avg_ns = has_ns if has_ns < MAX_SLEEP_AVG_NS else MAX_SLEEP_AVG_NS
+        task.prio = effective_prio(task)
 
     def migrate_out(self, task: Task) -> None:
         """Priorities mean the same everywhere."""

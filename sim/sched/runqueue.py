@@ -32,13 +32,15 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current", "nr_uninterruptible", "tracer")
+    __slots__ = ("current", "nr_uninterruptible", "overloaded", "tracer")
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         super().__init__(calendar)
         self.tracer: Tracer = Tracer(calendar) if tracer is None else tracer
         self.current: Task | None = None  # whose generator is running
         self.nr_uninterruptible: int = 0
+        # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.
+        self.overloaded: bool = False
 
     def resume(self, task: Task) -> bool:
         """Run the task's generator up to its next yield; return False when it has returned."""
@@ -62,9 +64,9 @@ class RunQueue:
 
     __slots__ = (
         "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_expiring", "_generation",
-        "_need_resched", "_next_tick_ns", "_resuming", "_stolen_ns", "_switch_ns", "_tick_load",
+        "_need_resched", "_next_tick_ns", "_resuming", "_switch_ns", "_tick_load",
         "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last", "nr_iowait",
-        "nr_switches", "queue",
+        "nr_switches", "queue", "stolen_ns",
     )  # fmt: skip
 
     def __init__(
@@ -85,7 +87,7 @@ class RunQueue:
         self.clock_ns: int = domain.calendar.now
         self._tick_load: int = 0  # load() at the last tick
         self._next_tick_ns: int = 0
-        self._stolen_ns: int = 0  # interrupt time not yet taken off somebody's time
+        self.stolen_ns: int = 0  # interrupt time not yet taken off somebody's time
         self._burst_ends_ns: int = 0
         self._generation: int = 0  # of the timer in force
         self._expiring: bool = False  # _expire() will see to the timer
@@ -188,51 +190,44 @@ class RunQueue:
         if now >= self._next_tick_ns:  # Nothing has changed since the last tick.
             self._tick_load = self.load()
             self._next_tick_ns = (now // self._tick_ns + 1) * self._tick_ns
-        if self._stolen_ns:
-            stolen = min(self._stolen_ns, elapsed)
-            self._stolen_ns -= stolen
+        if self.stolen_ns:
+            stolen = self.stolen_ns if self.stolen_ns < elapsed else elapsed
+            self.stolen_ns -= stolen
             self.cpu_time.softirq_ns += stolen
             elapsed -= stolen
         task = self.curr
         if task is not None:
-            self._burn(task, elapsed)
             self.queue.account(task, elapsed)
+            if task.user_debt_ns:
+                elapsed -= self._burn_user(task, elapsed)
+            if elapsed:
+                assert elapsed <= task.system_debt_ns
+                task.system_debt_ns -= elapsed
+                task.stime_ns += elapsed
+                self.cpu_time.system_ns += elapsed
         elif self.nr_iowait:
             self.cpu_time.iowait_ns += elapsed
         else:
             self.cpu_time.idle_ns += elapsed
 
-    def steal(self, ns: int) -> None:
-        """An interrupt takes `ns` of this CPU, from now on."""
-        self.account()
-        self._stolen_ns += ns
-
-    def _burn(self, task: Task, ns: int) -> None:
-        """Work off `ns` of the task's debt, user time first."""
-        cpu_time = self.cpu_time
-        system = ns
+    def _burn_user(self, task: Task, ns: int) -> int:
+        """Work off at most `ns` of the task's debt of user time, which comes first."""
         user = task.user_debt_ns
-        if user:
-            if user > ns:
-                user = ns
-            task.user_debt_ns -= user
-            task.utime_ns += user
-            if task.nice > 0:
-                cpu_time.nice_ns += user
-            else:
-                cpu_time.user_ns += user
-            system -= user
-        if system:
-            assert system <= task.system_debt_ns
-            task.system_debt_ns -= system
-            task.stime_ns += system
-            cpu_time.system_ns += system
+        if user > ns:
+            user = ns
+        task.user_debt_ns -= user
+        task.utime_ns += user
+        if task.nice > 0:
+            self.cpu_time.nice_ns += user
+        else:
+            self.cpu_time.user_ns += user
+        return user
 
     # -- The current task
 
     def _run(self, task: Task | None) -> None:
         """Make `task` current (context_switch); None: look elsewhere, then go idle."""
-        if task is None:
+        if task is None and self._domain.overloaded:
             self._domain.pull(self)
             if self.queue.nr_queued:
                 task = self.queue.pick_next()
@@ -264,7 +259,7 @@ class RunQueue:
 
     def _start_burst(self, task: Task) -> None:
         """Set the timer to when the debt will be burnt or the slice is over."""
-        delay = task.user_debt_ns + task.system_debt_ns + self._stolen_ns
+        delay = task.user_debt_ns + task.system_debt_ns + self.stolen_ns
         if self.queue.nr_queued:
             left = self._slice_left_ns(task)
             if left < delay:
@@ -293,7 +288,21 @@ class RunQueue:
         calendar = self._calendar
         self._expiring = True
         while True:
-            self._end_burst()
+            # The debt is burnt, or the slice is over: go on, or let another task run.
+            task = self.curr
+            assert task is not None
+            self.account()
+            if task.user_debt_ns or task.system_debt_ns:
+                if self.queue.nr_queued and self._slice_left_ns(task) == 0:
+                    self._preempt(task)
+                else:
+                    self._start_burst(task)
+            elif task.state != TASK_RUNNING:
+                self._put_asleep(task)
+            elif self.queue.nr_queued and self._slice_left_ns(task) == 0:
+                self._preempt(task)
+            else:
+                self._resume(task)
             if generation == self._generation:  # The CPU is idle.
                 break
             generation = self._generation
@@ -301,23 +310,6 @@ class RunQueue:
                 calendar.post_at(self._burst_ends_ns, self._expire_fn, generation)
                 break
         self._expiring = False
-
-    def _end_burst(self) -> None:
-        """The debt is burnt, or the slice is over: go on, or let another task run."""
-        task = self.curr
-        assert task is not None
-        self.account()
-        if task.user_debt_ns or task.system_debt_ns:
-            if self.queue.nr_queued and self._slice_left_ns(task) == 0:
-                self._preempt(task)
-            else:
-                self._start_burst(task)
-        elif task.state != TASK_RUNNING:
-            self._put_asleep(task)
-        elif self.queue.nr_queued and self._slice_left_ns(task) == 0:
-            self._preempt(task)
-        else:
-            self._resume(task)
 
     def _resume(self, task: Task) -> None:
         """Let the task compute, sleep or exit: run its generator until there is a debt to burn."""

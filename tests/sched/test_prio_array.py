@@ -5,9 +5,9 @@ import pytest
 from sim.sched.prio_array import (
     BONUS_NS,
     MAX_SLEEP_AVG_NS,
+    PrioArrays,
     effective_prio,
     is_interactive,
-    recalc_task_prio,
     task_timeslice_ns,
 )
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, sleep_ns
@@ -46,14 +46,14 @@ def test_the_bonus_moves_the_priority_by_five_either_way():
 def test_waiting_for_the_disk_alone_does_not_make_best_priority():
     disk, terminal = a_task(), a_task()
     for _ in range(50):
-        recalc_task_prio(disk, 200 * MS, True)
-        recalc_task_prio(terminal, 200 * MS, False)
+        PrioArrays(1).place_woken(disk, TASK_UNINTERRUPTIBLE, 200 * MS)
+        PrioArrays(1).place_woken(terminal, TASK_INTERRUPTIBLE, 200 * MS)
     assert (disk.sleep_avg_ns, terminal.sleep_avg_ns) == (8 * BONUS_NS, MAX_SLEEP_AVG_NS)
 
 
 def test_a_long_idle_sleep_leaves_a_reserve():
     task = a_task()
-    recalc_task_prio(task, 3600 * S, False)
+    PrioArrays(1).place_woken(task, TASK_INTERRUPTIBLE, 3600 * S)
     assert task.sleep_avg_ns == MAX_SLEEP_AVG_NS - 100 * MS
     assert is_interactive(task)
 

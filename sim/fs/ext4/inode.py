@@ -345,6 +345,7 @@ def delete_inode(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
     del fs.inodes[inode.ino]
     fs.inode_numbers.release(inode.ino, inode.is_dir())
     inode.state = 0
+    inode.data_run = inode.data_transaction = None
     inode.mapping.evict()
     handle.sync = fs.synchronous
     yield from journal_stop(task, journal, handle)

@@ -14,7 +14,7 @@ from sim.fs.ext4 import inode as files
 from sim.fs.ext4.check import check
 from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, journal_blocks, make_layout
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
-from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty, seconds
+from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
 from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.jbd2.commit import kjournald
@@ -232,7 +232,8 @@ class Ext3(Ext3Sb):
 
     def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
         """Return where file blocks are."""
-        return _ext3(inode).map.pieces(start, end)
+        assert isinstance(inode, Ext3Inode)
+        return inode.map.pieces(start, end)
 
     def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
         """Allocate what is not mapped (ext3_direct_IO)."""
@@ -255,7 +256,7 @@ class Ext3(Ext3Sb):
         rule = self.params.atime
         now = self.calendar.now
         before = inode.atime_ns
-        if rule == "noatime" or seconds(now) == seconds(before):
+        if rule == "noatime" or now // NS_PER_S == before // NS_PER_S:
             return False
         recent = before > inode.mtime_ns and now - before < DAY_S * NS_PER_S
         return rule != "relatime" or not recent
