@@ -99,12 +99,12 @@ class Kcopyd:
         self._complete_jobs: deque[Stretch] = deque()
         self.sectors_read: int = 0
         self.sectors_written: int = 0
-        self._thread = MdThread(sched, "kcopyd", self._do_work)
+        self._worker = MdThread(sched, "kcopyd", self._do_work)
 
     def copy(self, copy: Copy) -> None:
         """Have something copied; never sleeps."""
         self._pages_jobs.append(Stretch(copy, READ, copy.sector, copy.nr_sectors))
-        self._thread.wake()
+        self._worker.wake()
 
     def _do_work(self, task: Task) -> Blocking[None]:
         """Finish, which frees pages; hand those out; submit (do_work)."""
@@ -168,7 +168,7 @@ class Kcopyd:
         else:
             self.sectors_written += sectors
             _append(self._complete_jobs, done)
-        self._thread.wake()
+        self._worker.wake()
 
 
 def _pages(stretch: Stretch) -> int:
