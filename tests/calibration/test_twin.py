@@ -17,9 +17,8 @@ from calibration.twin.fitting import Twin, draw_draft, fit_draft
 from calibration.twin.report import twin_text
 from sim.cli.main import cli
 from sim.cli.twin import SIMULATIONS_MIN
-# parameter -> (the true value in its canonical unit, how far the twin may be off, relative).
-# The two classes and the device; what a recording of some seventy requests a second shows in a
-# minute.
+from sim.scenario import load
+from sim.scenario.fitted import read_fit
 from tests.calibration.recorded_twin import record_run, run_truth
 
 # parameter -> (the true value in its canonical unit, how far the twin may be off, relative): the
