@@ -24,6 +24,7 @@ from sim.user.fio_session import FioSession
 from sim.user.fio_stat import JobStat
 
 STEP_NS: Final = 100_000_000
+SECTOR: Final = 512  # bytes
 BLOCK_SIZE: Final = 4096  # of a file system's free space
 PARTS: Final = 1000  # of a job, in progress
 _NOBODY: Final = """\
@@ -117,17 +118,26 @@ def _placed(machine: Machine, job: FioJob) -> FioParams:
     """Return the job's parameters on this machine; a device must be there and large enough."""
     name = job.params.filename
     if not name.startswith("/dev/"):
-        return job.sized(job.filesize_bytes)
+        return _with_room(job.sized(job.filesize_bytes), job)
     device = machine.devices.get(name.removeprefix("/dev/"))
     if device is None:
         known = [f"/dev/{device}" for device in machine.devices]
         raise ScenarioError([unknown(job.section, "device", name, known)])
-    capacity = device.capacity_sectors * 512
+    capacity = device.capacity_sectors * SECTOR
     params = job.sized(capacity)
     if params.offset_bytes + params.size_bytes > capacity:
         end = params.offset_bytes + params.size_bytes
         message = f"[{job.name}] ends behind the end of {name}"
         raise ScenarioError([Problem(job.section, message, f"{end} B", f"up to {capacity} B")])
+    return _with_room(params, job)
+
+
+def _with_room(params: FioParams, job: FioJob) -> FioParams:
+    """Return the parameters; refuse a job that has no room for one operation."""
+    block = min(size for split in params.splits() for size, _ in split)
+    if params.size_bytes < block:
+        message = f"[{job.name}] has less than a block of {block} B behind its offset"
+        raise ScenarioError([Problem(job.section, message, f"{max(params.size_bytes, 0)} B")])
     return params
 
 

@@ -1,8 +1,10 @@
 """`iotwin fio`: laws that its figures obey, fio's fields, mistakes, and the same bytes again."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 from calibration.readers import read_text
 from sim.cli.main import cli
 from sim.report.fio_text import number
+from sim.scenario.fio_options import OPTIONS
 
 MACHINE = """\
 title = "A disk that takes 2 ms a request, one at a time"
@@ -113,6 +116,8 @@ def test_runtime_and_ramp_time_are_exact(jobs):
     for job in (plain, ramped):
         assert 1000 <= job["read"]["runtime"] <= 1003
         assert job["read"]["total_ios"] == pytest.approx(500, abs=2)
+        assert sum(job["iodepth_level"].values()) == pytest.approx(100, abs=0.5)
+    assert ramped["ctx"] == pytest.approx(plain["ctx"], rel=0.05)
 
 
 def test_runtime_ends_a_job_that_is_not_done(jobs):
@@ -231,7 +236,8 @@ def test_numbers_have_four_digits(value, base, shown):
 def test_the_text_has_fio_s_lines(run):
     lines = run(FIFO + "rw=randread\nsize=1m\n").output.splitlines()
     starts = [
-        "fio-3.36", "job: (groupid=0, jobs=1): err= 0: pid=0: ", "  read: IOPS=500, BW=2000KiB/s (2048kB/s)(1024KiB/512msec)", "    clat (",
+        "fio-3.36", "job: (groupid=0, jobs=1): err= 0: pid=0: ", "    clat (",
+        "  read: IOPS=500, BW=2000KiB/s (2048kB/s)(1024KiB/512msec)",
         "     lat (", "    clat percentiles (", "  lat (msec)   : ", "  cpu          : usr=",
         "  IO depths    : 1=100.0%, ", "     submit    : 0=0.0%, 4=100.0%",
         "     issued rwts: total=256,0,0,0 short=0,0,0,0", "Run status group 0 (all jobs):",
@@ -271,6 +277,7 @@ def test_a_mistake_in_the_job_file_is_shown_with_its_line(run):
     [
         ("[a]\nfilename=/dev/sdc\n", "unknown device '/dev/sdc' - did you mean '/dev/sd"),
         ("[a]\nfilename=/dev/sda\nsize=5g\n", "[a] ends behind the end of /dev/sda"),
+        ("[a]\nfilename=/dev/sda\noffset=100%\n", "has less than a block of 4096 B"),
         ("[a]\nfilename=/big\nsize=5g\n", "[a]: no room for /big, got 5368709120 B"),
     ],
 )
@@ -303,3 +310,27 @@ def test_the_output_goes_to_its_file(run, tmp_path):
     result = run(FIFO + "size=64k\n", "--output-format=json", "--output", str(place))
     assert result.exit_code == 0 and result.stdout == ""
     assert json.loads(place.read_text())["jobs"][0]["read"]["total_ios"] == 16
+
+
+# -- The page about it.
+
+PAGE = Path(__file__).resolve().parents[2] / "scenarios" / "fio-and-dd.md"
+
+
+def test_the_page_s_example_prints_what_the_page_says(run):
+    """All but the moments, which change with the disk's model: the lines and their labels."""
+    blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    machine, job, shown = (text for _, text in blocks[:3])
+    output = run(job, machine=machine).output
+    printed = output[output.index("sixteen:") : output.index("\nRun status")]
+    assert labels(printed) == labels(shown)
+
+
+def labels(text):
+    """Return how lines begin, the table of percentiles apart."""
+    return [line.split(":")[0] for line in text.splitlines() if not line.startswith("     |")]
+
+
+def test_the_page_names_every_option_that_is_read():
+    text = PAGE.read_text()
+    assert [name for name in OPTIONS if f"`{name}" not in text] == []
