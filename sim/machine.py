@@ -203,6 +203,7 @@ class Machine:
                 snapshot = self._lvm.snapshot(
                     DiskStats(own.name, DM_MAJOR, next(minor)), real, cow,
                     own.chunk_bytes // SECTOR, -(-own.copied_bytes // own.chunk_bytes),
+                    own.in_order,
                 )  # fmt: skip
                 snapshots.append(snapshot)
                 layers += [snapshot, cow]

@@ -9,6 +9,7 @@ Invariants: the sample is drawn from the second half of the chains; convergence 
 Left out: evidence for comparing models.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -20,6 +21,8 @@ from calibration.fit.space import Array, Space, generator
 WALKERS: Final = 160
 STEPS: Final = 600
 R_HAT_MAX: Final = 1.05
+TEMPERATURES: Final = (0.03, 0.1, 0.3, 1.0)  # powers of the likelihood, up to Bayes' own
+_ACCEPTED_MIN: Final = 0.02  # share of steps; a walker below it is caught
 
 
 class Emulates(Protocol):
@@ -47,13 +50,14 @@ class Posterior:
     points: Array
     log_density: Array
     r_hat: Array
+    stuck: float  # share of walkers that hardly ever moved
     autocorrelation: float  # steps
     steps: int
 
     @property
     def has_converged(self) -> bool:
-        """Whether halves of the walkers agree."""
-        return bool(self.r_hat.max() <= R_HAT_MAX)
+        """Whether halves of the walkers agree, and all of them walked."""
+        return bool(self.r_hat.max() <= R_HAT_MAX) and self.stuck == 0
 
     def ensemble(self, number: int, seed: int) -> Array:
         """Return `number` points drawn from the sample without repetition."""
@@ -89,25 +93,31 @@ def sample(
     walkers: int = WALKERS,
     steps: int = STEPS,
 ) -> Posterior:
-    """Return a sample of the posterior inside a box, from walkers that start at the prior's best.
+    """Return a sample of the posterior inside a box; `steps` count at full temperature.
 
-    `box` has lower and upper coordinates, shape (2, parameters).
+    `box` has lower and upper coordinates, shape (2, parameters). The likelihood is turned up in
+    stages, with the walkers resampled in between: one that is caught where nothing is likely would
+    stay there, and be counted.
     """
 
-    def log_density(points: Array) -> Array:
+    def log_densities(points: Array) -> tuple[Array, Array]:
         prior = space.log_prior(points)
         inside = np.isfinite(prior) & ((points >= box[0]) & (points <= box[1])).all(axis=1)
         found = np.full(len(points), -np.inf)
         if inside.any():
             snapped = space.snap(points[inside])
-            found[inside] = prior[inside] + log_likelihood(emulator, target, snapped)
-        return found
+            found[inside] = log_likelihood(emulator, target, snapped)
+        return np.where(inside, prior, -np.inf), found
 
-    sampler = emcee.EnsembleSampler(walkers, len(space.priors), log_density, vectorize=True)
-    twister = np.random.RandomState(generator(seed, "fit.walkers").integers(2**32))
-    sampler.random_state = twister.get_state()
-    start = _start(space, emulator, target, box, walkers, seed)
-    sampler.run_mcmc(start, steps, skip_initial_state_check=True)
+    points = _prior_draws(space, box, 64 * walkers, seed)
+    before = 0.0
+    for temperature in TEMPERATURES:
+        weights = (temperature - before) * log_densities(points)[1]
+        start = _resample(points, weights, walkers, seed, f"fit.resample.{temperature}")
+        start = _into(space, box, start)
+        number = steps if temperature == 1 else max(8, steps // 8)
+        sampler = _run(log_densities, temperature, start, number, seed)
+        points, before = sampler.get_chain()[-1], temperature
     chain = sampler.get_chain(discard=steps // 2)
     density = sampler.get_log_prob(discard=steps // 2)
     every = max(1, len(chain) // 25)
@@ -115,24 +125,51 @@ def sample(
         points=space.snap(chain[::every].reshape(-1, chain.shape[2])),
         log_density=density[::every].reshape(-1),
         r_hat=r_hat(chain),
+        stuck=float(np.mean(sampler.acceptance_fraction < _ACCEPTED_MIN)),
         autocorrelation=float(np.max(sampler.get_autocorr_time(discard=steps // 2, tol=0))),
         steps=steps,
     )
 
 
-def _start(
-    space: Space, emulator: Emulates, target: Target, box: Array, walkers: int, seed: int
-) -> Array:
-    """Return starting points: draws from the prior in the box, resampled by tempered likelihood."""
-    quantiles = space.to_quantiles(box)
-    unit = generator(seed, "fit.start").random((64 * walkers, len(space.priors)))
-    points = space.from_quantiles(quantiles[0] + (quantiles[1] - quantiles[0]) * unit)
-    log_weights = 0.25 * log_likelihood(emulator, target, space.snap(points))
+def _run(
+    log_densities: Callable[[Array], tuple[Array, Array]],
+    temperature: float,
+    start: Array,
+    steps: int,
+    seed: int,
+) -> emcee.EnsembleSampler:
+    """Walk for some steps with the likelihood raised to `temperature`."""
+
+    def log_density(points: Array) -> Array:
+        prior, likelihood = log_densities(points)
+        return np.where(np.isfinite(prior), prior + temperature * likelihood, -np.inf)
+
+    # Steps along differences of two walkers follow a bent ridge that stretching alone is slow on.
+    moves = [(emcee.moves.StretchMove(), 0.5), (emcee.moves.DEMove(), 0.5)]
+    walkers, parameters = start.shape
+    sampler = emcee.EnsembleSampler(walkers, parameters, log_density, vectorize=True, moves=moves)
+    name = f"fit.walkers.{temperature}"
+    twister = np.random.RandomState(generator(seed, name).integers(2**32))
+    sampler.random_state = twister.get_state()
+    sampler.run_mcmc(start, steps, skip_initial_state_check=True)
+    return sampler
+
+
+def _prior_draws(space: Space, box: Array, number: int, seed: int) -> Array:
+    """Return draws from the priors inside a box."""
+    low, high = space.to_quantiles(box)
+    unit = generator(seed, "fit.start").random((number, len(space.priors)))
+    return space.from_quantiles(low + (high - low) * unit)
+
+
+def _resample(points: Array, log_weights: Array, number: int, seed: int, name: str) -> Array:
+    """Return points drawn by weight, moved a little: two walkers at one place stay on a line."""
     weights = np.exp(log_weights - log_weights.max())
-    chosen = generator(seed, "fit.resample").choice(len(points), walkers, p=weights / weights.sum())
-    # Two walkers at one place would stay on their line.
-    jitter = generator(seed, "fit.jitter").normal(0, 0.02, (walkers, points.shape[1]))
-    return _into(space, box, points[chosen] + jitter)
+    random = generator(seed, name)
+    chosen = points[random.choice(len(points), number, p=weights / weights.sum())]
+    spread = 0.01 * chosen.std(axis=0)
+    moved: Array = chosen + spread * random.standard_normal(chosen.shape)
+    return moved
 
 
 def _into(space: Space, box: Array, points: Array) -> Array:

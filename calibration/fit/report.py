@@ -184,6 +184,7 @@ def _trust_lines(result: FitResult) -> Iterator[str]:
     verdict = "converged" if posterior.has_converged else "NOT CONVERGED"
     yield (
         f"  sampler: {verdict}: R-hat {posterior.r_hat.max():.3f}, {posterior.steps} steps,"
+        f" {100 * posterior.stuck:.0f} % of the walkers caught,"
         f" autocorrelation {posterior.autocorrelation:.0f} steps"
     )
     inside = float(np.mean(np.abs(emulator.errors[~np.isnan(emulator.errors)]) < 1.645))

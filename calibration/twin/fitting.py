@@ -41,7 +41,6 @@ from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario import load
 from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
 
-SIMULATIONS: Final = 48
 MEMBERS: Final = 64
 TITLE: Final = "Twin of"
 

@@ -9,6 +9,7 @@ Left out: pictures.
 
 from collections.abc import Iterator
 from textwrap import wrap
+from typing import Any
 
 from calibration.fit.report import posterior_columns
 from calibration.look import Look
@@ -34,6 +35,33 @@ def twin_text(twin: Twin, seen: Look) -> str:
         *_trust(twin),
     ]  # fmt: skip
     return "\n".join(parts) + "\n"
+
+
+def twin_json(twin: Twin, scenario: str, version: str) -> dict[str, Any]:
+    """Return the report as what json can write: notes, parameters, columns, names of what-ifs."""
+    low, _median, high = posterior_columns(twin.fit)
+    return {
+        "scenario": scenario,
+        "seed": twin.fit.plan.seed,
+        "simulations": twin.fit.plan.simulations,
+        "version": version,
+        "notes": list(twin.draft.notes),
+        "parameters": {
+            row.path: {
+                "median": row.median, "lo": row.low, "hi": row.high,
+                "identified": row.is_identified,
+            }
+            for row in twin.rows
+        },
+        "columns": {
+            one.metric: {
+                "recorded": one.value, "simulated": twin.simulated.get(one.metric),
+                "lo": float(low[i]), "hi": float(high[i]), "unit": one.unit,
+            }
+            for i, one in enumerate(twin.columns)
+        },
+        "what_ifs": [one.name for one in twin.draft.sheet.what_ifs],
+    }  # fmt: skip
 
 
 def _classes(draft: Draft) -> Iterator[str]:

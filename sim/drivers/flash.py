@@ -136,8 +136,8 @@ class Dies:
         return ceil(last_ns)
 
     def program(self, now_ns: int, pages: int, sensed: float) -> int:
-        """Program a page on each of so many dies, each also sensing a share of one; return when."""
-        assert 0 < pages <= self.count
+        """Program so many pages, each after sensing a share of one; return when all are."""
+        assert pages > 0
         work_ns = self._program_ns + sensed * self._sense_ns
         dies = self._die_free_ns
         channels = self._channel_free_ns
@@ -165,6 +165,7 @@ class Flash:
         self._taken: int = 0  # sectors written so far,
         self._programmed: int = 0  # and those that are in flash: batches end in order
         self._batches: int = 0
+        self._batch_ends_ns: int = 0  # the latest
         self._due: float = 0.0  # pages that the cleaner still has to program, a share of one
         self._waiting: deque[Request] = deque()  # for room
         self._flushes: deque[tuple[int, Request]] = deque()  # what they wait for, who waits
@@ -190,7 +191,7 @@ class Flash:
             self._waiting.append(request)
         else:
             self._take(request)
-            self._program()
+        self._program()
 
     def flush(self, request: Request) -> None:
         """Have all that was taken programmed, then tell ``flushed``."""
@@ -220,7 +221,7 @@ class Flash:
         self._tell_taken(request)
 
     def _program(self) -> None:
-        """Send batches while there are whole pages, or parts of one that a flush wants."""
+        """Send batches while there are whole pages, or a part of one that somebody waits for."""
         while self._batches < BATCHES and self._unsent:
             amplification = self.ftl.amplification
             pages = -(-self._unsent // self._page_sectors)
@@ -230,14 +231,17 @@ class Flash:
             if not pages:
                 return
             self._due += pages * amplification
-            programmed = min(self._dies.count, int(self._due))
+            programmed = int(self._due)
             self._due -= programmed
             sectors = min(self._unsent, pages * self._page_sectors)
             self._unsent -= sectors
             self._batches += 1
             sensed = (amplification - 1.0) / amplification
-            done_ns = self._dies.program(self._calendar.now, programmed, sensed)
-            self._calendar.post(done_ns - self._calendar.now, self._batch_done, sectors)
+            now_ns = self._calendar.now
+            done_ns = self._dies.program(now_ns, programmed, sensed)
+            # A flush counts sectors: no batch may overtake another.
+            self._batch_ends_ns = max(self._batch_ends_ns, done_ns)
+            self._calendar.post(self._batch_ends_ns - now_ns, self._batch_done, sectors)
 
     def _batch_done(self, sectors: int) -> None:
         self._batches -= 1

@@ -168,5 +168,5 @@ def _disk(disk: DiskUse) -> dict[str, Any]:
         "read_ticks": disk.read_ms,
         "write_ticks": disk.write_ms,
         "in_queue": disk.queue_ms,
-        "util": round(min(100.0, 100.0 * disk.busy_ms / disk.elapsed_ms), 6),
+        "util": round(min(100.0, 100.0 * disk.busy_ms / max(disk.elapsed_ms, 1)), 6),
     }

@@ -214,7 +214,7 @@ def _rate(rate: int) -> str:
 
 
 def _disk(disk: DiskUse) -> str:
-    util = min(100.0, 100.0 * disk.busy_ms / disk.elapsed_ms)
+    util = min(100.0, 100.0 * disk.busy_ms / max(disk.elapsed_ms, 1))
     return (
         f"  {disk.name}: ios={disk.reads}/{disk.writes}, "
         f"sectors={disk.read_sectors}/{disk.write_sectors}, "

@@ -101,9 +101,7 @@ def _kind(text: str, kb_base: int) -> Values:
     if "trim" in word:
         raise FioValueError("trims: the block layer has no discard yet", ", ".join(KINDS))
     if ":" in word:
-        raise FioValueError(
-            "rw=...:N (several of a kind in turn) is not modelled", ", ".join(KINDS)
-        )
+        raise FioValueError("several of a kind in turn are not modelled", ", ".join(KINDS))
     return _choice("rw", KINDS)(word, kb_base)
 
 

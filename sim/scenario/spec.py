@@ -12,16 +12,22 @@ from pathlib import Path
 
 from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
+from sim.drivers.md.kcopyd import IN_ORDER_SINCE
 from sim.param import param
 from sim.scenario.calibrate_spec import CalibrateSpec
 from sim.scenario.layers import Layer
-from sim.sched.version import kernel_version
+from sim.sched.version import Change, changed_defaults, kernel_version
 from sim.units import Value
 
 _ELEVATORS = "sim/block/elevator.py: what distributions of the kernel's time chose"
 
 # LVM2 took to reading sizes in sectors during 2007, and its "8" came to mean 4 KiB.
-LVM2_SMALL_CHUNK_SINCE = (2, 6, 24)  # assumed: kernel of the distributions that came with it
+# In which kernel's days is assumed.
+_LVM2_CHUNK = "LVM2 2.02 after 2007, tools/lvcreate.c: 8 sectors"
+SNAPSHOT_CHANGES: tuple[Change, ...] = (
+    ((2, 6, 24), "chunk_bytes", 4096, _LVM2_CHUNK),
+    (IN_ORDER_SINCE, "in_order", True, "drivers/md/dm-kcopyd.c 2.6.30: push_head, b673c3a8192e"),
+)
 
 SOURCED = "sourced"  # from a source, a recording, or what the scenario is about
 FITTED = "fitted"  # chosen so that results agree with recorded ones
@@ -121,12 +127,15 @@ class SnapshotSpec:
         doc="beginning of the origin that has been copied before the run",
     )  # fmt: skip
 
+    in_order: bool = param(
+        False, dim="bool", source="drivers/md/kcopyd.c 2.6.16: process_jobs, list_add_tail",
+        doc="a copy that finds no free pages keeps its place in kcopyd's line",
+    )  # fmt: skip
+
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return the chunk of lvcreate of the kernel's days."""
-        if kernel_version(kernel) < LVM2_SMALL_CHUNK_SINCE:
-            return {}
-        return {"chunk_bytes": (4096, "LVM2 2.02 of later years, tools/lvcreate.c: 8 sectors")}
+        """Return the chunk of lvcreate of the kernel's days, and kcopyd's line since 2.6.30."""
+        return changed_defaults(SNAPSHOT_CHANGES, kernel)
 
 
 @dataclass(frozen=True, kw_only=True)

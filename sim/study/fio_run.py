@@ -24,6 +24,8 @@ from sim.user.fio_session import FioSession
 from sim.user.fio_stat import JobStat
 
 STEP_NS: Final = 100_000_000
+SECTOR: Final = 512  # bytes
+BLOCK_SIZE: Final = 4096  # of a file system's free space
 PARTS: Final = 1000  # of a job, in progress
 _NOBODY: Final = """\
 [process.fio]
@@ -116,37 +118,49 @@ def _placed(machine: Machine, job: FioJob) -> FioParams:
     """Return the job's parameters on this machine; a device must be there and large enough."""
     name = job.params.filename
     if not name.startswith("/dev/"):
-        return job.sized(job.filesize_bytes)
+        return _with_room(job.sized(job.filesize_bytes), job)
     device = machine.devices.get(name.removeprefix("/dev/"))
     if device is None:
         known = [f"/dev/{device}" for device in machine.devices]
         raise ScenarioError([unknown(job.section, "device", name, known)])
-    capacity = device.capacity_sectors * 512
+    capacity = device.capacity_sectors * SECTOR
     params = job.sized(capacity)
     if params.offset_bytes + params.size_bytes > capacity:
         end = params.offset_bytes + params.size_bytes
         message = f"[{job.name}] ends behind the end of {name}"
         raise ScenarioError([Problem(job.section, message, f"{end} B", f"up to {capacity} B")])
+    return _with_room(params, job)
+
+
+def _with_room(params: FioParams, job: FioJob) -> FioParams:
+    """Return the parameters; refuse a job that has no room for one operation."""
+    block = min(size for split in params.splits() for size, _ in split)
+    if params.size_bytes < block:
+        message = f"[{job.name}] has less than a block of {block} B behind its offset"
+        raise ScenarioError([Problem(job.section, message, f"{max(params.size_bytes, 0)} B")])
     return params
 
 
 def _lay_out(machine: Machine, session: FioSession, file: FioFile) -> None:
-    """Make the files that are there beforehand; say which job they do not fit for."""
-    for path, size in session.files().items():
-        job = next(job for job in file.jobs if job.params.filename == path)
-        try:
-            machine.vfs.prepare_file(path, size)
-        except OSError as error:
-            message = f"[{job.name}] cannot have {path} of {size} B: {error.strerror}"
-            raise ScenarioError([Problem(job.section, message)]) from None
-    mounts = [path or "/" for path, _ in machine.vfs.mounts]
+    """Make the files that are there beforehand; say which job they cannot be made for."""
     for job in file.jobs:
+        path = job.params.filename
         try:
-            machine.vfs.file_system_of(job.params.filename)
+            machine.vfs.file_system_of(path)
         except FileNotFoundError:
-            known = ", ".join(mounts)
-            message = f"[{job.name}]: nothing is mounted where {job.params.filename} is"
-            raise ScenarioError([Problem(job.section, message, allowed=known)]) from None
+            mounts = ", ".join(prefix or "/" for prefix, _ in machine.vfs.mounts)
+            message = f"[{job.name}]: nothing is mounted where {path} is"
+            raise ScenarioError([Problem(job.section, message, allowed=mounts)]) from None
+    for path, size in session.files().items():
+        if path.startswith("/dev/"):
+            continue
+        free = machine.vfs.file_system_of(path).statfs().blocks_free * BLOCK_SIZE
+        if size > free:
+            job = next(job for job in file.jobs if job.params.filename == path)
+            message = f"[{job.name}]: no room for {path}"
+            problem = Problem(job.section, message, f"{size} B", f"up to {free} B")
+            raise ScenarioError([problem])
+        machine.vfs.prepare_file(path, size)
 
 
 def _devices(machine: Machine, programs: list[tuple[FioJob, Fio]]) -> list[BlockDevice]:

@@ -115,6 +115,21 @@ def throughput_per_s(seen: Observation) -> float | None:
     return messages_accepted(seen) / duration if duration else None
 
 
+def dd_real_s(seen: Observation) -> float | None:
+    """Time from the start of dd to its last line, mean over all dd of the run."""
+    return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_ns"))
+
+
+def dd_user_s(seen: Observation) -> float | None:
+    """User CPU time of dd (getrusage), mean over all dd of the run."""
+    return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_user_ns"))
+
+
+def dd_system_s(seen: Observation) -> float | None:
+    """System CPU time of dd (getrusage), mean over all dd of the run."""
+    return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_system_ns"))
+
+
 def transactions_per_s(seen: Observation) -> float | None:
     """Transactions completed in the measured part, of all classes, per second."""
     length_ns = seen.end_ns - seen.begin_ns
@@ -238,6 +253,11 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("transactions_per_s", "/s", transactions_per_s),
         Metric("transaction_ms", "ms", transaction_ms),
         Metric("transaction_p95_ms", "ms", transaction_p95_ms),
+    ),
+    "dd": (
+        Metric("dd_real_s", "s", dd_real_s),
+        Metric("dd_user_s", "s", dd_user_s),
+        Metric("dd_system_s", "s", dd_system_s),
     ),
     "port": (Metric("port_refused_s", "s", port_refused_s),),
     "load": (

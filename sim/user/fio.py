@@ -15,6 +15,7 @@ Left out: trims, verifying, several files a job, threads; io_uring's own entry i
 Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 1/S, R = N S.
 """
 
+import errno
 from collections import deque
 from collections.abc import Mapping
 
@@ -43,6 +44,7 @@ class Fio(ServerProgram):
         self.writes: int = 0
         self.done: int = 0
         self.next_direction: int = -1  # drawn, not yet used
+        self.has_begun: bool = False
         self.places: list[Places] = []
         self.sizes: list[Sizes] = []
 
@@ -65,6 +67,8 @@ class Fio(ServerProgram):
             self.stat.error = error.errno or 0
             self.stat.error_where = str(error.filename)
             self.stat.end(sys.clock_ns())
+            if self.has_begun:
+                self._note_usage(sys, 1)
         sys.trace_marker("fio_done", self.done)
 
     def _job(self, sys: Sys) -> Blocking[None]:
@@ -75,9 +79,7 @@ class Fio(ServerProgram):
             sys.fadvise_dontneed(fd)
         self._set_up(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
         sys.trace_marker("fio_start", 0)
-        user_ns, system_ns = sys.getrusage()
-        switches = sys.context_switches()
-        self._begin(sys.clock_ns())
+        self._begin(sys)
         if params.ioengine in SYNCHRONOUS:
             yield from self._synchronous(sys, fd)
         else:
@@ -85,10 +87,7 @@ class Fio(ServerProgram):
         if params.end_fsync and WRITE in self.directions:
             yield from self._fsync(sys, fd)
         self.stat.end(sys.clock_ns())
-        now_user_ns, now_system_ns = sys.getrusage()
-        self.stat.user_ns = now_user_ns - user_ns
-        self.stat.system_ns = now_system_ns - system_ns
-        self.stat.context_switches = sys.context_switches() - switches
+        self._note_usage(sys, 1)
         yield from sys.close(fd)
 
     def _flags(self) -> int:
@@ -108,6 +107,8 @@ class Fio(ServerProgram):
             chance = sys.stream(f"{params.stream}{name}_sizes") if len(split) > 1 else None
             self.sizes.append(Sizes(split, chance))
         smallest = min(self.sizes[direction].smallest for direction in self.directions)
+        if size < smallest:
+            raise OSError(errno.EINVAL, "smaller than a block", params.filename)
         for name in ("places", "writes"):
             self.places.append(self._places(sys, size, smallest, name))
         self.limit = size // smallest * smallest * params.loops
@@ -128,13 +129,31 @@ class Fio(ServerProgram):
             return Uniform(begin, size, block, chance)
         return self.places[0] if self.places else Mapped(begin, size, block, chance)
 
-    def _begin(self, now_ns: int) -> None:
+    def _begin(self, sys: Sys) -> None:
         """Start the clock, or the ramp before it."""
         params = self.params
+        now_ns = sys.clock_ns()
+        self.has_begun = True
         self.ramp_end_ns = now_ns + params.ramp_ns if params.ramp_ns else 0
         self.stat = JobStat(now_ns + params.ramp_ns)
         if params.runtime_ns:
             self.end_ns = now_ns + params.ramp_ns + params.runtime_ns
+        self._note_usage(sys, -1)
+
+    def _end_ramp(self, sys: Sys) -> None:
+        """Count from here on (reset_all_stats)."""
+        self.stat = JobStat(self.stat.begin_ns)
+        self.ramp_end_ns = 0
+        self.issued = [0, 0]
+        self.started = [0, 0]
+        self._note_usage(sys, -1)
+
+    def _note_usage(self, sys: Sys, sign: int) -> None:
+        """Count CPU time and context switches: -1 where counting begins, 1 where it ends."""
+        user_ns, system_ns = sys.getrusage()
+        self.stat.user_ns += sign * user_ns
+        self.stat.system_ns += sign * system_ns
+        self.stat.context_switches += sign * sys.context_switches()
 
     def progress(self, now_ns: int) -> float:
         """Return which part of the job is done, 0 to 1; 0 before it has begun."""
@@ -152,12 +171,10 @@ class Fio(ServerProgram):
 
     # -- What comes next, and when.
 
-    def _goes_on(self, now_ns: int) -> bool:
+    def _goes_on(self, sys: Sys, now_ns: int) -> bool:
         """Whether another operation may be started."""
         if self.ramp_end_ns and now_ns >= self.ramp_end_ns:
-            self.ramp_end_ns = 0
-            self.issued = [0, 0]
-            self.started = [0, 0]
+            self._end_ramp(sys)
         if self.end_ns:
             if now_ns >= self.end_ns:
                 return False
@@ -216,7 +233,7 @@ class Fio(ServerProgram):
         """psync: pread() or pwrite() after one another."""
         while True:
             now_ns = sys.clock_ns()
-            if not self._goes_on(now_ns):
+            if not self._goes_on(sys, now_ns):
                 return
             direction = self._direction(sys)
             delay_ns = self._due_in_ns(direction, now_ns)
@@ -246,7 +263,7 @@ class Fio(ServerProgram):
         while True:
             now_ns = sys.clock_ns()
             delay_ns = 0
-            if len(flying) < params.iodepth and self._goes_on(now_ns):
+            if len(flying) < params.iodepth and self._goes_on(sys, now_ns):
                 direction = self._direction(sys)
                 delay_ns = self._due_in_ns(direction, now_ns)
                 if not delay_ns:
@@ -284,10 +301,9 @@ class Fio(ServerProgram):
         """Wait for an operation to complete, and count it."""
         tag = ready.popleft() if ready else (yield from sys.io_getevents())
         direction, size, begun_ns, submit_ns = flying.pop(tag)
-        now_ns = sys.clock_ns()
-        if not self.ramp_end_ns or now_ns >= self.ramp_end_ns:
+        self._complete(sys, direction, size, begun_ns, submit_ns, sys.clock_ns())
+        if not self.ramp_end_ns:
             self.stat.directions[direction].slat.add(submit_ns)
-        self._complete(sys, direction, size, begun_ns, submit_ns, now_ns)
         if direction == WRITE or self.params.think_ns:
             yield from self._after(sys, fd, direction)
 
@@ -300,8 +316,10 @@ class Fio(ServerProgram):
         self.done += 1
         if self.params.latency_log:
             sys.trace_marker("fio_ns", now_ns - begun_ns)
-        if self.ramp_end_ns and now_ns < self.ramp_end_ns:
-            return
+        if self.ramp_end_ns:
+            if now_ns < self.ramp_end_ns:
+                return
+            self._end_ramp(sys)
         stat = self.stat
         complete_ns = now_ns - begun_ns - submit_ns
         stat.directions[direction].complete(now_ns, size, submit_ns, complete_ns)

@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE
 from sim.block.plug import Plug
+from sim.drivers.ebs import Ebs, Gp2Params
+from sim.drivers.frontend import Frontend
 from sim.drivers.hdd import Hdd
 from sim.drivers.hdd_params import HddParams
+from sim.drivers.nvme import Nvme, NvmeParams
 from sim.drivers.ssd import Ssd, SsdParams
+from sim.drivers.xen_blkfront import XenBlkfrontParams
 from sim.registry import lookup, names
 from tests.block.disks import PAGE, Rig, ram
 
@@ -21,6 +25,11 @@ DRIVERS = {
         HddParams(capacity_bytes=1 << 30, write_cache=True, buffer_bytes=1 << 20)
     ),
     "ssd": lambda: Ssd(SsdParams(capacity_bytes=1 << 30)),
+    "ssd whose buffer is small and volatile": lambda: Ssd(
+        SsdParams(capacity_bytes=1 << 30, buffer_bytes=1 << 16, buffer_protected=False)
+    ),
+    "nvme": lambda: Nvme(NvmeParams(capacity_bytes=1 << 30, buffer_protected=False)),
+    "ebs behind a front end": lambda: Frontend(XenBlkfrontParams(slots=3), Ebs(Gp2Params())),
 }
 
 bios = st.tuples(

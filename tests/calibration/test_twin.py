@@ -1,5 +1,6 @@
 """A twin of a known server: the demands found are the true ones, and so is the what-if."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from calibration.dataset import open_source
+from calibration.fit import chain
 from calibration.fit.runs import Trial
 from calibration.look import Look, look
 from calibration.twin.columns import figures_of, simulate_twin
 from calibration.twin.fitting import Twin, draw_draft, fit_draft
 from calibration.twin.report import twin_text
 from sim.cli.main import cli
+from sim.cli.twin import SIMULATIONS_MIN
 from sim.scenario import load
 from sim.scenario.fitted import read_fit
 from tests.calibration.recorded_twin import record_run, run_truth
@@ -117,11 +120,23 @@ def test_the_command_gives_the_same_twin_again_and_its_ensemble(
 ) -> None:
     """Here in other processes than the twin of the other tests: the same but for the heading."""
     place = tmp_path / "again.toml"
-    arguments = (str(known), "-o", str(place), "--simulations", "32", "--jobs", "2")
+    arguments = (
+        str(known),
+        "-o",
+        str(place),
+        "--simulations",
+        "32",
+        "--jobs",
+        "2",
+        "--json",
+        str(tmp_path / "again.json"),
+    )
     result = invoke(*arguments)
     assert (result.exit_code, result.stderr.startswith("twin written to")) == (0, True)
     text = place.read_text(encoding="utf-8")
     assert text.partition("\ntitle")[2] == twin.text.partition("\ntitle")[2]
+    report = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))
+    assert set(report["parameters"]) == {row.path for row in twin.rows}
     fit = read_fit(tmp_path / "again.fit.toml", "again")
     assert (len(fit.members), fit.kind) == (64, "prediction")
     assert set(fit.header["sha256"]) == {"host.txt", "proc.txt"}
@@ -169,6 +184,7 @@ def test_a_folder_that_is_no_recording_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_few_simulations_are_refused() -> None:
+    assert SIMULATIONS_MIN == chain.SIMULATIONS_MIN
     result = invoke("sendmail", "--simulations", "3")
     assert result.exit_code == 2
     assert "--simulations" in result.stderr

@@ -35,6 +35,7 @@ Commands:
   import     Make a data set of recorded text.
   look       Say what a recording says, before any simulation.
   record     Record this host's /proc into a folder.
+  twin       Make a twin of a server from its recording alone.
   samples    Read recordings of any tool into one table.
   doctor     Show versions, what is compiled, what is there.
 """

@@ -13,10 +13,11 @@ from sim.drivers.ram import Ram, RamParams
 from sim.drivers.xen_blkfront import XenBlkfrontParams
 from sim.registry import lookup, names
 from sim.scenario import ScenarioError
+from sim.syscall import O_CREAT, O_WRONLY
 from tests.block.disks import Rig
 from tests.drivers.loads import bytes_per_s, closed_loop, per_s
 from tests.drivers.test_ssd import Alone
-from tests.user.servers import boot
+from tests.user.servers import boot, run_program
 
 US = 1000
 KIB = 2  # sectors
@@ -173,6 +174,42 @@ def test_parameters_of_a_front_end_need_one():
 def test_parameters_of_a_front_end_can_be_set():
     machine = server("3.2", 'frontend = "xen-blkfront", front.slots = 16')
     assert machine.disks[0].driver.queue_depth == 16
+
+
+@pytest.mark.parametrize("name", names("frontend"))
+def test_a_server_writes_through_a_front_end(name):
+    machine = server("3.2", f'frontend = "{name}"')
+
+    def program(sys):
+        fd = yield from sys.open("/a", O_WRONLY | O_CREAT)
+        yield from sys.write(fd, 3_000_000)
+        yield from sys.fsync(fd)
+
+    run_program(machine, program, seconds=3)
+    stats = machine.disks[0].stats
+    assert stats.write_sectors * 512 >= 3_000_000
+    most = machine.disks[0].params.max_bytes // 512
+    assert 0.9 * 3_000_000 / 512 / stats.writes <= most
+    machine.check()
+
+
+def test_emulated_ide_costs_more_cpu_than_virtio():
+    """The same 3 MB: an exit to user space for every register against one to the kernel."""
+    spent = {}
+    for name in ("ide-emulated", "virtio-blk"):
+        machine = server("3.2", f'frontend = "{name}", queue.max_bytes = 4096')
+
+        def program(sys):
+            fd = yield from sys.open("/a", O_WRONLY | O_CREAT)
+            yield from sys.write(fd, 3_000_000)
+            yield from sys.fsync(fd)
+
+        run_program(machine, program, seconds=3)
+        times = machine.sched.cpu_times
+        spent[name] = sum(cpu.total_ns() - cpu.idle_ns - cpu.iowait_ns for cpu in times)
+    requests = 3_000_000 / 4096
+    per_request_us = (spent["ide-emulated"] - spent["virtio-blk"]) / requests / US
+    assert 50 < per_request_us < 120  # 72 - 3, and fewer interrupts with virtio
 
 
 def test_volumes_of_a_server_share_their_instances_path():

@@ -97,6 +97,26 @@ def test_scattered_writes_of_a_full_drive_go_at_that_over_the_amplification():
     assert bytes_per_s(rig) == pytest.approx(expected, rel=0.05)
 
 
+def test_one_die_does_the_cleaners_work_too():
+    device = ideal(dies=1, channels=1, buffer_bytes=1 << 18, read_page_ns=0)
+    rig = closed_loop(device, WRITE, in_flight=60, count=3000)
+    expected = 16384 / 1e-3 / device.flash.ftl.amplification
+    assert bytes_per_s(rig) == pytest.approx(expected, rel=0.05)
+
+
+def test_a_flush_holds_while_reads_delay_one_of_two_batches():
+    """Two batches, the earlier behind a long read: the flush of the earlier waits for it."""
+    alone = Alone(ideal(dies=2, channels=2, buffer_protected=False, used_percent=0.0))
+    for number in range(20):
+        alone.submit(READ, 80_000 + 64 * number, 8)
+    write = alone.submit(WRITE, 0, 32)
+    flush = alone.submit(FLUSH, 0, 0)
+    later = [alone.submit(WRITE, 3200 + 32 * number, 32) for number in range(3)]
+    alone.calendar.run()
+    assert alone.ended[flush] >= alone.ended[write] + 1000 * US + 10 * 100 * US
+    assert all(alone.ended[request] < alone.ended[flush] for request in later)
+
+
 def test_the_rate_drops_when_a_fresh_drive_has_been_filled():
     """Scattered writes over three times the capacity: at first A = 1, at last the steady state."""
     small = {"capacity_bytes": 64 << 20, "used_percent": 0.0, "spare_percent": 20.0}

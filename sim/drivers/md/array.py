@@ -150,9 +150,7 @@ class Array(BlockDevice):
     @classmethod
     def mistakes(cls, params: object, count: int) -> list[tuple[str, str, str]]:
         """Return (key, what is wrong, what is allowed) of an impossible layout."""
-        if count >= cls.min_devices:
-            return []
-        return [("devices", f"too few devices, {count}", f"{cls.min_devices} or more")]
+        return count_mistakes(count, cls.min_devices)
 
     def level_status(self) -> str:
         """Return what /proc/mdstat says behind the blocks."""
@@ -224,6 +222,13 @@ def usable(sizes: Sequence[int], reserved_sectors: int) -> int:
     if not reserved_sectors:
         return min(sizes)
     return max(0, rounded(min(sizes), reserved_sectors) - reserved_sectors)
+
+
+def count_mistakes(count: int, min_devices: int) -> list[tuple[str, str, str]]:
+    """Return what is wrong with the number of devices."""
+    if count >= min_devices:
+        return []
+    return [("devices", f"too few devices, {count}", f"{min_devices} or more")]
 
 
 def chunk_mistakes(chunk_bytes: int) -> list[tuple[str, str, str]]:

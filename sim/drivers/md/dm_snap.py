@@ -76,7 +76,7 @@ class DmOrigin(BlockDevice):
         super().__init__(stats, real.capacity_sectors)
         self.supports_barriers = kernel >= BARRIERS_SINCE and real.supports_barriers
         self.rotational = real.rotational
-        self._real = real
+        self._origin = real
         row = Row(stats)
         self._writes = OriginWrites(calendar, row, real, snapshots)
         reads = OriginReads(real, self._writes.chunk_sectors)
@@ -94,11 +94,11 @@ class DmOrigin(BlockDevice):
             yield from self._writes.wait(task, bio)
 
     def unplug(self) -> None:
-        self._real.unplug()
+        self._origin.unplug()
 
     def congested(self, op: int) -> bool:
         """Return whether the device below is; those who wait for copies are not counted."""
-        return self._real.congested(op)
+        return self._origin.congested(op)
 
 
 class SnapshotReads(Layout):
@@ -106,7 +106,7 @@ class SnapshotReads(Layout):
 
     def __init__(self, snapshot: Snapshot, real: BlockDevice) -> None:
         self._snapshot = snapshot
-        self._real = Member(0, real)
+        self._origin = Member(0, real)
         self._cow = Member(1, snapshot.store.cow)
 
     def place(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
@@ -114,7 +114,7 @@ class SnapshotReads(Layout):
         room = self._snapshot.chunk_sectors - into
         new = self._snapshot.complete.get(chunk)
         if new is None:
-            return self._real, sector, room
+            return self._origin, sector, room
         return self._cow, new * self._snapshot.chunk_sectors + into, room
 
 

@@ -34,8 +34,9 @@ OWN_THREAD_SINCE: Final = (2, 6, 26)  # 8c0cbc2f79bb: a workqueue for each clien
 class CopyClient:
     """Who has something copied; it owns the pages that its jobs may take."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_order: bool) -> None:
         self.free_pages: int = CLIENT_PAGES
+        self.in_order = in_order  # its jobs that find no pages stay at the head of the line
 
     def copied(self, task: Task, copy: "Copy", sector: int, nr_sectors: int) -> Blocking[None]:
         """Hear that sectors of the source are at their new place; may sleep."""
@@ -92,19 +93,18 @@ class Kcopyd:
     def __init__(self, sched: Sched, kernel: KernelVersion) -> None:
         self._kernel = kernel
         self._limited: bool = kernel < NO_LIMIT_SINCE
-        self._in_order: bool = kernel >= IN_ORDER_SINCE
         self._flags: int = BIO_SYNC if kernel >= UNPLUGS_SINCE else 0
         self._pages_jobs: deque[Stretch] = deque()  # wait for pages
         self._io_jobs: deque[Stretch] = deque()  # have pages, wait to be submitted
         self._complete_jobs: deque[Stretch] = deque()
         self.sectors_read: int = 0
         self.sectors_written: int = 0
-        self._thread = MdThread(sched, "kcopyd", self._do_work)
+        self._worker = MdThread(sched, "kcopyd", self._do_work)
 
     def copy(self, copy: Copy) -> None:
         """Have something copied; never sleeps."""
         self._pages_jobs.append(Stretch(copy, READ, copy.sector, copy.nr_sectors))
-        self._thread.wake()
+        self._worker.wake()
 
     def _do_work(self, task: Task) -> Blocking[None]:
         """Finish, which frees pages; hand those out; submit (do_work)."""
@@ -127,7 +127,7 @@ class Kcopyd:
             each = -(-head.copy.job_sectors // PAGE_SECTORS)
             fit = head.jobs() if not self._limited else min(head.jobs(), client.free_pages // each)
             if fit == 0:
-                if not self._in_order:
+                if not client.in_order:
                     jobs.append(head.split(1))
                     if not head.nr_sectors:
                         jobs.popleft()
@@ -168,7 +168,7 @@ class Kcopyd:
         else:
             self.sectors_written += sectors
             _append(self._complete_jobs, done)
-        self._thread.wake()
+        self._worker.wake()
 
 
 def _pages(stretch: Stretch) -> int:

@@ -32,14 +32,18 @@ class Lvm:
 
     def snapshot(
         self, stats: DiskStats, real: BlockDevice, cow: BlockDevice, chunk_sectors: int,
-        copied_chunks: int,
+        copied_chunks: int, in_order: bool,
     ) -> DmSnapshot:  # fmt: skip
-        """Make a snapshot of ``real``, of which some chunks have been copied to ``cow`` before."""
+        """Make a snapshot of ``real``, of which some chunks have been copied to ``cow`` before.
+
+        `in_order`: kcopyd keeps jobs in line that find no pages.
+        """
         if self._kcopyd is None or self._kernel >= OWN_THREAD_SINCE:
             self._kcopyd = Kcopyd(self._sched, self._kernel)
         made = Snapshot(
             self._sched, self._kernel, stats.name, real,
             ExceptionStore(cow, chunk_sectors, self._kernel), self._kcopyd, self._log,
+            in_order,
         )  # fmt: skip
         made.activate(copied_chunks)
         self.snapshots.append(made)

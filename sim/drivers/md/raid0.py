@@ -19,6 +19,7 @@ from sim.drivers.md.array import (
     Array,
     ArrayContext,
     chunk_mistakes,
+    count_mistakes,
     rounded,
     usable,
 )  # fmt: skip
@@ -136,7 +137,7 @@ class Raid0(Array):
     @classmethod
     def mistakes(cls, params: object, count: int) -> list[tuple[str, str, str]]:
         assert isinstance(params, Raid0Params)
-        return super().mistakes(params, count) + chunk_mistakes(params.chunk_bytes)
+        return count_mistakes(count, cls.min_devices) + chunk_mistakes(params.chunk_bytes)
 
 
 def _lent(sectors: int) -> int:

@@ -20,6 +20,7 @@ from sim.drivers.md.array import (
     Array,
     ArrayContext,
     chunk_mistakes,
+    count_mistakes,
     usable,
 )  # fmt: skip
 from sim.drivers.md.mirrored import Copies, MirroredWrites
@@ -202,7 +203,7 @@ class Raid10(Array):
     @classmethod
     def mistakes(cls, params: object, count: int) -> list[tuple[str, str, str]]:
         assert isinstance(params, Raid10Params)
-        found = super().mistakes(params, count) + chunk_mistakes(params.chunk_bytes)
+        found = count_mistakes(count, cls.min_devices) + chunk_mistakes(params.chunk_bytes)
         if params.copies > count:
             found.append(("copies", f"{params.copies} copies on {count} devices", f"2 to {count}"))
         return found

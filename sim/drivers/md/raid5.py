@@ -23,6 +23,7 @@ from sim.drivers.md.array import (
     Array,
     ArrayContext,
     chunk_mistakes,
+    count_mistakes,
     rounded,
     usable,
 )  # fmt: skip
@@ -338,7 +339,7 @@ class Raid5(Array):
     @classmethod
     def mistakes(cls, params: object, count: int) -> list[tuple[str, str, str]]:
         assert isinstance(params, Raid5Params)
-        return super().mistakes(params, count) + chunk_mistakes(params.chunk_bytes)
+        return count_mistakes(count, cls.min_devices) + chunk_mistakes(params.chunk_bytes)
 
 
 register("array", "raid5", params=Raid5Params, doc="chunks in turn with rotating parity")(Raid5)

@@ -34,13 +34,16 @@ INVALID: Final = "device-mapper: snapshots: Invalidating snapshot: Unable to all
 
 
 class Snapshot(CopyClient):
-    """One snapshot of ``real``; chunk numbers are in units of its own chunks."""
+    """One snapshot of ``real``; chunk numbers are in units of its own chunks.
+
+    `in_order`: its copies are made in the order of asking, whether or not there are pages.
+    """
 
     def __init__(
         self, sched: Sched, kernel: KernelVersion, name: str, real: BlockDevice,
-        store: ExceptionStore, kcopyd: Kcopyd, log: Callable[[str], None],
+        store: ExceptionStore, kcopyd: Kcopyd, log: Callable[[str], None], in_order: bool,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(in_order)
         self.name = name
         self.chunk_sectors: int = store.chunk_sectors
         self.valid: bool = True
@@ -49,7 +52,7 @@ class Snapshot(CopyClient):
         self.pending: dict[int, int] = {}
         self.store = store
         self._sched = sched
-        self._real = real
+        self._origin = real
         self._kcopyd = kcopyd
         self._log = log
         self._waiters: dict[int, list[Held]] = {}  # pending chunk -> in order of arrival
@@ -104,13 +107,13 @@ class Snapshot(CopyClient):
         """Hand what hold() has prepared to kcopyd (start_copy)."""
         size = self.chunk_sectors
         for made in self._to_start:
-            sectors = min(made.count * size, self._real.capacity_sectors - made.old * size)
+            sectors = min(made.count * size, self._origin.capacity_sectors - made.old * size)
             self._copying += made.count
             if size > SUB_JOB_SECTORS:
                 for chunk in range(made.old, made.old + made.count):
-                    self._left[chunk] = min(size, self._real.capacity_sectors - chunk * size)
+                    self._left[chunk] = min(size, self._origin.capacity_sectors - chunk * size)
             copy = Copy(
-                self, self._real, made.old * size, self.store.cow, made.new * size, sectors, size
+                self, self._origin, made.old * size, self.store.cow, made.new * size, sectors, size
             )
             self._kcopyd.copy(copy)
         self._to_start.clear()

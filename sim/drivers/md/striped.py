@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR, Bio
-from sim.drivers.md.array import Array, ArrayContext, chunk_mistakes, rounded
+from sim.drivers.md.array import Array, ArrayContext, chunk_mistakes, count_mistakes, rounded
 from sim.drivers.md.linear import BARRIERS_SINCE
 from sim.drivers.md.passage import Layout, Passage
 from sim.drivers.md.path import Member
@@ -77,7 +77,7 @@ class DmStriped(Array):
     @classmethod
     def mistakes(cls, params: object, count: int) -> list[tuple[str, str, str]]:
         assert isinstance(params, StripedParams)
-        return super().mistakes(params, count) + chunk_mistakes(params.chunk_bytes)
+        return count_mistakes(count, cls.min_devices) + chunk_mistakes(params.chunk_bytes)
 
 
 register("array", "striped", params=StripedParams, doc="device mapper: chunks in turn")(DmStriped)

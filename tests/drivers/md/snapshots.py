@@ -9,7 +9,7 @@ from sim.block.queue import Disk
 from sim.drivers.md.dm_snap import DmOrigin, DmSnapshot
 from sim.drivers.md.exception_store import ExceptionStore
 from sim.drivers.md.held import Sent
-from sim.drivers.md.kcopyd import Kcopyd, Stretch
+from sim.drivers.md.kcopyd import IN_ORDER_SINCE, Kcopyd, Stretch
 from sim.drivers.md.linear import DmLinear
 from sim.drivers.md.passage import Part
 from sim.drivers.md.snapshot import Snapshot
@@ -58,7 +58,14 @@ class Rig:
             cow = self._linear(f"snap{number}-cow", on, offset, cow_sectors)
             store = ExceptionStore(cow, chunk, kernel)
             snap = Snapshot(
-                self.sched, kernel, f"snap{number}", self.real, store, self.kcopyd, self.log.append
+                self.sched,
+                kernel,
+                f"snap{number}",
+                self.real,
+                store,
+                self.kcopyd,
+                self.log.append,
+                kernel >= IN_ORDER_SINCE,
             )
             snap.activate(copied)
             self.snaps.append(snap)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.block.bio import WRITE, Bio
+from sim.block.bio import READ, WRITE, Bio
 from sim.block.genhd import DiskStats
 from sim.drivers.md.gather import Gather
 from sim.drivers.md.path import nothing
@@ -61,7 +61,8 @@ def test_writing_a_lost_member_reconstructs_the_parity():
 
 def test_a_lost_member_is_read_from_all_the_others():
     run = Stripes(0, 1, 4)
-    run.shares = [Share(None, False, 1, 0, 8, 0)]
+    gather = Gather(Bio(READ, 0, 8, nothing), [(0, 8, 1)], Row(DiskStats("x", 0, 0)), Calendar())
+    run.shares = [Share(gather, False, 1, 0, 8, 0)]
     assert reads_for_read(run, [True, False, True, True, True]) == {0, 2, 3, 4}
     assert reads_for_read(run, [True] * 5) == {1}
 

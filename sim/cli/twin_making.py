@@ -1,0 +1,96 @@
+"""What `iotwin twin` does once its options are read: look, draft, fit, write, tell.
+
+Models: the work behind the command.
+Linux counterpart: none.
+Invariants: nothing is written before everything is known; both files appear whole or not at all.
+Left out: options (sim/cli/twin.py, which is read for --help and must not load numpy).
+"""
+
+import shlex
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+import sim
+from calibration.dataset import open_source
+from calibration.look import Look, look
+from calibration.look.summary import NothingToLookAt
+from calibration.twin.demands import NothingToTwin
+from calibration.twin.draft import Draft
+from calibration.twin.fitting import Twin, draw_draft, ensemble_text, fit_draft
+from calibration.twin.report import twin_json, twin_text
+from sim.cli import options
+from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.progress import Progress
+from sim.scenario.recordings import RECORDINGS
+from sim.study.replicate import processes
+
+
+def make(
+    paths: tuple[str, ...],
+    output: str | None,
+    simulations: int,
+    seed: int,
+    jobs: int | None,
+    json_path: str | None,
+) -> None:
+    """Make a twin of the recording at `paths`; raise click.UsageError if there is none in it."""
+    try:
+        seen = look(open_source(paths))
+        draft = draw_draft(seen, seed)
+    except (NothingToLookAt, NothingToTwin) as error:
+        raise click.UsageError(str(error)) from None
+    place = Path(output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml")
+    fit_place = place.with_suffix(".fit.toml")
+    check_writable(str(place), str(fit_place), json_path)
+    made_by = f"iotwin twin --simulations {simulations} --seed {seed} {shlex.join(paths)}"
+    comment = _comment(seen, made_by)
+    twin = _fit(draft, seen, comment, simulations, seed, jobs)
+    fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
+    write_file(place, lambda path: path.write_text(twin.text, encoding="utf-8"))
+    write_file(fit_place, lambda path: path.write_text(fit_text, encoding="utf-8"))
+    if json_path != "-":
+        click.echo(f"{comment}\n{twin_text(twin, seen)}")
+        names = " ".join(one.name for one in draft.sheet.what_ifs)
+        click.echo(f"what-ifs: {names}\n\n  iotwin compare {place} double_load")
+        click.echo(f"  iotwin predict {place} {draft.sheet.what_ifs[0].name} --fit {fit_place}")
+    if json_path is not None:
+        write_json(twin_json(twin, place.stem, sim.__version__), json_path)
+    click.echo(f"twin written to {place}, its ensemble to {fit_place}", err=True)
+
+
+def recorded_files(paths: Sequence[str]) -> list[Path]:
+    """Return the files of a recording: those named, or those of the folder or data set named."""
+    places = [Path(path) if Path(path).exists() else RECORDINGS / path for path in paths]
+    return [
+        file
+        for place in places
+        for file in (sorted(place.iterdir()) if place.is_dir() else [place])
+        if file.is_file()
+    ]
+
+
+def _comment(seen: Look, made_by: str) -> str:
+    """Return what stands at the head of the file and of the report."""
+    return (
+        f"Twin of {seen.source.name}, made from its recording alone by iotwin {sim.__version__}:\n"
+        f"  {made_by}\n"
+        "Nothing is known of its application: reads and writes are classes of their own.\n"
+    )
+
+
+def _fit(
+    draft: Draft, seen: Look, comment: str, simulations: int, seed: int, jobs: int | None
+) -> Twin:
+    """Fit in a folder that vanishes: nothing half made is left if it is interrupted."""
+    with (
+        tempfile.TemporaryDirectory(prefix="iotwin.") as folder,
+        Progress(f"fitting {seen.source.name}") as progress,
+        processes(options.jobs_of(jobs, simulations)) as executor,
+    ):
+        return fit_draft(
+            draft, seen, Path(folder) / "twin.toml", comment=comment, seed=seed,
+            simulations=simulations, executor=executor, progress=progress,
+        )  # fmt: skip
