@@ -66,8 +66,8 @@ def test_fitted_values_are_neither_sourced_nor_assumed() -> None:
     shares = {name: content[f"{name}_share"] for name in ("sourced", "fitted", "assumed")}
     total = len(content["parameters"])
     assert shares == {name: count / total for name, count in origins.items()}
-    # README: a quarter of the values that were not fitted is assumed.
-    assert origins["assumed"] / (total - origins["fitted"]) == pytest.approx(0.25, abs=0.025)
+    # README: 28 % of the values that were not fitted are assumed.
+    assert origins["assumed"] / (total - origins["fitted"]) == pytest.approx(0.28, abs=0.02)
 
 
 def test_no_source_says_where_files_lie_on_this_machine(
