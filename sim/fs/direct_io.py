@@ -15,7 +15,7 @@ from typing import Final
 
 from sim.block.bio import BIO_SYNC, READ, SECTOR, WRITE, Bio
 from sim.block.device import submit_bio
-from sim.fs.errors import invalid
+from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
 from sim.fs.inode import I_DIRTY_INODE
 from sim.fs.namei import Vfs
@@ -29,15 +29,18 @@ SECTORS_PER_PAGE: Final = PAGE_SIZE // SECTOR
 class DirectRequest:
     """struct dio: the bios of one call that are not complete yet, and who waits for them."""
 
-    __slots__ = ("in_flight", "waiter")
+    __slots__ = ("error", "in_flight", "waiter")
 
     def __init__(self, waiter: Task) -> None:
+        self.error: int = 0  # errno of the last bio that had one
         self.in_flight: int = 0
         self.waiter = waiter
 
     def end_io(self, bio: Bio) -> None:
         """One bio is complete; the last one wakes the caller (dio_bio_end_io)."""
         self.in_flight -= 1
+        if bio.error:
+            self.error = bio.error
         if not self.in_flight:
             self.waiter.sched.wake_up(self.waiter)
 
@@ -78,6 +81,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         task.in_iowait = True
         yield
         task.in_iowait = False
+    if request.error:
+        raise fs_error(request.error, file.path)
     if not write:
         if sb.atime_is_due(inode):
             yield from sb.touch_atime(task, inode)

@@ -6,7 +6,7 @@ Linux counterpart: dm_request, __split_bio, dec_pending, drivers/md/dm.c; linear
 drivers/md/dm-linear.c (2.6.16).
 Invariants: sectors of the volume = sectors passed down; in_flight is the number of bios begun and
 not ended. Barriers are refused to 2.6.30 (BARRIERS_SINCE): a journal on such a volume goes without.
-Left out: tables of several targets (one stretch is a volume here), suspending, snapshots.
+Left out: tables of several targets (one stretch is a volume here), suspending.
 """
 
 from typing import Final
