@@ -7,14 +7,16 @@ Linux counterpart: mm/page-writeback.c: get_dirty_limits (to 2.6.36), global_dir
 - 2.6.22: of free memory and page cache and anonymous pages; the cut to half stays until 2.6.23
 - 2.6.32: anonymous pages count only while there is swap (there is none here)
 - 2.6.37: a limit below 5 % is allowed (4cbec4c8b9fd)
+- 2.6.29: either may be given in bytes instead, which no ratio then bounds
 - 3.3: without the free pages that the watermarks keep back (ab8fabd46f81)
 Invariants: 0 <= background < limit.
-Left out: highmem; the *_bytes sysctls; 25 % more for real-time tasks; lowmem_reserve; mapped file
+Left out: highmem; 25 % more for real-time tasks; lowmem_reserve; mapped file
 pages (the cut before 2.6.24 looks at anonymous pages only).
 """
 
 from typing import Final
 
+from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
 
 DIRTY_RATIO_MIN: Final = 5  # percent
@@ -41,6 +43,8 @@ def dirtyable_memory(vm: Vm) -> int:
 
 def dirty_limits(vm: Vm) -> tuple[int, int]:
     """Return (background threshold, limit) in pages."""
+    if vm.params.dirty_bytes or vm.params.dirty_background_bytes:
+        return _limits_in_bytes(vm)
     ratio = vm.params.dirty_ratio
     if vm.kernel < SINCE_NO_UNMAPPED_CUT:
         unmapped_ratio = 100 - vm.nr_anon * 100 // vm.nr_total
@@ -53,3 +57,14 @@ def dirty_limits(vm: Vm) -> tuple[int, int]:
     available = dirtyable_memory(vm)
     limit = max(1, int(available * ratio / 100))
     return min(int(available * background_ratio / 100), limit - 1), limit
+
+
+def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
+    """Return the limits where one is given in bytes; the other may still be a ratio."""
+    params = vm.params
+    available = dirtyable_memory(vm)
+    limit = -(-params.dirty_bytes // PAGE_SIZE) or int(available * params.dirty_ratio / 100)
+    limit = max(limit, 1)
+    background = -(-params.dirty_background_bytes // PAGE_SIZE)
+    background = background or int(available * params.dirty_background_ratio / 100)
+    return (limit // 2 if background >= limit else background), limit

@@ -3,7 +3,7 @@
 Models: /proc/sys/vm and what the page cache's code costs.
 Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
 Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
-Left out: the *_bytes twins of the ratios (2.6.29), highmem, laptop mode, vfs_cache_pressure (there
+Left out: highmem, laptop mode, vfs_cache_pressure (there
 is no model of slab reclaim). What read() and write() cost besides is sim.fs's to charge.
 """
 
@@ -31,6 +31,16 @@ class VmParams:
         40, dim="percent", minimum=0, maximum=100,
         source="mm/page-writeback.c 2.6.16: vm_dirty_ratio",
         doc="dirty share of memory above which writers are held back",
+    )  # fmt: skip
+    dirty_background_bytes: int = param(
+        0, dim="bytes", minimum=0,
+        source="mm/page-writeback.c 2.6.29: vm.dirty_background_bytes",
+        doc="dirty memory above which writeback starts; 0: dirty_background_ratio says it",
+    )  # fmt: skip
+    dirty_bytes: int = param(
+        0, dim="bytes", minimum=0,
+        source="mm/page-writeback.c 2.6.29: vm.dirty_bytes",
+        doc="dirty memory above which writers are held back; 0: dirty_ratio says it",
     )  # fmt: skip
     dirty_expire_ns: int = param(
         "30 s", dim="time_ns", minimum=0,

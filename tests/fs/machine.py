@@ -14,6 +14,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.fs import read_write, sync
+from sim.fs.ext4.ext4 import Ext4, Ext4Params
 from sim.fs.ext4.sb import Ext3Params
 from sim.fs.ext4.super import Ext3
 from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY, File
@@ -75,6 +76,13 @@ class Machine:
         """Make and mount an ext3; the kernel's defaults, but for `options`."""
         params = replace(_defaults(Ext3Params(), self.kernel), **options)  # type: ignore[arg-type]
         fs = Ext3(params, self.context())
+        self.vfs.mount(path, fs)
+        return fs
+
+    def mount_ext4(self, path: str = "/", **options: object) -> Ext4:
+        """Make and mount an ext4; the kernel's defaults, but for `options`."""
+        params = replace(_defaults(Ext4Params(), self.kernel), **options)  # type: ignore[arg-type]
+        fs = Ext4(params, self.context())
         self.vfs.mount(path, fs)
         return fs
 

@@ -110,6 +110,43 @@ def test_ext3_stays_consistent(options: dict[str, object], programs: list[list[S
     assert fs.blocks.pending_total == 0
 
 
+EXT4_MACHINES: list[tuple[str, dict[str, object]]] = [
+    ("6.18", {}), ("4.19", {}), ("2.6.32", {}), ("6.18", {"delalloc": False}),
+    ("6.18", {"data": "journal"}), ("6.18", {"data": "writeback"}),
+    ("6.18", {"metadata_cached": False}), ("6.18", {"sync": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "options"), EXT4_MACHINES, ids=str)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs=st.lists(steps, min_size=1, max_size=4))
+def test_ext4_stays_consistent_and_keeps_its_promises(
+    kernel: str, options: dict[str, object], programs: list[list[Step]]
+) -> None:
+    machine = Machine(kernel, capacity_bytes=256 << 20)
+    fs = machine.mount_ext4(**options)
+    free = fs.statfs().blocks_free
+    run_all(machine, fs, programs)
+
+    def clear(task: Task) -> Blocking[None]:
+        yield from remove_all(machine, task, "")
+        yield from sync.sync(machine.vfs, task)
+
+    machine.run(clear, for_ns=100 * S)
+    assert_sound(machine, fs)
+    grown = fs.root_inode().size // 4096 - 1
+    assert fs.statfs().blocks_free == free - grown
+    assert fs.promised_blocks == 0
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs=st.lists(steps, min_size=1, max_size=4))
+def test_a_full_ext4_stays_consistent(programs: list[list[Step]]) -> None:
+    machine = Machine("6.18", capacity_bytes=32 << 20)
+    fs = machine.mount_ext4()
+    run_all(machine, fs, [[*program, *program] for program in programs])
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs=st.lists(steps, min_size=1, max_size=4))
 def test_a_full_ext3_stays_consistent(programs: list[list[Step]]) -> None:

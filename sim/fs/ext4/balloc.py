@@ -160,6 +160,14 @@ class BlockAllocator:
         """Return whether `size` blocks at `at` are in nobody's window."""
         return self._gap(at, size) == at
 
+    def is_free(self, start: int, end: int) -> bool:
+        """Return whether these blocks are free, in one group, and in nobody's window."""
+        number = start // BLOCKS_PER_GROUP
+        if number >= len(self.groups) or not self.is_unclaimed(start, end - start):
+            return False
+        first, last = self.groups[number].first_from(start, end)
+        return first == start and last == end
+
     def take_from(self, window: Window, want: int) -> tuple[int, int]:
         """Take up to `want` adjacent blocks of a window in one group; (-1, -1) if none is free."""
         runs = self.groups[window.start // BLOCKS_PER_GROUP]

@@ -58,7 +58,7 @@ def write(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blo
     """Put `count` bytes at `pos` into the page cache; return how many there was room for."""
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(fs.params.block_ns * (end - start))
-    yield from _read_partial(task, fs, inode, pos, count)
+    yield from read_partial(task, fs, inode, pos, count)
     for _ in range(RETRIES_MAX):
         stop = yield from _write_pages(task, fs, inode, start, end, pos + count)
         if stop > start:
@@ -101,7 +101,7 @@ def _write_pages(
     return stop
 
 
-def _read_partial(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blocking[None]:
+def read_partial(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blocking[None]:
     """Read the first and the last page of a write if it leaves part of them as they are."""
     first, last = pos >> PAGE_SHIFT, (pos + count - 1) >> PAGE_SHIFT
     partial = [first] if pos % PAGE_SIZE else []
@@ -160,7 +160,7 @@ def allocate_range(
     at = start
     for block, count in inode.map.pieces(start, end):
         if block < 0:
-            stop = yield from _allocate_hole(task, fs, handle, inode, at, at + count)
+            stop = yield from fs.allocate_hole(task, handle, inode, at, at + count)
             dirty_size(handle, inode)
             yield from mark_inode_dirty(task, fs, handle, inode)
             if stop < at + count:
@@ -169,10 +169,10 @@ def allocate_range(
     return end
 
 
-def _allocate_hole(
+def allocate_hole(
     task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, start: int, end: int
 ) -> Blocking[int]:
-    """Allocate run after run; return where the space ended."""
+    """Allocate run after run, and indirect blocks; return where the space ended."""
     at = start
     while at < end:
         yield from journal_extend(task, fs.journal_of(), handle, STEP_CREDITS)
@@ -232,7 +232,7 @@ def _new_data_blocks(
     if fs.locality is not None and small > 0 and not inode.is_dir():
         first, last = fs.locality.allocate(task.cpu, goal, min(want, small))
         if first >= 0:
-            yield from _account_blocks(task, fs, handle, first, last)
+            yield from account_blocks(task, fs, handle, first, last)
             return first, last
     return (yield from _new_blocks(task, fs, handle, inode, goal, want))
 
@@ -244,13 +244,11 @@ def _new_blocks(
     window = None if inode.is_dir() else inode.window
     first, last = fs.blocks.allocate(goal, want, window)
     if first >= 0:
-        yield from _account_blocks(task, fs, handle, first, last)
+        yield from account_blocks(task, fs, handle, first, last)
     return first, last
 
 
-def _account_blocks(
-    task: Task, fs: Ext3Sb, handle: Handle, first: int, last: int
-) -> Blocking[None]:
+def account_blocks(task: Task, fs: Ext3Sb, handle: Handle, first: int, last: int) -> Blocking[None]:
     """Journal what allocating a run changes."""
     task.charge_system(fs.params.block_ns * (last - first))
     yield from _modify_group(task, fs, handle, first // BLOCKS_PER_GROUP)

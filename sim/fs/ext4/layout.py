@@ -13,7 +13,7 @@ Linux counterpart: e2fsprogs misc/mke2fs.c, lib/ext2fs/{initialize,alloc_tables,
  1.38 to 1.42; fs/ext3/balloc.c ext3_bg_has_super, 2.6.16.
 Invariants: metadata of a group lies in the group; the journal's pieces do not overlap anything.
 Left out: reserved descriptor blocks for growing (resize_inode), the 8 MiB-wise indirect blocks of
- the journal file, stripes, block sizes other than 4 KiB, flex_bg.
+ the journal file, stripes, block sizes other than 4 KiB. Flexible block groups are in flex.py.
 """
 
 from dataclasses import dataclass
@@ -48,6 +48,8 @@ class Layout:
     inodes_per_block: int
     descriptor_blocks: int
     groups: tuple[Group, ...]
+    descriptors_per_block: int = DESCRIPTORS_PER_BLOCK
+    flex_groups: int = 1  # groups whose bitmaps and tables lie together (flex.py)
 
     def group_of_inode(self, ino: int) -> int:
         """Return the number of the group whose table holds an inode."""
@@ -61,7 +63,7 @@ class Layout:
 
     def descriptor_block(self, group: int) -> int:
         """Return the block that holds the descriptor of a group (the primary copy)."""
-        return 1 + group // DESCRIPTORS_PER_BLOCK
+        return 1 + group // self.descriptors_per_block
 
 
 def has_super(group: int) -> bool:

@@ -93,6 +93,13 @@ class BlockMap:
             return -1
         return self.blocks[index] + last - self.starts[index]
 
+    def nearest_before(self, block: int) -> int:
+        """Return the last mapped file block at or before `block`, or -1."""
+        index = bisect_right(self.starts, block) - 1
+        if index < 0:
+            return -1
+        return min(block, self.starts[index] + self.counts[index] - 1)
+
     def insert(self, start: int, block: int, count: int) -> None:
         """Map `count` blocks of a hole."""
         index = bisect_right(self.starts, start)

@@ -96,7 +96,7 @@ def _new_inode(
     ino = allocate(directory.ino)
     if ino < 0:
         raise no_space("inodes")
-    inode = Ext3Inode(fs, ino, mode, fs.params.dir_index)
+    inode = fs.make_inode(ino, mode)
     fs.adopt(inode)
     journal = fs.journal_of()
     group = fs.layout.group_of_inode(ino)

@@ -211,7 +211,7 @@ class Ext3Inode(Inode):
 
     def __init__(self, sb: FileSystem, ino: int, mode: int, indexed: bool) -> None:
         super().__init__(sb, ino, mode)
-        self.map = BlockMap()
+        self.map: BlockMap = BlockMap()
         self.window = Window()
         self.last_logical = -1  # i_next_alloc_block - 1 and
         self.last_block = -1  # i_next_alloc_goal - 1
@@ -247,6 +247,16 @@ class Ext3Sb(FileSystem):
 
     def journal_of(self) -> Journal:
         """Return the journal."""
+        raise NotImplementedError
+
+    def make_inode(self, ino: int, mode: int) -> Ext3Inode:
+        """Return an inode of this file system, not yet in `inodes`."""
+        return Ext3Inode(self, ino, mode, self.params.dir_index)
+
+    def allocate_hole(
+        self, task: Task, handle: Handle, inode: Ext3Inode, start: int, end: int
+    ) -> Blocking[int]:
+        """Give blocks to a hole; return how far it got."""
         raise NotImplementedError
 
     def bread(self, task: Task, block: int) -> Blocking[None]:

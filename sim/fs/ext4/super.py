@@ -12,7 +12,7 @@ from sim.fs.errors import no_space
 from sim.fs.ext4 import fsync, namei
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4.check import check
-from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, journal_blocks, make_layout
+from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout, journal_blocks, make_layout
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
 from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
 from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
@@ -20,11 +20,11 @@ from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.jbd2.commit import kjournald
 from sim.fs.jbd2.home import MetadataOps
 from sim.fs.jbd2.journal import Journal, JournalClient
-from sim.fs.jbd2.state import DataRun
+from sim.fs.jbd2.state import DataRun, Handle
 from sim.fs.jbd2.transaction import journal_start, stop_handle
 from sim.fs.super import MountContext, StatFs
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
-from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace
+from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.task import Blocking, Task
@@ -40,34 +40,47 @@ class Ext3(Ext3Sb):
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
         device = context.device
         assert device is not None and context.bdi is not None, "ext3 is on a block device"
-        layout = make_layout(
-            device.capacity_sectors * 512,
-            inode_ratio_bytes=params.inode_ratio_bytes, inode_size_bytes=params.inode_size_bytes,
-        )  # fmt: skip
-        super().__init__(params, context, layout)
+        super().__init__(params, context, self.lay_out(params, device.capacity_sectors * 512))
         self.bdi = context.bdi
-        self.a_ops = Ext3AddressSpaceOps(self)
+        self.a_ops = self.make_a_ops()
         metadata = MetadataOps()
         self.metadata = AddressSpace(self.vm, device, metadata, self.bdi, MAPPING_BUFFERS)
-        self.root = Ext3Inode(self, ROOT_INODE, S_IFDIR, params.dir_index)
+        self.root = self.make_inode(ROOT_INODE, S_IFDIR)
         self.inodes[ROOT_INODE] = self.root
         self.root.nlink = 2
         self.root.size = BLOCK_SIZE
-        self._map_at_once(self.root, 0, 1)
+        self.map_at_once(self.root, 0, 1)
         self.journal = Journal(
-            Ext3JournalClient(self), device, self.calendar, self.metadata, self.kernel,
-            runs=self._make_journal(), commit_interval_ns=params.commit_ns,
+            self.make_journal_client(), device, self.calendar, self.metadata, self.kernel,
+            runs=self.make_journal(), commit_interval_ns=params.commit_ns,
             barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
             waits_for_data_first=params.driver == "ext3",
         )  # fmt: skip
-        self.unread_groups = layout.groups[:PREFETCH_GROUPS]
+        self.unread_groups = self.layout.groups[:PREFETCH_GROUPS]
         self.locks_fsync = params.driver == "ext3"
         self.journal.tracer = context.scheduler.tracer
         metadata.journal = self.journal
         if params.free_run_blocks:
             seed = context.random.getrandbits(32)
             self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
+
+    # --- what a file system of this family makes itself of
+
+    def lay_out(self, params: Ext3Params, capacity_bytes: int) -> Layout:
+        """Return where mke2fs puts what does not move."""
+        return make_layout(
+            capacity_bytes,
+            inode_ratio_bytes=params.inode_ratio_bytes, inode_size_bytes=params.inode_size_bytes,
+        )  # fmt: skip
+
+    def make_a_ops(self) -> AddressSpaceOps:
+        """Return what writes and reads the pages of files."""
+        return Ext3AddressSpaceOps(self)
+
+    def make_journal_client(self) -> JournalClient:
+        """Return what the journal asks."""
+        return Ext3JournalClient(self)
 
     def journal_of(self) -> Journal:
         """Return the journal."""
@@ -86,14 +99,15 @@ class Ext3(Ext3Sb):
 
     # --- mke2fs, and what is there before the run
 
-    def _make_journal(self) -> list[tuple[int, int]]:
+    def make_journal(self) -> list[tuple[int, int]]:
         """Give the journal its blocks: the first free ones, or from the middle of the device on."""
         params = self.params
-        if params.journal_bytes:
-            length = params.journal_bytes // BLOCK_SIZE
-        else:
-            length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
+        length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
         goal = self.layout.blocks // 2 if params.journal_in_middle else 0
+        return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
+
+    def place_journal(self, goal: int, length: int) -> list[tuple[int, int]]:
+        """Give the journal `length` blocks from the goal on; ValueError if there is no room."""
         while length:
             start, end = self.blocks.allocate(goal, length, None)
             if start < 0:
@@ -103,7 +117,7 @@ class Ext3(Ext3Sb):
             goal = end
         return self.journal_runs
 
-    def _map_at_once(self, inode: Ext3Inode, start: int, end: int) -> None:
+    def map_at_once(self, inode: Ext3Inode, start: int, end: int) -> None:
         """Give a file its blocks without journal, time or I/O."""
         group = self.layout.groups[self.layout.group_of_inode(inode.ino)]
         goal = group.start
@@ -128,7 +142,7 @@ class Ext3(Ext3Sb):
         if found is not None:
             return found
         inode = self._prepare_inode(directory, name, S_IFDIR)
-        self._map_at_once(inode, 0, 1)
+        self.map_at_once(inode, 0, 1)
         inode.size = BLOCK_SIZE
         inode.nlink = 2
         inode.parent = directory
@@ -138,7 +152,7 @@ class Ext3(Ext3Sb):
     def prepare_file(self, directory: Inode, name: str, size: int) -> Inode:
         """Make a file of `size` bytes, all of them on the device and none in memory."""
         inode = self._prepare_inode(directory, name, S_IFREG)
-        self._map_at_once(inode, 0, (size + BLOCK_SIZE - 1) // BLOCK_SIZE)
+        self.map_at_once(inode, 0, (size + BLOCK_SIZE - 1) // BLOCK_SIZE)
         inode.size = size
         return inode
 
@@ -146,11 +160,11 @@ class Ext3(Ext3Sb):
         assert isinstance(directory, Ext3Inode)
         numbers = self.inode_numbers
         allocate = numbers.allocate_directory if mode == S_IFDIR else numbers.allocate_file
-        inode = Ext3Inode(self, allocate(directory.ino), mode, self.params.dir_index)
+        inode = self.make_inode(allocate(directory.ino), mode)
         self.adopt(inode)
         blocks = directory.directory_blocks()
         missing = blocks.missing_blocks(name)
-        self._map_at_once(directory, blocks.blocks(), blocks.blocks() + missing)
+        self.map_at_once(directory, blocks.blocks(), blocks.blocks() + missing)
         blocks.add(name)
         directory.size = blocks.blocks() * BLOCK_SIZE
         directory.directory()[name] = inode
@@ -229,6 +243,12 @@ class Ext3(Ext3Sb):
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
         """See fsync.py."""
         return fsync.sync_file(task, self, _ext3(inode), datasync)
+
+    def allocate_hole(
+        self, task: Task, handle: Handle, inode: Ext3Inode, start: int, end: int
+    ) -> Blocking[int]:
+        """See inode.py."""
+        return files.allocate_hole(task, self, handle, inode, start, end)
 
     def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
         """Return where file blocks are."""
