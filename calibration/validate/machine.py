@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.validate.describe import Description, Disk, Unsupported
-from calibration.validate.programs import bypasses_its_file_system, programs
+from calibration.validate.programs import bypasses_its_file_system, pins_its_pages, programs
 from calibration.validate.rigs import GUEST, LOOP, Rig
 from sim.scenario import Scenario
 from sim.scenario.load import load_text
@@ -83,10 +83,8 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
 _JOURNALS: Final = (
     (128, 4), (1 << 10, 16), (2 << 10, 32), (16 << 10, 64), (32 << 10, 128), (1 << 60, 256),
 )  # fmt: skip
-_FILE_SYSTEMS_TO_COME: Final = {
-    "ext4": "ext4 (extents, delayed allocation)",
-    "xfs": "xfs (its log)",
-}
+_FILE_SYSTEMS_TO_COME: Final = {"xfs": "xfs (its log)"}
+_FILE_SYSTEMS: Final = ("ext3", "ext4")
 
 
 def rig_of(description: Description) -> Rig:
@@ -114,10 +112,20 @@ def _lines(description: Description) -> Iterator[str]:
     yield from _costs(rig.costs)
     yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
     yield f'vm.dirty_writeback = "{kernel.vm.get("dirty_writeback_centisecs", 500) * 10} ms"'
+    yield from _dirty_limits(kernel.vm)
     yield from _storage(description, rig)
     yield from processes
     yield "[run]"
     yield 'duration = "1 h"'
+
+
+def _dirty_limits(vm: Mapping[str, int]) -> Iterator[str]:
+    """Yield the sysctls of dirty memory: of each pair, ratio or bytes, the one that is not 0."""
+    for name in ("dirty_background", "dirty"):
+        if vm.get(f"{name}_bytes"):
+            yield f'vm.{name}_limit = "{vm[f"{name}_bytes"]} B"'
+        elif vm.get(f"{name}_ratio"):
+            yield f'vm.{name}_ratio = "{vm[f"{name}_ratio"]} %"'
 
 
 def _costs(costs: Mapping[str, tuple[str, str]]) -> Iterator[str]:
@@ -131,16 +139,19 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
     disk, plain = description.disk, description.fs_plain
     yield '[machine.mount."/"]\ntype = "tmpfs"'
     if disk is not None:
-        yield from _disk_lines(disk, rig)
+        yield from _disk_lines(description, disk, rig)
         if disk.fs is not None and not bypasses_its_file_system(description):
             yield from _mount_lines(disk, rig)
-            if description.kind == "mailq":  # A mail server has made its queue directory before.
+            if description.kind in (
+                "fio",
+                "mailq",
+            ):  # A mail server has made its queue directory before.
                 yield 'metadata_cached = { value = false, source = "a new file system" }'
     if plain is not None:
         yield from _plain_mount(plain, rig)
 
 
-def _disk_lines(disk: Disk, rig: Rig) -> Iterator[str]:
+def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]:
     model = str(disk.params.get("model"))
     if model not in _MODELS:
         raise Unsupported(f"the emulator's model '{model}' (known: {', '.join(_MODELS)})")
@@ -150,7 +161,10 @@ def _disk_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     yield f'under = "{rig.under}"'
     yield 'scheduler = "none"'
     yield f"queue.nr_requests = {disk.nr_requests}"
-    yield f'queue.max = "{min(disk.max_sectors_kib, PINNED_KIB_MAX)} KiB"'
+    largest = disk.max_sectors_kib
+    if pins_its_pages(description):
+        largest = min(largest, PINNED_KIB_MAX)
+    yield f'queue.max = "{largest} KiB"'
     for key, value in disk.params.items():
         if key in keys:
             name, unit = keys[key]
@@ -174,14 +188,11 @@ def _quantity(value: Any, unit: str) -> str:
 def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     if disk.fs in _FILE_SYSTEMS_TO_COME:
         raise Unsupported(_FILE_SYSTEMS_TO_COME[disk.fs])
-    if disk.fs != "ext3":
+    if disk.fs not in _FILE_SYSTEMS:
         raise Unsupported(f"the file system {disk.fs}")
-    yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "ext3"\ndevice = "{rig.disk}"'
-    size = int(disk.params.get("size_mb", 0))
-    journal = next(mib for limit, mib in _JOURNALS if size < limit)
-    yield f'journal = {{ value = "{journal} MiB", source = "e2fsprogs 1.47 mkfs of a new disk" }}'
-    traces = "disk traces of c_mailq: the log lies in the first group, before the data"
-    yield f'journal_in_middle = {{ value = false, source = "{traces}" }}'
+    yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "{disk.fs}"\ndevice = "{rig.disk}"'
+    if disk.fs == "ext3":
+        yield from _ext3_journal(disk)
     yield from _costs(rig.ext3)
     for option in disk.mount_options:
         if option not in _MOUNT_OPTIONS:
@@ -189,6 +200,15 @@ def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
         setting = _MOUNT_OPTIONS[option]
         if setting:
             yield setting
+
+
+def _ext3_journal(disk: Disk) -> Iterator[str]:
+    """Yield what mke2fs of today makes of an ext3's journal."""
+    size = int(disk.params.get("size_mb", 0))
+    journal = next(mib for limit, mib in _JOURNALS if size < limit)
+    yield f'journal = {{ value = "{journal} MiB", source = "e2fsprogs 1.47 mkfs of a new disk" }}'
+    traces = "disk traces of c_mailq: the log lies in the first group, before the data"
+    yield f'journal_in_middle = {{ value = false, source = "{traces}" }}'
 
 
 def _plain_mount(plain: str, rig: Rig) -> Iterator[str]:

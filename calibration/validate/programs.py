@@ -33,10 +33,11 @@ def _fio(description: Description, rig: Rig, directory: str) -> Lines:
     params = description.workload
     if params["rw"] not in _FIO_KINDS:
         raise Unsupported(f"fio with rw={params['rw']}")
-    if not params["direct"]:
+    if not params["direct"] and params["rw"] != "write":
         raise Unsupported(f"buffered I/O (rw={params['rw']}) through a page cache of 6.x or 7.x")
+    filename = f"/dev/{rig.disk}" if params["direct"] else f"{directory}/f"
     yield "[process.fio]"
-    yield f'program = "fio"\nfilename = "/dev/{rig.disk}"'
+    yield f'program = "fio"\nfilename = "{filename}"'
     yield f'block_size = "{_fio_size(params["bs"])}"'
     yield from _FIO_KINDS[params["rw"]](description)
     source = "recording: a_randread, wall and CPU time beside the job"
@@ -57,7 +58,10 @@ def _random_reads(description: Description) -> Lines:
 
 def _sequential_write(description: Description) -> Lines:
     """Yield a write of adjacent blocks: a new file's, on a file system that is empty."""
-    yield f'rw = "write"\nsize = "{description.workload["size_mb"]} MiB"'
+    params = description.workload
+    yield f'rw = "write"\nsize = "{params["size_mb"]} MiB"'
+    if not params["direct"]:
+        yield f"direct = false\nend_fsync = {str(bool(params.get('end_fsync'))).lower()}"
 
 
 _FIO_KINDS: Final = {"randread": _random_reads, "write": _sequential_write}
@@ -67,6 +71,11 @@ def bypasses_its_file_system(description: Description) -> bool:
     """Whether a run's I/O is what the device sees: direct writes of one large new file."""
     params = description.workload
     return description.kind == "fio" and params["rw"] == "write" and bool(params["direct"])
+
+
+def pins_its_pages(description: Description) -> bool:
+    """Whether requests are made of a program's own memory: all but fio's buffered writes."""
+    return description.kind != "fio" or bool(description.workload["direct"])
 
 
 def _fio_size(text: Any) -> str:

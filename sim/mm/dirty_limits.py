@@ -43,7 +43,7 @@ def dirtyable_memory(vm: Vm) -> int:
 
 def dirty_limits(vm: Vm) -> tuple[int, int]:
     """Return (background threshold, limit) in pages."""
-    if vm.params.dirty_bytes or vm.params.dirty_background_bytes:
+    if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
         return _limits_in_bytes(vm)
     ratio = vm.params.dirty_ratio
     if vm.kernel < SINCE_NO_UNMAPPED_CUT:
@@ -63,8 +63,8 @@ def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
     """Return the limits where one is given in bytes; the other may still be a ratio."""
     params = vm.params
     available = dirtyable_memory(vm)
-    limit = -(-params.dirty_bytes // PAGE_SIZE) or int(available * params.dirty_ratio / 100)
+    limit = -(-params.dirty_limit_bytes // PAGE_SIZE) or int(available * params.dirty_ratio / 100)
     limit = max(limit, 1)
-    background = -(-params.dirty_background_bytes // PAGE_SIZE)
+    background = -(-params.dirty_background_limit_bytes // PAGE_SIZE)
     background = background or int(available * params.dirty_background_ratio / 100)
     return (limit // 2 if background >= limit else background), limit

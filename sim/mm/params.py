@@ -32,12 +32,12 @@ class VmParams:
         source="mm/page-writeback.c 2.6.16: vm_dirty_ratio",
         doc="dirty share of memory above which writers are held back",
     )  # fmt: skip
-    dirty_background_bytes: int = param(
+    dirty_background_limit_bytes: int = param(
         0, dim="bytes", minimum=0,
         source="mm/page-writeback.c 2.6.29: vm.dirty_background_bytes",
         doc="dirty memory above which writeback starts; 0: dirty_background_ratio says it",
     )  # fmt: skip
-    dirty_bytes: int = param(
+    dirty_limit_bytes: int = param(
         0, dim="bytes", minimum=0,
         source="mm/page-writeback.c 2.6.29: vm.dirty_bytes",
         doc="dirty memory above which writers are held back; 0: dirty_ratio says it",
