@@ -165,10 +165,10 @@ def _prior_draws(space: Space, box: Array, number: int, seed: int) -> Array:
 def _resample(points: Array, log_weights: Array, number: int, seed: int, name: str) -> Array:
     """Return points drawn by weight, moved a little: two walkers at one place stay on a line."""
     weights = np.exp(log_weights - log_weights.max())
-    random = generator(seed, name)
-    chosen = points[random.choice(len(points), number, p=weights / weights.sum())]
+    chance = generator(seed, name)
+    chosen = points[chance.choice(len(points), number, p=weights / weights.sum())]
     spread = 0.01 * chosen.std(axis=0)
-    moved: Array = chosen + spread * random.standard_normal(chosen.shape)
+    moved: Array = chosen + spread * chance.standard_normal(chosen.shape)
     return moved
 
 
