@@ -29,6 +29,7 @@ from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, T
 from sim.sched.wait import WaitQueue
 
 SINCE_FLUSHER_THREADS: Final = (2, 6, 32)
+SINCE_PAGES_FIRST: Final = (2, 6, 37)  # an inode dirtied meanwhile is as unfinished as another
 SINCE_BANDWIDTH_CHUNKS: Final = (3, 2)
 SINCE_KWORKER: Final = (3, 8)
 
@@ -89,7 +90,8 @@ def _requeue(mapping: AddressSpace, wbc: WritebackControl) -> None:
     if mapping.nr_dirty:
         mapping.dirty_state |= I_DIRTY_PAGES
     bdi = mapping.bdi
-    unfinished = mapping.nr_dirty and not redirtied
+    pages_first = mapping.vm.kernel >= SINCE_PAGES_FIRST
+    unfinished = mapping.nr_dirty and (pages_first or not redirtied)
     if unfinished and bdi.keeps_more_io and wbc.nr_to_write <= 0:
         bdi.b_more_io[mapping] = None
     elif unfinished and wbc.for_kupdate and not bdi.keeps_more_io:

@@ -6,7 +6,8 @@ Theory of operation (fs/jbd/commit.c journal_commit_transaction, 2.6.16); every 
     T_FLUSH    the next transaction may start
                submit the ordered data: every page that is still dirty, file after file;     WAIT
     T_COMMIT   (revoke records,) descriptor, metadata: all in one go, adjacent in the log;   WAIT
-               what waited to modify a block of this transaction goes on
+               what waited to modify a block of this transaction goes on (from 3.11 on already when
+               the log's write completes, before the thread has woken up)
                commit block, alone, as a barrier if the mount asks for barriers;             WAIT
     T_FINISHED metadata is dirty at home and on the checkpoint list; wake all who wait
 
@@ -31,7 +32,6 @@ from typing import Final
 from sim.fs.jbd2.checkpoint import drop_head, insert_checkpoint, remove_checkpoint
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import (
-    BJ_FORGET,
     BJ_METADATA,
     BJ_NONE,
     BJ_SHADOW,
@@ -90,9 +90,13 @@ def journal_commit_transaction(
         yield from _wait_for_data(task, transaction)
     transaction.state = T_COMMIT
     yield from _write_log(task, journal, transaction)
+    if journal.ends_shadow_at_completion:
+        journal.shadowed = transaction
+        journal.end_shadow_if_written()
     yield from _wait_for_data(task, transaction)
     yield from journal.wait_log(task)
-    _end_shadow(journal, transaction)
+    journal.shadowed = None
+    journal.end_shadow(transaction)
     yield from _write_commit_block(task, journal)
 
     _process_forget(task, journal, transaction)
@@ -137,15 +141,6 @@ def _write_log(task: Task, journal: Journal, transaction: Transaction) -> Blocki
         transaction.outstanding_credits -= len(batch)
         for block, piece in journal.next_log_blocks(len(batch) + 1):
             yield from journal.submit_log(task, block, piece, flags)
-
-
-def _end_shadow(journal: Journal, transaction: Transaction) -> None:
-    """The metadata is in the log: it may be modified again."""
-    for head in transaction.shadow:
-        head.jlist = BJ_FORGET
-        transaction.forget[head] = None
-    transaction.shadow.clear()
-    journal.wait_shadow.wake_all()
 
 
 def _write_commit_block(task: Task, journal: Journal) -> Blocking[None]:

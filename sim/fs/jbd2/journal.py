@@ -34,7 +34,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
 from sim.fs.inode import Inode
-from sim.fs.jbd2.state import DataRun, JournalHead, Transaction
+from sim.fs.jbd2.state import BJ_FORGET, DataRun, JournalHead, Transaction
 from sim.mm.filemap import AddressSpace
 from sim.sched.locking import Mutex
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
@@ -113,6 +113,9 @@ class Journal:
         self.wait_done_commit = WaitQueue()
         self.wait_commit = WaitQueue()
         self.wait_updates = WaitQueue()
+        # From 3.11, b34090e5e22a. `shadowed`: all of its log is submitted.
+        self.ends_shadow_at_completion = kernel >= (3, 11) and not waits_for_data_first
+        self.shadowed: Transaction | None = None
         self.wait_shadow = WaitQueue()  # bit_waitqueue(BH_Unshadow), one for all blocks.
         self.wait_buffer = WaitQueue()  # Tasks that wait for a block's own write.
         self.checkpoint_mutex = Mutex()
@@ -222,7 +225,22 @@ class Journal:
         self.in_flight -= 1
         assert self.in_flight >= 0
         if not self.in_flight:
+            self.end_shadow_if_written()
             self.wait_log_io.wake_all()
+
+    def end_shadow_if_written(self) -> None:
+        """Let go who waits for blocks that have just reached the log (..._end_buffer_io_sync)."""
+        if self.shadowed is not None and not self.in_flight:
+            transaction, self.shadowed = self.shadowed, None
+            self.end_shadow(transaction)
+
+    def end_shadow(self, transaction: Transaction) -> None:
+        """The metadata is in the log: it may be modified again."""
+        for head in transaction.shadow:
+            head.jlist = BJ_FORGET
+            transaction.forget[head] = None
+        transaction.shadow.clear()
+        self.wait_shadow.wake_all()
 
     def wait_log(self, task: Task) -> Blocking[None]:
         """Sleep in io_schedule until the log blocks are on the disk (wait_on_buffer of each)."""
