@@ -75,3 +75,20 @@ def test_the_background_threshold_is_always_below_the_limit(kernel, ratios):
 )
 def test_ratelimit_is_a_32nd_of_memory_over_all_cpus_within_bounds(mib, cpus, pages):
     assert ratelimit_pages(mib * 256, cpus) == pages
+
+
+def test_a_limit_in_bytes_is_taken_as_it_is():
+    vm = Machine(kernel="6.5", dirty_background_limit_bytes=32 << 20, dirty_limit_bytes=96 << 20).vm
+    assert dirty_limits(vm) == (32 * 256, 96 * 256)
+
+
+def test_a_background_limit_in_bytes_is_halved_below_a_smaller_limit():
+    vm = Machine(kernel="6.5", dirty_background_limit_bytes=96 << 20, dirty_limit_bytes=32 << 20).vm
+    assert dirty_limits(vm) == (16 * 256, 32 * 256)
+
+
+def test_a_limit_in_bytes_leaves_the_other_a_ratio():
+    machine = Machine(kernel="6.5", dirty_limit_bytes=96 << 20, dirty_background_ratio=1)
+    background, limit = dirty_limits(machine.vm)
+    assert limit == 96 * 256
+    assert background == int(dirtyable_memory(machine.vm) / 100)
