@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from calibration.fit.budget import MEMBERS, SIMULATIONS
 from calibration.fit.columns import RecordedColumn, matrix
 from calibration.fit.emulator import Emulator
 from calibration.fit.posterior import STEPS, Posterior, Target, sample
@@ -25,11 +26,8 @@ from calibration.fit.runs import Figures, Laboratory, Trial
 from calibration.fit.space import Array, Space
 from sim.scenario.calibrate_spec import CalibrateSpec
 
-MEMBERS = 128
-SIMULATIONS = 104  # interpreted, a storm on disk takes 4.5 s: four minutes on two cores
 _FIRST_SHARE = 0.4  # of the simulations: the design over the prior
 _LATER = 4  # waves after it
-SIMULATIONS_MIN = 24
 _MARGIN = 0.25  # of the posterior's box, on each side
 _NEAR_MIN = 3  # points kept for each coefficient of a plane
 

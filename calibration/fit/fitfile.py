@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Mapping
 
 import sim
-from calibration.fit.chain import MEMBERS, SIMULATIONS, FitResult, Plan
+from calibration.fit.budget import MEMBERS, SIMULATIONS
+from calibration.fit.chain import FitResult, Plan
 from calibration.fit.recorded import fingerprints
 from calibration.fit.report import ParameterRow, parameter_rows
 

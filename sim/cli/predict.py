@@ -1,30 +1,10 @@
 """`iotwin predict`: an ensemble of fitted parameters in a what-if, with intervals."""
 
-import sys
-from pathlib import Path
+from importlib import import_module
 
 import click
 
-import sim
-from calibration.fit.predict import Prediction, predict
-from calibration.fit.prediction_report import prediction_json, prediction_table
-from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
-from sim.cli.progress import Progress
-from sim.report.tables import print_table
-from sim.scenario import Scenario, find, load
-from sim.scenario.fitted import Fit, FitError, read_fit, shipped_fit
-from sim.study.recorded import Figure, load_figures
-from sim.study.replicate import processes
-
-_LABELS = {
-    "prediction": "prediction: no parameter was fitted to figures of this variant",
-    "reproduction": "reproduction: parameters were fitted to figures of this variant",
-}
-_SHARES = """
-width mostly from: share of a figure's variance over the ensemble that the parameter alone explains
-(a parabola in its ranks; correlated parameters share)."""
 
 
 @click.command("predict", short_help="Carry a fit into a what-if: median and 90 % interval.")
@@ -60,68 +40,7 @@ def command(
       iotwin predict sendmail ssd --fit sendmail.both.toml --json -
       iotwin predict sendmail tmpfs --members 32 --replications 2
     """
-    base = load(scenario_name, sets=sets, seed=seed)
-    fit = _fit(base, fit_path)
-    scenario = load(
-        scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best)
-    )  # fmt: skip
-    check_writable(json_path)
-    recorded: dict[str, Figure] = {}
-    for one in scenario.recorded:
-        recorded |= load_figures(one).figures
-    number = min(members or len(fit.members), len(fit.members))
-    prediction = _predict(scenario, scenario_name, fit, number, replications, sets, jobs)
-    if json_path != "-":
-        click.echo(_heading(prediction))
-        print_table(prediction_table(prediction, recorded), sys.stdout)
-        click.echo(f"\n{_LABELS[prediction.kind]}{_SHARES}")
-    if json_path is not None:
-        write_json(prediction_json(prediction, recorded, sim.__version__), json_path)
-
-
-def _fit(base: Scenario, path: str | None) -> Fit:
-    """Return the fit named, or the one that comes with the scenario."""
-    if path is not None:
-        return read_fit(Path(path), base.name)
-    if base.calibrate is None:
-        raise FitError(f"{base.path}: no [calibrate], and no --fit: nothing to predict from")
-    shipped = shipped_fit(base.name, base.calibrate.base.figures)
-    if not shipped.is_file():
-        raise FitError(
-            f"no fit of '{base.name}' comes along (looked for {shipped.name}):"
-            f" `iotwin calibrate {base.name} -o FILE` makes one, --fit FILE takes it"
-        )
-    return read_fit(shipped, base.name)
-
-
-def _predict(
-    scenario: Scenario,
-    name: str,
-    fit: Fit,
-    members: int,
-    replications: int,
-    sets: tuple[str, ...],
-    jobs: int | None,
-) -> Prediction:
-    number = options.jobs_of(jobs, members * replications)
-    text = find(name).read_text(encoding="utf-8")
-    with Progress(f"predicting {scenario.label}") as progress, processes(number) as executor:
-        laboratory = Laboratory(text, Journal(None), executor, progress)
-        return predict(
-            fit, scenario, name, laboratory, members=members, replications=replications,
-            seed=scenario.seed, sets=sets,
-        )  # fmt: skip
-
-
-def _heading(prediction: Prediction) -> str:
-    scenario, fit = prediction.scenario, prediction.fit
-    lines = [f"{scenario.name}: {scenario.title}"]
-    if scenario.what_if:
-        lines.append(f"what-if {scenario.what_if.name}: {scenario.what_if.title}")
-    lines.append(
-        f"{prediction.kind}: fit {fit.file} (to {fit.against}), {prediction.members} members,"
-        f" {prediction.replications} replication(s) each, seed {prediction.seed},"
-        f" iotwin {sim.__version__}"
+    predict_variant = import_module("sim.cli.predicting").predict_variant
+    predict_variant(
+        scenario_name, what_if, fit_path, members, replications, seed, sets, jobs, json_path
     )
-    lines.append(f"$ {options.command_line()}")
-    return "\n".join(lines) + "\n"

@@ -1,0 +1,106 @@
+"""The work of `iotwin calibrate`; what it imports takes a second, which `--help` is spared."""
+
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+import sim
+from calibration.fit.chain import FitResult, Plan, calibrate
+from calibration.fit.fitfile import command_of, fit_text
+from calibration.fit.recorded import columns_of
+from calibration.fit.report import report
+from calibration.fit.runs import Journal, Laboratory
+from sim.cli import options
+from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.progress import Progress
+from sim.scenario import Scenario, find, load
+from sim.scenario.calibrate_spec import CalibrateSpec
+from sim.scenario.fitted import FitError
+from sim.study.replicate import processes
+
+
+def calibrate_scenario(
+    scenario_name: str,
+    output: str | None,
+    against: str | None,
+    seed: int | None,
+    sets: tuple[str, ...],
+    simulations: int,
+    members: int,
+    jobs: int | None,
+    resume: bool,
+    json_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Fit, write the file, report."""
+    scenario = load(scenario_name, sets=sets, seed=seed)
+    spec = _spec(scenario)
+    states = _states(spec, against)
+    label = "both" if len(states) > 1 else states[0]
+    place = Path(output or f"{scenario.name}.{label}.toml")
+    check_writable(str(place), json_path, plot_path)
+    plan = Plan(
+        scenario=scenario_name, spec=spec, states=states, seed=scenario.seed,
+        simulations=simulations, members=members, sets=sets,
+    )  # fmt: skip
+    journal = Journal(place.with_name(place.name + ".journal"))
+    _prepare(journal, resume=resume)
+    result = _calibrate(scenario, plan, journal, jobs)
+    text = fit_text(result)
+    write_file(place, lambda path: path.write_text(text, encoding="utf-8"))
+    if plot_path is not None:
+        # By name: matplotlib takes a second, and most fits draw nothing.
+        plot_fit = import_module("calibration.fit.picture").plot_fit
+        write_file(Path(plot_path), lambda path: plot_fit(result, path))
+    journal.remove()
+    if json_path != "-":
+        click.echo(f"{scenario.name}: {scenario.title}")
+        click.echo(f"seed {plan.seed}, {simulations} points, iotwin {sim.__version__}")
+        click.echo(f"fitted to {spec.recording}: {', '.join(states)}; for what-ifs: {plan.kind}")
+        click.echo(f"$ {command_of(plan)}\n")
+        click.echo(report(result), nl=False)
+    if json_path is not None:
+        write_json(tomllib.loads(text), json_path)
+    click.echo(f"\nfit written to {place}", err=True)
+
+
+def _spec(scenario: Scenario) -> CalibrateSpec:
+    if scenario.calibrate is None:
+        raise FitError(f"{scenario.path}: no [calibrate]: nothing says what to fit, and to what")
+    return scenario.calibrate
+
+
+def _states(spec: CalibrateSpec, against: str | None) -> tuple[str, ...]:
+    """Return the recorded states to fit to."""
+    if against is None:
+        return (spec.base.figures,)
+    if against == "both":
+        return tuple(spec.against)
+    if against not in spec.against:
+        known = ", ".join((*spec.against, "both"))
+        raise click.BadParameter(f"no recorded state '{against}' (known: {known})",
+                                 param_hint="--against")  # fmt: skip
+    return (against,)
+
+
+def _prepare(journal: Journal, *, resume: bool) -> None:
+    """Take up what an interrupted fit left, or begin anew."""
+    if not resume:
+        journal.clear()
+        return
+    number = journal.resume()
+    click.echo(f"{number} simulations found in {journal.path}", err=True)
+
+
+def _calibrate(scenario: Scenario, plan: Plan, journal: Journal, jobs: int | None) -> FitResult:
+    columns = columns_of(scenario, plan.spec, plan.states)
+    text = find(plan.scenario).read_text(encoding="utf-8")
+    number = options.jobs_of(jobs, plan.simulations)
+    with Progress(f"calibrating {scenario.name}") as progress, processes(number) as executor:
+        try:
+            return calibrate(plan, columns, Laboratory(text, journal, executor, progress))
+        except KeyboardInterrupt:
+            click.echo(f"interrupted: {journal.path} has what is done, --resume goes on", err=True)
+            raise
