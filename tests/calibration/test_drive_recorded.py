@@ -46,7 +46,7 @@ def test_a_disk_described_by_its_data_sheet_is_as_fast_as_measured(name, mean_pc
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, demerit_pct",
-    [("cheetah9LP", 3), ("atlas10k", 4), ("ibm18es", 4), ("hp_c2490a", 1), ("dec_rz26", 4)],
+    [("cheetah9LP", 3), ("atlas10k", 4), ("ibm18es", 4), ("hp_c2490a", 2), ("dec_rz26", 4)],
 )
 def test_a_disk_fitted_to_a_thousand_requests_is_right_about_the_others(name, demerit_pct):
     found = outcome(name, 1000).main()

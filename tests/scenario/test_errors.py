@@ -86,7 +86,7 @@ x.toml:28:12: error: run.duration: a time needs a unit, got 600 (accepted: "5.4 
    28 | duration = 600
       |            ^^^
 x.toml:41:18: error: unknown key 'chanels' in [machine.disk.sdb] - did you mean 'channels'? \
-(accepted: channels, device, iosched, partition, profile, queue, scheduler)
+(accepted: channels, device, front, frontend, iosched, partition, profile, queue, scheduler)
    41 | machine.disk.sdb.chanels = 8
       |                  ^^^^^^^"""
 
