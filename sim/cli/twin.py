@@ -4,11 +4,11 @@ from importlib import import_module
 
 import click
 
+from calibration.fit.budget import SIMULATIONS_MIN
 from sim.cli import options
 from sim.scenario.load import SEED_MAX
 
 SIMULATIONS = 48
-SIMULATIONS_MIN = 24  # as of calibration.fit.chain, which loads numpy
 
 
 @click.command("twin", short_help="Make a twin of a server from its recording alone.")

@@ -9,14 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from calibration.dataset import open_source
-from calibration.fit import chain
 from calibration.fit.runs import Trial
 from calibration.look import Look, look
 from calibration.twin.columns import figures_of, simulate_twin
 from calibration.twin.fitting import Twin, draw_draft, fit_draft
 from calibration.twin.report import twin_text
 from sim.cli.main import cli
-from sim.cli.twin import SIMULATIONS_MIN
 from sim.scenario import load
 from sim.scenario.fitted import read_fit
 from tests.calibration.recorded_twin import record_run, run_truth
@@ -184,7 +182,6 @@ def test_a_folder_that_is_no_recording_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_few_simulations_are_refused() -> None:
-    assert SIMULATIONS_MIN == chain.SIMULATIONS_MIN
     result = invoke("sendmail", "--simulations", "3")
     assert result.exit_code == 2
     assert "--simulations" in result.stderr

@@ -187,10 +187,11 @@ def test_what_was_not_recorded_is_told() -> None:
 
 def test_what_the_host_says_is_used_and_what_is_replaced_is_told() -> None:
     row = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12)
-    draft = draft_of(text(row, kernel="6.1.0-13-amd64"), HOST)
+    host = {path: said.replace(" ext4 ", " xfs ") for path, said in HOST.items()}
+    draft = draft_of(text(row, kernel="6.1.0-13-amd64"), host)
     assert draft.server.kernel == "6.1.0-13-amd64"
     assert draft.server.places["sda"].path == "/"
-    assert "ext4 is not modelled yet; ext3 instead" in notes_of(draft)
+    assert "xfs is not modelled yet; ext3 instead" in notes_of(draft)
     assert "elevator kyber is not modelled" in notes_of(draft)
     assert draft.server.substituted == {"sda"}
 
