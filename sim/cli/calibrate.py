@@ -25,19 +25,7 @@ from sim.cli import options
 @options.json_option
 @click.option("--plot", "plot_path", metavar="FILE.png",
               help="Draw recorded against simulated columns, prior and posterior.")  # fmt: skip
-def command(
-    scenario_name: str,
-    output: str | None,
-    against: str | None,
-    seed: int | None,
-    sets: tuple[str, ...],
-    simulations: int,
-    members: int,
-    jobs: int | None,
-    resume: bool,
-    json_path: str | None,
-    plot_path: str | None,
-) -> None:
+def command(**given: object) -> None:
     """Fit the parameters of [calibrate] to what was recorded, and say how sure they are.
 
     The twin is simulated at a design over the priors and again where the first wave fits; an
@@ -51,8 +39,4 @@ def command(
       iotwin calibrate sendmail --against both --plot fit.png
       iotwin calibrate sendmail --resume
     """
-    calibrate_scenario = import_module("sim.cli.calibrating").calibrate_scenario
-    calibrate_scenario(
-        scenario_name, output, against, seed, sets, simulations, members, jobs, resume,
-        json_path, plot_path,
-    )  # fmt: skip
+    import_module("sim.cli.calibrating").calibrate_scenario(**given)

@@ -22,6 +22,7 @@ from sim.study.replicate import processes
 
 
 def calibrate_scenario(
+    *,
     scenario_name: str,
     output: str | None,
     against: str | None,

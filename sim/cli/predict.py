@@ -17,17 +17,7 @@ from sim.cli import options
 @options.set_option
 @options.jobs_option
 @options.json_option
-def command(
-    scenario_name: str,
-    what_if: str | None,
-    fit_path: str | None,
-    members: int | None,
-    replications: int,
-    seed: int | None,
-    sets: tuple[str, ...],
-    jobs: int | None,
-    json_path: str | None,
-) -> None:
+def command(**given: object) -> None:
     """Simulate every member of a fit's ensemble in a what-if (the base if none is named).
 
     Median and 90 % interval of each figure hold both what the recording leaves unknown and the
@@ -40,7 +30,4 @@ def command(
       iotwin predict sendmail ssd --fit sendmail.both.toml --json -
       iotwin predict sendmail tmpfs --members 32 --replications 2
     """
-    predict_variant = import_module("sim.cli.predicting").predict_variant
-    predict_variant(
-        scenario_name, what_if, fit_path, members, replications, seed, sets, jobs, json_path
-    )
+    import_module("sim.cli.predicting").predict_variant(**given)

@@ -28,6 +28,7 @@ width mostly from: share of a figure's variance over the ensemble that the param
 
 
 def predict_variant(
+    *,
     scenario_name: str,
     what_if: str | None,
     fit_path: str | None,

@@ -158,9 +158,10 @@ class Ftl:
         self._die_in_order()
         used = float(self._map.used)
         died = self._scattered / used if used else 0.0
-        own = self._written * (-(exp(-died) - 1.0) / died if died else 1.0)
+        # Pages written twice die in the open segment; what is left is at most what is held.
+        own = min(used, self._written * (-(exp(-died) - 1.0) / died if died else 1.0))
         old = sum(valid) + self._moved
-        scale = max(0.0, used - own) / old if old else 0.0
+        scale = (used - own) / old if old else 0.0
         # What is over in the open segment of a sum that was rounded stays within its length.
         scale = min(scale, 1.0)
         self._valid = [share * scale for share in valid]

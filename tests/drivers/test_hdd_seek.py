@@ -44,7 +44,8 @@ def test_the_parts_meet_without_step_or_bend():
 
 @given(
     st.sampled_from([BLEND, TWO_PART]),
-    st.integers(0, 2_000_000), st.floats(0.34, 0.53), st.integers(0, 20_000_000),
+    # In whole ns, the average of a shorter stroke may be less than the third that a curve needs.
+    st.integers(0, 2_000_000), st.floats(0.34, 0.53), st.just(0) | st.integers(1000, 20_000_000),
 )  # fmt: skip
 def test_a_longer_seek_takes_no_less_time(shape, track_ns, share, stroke_ns):
     average_ns = track_ns + int(share * stroke_ns)
