@@ -45,6 +45,10 @@ class BlockDevice:
         """Return whether a writer (reader) that can do something else should leave it alone."""
         raise NotImplementedError
 
+    def read_ahead_bytes(self) -> int:
+        """Return how far a sequential reader is read ahead of (VM_MAX_READAHEAD, to 6.5)."""
+        return 128 * 1024
+
 
 def submit_bio(task: Task, device: BlockDevice, bio: Bio) -> Blocking[None]:
     """Submit a run on behalf of ``task``, sleeping for request slots as often as needed.

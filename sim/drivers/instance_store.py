@@ -2,17 +2,19 @@
 
 Models: a slice has a rate of operations and of bytes in each direction, in proportion to the share
 of the drive that it is; the host holds to both. Beyond them an operation takes the latency of
-flash, so many at a time.
+flash, so many at a time. All volumes of an instance share the host's way to its drives. Where a
+host has neither TRIM nor initialised its drives, the first write to a place takes longer.
 Hand estimate (m3.xlarge, one of two of 40 GB): reads of 128 KiB at 358 MB/s = 2730 a second; reads
 of 4 KiB one at a time 1 / 0.15 ms.
 Linux counterpart: none; drivers/block/xen-blkback in the host, above its SSD.
-Invariants: over t seconds at most rate * t operations and bytes in each direction.
-Left out: the drive's cleaner, which the published write rates contain; the slower first write to
-places never written on m3 and c3 (the User Guide names it without a figure); the neighbours.
+Invariants: over t seconds at most rate * t operations and bytes in each direction; a place is
+written for the first time once.
+Left out: the drive's cleaner, which the published write rates contain; the neighbours.
 """
 
 from dataclasses import dataclass
 from heapq import heapreplace
+from typing import Final
 
 from sim.block.bio import READ, SECTOR
 from sim.block.driver import Complete, Driver
@@ -60,10 +62,27 @@ class InstanceStoreParams:
         32, dim="count", source="assumed: a SATA drive's queue", doc="operations at work",
         minimum=1,
     )  # fmt: skip
+    host_rate_bytes_per_s: float = param(
+        "4 GB/s", dim="bytes_per_s", minimum=1, key="host_rate",
+        source="assumed: PCIe 3 with 8 lanes, less protocol: the host bus adapter",
+        doc="limit on what all volumes of the instance read and write together",
+    )  # fmt: skip
+    first_write: float = param(
+        1.0, dim="number", minimum=1, maximum=20,
+        source="Amazon EC2 User Guide (2014), instance stores: slower on most, without a figure",
+        doc="how many times as long the first write to a place takes, where it is not `written`",
+    )  # fmt: skip
+    written: bool = param(
+        True, dim="bool", source="assumed: every place has been written before",
+        doc="whether every place has been written before",
+    )  # fmt: skip
     queue_depth: int = param(
         256, dim="count", source="assumed: the front end is the limit", doc="operations at a time",
         minimum=1,
     )  # fmt: skip
+
+
+PLACE_SECTORS: Final = 128  # assumed: the host maps its drives in pieces of 64 KiB
 
 
 class Limits:
@@ -94,6 +113,16 @@ class InstanceStore(Driver):
             params.writes_per_s, params.write_rate_bytes_per_s, params.write_latency_ns
         )
         self._free_ns: list[int] = [0] * params.parallel  # a heap
+        self._host_rate = params.host_rate_bytes_per_s
+        self._first_write = params.first_write
+        self._host: Pipe | None = None
+        places = 0 if params.written else -(-self.capacity_sectors // PLACE_SECTORS)
+        self._virgin = bytearray(b"\1" * places)
+
+    def share(self, shared: dict[str, object]) -> None:
+        host = shared.setdefault("instance store", Pipe(self._host_rate))
+        assert isinstance(host, Pipe)
+        self._host = host
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
@@ -105,12 +134,26 @@ class InstanceStore(Driver):
             self._calendar.post(self._writes.latency_ns, self._complete, request)
             return
         limits = self._reads if request.op == READ else self._writes
-        admitted_ns = limits.admit(now_ns, request.nr_sectors)
+        sectors = request.nr_sectors
+        weight = sectors if request.op == READ else self._weight(request)
+        admitted_ns = limits.admit(now_ns, weight)
+        if self._host is not None:
+            admitted_ns = max(admitted_ns, self._host.carry(now_ns, sectors))
         done_ns = max(admitted_ns, self._free_ns[0] + limits.latency_ns)
         # Flash works while the limit holds the answer back: the longer of both counts.
         done_ns = max(done_ns, now_ns + limits.latency_ns)
         heapreplace(self._free_ns, done_ns)
         self._calendar.post(done_ns - now_ns, self._complete, request)
+
+    def _weight(self, request: Request) -> int:
+        """Return how many sectors a write counts as; from now on its places are written."""
+        sectors = request.nr_sectors
+        first, last = request.sector // PLACE_SECTORS, (request.end - 1) // PLACE_SECTORS + 1
+        virgin = self._virgin.count(1, first, last)
+        if not virgin:
+            return sectors
+        self._virgin[first:last] = bytes(last - first)
+        return int(sectors * (1 + (self._first_write - 1) * virgin / (last - first)))
 
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.

@@ -25,6 +25,7 @@ from sim.sched.wait import WaitQueue
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
 
+PAGE_SIZE: Final = 4096
 READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
 
 
@@ -34,7 +35,10 @@ class BackingDevInfo:
     def __init__(self, name: str, device: BlockDevice | None) -> None:
         self.name: str = name
         self.device: BlockDevice | None = device
-        self.ra_pages: int = READ_AHEAD_PAGES
+        # An array wants two stripes, which is more than the default.
+        self.ra_pages: int = (
+            READ_AHEAD_PAGES if device is None else device.read_ahead_bytes() // PAGE_SIZE
+        )
         self.b_dirty: OrderedDict[AddressSpace, None] = OrderedDict()  # ordered by dirtied_when_ns
         self.b_io: OrderedDict[AddressSpace, None] = OrderedDict()  # chosen for the pass under way
         self.b_more_io: OrderedDict[AddressSpace, None] = (

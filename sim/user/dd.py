@@ -4,8 +4,8 @@ Models: one process that reads a record and writes it, until the count is reache
 with conv=fsync or fdatasync the output is durable before it ends. `blocks` is dd's count=.
 Counterpart: coreutils src/dd.c (dd_copy, iread, iwrite, finish_up).
 Invariants: bytes out = bytes in; the elapsed time includes fsync and close, as dd's does; records:
- "stdout" has the lines it prints, "dd_failed" an errno that ended it, "dd_ns", "dd_user_ns",
- "dd_system_ns" its times, "dd_done" the bytes.
+ "dd_begin" and "dd_done" (bytes) its ends, "stdout" has the lines it prints, "dd_failed" an errno
+ that ended it, "dd_ns", "dd_user_ns", "dd_system_ns" its times.
 Left out: conversions, ibs and obs, pipes; a last record that is no multiple of 512 bytes past the
  page cache (dd would write that one through it).
 
@@ -121,6 +121,7 @@ class Dd(ServerProgram):
         params = self.params
         if params.start_ns:
             yield from sys.sleep(params.start_ns)
+        sys.trace_marker("dd_begin", 0)
         begun_ns = sys.clock_ns()
         user_ns, system_ns = sys.getrusage()
         try:
@@ -216,6 +217,8 @@ class Dd(ServerProgram):
                 if not size:
                     return
             self.read.count(size, bs)
+            if params.output_direct:
+                yield  # The record is filled before the device hears of it.
             if target < 0:
                 yield from sys.write_null(size)
             else:

@@ -47,3 +47,32 @@ def test_a_lone_operation_takes_the_latency_of_flash():
 def test_flash_takes_so_many_at_a_time():
     device = InstanceStore(InstanceStoreParams(read_latency_ns=2_000_000, parallel=4))
     assert per_s(closed_loop(device, READ, 32, 500)) == pytest.approx(2000, rel=0.02)
+
+
+def written_in_order(factor, passes):
+    device = InstanceStore(
+        InstanceStoreParams(capacity_bytes=256 << 20, first_write=factor, written=False)
+    )
+    return closed_loop(device, WRITE, 8, passes * 4096, sectors=64 * KIB, in_order=True)
+
+
+def test_the_first_write_to_a_place_takes_longer_and_the_second_does_not():
+    once, twice = written_in_order(3.0, 1), written_in_order(3.0, 2)
+    assert bytes_per_s(once) == pytest.approx(151e6 / 3, rel=0.02)
+    assert twice.end_ns == pytest.approx(4 / 3 * once.end_ns, rel=0.02)
+    assert bytes_per_s(written_in_order(1.0, 1)) == pytest.approx(151e6, rel=0.02)
+
+
+def test_volumes_share_the_way_to_the_hosts_drives():
+    params = InstanceStoreParams(host_rate_bytes_per_s=500e6)
+    shared: dict[str, object] = {}
+    alone = InstanceStore(params)
+    alone.share(shared)
+    assert bytes_per_s(closed_loop(alone, READ, 4, 500, sectors=512 * KIB)) == pytest.approx(
+        358e6, rel=0.02
+    )
+    narrow = InstanceStore(InstanceStoreParams(host_rate_bytes_per_s=100e6))
+    narrow.share({})
+    assert bytes_per_s(closed_loop(narrow, READ, 4, 500, sectors=512 * KIB)) == pytest.approx(
+        100e6, rel=0.02
+    )

@@ -123,6 +123,7 @@ class Array(BlockDevice):
         present = [member.device for member in self.members if _is_there(member)]
         self.rotational = any(device.rotational for device in present)
         self.supports_barriers = context.kernel >= BARRIERS_SINCE
+        self.stripe_bytes: int = 0  # data in a chunk of each member; 0: the level has no chunks
         self._present = present
         self._scheduler = context.scheduler
         self._flush: Flush | None = None
@@ -206,6 +207,10 @@ class Array(BlockDevice):
     def congested(self, op: int) -> bool:
         """Return whether a member is (raid0_congested, raid1_congested with its "|| 1")."""
         return any(device.congested(op) for device in self._present)
+
+    def read_ahead_bytes(self) -> int:
+        """Return two stripes, or the default if that is more (raid0_run, run of raid5 and 10)."""
+        return max(super().read_ahead_bytes(), 2 * self.stripe_bytes)
 
 
 def _is_there(member: Member) -> bool:

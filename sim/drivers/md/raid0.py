@@ -111,6 +111,7 @@ class Raid0(Array):
     def __init__(self, params: Raid0Params, context: ArrayContext) -> None:
         super().__init__(params, context)
         chunk_sectors = params.chunk_bytes // SECTOR
+        self.stripe_bytes = len(self.members) * params.chunk_bytes
         self._status: str = f" {params.chunk_bytes // 1024}k chunks"
         sizes = [_lent(member.device.capacity_sectors) for member in self.members]
         layout = ZoneLayout(

@@ -154,6 +154,7 @@ class Raid10(Array):
         sizes = [m.device.capacity_sectors for m in self.members if m.written()]
         member_sectors = usable(sizes, RESERVED_SECTORS)
         geometry = Geometry(params, len(self.members), member_sectors)
+        self.stripe_bytes = len(self.members) * params.chunk_bytes // geometry.near_copies
         copies = ChunkCopies(self.members, geometry, self.capacity_sectors)
         layout = BalancedReads(copies, raid10_balance(context.kernel, geometry.far_copies))
         before_split = context.kernel < SPLIT_SINCE

@@ -288,6 +288,7 @@ class Raid5(Array):
         super().__init__(params, context)
         count = len(self.members)
         chunk_sectors = params.chunk_bytes // SECTOR
+        self.stripe_bytes = (count - 1) * params.chunk_bytes
         rotation = Rotation(chunk_sectors, count, params.algorithm)
         bitmap = make_bitmap(params, context)
         cost = ParityCost(params.xor_bytes_per_s, params.copy_bytes_per_s, params.stripe_ns)

@@ -2,13 +2,13 @@
 
 Models: what differs from ext3 (super.py): flexible block groups and the journal in their middle
  (flex.py), extents (extents.py), delayed allocation (delalloc.py, mpage.py, unwritten.py),
- barriers, and rename over a file that has its data sent first (auto_da_alloc). Names, inodes,
+ barriers, the thread that zeroes the inode tables of a new file system (lazyinit.py), and rename
+ over a file that has its data sent first (auto_da_alloc). Names, inodes,
  directories, truncation, orphans, fsync and the journal are ext3's.
 Linux counterpart: fs/ext4/super.c, 2.6.28 to 6.18; mke2fs -t ext4 of e2fsprogs 1.41 to 1.47.
 Invariants: `check()` finds nothing whenever no call is under way; delayed pages are promised.
-Left out: the thread that zeroes inode tables after mkfs (lazy_itable_init), fast commits, metadata
- and journal checksums, bigalloc, inline data, auto_da_alloc at the close of a truncated file, the
- flush that fsync sends when its transaction is on the disk already.
+Left out: fast commits, metadata and journal checksums, bigalloc, inline data, auto_da_alloc at the
+ close of a truncated file, the flush that fsync sends when its transaction is on the disk already.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,8 @@ from typing import Final
 from sim.fs.ext4 import delalloc, extents, flex
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout
+from sim.fs.ext4.lazyinit import SINCE as SINCE_LAZYINIT
+from sim.fs.ext4.lazyinit import LazyInit
 from sim.fs.ext4.mpage import Ext4AddressSpaceOps, submit_commit_data
 from sim.fs.ext4.sb import Ext3Inode, Ext3Params, pages_of_size
 from sim.fs.ext4.super import Ext3, Ext3JournalClient
@@ -106,6 +108,25 @@ class Ext4Params(Ext3Params):
         source="e2fsprogs 1.41 mkjournal.c: get_midpoint_journal_block",
         doc="the journal lies in the middle of the device instead of its start",
     )
+    fresh: bool = param(
+        False,
+        dim="bool",
+        source="assumed: the server has been up for days",
+        doc="mke2fs has just made it, and this is its first mount",
+    )
+    lazy_itable_init: bool = param(
+        False,
+        dim="bool",
+        source="e2fsprogs 1.41 mke2fs.c: off where the kernel does not zero inode tables",
+        doc="mke2fs -E lazy_itable_init: it leaves the inode tables of a new one to the kernel",
+    )
+    init_itable: int = param(
+        10,
+        dim="count",
+        minimum=0,
+        source="fs/ext4/ext4.h 2.6.37: EXT4_DEF_LI_WAIT_MULT 10",
+        doc="ext4lazyinit waits so many times what a group took; 0 = noinit_itable",
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
@@ -115,6 +136,7 @@ class Ext4Params(Ext3Params):
 
 KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
+    ((2, 6, 37), "lazy_itable_init", True, "e2fsprogs 1.42 mke2fs.c: where the kernel can"),
     ((4, 8), "journal_bytes_max", 1 << 30, "e2fsprogs 1.43.2 ext2fs_default_journal_size (2016)"),
 )
 
@@ -140,6 +162,9 @@ class Ext4(Ext3):
         self.delays = params.delalloc and not self.journals_data
         self.converts = self.delays and self.kernel >= SINCE_UNWRITTEN
         self.conversions = Conversions(self)
+        self.lazyinit: LazyInit | None = None
+        if params.fresh and params.lazy_itable_init and self.kernel >= SINCE_LAZYINIT:
+            self.lazyinit = LazyInit(self, params.init_itable, context.random)
         self._fill_uninitialised()
 
     def lay_out(self, params: Ext3Params, capacity_bytes: int) -> Layout:
@@ -197,10 +222,12 @@ class Ext4(Ext3):
                 self.metadata.add_pages(group.inode_bitmap, group.inode_bitmap + 1)
 
     def start(self) -> None:
-        """Start the journal's thread."""
+        """Start the journal's thread, and the one that zeroes inode tables."""
         device = self.device
         assert device is not None
         self.scheduler.spawn(f"jbd2/{device.name}-8", self._jbd2)
+        if self.lazyinit is not None and self.lazyinit.wait_multiple:
+            self.scheduler.spawn("ext4lazyinit", self.lazyinit.main)
 
     def _jbd2(self, task: Task) -> Blocking[None]:
         return kjournald(task, self.journal)

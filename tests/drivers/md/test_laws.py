@@ -113,3 +113,14 @@ def test_reading_a_lost_member_loads_all_others():
     """Of four disks each read of the lost quarter is three: 1.5 requests a read, not 1."""
     _, rig = random_rate("raid5", lambda: ram(mib=1024), 3, READ, tasks=8, missing={1})
     assert rig.counts()[0] / rig.stats.reads == pytest.approx(1.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("level", "count", "kib"),
+    [("raid0", 2, 2048), ("raid5", 3, 2048), ("raid10", 4, 2048), ("raid1", 2, 128)],
+)
+def test_read_ahead_covers_two_stripes(level, count, kib):
+    """Data in a chunk of 512 KiB of each member, twice; a mirror has no stripes."""
+    chunks = {} if level == "raid1" else {"chunk_bytes": 512 << 10}
+    rig = Rig(level, [ram() for _ in range(count)], KERNEL, **chunks)
+    assert rig.array.read_ahead_bytes() == kib << 10
