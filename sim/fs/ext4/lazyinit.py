@@ -43,9 +43,9 @@ BIO_BLOCKS: Final = 256  # BIO_MAX_PAGES
 class LazyInit:
     """What is left to do, and how long to wait between groups (struct ext4_li_request)."""
 
-    def __init__(self, fs: "Ext4", wait_multiple: int, random: Random) -> None:
+    def __init__(self, fs: "Ext4", wait_multiple: int, chance: Random) -> None:
         self.fs = fs
-        self.start_delay_ns: int = random.randrange(START_DELAY_S * NS_PER_S)
+        self.start_delay_ns: int = chance.randrange(START_DELAY_S * NS_PER_S)
         self.next_group: int = 0
         self.timeout_ns: int = 0  # measured at the first group
         self.blocks_zeroed: int = 0
