@@ -51,6 +51,8 @@ _RATE: Final = {
     "/h": Fraction(1, 3600),
 }
 
+_CLOCK: Final = {"kHz": 1, "MHz": 1000, "GHz": 10**6}
+
 # dimension -> unit -> factor to the canonical unit
 _UNITS: Final[Mapping[str, Mapping[str, int | Fraction]]] = {
     "time_ns": _TIME,
@@ -59,13 +61,14 @@ _UNITS: Final[Mapping[str, Mapping[str, int | Fraction]]] = {
     "bytes_per_s": _BYTES_PER_S,
     "rpm": {"rpm": 1},
     "percent": {"%": 1},
+    "clock_khz": _CLOCK,
     "count": {},
     "number": {},
 }
 # What a number without a unit means: the canonical unit. Not for times: nobody writes plain
-# nanoseconds, and "5" could be seconds as well as milliseconds.
-_NEEDS_UNIT: Final = frozenset({"time_ns"})
-_INTEGER: Final = frozenset({"time_ns", "bytes", "count"})
+# nanoseconds, and "5" could be seconds as well as milliseconds. Nor for clocks: 2400 or 2.4?
+_NEEDS_UNIT: Final = frozenset({"time_ns", "clock_khz"})
+_INTEGER: Final = frozenset({"time_ns", "bytes", "count", "clock_khz"})
 _EXAMPLES: Final[Mapping[str, str]] = {
     "time_ns": '"5.4 ms", "5 s", "10 min"',
     "bytes": '"8 GiB", "64K", "73 GB", 4096',
@@ -73,6 +76,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "bytes_per_s": '"100 MB/s", "1 Gbit/s"',
     "rpm": '"15000 rpm", 15000',
     "percent": '"30 %", 30',
+    "clock_khz": '"2.4 GHz", "1200 MHz"',
     "count": "128",
     "number": "0.5",
     "text": '"a text"',
@@ -116,11 +120,14 @@ def unit_of(dim: str) -> str:
         "bytes_per_s": "B/s",
         "rpm": "rpm",
         "percent": "%",
+        "clock_khz": "kHz",
     }.get(dim, "")
 
 
 @overload
-def parse_quantity(given: object, dim: Literal["time_ns", "bytes", "count"]) -> int: ...
+def parse_quantity(
+    given: object, dim: Literal["time_ns", "bytes", "count", "clock_khz"]
+) -> int: ...
 @overload
 def parse_quantity(
     given: object, dim: Literal["rate_per_s", "bytes_per_s", "rpm", "percent", "number"]
@@ -190,6 +197,7 @@ def _expected(dim: str) -> str:
         "bytes_per_s": "a transfer rate",
         "rpm": "a speed of rotation",
         "percent": "a percentage",
+        "clock_khz": "a clock rate",
         "count": "a whole number",
         "number": "a number",
     }[dim]
@@ -215,6 +223,8 @@ def format_quantity(value: Value, dim: str) -> str:
         return _format_bytes(int(value))
     if dim == "bytes_per_s":
         return _format_bytes_per_s(float(value))
+    if dim == "clock_khz":
+        return _format_clock(int(value))
     unit = unit_of(dim)
     return f"{_plain(value)} {unit}" if unit else _plain(value)
 
@@ -253,6 +263,13 @@ def _format_bytes(value: int) -> str:
         if text is not None:
             return f"{text} {unit}"
     return f"{value} B"
+
+
+def _format_clock(value: int) -> str:
+    for unit in ("GHz", "MHz"):
+        if abs(value) >= _CLOCK[unit]:
+            return f"{_decimal(value, _CLOCK[unit], 6)} {unit}"
+    return f"{value} kHz"
 
 
 def rough_bytes(value: int) -> str:

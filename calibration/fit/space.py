@@ -23,7 +23,7 @@ from sim.units import format_quantity
 
 Array = npt.NDArray[np.float64]
 _SIGMA: Final = 1 / (2 * float(ndtri(0.95)))  # of a normal prior: 0 and 1 are 5 % and 95 %
-_WHOLE: Final = frozenset({"time_ns", "bytes", "count"})
+_WHOLE: Final = frozenset({"time_ns", "bytes", "clock_khz", "count"})
 _DIGITS: Final = 6  # of a fitted value that need not be whole: the rest is noise
 
 

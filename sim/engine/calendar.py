@@ -286,6 +286,19 @@ class Calendar:
             self.forget_dead_entry()
         return None
 
+    def next_timer_ns(self, is_meant: Callable[[Any], bool], at_most_ns: int) -> int:
+        """Return how far away the next timer is whose argument `is_meant`, at most so far."""
+        soonest_ns = self.now + at_most_ns
+        for entry in self._near:
+            if entry[0] >= soonest_ns:
+                return at_most_ns
+            if _is_set_for(entry, is_meant):
+                return entry[0] - self.now
+        for entry in self._far:
+            if entry[0] < soonest_ns and _is_set_for(entry, is_meant):
+                soonest_ns = entry[0]
+        return soonest_ns - self.now
+
     def pending(self) -> int:
         """Return how many entries are still to run."""
         return self._entries() - self._dead
@@ -349,6 +362,10 @@ def _reach_limit(calendar: Calendar) -> None:
 
 def _stop(_: Any) -> None:
     raise StopRun
+
+
+def _is_set_for(entry: Entry, is_meant: Callable[[Any], bool]) -> bool:
+    return entry[2] is _expire and entry[3].is_pending() and is_meant(entry[3].arg)
 
 
 def _is_alive(entry: Entry) -> bool:

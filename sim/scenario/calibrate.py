@@ -27,7 +27,10 @@ from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.scenario.spec import Parameter
 from sim.units import UnitError, parse_quantity
 
-_NUMERIC = ("time_ns", "bytes", "bytes_per_s", "rate_per_s", "rpm", "percent", "count", "number")
+_NUMERIC = (
+    "time_ns", "bytes", "bytes_per_s", "rate_per_s", "rpm", "percent", "clock_khz", "count",
+    "number",
+)  # fmt: skip
 _TOP = ("parameter", "against")
 
 
