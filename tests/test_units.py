@@ -27,6 +27,8 @@ WRITTEN = [
     ("100 MB/s", "bytes_per_s", 100e6),
     ("1 Gbit/s", "bytes_per_s", 125e6),
     ("15000 rpm", "rpm", 15000.0),
+    ("2.4 GHz", "clock_khz", 2_400_000),
+    ("1200MHz", "clock_khz", 1_200_000),
     ("30 %", "percent", 30.0),
     ("30%", "percent", 30.0),
     (30, "percent", 30.0),
