@@ -41,15 +41,21 @@ def _fio(description: Description, rig: Rig, directory: str) -> Lines:
     yield f'block_size = "{_fio_size(params["bs"])}"'
     yield from _FIO_KINDS[params["rw"]](description)
     source = "recording: a_randread, wall and CPU time beside the job"
-    wall, user = rig.fio_start
-    yield f'start = {{ value = "{wall}", source = "{source}" }}'
-    yield f'start_user = {{ value = "{user}", source = "{source}" }}'
+    wall_ms, user_ms = rig.fio_start
+    yield f'start = {{ value = "{wall_ms} ms", source = "{source}" }}'
+    # One process starts; here, where each job is one of its own, they share that.
+    yield f'start_user = {{ value = "{user_ms / _jobs(params)} ms", source = "{source}" }}'
+
+
+def _jobs(params: Mapping[str, Any]) -> int:
+    """Return the number of processes that do I/O."""
+    return int(params["n"]) if params.get("mode") == "jobs" else 1
 
 
 def _random_reads(description: Description) -> Lines:
     params = description.workload
     queued = params["mode"] == "qd"
-    yield f"count = {1 if queued else params['n']}"
+    yield f"count = {_jobs(params)}"
     yield f'ioengine = "{"libaio" if queued else "psync"}"'
     yield f"iodepth = {params['n'] if queued else 1}"
     yield f'size = "{_disk_mib(description)} MiB"'

@@ -7,11 +7,14 @@ Invariants: those of the two parts; a flush always has something to do, as both 
 Left out: discards and write-zeroes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from sim.block.bio import SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import Request
+from sim.drivers.slowdisk_loop import LoopWay
 from sim.drivers.slowdisk_model import (
     CLOOK,
     FIFO,
@@ -22,7 +25,8 @@ from sim.drivers.slowdisk_model import (
     SlotModel,
     VolumeModel,
 )
-from sim.drivers.slowdisk_way import FROM_PROFILE, WAYS, SlowdiskParams
+from sim.drivers.slowdisk_ubd import UbdWay
+from sim.drivers.slowdisk_way import DIRECT, FROM_PROFILE, LOOP, UBD, DirectWay, SlowdiskParams, Way
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
@@ -30,6 +34,9 @@ from sim.registry import register
 from sim.sched.core import Sched
 
 NS_PER_MIN = 60_000_000_000
+WAYS: Final[dict[str, Callable[[SlowdiskParams], Way]]] = {
+    DIRECT: DirectWay, LOOP: LoopWay, UBD: UbdWay,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

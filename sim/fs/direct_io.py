@@ -24,6 +24,7 @@ from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 SECTORS_PER_PAGE: Final = PAGE_SIZE // SECTOR
+PINNING_SEEN_NS: Final = 50_000  # A debt as long as this passes before the bios are submitted.
 
 
 class DirectRequest:
@@ -64,6 +65,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
             inode.mapping.invalidate_clean(start, end)
     params = vfs.params
     task.system_debt_ns += params.direct_ns + params.direct_page_ns * (end - start)
+    if task.system_debt_ns > PINNING_SEEN_NS:
+        yield  # The pages are pinned before the first bio is submitted.
     if write:
         yield from sb.fill_holes(task, inode, start, end)
     request = DirectRequest(task)

@@ -1,0 +1,99 @@
+"""The way to an emulated disk through a loop device of the same machine.
+
+Models: a worker hands reads and writes on at once and waits for a flush before it takes what
+follows it; the emulator is a process of the same machine, which copies in what is written, and in
+whose context requests end, after a little CPU time of its one thread.
+Linux counterpart: drivers/block/loop.c (6.18: loop_process_work, lo_rw_aio), fs/fuse/file.c.
+Invariants: no request overtakes a flush.
+Left out: the CPU time of the loop worker and of the copies; real-time priority (the emulator has
+nice -20).
+"""
+
+from collections import deque
+from typing import Final
+
+from sim.block.bio import SECTOR, WRITE
+from sim.block.request import FLUSH, Request
+from sim.drivers.slowdisk_model import NS_PER_S, Job
+from sim.drivers.slowdisk_way import SlowdiskParams, Way
+from sim.sched.core import Sched
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
+
+EMULATOR_NICE: Final = -20  # stands for SCHED_FIFO 50
+
+
+class LoopWay(Way):
+    """A loop device with direct I/O, and the emulator as a process of the same machine."""
+
+    depth = 128  # hw_queue_depth of drivers/block/loop.c
+
+    def __init__(self, params: SlowdiskParams) -> None:
+        self._thread_ns = params.loop_thread_ns
+        self._wake_ns = params.loop_wake_ns
+        self._poll_ns = params.loop_poll_ns
+        self._copy_sector_ns: float = SECTOR * NS_PER_S / params.loop_copy_bytes_per_s
+        self._copy_spread = params.loop_copy_spread
+        self._taken_in_ns: int = 0  # when all that was written so far has been taken in
+        self._behind_flush: deque[Request] = deque()
+        self._flushing: bool = False
+        self._due: deque[Request] = deque()  # their service is over, no reply has been sent
+        self._epoll = WaitQueue()
+
+    def start(self, scheduler: Sched) -> None:
+        scheduler.spawn("slowdisk", self._emulator, None, EMULATOR_NICE)
+
+    def submit(self, request: Request) -> None:
+        if self._flushing:
+            self._behind_flush.append(request)
+        else:
+            self._hand_on(request)
+
+    def _hand_on(self, request: Request) -> None:
+        self._flushing = request.op == FLUSH
+        now_ns = self.calendar.now
+        begin_ns = max(now_ns, self._taken_in_ns)
+        if request.op == WRITE:
+            begin_ns += int(request.nr_sectors * self._copy_sector_ns * self._copy_factor())
+        self._taken_in_ns = begin_ns
+        if begin_ns > now_ns:
+            self.calendar.post(begin_ns - now_ns, self._arrive, request)
+        else:
+            self._arrive(request)
+
+    def _copy_factor(self) -> float:
+        """Draw how much longer than usual a copy takes: evenly about 1."""
+        return 1.0 + self._copy_spread * (2.0 * self.chance.random() - 1.0)
+
+    def _arrive(self, request: Request) -> None:
+        """The emulator's thread has received the request."""
+        self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._served))
+
+    def _served(self, job: Job) -> None:
+        """The reply is due; a CPU that has been idle for long wakes late."""
+        idle_ns = self.calendar.now - job.arrived_ns
+        late_ns = 0
+        if idle_ns > self._poll_ns:
+            late_ns = int(self.chance.expovariate(1.0) * self._wake_ns)
+        self.calendar.post(late_ns, self._fall_due, job.owner)
+
+    def _fall_due(self, request: Request) -> None:
+        self._due.append(request)
+        self._epoll.wake_all()
+
+    def _emulator(self, task: Task) -> Blocking[None]:
+        """Reply to one request after the other: each ends in this process's context."""
+        while True:
+            while not self._due:
+                yield from self._epoll.sleep_on(task, TASK_INTERRUPTIBLE, "ep_poll")
+            request = self._due.popleft()
+            task.charge_system(self._thread_ns)
+            yield  # Until the CPU time of the reply is used.
+            self._reply(request)
+
+    def _reply(self, request: Request) -> None:
+        if request.op == FLUSH:
+            self._flushing = False
+        self.complete(request)
+        while self._behind_flush and not self._flushing:
+            self._hand_on(self._behind_flush.popleft())
