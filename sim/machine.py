@@ -340,15 +340,21 @@ def _rare_collections() -> Iterator[None]:
 
 
 def simulate(
-    scenario: Scenario, seed: int, progress: Callable[[int, int], None] | None = None
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+    watch: Callable[[Machine], None] | None = None,
 ) -> RunResult:
     """Run one replication: boot, read /proc at each interval, stop as the scenario says.
 
-    `progress` is told simulated ns done and at most needed. Raise AssertionError if at the end
+    `progress` is told simulated ns done and at most needed; `watch` gets the booted machine, to
+    trace it. Raise AssertionError if at the end
     something is inconsistent: a result that cannot be trusted is none.
     """
     with _rare_collections():
         machine = Machine(scenario, seed)
+        if watch is not None:
+            watch(machine)
         interval_ns = scenario.measure.interval_ns
         samples = [machine.read_proc()]
         while machine.calendar.now < machine.end_ns:

@@ -160,11 +160,19 @@ class Sys:
         return answer
 
     def _trace_enter(self, name: str) -> None:
-        self._tracer.emit("sys_enter", self.task.comm, self.task.pid, name)
+        task = self.task
+        self._tracer.emit("sys_enter", task.comm, task.pid, name, self.cpu_clock_ns())
 
     def _trace_exit(self, name: str, ret: int) -> None:
         """Note what a call returns: 0 where that is an object here (a socket, a text)."""
-        self._tracer.emit("sys_exit", self.task.comm, self.task.pid, name, ret)
+        task = self.task
+        self._tracer.emit("sys_exit", task.comm, task.pid, name, ret, self.cpu_clock_ns())
+
+    def probe(self, name: str) -> None:
+        """Hit a probe of the program (USDT); x__start and x__done bound a transaction."""
+        if self._tracer.enabled:
+            task = self.task
+            self._tracer.emit("usdt", task.comm, task.pid, name, self.cpu_clock_ns())
 
     # --- CPU and processes
 

@@ -82,7 +82,7 @@ def test_a_call_that_fails_returns_its_errno() -> None:
 
     machine.kernel.start("test", "test", program)
     machine.run_until(S)
-    calls = [r.args[2:] for r in records(machine, "sys_exit") if r.args[0] == "test"]
+    calls = [r.args[2:4] for r in records(machine, "sys_exit") if r.args[0] == "test"]
     assert calls == [("unlink", -2), ("mkdir", 0), ("open", 3), ("close", 0)]
 
 

@@ -16,6 +16,7 @@ from mypy_extensions import mypyc_attr
 from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
 from sim.sched.core import Sched
 
 Complete: TypeAlias = Callable[[Request], None]
@@ -32,6 +33,9 @@ class Driver:
 
     def share(self, shared: dict[str, object]) -> None:
         """Find, or leave there, what several devices of a machine share; called before attach()."""
+
+    def watch(self, tracer: Tracer) -> None:
+        """Learn where its tracepoints go, if it has any; called before attach()."""
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         """Learn the disk's name, time, chance, and whom to hand requests back; called once."""

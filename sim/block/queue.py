@@ -88,6 +88,7 @@ class Disk(BlockDevice):
         self._unplug_timer: bool = False  # an unplug timer is in the calendar
         self._run_scheduled: bool = False
         self.dispatch: deque[Request] = deque()  # ahead of the elevator (q->queue_head)
+        driver.watch(tracer)
         driver.attach(self.name, calendar, streams, self.complete)
         elevator.attach(ElevatorRunner(self))
 
@@ -322,7 +323,9 @@ class Disk(BlockDevice):
         self.run_queue()
 
     def _trace(self, name: str, request: Request) -> None:
-        self.tracer.emit(name, self.name, request.op, request.sector, request.nr_sectors)
+        self.tracer.emit(
+            name, self.name, request.op, request.sector, request.nr_sectors, request.start_ns
+        )
 
     def trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
         """Hit a tracepoint of this disk; call only ``if tracer.enabled``."""

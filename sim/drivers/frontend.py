@@ -25,6 +25,7 @@ from sim.block.driver import Complete, Driver
 from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
 from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
@@ -80,6 +81,9 @@ class Frontend(Driver):
 
     def share(self, shared: dict[str, object]) -> None:
         self._device.share(shared)
+
+    def watch(self, tracer: Tracer) -> None:
+        self._device.watch(tracer)
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar

@@ -27,6 +27,7 @@ from sim.drivers.hdd_seek import SeekCurve
 from sim.drivers.hdd_write_cache import WriteCache
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
 from sim.registry import register
 
 NS_PER_MIN: Final = 60_000_000_000
@@ -83,8 +84,13 @@ class Hdd(Driver):
         self._lag_ns: int = 0  # the interface ends so long after the medium
         self._arrived_before: int = 0  # sectors that passed while the last read waited
         self._phase_ns: int = 0
+        self._tracer: Tracer | None = None
+
+    def watch(self, tracer: Tracer) -> None:
+        self._tracer = tracer
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
+        self._name = name
         self._calendar = calendar
         self._complete = complete
         # Where the platter stands at time 0: the only thing about a disk that is left to chance.
@@ -163,6 +169,11 @@ class Hdd(Driver):
         self._lag_ns = lag_ns
         if self._read_on_arrival:
             self._arrived_before = self.geometry.sectors_before(start, wait_ns)
+        if self._tracer is not None and self._tracer.enabled:
+            self._tracer.emit(
+                "disk_access", self._name, start, now_ns - self._calendar.now,
+                there_ns - now_ns, wait_ns, media_end_ns - media_ns,
+            )  # fmt: skip
         self._cylinder = last_cylinder
         self._head = last_head
         self._end = end

@@ -12,10 +12,11 @@ Linux counterpart: include/trace/events/*.h, kernel/trace/trace.c (trace_pipe, t
 Invariants: records are in order of time; a ring keeps the newest ``size`` records and counts the
 others as dropped; while disabled, nothing is kept.
 
-Left out: filters on fields, stack traces, per-CPU buffers.
+Left out: filters on fields, stack traces, per-CPU buffers, BPF but as a sink.
 """
 
 from collections import deque
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
@@ -23,30 +24,44 @@ from sim.engine.calendar import Calendar
 
 NS_PER_SECOND: Final = 1_000_000_000
 
-# Field names, for printing; the kernel's own where it has them. A name that is not here is printed
-# with its arguments as they are.
+# Field names, for printing; the kernel's own where it has them. What a probe program would look up
+# elsewhere at that moment follows them: who woke (by_pid; 0: an interrupt), where a task sleeps and
+# its CPU time so far (cpu_ns: with what it still owes), since when a request exists. A name that is
+# not here is printed with its arguments as they are.
 TRACEPOINTS: dict[str, tuple[str, ...]] = {
     "block_bio_queue": ("dev", "rwbs", "sector", "nr_sector"),
     "block_bio_frontmerge": ("dev", "rwbs", "sector", "nr_sector"),
     "block_bio_backmerge": ("dev", "rwbs", "sector", "nr_sector"),
-    "block_rq_insert": ("dev", "rwbs", "sector", "nr_sector"),
-    "block_rq_issue": ("dev", "rwbs", "sector", "nr_sector"),
-    "block_rq_complete": ("dev", "rwbs", "sector", "nr_sector"),
+    "block_rq_insert": ("dev", "rwbs", "sector", "nr_sector", "start_ns"),
+    "block_rq_issue": ("dev", "rwbs", "sector", "nr_sector", "start_ns"),
+    "block_rq_complete": ("dev", "rwbs", "sector", "nr_sector", "start_ns"),
     "block_plug": ("dev",),
     "block_unplug": ("dev", "nr_rq"),
-    "sched_switch": ("cpu", "prev_comm", "prev_pid", "prev_state", "next_comm", "next_pid"),
-    "sched_wakeup": ("comm", "pid", "cpu"),
+    "disk_access": ("dev", "sector", "overhead_ns", "seek_ns", "rotation_ns", "transfer_ns"),
+    "sched_switch": (
+        "cpu",
+        "prev_comm",
+        "prev_pid",
+        "prev_state",
+        "next_comm",
+        "next_pid",
+        "prev_wchan",
+        "prev_utime_ns",
+        "prev_stime_ns",
+    ),
+    "sched_wakeup": ("comm", "pid", "cpu", "by_pid"),
     "sched_process_fork": ("comm", "pid", "child_comm", "child_pid"),
     "sched_process_exit": ("comm", "pid"),
     "jbd_start_commit": ("dev", "transaction"),
     "jbd_end_commit": ("dev", "transaction"),
     "jbd_checkpoint": ("dev", "transaction"),
-    "sys_enter": ("comm", "pid", "name"),
-    "sys_exit": ("comm", "pid", "name", "ret"),
+    "sys_enter": ("comm", "pid", "name", "cpu_ns"),
+    "sys_exit": ("comm", "pid", "name", "ret", "cpu_ns"),
     "writeback_start": ("dev", "nr_pages"),
     "balance_dirty_pages": ("comm", "pid", "pause_ns"),
     "tcp_retransmit_syn": ("port", "attempt"),
     "trace_marker": ("text",),
+    "usdt": ("comm", "pid", "name", "cpu_ns"),
 }
 
 
@@ -61,7 +76,9 @@ class Record(NamedTuple):
 class Tracer:
     """The tracepoints of one machine: off until ``start()``."""
 
-    __slots__ = ("_calendar", "_patterns", "_records", "_wanted", "dropped", "enabled")
+    __slots__ = (
+        "_calendar", "_patterns", "_records", "_sink", "_wanted", "dropped", "enabled",
+    )  # fmt: skip
 
     def __init__(self, calendar: Calendar) -> None:
         self.enabled: bool = False
@@ -69,10 +86,20 @@ class Tracer:
         self._calendar = calendar
         self._records: deque[Record] = deque()
         self._patterns: tuple[str, ...] = ()
+        self._sink: Callable[[Record], None] | None = None
         self._wanted: dict[str, bool] = {}  # name -> does a pattern match
 
-    def start(self, *patterns: str, size: int | None = None) -> None:
-        """Keep records whose name matches a pattern ("block_rq_*"; none: all), newest ``size``."""
+    def start(
+        self,
+        *patterns: str,
+        size: int | None = None,
+        sink: Callable[[Record], None] | None = None,
+    ) -> None:
+        """Keep records whose name matches a pattern ("block_rq_*"; none: all), newest ``size``.
+
+        With a sink none is kept: it is called with each, and must change nothing in the twin.
+        """
+        self._sink = sink
         self._patterns = patterns or ("*",)
         self._wanted = {}
         self._records = deque(self._records, maxlen=size)
@@ -89,6 +116,9 @@ class Tracer:
             wanted = any(fnmatchcase(name, pattern) for pattern in self._patterns)
             self._wanted[name] = wanted
         if not wanted or not self.enabled:
+            return
+        if self._sink is not None:
+            self._sink(Record(self._calendar.now, name, args))
             return
         if len(self._records) == self._records.maxlen:
             self.dropped += 1

@@ -152,7 +152,8 @@ class Sched(Domain):
                 previous.queue.migrate_out(task)
                 rq.queue.migrate_in(task)
         if self.tracer.enabled:
-            self.tracer.emit("sched_wakeup", task.comm, task.pid, rq.cpu)
+            by = 0 if self.current is None else self.current.pid
+            self.tracer.emit("sched_wakeup", task.comm, task.pid, rq.cpu, by)
         rq.queue.place_woken(task, state, now)
         rq.activate(task)
         return True

@@ -254,8 +254,15 @@ class RunQueue:
     def _trace_switch(self, comm: str, pid: int) -> None:
         """Record a switch from `last` (None: idle) to that task."""
         last = self.last
-        before = ("swapper", 0, "R") if last is None else (last.comm, last.pid, last.state_letter)
-        self._tracer.emit("sched_switch", self.cpu, *before, comm, pid)
+        if last is None:
+            self._tracer.emit("sched_switch", self.cpu, "swapper", 0, "R", comm, pid, "", 0, 0)
+            return
+        # A preempted task is runnable, whatever it was about to do.
+        letter = "R" if last.on_rq else last.state_letter
+        self._tracer.emit(
+            "sched_switch", self.cpu, last.comm, last.pid, letter, comm, pid,
+            last.wchan, last.utime_ns, last.stime_ns,
+        )  # fmt: skip
 
     def _start_burst(self, task: Task) -> None:
         """Set the timer to when the debt will be burnt or the slice is over."""

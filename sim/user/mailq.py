@@ -57,7 +57,9 @@ class Mailq(ServerProgram):
         while sys.clock_ns() < end_ns and (not params.messages or done < params.messages):
             span = params.size_max_bytes - params.size_min_bytes + 1
             size = params.size_min_bytes + int(sizes.random() * span)
+            sys.probe("message__start")
             yield from self._message(sys, done, size)
+            sys.probe("message__done")
             yield  # The CPU time owed passes now: on tmpfs no call of a message sleeps.
             done += 1
         sys.trace_marker("mailq_done", done)

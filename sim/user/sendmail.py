@@ -234,8 +234,10 @@ class Sendmail(ServerProgram):
         """Carry out one command and reply."""
         reply: Reply
         if command.verb == BODY:
+            sys.probe("receive__start")
             queue_id = yield from self._collect(sys, command.message_bytes)
             yield from sys.send(connection, QUEUED.reply_bytes, QUEUED)
+            sys.probe("receive__done")
             sys.trace_marker("message_accepted", command.message_bytes)
             yield from self._send_all(sys, queue_id, command.message_bytes)
             return
@@ -289,6 +291,7 @@ class Sendmail(ServerProgram):
     def _deliver(self, sys: Sys, queue_id: str, message_bytes: int) -> Blocking[None]:
         """Hand the message to the next host, then remove its files (deliver.c, dropenvelope)."""
         params = self.params
+        sys.probe("deliver__start")
         sys.compute(params.delivery_user_ns + round(params.byte_user_ns * message_bytes))
         sys.compute_system(params.message_system_ns // 2)
         directory = params.queue_directory
@@ -304,6 +307,7 @@ class Sendmail(ServerProgram):
         yield from self._unlink(sys, f"{directory}/df{queue_id}")
         yield from self._unlink(sys, f"{directory}/qf{queue_id}")
         sys.trace_marker("message_delivered", message_bytes)
+        sys.probe("deliver__done")
 
     def _relay(self, sys: Sys, message_bytes: int) -> Blocking[bool]:
         """Be an SMTP client of the next host; True if it took the message."""

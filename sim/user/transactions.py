@@ -181,7 +181,9 @@ class Transactions(ServerProgram):
         arrive = self._closed if self.params.arrivals == CLOSED else self._open
         while True:
             arrived_ns = yield from arrive(sys, worker.arrivals)
+            sys.probe("transaction__start")
             yield from worker.transaction()
+            sys.probe("transaction__done")
             if self.params.counted:
                 sys.trace_marker("transaction_ns", sys.clock_ns() - arrived_ns)
 

@@ -155,12 +155,12 @@ def _let_others_join(task: Task, journal: Journal, transaction: Transaction) -> 
         age_ns = journal.calendar.now - transaction.start_ns
         pause_ns = min(journal.average_commit_ns, journal.jiffy_ns)
         if age_ns < pause_ns:
-            yield from sleep_ns(task, pause_ns, TASK_UNINTERRUPTIBLE, "schedule_hrtimeout")
+            yield from sleep_ns(task, pause_ns, TASK_UNINTERRUPTIBLE, "journal_stop")
         return
     while True:
         seen = transaction.handle_count
         to_next_tick_ns = journal.jiffy_ns - journal.calendar.now % journal.jiffy_ns
-        yield from sleep_ns(task, to_next_tick_ns, TASK_UNINTERRUPTIBLE, "schedule_timeout")
+        yield from sleep_ns(task, to_next_tick_ns, TASK_UNINTERRUPTIBLE, "journal_stop")
         if transaction.handle_count == seen:
             return
 

@@ -1,0 +1,74 @@
+"""`iotwin explain`: where the time of a transaction goes, and what the load average is made of."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from sim.cli import options
+from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.progress import Progress
+from sim.report import explain_text
+from sim.report.tables import print_table
+from sim.scenario import load
+from sim.study.explain import NothingToExplainError, explain
+
+
+@click.command("explain", short_help="Say where a transaction's time goes, and what is busy.")
+@options.scenario_argument
+@click.argument("what_if", metavar="[WHAT_IF]", required=False)
+@click.option("--of", "kinds", metavar="KIND", multiple=True,
+              help="Only these transactions: a program's own ('receive') or a system call"
+              " ('fsync()'); may be given several times.")  # fmt: skip
+@options.seed_option
+@options.set_option
+@options.fit_option
+@options.json_option
+@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw it as a flame graph.")
+def command(
+    scenario_name: str,
+    what_if: str | None,
+    kinds: tuple[str, ...],
+    seed: int | None,
+    sets: tuple[str, ...],
+    fit_path: str | None,
+    json_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Run a scenario once, and follow its transactions.
+
+    Each moment of a transaction is time on a CPU, on a run queue, or a wait; a wait is followed to
+    whoever ended it, and on to what that one waited for, down to a CPU, a run queue, or what the
+    disk did. The parts add up to the response time. Also told: how busy CPUs, disks and journals
+    were, and which tasks the load average counted.
+
+    \b
+    Examples:
+      iotwin explain sendmail
+      iotwin explain sendmail tmpfs --plot why.png
+      iotwin explain sendmail --of deliver --of 'fsync()' --json -
+    """
+    fit = options.fit_layer_of(fit_path, scenario_name)
+    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit)
+    check_writable(json_path, plot_path)
+    with Progress(f"simulating {scenario.label}") as progress:
+        try:
+            found = explain(scenario, kinds, progress)
+        except NothingToExplainError as error:
+            raise click.BadParameter(str(error), param_hint="--of") from None
+    if json_path != "-":
+        click.echo(explain_text.heading(found, options.command_line()))
+        for kind in found.kinds:
+            click.echo(explain_text.kind_heading(kind))
+            print_table(explain_text.kind_table(kind), sys.stdout)
+            click.echo(explain_text.ways(kind))
+        click.echo(explain_text.resource_text(found))
+        click.echo(explain_text.load_text(found))
+    if json_path is not None:
+        write_json(explain_text.explanation_json(found), json_path)
+    if plot_path is not None:
+        # By name: matplotlib takes a second.
+        plot = import_module("sim.report.flame").plot_explanation
+        write_file(Path(plot_path), lambda place: plot(found, place))
+        click.echo(f"plot written to {plot_path}", err=True)

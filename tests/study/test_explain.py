@@ -1,0 +1,199 @@
+"""Where the time goes: the parts of a response time add up, and are what the mechanism says."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.engine.trace import Record
+from sim.machine import simulate
+from sim.scenario import Scenario, load
+from sim.study.critical_path import follow
+from sim.study.explain import Explanation, NothingToExplainError, explain
+from sim.study.timeline import PATTERNS, Timeline
+from tests.cli.small import small_file
+
+READERS = """\
+title = "Readers of a disk"
+[machine]
+kernel = "2.6.16"
+cpus = 2
+memory = "1 GiB"
+disk.sdb = { profile = "sas-15k", scheduler = "noop" }
+mount."/" = { type = "ext3", device = "sdb" }
+[process.reader]
+program = "random_reader"
+count = COUNT
+path = "/data"
+file_size = "8 GiB"
+[run]
+duration = "5 s"
+[measure]
+interval = "1 s"
+devices = ["sdb"]
+"""
+
+
+def readers(folder: Path, count: int) -> Scenario:
+    path = folder / "readers.toml"
+    path.write_text(READERS.replace("COUNT", str(count)), encoding="utf-8")
+    return load(str(path))
+
+
+def share(found: Explanation, kind: str, chosen: Callable[[tuple[str, ...]], bool]) -> float:
+    """Return the share of a kind's time whose path is so."""
+    [one] = [one for one in found.kinds if one.name == kind]
+    return sum(p.mean_ms for p in one.parts if chosen(p.path)) / one.sampled_ms
+
+
+# -- The timeline and the chains, on traces written by hand.
+
+
+def traced(*records: tuple[int, str, tuple[object, ...]], end_ns: int = 1000) -> Timeline:
+    timeline = Timeline()
+    for when_ns, name, args in records:
+        timeline.take(Record(when_ns, name, args))
+    timeline.finish(end_ns)
+    return timeline
+
+
+def on(when_ns: int, pid: int, cpu: int = 0) -> tuple[int, str, tuple[object, ...]]:
+    return when_ns, "sched_switch", (cpu, "swapper", 0, "R", f"t{pid}", pid, "", 0, 0)
+
+
+def off(
+    when_ns: int, pid: int, letter: str, wchan: str, cpu_ns: int
+) -> tuple[int, str, tuple[object, ...]]:
+    return when_ns, "sched_switch", (0, f"t{pid}", pid, letter, "swapper", 0, wchan, cpu_ns, 0)
+
+
+def woken(when_ns: int, pid: int, by: int) -> tuple[int, str, tuple[object, ...]]:
+    return when_ns, "sched_wakeup", (f"t{pid}", pid, 0, by)
+
+
+def parts(timeline: Timeline, pid: int, start_ns: int, end_ns: int) -> Counter[tuple[str, ...]]:
+    found: Counter[tuple[str, ...]] = Counter()
+
+    def add(path: tuple[str, ...], ns: int) -> None:
+        found[path] += ns
+
+    follow(timeline, pid, start_ns, end_ns, add)
+    return found
+
+
+def test_a_wait_for_a_lock_is_followed_to_what_its_holder_waited_for():
+    timeline = traced(
+        on(0, 1), off(100, 1, "D", "mutex_lock", 100),
+        on(0, 2, cpu=1), off(50, 2, "D", "sync_buffer", 50),
+        (60, "block_rq_issue", ("sdb", 0, 8, 8, 55)),
+        (60, "disk_access", ("sdb", 8, 5, 100, 200, 15)),
+        (380, "block_rq_complete", ("sdb", 0, 8, 8, 55)), woken(380, 2, 0), on(390, 2),
+        woken(400, 1, 2), off(410, 2, "S", "", 70), on(410, 1), off(500, 1, "S", "", 190),
+    )  # fmt: skip
+    disk = ("mutex_lock", "t2", "sync_buffer", "sdb")
+    assert parts(timeline, 1, 0, 500) == {
+        ("CPU, user",): 190,
+        (*disk, "seek"): 65,  # 65 to 165, but the wait begins at 100
+        (*disk, "rotation"): 200,
+        (*disk, "transfer"): 15,
+        ("mutex_lock", "t2", "run queue"): 10,
+        ("mutex_lock", "t2", "CPU, user"): 10,
+        ("run queue",): 10,
+    }
+
+
+def test_a_lock_handed_on_twice_is_in_a_path_once():
+    timeline = traced(
+        on(0, 1), off(10, 1, "D", "mutex_lock", 10),
+        on(0, 2, cpu=1), off(10, 2, "D", "mutex_lock", 10),
+        on(0, 3, cpu=2), woken(200, 2, 3), on(200, 2), off(210, 3, "S", "", 210),
+        woken(300, 1, 2), on(300, 1), off(310, 2, "S", "", 120), off(400, 1, "S", "", 110),
+    )  # fmt: skip
+    assert parts(timeline, 1, 10, 300) == {
+        ("mutex_lock", "t3", "CPU, user"): 190,
+        ("mutex_lock", "t2", "CPU, user"): 100,
+    }
+
+
+# -- Whole runs.
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    return load(small_file(tmp_path_factory.mktemp("small")))
+
+
+def test_watching_changes_nothing_that_is_simulated(small: Scenario):
+    timeline = Timeline()
+    watched = simulate(
+        small, 5, None, lambda machine: machine.tracer.start(*PATTERNS, sink=timeline.take)
+    )
+    assert watched.digest() == simulate(small, 5).digest()
+    assert timeline.transactions == [] and timeline.tasks  # finish() makes the transactions
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 1000), latency_ms=st.integers(0, 20))
+def test_the_parts_of_every_transaction_add_up_to_its_response_time(small, seed, latency_ms):
+    scenario = load(str(small.path), sets=(f"machine.disk.sda.latency={latency_ms} ms",), seed=seed)
+    timeline = Timeline()
+    machines = []
+
+    def watch(machine):
+        machines.append(machine)
+        machine.tracer.start(*PATTERNS, sink=timeline.take)
+
+    simulate(scenario, seed, None, watch)
+    timeline.finish(machines[0].calendar.now)
+    kinds = Counter(one.kind for one in timeline.transactions)
+    assert kinds["receive"] == 60
+    for one in timeline.transactions:
+        found = parts(timeline, one.pid, one.start_ns, one.end_ns)
+        assert sum(found.values()) == one.end_ns - one.start_ns
+        assert min(found.values()) > 0
+
+
+def test_every_task_does_one_thing_at_a_time(small: Scenario):
+    timeline = Timeline()
+    simulate(small, 5, None, lambda machine: machine.tracer.start(*PATTERNS, sink=timeline.take))
+    timeline.finish(10**12)
+    for task in timeline.tasks.values():
+        ends = [span.end_ns for span in task.spans]
+        assert all(end <= start for end, start in zip(ends, task.starts_ns[1:], strict=False))
+
+
+def test_one_readers_time_is_the_disks_and_little_else(tmp_path):
+    found = explain(readers(tmp_path, 1), ["pread64()"])
+    [kind] = found.kinds
+    assert kind.count > 100
+    in_disk = share(found, "pread64()", lambda path: path[0] == "dio_await_one")
+    assert in_disk > 0.97
+    rotation = share(found, "pread64()", lambda path: path[-1] == "rotation")
+    assert rotation * kind.sampled_ms == pytest.approx(2.0, rel=0.15)  # half of 4 ms
+    assert found.resources[0].name == "disk sdb" and found.resources[0].busy_pct > 95
+
+
+def test_with_eight_readers_a_reads_time_is_mostly_the_queue(tmp_path):
+    found = explain(readers(tmp_path, 8), ["pread64()"])
+    queued = share(found, "pread64()", lambda path: path[-1] in ("block queue", "drive's queue"))
+    assert queued == pytest.approx(7 / 8, abs=0.05)
+    assert found.load.mean == pytest.approx(8, abs=0.2)
+    assert found.load.journal == 0
+
+
+def test_mail_on_a_journal_waits_for_the_journal_and_the_load_says_so(small: Scenario):
+    found = explain(small)
+    assert [kind.name for kind in found.kinds] == ["receive", "deliver"]
+    receive, _ = found.kinds
+    assert receive.journal_share > 0.5
+    waiting = dict(found.load.blocked)["log_wait_commit"]
+    assert waiting <= found.load.journal + 0.02 and found.load.journal < 2 * waiting
+    assert [one.name for one in found.resources] == ["disk sda", "journal of sda", "CPUs (2)"]
+
+
+def test_a_kind_that_nobody_has_names_those_there_are(small: Scenario):
+    with pytest.raises(NothingToExplainError, match=r"'send' was seen \(seen: .*receive"):
+        explain(small, ["send"])
