@@ -34,6 +34,7 @@ from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.fs.super import MountContext, VfsParams
 from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.kswapd import start_kswapd
 from sim.mm.params import VmParams
 from sim.mm.vmstat import Vm
 from sim.net import Link, Network, TcpParams
@@ -95,6 +96,7 @@ class Machine:
         self._add_disks(server)
         self._mount_all(server)
         start_writeback(self.sched, self.vm)
+        start_kswapd(self.sched, self.vm)
         tcp = _tunables(server, "tcp", TcpParams)
         self.network = Network(self.env, tcp, self.tracer)
         network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)

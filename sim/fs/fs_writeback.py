@@ -252,14 +252,16 @@ class FlusherThread:
         wbc.range_cyclic = True
         wbc.for_kupdate = for_kupdate
         bdi.in_progress = True
-        while for_kupdate or vm.nr_dirty > dirty_limits(vm)[0]:
+        while for_kupdate or bdi.pages_asked > 0 or vm.nr_dirty > dirty_limits(vm)[0]:
             if for_kupdate:
                 wbc.older_than_ns = vm.calendar.now - vm.params.dirty_expire_ns
             chunk = wbc.nr_to_write = self._chunk_pages()
             if not bdi.b_io:
                 queue_io(bdi, wbc.older_than_ns)
             yield from writeback_bdi_inodes(task, vm, bdi, wbc)
+            bdi.pages_asked = max(bdi.pages_asked - (chunk - wbc.nr_to_write), 0)
             if wbc.nr_to_write == chunk:
+                bdi.pages_asked = 0
                 break  # Nothing is left, or nothing that may be written now.
         bdi.in_progress = False
 

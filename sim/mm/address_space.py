@@ -15,15 +15,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy_extensions import mypyc_attr
-
+from sim.mm.address_space_ops import AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.lruvec import LRU_INACTIVE_ANON, LRU_INACTIVE_FILE, REFERENCED
+from sim.mm.node import Node
 from sim.mm.page_alloc import alloc_pages
+from sim.mm.page_lru import lru_cache_add, lru_cache_del, mark_page_accessed
+from sim.mm.page_tags import NO_TAG, PageTags, Run
 from sim.mm.ranges import Range, RangeSet
 from sim.mm.vmstat import Vm
-from sim.mm.writeback import LAST_PAGE, WritebackControl
+from sim.mm.workingset import leave_shadows, refault
+from sim.mm.writeback import LAST_PAGE
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+
+__all__ = [
+    "I_DIRTY_INODE", "I_DIRTY_PAGES", "MAPPING_BUFFERS", "MAPPING_FILE", "MAPPING_SHMEM",
+    "AddressSpace", "AddressSpaceOps",
+]  # fmt: skip
 
 # What a mapping holds: the page counter, beside nr_file, that its pages are in.
 MAPPING_FILE: Final = 0
@@ -35,52 +44,13 @@ I_DIRTY_INODE: Final = 1  # The inode itself has to be written (I_DIRTY_SYNC | I
 I_DIRTY_PAGES: Final = 4  # The inode was put on the dirty list for its pages.
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class AddressSpaceOps:
-    """What a file system does for its pages (struct address_space_operations, super_operations)."""
-
-    def writepages(
-        self, task: Task, mapping: AddressSpace, wbc: WritebackControl
-    ) -> Blocking[None]:
-        """Write dirty pages; usually ``yield from write_cache_pages(task, mapping, wbc)``."""
-        raise NotImplementedError
-
-    def writepage(
-        self, task: Task, mapping: AddressSpace, start: int, end: int, wbc: WritebackControl
-    ) -> Blocking[None]:
-        """Submit the writes of a run of pages, all under writeback already.
-
-        The completion calls ``mapping.end_writeback()`` for every page of the run, in any parts.
-        """
-        raise NotImplementedError
-
-    def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
-        """Submit the reads of a run of pages, all locked already (start_read).
-
-        The completion (or this function itself, for a hole) calls ``mapping.end_read()``.
-        """
-        raise NotImplementedError
-
-    def end_page(self, mapping: AddressSpace) -> int:
-        """Return the page behind the last of the file: read-ahead stops there."""
-        return LAST_PAGE
-
-    def sync_page(self) -> None:
-        """Start what the device's plug holds back: somebody is about to wait for a page."""
-        raise NotImplementedError
-
-    def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
-        """Write the inode itself, whose I_DIRTY_INODE has just been cleared."""
-        raise NotImplementedError
-
-
 class AddressSpace:
     """The cached pages of ``host``. Ranges are half-open, in pages."""
 
     __slots__ = (
         "_page_waiters", "a_ops", "bdi", "dirtied_when_ns", "dirty", "dirty_state",
-        "freeing", "host", "i_lock", "i_lock_wait", "kind", "locked", "pages",
-        "under_writeback", "vm", "writeback_index",
+        "freeing", "host", "i_lock", "i_lock_wait", "joined", "kind", "locked", "pages", "shadows",
+        "tag", "tags", "under_writeback", "vm", "writeback_index",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +71,10 @@ class AddressSpace:
         self.dirty = RangeSet()
         self.under_writeback = RangeSet()
         self.locked = RangeSet()  # being read
+        self.tag: int = NO_TAG  # of all pages, if they have the same one (page_lru.py)
+        self.tags: PageTags | None = None  # if they have not
+        self.joined: list[int] = []  # numbers of the generations that know this mapping
+        self.shadows: PageTags | None = None  # of pages that were evicted (workingset.py)
         self.dirty_state: int = 0
         self.dirtied_when_ns: int = 0  # when it was put on the dirty list
         self.writeback_index: int = 0  # page at which the next cyclic pass begins
@@ -127,27 +101,50 @@ class AddressSpace:
     # -- Residence.
 
     def add_pages(self, start: int, end: int) -> int:
-        """Make pages resident and up to date; return how many are new (add_to_page_cache)."""
-        if self.pages.covers(start, end):
-            self.touch()
-            return 0
-        allocated = 0
-        new = end - start - self.pages.count_in(start, end)
-        while new > allocated:  # Making room may drop pages of this very range.
-            alloc_pages(self.vm, new - allocated)
-            allocated = new
-            new = end - start - self.pages.count_in(start, end)
-        if new:
-            added = self.pages.add(start, end)
-            assert added == new
-            self.vm.nr_file += new
-            self._count_kind(new)
-        self.touch()
-        return new
+        """Make pages resident and up to date; return how many are new (add_to_page_cache_lru)."""
+        return self._add(start, end, 0)
 
-    def touch(self) -> None:
-        """Make this the most recently used mapping."""
-        self.vm.touch_mapping(self)
+    def _add(self, start: int, end: int, flags: int) -> int:
+        pages = self.pages
+        added = 0
+        # Making room for one run may drop pages of this very range: then look again.
+        while not pages.covers(start, end):
+            assert added <= self.vm.nr_total, "the range is larger than memory"
+            low, high = (
+                pages.missing(start, end)[0] if pages.intersects(start, end) else (start, end)
+            )
+            self._insert(low, high, alloc_pages(self.vm, high - low), flags)
+            added += high - low
+        return added
+
+    def _insert(self, start: int, end: int, node: Node, flags: int) -> None:
+        """Put free pages of a node, taken already, into the page cache."""
+        new = end - start
+        vm = self.vm
+        if not self.pages.count:
+            vm.mappings[self] = None
+        added = self.pages.add(start, end)
+        assert added == new
+        vm.nr_file += new
+        if self.kind == MAPPING_SHMEM:
+            vm.nr_shmem += new
+            lru_cache_add(self, start, end, node.lruvec.youngest[LRU_INACTIVE_ANON], flags)
+            return
+        if self.kind == MAPPING_BUFFERS:
+            vm.nr_buffers += new
+        lru_cache_add(self, start, end, node.lruvec.youngest[LRU_INACTIVE_FILE], flags)
+        if self.shadows is not None:
+            refault(self, self.shadows, start, end, flags)
+
+    def mark_accessed(self, start: int, end: int) -> None:
+        """Note one use of each resident page of the range (mark_page_accessed)."""
+        mark_page_accessed(self, start, end)
+
+    def tag_runs(self, start: int, end: int) -> list[Run]:
+        """Return the resident runs of a range with their tags."""
+        if self.tags is not None:
+            return self.tags.runs(start, end)
+        return [(low, high, self.tag) for low, high in self.pages.overlap(start, end)]
 
     def missing(self, start: int, end: int) -> list[Range]:
         """Return what is not resident; a page being read is."""
@@ -161,46 +158,24 @@ class AddressSpace:
         """Return whether all pages are resident and none is being read."""
         return self.pages.covers(start, end) and not self.locked.intersects(start, end)
 
-    def _count_kind(self, pages: int) -> None:
-        if self.kind == MAPPING_BUFFERS:
-            self.vm.nr_buffers += pages
-        elif self.kind == MAPPING_SHMEM:
-            self.vm.nr_shmem += pages
-
     def _remove_pages(self, start: int, end: int) -> int:
         """Free resident pages that are neither dirty nor under I/O."""
         vm = self.vm
         removed = self.pages.remove(start, end)
         if removed:
             vm.nr_free += removed
+            vm.pgfree += removed
             vm.nr_file -= removed
-            self._count_kind(-removed)
+            if self.kind == MAPPING_BUFFERS:
+                vm.nr_buffers -= removed
+            elif self.kind == MAPPING_SHMEM:
+                vm.nr_shmem -= removed
+            lru_cache_del(self, start, end, removed)
             if not self.pages.count:
-                vm.forget_mapping(self)
+                del vm.mappings[self]
         return removed
 
-    def nr_clean_min(self) -> int:
-        """Return a lower bound of the pages that drop_clean() can free."""
-        if self.kind == MAPPING_SHMEM:
-            return 0
-        busy = self.dirty.count + self.under_writeback.count + self.locked.count
-        return max(0, self.pages.count - busy)
-
-    def drop_clean(self, limit: int) -> int:
-        """Free up to ``limit`` clean pages, lowest first; return how many (invalidate)."""
-        if self.kind == MAPPING_SHMEM:
-            return 0
-        busy = self.dirty.count + self.under_writeback.count + self.locked.count
-        if not busy and self.pages.count <= limit:
-            return self._remove_pages(0, LAST_PAGE)
-        dropped = 0
-        for start, end in self._clean_ranges(0, self.pages.end()):
-            if dropped >= limit:
-                break
-            dropped += self._remove_pages(start, min(end, start + limit - dropped))
-        return dropped
-
-    def _clean_ranges(self, start: int, end: int) -> list[Range]:
+    def clean_ranges(self, start: int, end: int) -> list[Range]:
         """Return the resident ranges that are neither dirty, under writeback nor locked."""
         found = self.pages.overlap(start, end)
         for busy in (self.dirty, self.under_writeback, self.locked):
@@ -208,9 +183,17 @@ class AddressSpace:
                 found = [part for low, high in found for part in busy.missing(low, high)]
         return found
 
+    def evict_pages(self, start: int, end: int) -> int:
+        """Reclaim the clean pages of a range; return how many (__remove_mapping)."""
+        clean = self.clean_ranges(start, end)
+        if self.vm.keeps_shadows:
+            for low, high in clean:
+                leave_shadows(self, low, high)
+        return sum(self._remove_pages(low, high) for low, high in clean)
+
     def invalidate_clean(self, start: int, end: int) -> int:
         """Free the clean pages of a range; return how many (invalidate_mapping_pages)."""
-        return sum(self._remove_pages(low, high) for low, high in self._clean_ranges(start, end))
+        return sum(self._remove_pages(low, high) for low, high in self.clean_ranges(start, end))
 
     # -- Reading: a page is locked from start_read() to end_read().
 
@@ -239,7 +222,9 @@ class AddressSpace:
     def set_dirty(self, start: int, end: int) -> int:
         """Make pages resident and dirty; return how many were clean before (set_page_dirty)."""
         assert not self.locked.intersects(start, end)
-        self.add_pages(start, end)
+        if self.pages.intersects(start, end):
+            mark_page_accessed(self, start, end)
+        self._add(start, end, REFERENCED)
         if not self.bdi.writes_back:
             return 0
         dirtied = self.dirty.add(start, end)
@@ -363,8 +348,9 @@ class AddressSpace:
         discarded = self._discard_dirty(start)
         if discarded:
             self.vm.discarded += discarded
-        for low, high in self._clean_ranges(start, self.pages.end()):
+        for low, high in self.clean_ranges(start, self.pages.end()):
             self._remove_pages(low, high)
+        self.shadows = None
 
     def _discard_dirty(self, start: int) -> int:
         """Make dirty pages clean that nobody is writing; return how many."""
@@ -395,4 +381,6 @@ class AddressSpace:
             assert not self.dirty.intersects(low, high)
             assert not self.under_writeback.intersects(low, high)
         assert not self.dirty.count or self.dirty_state or self.i_lock
+        tagged = sum(high - low for low, high, _ in self.tag_runs(0, LAST_PAGE))
+        assert tagged == self.pages.count
         assert self.kind != MAPPING_SHMEM or not self.dirty.count

@@ -48,6 +48,7 @@ class BackingDevInfo:
         self.in_progress: bool = False  # BDI_pdflush: a pdflush works on this queue
         self.work: WaitQueue = WaitQueue()  # where its flusher thread sleeps (2.6.32 on)
         self.background_asked: bool = False
+        self.pages_asked: int = 0  # to be written whatever the thresholds: reclaim needs them clean
         self.nr_dirty: int = 0  # pages
         self.nr_writeback: int = 0  # pages
         self.dirtied: int = 0  # pages since boot, as the next

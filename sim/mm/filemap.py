@@ -59,7 +59,11 @@ def do_generic_file_read(
         yield from _read_on_demand(task, mapping, ra, index, last, end_page)
     else:
         yield from _read_two_windows(task, mapping, ra, index, last, end_page)
-    mapping.touch()
+    # A page that is read piece by piece in order is used once.
+    first = index + 1 if pos == ra.prev_pos and pos % PAGE_SIZE else index
+    if first < last:
+        mapping.mark_accessed(first, last)
+    ra.prev_pos = pos + count
 
 
 def _read_on_demand(

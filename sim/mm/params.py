@@ -72,6 +72,15 @@ class VmParams:
         source="assumed: tag changes, building a bio and ending writeback, about 1200 cycles",
         doc="writing one page back, apart from the block layer",
     )  # fmt: skip
+    page_scan_ns: int = param(
+        "300 ns", dim="time_ns", minimum=0,
+        source="assumed: isolating and freeing a clean page, about 1000 cycles",
+        doc="looking at one page in reclaim",
+    )  # fmt: skip
+    numa_nodes: int = param(
+        1, dim="count", minimum=1, maximum=64, source="scenario",
+        doc="memory nodes, each with its part of memory and of the CPUs",
+    )  # fmt: skip
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:

@@ -144,10 +144,14 @@ class PdflushThread:
         wbc = WritebackControl(WB_SYNC_NONE, 0)
         wbc.nonblocking = True
         wbc.range_cyclic = True
-        while vm.nr_dirty >= dirty_limits(vm)[0]:
+        asked = sum(bdi.pages_asked for bdi in vm.bdis)
+        for bdi in vm.bdis:
+            bdi.pages_asked = 0
+        while asked > 0 or vm.nr_dirty >= dirty_limits(vm)[0]:
             wbc.encountered_congestion = False
             wbc.nr_to_write = MAX_WRITEBACK_PAGES
             yield from vm.flusher.writeback_inodes(task, wbc, None)
+            asked -= MAX_WRITEBACK_PAGES - wbc.nr_to_write
             if wbc.nr_to_write > 0:
                 yield from congestion_wait(task, vm)
                 if not wbc.encountered_congestion and not self._more_io():

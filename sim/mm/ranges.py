@@ -152,6 +152,10 @@ class RangeSet:
         high = low if end < bounds[low] else bisect_right(bounds, end)
         return _covered(bounds, low, high, start, end)
 
+    def first_page(self) -> int:
+        """Return the first page covered, 0 when there is none."""
+        return self._bounds[0] if self._bounds else 0
+
     def end(self) -> int:
         """Return the end of the last range, 0 when there is none."""
         return self._bounds[-1] if self._bounds else 0

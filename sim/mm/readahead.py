@@ -42,6 +42,7 @@ class FileRaState:
         "cache_hit",
         "in_cache",
         "prev_page",
+        "prev_pos",
         "size",
         "start",
     )
@@ -50,6 +51,7 @@ class FileRaState:
         self.start: int = 0
         self.size: int = 0  # 0: no window
         self.prev_page: int = -1  # the last page of the last read
+        self.prev_pos: int = -1  # byte behind the last read
         self.async_size: int = 0  # from 2.6.23; the mark is at start + size - async_size
         self.ahead_start: int = 0  # to 2.6.22, as the rest
         self.ahead_size: int = 0

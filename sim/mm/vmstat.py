@@ -7,22 +7,25 @@ Invariants (``check()``):
 - every page dirtied is accounted for: dirtied = written + discarded + nr_dirty + nr_writeback.
   A page that is dirtied again while it is being written is in both of the last two, as in Linux;
 - the counters agree with the mappings.
-Left out: zones and nodes (memory is one zone); per-CPU caches of free pages, and with them the
-counters' lag; mapped file pages.
+Left out: zones; per-CPU caches of free pages, and with them the counters' lag; mapped file pages.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bandwidth import Pacing
-from sim.mm.page_alloc import Watermarks
+from sim.mm.lruvec import LRU_ACTIVE_ANON, LRU_INACTIVE_ANON, NR_LRU_LISTS, Generations
+from sim.mm.node import Node, zonelists
 from sim.mm.params import PAGE_SIZE, VmParams
+from sim.mm.watermarks import Watermarks
+from sim.mm.workingset import PRUNE_AT, SINCE_SHADOWS
 from sim.mm.writeback import Flusher
+from sim.sched.core import Sched
 from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
@@ -60,6 +63,14 @@ class Vm:
             )
         self.nr_free: int = self.nr_total - self.nr_slab
         self.watermarks = Watermarks(self.nr_total, params.min_free_bytes, self.kernel)
+        self.generations = Generations()
+        self.nr_nodes: int = params.numa_nodes
+        self.nodes: list[Node] = self._make_nodes()
+        self.zonelists: list[list[int]] = zonelists(self.nr_nodes)
+        self.sched: Sched | None = None  # Set by start_kswapd(), as the next.
+        self.kswapd_wakers: list[Callable[[], None]] = []  # one for each node
+        self.keeps_shadows: bool = kernel >= SINCE_SHADOWS
+        self.shadow_runs_max: int = PRUNE_AT
         self.nr_file: int = 0  # page cache, with buffers and tmpfs
         self.nr_buffers: int = 0  # of these: of block devices
         self.nr_shmem: int = 0  # of these: of tmpfs
@@ -75,10 +86,18 @@ class Vm:
         self.pgmajfault: int = 0
         self.pswpin: int = 0
         self.pswpout: int = 0
-        self.pgdropped: int = 0  # clean pages dropped to make room
-        # Mappings that have pages, least recently used first.
-        self.mappings: OrderedDict[AddressSpace, None] = OrderedDict()
-        self._mapping_touched: AddressSpace | None = None  # the last of these
+        self.pgfree: int = 0
+        self.pgactivate: int = 0
+        self.pgdeactivate: int = 0
+        self.pgrefill: int = 0  # active pages looked at
+        self.pgscan_kswapd: int = 0  # inactive pages looked at, as the next
+        self.pgscan_direct: int = 0
+        self.pgsteal_kswapd: int = 0  # freed of these, as the next
+        self.pgsteal_direct: int = 0
+        self.allocstall: int = 0  # direct reclaims
+        self.pageoutrun: int = 0  # times that kswapd was woken
+        self.workingset_refault: int = 0
+        self.mappings: dict[AddressSpace, None] = {}  # that have pages
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0
@@ -104,18 +123,58 @@ class Vm:
         self.pgpgin_sectors = sum(row.read_sectors for row in stats)
         self.pgpgout_sectors = sum(row.write_sectors for row in stats)
 
-    def touch_mapping(self, mapping: AddressSpace) -> None:
-        """Make a mapping that has pages the most recently used one."""
-        if self._mapping_touched is not mapping:
-            self._mapping_touched = mapping
-            self.mappings[mapping] = None
-            self.mappings.move_to_end(mapping)
+    def _make_nodes(self) -> list[Node]:
+        """Part memory among the nodes; what the kernel itself takes, too."""
+        number = self.nr_nodes
+        nodes = []
+        for index in range(number):
+            total = self.nr_total // number + (index < self.nr_total % number)
+            slab = self.nr_slab // number + (index < self.nr_slab % number)
+            marks = Watermarks(
+                self.nr_total, self.params.min_free_bytes, self.kernel, total / self.nr_total
+            )
+            nodes.append(Node(index, total, total - slab, marks, self.generations))
+        return nodes
 
-    def forget_mapping(self, mapping: AddressSpace) -> None:
-        """A mapping has no pages any more."""
-        del self.mappings[mapping]
-        if self._mapping_touched is mapping:
-            self._mapping_touched = None
+    def nr_lru(self, lru: int) -> int:
+        """Return the pages on one of the lists, of all nodes."""
+        return sum(node.lruvec.nr[lru] for node in self.nodes)
+
+    @property
+    def workingset_activate(self) -> int:
+        """Return how many pages were activated because they came back soon."""
+        return sum(node.lruvec.workingset_activate for node in self.nodes)
+
+    # -- Reclaim: what allocation and the lists need of the rest of the kernel.
+
+    def current_node(self) -> int:
+        """Return the node of the CPU that asks; the first one outside of any task."""
+        sched = self.sched
+        if sched is None or sched.current is None:
+            return 0
+        return self.node_of_cpu(sched.current.cpu)
+
+    def node_of_cpu(self, cpu: int) -> int:
+        """Return the node that a CPU belongs to: CPUs are numbered node by node."""
+        return cpu * self.nr_nodes // self.nr_cpus
+
+    def wakeup_kswapd(self, node: Node) -> None:
+        """Have a node's kswapd reclaim; before start_kswapd() there is none."""
+        if self.kswapd_wakers:
+            self.kswapd_wakers[node.number]()
+
+    def charge_reclaim(self, scanned: int) -> None:
+        """Charge who reclaims directly for the pages he looked at."""
+        sched = self.sched
+        if sched is not None and sched.current is not None:
+            sched.current.charge_system(self.params.page_scan_ns * scanned)
+
+    def wakeup_flushers(self) -> None:
+        """Have all that is dirty now written: reclaim met such pages (wakeup_flusher_threads)."""
+        for bdi in self.bdis:
+            if bdi.nr_dirty and not bdi.pages_asked:
+                bdi.pages_asked = bdi.nr_dirty
+                self.flusher.start_background(bdi)
 
     def mark_mapping_dirty(self, mapping: AddressSpace) -> None:
         """Put a mapping that was clean on its device's list (__mark_inode_dirty)."""
@@ -148,6 +207,13 @@ class Vm:
         assert self.nr_writeback == sum(mapping.nr_writeback for mapping in self.mappings)
         for mapping in self.mappings:
             mapping.check()
+        assert self.nr_free == sum(node.nr_free for node in self.nodes)
+        assert self.nr_total == sum(node.nr_total for node in self.nodes)
+        assert self.nr_file == sum(self.nr_lru(lru) for lru in range(NR_LRU_LISTS))
+        assert self.nr_shmem == self.nr_lru(LRU_INACTIVE_ANON) + self.nr_lru(LRU_ACTIVE_ANON)
+        for node in self.nodes:
+            assert node.nr_free >= 0
+            node.lruvec.check()
 
 
 def ratelimit_pages(nr_total: int, nr_cpus: int) -> int:

@@ -10,6 +10,7 @@ from sim.engine.calendar import Calendar
 from sim.fs.fs_writeback import start_writeback
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.kswapd import start_kswapd
 from sim.mm.page_writeback import balance_dirty_pages, write_cache_pages
 from sim.mm.params import vm_params
 from sim.mm.vmstat import Vm
@@ -137,6 +138,7 @@ class Machine:
         self.ops = FlatOps(self.device)
         self.file = self.new_file()
         start_writeback(self.sched, self.vm)
+        start_kswapd(self.sched, self.vm)
 
     def new_file(self, size_mib=1 << 20):
         return AddressSpace(self.vm, FlatFile(size_mib * MIB), self.ops, self.bdi)

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sim.mm.address_space import MAPPING_BUFFERS, MAPPING_SHMEM, AddressSpace, AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import truncate_inode_pages
+from sim.mm.vmscan import shrink_lruvec
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE
 from tests.mm.machines import MS, Machine, S
 
@@ -21,10 +22,11 @@ def pages(ranges):
 class PageCache(RuleBasedStateMachine):
     """Whatever is done to a file's pages, ranges and single pages agree."""
 
-    @initialize()
-    def boot(self):
-        self.machine = Machine()
+    @initialize(kernel=st.sampled_from(["2.6.16", "2.6.32", "3.15", "4.18"]))
+    def boot(self, kernel):
+        self.machine = Machine(kernel=kernel)
         self.vm = self.machine.vm
+        self.vm.nodes[0].lruvec.grain = 4  # so that lists have many generations
         self.mapping = self.machine.file
         self.resident, self.dirty, self.writing, self.reading = set(), set(), set(), set()
         self.dirtied = self.written = self.discarded = 0
@@ -74,11 +76,24 @@ class PageCache(RuleBasedStateMachine):
         self.resident -= gone
         self.dirty -= gone
 
-    @rule(limit=st.integers(0, 30))
-    def make_room(self, limit):
-        clean = sorted(self.resident - self.dirty - self.writing - self.reading)[:limit]
-        assert self.mapping.drop_clean(limit) == len(clean)
-        self.resident -= set(clean)
+    @rule(span=spans)
+    def evict(self, span):
+        clean = self.resident - self.dirty - self.writing - self.reading
+        assert self.mapping.evict_pages(*span) == len(clean & set(range(*span)))
+        self.resident -= clean & set(range(*span))
+
+    @rule(span=spans)
+    def use(self, span):
+        self.mapping.mark_accessed(*span)
+
+    @rule(wanted=st.integers(1, 30))
+    def make_room(self, wanted):
+        clean = self.resident - self.dirty - self.writing - self.reading
+        freed, scanned = shrink_lruvec(self.vm, self.vm.nodes[0].lruvec, wanted)
+        gone = self.resident - pages(self.mapping.pages)
+        assert len(gone) == freed <= scanned
+        assert gone <= clean
+        self.resident -= gone
 
     @rule(span=spans)
     def invalidate(self, span):
@@ -212,7 +227,6 @@ def test_pages_of_tmpfs_are_never_dirty_nor_dropped():
     )
     assert mapping.set_dirty(0, 100) == 0
     assert machine.vm.nr_dirty == 0
-    assert mapping.drop_clean(100) == 0
     assert not mapping.missing(0, 100)
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.page_alloc import OutOfMemory, Watermarks, alloc_anon, free_anon, min_free_kbytes
+from sim.mm.page_alloc import OutOfMemory, alloc_anon, free_anon
+from sim.mm.watermarks import Watermarks, min_free_kbytes
 from tests.mm.machines import Machine
 
 MIB = 1024  # KiB
@@ -36,40 +37,30 @@ def test_since_4_6_the_gap_is_a_thousandth_of_memory():
     assert marks.low - marks.min == marks.high - marks.low == 30 * GIB // 4 // 1000
 
 
+def test_nodes_share_the_reserve_by_their_memory():
+    vm = Machine(kernel="4.18", memory_mib=4096, numa_nodes=4, cpus=4).vm
+    assert sum(node.nr_total for node in vm.nodes) == vm.nr_total
+    assert vm.watermarks.min - 4 <= sum(node.watermarks.min for node in vm.nodes)
+    vm.check()
+
+
 def test_programs_take_and_return_memory():
     vm = Machine().vm
     free = vm.nr_free
-    alloc_anon(vm, 1000)
+    taken = alloc_anon(vm, 1000)
     assert (vm.nr_anon, vm.nr_free) == (1000, free - 1000)
     vm.check()
-    free_anon(vm, 1000)
+    free_anon(vm, taken)
     assert (vm.nr_anon, vm.nr_free) == (0, free)
 
 
-def test_the_least_recently_used_file_makes_room_first():
-    machine = Machine(memory_mib=256)
-    vm = machine.vm
-    old, young = machine.new_file(), machine.new_file()
-    third = (vm.nr_free - vm.watermarks.high) // 2
-    old.add_pages(0, third)
-    young.add_pages(0, third)
-    machine.file.add_pages(0, 200)
-    assert old.nr_pages < third
-    assert young.nr_pages == third
-    old.touch()
-    young_before = young.nr_pages
-    machine.file.add_pages(200, 2000)
-    assert young.nr_pages < young_before
-    vm.check()
-
-
-def test_the_page_cache_fills_memory_up_to_the_low_watermark_and_no_further():
-    machine = Machine(memory_mib=256)
-    vm = machine.vm
-    for page in range(0, 200_000, 100):
-        machine.file.add_pages(page, page + 100)
-        assert vm.nr_free >= vm.watermarks.low
-    assert vm.nr_free <= vm.watermarks.high
+def test_memory_comes_from_the_own_node_until_that_is_down_to_its_low_watermark():
+    vm = Machine(kernel="4.18", memory_mib=4096, numa_nodes=2, cpus=2).vm
+    room = vm.nodes[0].nr_free - vm.nodes[0].watermarks.low
+    assert alloc_anon(vm, room - 300)[1] == 0
+    taken = alloc_anon(vm, 2000)
+    assert taken[0] <= 300
+    assert sum(taken) == 2000
     vm.check()
 
 
@@ -77,8 +68,9 @@ def test_dirty_pages_do_not_make_room():
     machine = Machine(memory_mib=256)
     machine.file.set_dirty(0, 5000)
     machine.file.add_pages(5000, 10_000)
-    assert machine.file.drop_clean(1 << 30) == 5000
+    assert machine.file.evict_pages(0, 10_000) == 5000
     assert machine.file.nr_pages == machine.file.nr_dirty == 5000
+    machine.vm.check()
 
 
 @pytest.mark.parametrize("kernel", ["2.6.16", "4.4"])

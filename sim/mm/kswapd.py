@@ -1,0 +1,79 @@
+"""kswapd: frees memory in the background, one thread for each node.
+
+Models: a thread that is woken when its node's free memory is below the low watermark, and reclaims
+until it is above the high one; where it finds nothing to free it waits for writes to end.
+Linux counterpart: mm/vmscan.c: kswapd, balance_pgdat, 2.6.16 to 6.5.
+Invariants: a woken kswapd sleeps again only above the high watermark, or after MAX_RETRIES rounds
+without a page.
+Left out: priorities as such: a round looks at all that is old. The thread is started when it is
+first needed, not at boot.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sim.mm.balance_dirty import congestion_wait
+from sim.mm.node import Node
+from sim.mm.vmscan import SCAN_PAGES_MAX, shrink_lruvec, snapshot_refaults
+from sim.mm.vmstat import Vm
+from sim.sched.core import Sched
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
+from sim.sched.wait import WaitQueue
+
+MAX_RETRIES: Final = 16  # MAX_RECLAIM_RETRIES, mm/internal.h
+
+
+def start_kswapd(sched: Sched, vm: Vm) -> None:
+    """Give each node its kswapd (boot)."""
+    vm.sched = sched
+    vm.kswapd_wakers = [Kswapd(sched, vm, node).wake for node in vm.nodes]
+
+
+class Kswapd:
+    """The thread of one node."""
+
+    def __init__(self, sched: Sched, vm: Vm, node: Node) -> None:
+        self.sched = sched
+        self.vm = vm
+        self.node = node
+        self.task: Task | None = None
+        self.wait = WaitQueue()
+        self.woken: bool = False
+
+    def wake(self) -> None:
+        """Have it reclaim (wakeup_kswapd)."""
+        if self.woken:
+            return
+        self.woken = True
+        if self.task is None:
+            self.task = self.sched.spawn(f"kswapd{self.node.number}", self.main)
+        else:
+            self.wait.wake_all()
+
+    def main(self, task: Task) -> Blocking[None]:
+        """Sleep and reclaim."""
+        while True:
+            yield from self._balance(task)
+            self.woken = False
+            while not self.woken:
+                yield from self.wait.sleep_on(task, TASK_INTERRUPTIBLE, "kswapd")
+
+    def _balance(self, task: Task) -> Blocking[None]:
+        """Reclaim until the node has its high watermark of free pages (balance_pgdat)."""
+        vm, node = self.vm, self.node
+        vm.pageoutrun += 1
+        failures = 0
+        while node.nr_free < node.watermarks.high and failures < MAX_RETRIES:
+            missing = node.watermarks.high - node.nr_free
+            freed, scanned = shrink_lruvec(vm, node.lruvec, min(missing, SCAN_PAGES_MAX))
+            vm.pgscan_kswapd += scanned
+            vm.pgsteal_kswapd += freed
+            task.charge_system(vm.params.page_scan_ns * scanned)
+            yield from task.cond_resched()
+            if freed:
+                failures = 0
+            else:
+                failures += 1
+                yield from congestion_wait(task, vm)
+        snapshot_refaults(node.lruvec)

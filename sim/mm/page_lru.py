@@ -1,0 +1,143 @@
+"""Putting pages on the LRU lists, noting that they are used, and taking them off.
+
+Models: a page that comes in is put on the inactive list; used for the second time while it is
+there, it moves to the active one (mark_page_accessed). So what is read once in passing never drives
+out what is used again. A mapping whose pages all have one tag keeps just that (`tag`), others keep
+a tag for each run (`tags`).
+Linux counterpart: mm/swap.c (mark_page_accessed, activate_page, lru_cache_add), 2.6.16 to 6.5.
+Invariants: every resident page has a tag, and no other page; ``mapping.joined`` has the numbers of
+all generations that know the mapping.
+Left out: the batches (pagevecs) in which a CPU does this, so that a page is on its list at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sim.mm.lruvec import (
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_FILE,
+    REFERENCED,
+    Generation,
+)
+from sim.mm.page_tags import NO_TAG, PageTags
+
+if TYPE_CHECKING:
+    from sim.mm.address_space import AddressSpace
+
+
+def lru_cache_add(
+    mapping: AddressSpace, start: int, end: int, youngest: Generation, flags: int
+) -> None:
+    """Put new pages, that are in the page cache already, on the list of `youngest`."""
+    tag = youngest.number << 1 | flags
+    if mapping.tags is not None:
+        mapping.tags.set(start, end, tag)
+        _join(mapping, youngest)
+    elif mapping.tag == NO_TAG:
+        mapping.tag = tag
+        _join(mapping, youngest)
+    elif mapping.tag != tag:
+        _expand(mapping).set(start, end, tag)
+        _join(mapping, youngest)
+    youngest.lruvec.grow(youngest, end - start)
+
+
+def _expand(mapping: AddressSpace) -> PageTags:
+    """Give each run of a mapping a tag of its own, the one that all have."""
+    tags = mapping.tags = PageTags()
+    for low, high in mapping.pages:
+        tags.set(low, high, mapping.tag)
+    mapping.tag = NO_TAG
+    return tags
+
+
+def _join(mapping: AddressSpace, generation: Generation) -> None:
+    if mapping not in generation.mappings:
+        generation.mappings[mapping] = None
+        mapping.joined.append(generation.number)
+
+
+def mark_page_accessed(mapping: AddressSpace, start: int, end: int) -> None:
+    """Note one use of each resident page of the range."""
+    tags = mapping.tags
+    if tags is None:
+        tag = mapping.tag
+        if tag == NO_TAG:
+            return
+        generation = mapping.vm.generations.of(tag)
+        if tag & REFERENCED and generation.lru != LRU_INACTIVE_FILE:
+            return  # Used, and not on the inactive list: nothing changes.
+        if start <= mapping.pages.first_page() and end >= mapping.pages.end():
+            if not tag & REFERENCED:
+                mapping.tag = tag | REFERENCED
+            else:
+                activate_run(mapping, start, start + mapping.pages.count, tag)
+            return
+        tags = _expand(mapping)
+    _mark_runs(mapping, tags, start, end)
+
+
+def _mark_runs(mapping: AddressSpace, tags: PageTags, start: int, end: int) -> None:
+    by_number = mapping.vm.generations.by_number
+    for low, high, tag in tags.runs(start, end):
+        if not tag & REFERENCED:
+            tags.set(low, high, tag | REFERENCED)
+        elif by_number[tag >> 1].lru == LRU_INACTIVE_FILE:
+            activate_run(mapping, low, high, tag)
+
+
+def activate_run(mapping: AddressSpace, low: int, high: int, tag: int) -> None:
+    """Move a run of inactive pages to the active list; PG_referenced is cleared (activate_page)."""
+    mapping.vm.generations.of(tag).lruvec.inactive_age += high - low
+    move_run(mapping, low, high, tag, LRU_ACTIVE_FILE, 0)
+    mapping.vm.pgactivate += high - low
+
+
+def move_run(mapping: AddressSpace, low: int, high: int, tag: int, lru: int, flags: int) -> None:
+    """Move a run of pages with one tag to the young end of a list of its node."""
+    old = mapping.vm.generations.of(tag)
+    lruvec = old.lruvec
+    youngest = lruvec.youngest[lru]
+    if mapping.tags is None and high - low == mapping.pages.count:
+        mapping.tag = youngest.number << 1 | flags
+        old.mappings.pop(mapping, None)
+        mapping.joined.clear()
+    else:
+        tags = _expand(mapping) if mapping.tags is None else mapping.tags
+        tags.set(low, high, youngest.number << 1 | flags)
+    _join(mapping, youngest)
+    lruvec.shrink(old, high - low)
+    lruvec.grow(youngest, high - low)
+
+
+def lru_cache_del(mapping: AddressSpace, start: int, end: int, pages: int) -> None:
+    """Take the resident pages of a range off their lists: they are free now, on their nodes."""
+    tags = mapping.tags
+    generations = mapping.vm.generations
+    if tags is None:
+        _release(generations.of(mapping.tag), pages)
+    else:
+        for low, high, tag in tags.runs(start, end):
+            _release(generations.of(tag), high - low)
+        tags.set(start, end, NO_TAG)
+    if not mapping.pages.count:
+        _leave_all(mapping)
+
+
+def _release(generation: Generation, pages: int) -> None:
+    lruvec = generation.lruvec
+    lruvec.node.nr_free += pages
+    lruvec.shrink(generation, pages)
+
+
+def _leave_all(mapping: AddressSpace) -> None:
+    """Forget a mapping that has no pages any more."""
+    by_number = mapping.vm.generations.by_number
+    for number in mapping.joined:
+        generation = by_number.get(number)
+        if generation is not None:
+            generation.mappings.pop(mapping, None)
+    mapping.joined.clear()
+    mapping.tags = None
+    mapping.tag = NO_TAG

@@ -1,0 +1,79 @@
+"""Refaults: what comes back soon after it was reclaimed belongs to the working set (Linux 3.15).
+
+Models: a reclaimed page leaves a shadow: how far its node's clock of evictions and activations had
+gone. When the page is read again, the difference is the refault distance: how much longer the
+inactive list would have had to be to keep it. Is that no more than the active list, the page goes
+there at once: it competes with those for the same memory. So a set that fits into memory, but not
+into the inactive list, gets in.
+Linux counterpart: mm/workingset.c, 3.15 (a528910e12ec) to 6.5.
+Invariants: only pages that are not resident have a shadow that will ever be looked at; shadows of
+one file are fewer than PRUNE_AT, or each is young enough to matter.
+Left out: shadows of anonymous pages (5.9), which there is no swap for; the reclaim of nodes of
+shadows. A write brings no activation (from 4.6: __GFP_WRITE); from 5.9 on the distance may be as
+long as the anonymous lists as well where there is swap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sim.mm.lruvec import LRU_ACTIVE_FILE, REFERENCED, Lruvec
+from sim.mm.page_lru import activate_run
+from sim.mm.page_tags import NO_TAG, PageTags
+
+if TYPE_CHECKING:
+    from sim.mm.address_space import AddressSpace
+    from sim.mm.vmstat import Vm
+
+SINCE_SHADOWS: Final = (3, 15)
+PRUNE_AT: Final = 4096  # runs of shadows in one file
+
+
+def leave_shadows(mapping: AddressSpace, start: int, end: int) -> None:
+    """Note when pages were evicted that are about to be (workingset_eviction)."""
+    shadows = mapping.shadows
+    if shadows is None:
+        shadows = mapping.shadows = PageTags()
+    vm = mapping.vm
+    for low, high, tag in mapping.tag_runs(start, end):
+        lruvec = vm.generations.of(tag).lruvec
+        lruvec.inactive_age += high - low
+        shadows.set(low, high, _pack(vm, lruvec))
+    if len(shadows) > vm.shadow_runs_max:
+        mapping.shadows = _pruned(vm, shadows)
+        vm.shadow_runs_max = max(PRUNE_AT, 2 * len(mapping.shadows))
+
+
+def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int, flags: int) -> None:
+    """Pages have come in: look at their shadows, and activate what came back soon."""
+    vm = mapping.vm
+    found = shadows.runs(start, end)
+    if not found:
+        return
+    shadows.set(start, end, NO_TAG)
+    for low, high, shadow in found:
+        vm.workingset_refault += high - low
+        lruvec = vm.nodes[shadow % len(vm.nodes)].lruvec
+        if not flags & REFERENCED and _distance(vm, lruvec, shadow) <= lruvec.nr[LRU_ACTIVE_FILE]:
+            lruvec.workingset_activate += high - low
+            for first, last, tag in mapping.tag_runs(low, high):
+                activate_run(mapping, first, last, tag)
+
+
+def _pack(vm: Vm, lruvec: Lruvec) -> int:
+    """Return a shadow: the clock in grains, and the node."""
+    return lruvec.inactive_age // lruvec.grain * len(vm.nodes) + lruvec.node.number
+
+
+def _distance(vm: Vm, lruvec: Lruvec, shadow: int) -> int:
+    return lruvec.inactive_age - shadow // len(vm.nodes) * lruvec.grain
+
+
+def _pruned(vm: Vm, shadows: PageTags) -> PageTags:
+    """Return the shadows that could still bring an activation: no older than all lists."""
+    kept = PageTags()
+    for low, high, shadow in shadows.all_runs():
+        lruvec = vm.nodes[shadow % len(vm.nodes)].lruvec
+        if _distance(vm, lruvec, shadow) <= sum(lruvec.nr):
+            kept.set(low, high, shadow)
+    return kept
