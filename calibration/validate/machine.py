@@ -75,6 +75,11 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "nobarrier": "barrier = false",
     "barrier=0": "barrier = false",
     "barrier=1": "barrier = true",
+    "inode64": None,
+    "attr2": None,
+    "noquota": None,
+    "logbufs=8": "logbufs = 8",
+    "logbsize=32k": 'logbsize = "32 KiB"',
     "data=ordered": 'data = "ordered"',
     "data=writeback": 'data = "writeback"',
     "data=journal": 'data = "journal"',
@@ -83,8 +88,7 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
 _JOURNALS: Final = (
     (128, 4), (1 << 10, 16), (2 << 10, 32), (16 << 10, 64), (32 << 10, 128), (1 << 60, 256),
 )  # fmt: skip
-_FILE_SYSTEMS_TO_COME: Final = {"xfs": "xfs (its log)"}
-_FILE_SYSTEMS: Final = ("ext3", "ext4")
+_FILE_SYSTEMS: Final = ("ext3", "ext4", "xfs")
 
 
 def rig_of(description: Description) -> Rig:
@@ -186,14 +190,12 @@ def _quantity(value: Any, unit: str) -> str:
 
 
 def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
-    if disk.fs in _FILE_SYSTEMS_TO_COME:
-        raise Unsupported(_FILE_SYSTEMS_TO_COME[disk.fs])
     if disk.fs not in _FILE_SYSTEMS:
         raise Unsupported(f"the file system {disk.fs}")
     yield f'[machine.mount."{FS_DIRECTORY}"]\ntype = "{disk.fs}"\ndevice = "{rig.disk}"'
     if disk.fs == "ext3":
         yield from _ext3_journal(disk)
-    yield from _costs(rig.ext3)
+    yield from _costs(rig.xfs if disk.fs == "xfs" else rig.ext3)
     for option in disk.mount_options:
         if option not in _MOUNT_OPTIONS:
             raise Unsupported(f"the mount option '{option}'")

@@ -14,6 +14,7 @@ from typing import Final
 _TMPFS = "fit: 9.7 us a message of six calls and 3.5 pages on tmpfs, one process, c_mailq/tmpfs-p1"
 _STORM = "fit: 5.6 ms of system time a message with four forks and an exec, d_mta s20-m2000"
 _EXT3 = "fit: 65 us from one message's write to the next on a CPU, traces of c_mailq/ext3-p32"
+_AS_EXT3 = "assumed: what ext3 needs for such a thing; a transaction as five handles"
 _GUEST_EXT3 = "fit: 600 us of CPU a message, 290 us of them as on tmpfs, u_c_mailq/ext3-p32"
 _GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
@@ -35,6 +36,7 @@ class Rig:
     costs: Mapping[str, tuple[str, str]]  # key below [machine] -> (value, source)
     tmpfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     ext3: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
+    xfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
     fio_start: tuple[float, float]  # wall time of fio before its jobs, user CPU of it; in ms
 
@@ -64,6 +66,12 @@ LOOP: Final = Rig(
         "block": ("0.7 us", _EXT3),
         "buffer": ("0.5 us", _EXT3),
         "handle": ("0.4 us", _EXT3),
+    },
+    xfs={
+        "operation": ("4 us", _AS_EXT3),
+        "block": ("0.7 us", _AS_EXT3),
+        "buffer": ("0.5 us", _AS_EXT3),
+        "transaction": ("2 us", _AS_EXT3),
     },
     sendmail={
         "session_user": ("0.3 ms", _MAIL),
@@ -97,6 +105,12 @@ GUEST: Final = Rig(
         "block": ("10 us", _GUEST_EXT3),
         "buffer": ("5 us", _GUEST_EXT3),
         "handle": ("4 us", _GUEST_EXT3),
+    },
+    xfs={
+        "operation": ("30 us", _AS_EXT3),
+        "block": ("10 us", _AS_EXT3),
+        "buffer": ("5 us", _AS_EXT3),
+        "transaction": ("20 us", _AS_EXT3),
     },
     sendmail={
         "session_user": ("3 ms", _GUEST_MAIL),

@@ -22,6 +22,8 @@ from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.super import FileSystem, MountContext, VfsParams
 from sim.fs.tmpfs.shmem import Tmpfs, TmpfsParams
+from sim.fs.xfs.params import XfsParams
+from sim.fs.xfs.super import Xfs
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.params import VmParams
 from sim.mm.vmstat import Vm
@@ -83,6 +85,13 @@ class Machine:
         """Make and mount an ext4; the kernel's defaults, but for `options`."""
         params = replace(_defaults(Ext4Params(), self.kernel), **options)  # type: ignore[arg-type]
         fs = Ext4(params, self.context())
+        self.vfs.mount(path, fs)
+        return fs
+
+    def mount_xfs(self, path: str = "/", **options: object) -> Xfs:
+        """Make and mount an XFS; the kernel's defaults, but for `options`."""
+        params = replace(_defaults(XfsParams(), self.kernel), **options)  # type: ignore[arg-type]
+        fs = Xfs(params, self.context())
         self.vfs.mount(path, fs)
         return fs
 

@@ -139,6 +139,43 @@ def test_ext4_stays_consistent_and_keeps_its_promises(
     assert fs.promised_blocks == 0
 
 
+XFS_MACHINES: list[tuple[str, dict[str, object]]] = [
+    ("6.18", {}), ("4.19", {}), ("2.6.39", {}), ("2.6.16", {}), ("2.6.32", {"barrier": False}),
+    ("6.18", {"log_bytes": 4 << 20}), ("2.6.32", {"log_bytes": 4 << 20, "wsync": True}),
+    ("6.18", {"metadata_cached": False}), ("3.2", {"sync": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "options"), XFS_MACHINES, ids=str)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs=st.lists(steps, min_size=1, max_size=4))
+def test_xfs_stays_consistent_and_loses_no_block(
+    kernel: str, options: dict[str, object], programs: list[list[Step]]
+) -> None:
+    machine = Machine(kernel, capacity_bytes=256 << 20)
+    fs = machine.mount_xfs(**options)
+    free = fs.free_blocks()
+    run_all(machine, fs, programs)
+
+    def clear(task: Task) -> Blocking[None]:
+        yield from remove_all(machine, task, "")
+        yield from sync.sync(machine.vfs, task)
+
+    machine.run(clear, for_ns=100 * S)
+    assert_sound(machine, fs)
+    assert fs.free_blocks() == free
+    assert fs.promised_blocks == 0 and not fs.unlinked
+    assert not fs.ail.items and fs.log.reserved_bytes == 0
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs=st.lists(steps, min_size=1, max_size=4))
+def test_a_full_xfs_stays_consistent(programs: list[list[Step]]) -> None:
+    machine = Machine("6.18", capacity_bytes=32 << 20)
+    fs = machine.mount_xfs()
+    run_all(machine, fs, [[*program, *program] for program in programs])
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs=st.lists(steps, min_size=1, max_size=4))
 def test_a_full_ext4_stays_consistent(programs: list[list[Step]]) -> None:

@@ -1,0 +1,141 @@
+"""write(): delayed allocation, and preallocation behind the end of the file.
+
+Theory of operation (fs/xfs/xfs_iomap.c)
+ - write() promises blocks, and allocates none. They are looked for when the pages are written out.
+ - A write that extends the file promises more than it writes, so that the file grows in one piece
+   though others grow beside it. Until 2.6.37 that was 64 KiB for every file (or allocsize); then as
+   much as the file has, up to 8 GiB, 64 KiB at least; from 3.11 nothing for files below 64 KiB.
+   What is not used goes back when the file is closed: on an old kernel each small file that is
+   written out before it is closed takes a transaction more for that.
+ - Times are logged when the clock has ticked since the last change (from 3.4); before, size and
+   times waited in memory for fsync or pdflush.
+Linux counterpart: fs/xfs/xfs_iomap.c xfs_iomap_eof_want_preallocate, xfs_iomap_prealloc_size
+ (055388a31 2.6.38; 133eeb1747c3 3.11), xfs_file_buffered_write_iter, 2.6.16 to 6.18.
+Invariants: every dirty page has its block or is promised one.
+Left out: flushing of all files when space runs out (their preallocations are kept); quotas.
+"""
+
+from typing import Final
+
+from sim.fs.errors import no_space
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.xfs import bmap
+from sim.fs.xfs.sb import XfsInode, XfsSb
+from sim.fs.xfs.trans import trans_alloc, trans_commit
+from sim.sched.task import Blocking, Task
+
+SMALL_BLOCKS: Final = 16  # m_allocsize_blocks: 64 KiB
+EXTENT_BLOCKS_MAX: Final = (1 << 21) - 1  # XFS_MAX_BMBT_EXTLEN
+SINCE_DYNAMIC: Final = (2, 6, 38)
+SINCE_NONE_FOR_SMALL: Final = (3, 11)
+SINCE_LOGGED_TIMES: Final = (3, 4)
+LOW_SPACE_SHARE: Final = 20  # XFS_LOWSP_5_PCNT: less is promised below 5 per cent free
+
+
+def write(task: Task, fs: XfsSb, inode: XfsInode, pos: int, count: int) -> Blocking[int]:
+    """Put `count` bytes at `pos` into the page cache; return how many there was room for."""
+    start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    task.charge_system(fs.params.block_ns * (end - start))
+    yield from update_times(task, fs, inode)
+    yield from _read_partial(task, inode, pos, count)
+    room = fs.available_blocks()
+    while end > start and bmap.blocks_missing(inode, start, end) > room:
+        end -= 1
+    if end == start:
+        raise no_space(f"inode {inode.ino}")
+    done = min(count, (end << PAGE_SHIFT) - pos)
+    bmap.promise(fs, inode, start, end)
+    if pos + done > inode.size:
+        _preallocate(fs, inode, end)
+        inode.size = pos + done
+        if fs.kernel < SINCE_LOGGED_TIMES:
+            inode.size_changed = True
+            inode.mapping.mark_inode_dirty()
+    inode.mapping.set_dirty(start, end)
+    return done
+
+
+def update_times(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
+    """Log an inode's times if the clock has ticked since (xfs_vn_update_time)."""
+    tick_ns = fs.scheduler.tick_ns
+    if fs.calendar.now // tick_ns == inode.mtime_ns // tick_ns:
+        return
+    inode.mtime_ns = fs.calendar.now
+    if fs.kernel < SINCE_LOGGED_TIMES:
+        inode.size_changed = True
+        inode.mapping.mark_inode_dirty()
+        return
+    transaction = yield from trans_alloc(task, fs, "ichange")
+    transaction.log_times(inode)
+    yield from trans_commit(task, transaction)
+
+
+def _read_partial(task: Task, inode: XfsInode, pos: int, count: int) -> Blocking[None]:
+    """Read the first and the last page of a write if it leaves part of them as they are."""
+    first, last = pos >> PAGE_SHIFT, (pos + count - 1) >> PAGE_SHIFT
+    partial = {first: None} if pos % PAGE_SIZE else {}
+    if (pos + count) % PAGE_SIZE and pos + count < inode.size:
+        partial[last] = None
+    mapping = inode.mapping
+    for page in partial:
+        inside = page << PAGE_SHIFT < inode.size and inode.map.block_of(page) >= 0
+        if inside and mapping.missing(page, page + 1):
+            mapping.start_read(page, page + 1)
+            yield from mapping.a_ops.readpages(task, mapping, page, page + 1)
+            yield from mapping.wait_on_page(task, page, page + 1)
+
+
+def _preallocate(fs: XfsSb, inode: XfsInode, end: int) -> None:
+    """Promise blocks behind the new end of a file, if it is to have some."""
+    blocks = prealloc_blocks(fs, inode, end)
+    if blocks:
+        if fs.params.allocsize_bytes or fs.kernel < SINCE_DYNAMIC:
+            stop = -(-end // blocks) * blocks
+        else:
+            stop = end + blocks
+        if bmap.blocks_missing(inode, end, stop) <= fs.available_blocks() and stop > end:
+            bmap.promise(fs, inode, end, stop)
+
+
+def prealloc_blocks(fs: XfsSb, inode: XfsInode, end: int) -> int:
+    """Return how many blocks are kept behind the end of a file (xfs_iomap_prealloc_size)."""
+    if fs.params.allocsize_bytes:
+        return max(fs.params.allocsize_bytes // PAGE_SIZE, 1)
+    if fs.kernel < SINCE_DYNAMIC:
+        return SMALL_BLOCKS
+    size = inode.size >> PAGE_SHIFT
+    if fs.kernel >= SINCE_NONE_FOR_SMALL and size < SMALL_BLOCKS:
+        return 0
+    if inode.delayed.contains(end):
+        return 0  # There is some left of the last time.
+    before = inode.map.counts[-1] if inode.map.counts else 0
+    blocks = 2 * before if fs.kernel >= SINCE_NONE_FOR_SMALL and before else size
+    blocks = min(1 << max(blocks, SMALL_BLOCKS).bit_length() - 1, EXTENT_BLOCKS_MAX)
+    free = fs.available_blocks()
+    while blocks > SMALL_BLOCKS and blocks * LOW_SPACE_SHARE > free:
+        blocks >>= 1
+    return blocks
+
+
+def fill_holes(task: Task, fs: XfsSb, inode: XfsInode, start: int, end: int) -> Blocking[None]:
+    """Allocate what is not mapped, before a write past the page cache."""
+    if all(block >= 0 for block, _ in inode.map.pieces(start, end)):
+        return
+    if bmap.blocks_missing(inode, start, end) > fs.available_blocks():
+        raise no_space(f"inode {inode.ino}")
+    transaction = yield from trans_alloc(task, fs, "write")
+    yield from inode.blocks_lock.lock(task)
+    at = start
+    while at < end:
+        block, count = inode.map.pieces(at, end)[0]
+        stop = at + count
+        if block < 0:
+            stop = yield from bmap.map_extent(task, fs, transaction, inode, at, count)
+            bmap.unpromise(fs, inode, at, stop)
+            if stop == at:
+                break
+        at = stop
+    inode.blocks_lock.unlock(task)
+    yield from trans_commit(task, transaction)
+    if at < end:
+        raise no_space(f"inode {inode.ino}")
