@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sim.fs.errors import not_a_directory
 from sim.mm.filemap import AddressSpace
 from sim.sched.locking import Mutex
+from sim.sched.spinning import Holdings
 
 if TYPE_CHECKING:
     from sim.fs.super import FileSystem
@@ -41,6 +42,7 @@ class Inode:
         self.writers = 0  # Open files that may write (i_writecount).
         self.state = 0
         self.i_mutex = Mutex()
+        self.holdings = Holdings()  # Of a directory: when its i_mutex is held.
         self.mapping: AddressSpace = sb.new_mapping(self)
         self.entries: dict[str, Inode] | None = {} if mode == S_IFDIR else None
         self.parent: Inode | None = None  # Of a directory: the directory that holds it.

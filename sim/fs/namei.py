@@ -6,6 +6,8 @@ Theory of operation
    which may read the disk.
  - create, unlink, rename and their like hold the i_mutex of the directory for all of their work,
    what they wait for in the file system included: that is what makes one directory a queue.
+ - From 2.6.30 on who finds it taken by a task that runs spins (sim/sched/spinning.py); before, such
+   a task slept, for a time so short that it is left out.
  - unlink drops the directory's i_mutex before it frees the inode (do_unlinkat: "truncate the inode
    here", after mutex_unlock), so deleting a large file does not hold up its directory.
 Linux counterpart: fs/namei.c, fs/open.c, fs/dcache.c, fs/namespace.c, 2.6.16.
@@ -38,6 +40,7 @@ from sim.fs.file import (
 )
 from sim.fs.inode import Inode
 from sim.fs.super import FileSystem, VfsParams
+from sim.sched.spinning import owed_until_ns
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
@@ -54,6 +57,7 @@ class Vfs:
         self.waits_before_lock = kernel >= (2, 6, 32)
         # generic_write_sync calls it too, and O_SYNC differs from O_DSYNC, from 2.6.33.
         self.fsyncs_writes = kernel >= (2, 6, 33)
+        self._spins = kernel >= (2, 6, 30)  # mutex_spin_on_owner
         self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
 
     def mount(self, path: str, file_system: FileSystem) -> None:
@@ -140,6 +144,12 @@ class Vfs:
         task.charge_system(self.params.component_ns)
         return directory, name
 
+    def _unlock(self, task: Task, directory: Inode, begun_ns: int) -> None:
+        """Unlock a directory; the CPU time since `begun_ns` is not shared with another CPU."""
+        directory.i_mutex.unlock(task)
+        if self._spins:
+            directory.holdings.add(task, begun_ns, self.params.lock_transfer_ns)
+
     # --- open, close
 
     def open(self, task: Task, path: str, flags: int = O_RDONLY) -> Blocking[File]:
@@ -167,6 +177,7 @@ class Vfs:
         """Find or make a file, under its directory's i_mutex either way (open_namei)."""
         directory, name = yield from self._parent_of(task, path)
         yield from directory.i_mutex.lock(task)
+        begun_ns = owed_until_ns(task)
         try:
             found = yield from directory.sb.lookup(task, directory, name)
             if found is None:
@@ -177,7 +188,7 @@ class Vfs:
                 raise is_a_directory(path)
             return found
         finally:
-            directory.i_mutex.unlock(task)
+            self._unlock(task, directory, begun_ns)
 
     def close(self, task: Task, file: File) -> Blocking[None]:
         """Close an open file; the last close of an unlinked file frees it."""
@@ -225,6 +236,7 @@ class Vfs:
     ) -> Blocking[None]:
         """Do what unlink and rmdir have in common (do_unlinkat, do_rmdir)."""
         yield from directory.i_mutex.lock(task)
+        begun_ns = owed_until_ns(task)
         try:
             inode = yield from directory.sb.lookup(task, directory, name)
             if inode is None:
@@ -238,7 +250,7 @@ class Vfs:
                 inode.i_mutex.unlock(task)
                 inode.count -= 1
         finally:
-            directory.i_mutex.unlock(task)
+            self._unlock(task, directory, begun_ns)
         yield from self._iput(task, inode)
 
     def link(self, task: Task, old_path: str, new_path: str) -> Blocking[None]:
@@ -272,13 +284,14 @@ class Vfs:
         yield from first.i_mutex.lock(task)
         if second is not first:
             yield from second.i_mutex.lock(task)
+        begun_ns = owed_until_ns(task)
         replaced: Inode | None = None
         try:
             replaced = yield from self._rename_locked(task, old_dir, old_name, new_dir, new_name)
         finally:
             if second is not first:
-                second.i_mutex.unlock(task)
-            first.i_mutex.unlock(task)
+                self._unlock(task, second, begun_ns)
+            self._unlock(task, first, begun_ns)
         if replaced is not None:
             yield from self._iput(task, replaced)
 

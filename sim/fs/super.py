@@ -80,6 +80,13 @@ class VfsParams:
         source="assumed: part of `direct`, for the few pages of the usual request",
         doc="pinning one page of a program's memory for a direct read or write",
     )
+    lock_transfer_ns: int = param(
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="assumed: part of the costs of the calls",
+        doc="fetching what a directory's lock protects, if another CPU had it last",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
