@@ -9,7 +9,7 @@ Linux counterpart: struct bio, include/linux/bio.h, fs/bio.c; submit_bio in bloc
 Invariants: 0 <= submitted <= count; ``end_io`` is called once, when the last bio of the run ended,
 never from inside submit_bio; ``end_part`` is called whenever some of them ended.
 Left out: pages and segments as objects (a bio has one segment for each 4 KiB page begun), errors of
-disks, BIO_RW_FAILFAST, the bi_next list.
+disks, BIO_RW_FAILFAST, the bi_next list. A DISCARD is never a run: one bio, however long.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from sim.block.genhd import DiskStats
 
 READ: Final = 0
 WRITE: Final = 1
+DISCARD: Final = 3  # an odd number: what is not READ goes to the device (op_is_write)
 SECTOR: Final = 512  # bytes
 PAGE_SECTORS: Final = 8
 
@@ -29,6 +30,7 @@ BIO_NOIDLE: Final = 4  # REQ_NOIDLE: no more follows, CFQ need not wait (journal
 BIO_BARRIER: Final = 8  # hard barrier, to 2.6.36
 BIO_FLUSH: Final = 16  # REQ_FLUSH: empty the drive's cache first, from 2.6.37
 BIO_FUA: Final = 32  # REQ_FUA: on the platter when it ends, from 2.6.37
+BIO_IDLE: Final = 64  # REQ_IDLE beside BIO_SYNC: of O_DIRECT, more follows (WRITE_ODIRECT)
 
 BIO_SYNC_MASK: Final = BIO_SYNC | BIO_PROCESS_SYNC
 BIO_ORDERED_MASK: Final = BIO_BARRIER | BIO_FLUSH | BIO_FUA

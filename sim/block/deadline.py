@@ -8,9 +8,8 @@ the next request does not follow the last one's sectors, a direction's sweep beg
 lowest sector, and only a new sweep or an expired request begins a new batch.
 Linux counterpart: block/deadline-iosched.c, deadline_dispatch_requests (2.6.16, 2.6.24).
 Invariants: a request is in the list and in the FIFO of its direction, or in neither.
-mq-deadline (block/mq-deadline.c, from 4.11) is the same for the multi-queue block layer.
-Left out: front_merges=0 (switching front merges off); of mq-deadline, the lists of each I/O
-priority (5.14), what they let pass (prio_aging_expire), and its share of the tags (async_depth).
+mq-deadline (mq_deadline.py) is the same for the multi-queue block layer.
+Left out: front_merges=0 (switching front merges off).
 """
 
 from collections import deque
@@ -79,9 +78,10 @@ class Deadline(Elevator):
         self._starved: int = 0
 
     def insert(self, request: Request) -> None:
-        request.expires_ns = request.start_ns + self._expire_ns[request.op]
-        self._sorted[request.op].add(request)
-        self._fifo[request.op].append(request)
+        request.expires_ns = request.start_ns + self._expire_ns[request.op & 1]
+        direction = request.op & 1
+        self._sorted[direction].add(request)
+        self._fifo[direction].append(request)
 
     def next(self, now_ns: int) -> Request | None:
         request = self._next[WRITE] or self._next[READ]
@@ -132,7 +132,7 @@ class Deadline(Elevator):
 
     def _move(self, request: Request) -> None:
         """Take the request out; the batch goes on above it (deadline_move_request)."""
-        op = request.op
+        op = request.op & 1
         self._last_sector = request.end
         in_order = self._sorted[op]
         at = in_order.remove(request, request.sector)
@@ -153,11 +153,11 @@ class Deadline(Elevator):
         return waiting
 
     def moved(self, request: Request, old_sector: int) -> None:
-        self._sorted[request.op].remove(request, old_sector)
-        self._sorted[request.op].add(request)
+        self._sorted[request.op & 1].remove(request, old_sector)
+        self._sorted[request.op & 1].add(request)
 
     def absorbed(self, request: Request, following: Request) -> None:
-        op = following.op
+        op = following.op & 1
         at = self._sorted[op].remove(following, following.sector)
         if self._next[op] is following:
             requests = self._sorted[op].requests
@@ -176,8 +176,4 @@ class Deadline(Elevator):
 register(
     "elevator", "deadline", params=DeadlineParams, doc="sorted batches with expiry times",
     until=SINGLE_QUEUE_UNTIL,
-)(Deadline)  # fmt: skip
-register(
-    "elevator", "mq-deadline", params=DeadlineParams, doc="deadline for multi-queue devices",
-    since=(4, 11),
 )(Deadline)  # fmt: skip

@@ -45,6 +45,9 @@ class BlockDevice:
         """Return whether a writer (reader) that can do something else should leave it alone."""
         raise NotImplementedError
 
+    def dirtier_sleeps(self, now_ns: int) -> None:
+        """Learn that somebody waits until dirty pages are written to it (wb->dirty_sleep)."""
+
     def read_ahead_bytes(self) -> int:
         """Return how far a sequential reader is read ahead of (VM_MAX_READAHEAD, to 6.5)."""
         return 128 * 1024

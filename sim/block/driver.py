@@ -30,6 +30,7 @@ class Driver:
     write_cache: bool  # it has a volatile cache that FLUSH empties
     rotational: bool
     capacity_sectors: int
+    hardware_queues: int = 1  # of a multi-queue device, each with tags of its own
 
     def share(self, shared: dict[str, object]) -> None:
         """Find, or leave there, what several devices of a machine share; called before attach()."""

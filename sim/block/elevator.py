@@ -1,7 +1,7 @@
 """Elevators: in which order waiting requests go to the driver.
 
-Models: the interface. noop.py, deadline.py and cfq.py implement it; each registers itself under
-kind "elevator".
+Models: the interface. noop.py, deadline.py, cfq.py, anticipatory.py, kyber.py and bfq.py implement
+it; each registers itself under kind "elevator".
 Linux counterpart: struct elevator_ops, include/linux/elevator.h; block/elevator.c (2.6.16).
 Invariants: a request inserted comes out of next() exactly once, or is absorbed by another.
 Left out: switching elevators at run time, set_request (allocation of private data may not fail).
@@ -10,7 +10,7 @@ that each elevator had the same hash, noop only the last request merged).
 """
 
 from bisect import bisect_left
-from typing import Final
+from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -19,11 +19,12 @@ from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.sched.version import KernelVersion, in_force
 
-# What a disk gets that no scheduler is chosen for. To 2.6.17 the kernel's own default is
-# anticipatory, which is not modelled: SLES 10, RHEL 4 and RHEL 5 ship cfq (from 2.6.6).
+# What a disk gets that no scheduler is chosen for (block/Kconfig.iosched; SLES 10, RHEL 4 and 5
+# ship cfq, from 2.6.6).
 DEFAULT_ELEVATOR: Final = (
-    ((2, 6, 0), "deadline"), ((2, 6, 6), "cfq"), ((5, 0), "mq-deadline")
+    ((2, 6, 0), "anticipatory"), ((2, 6, 18), "cfq"), ((5, 0), "mq-deadline")
 )  # fmt: skip
+DEFAULT_IOPRIO: Final = 4  # IOPRIO_NORM: of a process of nice 0
 # The elevators of a single queue went with it (block/Kconfig.iosched, f382fb0bcef4 of 5.0).
 SINGLE_QUEUE_UNTIL: Final = (4, 20)
 
@@ -51,10 +52,22 @@ class QueueRunner:
         """Remove the plug and run the queue (cfq_start_queueing)."""
         raise NotImplementedError
 
+    def ioprio(self, pid: int) -> int:
+        """Return a process's I/O priority, 0 (highest) to 7 (task_nice_ioprio)."""
+        raise NotImplementedError
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Elevator:
     """Orders the requests of one queue."""
+
+    multiqueue: ClassVar[bool] = False  # for blk-mq: requests have tags (tags.py), not slots
+    schedules: ClassVar[bool] = True  # False: its tags are the device's own
+    throttles_writeback: ClassVar[bool] = False  # wbt has nothing to do beside it
+
+    def async_depth(self, tags: int) -> int:
+        """Return how many of the tags requests may have that nobody waits for (limit_depth)."""
+        return tags
 
     def attach(self, runner: QueueRunner) -> None:
         """Learn the queue; called once, before anything else."""

@@ -3,7 +3,7 @@
 Models: what blk_queue_make_request and blk_set_default_limits set, and which plug a kernel has.
 Linux counterpart: block/ll_rw_blk.c (2.6.16), block/blk-settings.c (later), include/linux/blkdev.h.
 Invariants: frozen; one row of KERNEL_CHANGES for each change of behaviour.
-Left out: limits of particular controllers (a scenario sets them here), multi-queue (3.13+).
+Left out: limits of particular controllers (a scenario sets them here).
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,10 @@ SYNC: Final = "sync"
 class QueueParams:
     """A request queue's parameters; the declared defaults are 2.6.16's."""
 
-    nr_requests: int = param(
-        128, dim="count", minimum=4, source="include/linux/blkdev.h: BLKDEV_MAX_RQ 128",
-        doc="requests in each pool before submitters wait",
+    nr_requests: int | None = param(
+        None, dim="count", minimum=4, source="include/linux/blkdev.h: BLKDEV_MAX_RQ 128",
+        doc="requests in each pool before submitters wait (128); multi-queue: tags (twice the"
+        " device's depth, at most 256; without an elevator its depth)",
     )  # fmt: skip
     max_bytes: int = param(
         "512 KiB", dim="bytes", minimum=4096,
@@ -52,6 +53,15 @@ class QueueParams:
         DIRECTION, dim="text", choices=(DIRECTION, SYNC),
         source="block/ll_rw_blk.c 2.6.16: rl->count[rw]", doc="what the two request pools are for",
     )  # fmt: skip
+    wbt: bool = param(
+        False, dim="bool", source="block/blk-wbt.c: not before 4.10",
+        doc="writeback throttling of multi-queue devices",
+    )  # fmt: skip
+    wbt_lat_ns: int | None = param(
+        None, dim="time_ns", minimum=0,
+        source="block/blk-wbt.c 4.10: wbt_default_latency_nsec",
+        doc="latency of reads that it aims at: 75 ms, of a device without heads 2 ms; 0 = off",
+    )  # fmt: skip
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
@@ -63,4 +73,5 @@ KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 31), "pools", SYNC, "block/blk-core.c 2.6.31: rl->count[is_sync], 1faa16d22877"),
     ((2, 6, 39), "plug", PER_TASK, "block/blk-core.c 2.6.39: blk_start_plug, 73c101011926"),
     ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
+    ((4, 10), "wbt", True, "block/Kconfig 4.10: BLK_WBT_MQ default y, 87760e5eef35"),
 )

@@ -6,7 +6,7 @@ Invariants: requests leave in the order in which they came.
 Left out: nothing; but merging finds any adjacent request, as it does for all elevators here, where
 2.6.18's noop only tried the last one merged.
 "none", what a multi-queue device has instead of an elevator (block/blk-mq.c, from 3.13), is the
-same order of service; its software queue of each CPU, and the tags, are left out.
+same order of service: its software queue of each CPU is left out; its tags are in tags.py.
 """
 
 from dataclasses import dataclass
@@ -42,6 +42,13 @@ class Noop(Elevator):
         self._fifo.remove(following)
 
 
+class NoElevator(Noop):
+    """What a multi-queue device has that needs no elevator: its tags are the device's own."""
+
+    multiqueue = True
+    schedules = False
+
+
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register(
     "elevator", "noop", params=NoopParams, doc="first come, first served, with merging",
@@ -50,4 +57,4 @@ register(
 register(
     "elevator", "none", params=NoopParams, doc="no elevator: first come, first served",
     since=(3, 13),
-)(Noop)  # fmt: skip
+)(NoElevator)  # fmt: skip

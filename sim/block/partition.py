@@ -65,3 +65,6 @@ class Partition(BlockDevice):
 
     def congested(self, op: int) -> bool:
         return self.disk.congested(op)
+
+    def dirtier_sleeps(self, now_ns: int) -> None:
+        self.disk.dirtier_sleeps(now_ns)

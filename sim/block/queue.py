@@ -19,8 +19,11 @@ Invariants: slots taken = requests waiting + in the driver; bios submitted = end
 the elevator is asked for its next request before the driver is known to have room, as in
 scsi_request_fn: one request waits outside it, can't be merged with or overtaken (REQ_STARTED).
 
-Left out: multi-queue (3.13+), timeouts, priorities, bounce buffers; a disk is gendisk and queue in
-one object here.
+A multi-queue device (its elevator says so) has tags instead of slots (tags.py), and from 4.10 its
+buffered writes are throttled (wbt.py).
+
+Left out: software queues of each CPU (3.13+), timeouts, bounce buffers; a disk is gendisk and queue
+in one object here.
 """
 
 from collections import deque
@@ -29,7 +32,8 @@ from collections.abc import Callable
 from sim.block.bio import BIO_ORDERED_MASK, BIO_SYNC, BIO_SYNC_MASK, READ, SECTOR, Bio, end_bios
 from sim.block.device import BlockDevice
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, QueueRunner
+from sim.block.elevator import DEFAULT_IOPRIO, Elevator
+from sim.block.elevator_runner import ElevatorRunner
 from sim.block.genhd import DiskStats
 from sim.block.limits import PER_QUEUE, SYNC, QueueParams
 from sim.block.merge import MergeTable
@@ -38,6 +42,8 @@ from sim.block.plug import Plug
 from sim.block.request import FLUSH, Request, request_from_bio
 from sim.block.request_list import RequestList
 from sim.block.split import submit_pieces
+from sim.block.tags import Tags, request_slots
+from sim.block.wbt import Wbt, tag_class
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -64,12 +70,14 @@ class Disk(BlockDevice):
         self.driver = driver
         self.elevator = elevator
         self.params = params
-        self.requests = RequestList(params.nr_requests)
+        self.requests: RequestList = request_slots(params, elevator, driver, calendar)
+        self.wbt: Wbt | None = self.requests.wbt if isinstance(self.requests, Tags) else None
         self.merges = MergeTable(
             elevator, self.absorb, params.max_bytes // SECTOR, params.max_segments, tracer,
             self.name,
         )  # fmt: skip
         self.ordered = Ordered(self)
+        self.ioprio: Callable[[int], int] = _best_effort  # of a process, set by who knows them
         self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
         self.in_driver: int = 0
@@ -78,7 +86,8 @@ class Disk(BlockDevice):
         self.bios_submitted: int = 0
         self.bios_ended: int = 0
         self._plugs_itself: bool = params.plug == PER_QUEUE
-        self._sync_pools: bool = params.pools == SYNC
+        self._has_tags: bool = elevator.multiqueue
+        self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self._unplug_threshold = params.unplug_threshold
         self._max_sectors = params.max_bytes // SECTOR
         self._depth = driver.queue_depth
@@ -148,11 +157,15 @@ class Disk(BlockDevice):
         bio.submitted += count
 
     def pool_of(self, bio: Bio) -> int:
-        """Return the number of the request pool: direction, or from 2.6.31 sync or not."""
-        op = bio.op
+        """Return the request pool: direction, from 2.6.31 sync or not; of tags the kind."""
+        return self._pool(bio.op, bio.flags)
+
+    def _pool(self, op: int, flags: int) -> int:
+        if self._has_tags:
+            return tag_class(op, flags)
         if self._sync_pools:
-            return 0 if op == READ or bio.flags & BIO_SYNC_MASK else 1
-        return op
+            return 0 if op == READ or flags & BIO_SYNC_MASK else 1
+        return op & 1
 
     def get_request(self, bio: Bio, now_ns: int) -> bool:
         """Take a request slot for the next bio of the run, if there is one."""
@@ -179,9 +192,9 @@ class Disk(BlockDevice):
 
     def account_start(self, request: Request, now_ns: int) -> None:
         """Begin a request that has a slot (drive_stat_acct)."""
-        request.pool = request.op
+        request.pool = request.op & 1
         if self._sync_pools:
-            request.pool = 0 if request.sync else 1
+            request.pool = self._pool(request.op, request.flags)
         self.stats.start(1, now_ns)
         if request.partition is not None:
             request.partition.start(1, now_ns)
@@ -233,6 +246,10 @@ class Disk(BlockDevice):
         """Return whether 7/8 of the pool are in use (bdi_read_congested, bdi_write_congested)."""
         return self.requests.congested[op]
 
+    def dirtier_sleeps(self, now_ns: int) -> None:
+        if self.wbt is not None:
+            self.wbt.dirty_sleep_ns = now_ns
+
     # -- To the driver.
 
     def run_queue(self) -> None:
@@ -261,6 +278,8 @@ class Disk(BlockDevice):
             self.in_driver += 1
             if self.tracer.enabled:
                 self._trace("block_rq_issue", request)
+            if self.wbt is not None:
+                self.wbt.issued(request)
             self.driver.submit(request)
         self._running = False
 
@@ -299,7 +318,9 @@ class Disk(BlockDevice):
         if request.partition is not None:
             request.partition.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         self.elevator.completed(request)
-        self.requests.put(request.pool)
+        if self.wbt is not None:
+            self.wbt.done(request)
+        self.requests.put(request.pool, request.task_id)
 
     def absorb(self, request: Request, now_ns: int) -> None:
         """Give back the slot of a request that became part of another."""
@@ -307,7 +328,7 @@ class Disk(BlockDevice):
         self.stats.absorb(now_ns)
         if request.partition is not None:
             request.partition.absorb(now_ns)
-        self.requests.put(request.pool)
+        self.requests.put(request.pool, request.task_id)
 
     # -- For the elevator's timers and kblockd.
 
@@ -343,35 +364,5 @@ class Disk(BlockDevice):
         self.stats.check()
 
 
-class ElevatorRunner(QueueRunner):
-    """What an elevator may ask of its queue."""
-
-    def __init__(self, disk: Disk) -> None:
-        super().__init__(disk.calendar)
-        self._disk = disk
-        self._due_ns: int = 0
-        self._timer: bool = False  # in the calendar, at _due_ns or before
-
-    def run_after(self, delay_ns: int) -> None:
-        self._due_ns = self.calendar.now + delay_ns
-        # One timer that moves on (mod_timer); cfq sets it two or three times for each request.
-        if not self._timer:
-            self._timer = True
-            self.calendar.post(delay_ns, self._timeout, None)
-
-    def _timeout(self, _: object) -> None:
-        left_ns = self._due_ns - self.calendar.now
-        self._timer = left_ns > 0
-        if self._timer:
-            self.calendar.post(left_ns, self._timeout, None)
-        else:
-            self._disk.elevator.timeout()
-
-    def schedule_run(self) -> None:
-        self._disk.schedule_run()
-
-    def start_queueing(self) -> None:
-        if self._disk.plugged:
-            self._disk.unplug()
-        else:
-            self._disk.run_queue()
+def _best_effort(pid: int) -> int:
+    return DEFAULT_IOPRIO

@@ -5,7 +5,7 @@ Linux counterpart: struct request, include/linux/blkdev.h; init_request_from_bio
 block/ll_rw_blk.c (2.6.16).
 Invariants: ``end == sector + nr_sectors``; its bios lie one after the other and fill it; once
 ``started`` it neither grows nor leaves the queue otherwise than by completion.
-Left out: tags, priorities, requeueing.
+Left out: priorities, requeueing.
 """
 
 from typing import Final
@@ -34,6 +34,7 @@ class Request:
         "end",
         "expires_ns",
         "flags",
+        "issue_ns",
         "nomerge",
         "nr_sectors",
         "nr_segments",
@@ -82,6 +83,7 @@ class Request:
         self.partition = partition  # row of the partition it is for
         self.expires_ns: int = 0  # elevator
         self.elevator_private: ElevatorData | None = None
+        self.issue_ns: int = 0  # given to the driver, for wbt (io_start_time_ns)
         self.arrived_ns: int = 0  # driver
         self.cylinder: int = 0  # driver
         self.angle_ns: int = 0  # driver

@@ -85,7 +85,7 @@ class RequestList:
             context.nr_batch_requests -= 1
         return True
 
-    def put(self, pool: int) -> None:
+    def put(self, pool: int, pid: int = 0) -> None:
         """Free a slot; wake one task that waits for it (freed_request)."""
         count = self.count[pool] = self.count[pool] - 1
         assert count >= 0

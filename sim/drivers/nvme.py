@@ -69,6 +69,7 @@ class Nvme(Driver):
 
     def __init__(self, params: NvmeParams) -> None:
         self.queue_depth = params.queues * params.queue_entries
+        self.hardware_queues = params.queues
         self.write_cache = not params.buffer_protected  # Identify Controller, VWC
         self.rotational = False
         self.capacity_sectors = params.capacity_bytes // SECTOR

@@ -13,7 +13,7 @@ Left out: the fall back to buffered writes for holes (they are allocated by the 
 
 from typing import Final
 
-from sim.block.bio import BIO_SYNC, READ, SECTOR, WRITE, Bio
+from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio
 from sim.block.device import submit_bio
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
@@ -107,7 +107,8 @@ def make_bios(
             length = sectors
         if block >= 0:
             sector = block * SECTORS_PER_PAGE + skip_sectors
-            bios.append(Bio(op, sector, length, request.end_io, None, 1, BIO_SYNC, pid))
+            flags = BIO_SYNC | BIO_IDLE
+            bios.append(Bio(op, sector, length, request.end_io, None, 1, flags, pid))
         sectors -= length
         skip_sectors = 0
     return bios

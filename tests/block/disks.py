@@ -25,6 +25,26 @@ def ram(latency_ns=MS, queue_depth=1, write_cache=False):
     return device
 
 
+class Serial(Driver):
+    """Takes ``queue_depth`` requests and serves them one by one, first come first served."""
+
+    def __init__(self, service_ns=100_000, queue_depth=64):
+        self.queue_depth = queue_depth
+        self.write_cache = False
+        self.rotational = False
+        self.capacity_sectors = 1 << 30
+        self.service_ns = service_ns
+        self.free_ns = 0
+
+    def attach(self, name, calendar, streams, complete):
+        self.calendar = calendar
+        self.complete = complete
+
+    def submit(self, request):
+        self.free_ns = max(self.free_ns, self.calendar.now) + self.service_ns
+        self.calendar.post_at(self.free_ns, self.complete, request)
+
+
 class Rig:
     """A disk, its calendar, and the bios that ended."""
 
@@ -86,3 +106,60 @@ class Rig:
     def issue_times(self):
         """Return when (ns) and what the driver was given: (time, first page, pages)."""
         return [(r.when_ns, r.args[2] // PAGE, r.args[3] // PAGE) for r in self.tracer.records()]
+
+
+class Reader:
+    """A process that reads one page after the other, thinking in between."""
+
+    def __init__(self, rig, pid, page, count, think_ns=0, step=2):
+        self.rig = rig
+        self.pid = pid
+        self.page = page
+        self.left = count
+        self.think_ns = think_ns
+        self.step = step
+        rig.calendar.post(0, self.read, None)
+
+    def read(self, _):
+        bio = self.rig.bio(READ, self.page, pid=self.pid)
+        bio.end_io = self.ended
+        assert self.rig.disk.submit_bio(bio)
+        self.rig.disk.unplug()
+
+    def ended(self, bio):
+        self.rig.ended.append((self.rig.calendar.now, bio))
+        self.page += self.step
+        self.left -= 1
+        if self.left:
+            self.rig.calendar.post(self.think_ns, self.read, None)
+
+
+class Flood:
+    """So many 4 KiB writes in flight that nobody waits for, each ended one followed by another."""
+
+    def __init__(self, rig, pid, count, page=1_000_000, flags=0):
+        self.rig = rig
+        self.pid = pid
+        self.flags = flags
+        self.page = page
+        self.ended_ns = []
+        self.wanted = count
+        rig.calendar.post(0, self.fill, None)
+
+    def fill(self, _):
+        while self.wanted:
+            self.wanted -= 1
+            self.page += 7
+            bio = self.rig.bio(WRITE, self.page % 10_000_000, pid=self.pid, flags=self.flags)
+            bio.end_io = self.ended
+            self.submit(bio)
+        self.rig.disk.unplug()
+
+    def submit(self, bio):
+        if not self.rig.disk.submit_bio(bio):  # As a task that looks again and again.
+            self.rig.calendar.post(MS // 10, self.submit, bio)
+
+    def ended(self, bio):
+        self.ended_ns.append(self.rig.calendar.now)
+        self.wanted += 1
+        self.rig.calendar.post(0, self.fill, None)

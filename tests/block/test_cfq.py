@@ -4,36 +4,10 @@ from itertools import groupby
 
 import pytest
 
-from sim.block.bio import BIO_NOIDLE, BIO_PROCESS_SYNC, BIO_SYNC, READ, WRITE
+from sim.block.bio import BIO_NOIDLE, BIO_PROCESS_SYNC, BIO_SYNC, WRITE
 from sim.block.cfq import Cfq
 from sim.block.cfq_params import CfqParams
-from tests.block.disks import MS, Rig, ram
-
-
-class Reader:
-    """A process that reads one page after the other, thinking in between."""
-
-    def __init__(self, rig, pid, page, count, think_ns=0, step=2):
-        self.rig = rig
-        self.pid = pid
-        self.page = page
-        self.left = count
-        self.think_ns = think_ns
-        self.step = step
-        rig.calendar.post(0, self.read, None)
-
-    def read(self, _):
-        bio = self.rig.bio(READ, self.page, pid=self.pid)
-        bio.end_io = self.ended
-        assert self.rig.disk.submit_bio(bio)
-        self.rig.disk.unplug()
-
-    def ended(self, bio):
-        self.rig.ended.append((self.rig.calendar.now, bio))
-        self.page += self.step
-        self.left -= 1
-        if self.left:
-            self.rig.calendar.post(self.think_ns, self.read, None)
+from tests.block.disks import MS, Reader, Rig, ram
 
 
 def cfq_rig(driver=None, **changes):

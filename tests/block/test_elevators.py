@@ -110,7 +110,8 @@ def test_versions_set_the_defaults(kernel, changed):
 
 
 def test_a_disk_without_a_choice_gets_the_elevator_of_its_time():
-    assert default_elevator((2, 6, 16)) == "cfq"
+    assert default_elevator((2, 6, 16)) == "anticipatory"
+    assert default_elevator((2, 6, 18)) == "cfq"
     assert default_elevator((5, 10)) == "mq-deadline"
 
 
@@ -122,12 +123,14 @@ def test_the_elevator_of_its_time_is_in_that_release(release):
 @pytest.mark.parametrize(
     "release, expected",
     [
-        ((2, 6, 5), "deadline noop"),
-        ((2, 6, 16), "cfq deadline noop"),
+        ((2, 6, 5), "anticipatory deadline noop"),
+        ((2, 6, 16), "anticipatory cfq deadline noop"),
+        ((2, 6, 32, 71), "anticipatory cfq deadline noop"),
+        ((2, 6, 33), "cfq deadline noop"),
         ((3, 13), "cfq deadline none noop"),
-        ((4, 20, 17), "cfq deadline mq-deadline none noop"),
-        ((5, 0), "mq-deadline none"),
-        ((7, 2, 7), "mq-deadline none"),
+        ((4, 20, 17), "cfq deadline kyber mq-deadline none noop"),
+        ((5, 0), "kyber mq-deadline none"),
+        ((7, 2, 7), "kyber mq-deadline none"),
     ],
     ids=str,
 )
