@@ -19,6 +19,7 @@ from typing import Any
 import sim
 from sim.block.device import BlockDevice
 from sim.block.driver import Driver
+from sim.block.elevator import DEFAULT_IOPRIO
 from sim.block.genhd import DiskStats
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
@@ -147,6 +148,7 @@ class Machine:
             driver.on_interrupt = self._disk_line.serve  # once for all that came together
         else:
             disk.on_interrupt = self._disk_line.serve
+        disk.ioprio = self._ioprio
         driver.start(self.sched)
         return disk
 
@@ -218,6 +220,11 @@ class Machine:
         minors = [_minor(name, number) for number, name in enumerate(server.volumes)]
         minors += [d.stats.minor for d in self.devices.values() if d.stats.major == DM_MAJOR]
         return max(minors) + 1
+
+    def _ioprio(self, pid: int) -> int:
+        """Return a process's I/O priority, which follows its nice value (task_nice_ioprio)."""
+        task = self.sched.processes.tasks.get(pid)
+        return DEFAULT_IOPRIO if task is None else (task.nice + 20) // 5
 
     # --- file systems
 

@@ -138,6 +138,8 @@ def balance_dirty_pages_paced(
                 pause_ns = max_pause_ns
         if vm.tracer.enabled:
             vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, pause_ns)
+        if bdi.device is not None:
+            bdi.device.dirtier_sleeps(now_ns)
         yield from io_schedule_timeout(task, pause_ns)
         dirtier.paused_when_ns = now_ns + pause_ns
         dirtier.nr_dirtied = 0
