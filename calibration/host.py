@@ -7,6 +7,7 @@ Invariants: what the text does not say is None or absent; sizes are bytes.
 Left out: NUMA, PCI addresses, partitions' places.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,10 @@ SECTOR_BYTES: Final = 512  # /sys/block/*/size counts these whatever the device'
 KIB: Final = 1024
 _BLOCK: Final = "/sys/block/"
 _VM: Final = "/proc/sys/vm/"
+# Filename, Type, Size, Used, Priority; a blank in a name is printed as \040.
+_SWAP: Final = re.compile(
+    r"(?P<source>\S+)\s+(file|partition)\s+(?P<size>[0-9]+)\s+(?P<used>[0-9]+)(\s+-?[0-9]+)?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,7 @@ class Host:
     mounts: tuple[Mount, ...]
     swaps: tuple[Swap, ...]
     vm: Mapping[str, int]
+    unread: tuple[str, ...] = ()  # lines that say something else than they should
 
     def facts(self) -> dict[str, str]:
         """Return what a recording calls facts (calibration.samples.FACTS)."""
@@ -100,7 +106,11 @@ def read_host(folder: Path) -> Host | None:
 def host_of(texts: Mapping[str, str]) -> Host:
     """Return what texts of /proc and /sys, by name, say of a host."""
     cpuinfo = _pairs(texts.get("/proc/cpuinfo", ""), ":")
-    memory_kb = _pairs(texts.get("/proc/meminfo", ""), ":").get("MemTotal", "").split()
+    memory_text = _pairs(texts.get("/proc/meminfo", ""), ":").get("MemTotal", "")
+    memory_kb = _number(memory_text.removesuffix("kB"))
+    swaps, unread = _swaps(texts.get("/proc/swaps", ""))
+    if memory_text and memory_kb is None:
+        unread.append(f"MemTotal: {memory_text}")
     names = sorted({name.split("/")[3] for name in texts if name.startswith(_BLOCK)})
     devices = [_device(name, texts, names) for name in names]
     processors = [x for x in texts.get("/proc/cpuinfo", "").splitlines() if x[:9] == "processor"]
@@ -112,15 +122,16 @@ def host_of(texts: Mapping[str, str]) -> Host:
         cpus=len(processors) or None,
         cpu_model=cpuinfo.get("model name"),
         cpu_mhz=_float(cpuinfo.get("cpu MHz")),
-        memory_bytes=int(memory_kb[0]) * KIB if memory_kb else None,
+        memory_bytes=_kib(memory_kb),
         devices={device.name: device for device in devices},
         mounts=tuple(_mounts(texts.get("/proc/mounts", ""))),
-        swaps=tuple(_swaps(texts.get("/proc/swaps", ""))),
+        swaps=tuple(swaps),
         vm={
             name.removeprefix(_VM): int(text)
             for name, text in texts.items()
-            if name.startswith(_VM) and text.strip().lstrip("-").isdigit()
+            if name.startswith(_VM) and re.fullmatch(r"-?[0-9]+", text.strip())
         },
+        unread=tuple(unread),
     )
 
 
@@ -167,9 +178,17 @@ def _mounts(text: str) -> list[Mount]:
     return [Mount(w[0], w[1], w[2], tuple(w[3].split(","))) for w in words if len(w) >= 4]
 
 
-def _swaps(text: str) -> list[Swap]:
-    words = [line.split() for line in text.splitlines()[1:]]
-    return [Swap(w[0], int(w[2]) * KIB, int(w[3]) * KIB) for w in words if len(w) >= 4]
+def _swaps(text: str) -> tuple[list[Swap], list[str]]:
+    """Return the swap spaces, and the lines below the heading that are none."""
+    found: list[Swap] = []
+    unread: list[str] = []
+    for line in text.splitlines()[1:]:
+        row = _SWAP.fullmatch(line.strip())
+        if row is not None:
+            found.append(Swap(row["source"], int(row["size"]) * KIB, int(row["used"]) * KIB))
+        elif line.strip():
+            unread.append(line)
+    return found, unread
 
 
 def _pairs(text: str, mark: str) -> dict[str, str]:
@@ -187,12 +206,16 @@ def _line(texts: Mapping[str, str], name: str) -> str | None:
 
 
 def _int(texts: Mapping[str, str], name: str) -> int | None:
-    text = texts.get(name, "").strip()
-    return int(text) if text.isdigit() else None
+    return _number(texts.get(name, ""))
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if re.fullmatch(r"[0-9]+", text) else None
 
 
 def _float(text: str | None) -> float | None:
-    return float(text) if text and text.replace(".", "", 1).isdigit() else None
+    return float(text) if text and re.fullmatch(r"[0-9]+(\.[0-9]*)?", text) else None
 
 
 def _kib(count: int | None) -> int | None:

@@ -331,6 +331,7 @@ FACTS: Final[Mapping[str, str]] = {
     "cpu_model": "name of the CPU, as in /proc/cpuinfo",
     "cpu_mhz": "clock rate of the first CPU, MHz",
     "command": "command line, where the recording holds it",
+    "ends_in_table": "yes: the text ends inside a table, of which rows may be missing",
 }
 
 

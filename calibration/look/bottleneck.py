@@ -102,22 +102,24 @@ def _cpu_full(seen: Seen) -> Verdict | None:
 
 def _at_times(seen: Seen) -> Verdict | None:
     """A resource that is full in a part of the intervals: the mean hides it."""
-    full = {
-        disk.name: sum(
-            one.devices.get(disk.name, {}).get("util_pct", 0.0) >= 100 * FULL
+    busy = {
+        disk.name: [
+            one.devices[disk.name].get("util_pct", 0.0) / 100
             for one in seen.intervals
-        )
+            if disk.name in one.devices
+        ]
         for disk in seen.disks
     }
-    full["CPU"] = sum(one.busy is not None and one.busy >= FULL for one in seen.intervals)
+    busy["CPU"] = [one.busy for one in seen.intervals if one.busy is not None]
+    full = {name: sum(share >= FULL for share in shares) for name, shares in busy.items()}
     name = max(full, key=lambda name: full[name])
-    if full[name] < max(2, AT_TIMES * len(seen.intervals)):
+    if full[name] < max(2, AT_TIMES * len(busy[name])):
         return None
     what = "the CPUs are" if name == "CPU" else f"{name} is"
     return Verdict(
         resource=name,
         sentence=f"{what} full (at least {100 * FULL:.0f} % busy) in {full[name]} of"
-        f" {len(seen.intervals)} intervals; over all of them nothing is ({_most(seen)}).",
+        f" {len(busy[name])} intervals; over all of them nothing is ({_most(seen)}).",
     )
 
 

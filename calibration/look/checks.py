@@ -15,13 +15,15 @@ from statistics import median
 from typing import Final, Literal
 
 from calibration.look.devices import RATE_MIN_PER_S, STACKED
-from calibration.look.intervals import BUSY, Interval, Row, bytes_of, rate_of
+from calibration.look.intervals import BUSY, Interval, Row, await_of, bytes_of, rate_of
 from calibration.look.laws import requests_in_system
 
 HALF: Final = 0.005  # what two printed decimals round away
 TICK_S: Final = 0.01  # a jiffy of HZ = 100, the coarsest
 MIB_HALF: Final = HALF * 2**20
+DIRECTIONS: Final = {"r": "read", "w": "write", "d": "discard"}
 TOGETHER: Final = 4.0  # twice what M/M/1 gives at half the utilisation, where the check ends
+HAS_SHARES: Final = {"user_pct", "idle_pct"}
 SAMPLED_SINCE: Final = (5, 0)  # io_ticks: 5b18b5a73760, block: delete part_round_stats
 
 
@@ -43,6 +45,18 @@ class Checked:
     kernel: tuple[int, ...]
 
 
+def laws_of(checked: Checked) -> list[str]:
+    """Return the laws that could be held against this recording: their columns are there."""
+    rows = [row for _at, _one, row in _rows(checked)]
+    return [
+        name
+        for name in CHECKS
+        if (name in NEEDS and any(NEEDS[name](row) for row in rows))
+        or (name == "shares" and any(set(one.cpu) >= HAS_SHARES for one in checked.intervals))
+        or (name == "regular" and sum(bool(one.length_s) for one in checked.intervals) > 1)
+    ]
+
+
 def run_checks(checked: Checked) -> list[Finding]:
     """Return what all the checks find, in their order."""
     return [finding for check in CHECKS.values() for finding in check(checked)]
@@ -59,7 +73,7 @@ def _shares(checked: Checked) -> Iterator[Finding]:
     for number, one in enumerate(checked.intervals):
         states = [name for name in (*BUSY, "iowait_pct", "idle_pct") if name in one.cpu]
         total = sum(one.cpu[name] for name in states if not name.startswith("guest"))
-        if {"user_pct", "idle_pct"} <= set(states) and abs(total - 100) > 2 * HALF * len(states):
+        if set(states) >= HAS_SHARES and abs(total - 100) > 2 * HALF * len(states):
             # vmstat prints whole numbers.
             whole = all(float(one.cpu[name]).is_integer() for name in states)
             if not whole or abs(total - 100) > len(states) / 2:
@@ -77,8 +91,9 @@ def _full(checked: Checked) -> Iterator[Finding]:
 def _little(checked: Checked) -> Iterator[Finding]:
     """aqu-sz = X await."""
     for at, one, row in _rows(checked):
-        if "aqu_sz" in row and "await_ms" in row:
-            rate, response, queue = rate_of(row), row["await_ms"], row["aqu_sz"]
+        response = await_of(row)
+        if "aqu_sz" in row and response is not None:
+            rate, queue = rate_of(row), row["aqu_sz"]
             flushing = requests_in_system(row.get("f_per_s", 0.0), row.get("f_await_ms", 0.0))
             law = requests_in_system(rate, response)
             rounding = HALF + HALF * (rate + response) / 1000
@@ -117,14 +132,14 @@ def _utilisation(checked: Checked) -> Iterator[Finding]:
 def _response(checked: Checked) -> Iterator[Finding]:
     """await >= svctm: a request in flight makes the device busy."""
     for at, one, row in _rows(checked):
-        rate = rate_of(row)
-        if rate and "await_ms" in row and "util_pct" in row:
+        rate, response = rate_of(row), await_of(row)
+        if rate and response is not None and "util_pct" in row:
             service = row["util_pct"] * 10 / rate
             slack = 2 * HALF + (10 * HALF + 1000 * TICK_S / (one.length_s or 1)) / rate
-            if row["await_ms"] < service - slack and not _is_sampled(checked):
+            if response < service - slack and not _is_sampled(checked):
                 yield _wrong(
                     "response", at,
-                    f"await {row['await_ms']:.2f} ms is less than the {service:.2f} ms that the"
+                    f"await {response:.2f} ms is less than the {service:.2f} ms that the"
                     " device is busy for each request",
                 )  # fmt: skip
 
@@ -154,15 +169,26 @@ def _directions(checked: Checked) -> Iterator[Finding]:
 def _sizes(checked: Checked) -> Iterator[Finding]:
     """Bytes per second = X times the size of a request."""
     for at, _one, row in _rows(checked):
-        rate, moved = rate_of(row), bytes_of(row)
-        if moved is not None and "areq_bytes" in row and rate:
-            law = rate * row["areq_bytes"]
-            rounding = 3 * MIB_HALF + HALF * (512 * rate + row["areq_bytes"])
+        for what, rate, size, moved in _sized(row):
+            law = rate * size
+            rounding = 3 * MIB_HALF + HALF * (512 * rate + size)
             if abs(law - moved) > rounding:
                 yield _wrong(
-                    "sizes", at, f"{moved / 1e6:.2f} MB/s moved, but requests x size ="
+                    "sizes", at, f"{moved / 1e6:.2f} MB/s {what}, but requests x size ="
                     f" {law / 1e6:.2f} MB/s",
                 )  # fmt: skip
+
+
+def _sized(row: Row) -> Iterator[tuple[str, float, float, float]]:
+    """Yield what was moved, requests/s, size and bytes/s: of all requests, or by direction."""
+    moved = bytes_of(row)
+    if "areq_bytes" in row and moved is not None and rate_of(row):
+        yield "moved", rate_of(row), row["areq_bytes"], moved
+    for letter, word in DIRECTIONS.items():
+        columns = (f"{letter}_per_s", f"{letter}areq_bytes", f"{word}_bytes_per_s")
+        if all(column in row for column in columns) and row[columns[0]]:
+            rate, size, bytes_per_s = (row[column] for column in columns)
+            yield word, rate, size, bytes_per_s
 
 
 def _regular(checked: Checked) -> Iterator[Finding]:
@@ -176,6 +202,19 @@ def _regular(checked: Checked) -> Iterator[Finding]:
             "regular", "", f"{len(odd)} of {len(lengths)} intervals are not of {usual:g} s:"
             f" {min(odd):g} to {max(odd):g} s",
         )  # fmt: skip
+
+
+def _missing(checked: Checked) -> Iterator[Finding]:
+    """A row that was cut, refused or not printed says nothing: neither busy nor idle."""
+    names = dict.fromkeys(name for one in checked.intervals for name in one.devices)
+    for name in names:
+        missing = sum(name not in one.devices for one in checked.intervals)
+        if missing:
+            yield Finding(
+                check="rows", severity="note", where=name,
+                text=f"{missing} of {len(checked.intervals)} reports have no row of it: its means"
+                " are over the others",
+            )  # fmt: skip
 
 
 def _io_ticks(checked: Checked) -> Iterator[Finding]:
@@ -196,8 +235,8 @@ def _together(checked: Checked) -> Iterator[Finding]:
         name = at.split(",")[0]
         if name.startswith(STACKED) or rate < RATE_MIN_PER_S or not 0 < util < 0.5:
             continue
-        if row.get("await_ms", 0.0) > TOGETHER * (1000 * util / rate):
-            ratio = row["await_ms"] / (1000 * util / rate)
+        ratio = (await_of(row) or 0.0) / (1000 * util / rate)
+        if ratio > TOGETHER:
             worst[name] = max(worst.get(name, (0.0, 0.0, 0.0)), (ratio, util, 1 / (1 - util)))
     for name, (ratio, util, alone) in worst.items():
         yield Finding(
@@ -211,8 +250,17 @@ def _together(checked: Checked) -> Iterator[Finding]:
 CHECKS: Final[Mapping[str, Callable[[Checked], Iterator[Finding]]]] = {
     "shares": _shares, "util": _full, "little": _little, "utilisation": _utilisation,
     "response": _response, "directions": _directions, "sizes": _sizes, "regular": _regular,
-    "io_ticks": _io_ticks, "together": _together,
+    "rows": _missing, "io_ticks": _io_ticks, "together": _together,
 }  # fmt: skip
+# What a row of a device needs for a law to say something about it.
+NEEDS: Final[Mapping[str, Callable[[Row], bool]]] = {
+    "util": lambda row: "util_pct" in row,
+    "little": lambda row: "aqu_sz" in row and await_of(row) is not None,
+    "utilisation": lambda row: {"svctm_ms", "util_pct"} <= set(row),
+    "response": lambda row: "util_pct" in row and await_of(row) is not None,
+    "directions": lambda row: {"await_ms", "r_await_ms", "r_per_s"} <= set(row),
+    "sizes": lambda row: any(_sized(row)),
+}
 
 
 def _is_sampled(checked: Checked) -> bool:

@@ -87,7 +87,7 @@ def _ratio(intervals: Sequence[Interval], device: str | None) -> float | None:
     """Return the mean ratio, weighted by the device's utilisation."""
     sums = [0.0, 0.0]
     for one in intervals:
-        util = one.devices.get(device or "", {}).get("util_pct", 0.0)
+        util = one.devices.get(device or "", {}).get("util_pct", 0.0)  # without a row: passed over
         iowait = one.cpu.get("iowait_pct", 0.0)
         if util < UTIL_MIN_PCT or iowait < IOWAIT_MIN_PCT or not one.busy or one.busy >= 1:
             continue

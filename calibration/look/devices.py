@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from calibration.host import BlockDevice
-from calibration.look.intervals import Interval, Row, bytes_of, mean_row, rate_of
+from calibration.look.intervals import Interval, Row, await_of, bytes_of, mean_row, rate_of
 from calibration.look.laws import service_ms
 
 STACKED: Final = ("dm-", "md")
@@ -64,18 +64,12 @@ def look_at_devices(
     intervals: Sequence[Interval], blocks: Mapping[str, BlockDevice]
 ) -> list[DeviceLook]:
     """Return every device that had requests, in the order recorded."""
-    names = dict.fromkeys(name for one in intervals for name in one.devices)
-    looks = [
-        device_look(name, mean_row(_rows(name, intervals)), blocks.get(name)) for name in names
-    ]
+    rows: dict[str, list[Row]] = {}
+    for one in intervals:
+        for name, row in one.devices.items():
+            rows.setdefault(name, []).append(row)
+    looks = [device_look(name, mean_row(own), blocks.get(name)) for name, own in rows.items()]
     return [one for one in looks if one.rate_per_s > 0]
-
-
-def _rows(name: str, intervals: Sequence[Interval]) -> list[Row]:
-    """Return a device's row of each interval; a report without it (iostat -z) saw it idle."""
-    first = next(one.devices[name] for one in intervals if name in one.devices)
-    idle = dict.fromkeys(first, 0.0)
-    return [one.devices.get(name, idle) for one in intervals]
 
 
 def device_look(name: str, row: Row, block: BlockDevice | None) -> DeviceLook:
@@ -149,7 +143,7 @@ def _disk(service: float, rate: float) -> tuple[str, str]:
 
 def _flash(name: str, row: Row, reason: str) -> tuple[str, str]:
     """Tell local flash from what is behind a network, by the answer to reads (else to all)."""
-    answer = row.get("r_await_ms") if row.get("r_per_s") else row.get("await_ms")
+    answer = row.get("r_await_ms") if row.get("r_per_s") else await_of(row)
     if answer is None:
         return "SSD or volume", reason
     told = f"{reason}; answers in {answer:.2f} ms"

@@ -4,13 +4,18 @@ Models: one report of iostat, whatever tool printed it.
 Linux counterpart: none.
 Invariants: reports since boot are not intervals; CPU and devices of an interval come from the same
 report; recordings that show devices' utilisation are preferred for both, so that a table of another
-moment (top) does not mix in.
+moment (top) does not mix in; a device without a row was not recorded: it is not called idle, unless
+the recording leaves idle devices out.
+
+iostat -z prints no row for a device without requests. That it was used shows where not one printed
+row is without requests. A report is whole if no line of it was refused, and if it is not the last one of a
+text that ends inside a table; in a whole report of such a recording a missing device was idle.
 Left out: single CPUs, but for counting them; partitions whose disk is there: it has their load.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 from typing import Final
@@ -78,10 +83,21 @@ def rate_of(row: Row) -> float:
 
 
 def bytes_of(row: Row) -> float | None:
-    """Return the bytes per second of a device, all directions; None if not recorded."""
+    """Return the bytes per second that a device moved; None if not recorded. Discards move none."""
     if "read_bytes_per_s" in row or "write_bytes_per_s" in row:
-        return sum(row.get(f"{word}_bytes_per_s", 0.0) for word in ("read", "write", "discard"))
+        return sum(row.get(f"{word}_bytes_per_s", 0.0) for word in ("read", "write"))
     return row.get("bytes_per_s")
+
+
+def await_of(row: Row) -> float | None:
+    """Return the mean response time, ms: as printed, else over the directions (sysstat 12)."""
+    if "await_ms" in row:
+        return row["await_ms"]
+    weights = {x: row.get(f"{x}_per_s", 0.0) for x in "rwd" if f"{x}_await_ms" in row}
+    total = sum(weights.values())
+    if not total:
+        return None
+    return sum(row[f"{x}_await_ms"] * weight for x, weight in weights.items()) / total
 
 
 def mean_row(rows: Iterable[Row]) -> dict[str, float]:
@@ -116,11 +132,43 @@ def _of_one(recording: Recording) -> list[Interval]:
             by_report.setdefault(sample.report, []).append(sample)
     ends = [samples[0].time_s for samples in by_report.values()]
     lengths = _lengths_s(ends, recording.facts.get("interval_s"))
+    whole = _whole_reports(recording, by_report)
+    numbers = [n for n, samples in by_report.items() if not all(s.since_boot for s in samples)]
+    found = {
+        number: _interval([s for s in samples if not s.since_boot], end, length)
+        for (number, samples), end, length in zip(by_report.items(), ends, lengths, strict=True)
+        if number in numbers
+    }
+    idle = _idle_rows(list(found.values()))
     return [
-        _interval([s for s in samples if not s.since_boot], end, length)
-        for samples, end, length in zip(by_report.values(), ends, lengths, strict=True)
-        if not all(s.since_boot for s in samples)
+        replace(one, devices={**idle, **one.devices}) if number in whole else one
+        for number, one in found.items()
     ]
+
+
+def _whole_reports(recording: Recording, by_report: Mapping[int, Sequence[Sample]]) -> set[int]:
+    """Return the reports of which nothing was refused or cut."""
+    starts = [(min(s.line for s in samples), number) for number, samples in by_report.items()]
+    refused = {
+        max(((line, n) for line, n in starts if line <= problem.line), default=(0, -1))[1]
+        for problem in recording.problems
+    }
+    cut = {starts[-1][1]} if recording.facts.get("ends_in_table") and starts else set()
+    without = {
+        number
+        for number, samples in by_report.items()
+        if starts and number == starts[-1][1] and all(s.kind != "device" for s in samples)
+    }
+    return set(by_report) - refused - cut - without
+
+
+def _idle_rows(intervals: Sequence[Interval]) -> dict[str, Row]:
+    """Return a row of zeros for each device, if the recording leaves idle ones out; else none."""
+    rows = [row for one in intervals for row in one.devices.values()]
+    if any(rate_of(row) == 0 for row in rows):
+        return {}
+    named = {name: row for one in intervals for name, row in one.devices.items()}
+    return {name: dict.fromkeys(row, 0.0) for name, row in named.items()}
 
 
 def _interval(samples: Sequence[Sample], end_s: float | None, length_s: float | None) -> Interval:

@@ -14,10 +14,10 @@ from statistics import median
 from textwrap import wrap
 from typing import Any
 
-from calibration.look.checks import CHECKS
 from calibration.look.cpus import CpuLook
 from calibration.look.demand import Demand, Demands
 from calibration.look.devices import DeviceLook
+from calibration.look.intervals import await_of
 from calibration.look.summary import Look
 from sim.report.tables import Column, Table, figure, plain
 
@@ -171,7 +171,7 @@ def _device_row(one: DeviceLook) -> tuple[str, ...]:
     values = (
         one.util_pct, one.rate_per_s, row.get("r_per_s"), row.get("w_per_s"),
         _scaled(one.bytes_per_s, 1e6), _scaled(one.size_bytes, 1024), one.merge_ratio,
-        one.service_ms, row.get("await_ms"), row.get("aqu_sz"),
+        one.service_ms, await_of(row), row.get("aqu_sz"),
     )  # fmt: skip
     return (one.name, *map(_cell, values))
 
@@ -267,8 +267,8 @@ def _checks(seen: Look) -> Iterator[str]:
     if wrong:
         yield f"{len(wrong)} findings that contradict the laws: {names}."
     else:
-        laws = [name for name in CHECKS if name not in ("io_ticks", "together")]
-        yield from _paragraph(f"Yes: nothing contradicts the laws ({', '.join(laws)}).")
+        laws = ", ".join(seen.laws) or "none could be checked: too few columns"
+        yield from _paragraph(f"Yes: nothing contradicts the laws ({laws}).")
     for one in seen.findings:
         where = f"{one.where}: " if one.where else ""
         yield from wrap(f"{one.severity} [{one.check}] {where}{one.text}.", WIDTH,

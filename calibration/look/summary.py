@@ -13,7 +13,7 @@ from statistics import fmean
 
 from calibration.dataset import Source
 from calibration.look.bottleneck import Seen, Verdict, bottleneck
-from calibration.look.checks import Checked, Finding, release, run_checks
+from calibration.look.checks import Checked, Finding, laws_of, release, run_checks
 from calibration.look.cpus import CpuLook, look_at_cpus
 from calibration.look.demand import Customers, Demands, demands_of
 from calibration.look.devices import DeviceLook, look_at_devices, lowest
@@ -73,6 +73,7 @@ class Look:
     system: System
     demands: Demands | None
     verdict: Verdict
+    laws: tuple[str, ...]  # that could be checked
     findings: tuple[Finding, ...]
 
 
@@ -90,7 +91,7 @@ def look(
     stacks = stacks_of(devices, blocks)
     system = _system(source)
     swapping = _swap_devices(source, devices)
-    findings = run_checks(Checked(intervals=intervals, kernel=release(source.facts.get("kernel"))))
+    checked = Checked(intervals=intervals, kernel=release(source.facts.get("kernel")))
     return Look(
         source=source,
         formats=tuple(dict.fromkeys(name for one in source.recordings for name in one.formats)),
@@ -108,8 +109,10 @@ def look(
                 swap_used_bytes=max(system.swap_used_bytes, default=None),
             )
         ),
+        laws=tuple(laws_of(checked)),
         findings=(
-            *findings, *_stack_findings(stacks), *_wait_findings(cpu), *_load_findings(system),
+            *run_checks(checked), *_host_findings(source), *_stack_findings(stacks),
+            *_wait_findings(cpu), *_load_findings(system),
         ),
     )  # fmt: skip
 
@@ -159,6 +162,14 @@ def _system(source: Source) -> System:
     )
 
 
+def _host_findings(source: Source) -> Iterator[Finding]:
+    """Lines of the host's description that could not be understood are told, not guessed."""
+    for line in source.host.unread if source.host is not None else ():
+        yield Finding(
+            check="host", severity="note", where="", text=f"host.txt: {line!r} is not understood"
+        )
+
+
 def _stack_findings(stacks: Sequence[Stack]) -> Iterator[Finding]:
     """What volumes hand down enters the disk: w(dm) = w + wrqm."""
     for stack in stacks:
@@ -196,6 +207,7 @@ def _load_findings(system: System) -> Iterator[Finding]:
 
 
 def _why_nothing(source: Source) -> str:
+    """Say why there is no interval."""
     samples = sum(len(one.samples) for one in source.recordings)
     if _since_boot(source.recordings):
         return f"{source.name}: only figures since boot; record two reports or more"

@@ -112,6 +112,8 @@ class IostatReader:
         self.pace.close()
         if self.pace.report >= 0:
             self.sink.learn("tool", "iostat")
+            if self.table is not None and self.table.is_open and self.table.kind == "device":
+                self.sink.learn("ends_in_table", "yes")
 
     # -- Headers begin tables and reports.
 

@@ -1,5 +1,6 @@
 """`iotwin samples`: any recording as one table of samples."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import click
 
+from calibration.dataset import DATASET
 from calibration.readers import UnreadableRecording, read_bytes, read_file
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
 from calibration.samples_tables import always_zero, columns_table, facts_lines, summary_table
@@ -14,9 +16,29 @@ from sim.cli import options
 from sim.cli.output import check_writable, write_rows
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
+from sim.scenario.recordings import RECORDINGS
 from sim.units import UnitError, parse_quantity
 
 PROBLEMS_SHOWN = 20  # of a file; the rest is counted
+
+
+class PlaceType(click.Path):
+    """A file, a folder, - for standard input, or the name of a data set that comes along."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, allow_dash=True, path_type=Path)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
+        """Return the path; a file of that name comes before a data set."""
+        folder = RECORDINGS / value
+        if not Path(value).exists() and (folder / DATASET).is_file():
+            return folder
+        return super().convert(value, param, ctx)
 
 
 def _interval_s(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
@@ -43,9 +65,9 @@ def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...])
 @click.command("samples", short_help="Read recordings of any tool into one table.")
 @click.argument(
     "files",
-    metavar="FILE...",
+    metavar="FILE...|DATASET",
     nargs=-1,
-    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+    type=PlaceType(),
 )
 @click.option(
     "--interval", "interval_s", metavar="TIME", callback=_interval_s,
@@ -67,12 +89,14 @@ def command(
     """Show what recordings say, in one set of columns and units whatever the tool and version.
 
     A FILE is what iostat or another tool printed (text or JSON, also gzip), - for standard input,
-    or a directory, whose files are read one by one. Lines that are not understood are told on
-    standard error with their number. Sizes are bytes, times ms, shares percent.
+    a directory, whose files are read one by one, or the name of a data set that comes along. Lines
+    that are not understood are told on standard error with their number. Sizes are bytes, times ms,
+    shares percent.
 
     \b
     Examples:
       iotwin samples iostat.txt
+      iotwin samples sendmail
       iotwin samples iostat.txt --column util_pct --json -
       iostat -x 5 12 | iotwin samples - --interval 5s
       iotwin samples --columns
@@ -133,7 +157,8 @@ def _places(files: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
     """Yield each file, and whether it was named rather than found in a directory."""
     for path in files:
         if path.is_dir():
-            yield from ((one, False) for one in sorted(path.rglob("*")) if one.is_file())
+            files_in = (one for one in sorted(path.rglob("*")) if one.is_file())
+            yield from ((one, False) for one in files_in if one.name != DATASET)
         else:
             yield path, True
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from calibration.host import host_of, read_host
 from calibration.record import record
@@ -73,3 +75,21 @@ def test_this_host_can_be_read_back(tmp_path: Path) -> None:
     assert (host.kernel, host.facts()["kernel"]) == (release, release)
     assert host.cpus and host.memory_bytes
     assert len(text_samples((tmp_path / "out/host.txt").read_text().splitlines())) == 1
+
+
+SWAPS = "Filename\tType\tSize\tUsed\tPriority\n"
+
+
+def test_lines_that_are_no_swap_space_are_told_and_not_taken() -> None:
+    glued = "/dev/sda2 partition 1024 0 -1\n==> 3 blocks major\n"
+    host = host_of(TEXTS | {"/proc/swaps": SWAPS + glued, "/proc/meminfo": "MemTotal: 8x kB\n"})
+    assert [swap.source for swap in host.swaps] == ["/dev/sda2"]
+    assert host.memory_bytes is None
+    assert host.unread == ("==> 3 blocks major", "MemTotal: 8x kB")
+
+
+@given(st.text(alphabet="0123456789 .:\t\n-kBdevsa/", max_size=80))
+def test_whatever_a_host_says_is_read_or_told(text: str) -> None:
+    names = ("/proc/swaps", "/proc/meminfo", "/proc/cpuinfo", "/proc/sys/vm/swappiness")
+    for name in names:
+        host_of(TEXTS | {name: SWAPS + text, "/sys/block/sdb/size": text})

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.look.checks import CHECKS, Checked, Finding, release, run_checks
-from calibration.look.intervals import Interval, intervals_of
+from calibration.look.checks import CHECKS, Checked, Finding, laws_of, release, run_checks
+from calibration.look.intervals import Interval, intervals_of, rate_of
 from calibration.readers import read_file
 from sim.scenario.recordings import RECORDINGS
 from tests.calibration.look_rows import (
@@ -80,7 +80,23 @@ def test_one_broken_number_is_found_by_its_check_alone(name: str, x: float) -> N
 
 
 def test_every_law_can_be_broken() -> None:
-    assert set(BREAKS) == set(CHECKS) - {"io_ticks", "together"}
+    assert set(BREAKS) == set(CHECKS) - {"io_ticks", "together", "rows"}
+
+
+def test_only_laws_whose_columns_were_recorded_are_said_to_hold() -> None:
+    bare = replace(SOUND, devices={"sda": {"r_per_s": 100.0, "util_pct": 50.0}})
+    assert laws_of(Checked(intervals=[bare], kernel=(4,))) == ["shares", "util"]
+
+
+@given(queue=st.floats(50, 5000))
+def test_littles_law_holds_for_sysstat_12_which_prints_no_await(queue: float) -> None:
+    row = dict(SOUND.devices["sda"]) | {"r_await_ms": 15.0, "w_await_ms": 15.0}
+    row.pop("await_ms")
+    for name in ("aqu_sz", "svctm_ms"):
+        row.pop(name, None)
+    sound = replace(SOUND, devices={"sda": row | {"aqu_sz": rate_of(row) * 0.015}})
+    assert wrong(sound) == set()
+    assert wrong(replace(SOUND, devices={"sda": row | {"aqu_sz": queue}})) == {"little"}
 
 
 def test_a_finding_says_where_and_in_numbers() -> None:
