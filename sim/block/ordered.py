@@ -2,25 +2,28 @@
 
 Models two mechanisms. A *hard barrier* (BIO_BARRIER, to 2.6.36) waits until the driver is empty,
 then flush, write, flush; meanwhile nothing else is dispatched, and nothing submitted later passes
-it. From 2.6.37 BIO_FLUSH and BIO_FUA order nothing: flush, write, flush for this bio alone, and
-flushes wanted while one is under way share the next one. Without a volatile write cache a barrier
-only drains, and the flags of the second kind mean nothing.
+it. From 2.6.37 BIO_FLUSH and BIO_FUA order nothing: flush, write, flush for this bio alone.
+Flushes wanted while one is under way share the next one, and while the data of such a bio is being
+written, the flush that follows it (2.6.39, ae1b1539622f: conditions C1 to C3). Without a volatile
+write cache a barrier only drains, and the flags of the second kind mean nothing.
 Linux counterpart: blk_do_ordered, start_ordered, block/ll_rw_blk.c (2.6.16; QUEUE_ORDERED_DRAIN,
 _DRAIN_FLUSH); block/blk-flush.c (2.6.37). For BIO_FLUSH before 2.6.37 read blkdev_issue_flush.
 Invariants: a barrier is alone in the driver; at most one flush is under way and one set of
-sequences waits for the next; a sequence's bio ends after its last step.
+sequences waits for the next; a sequence's bio ends after its last step. A bio without data (an
+fsync that finds nothing to write, blkdev_issue_flush) counts as a write of no sectors.
 Left out: that a barrier without data costs a drive without cache nothing; FUA in the drive (few
 SATA drives of the time were asked for it: libata.fua=0).
 """
 
 from typing import TYPE_CHECKING, Final
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, Bio, end_bios
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, WRITE, Bio, end_bios
 from sim.block.request import FLUSH, Request, request_from_bio
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
 
+PENDING_NS_MAX: Final = 5_000_000_000  # FLUSH_PENDING_TIMEOUT, block/blk-flush.c
 _DRAIN: Final = 0
 _PREFLUSH: Final = 1
 _WRITE: Final = 2
@@ -42,6 +45,8 @@ class Ordered:
         self._pending: list[Request] = []  # wait for the next flush
         self._flushing: list[Request] = []  # wait for the one under way
         self._flush_under_way: bool = False
+        self._data_in_flight: int = 0  # sequences whose data is being written
+        self._pending_since_ns: int = 0
 
     def submit(self, bio: Bio) -> bool:
         """Take over a bio with one of the flags; False when it needs a slot."""
@@ -127,11 +132,14 @@ class Ordered:
             self._advance_barrier()
         elif request.op == FLUSH:
             self._flush_done()
-        elif request.flags & BIO_FUA:
-            self.held += 1
-            self._wait_for_flush(request)
         else:
-            self._disk.finish(request)
+            self._data_in_flight -= 1
+            if request.flags & BIO_FUA:
+                self.held += 1
+                self._wait_for_flush(request)
+            else:
+                self._disk.finish(request)
+                self._kick_flush()
 
     def _account_flush(self, request: Request) -> None:
         """Count a flush that the device has executed, whoever wanted it (blk_account_io_flush)."""
@@ -165,6 +173,8 @@ class Ordered:
     def _begin(self, request: Request) -> None:
         if request.op != FLUSH:
             self.held += 1
+        else:
+            self._disk.stats.start(1, request.start_ns)
         if request.flags & BIO_FLUSH:
             request.elevator_private = None
             self._wait_for_flush(request)
@@ -175,16 +185,27 @@ class Ordered:
         """Dispatch a sequence's data, ahead of the elevator."""
         disk = self._disk
         self.held -= 1
+        self._data_in_flight += 1
         disk.nr_waiting += 1
         disk.dispatch.appendleft(request)
         disk.run_queue()
 
     def _wait_for_flush(self, request: Request) -> None:
+        if not self._pending:
+            self._pending_since_ns = self._disk.calendar.now
         self._pending.append(request)
-        if not self._flush_under_way:
-            self._flush()
+        self._kick_flush()
 
-    def _flush(self) -> None:
+    def _kick_flush(self) -> None:
+        """Flush for all that wait, unless one is under way or will be after data (blk_kick_flush).
+
+        While a sequence's data is being written its flush is to come, and serves them all.
+        """
+        if self._flush_under_way or not self._pending:
+            return
+        waited_ns = self._disk.calendar.now - self._pending_since_ns
+        if self._data_in_flight and waited_ns < PENDING_NS_MAX:
+            return
         self._flush_under_way = True
         self._flushing = self._pending
         self._pending = []
@@ -200,14 +221,19 @@ class Ordered:
         self._flush_under_way = False
         for request in waiting:
             if request.op == FLUSH:
+                self._account_empty(request)
                 self._end_flush_bio(request)
             elif request.started:  # The data is written: this was the flush after it.
                 self.held -= 1
                 self._disk.finish(request)
             else:
                 self._write(request)
-        if self._pending and not self._flush_under_way:
-            self._flush()
+        self._kick_flush()
+
+    def _account_empty(self, request: Request) -> None:
+        """Count a bio without data as the write of no sectors that its request is."""
+        now_ns = self._disk.calendar.now
+        self._disk.stats.done(WRITE, 1, 0, now_ns - request.start_ns, now_ns)
 
     def _end_flush_bio(self, request: Request) -> None:
         assert request.bio is not None

@@ -249,8 +249,8 @@ class FreeSpace:
         """Note which records were written; a record more or less moves those behind it."""
         records = max(len(self._starts), 1)
         last = place_index if len(self._starts) == records_before else records - 1
-        self.bno.touch(self.touched, min(place_index, records - 1), last, records)
         self.cnt.touch(self.touched, min(size_index, records - 1), records - 1, records)
+        self.bno.touch(self.touched, min(place_index, records - 1), last, records)
         self._grow(records)
 
     def _grow(self, records: int) -> None:

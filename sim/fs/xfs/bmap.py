@@ -3,8 +3,9 @@
 Theory of operation (fs/xfs/libxfs/xfs_bmap.c)
  - The goal is behind the block before; for a file's first block the inode's own place. So the data
    of a directory's files lie as near to their inodes as there is room.
- - The goal's group first, then the others in turn: each that has an extent long enough, then each
-   that has any.
+ - The goal's group first, then the others in turn: each that has an extent long enough and whose
+   headers nobody is waiting for (XFS_ALLOC_FLAG_TRYLOCK), then each that has one long enough, then
+   each that has any.
  - Blocks that are all busy (freed, not in the log) cannot be had: the log is forced then. Before
    3.0 a busy block could be had, and whoever got it forced the log before he went on.
  - Extents that do not fit into the inode (9 of them with 256 bytes, 21 with 512) are in a B+tree,
@@ -39,10 +40,10 @@ def allocate(
     around_busy = fs.kernel >= SINCE_AROUND_BUSY
     task.charge_system(fs.params.block_ns)
     for _ in range(2):
-        for least in (want, 1):
+        for least, try_lock in ((want, True), (want, False), (1, False)):
             for ag in _groups_from(fs, goal):
                 space = fs.spaces[ag]
-                if space.longest() < least:
+                if space.longest() < least or (try_lock and fs.is_space_locked(ag)):
                     continue
                 near = goal if space.start <= goal < space.end else space.start
                 start, end = space.allocate(near, want, for_data=for_data, around_busy=around_busy)

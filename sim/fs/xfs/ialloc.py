@@ -106,9 +106,9 @@ class InodeChunks:
         touched: Touched = []
         index = max(bisect_left(self.starts, ino + 1) - 1, 0)
         records = max(len(self.starts), 1)
-        self.inobt.touch(touched, index, index, records)
         if self.finobt is not None:
             self.finobt.touch(touched, 0, 0, 1)
+        self.inobt.touch(touched, index, index, records)
         return touched
 
     def touch_all(self) -> Touched:

@@ -185,6 +185,13 @@ class XfsSb(FileSystem):
 
     # --- the log
 
+    def is_space_locked(self, ag: int) -> bool:
+        """Return whether a group's AGF, AGFL or tree of free space is on its way from or home."""
+        space = self.spaces[ag]
+        bufs = [self.header_buf(ag, AGF_SECTOR), self.header_buf(ag, AGFL_SECTOR)]
+        bufs += [self.block_buf(space.bno.blocks[0]), self.block_buf(space.cnt.blocks[0])]
+        return any(buf.io for buf in bufs)
+
     def log_space(self, task: Task, transaction: Transaction, ag: int) -> Blocking[None]:
         """Log what an allocation or a freeing changed: the AGF, both trees, perhaps the AGFL."""
         space = self.spaces[ag]
