@@ -24,6 +24,7 @@ from sim.units import format_quantity
 Array = npt.NDArray[np.float64]
 _SIGMA: Final = 1 / (2 * float(ndtri(0.95)))  # of a normal prior: 0 and 1 are 5 % and 95 %
 _WHOLE: Final = frozenset({"time_ns", "bytes", "clock_khz", "count"})
+_SHORT_NS: Final = 2000
 _DIGITS: Final = 6  # of a fitted value that need not be whole: the rest is noise
 
 
@@ -108,7 +109,9 @@ class Space:
         else:
             value = prior.low + (prior.high - prior.low) * x
         if prior.dim == "time_ns":
-            value = np.rint(value / 1000) * 1000  # to the microsecond: what is behind is noise
+            # To the microsecond, costs of a page or so to 10 ns: what is behind is noise.
+            digit = np.where(value < _SHORT_NS, 10, 1000)
+            value = np.rint(value / digit) * digit
         return np.rint(value) if prior.dim in _WHOLE else value
 
     @staticmethod

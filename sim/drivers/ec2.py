@@ -1,11 +1,11 @@
-"""EC2 instance types: how fast an instance reaches its EBS volumes.
+"""EC2 instance types: how fast an instance reaches its EBS volumes, and how many SSDs it has.
 
-Models: a table. An instance that is EBS-optimized has bandwidth of its own for its volumes; one
+Models: tables. An instance that is EBS-optimized has bandwidth of its own for its volumes; one
 that is not shares its network card with them, of which the class is published in words only.
 Hand estimate: m3.xlarge, optimized: 500 Mbit/s = 62.5 MB/s for all volumes together.
 Linux counterpart: none. Sources: Amazon EC2 User Guide (2014-2017), "Amazon EBS-Optimized
 Instances"; "Instance Types", network performance.
-Invariants: INSTANCES has only paths that exist: no optimized row for a type that cannot be.
+Invariants: EBS_PATHS has only paths that exist: no optimized row for a type that cannot be.
 Left out: limits on operations (4000 of 16 KiB for 500 Mbit/s), other traffic on the network card.
 """
 
@@ -48,3 +48,11 @@ EBS_PATHS: Final[Mapping[str, float]] = {
     name + OPTIMIZED: own for name, (own, _) in _TYPES.items() if own is not None
 }  # fmt: skip
 EBS_PATH_NAMES: Final[tuple[str, ...]] = (UNLIMITED, *sorted(EBS_PATHS))
+
+# Instance-store SSDs of a type, each as profiles/ec2/TYPE.toml describes it.
+INSTANCE_STORES: Final[Mapping[str, int]] = {
+    "m3.medium": 1, "m3.large": 1, "m3.xlarge": 2, "m3.2xlarge": 2,
+    "c3.large": 2, "c3.xlarge": 2, "c3.2xlarge": 2, "c3.4xlarge": 2, "c3.8xlarge": 2,
+    "r3.large": 1, "r3.xlarge": 1, "r3.2xlarge": 1, "r3.4xlarge": 1, "r3.8xlarge": 2,
+    "i2.xlarge": 1, "i2.2xlarge": 2, "i2.4xlarge": 4, "i2.8xlarge": 8,
+}  # fmt: skip

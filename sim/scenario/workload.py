@@ -23,7 +23,7 @@ from sim.scenario.spec import (
     RunSpec,
 )
 
-FAMILIES = ("storm", "transactions", "dd", "load", "cpu", "disk", "port")
+FAMILIES = ("storm", "transactions", "dd", "load", "cpu", "disk", "port", "transfers")
 
 
 def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:

@@ -130,6 +130,20 @@ def dd_system_s(seen: Observation) -> float | None:
     return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_system_ns"))
 
 
+def dd_bytes(seen: Observation) -> float | None:
+    """Bytes that dd copied, mean over all dd of the run."""
+    return _mean(float(record.value) for record in seen.result.marks("dd_done"))
+
+
+def dd_bytes_per_s(seen: Observation) -> float | None:
+    """dd_bytes / dd_real_s: what dd's last line says, mean over all dd of the run."""
+    marks = seen.result.marks
+    pairs = zip(marks("dd_done"), marks("dd_ns"), strict=True)
+    return _mean(
+        float(size.value) * NS_PER_S / float(took.value) for size, took in pairs if took.value
+    )
+
+
 def transactions_per_s(seen: Observation) -> float | None:
     """Transactions completed in the measured part, of all classes, per second."""
     length_ns = seen.end_ns - seen.begin_ns
@@ -223,6 +237,15 @@ def _disk(device: str, column: str, unit: str) -> Metric:
     return Metric(f"disk.{device}.{column}", unit, compute)
 
 
+def _transfer(device: str, name: str, unit: str, column: str, factor: int) -> Metric:
+    def compute(seen: Observation) -> float | None:
+        return _mean(factor * float(getattr(report, column)) for report in seen.device(device))
+
+    times = "" if factor == 1 else f"{factor} x "
+    compute.__doc__ = f"Mean of {times}iostat's {column} for {device} over the full reports."
+    return Metric(f"disk.{device}.{name}", unit, compute)
+
+
 def _merges_per_write(device: str) -> Metric:
     def compute(seen: Observation) -> float | None:
         writes = _mean(report.w_per_s for report in seen.device(device))
@@ -243,6 +266,13 @@ _DISK_COLUMNS: Final = (
     ("svctm_ms", "ms"),
     ("util_pct", "%"),
 )
+# What iostat without -x says, with its kilobytes as bytes.
+_TRANSFER_COLUMNS: Final = (
+    ("io_per_s", "/s", "tps", 1),
+    ("read_bytes_per_s", "B/s", "rsec_per_s", 512),
+    ("write_bytes_per_s", "B/s", "wsec_per_s", 512),
+    ("areq_bytes", "B", "avgrq_sectors", 512),
+)
 _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
     "storm": (
         Metric("messages_accepted", "messages", messages_accepted),
@@ -258,6 +288,8 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("dd_real_s", "s", dd_real_s),
         Metric("dd_user_s", "s", dd_user_s),
         Metric("dd_system_s", "s", dd_system_s),
+        Metric("dd_bytes", "B", dd_bytes),
+        Metric("dd_bytes_per_s", "B/s", dd_bytes_per_s),
     ),
     "port": (Metric("port_refused_s", "s", port_refused_s),),
     "load": (
@@ -283,6 +315,9 @@ def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
         for device in measure.devices:
             found += [_disk(device, column, unit) for column, unit in _DISK_COLUMNS]
             found.append(_merges_per_write(device))
+    if "transfers" in measure.families:
+        for device in measure.devices:
+            found += [_transfer(device, *row) for row in _TRANSFER_COLUMNS]
     return tuple(found)
 
 

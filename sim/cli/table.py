@@ -1,0 +1,139 @@
+"""`iotwin table`: exercise tables, each cell of them simulated."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+import sim
+from sim.cli import options
+from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.progress import Progress
+from sim.registry import nearest
+from sim.report.exercise_table import Rows, exercise_json, exercise_table
+from sim.report.tables import Column, Table, print_table
+from sim.scenario.devices import profile_names
+from sim.study import exercise_subjects as subjects
+from sim.study.exercise import Exercise, fill
+from sim.study.replicate import processes
+
+SEED: Final = 1
+LEVELS: Final = ("0", "1", "5", "10")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A table: what it shows, which options choose among its rows, and what makes it of them."""
+
+    line: str
+    choices: tuple[str, ...]
+    make: Callable[..., Exercise]
+
+
+def _raid(*, level: tuple[str, ...], devices: tuple[int, ...], profile: str | None) -> Exercise:
+    names = [f"raid{one}" for one in level or LEVELS]
+    chosen = profile or subjects.PROFILE
+    if chosen not in profile_names():
+        found = nearest(chosen, profile_names())
+        hint = f" - did you mean '{found}'?" if found else ""
+        known = ", ".join(profile_names())
+        message = f"no profile '{chosen}'{hint} (known: {known})"
+        raise click.BadParameter(message, param_hint="--profile")
+    return subjects.raid(names, devices or subjects.DEVICES, chosen)
+
+
+def _instances(*, family: tuple[str, ...]) -> Exercise:
+    return subjects.instances(family or subjects.FAMILIES)
+
+
+def _ebs(*, family: tuple[str, ...]) -> Exercise:
+    return subjects.ebs(family or subjects.EBS_FAMILIES)
+
+
+TABLES: Final[Mapping[str, Offer]] = {
+    "raid": Offer(
+        "RAID 0, 1, 5 and 10 over 2 to 8 disks", ("level", "devices", "profile"), _raid
+    ),
+    "instances": Offer(
+        "instance stores of C3, R3 and I2, one SSD and all as RAID 0", ("family",), _instances
+    ),
+    "ebs": Offer("1 TB of EBS by instance type, EBS-optimized and not", ("family",), _ebs),
+    "access": Offer("in order against at random, by kind of device", (), subjects.access),
+}  # fmt: skip
+
+
+@click.command("table", short_help="Fill an exercise table: RAID levels, instances, EBS, access.")
+@click.argument("name", metavar="[TABLE]", required=False)
+@click.option("--level", multiple=True, type=click.Choice(LEVELS),
+              help="raid: this level; several times.")  # fmt: skip
+@click.option("--devices", multiple=True, metavar="N", type=click.IntRange(1, 8),
+              help="raid: so many disks, 2 to 8; several times.")  # fmt: skip
+@click.option("--profile", help="raid: the disks, ec2/m3.xlarge if not given.")
+@click.option("--family", multiple=True, type=click.Choice(subjects.EBS_FAMILIES),
+              help="instances, ebs: this family; several times.")  # fmt: skip
+@options.seed_option
+@options.jobs_option
+@options.json_option
+@options.plot_option
+def command(
+    name: str | None, seed: int | None, jobs: int | None, json_path: str | None,
+    plot_path: str | None, **choices: Any,
+) -> None:  # fmt: skip
+    """Fill a table of the exercises: raid, instances, ebs or access; without a name, list them.
+
+    Every cell is a run of fio on a machine of its own, past the page cache: reads and writes in
+    order are of 1 MiB, 4 at a time for each disk, those at random of 4 KiB, 32 at a time.
+
+    \b
+    Examples:
+      iotwin table
+      iotwin table raid --level 5 --level 10 --devices 4
+      iotwin table raid --profile sata-7200 --json raid.json
+      iotwin table access --plot access.png
+    """
+    check_writable(json_path, plot_path)
+    if name is None:
+        rows = tuple((table, offer.line) for table, offer in TABLES.items())
+        print_table(Table((Column("table"), Column("what it shows")), rows), sys.stdout)
+        return
+    exercise = _exercise(name, choices)
+    chosen = SEED if seed is None else seed
+    rows_found = _rows(exercise, chosen, jobs)
+    if json_path != "-":
+        click.echo(f"{exercise.title}\nseed {chosen}, iotwin {sim.__version__}")
+        click.echo(f"$ {options.command_line()}\n")
+        print_table(exercise_table(exercise, rows_found), sys.stdout)
+    if json_path is not None:
+        write_json(exercise_json(exercise, rows_found, chosen, sim.__version__), json_path)
+    if plot_path is not None:
+        # By name: matplotlib takes a second, and most tables draw nothing.
+        plot = import_module("sim.report.exercise_plot").plot_exercise
+        write_file(Path(plot_path), lambda place: plot(exercise, rows_found, place))
+        click.echo(f"plot written to {plot_path}", err=True)
+
+
+def _exercise(name: str, choices: Mapping[str, Any]) -> Exercise:
+    """Return the table's rows and columns; refuse an option that chooses nothing there."""
+    if name not in TABLES:
+        found = nearest(name, tuple(TABLES))
+        hint = f" - did you mean '{found}'?" if found else ""
+        raise click.UsageError(f"no table '{name}'{hint} (known: {', '.join(TABLES)})")
+    offer = TABLES[name]
+    for choice, value in choices.items():
+        if value and choice not in offer.choices:
+            tables = [other for other, one in TABLES.items() if choice in one.choices]
+            raise click.UsageError(f"--{choice} is for table {' and '.join(tables)}, not {name}")
+    return offer.make(**{choice: choices[choice] for choice in offer.choices})
+
+
+def _rows(exercise: Exercise, seed: int, jobs: int | None) -> Rows:
+    number = options.jobs_of(jobs, len(exercise.subjects) * len(exercise.loads))
+    with Progress(f"filling table {exercise.name}") as progress:
+        if number == 1:
+            return fill(exercise, seed, None, progress)
+        with processes(number) as executor:
+            return fill(exercise, seed, executor, progress)
