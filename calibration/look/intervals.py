@@ -8,8 +8,9 @@ moment (top) does not mix in; a device without a row was not recorded: it is not
 the recording leaves idle devices out.
 
 iostat -z prints no row for a device without requests. That it was used shows where not one printed
-row is without requests. A report is whole if no line of it was refused, and if it is not the last one of a
-text that ends inside a table; in a whole report of such a recording a missing device was idle.
+row is without requests. A report is whole if no line of it was refused, and if it is not the last
+one of a text that ends inside a table; in a whole report of such a recording a missing device was
+idle.
 Left out: single CPUs, but for counting them; partitions whose disk is there: it has their load.
 """
 

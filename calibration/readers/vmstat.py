@@ -12,8 +12,10 @@ Rules for what the text does not say:
 - The first row after a header is since boot, unless a prompt above shows -y. A header that comes
   again after HEADER_EVERY rows or more goes on (the terminal's height), a prompt or an earlier
   header begins anew.
-- Memory is in KiB unless a prompt above shows another unit (-S). With -S m or M the tool multiplies
-  swapped pages by a page size rounded down to 0 (unitConvert), so si and so are not taken.
+- Memory is in KiB unless a prompt above shows another unit (-S). Without one, memory that is no
+  whole number of pages in KiB (all of /proc/meminfo is one) is in another unit: that is told once,
+  and no memory is taken until the next header. With -S m or M the tool multiplies swapped pages by
+  a page size rounded down to 0 (unitConvert), so si and so are not taken.
 - As since-boot rates are divided by the ticks of all CPUs, they are too low by that factor; they
   are kept as printed.
 """
@@ -30,6 +32,7 @@ from calibration.samples import Kind
 
 HEADER_EVERY: Final = 21  # rows of a terminal of 24, the smallest in use, less 3
 KIB: Final = 1024.0
+PAGE: Final = 4096  # the smallest that Linux has
 
 
 class Cell(NamedTuple):
@@ -108,6 +111,7 @@ class VmstatReader:
     stamped: bool = False
     rows_since_header: int | None = None
     next_is_since_boot: bool = False
+    is_in_kib: bool | None = None  # None: the unit is known; False: it is not KiB
 
     def __post_init__(self) -> None:
         """Begin at report 0."""
@@ -143,6 +147,7 @@ class VmstatReader:
         if self._begins_anew():
             self.next_is_since_boot = not _has_y(options)
         found = _UNIT.search(" ".join(options))
+        self.is_in_kib = True if found is None else None
         self.cells = cells_of(titles, UNITS[found[1] if found else "K"])
         self.prompts = self.sink.prompts
         self.rows_since_header = 0
@@ -165,11 +170,22 @@ class VmstatReader:
             return
         if stamp is not None:
             time_s = self.pace.at(learn_stamp(self.sink, stamp))
-        for kind, taken in self._by_kind(values).items():
+        by_kind = self._by_kind(values)
+        self._check_unit(line, by_kind["system"])
+        for kind, taken in by_kind.items():
             self.sink.add(
                 line, kind, "all" if kind == "cpu" else "", taken,
                 time_s=time_s, since_boot=since_boot, report=self.pace.report,
             )  # fmt: skip
+
+    def _check_unit(self, line: Line, taken: dict[str, float]) -> None:
+        """Take no memory that is said to be in KiB and is not."""
+        if self.is_in_kib and any(taken.get(name, 0.0) % PAGE for name in MEMORY.values()):
+            self.is_in_kib = False
+            self.sink.skip(line, "memory is no whole number of pages in KiB (-S?): not taken")
+        if self.is_in_kib is False:
+            for name in (*MEMORY.values(), *SWAPPING.values()):
+                taken.pop(name, None)
 
     def _fault(self, line: Line, values: list[int]) -> str:
         """Return what is wrong with a row; "" if nothing."""

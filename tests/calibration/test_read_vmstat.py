@@ -116,6 +116,16 @@ def test_a_prompt_tells_the_unit(unit, free, swapin):
     assert recording.facts["command"] == f"vmstat -S {unit} 5"
 
 
+def test_memory_that_is_no_whole_number_of_pages_in_kib_is_told_and_not_taken():
+    lines = VMSTAT.replace("23872808", "23313").splitlines(keepends=True)
+    recording = read_text("".join(lines), "x")
+    assert recording.select("mem_free_bytes") == []
+    assert recording.select("procs_running") != [] and recording.select("pgout_bytes_per_s") != []
+    assert [problem.why for problem in recording.problems] == [
+        "memory is no whole number of pages in KiB (-S?): not taken"
+    ]
+
+
 def test_with_y_no_row_is_since_boot():
     recording = read_text(f"# vmstat -y 1 3\n{VMSTAT}", "x")
     assert values(recording, "ctxt_per_s") == [16624, 792, 979]
@@ -178,7 +188,7 @@ def test_a_partition_and_a_list_are_counters_too():
     assert values(recording, "mem_cached_bytes") == [2113696 * 1024]
 
 
-whole = st.integers(0, 10**9)
+whole = st.integers(0, 10**9).map(lambda number: 4 * number)  # as memory, in pages
 shares = st.lists(st.integers(0, 100), min_size=4, max_size=4).map(
     lambda cut: [b - a for a, b in zip([0, *sorted(cut)], [*sorted(cut), 100], strict=True)]
 )
@@ -199,7 +209,7 @@ def test_what_our_vmstat_prints_is_read_back(table):
 
 
 def test_what_our_vmstat_of_3_2_prints_is_read_back():
-    numbers = [*range(12), 10, 20, 30, 40]
+    numbers = [*range(0, 48, 4), 10, 20, 30, 40]
     text = header(PROCPS_3_2) + line(dict(zip(TITLES, numbers, strict=False)), PROCPS_3_2)
     read = row(read_text(text, "x"), since_boot=True)
     assert [read[column] / worth for column, worth in MANUAL[:16]] == numbers
