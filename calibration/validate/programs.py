@@ -37,7 +37,7 @@ def _fio(description: Description, rig: Rig, directory: str) -> Lines:
         raise Unsupported(f"buffered I/O (rw={params['rw']}) through a page cache of 6.x or 7.x")
     filename = f"/dev/{rig.disk}" if params["direct"] else f"{directory}/f"
     yield "[process.fio]"
-    yield f'program = "fio"\nfilename = "{filename}"'
+    yield f'program = "fio"\nnice = {rig.nice}\nfilename = "{filename}"'
     yield f'block_size = "{_fio_size(params["bs"])}"'
     yield from _FIO_KINDS[params["rw"]](description)
     source = "recording: a_randread, wall and CPU time beside the job"
@@ -102,7 +102,7 @@ def _mailq(description: Description, rig: Rig, directory: str) -> Lines:
     params = description.workload
     yield "[process.mailq]"
     yield 'program = "mailq"'
-    yield f"count = {params['procs']}"
+    yield f"count = {params['procs']}\nnice = {rig.nice}"
     yield f'directory = "{directory}"'
     yield f'runtime = "{params["seconds"]} s"'
     yield f'size_min = "{params["size_min"]} B"'
@@ -150,8 +150,9 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield '[link.lo]\nlatency = "10 us"\nrate = "10 Gbit/s"'
     yield '[process.syslogd]\nprogram = "syslogd"'
     yield '[process.relay]\nprogram = "smtp_relay"\nvia = "lo"'
-    yield f'[process.sendmail]\nprogram = "sendmail"\nqueue_directory = "{directory}/mqueue"'
-    yield f'mailer = "local"\nbacklog = {_backlog(description)}'
+    yield f'[process.sendmail]\nprogram = "sendmail"\nnice = {rig.nice}'
+    yield f'queue_directory = "{directory}/mqueue"\nbacklog = {_backlog(description)}'
+    yield f'mailer = "local"\nmailer_status = "{_mailer_status(description)}"'
     yield from (f"{_LOADS[name]} = {value}" for name, value in told.items())
     for key, (value, source) in rig.sendmail.items():
         shown = value if key == "byte_user_ns" else f'"{value}"'
@@ -169,6 +170,18 @@ def _backlog(description: Description) -> int:
     told = f"{description.details.get('note', '')} {description.id}"
     found = re.search(r"backlog[ -]?(\d+)", told)
     return int(found[1]) if found else STORM_BACKLOG
+
+
+def _mailer_status(description: Description) -> str:
+    """Return what the local mailer says.
+
+    Source: the open recordings. All closed-loop runs on the loop device with a backlog of 200 left
+    every message in the queue; the open-loop ones, those with a backlog of 10 and the guest's
+    delivered. They have the same sendmail.cf; what was different, no description says.
+    """
+    is_closed = not description.workload.get("openloop")
+    is_later = not description.kernel.is_guest and _backlog(description) == STORM_BACKLOG
+    return "tempfail" if is_closed and is_later else "ok"
 
 
 def _open_client(params: Mapping[str, Any]) -> Lines:

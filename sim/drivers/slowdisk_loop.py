@@ -17,6 +17,7 @@ from sim.block.request import FLUSH, Request
 from sim.drivers.slowdisk_model import NS_PER_S, Job
 from sim.drivers.slowdisk_way import SlowdiskParams, Way
 from sim.sched.core import Sched
+from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
@@ -37,10 +38,14 @@ class LoopWay(Way):
         self._taken_in_ns: int = 0  # when all that was written so far has been taken in
         self._behind_flush: deque[Request] = deque()
         self._flushing: bool = False
+        self._flush_ns = params.loop_flush_ns
+        self._answered: Request | None = None  # the flush whose answer the worker has not seen
+        self._flushed = WaitQueue()
         self._due: deque[Request] = deque()  # their service is over, no reply has been sent
         self._epoll = WaitQueue()
 
     def start(self, scheduler: Sched) -> None:
+        kthread_run(scheduler, "kworker/loop", self._worker)
         scheduler.spawn("slowdisk", self._emulator, None, EMULATOR_NICE)
 
     def submit(self, request: Request) -> None:
@@ -92,8 +97,23 @@ class LoopWay(Way):
             self._reply(request)
 
     def _reply(self, request: Request) -> None:
+        """End a read or write here (request_end); wake the worker, which waits for a flush."""
         if request.op == FLUSH:
+            self._answered = request
+            self._flushed.wake_all()
+        else:
+            self.complete(request)
+
+    def _worker(self, task: Task) -> Blocking[None]:
+        """End each flush when it is answered, and hand on what came behind it."""
+        while True:
+            while self._answered is None:
+                yield from self._flushed.sleep_on(task, TASK_INTERRUPTIBLE, "request_wait_answer")
+            request = self._answered
+            task.charge_system(self._flush_ns)
+            yield  # Until its CPU time is used.
+            self._answered = None
+            self.complete(request)
             self._flushing = False
-        self.complete(request)
-        while self._behind_flush and not self._flushing:
-            self._hand_on(self._behind_flush.popleft())
+            while self._behind_flush and not self._flushing:
+                self._hand_on(self._behind_flush.popleft())

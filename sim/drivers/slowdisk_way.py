@@ -45,6 +45,11 @@ class SlowdiskParams:
         source="fit: 40.7 thousand reads/s at depth 32 of a_randread/randread-qd32-ssd.r3",
         doc="loop: CPU time of the emulator's thread for a request",
     )  # fmt: skip
+    loop_flush_ns: int = param(
+        "30 us", dim="time_ns", minimum=0,
+        source=_TRACES + "c_mailq p1: 60 us (median) from a flush's answer to the commit block",
+        doc="loop: CPU time of the kernel's worker from a flush's answer to what waited for it",
+    )  # fmt: skip
     loop_wake_ns: int = param(
         "50 us", dim="time_ns", minimum=0,
         source=_TRACES + "a_randread jobs1: 48 (p10), 78, 89 (mean) us from reply to next request",

@@ -29,7 +29,7 @@ from sim.sched.prio_array import PrioArrays
 from sim.sched.process import ProcessTable
 from sim.sched.runqueue import Domain, RunQueue
 from sim.sched.sched_class import SchedClass
-from sim.sched.select_cpu import idle_sibling, idlest, wake_affine
+from sim.sched.select_cpu import idle_sibling, idlest, record_wakee, wake_affine, wake_wide
 from sim.sched.task import (
     EXIT_ZOMBIE,
     TASK_INTERRUPTIBLE,
@@ -47,8 +47,8 @@ class Sched(Domain):
     """The scheduler of one machine."""
 
     __slots__ = (
-        "_balancer", "_features", "_interrupted_cpu", "_interrupted_ns", "_wake_idle", "kernel",
-        "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "tick_ns",
+        "_balancer", "_features", "_interrupted_cpu", "_interrupted_ns", "_wake_idle", "_wake_wide",
+        "kernel", "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "tick_ns",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +72,7 @@ class Sched(Domain):
         self._interrupted_cpu: int = 0
         self._interrupted_ns: int = -1
         self._features = features(kernel)
+        self._wake_wide: bool = self._features.wake_wide
         self._wake_idle: bool = self._features.wake == WAKE_IDLE_SIBLING
         self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
         if chance is None:  # sched_rng()
@@ -147,7 +148,7 @@ class Sched(Domain):
             rq.nr_iowait -= 1
         if self.nr_cpus > 1:
             previous = rq
-            rq = self._select_woken(previous, now)
+            rq = self._select_woken(task, previous, now)
             if rq is not previous:
                 previous.queue.migrate_out(task)
                 rq.queue.migrate_in(task)
@@ -158,17 +159,21 @@ class Sched(Domain):
         rq.activate(task)
         return True
 
-    def _select_woken(self, previous: RunQueue, now: int) -> RunQueue:
+    def _select_woken(self, task: Task, previous: RunQueue, now: int) -> RunQueue:
         """Return the CPU on which a task wakes that last ran on `previous`."""
         current = self.current
+        wide = False
         if current is not None:
             waker = self.rqs[current.cpu]
+            if self._wake_wide:
+                record_wakee(current, task, now)
+                wide = wake_wide(current, self.nr_cpus)
         elif self._interrupted_ns == now:
             waker = self.rqs[self._interrupted_cpu]
         else:
             waker = previous  # Its own timer went off there.
         if self._wake_idle:
-            return idle_sibling(waker, previous, self.rqs)
+            return idle_sibling(waker, previous, self.rqs, wide)
         return previous if waker is previous else wake_affine(waker, previous)
 
     def charge_irq(self, cpu: int, ns: int) -> None:

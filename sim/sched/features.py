@@ -25,6 +25,7 @@ class Features:
 
     prio_array: bool  # O(1) scheduler instead of the fair one
     wake: str
+    wake_wide: bool  # who wakes many leaves them where they were
     child_runs_first: bool
     balance_fork: bool  # a child may start on another, idler CPU
     newidle_by_tick: bool  # new-idle balance sees loads of the last tick, not those of now
@@ -43,6 +44,7 @@ PRIO_ARRAY: Final = ((2, 6, 0), True), ((2, 6, 23), False)
 # wake_idle() searches in domains with SD_WAKE_IDLE: hyperthreads only, until select_idle_sibling()
 # (a1f84a3ab8e0, 2.6.33; distributions' 2.6.32 have it too, so it counts from there).
 WAKE: Final = ((2, 6, 0), WAKE_PREVIOUS), ((2, 6, 32), WAKE_IDLE_SIBLING)
+WAKE_WIDE: Final = ((2, 6, 0), False), ((3, 12), True)  # 62470419e993
 # sysctl_sched_child_runs_first is 0 from 2bba22c50b06 (2.6.32) on.
 CHILD_RUNS_FIRST: Final = ((2, 6, 0), True), ((2, 6, 32), False)
 # SD_BALANCE_FORK in SD_CPU_INIT.
@@ -78,6 +80,7 @@ def features(kernel: KernelVersion) -> Features:
     return Features(
         prio_array=in_force(PRIO_ARRAY, kernel),
         wake=in_force(WAKE, kernel),
+        wake_wide=in_force(WAKE_WIDE, kernel),
         child_runs_first=in_force(CHILD_RUNS_FIRST, kernel),
         balance_fork=in_force(BALANCE_FORK, kernel),
         newidle_by_tick=in_force(NEWIDLE_BY_TICK, kernel),

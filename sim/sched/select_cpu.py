@@ -2,17 +2,19 @@
 
 Models: until 2.6.31 on machines without hyperthreads, the CPU it ran on last, or the waker's if
 that is clearly less loaded; nobody looks for a third CPU that is idle. Later, an idle CPU if there
-is one.
+is one. From 3.12 on one of many tasks that the same task wakes stays on its CPU if none is idle.
 Linux counterpart: try_to_wake_up with SD_WAKE_AFFINE, wake_idle, find_idlest_cpu in kernel/sched.c
  (2.6.16); select_task_rq_fair, select_idle_sibling in kernel/sched_fair.c (2.6.32 on).
-Left out: affinity, domains beyond one cache, sync wake-ups, wake_wide (3.12 on).
+Left out: affinity, domains beyond one cache, sync wake-ups.
 """
 
 from typing import Final
 
 from sim.sched.runqueue import RunQueue
+from sim.sched.task import Task
 
 ONE_TASK: Final = 1024  # SCHED_LOAD_SCALE
+NS_PER_S: Final = 1_000_000_000
 
 
 def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:
@@ -30,8 +32,12 @@ def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:
     return previous
 
 
-def idle_sibling(waker: RunQueue, previous: RunQueue, rqs: list[RunQueue]) -> RunQueue:
-    """Return an idle CPU, best the last one, then the waker's (select_idle_sibling)."""
+def idle_sibling(waker: RunQueue, previous: RunQueue, rqs: list[RunQueue], wide: bool) -> RunQueue:
+    """Return an idle CPU, best the last one, then the waker's (select_idle_sibling).
+
+    Without one: the last one, or if the waker is not one of many wakees' (not `wide`), the one of
+    the two with fewer tasks.
+    """
     if previous.curr is None:
         return previous
     if waker.curr is None:
@@ -39,7 +45,29 @@ def idle_sibling(waker: RunQueue, previous: RunQueue, rqs: list[RunQueue]) -> Ru
     for rq in rqs:
         if rq.curr is None:
             return rq
+    if wide:
+        return previous
     return previous if previous.nr_running() <= waker.nr_running() else waker
+
+
+def record_wakee(waker: Task, wakee: Task, now_ns: int) -> None:
+    """Count how often a task wakes another one than the last time, halved each second."""
+    if now_ns - waker.flips_halved_ns >= NS_PER_S:
+        waker.wakee_flips >>= 1
+        waker.flips_halved_ns = now_ns
+    if waker.last_wakee is not wakee:
+        waker.last_wakee = wakee
+        waker.wakee_flips += 1
+
+
+def wake_wide(waker: Task, nr_cpus: int) -> bool:
+    """Return whether a task wakes many others (wake_wide, 62470419e993).
+
+    Linux asks that the wakee wakes more than one, too, and that the one wakes as many times more
+    often than the other as CPUs share the cache. Here only the waker is looked at: most of what the
+    wakee wakes are kernel workers that are not modelled.
+    """
+    return waker.wakee_flips >= nr_cpus * nr_cpus
 
 
 def idlest(parent: RunQueue, rqs: list[RunQueue]) -> RunQueue:

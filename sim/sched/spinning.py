@@ -11,7 +11,7 @@ Models: a mutex or rw_semaphore whose waiters spin while the owner runs, and the
 the lock protects, which come from the other CPU if that had it last.
 Linux counterpart: kernel/mutex.c mutex_spin_on_owner (2.6.30, 0d66bf6d3514),
 kernel/locking/rwsem.c rwsem_optimistic_spin (3.16).
-Invariants: intervals of different CPUs do not overlap; nothing is charged on a machine with one CPU.
+Invariants: intervals of different CPUs do not overlap; a machine with one CPU never spins.
 Left out: an owner that is preempted while it works its debt off (waiters would sleep); the order of
 arrival among those who spin.
 """

@@ -60,11 +60,13 @@ class Task:
     """One task (struct task_struct)."""
 
     __slots__ = (
-        "children", "comm", "cpu", "exit_wait", "gen", "happening", "ignores_sigchld", "in_iowait",
-        "is_kthread", "last_ran_ns", "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio",
+        "children", "comm", "cpu", "exit_wait", "flips_halved_ns", "gen", "happening",
+        "ignores_sigchld", "in_iowait",
+        "is_kthread", "last_ran_ns", "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq",
+        "parent", "pid", "prio",
         "sched", "sleep_avg_ns", "sleep_start_ns", "start_ns", "state", "stime_ns",
         "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns", "vruntime", "waiting_on",
-        "wchan", "weight",
+        "wakee_flips", "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +104,9 @@ class Task:
         self.start_ns: int = sched.calendar.now
         self.sleep_start_ns: int = 0
         self.last_ran_ns: int = 0
+        self.last_wakee: Task | None = None  # whom it woke last, and
+        self.wakee_flips: int = 0  # how often that was another one
+        self.flips_halved_ns: int = 0
 
     @property
     def ppid(self) -> int:

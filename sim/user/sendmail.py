@@ -14,6 +14,8 @@ Theory of operation (sendmail 8.13: daemon.c, srvrsmtp.c, collect.c, queue.c, de
    (REQUIRES_DIR_FSYNC) each unlink is followed by an fsync of the *directory*. The kernels before
    3.0 hold the directory's i_mutex for the length of that fsync: every create and unlink of the
    queue waits behind a journal commit.
+ - A message that could not be delivered stays: its control file is written anew (with the time and
+   the reason) as tf, made durable and renamed (queueup), in the delivery process.
 Invariants: a message answered 250 has its df and qf on the queue's file system; those of a
  delivered message are gone; two fsyncs at reception, two of the directory at delivery (SuperSafe).
 Left out: checkpoints (tf files) of envelopes with many recipients, queue groups, milters, the xf
@@ -126,6 +128,13 @@ class SendmailParams:
         minimum=0,
         source="assumed: exec of a small dynamically linked program",
         doc="system CPU of a local mailer's exec, page faults and end",
+    )
+    mailer_status: str = param(
+        "ok",
+        dim="text",
+        choices=("ok", "tempfail"),
+        source="sysexits.h: EX_OK, EX_TEMPFAIL",
+        doc="exit status of a local mailer; after tempfail a message stays in the queue",
     )
     qf_bytes: int = param(
         1400,
@@ -301,6 +310,7 @@ class Sendmail(ServerProgram):
         relayed = yield from send(sys, message_bytes)
         yield from sys.close(fd)
         if not relayed:
+            yield from self._queue_up(sys, queue_id)
             sys.trace_marker("message_deferred", message_bytes)
             return
         yield from sys.syslog("mail", 200)
@@ -308,6 +318,13 @@ class Sendmail(ServerProgram):
         yield from self._unlink(sys, f"{directory}/qf{queue_id}")
         sys.trace_marker("message_delivered", message_bytes)
         sys.probe("deliver__done")
+
+    def _queue_up(self, sys: Sys, queue_id: str) -> Blocking[None]:
+        """Write the control file of a message that stays, beside the old one (queue.c queueup)."""
+        directory = self.params.queue_directory
+        yield from self._write_file(sys, "tf" + queue_id, self.params.qf_bytes)
+        yield from sys.rename(f"{directory}/tf{queue_id}", f"{directory}/qf{queue_id}")
+        yield from self._sync_dir(sys)
 
     def _relay(self, sys: Sys, message_bytes: int) -> Blocking[bool]:
         """Be an SMTP client of the next host; True if it took the message."""
@@ -329,7 +346,7 @@ class Sendmail(ServerProgram):
         """Give the message to a program on a pipe, and wait for its end (openmailer, endmailer)."""
         pid = yield from sys.fork("mailer", self._mailer)
         yield from sys.waitpid(pid)
-        return True
+        return self.params.mailer_status == "ok"
 
     def _mailer(self, sys: Sys) -> Blocking[None]:
         """The local mailer: reads its standard input and forgets it."""
@@ -339,6 +356,10 @@ class Sendmail(ServerProgram):
     def _unlink(self, sys: Sys, path: str) -> Blocking[None]:
         """util.c xunlink(): remove a file of the queue and make its removal durable."""
         yield from sys.unlink(path)
+        yield from self._sync_dir(sys)
+
+    def _sync_dir(self, sys: Sys) -> Blocking[None]:
+        """Make what has changed in the queue directory durable (queue.c sync_dir)."""
         if not self.params.requires_dir_fsync:
             return
         fd = yield from sys.open(self.params.queue_directory, O_RDONLY)

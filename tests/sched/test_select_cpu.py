@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.sched.select_cpu import idle_sibling, wake_affine
+from sim.sched.select_cpu import idle_sibling, record_wakee, wake_affine, wake_wide
 from sim.sched.task import TASK_INTERRUPTIBLE
 from tests.sched.rig import CFS, MODERN, MS, O1, Rig, compute, sleeper
 
@@ -25,9 +25,9 @@ def test_later_releases_find_any_idle_cpu():
     rig = Rig(4, CFS)
     rig.hogs(0, 0, 0)
     rqs = rig.sched.rqs
-    assert idle_sibling(rqs[0], rqs[1], rqs) is rqs[3]
-    assert idle_sibling(rqs[0], rqs[3], rqs) is rqs[3]
-    assert idle_sibling(rqs[3], rqs[0], rqs) is rqs[3]
+    assert idle_sibling(rqs[0], rqs[1], rqs, False) is rqs[3]
+    assert idle_sibling(rqs[0], rqs[3], rqs, False) is rqs[3]
+    assert idle_sibling(rqs[3], rqs[0], rqs, False) is rqs[3]
 
 
 def test_an_interrupt_draws_its_tasks_to_its_idle_cpu():
@@ -83,3 +83,27 @@ def test_a_waiting_child_meets_the_idle_cpu_after_a_tick_or_at_once(kernel, unti
     rig.run(1)
     last_ms = rig.log[-1][0] / MS
     assert 31 + until_ms[0] - 4 <= last_ms <= 31 + until_ms[1] + 4
+
+
+def test_who_wakes_many_leaves_them_where_they_were():
+    """3.12 on, no CPU idle: of many wakees each stays; a single one may go to the emptier CPU."""
+    rig = Rig(2, MODERN)
+    rig.hogs(0, 0, 0)
+    fuller, emptier = sorted(rig.sched.rqs, key=lambda rq: -rq.nr_running())
+    assert (fuller.nr_running(), emptier.nr_running()) == (2, 1)
+    assert idle_sibling(emptier, fuller, rig.sched.rqs, True) is fuller
+    assert idle_sibling(emptier, fuller, rig.sched.rqs, False) is emptier
+
+
+def test_one_wakes_many_when_the_wakee_keeps_changing():
+    rig = Rig(2, MODERN)
+    one, *others = (rig.sched.spawn("t", sleeper(TASK_INTERRUPTIBLE, 10**12)) for _ in range(9))
+    for _ in range(8):
+        record_wakee(one, others[0], 0)
+    assert not wake_wide(one, 2)
+    for other in others:
+        record_wakee(one, other, 0)
+    assert wake_wide(one, 2)
+    for second in range(1, 4):  # Halved each second that somebody is woken.
+        record_wakee(one, others[-1], second * 1000 * MS)
+    assert not wake_wide(one, 2)
