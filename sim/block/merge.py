@@ -80,10 +80,11 @@ class MergeTable:
     def room(self, request: Request, bio: Bio) -> int:
         """Return how many bios of the run the request has room for."""
         segments = (bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS
-        return min(
+        bios = min(
             (self._max_sectors - request.nr_sectors) // bio.size,
             (self._max_segments - request.nr_segments) // segments,
         )
+        return max(bios, 0)  # A bio alone may have more segments than fit.
 
     def _back_merge(self, request: Request, bio: Bio, count: int, now_ns: int) -> None:
         if self._tracer.enabled:
