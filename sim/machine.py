@@ -39,16 +39,17 @@ from sim.mm.kswapd import start_kswapd
 from sim.mm.params import VmParams
 from sim.mm.vmstat import Vm
 from sim.net import Link, Network, TcpParams
+from sim.net.nic import NicParams
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
-from sim.sched.core import Sched
+from sim.sched.clocked import clocks_of, make_sched
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
 from sim.sched.version import kernel_version
 from sim.syscall import Kernel
-from sim.syscall_params import SyscallParams
+from sim.syscall_params import SyscallParams, with_exits
 from sim.user.program import ServerProgram
 from sim.world import World
 
@@ -56,6 +57,7 @@ SECTOR = 512
 GC_OBJECTS = 50_000  # so many more than before, some 10 MB, until Python looks for cycles
 SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
 DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
+LOOPBACK_BYTES_PER_S = 10**10 / 8  # 10 Gbit/s: memory copies, or a fast switch between guests
 BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the scenarios booted
 
 
@@ -75,9 +77,9 @@ class Machine:
         self.records: list[Record] = []
         self._prepared: set[str] = set()  # files that were there before the run
         self._sched_params = _tunables(server, "sched", SchedParams)
-        self.sched = Sched(
+        self.sched = make_sched(
             self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
-            self.streams.stream("sched.newidle"),
+            self.streams.stream("sched.newidle"), **_power(server),
         )  # fmt: skip
         self.load = LoadAverage(self.sched)
         self.load.start()
@@ -85,7 +87,8 @@ class Machine:
             self.calendar, _tunables(server, "vm", VmParams), memory_bytes=server.memory_bytes,
             nr_cpus=server.cpus, kernel=self.version, tracer=self.tracer,
         )  # fmt: skip
-        syscall = _tunables(server, "syscall", SyscallParams)
+        nic: NicParams = _tunables(server, "nic", NicParams)
+        syscall = with_exits(_tunables(server, "syscall", SyscallParams), nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes who waits for them.
         self._disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
         self.disks: list[Disk] = []
@@ -102,6 +105,11 @@ class Machine:
         self.network = Network(self.env, tcp, self.tracer)
         network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
         self.network.on_interrupt = network_line.serve_packets
+        self.network.backlog_ns = network_line.backlog_ns
+        self.network.loopback = Link(
+            self.calendar, "lo", latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),
+            rate_bytes_per_s=LOOPBACK_BYTES_PER_S,
+        )  # fmt: skip
         self.proc = self._make_proc(server)
         self.kernel = Kernel(
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
@@ -261,6 +269,7 @@ class Machine:
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
             vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self._refresh,
+            clocks_khz=clocks_of(self.sched),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
         )  # fmt: skip
 
@@ -277,9 +286,11 @@ class Machine:
 
     def _start_programs(self, scenario: Scenario) -> None:
         """Start every process `count` times: tasks on the server, SimPy processes outside."""
+        nic: NicParams = _tunables(scenario.server, "nic", NicParams)
+        nic_delay_ns = nic.delay_ns()
         links = {
             name: Link(
-                self.calendar, name, latency_ns=spec.latency_ns,
+                self.calendar, name, latency_ns=spec.latency_ns + nic_delay_ns,
                 rate_bytes_per_s=spec.rate_bytes_per_s,
             )
             for name, spec in scenario.links.items()
@@ -387,6 +398,11 @@ def simulate(
 def _tunables(server: ServerSpec, name: str, cls: Any) -> Any:
     """Return the scenario's parameters of a kernel part, or that part's defaults."""
     return server.tunables.get(name) or cls()
+
+
+def _power(server: ServerSpec) -> dict[str, Any]:
+    """Return what a machine has of clocks, idle states and a hypervisor, by make_sched's names."""
+    return {name: server.tunables.get(name) for name in ("cpufreq", "cpuidle", "guest")}
 
 
 def _minor(name: str, number: int) -> int:

@@ -36,6 +36,7 @@ _SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "bytes_per_s": ("_bytes_per_s", "_per_s"),
     "rate_per_s": ("_per_s",),
     "percent": ("_percent", "_pct"),
+    "clock_khz": ("_khz",),
 }
 
 

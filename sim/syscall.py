@@ -405,7 +405,7 @@ class Sys:
         return self._call("accept", listener.accept(self.task))
 
     def connect(self, host: str, port: int) -> Blocking[Connection | None]:
-        """Connect to a process outside; None if there is none, it refuses, or it times out."""
+        """Connect to a host, or "localhost"; None if there is none, it refuses, or times out."""
         self.task.charge_system(self._entry_ns + 2 * self.kernel.params.packet_ns)
         return self._call("connect", self.kernel.network.connect(self.task, host, port))
 

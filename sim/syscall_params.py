@@ -6,8 +6,9 @@ Invariants: frozen; nothing here depends on the release.
 Left out: the costs of a part of the kernel that has parameters of its own (vm, vfs, sched).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from sim.net.nic import NicParams
 from sim.param import param
 
 
@@ -91,4 +92,13 @@ class SyscallParams:
         minimum=0,
         source="assumed: clear_user of 4 KiB at 5 GB/s, memory of 2005",
         doc="system CPU of reading one page of /dev/zero",
+    )
+
+
+def with_exits(params: SyscallParams, nic: NicParams) -> SyscallParams:
+    """Return what calls cost where each packet is exits to a hypervisor as well."""
+    return replace(
+        params,
+        packet_ns=params.packet_ns + nic.exits_ns(),
+        packet_interrupt_ns=params.packet_interrupt_ns + nic.exits_ns(),
     )

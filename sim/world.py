@@ -40,6 +40,10 @@ class World:
         yield connection.connected
         return connection
 
+    def ping(self) -> Generator[Any, Any, None]:
+        """Send the server an ICMP echo request; return when the answer is there."""
+        yield self.network.ping_outside(self.link)
+
     def listen(self, port: int) -> RemoteListener:
         """Open a port of this host; the server's programs know the host by this program's name."""
         return self.network.listen_outside(self.name, port, self.link)

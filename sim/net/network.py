@@ -20,15 +20,17 @@ accept(); a SYN is answered, refused or dropped, never two of these; a closed po
 Left out: the queue of half-open connections as a second limit (tcp_max_syn_backlog): they count
 against the backlog here. Linux lets some SYNs of a full queue through and drops their last ACK, so
 that a client believes it is connected and waits in recv() instead of connect(); the waits are the
-same. No connections from the server to itself, no addresses other than names: one that no host has
-is what the resolver (getaddrinfo) fails for, at no cost.
+same. No addresses other than names: one that no host has is what the resolver (getaddrinfo) fails
+for, at no cost. "localhost" is the server itself, at the far end of the link `loopback`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
-from sim.engine.environment import Environment
+from sim.engine.environment import Environment, Event
 from sim.engine.trace import Tracer
 from sim.net.connection import Connection, Interrupt, ListeningSocket
+from sim.net.icmp import Echo
 from sim.net.link import Link, Wire
 from sim.net.listener import Listener
 from sim.net.remote import RemoteConnection, RemoteListener
@@ -42,6 +44,7 @@ from sim.net.tcp import (
 )
 from sim.sched.task import Blocking, Task
 
+LOCALHOST: Final = "localhost"
 OUTSIDE_BACKLOG: Final = 128  # Hosts outside are never the bottleneck: SOMAXCONN
 
 
@@ -57,6 +60,8 @@ class Network:
         self.outside_tcp = outside_tcp
         self.tracer = tracer
         self.on_interrupt: Interrupt | None = None  # set by who charges interrupt time
+        self.backlog_ns: Callable[[], int] | None = None  # until that time is over; set likewise
+        self.loopback: Link | None = None
         self.listen_overflows: int = 0  # SYNs dropped (TcpExt: ListenOverflows)
         self._listeners: dict[int, Listener] = {}
         self._hosts: dict[str, Link] = {}  # what each outside host is behind
@@ -71,8 +76,11 @@ class Network:
         return listener
 
     def connect(self, task: Task, host: str, port: int) -> Blocking[Connection | None]:
-        """Connect to an outside host; None if there is none, it refuses, or it does not answer."""
+        """Connect to a host; None if there is none, it refuses, or it does not answer."""
         link = self._hosts.get(host)
+        if host == LOCALHOST:
+            link = self.loopback
+            host = ""  # The listener is the server's.
         if link is None:
             return None
         sock = Connection(link.outbound, self.tcp, self.on_interrupt)
@@ -81,6 +89,12 @@ class Network:
         return sock if sock.error is None else None
 
     # -- For the world outside.
+
+    def ping_outside(self, link: Link) -> Event:
+        """Send the server an echo request; return an event that is its answer."""
+        event = self.env.event()
+        Echo(link, self.on_interrupt, self.backlog_ns, event.succeed).send()
+        return event
 
     def attach_host(self, host: str, link: Link) -> None:
         """Make an outside host known: it lies behind ``link``, and refuses where nobody listens."""

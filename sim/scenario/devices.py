@@ -20,7 +20,7 @@ from sim.block.limits import QueueParams
 from sim.drivers.md.dm_snap import COW, REAL
 from sim.scenario.arrays import check_free, read_arrays
 from sim.scenario.errors import ScenarioError, unknown
-from sim.scenario.frontends import read_frontend, within_limits
+from sim.scenario.frontends import NO_FRONTEND, read_frontend, within_limits
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.reading import Reading, Values
 from sim.scenario.snapshots import is_snapshot, read_snapshots
@@ -88,6 +88,9 @@ def _disk(
     own, params = reading.values(
         table, path, [DiskSpec, entry.params], others=_DISK_TABLES, floor=floor
     )
+    if own is not None and own["frontend"] == NO_FRONTEND:
+        own["frontend"] = None
+        table = table.without("frontend", "front")
     frontend_params = None if own is None else read_frontend(reading, table, path)
     queue_table = reading.table(table, path, "queue")
     if own is not None and frontend_params is not None:

@@ -8,12 +8,16 @@ Invariants: no queue gets longer requests than its front end takes; `iotwin para
 Left out: front ends of arrays and volumes: these are made of disks that have them.
 """
 
+from typing import Final
+
 from sim.block.limits import QueueParams
 from sim.drivers.frontend import FrontendParams
 from sim.param import Param, ParamError, params_of
 from sim.scenario.layers import Layer, Leaf, Table
 from sim.scenario.reading import Reading
 from sim.units import UnitError, format_quantity, given_text
+
+NO_FRONTEND: Final = "none"  # the disk itself: what a what-if says that takes the guest away
 
 
 def read_frontend(reading: Reading, disk: Table, path: tuple[str, ...]) -> FrontendParams | None:

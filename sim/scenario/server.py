@@ -13,12 +13,13 @@ from pathlib import Path
 
 from sim.registry import lookup, names
 from sim.scenario.arrays import check_free
+from sim.scenario.clocks import check_clocks
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
-from sim.scenario.tunables import TUNABLES
+from sim.scenario.tunables import OPTIONAL, TUNABLES
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.units import given_text
 
@@ -39,7 +40,9 @@ def read_server(
             given=given_text(leaf.value),
             allowed=f'{numbers(OLDEST)} to {numbers(NEWEST)}, such as "2.6.16"',
         )
-    tunables = {name: _tunable(reading, machine, name) for name in TUNABLES}
+    there = [name for name in TUNABLES if name not in OPTIONAL or name in machine.children]
+    tunables = {name: _tunable(reading, machine, name) for name in there}
+    check_clocks(reading, machine, tunables.get("cpufreq"))
     devices = read_devices(reading, machine, directory)
     mounts = {
         where: _mount(reading, where, table, below)

@@ -10,9 +10,15 @@ from collections.abc import Mapping
 from typing import Final
 
 TUNABLES: Final[Mapping[str, tuple[str, str]]] = {
+    "cpufreq": ("sim.sched.cpufreq_params", "CpufreqParams"),
+    "cpuidle": ("sim.sched.cpuidle", "CpuidleParams"),
+    "guest": ("sim.sched.guest", "GuestParams"),
+    "nic": ("sim.net.nic", "NicParams"),
     "sched": ("sim.sched.params", "SchedParams"),
     "syscall": ("sim.syscall_params", "SyscallParams"),
     "tcp": ("sim.net.tcp", "TcpParams"),
     "vfs": ("sim.fs.super", "VfsParams"),
     "vm": ("sim.mm.params", "VmParams"),
 }
+# Hardware that a machine may lack: its parameters are there only if its table is.
+OPTIONAL: Final = frozenset(("cpufreq", "cpuidle", "guest", "nic"))

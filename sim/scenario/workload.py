@@ -23,7 +23,9 @@ from sim.scenario.spec import (
     RunSpec,
 )
 
-FAMILIES = ("storm", "transactions", "dd", "load", "cpu", "disk", "port", "transfers")
+FAMILIES = (
+    "storm", "transactions", "web", "dd", "load", "cpu", "disk", "port", "transfers",
+)  # fmt: skip
 
 
 def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:

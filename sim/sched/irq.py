@@ -23,6 +23,10 @@ class InterruptLine:
         """Serve one interrupt."""
         self._sched.charge_irq(self._cpu, self._ns)
 
+    def backlog_ns(self) -> int:
+        """Return how long until the CPU has served what it was interrupted for."""
+        return self._sched.rqs[self._cpu].stolen_ns
+
     def serve_packets(self, packets: int) -> None:
         """Serve the interrupt that brings so many packets."""
         self._sched.charge_irq(self._cpu, self._ns * packets)

@@ -162,6 +162,22 @@ def transaction_p95_ms(seen: Observation) -> float | None:
     return percentile(times, 0.95) if times else None
 
 
+def ttfb_ms(seen: Observation) -> float | None:
+    """Mean time to first byte, at the balancer, of the pages of the measured part."""
+    return _mean(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
+
+
+def ttfb_p95_ms(seen: Observation) -> float | None:
+    """95 % quantile of these times."""
+    times = sorted(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
+    return percentile(times, 0.95) if times else None
+
+
+def ping_ms(seen: Observation) -> float | None:
+    """Mean time of an ICMP echo in the measured part."""
+    return _mean(float(record.value) / NS_PER_MS for record in seen.marked("ping_ns"))
+
+
 def load1_peak(seen: Observation) -> float | None:
     """Highest 1-minute load average of all readings since the begin mark."""
     texts = (s.text("loadavg") for s in seen.result.samples if s.t_ns >= seen.begin_ns)
@@ -283,6 +299,11 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("transactions_per_s", "/s", transactions_per_s),
         Metric("transaction_ms", "ms", transaction_ms),
         Metric("transaction_p95_ms", "ms", transaction_p95_ms),
+    ),
+    "web": (
+        Metric("ttfb_ms", "ms", ttfb_ms),
+        Metric("ttfb_p95_ms", "ms", ttfb_p95_ms),
+        Metric("ping_ms", "ms", ping_ms),
     ),
     "dd": (
         Metric("dd_real_s", "s", dd_real_s),

@@ -1,0 +1,68 @@
+"""The network card of a guest: what a packet costs beside the TCP stack: [machine.nic].
+
+Models: exits to the hypervisor for each packet sent and each received, CPU time of the guest, and
+the time that a packet spends in the host (its I/O thread, bridge or tap) each way. An emulated
+e1000 needs several register accesses a packet, each an exit to the emulator in user space; virtio a
+kick or an interrupt, an exit that ends in the host's kernel. The same table says how far apart the
+parts of a service are that talk through "localhost": guests of their own, so that their packets
+pass the card.
+Linux counterpart: drivers/net/e1000, virtio_net.c; hw/net/e1000.c and vhost of the emulator.
+Invariants: a physical card costs nothing here.
+Left out: batches, coalescing of interrupts, several queues, the cards' offloads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sim.param import param
+
+
+@dataclass(frozen=True, kw_only=True)
+class NicModel:
+    """What one packet takes, one way."""
+
+    user_exits: int  # to the emulator
+    kernel_exits: int  # to the host's kernel
+
+
+# 3 to 6 exits a packet or burst of an e1000 (tail register, cause, mask), typical.
+MODELS: Final[Mapping[str, NicModel]] = {
+    "physical": NicModel(user_exits=0, kernel_exits=0),
+    "virtio-net": NicModel(user_exits=0, kernel_exits=1),
+    "e1000": NicModel(user_exits=3, kernel_exits=1),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NicParams:
+    """[machine.nic]"""
+
+    model: str = param(
+        "physical", dim="text", choices=tuple(MODELS), source="scenario", doc="the card"
+    )
+    user_exit_ns: int = param(
+        "8 us", dim="time_ns", minimum=0, doc="guest's CPU time of an exit to the emulator",
+        source="assumed: 3 to 10 us, KVM of 2008 to 2012",
+    )  # fmt: skip
+    kernel_exit_ns: int = param(
+        "3 us", dim="time_ns", minimum=0, doc="guest's CPU time of an exit to the host's kernel",
+        source="assumed: 0.5 to 1.5 us, an injected interrupt and its end",
+    )  # fmt: skip
+    host_ns: int = param(
+        "15 us", dim="time_ns", minimum=0, doc="time of a guest's packet in the host, each way",
+        source="assumed: a thread of the host wakes, a bridge or a tap",
+    )  # fmt: skip
+    localhost_ns: int = param(
+        "10 us", dim="time_ns", minimum=0, source="assumed: loopback, one softirq",
+        doc="one way between two programs of this server: more, if they stand for several",
+    )  # fmt: skip
+
+    def exits_ns(self) -> int:
+        """Return the CPU time that exits add to a packet, sent or received."""
+        model = MODELS[self.model]
+        return model.user_exits * self.user_exit_ns + model.kernel_exits * self.kernel_exit_ns
+
+    def delay_ns(self) -> int:
+        """Return how long a packet is in the host."""
+        return self.host_ns if MODELS[self.model].kernel_exits else 0

@@ -1,0 +1,42 @@
+"""Check [machine.cpufreq]: clocks in order, and a governor that the driver has.
+
+Models: what the driver's probe refuses.
+Linux counterpart: cpufreq_register_driver, intel_pstate's ->setpolicy.
+Invariants: a description that passes has a table of clocks and a governor.
+Left out: whether the processor of that name has those clocks.
+"""
+
+from sim.scenario.layers import Table
+from sim.scenario.reading import Reading
+from sim.sched.cpufreq import GOVERNORS
+from sim.sched.cpufreq_params import CpufreqParams
+from sim.units import format_quantity, given_text
+
+
+def check_clocks(reading: Reading, machine: Table, found: object | None) -> None:
+    """Note clocks out of order, and a governor that is another driver's."""
+    if not isinstance(found, CpufreqParams):
+        return
+    table = machine.table("cpufreq")
+    assert table is not None
+    known = GOVERNORS[found.driver]
+    if found.chosen_governor not in known:
+        leaf = table.leaf("governor")
+        reading.error(
+            leaf.at if leaf else table.place,
+            f"machine.cpufreq.governor: {found.driver} has no such governor",
+            given=given_text(found.chosen_governor), allowed=", ".join(known),
+        )  # fmt: skip
+    base = format_quantity(found.base_khz, "clock_khz")
+    if found.lowest_khz > found.base_khz:
+        _out_of_order(reading, table, "lowest", found.lowest_khz, f"up to the base, {base}")
+    if found.turbo_khz is not None and found.turbo_khz < found.base_khz:
+        _out_of_order(reading, table, "turbo", found.turbo_khz, f"from the base, {base}, on")
+
+
+def _out_of_order(reading: Reading, table: Table, key: str, khz: int, allowed: str) -> None:
+    leaf = table.leaf(key) or table.leaf("base")
+    reading.error(
+        leaf.at if leaf else table.place, f"machine.cpufreq.{key}: clocks out of order",
+        given=given_text(format_quantity(khz, "clock_khz")), allowed=allowed,
+    )  # fmt: skip
