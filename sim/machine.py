@@ -38,8 +38,9 @@ from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.kswapd import start_kswapd
 from sim.mm.params import VmParams
 from sim.mm.vmstat import Vm
-from sim.net import Link, Network, TcpParams
+from sim.net import TcpParams
 from sim.net.nic import NicParams
+from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
@@ -57,7 +58,6 @@ SECTOR = 512
 GC_OBJECTS = 50_000  # so many more than before, some 10 MB, until Python looks for cycles
 SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
 DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
-LOOPBACK_BYTES_PER_S = 10**10 / 8  # 10 Gbit/s: memory copies, or a fast switch between guests
 BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the scenarios booted
 
 
@@ -79,7 +79,7 @@ class Machine:
         self._sched_params = _tunables(server, "sched", SchedParams)
         self.sched = make_sched(
             self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
-            self.streams.stream("sched.newidle"), **_power(server),
+            self.streams.stream("sched.newidle"), server.tunables,
         )  # fmt: skip
         self.load = LoadAverage(self.sched)
         self.load.start()
@@ -87,8 +87,8 @@ class Machine:
             self.calendar, _tunables(server, "vm", VmParams), memory_bytes=server.memory_bytes,
             nr_cpus=server.cpus, kernel=self.version, tracer=self.tracer,
         )  # fmt: skip
-        nic: NicParams = _tunables(server, "nic", NicParams)
-        syscall = with_exits(_tunables(server, "syscall", SyscallParams), nic)
+        self._nic: NicParams = _tunables(server, "nic", NicParams)
+        syscall = with_exits(_tunables(server, "syscall", SyscallParams), self._nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes who waits for them.
         self._disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
         self.disks: list[Disk] = []
@@ -102,14 +102,8 @@ class Machine:
         start_writeback(self.sched, self.vm)
         start_kswapd(self.sched, self.vm)
         tcp = _tunables(server, "tcp", TcpParams)
-        self.network = Network(self.env, tcp, self.tracer)
         network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
-        self.network.on_interrupt = network_line.serve_packets
-        self.network.backlog_ns = network_line.backlog_ns
-        self.network.loopback = Link(
-            self.calendar, "lo", latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),
-            rate_bytes_per_s=LOOPBACK_BYTES_PER_S,
-        )  # fmt: skip
+        self.network = make_network(self.env, tcp, self.tracer, self._nic, network_line)
         self.proc = self._make_proc(server)
         self.kernel = Kernel(
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
@@ -263,14 +257,13 @@ class Machine:
 
     def _make_proc(self, server: ServerSpec) -> ProcFs:
         """Give /proc its counters, whole disks and partitions before volumes, as registered."""
-        rows = [device.stats for device in self.devices.values()]
         names = [part.name for disk in server.disks.values() for part in disk.partitions]
         return ProcFs(
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
-            vm=self.vm, disks=rows, partitions=frozenset(names), refresh=self._refresh,
-            clocks_khz=clocks_of(self.sched),
+            vm=self.vm, partitions=frozenset(names), clocks_khz=clocks_of(self.sched),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
+            refresh=self._refresh, disks=[device.stats for device in self.devices.values()],
         )  # fmt: skip
 
     def _refresh(self) -> None:
@@ -286,15 +279,10 @@ class Machine:
 
     def _start_programs(self, scenario: Scenario) -> None:
         """Start every process `count` times: tasks on the server, SimPy processes outside."""
-        nic: NicParams = _tunables(scenario.server, "nic", NicParams)
-        nic_delay_ns = nic.delay_ns()
-        links = {
-            name: Link(
-                self.calendar, name, latency_ns=spec.latency_ns + nic_delay_ns,
-                rate_bytes_per_s=spec.rate_bytes_per_s,
-            )
-            for name, spec in scenario.links.items()
-        }  # fmt: skip
+        plans = {
+            name: (spec.latency_ns, spec.rate_bytes_per_s) for name, spec in scenario.links.items()
+        }
+        links = make_links(self.calendar, plans, self._nic)
         for spec in scenario.processes.values():
             cls = lookup("program", spec.program).cls
             for own in spec.instances():
@@ -368,8 +356,8 @@ def simulate(
     """Run one replication: boot, read /proc at each interval, stop as the scenario says.
 
     `progress` is told simulated ns done and at most needed; `watch` gets the booted machine, to
-    trace it. Raise AssertionError if at the end
-    something is inconsistent: a result that cannot be trusted is none.
+    trace it. Raise AssertionError if at the end something is inconsistent: a result that cannot be
+    trusted is none.
     """
     with _rare_collections():
         machine = Machine(scenario, seed)
@@ -398,11 +386,6 @@ def simulate(
 def _tunables(server: ServerSpec, name: str, cls: Any) -> Any:
     """Return the scenario's parameters of a kernel part, or that part's defaults."""
     return server.tunables.get(name) or cls()
-
-
-def _power(server: ServerSpec) -> dict[str, Any]:
-    """Return what a machine has of clocks, idle states and a hypervisor, by make_sched's names."""
-    return {name: server.tunables.get(name) for name in ("cpufreq", "cpuidle", "guest")}
 
 
 def _minor(name: str, number: int) -> int:

@@ -14,9 +14,10 @@ A machine without [machine.cpufreq], [machine.cpuidle] and [machine.guest] has p
 file costs it nothing.
 """
 
+from collections.abc import Mapping
 from math import gcd
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
@@ -279,10 +280,15 @@ class Power:
 
 def make_sched(
     calendar: Calendar, nr_cpus: int, kernel: KernelVersion, params: SchedParams, tracer: Tracer,
-    chance: Random, *, cpufreq: CpufreqParams | None, cpuidle: CpuidleParams | None,
-    guest: GuestParams | None,
+    chance: Random, hardware: Mapping[str, Any],
 ) -> Sched:  # fmt: skip
-    """Return the scheduler of a machine: with clocks and idle states, if it has such."""
+    """Return the scheduler of a machine: with clocks and idle states, if its hardware has such.
+
+    `hardware` has CpufreqParams, CpuidleParams, GuestParams by the names of their tables.
+    """
+    cpufreq: CpufreqParams | None = hardware.get("cpufreq")
+    cpuidle: CpuidleParams | None = hardware.get("cpuidle")
+    guest: GuestParams | None = hardware.get("guest")
     if cpufreq is None and cpuidle is None and guest is None:
         return Sched(calendar, nr_cpus, kernel, params, tracer, chance)
     power = Power(cpufreq, cpuidle, 0.0 if guest is None else guest.overhead_percent)

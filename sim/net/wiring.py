@@ -1,0 +1,46 @@
+"""Joins a server's network: its card, its interrupts, its loopback, the links to hosts outside.
+
+Models: what stands between the TCP stack and the cables.
+Linux counterpart: drivers/net/loopback.c, register_netdev, ip link.
+Invariants: what a packet passes in a guest's host is part of every link.
+Left out: several cards, bridges, routes.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sim.engine.calendar import Calendar
+from sim.engine.environment import Environment
+from sim.engine.trace import Tracer
+from sim.net.link import Link
+from sim.net.network import Network
+from sim.net.nic import NicParams
+from sim.net.tcp import TcpParams
+from sim.sched.irq import InterruptLine
+
+# 10 Gbit/s: copies in memory, or a fast switch between guests.
+LOOPBACK_BYTES_PER_S: Final = 10**10 / 8
+
+
+def make_network(
+    env: Environment, tcp: TcpParams, tracer: Tracer, nic: NicParams, line: InterruptLine
+) -> Network:
+    """Return the network of a server whose packets come in on that interrupt line."""
+    network = Network(env, tcp, tracer)
+    network.on_interrupt = line.serve_packets
+    network.backlog_ns = line.backlog_ns
+    network.loopback = Link(
+        env.calendar, "lo", latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),
+        rate_bytes_per_s=LOOPBACK_BYTES_PER_S,
+    )  # fmt: skip
+    return network
+
+
+def make_links(
+    calendar: Calendar, latency_and_rate: Mapping[str, tuple[int, float]], nic: NicParams
+) -> dict[str, Link]:
+    """Return the links by name, from latency (ns) and rate (bytes/s) of each."""
+    return {
+        name: Link(calendar, name, latency_ns=latency_ns + nic.delay_ns(), rate_bytes_per_s=rate)
+        for name, (latency_ns, rate) in latency_and_rate.items()
+    }
