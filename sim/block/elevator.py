@@ -37,8 +37,9 @@ def default_elevator(kernel: KernelVersion) -> str:
 class QueueRunner:
     """The queue, as its elevator sees it: simulated time, a timer, and a way to be asked again."""
 
-    def __init__(self, calendar: Calendar) -> None:
+    def __init__(self, calendar: Calendar, rotational: bool) -> None:
         self.calendar = calendar
+        self.rotational = rotational  # the device has heads to move
 
     def run_after(self, delay_ns: int) -> None:
         """Call the elevator's ``timeout()`` in ``delay_ns``, no more when it was set to before."""

@@ -19,7 +19,7 @@ class ElevatorRunner(QueueRunner):
     """What an elevator may ask of its queue."""
 
     def __init__(self, disk: "Disk") -> None:
-        super().__init__(disk.calendar)
+        super().__init__(disk.calendar, disk.rotational)
         self._disk = disk
         self._due_ns: int = 0
         self._timer: bool = False  # in the calendar, at _due_ns or before

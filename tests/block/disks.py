@@ -111,17 +111,18 @@ class Rig:
 class Reader:
     """A process that reads one page after the other, thinking in between."""
 
-    def __init__(self, rig, pid, page, count, think_ns=0, step=2):
+    def __init__(self, rig, pid, page, count, think_ns=0, step=2, pages=1):
         self.rig = rig
         self.pid = pid
         self.page = page
         self.left = count
         self.think_ns = think_ns
         self.step = step
+        self.pages = pages
         rig.calendar.post(0, self.read, None)
 
     def read(self, _):
-        bio = self.rig.bio(READ, self.page, pid=self.pid)
+        bio = self.rig.bio(READ, self.page, pid=self.pid, pages=self.pages)
         bio.end_io = self.ended
         assert self.rig.disk.submit_bio(bio)
         self.rig.disk.unplug()

@@ -128,9 +128,9 @@ def test_the_elevator_of_its_time_is_in_that_release(release):
         ((2, 6, 32, 71), "anticipatory cfq deadline noop"),
         ((2, 6, 33), "cfq deadline noop"),
         ((3, 13), "cfq deadline none noop"),
-        ((4, 20, 17), "cfq deadline kyber mq-deadline none noop"),
-        ((5, 0), "kyber mq-deadline none"),
-        ((7, 2, 7), "kyber mq-deadline none"),
+        ((4, 20, 17), "bfq cfq deadline kyber mq-deadline none noop"),
+        ((5, 0), "bfq kyber mq-deadline none"),
+        ((7, 2, 7), "bfq kyber mq-deadline none"),
     ],
     ids=str,
 )
