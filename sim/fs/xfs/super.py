@@ -18,7 +18,7 @@ from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.fs.xfs import bmap, fsync, inactive, iomap, namei
 from sim.fs.xfs.aops import XfsAddressSpaceOps
 from sim.fs.xfs.check import check
-from sim.fs.xfs.geometry import INODES_PER_CHUNK, make_geometry
+from sim.fs.xfs.geometry import AGF_SECTOR, AGI_SECTOR, INODES_PER_CHUNK, make_geometry
 from sim.fs.xfs.params import XfsParams, check_options
 from sim.fs.xfs.sb import XfsInode, XfsSb
 from sim.fs.xfs.trans import trans_alloc, trans_commit
@@ -59,10 +59,17 @@ class Xfs(XfsSb):
         self.adopt(root)
         root.nlink = 2
         self.root = root
+        self._read_at_mount()
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache for a file."""
         return AddressSpace(self.vm, inode, self.a_ops, self.bdi)
+
+    def _read_at_mount(self) -> None:
+        """Know the headers that mounting reads to reserve blocks for trees (xfs_ag_resv_init)."""
+        for ag in range(self.geometry.ag_count):
+            for sector in (AGF_SECTOR, AGI_SECTOR):
+                self.header_buf(ag, sector).uptodate = True
 
     # --- threads
 
