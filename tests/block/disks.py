@@ -158,7 +158,7 @@ class Flood:
 
     def submit(self, bio):
         if not self.rig.disk.submit_bio(bio):  # As a task that looks again and again.
-            self.rig.calendar.post(MS // 10, self.submit, bio)
+            self.rig.calendar.post(MS, self.submit, bio)
 
     def ended(self, bio):
         self.ended_ns.append(self.rig.calendar.now)

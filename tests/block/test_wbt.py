@@ -1,0 +1,100 @@
+"""Writeback throttling: the limits, the scale, and reads beside a flood of buffered writes."""
+
+import pytest
+
+from sim.block.bfq import Bfq
+from sim.block.bfq_params import BfqParams
+from sim.block.bio import BIO_IDLE, BIO_SYNC, WRITE
+from sim.block.noop import NoElevator, NoopParams
+from sim.block.wbt import Depth
+from tests.block.disks import MS, Flood, Reader, Rig, Serial
+
+
+def throttled(depth=128, service_ns=200_000, elevator=None, wbt=True, **params):
+    driver = Serial(service_ns, queue_depth=depth)
+    return Rig(driver, elevator or NoElevator(NoopParams()), wbt=wbt, **params)
+
+
+def admitted(rig, flags):
+    """Return how many writes are taken at once."""
+    return next(n for n in range(500) if not rig.disk.submit_bio(rig.bio(WRITE, 10 * n, 1, flags)))
+
+
+def read_ms(flags=0, **how):
+    """Return the mean of a read in the second second of a flood of writes."""
+    rig = throttled(**how)
+    Reader(rig, 1, 0, 10**6, think_ns=2 * MS)
+    Flood(rig, 99, 100, flags=flags)
+    rig.calendar.run_until(1000 * MS)
+    before = rig.stats.reads, rig.stats.read_ns
+    rig.calendar.run_until(2000 * MS)
+    return (rig.stats.read_ns - before[1]) / (rig.stats.reads - before[0]) / MS
+
+
+def test_reads_beside_buffered_writes_get_faster():
+    assert read_ms(wbt=False) == pytest.approx(20, rel=0.1)  # behind 100 of 0.2 ms
+    assert read_ms() < 2.5
+
+
+def test_the_target_is_kept_to():
+    assert read_ms(wbt_lat_ns=1 * MS) < read_ms(wbt_lat_ns=8 * MS) <= 8.5
+
+
+def test_direct_writes_are_not_throttled():
+    assert read_ms(flags=BIO_SYNC | BIO_IDLE) == pytest.approx(20, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "flags, count", [(0, (16 + 3) // 4), (BIO_SYNC, 16), (BIO_SYNC | BIO_IDLE, 128)]
+)
+def test_how_many_depends_on_who_waits(flags, count):
+    assert admitted(throttled(service_ns=1000 * MS), flags) == count
+
+
+def test_a_dirtier_that_sleeps_makes_the_flusher_hurry():
+    rig = throttled(service_ns=1000 * MS)
+    rig.disk.dirtier_sleeps(0)
+    assert admitted(rig, 0) == 16
+
+
+def test_with_writes_alone_it_goes_to_three_quarters_of_the_device():
+    rig = throttled()
+    Flood(rig, 99, 100)
+    rig.calendar.run_until(2000 * MS)
+    assert rig.disk.wbt.depth.max_depth == 96
+
+
+def test_when_reads_come_it_snaps_back():
+    rig = throttled()
+    Flood(rig, 99, 100)
+    rig.calendar.run_until(2000 * MS)
+    Reader(rig, 1, 0, 10**6)
+    rig.calendar.run_until(2150 * MS)
+    assert rig.disk.wbt.depth.max_depth <= 16
+
+
+@pytest.mark.parametrize(
+    "depth, scales", [(128, [1, 2, 4, 8, 16, 31, 61, 96]), (1, [1, 2]), (31, [1, 2, 4, 8, 16, 23])]
+)
+def test_scales_are_halvings_and_doublings_of_16(depth, scales):
+    one = Depth(depth)
+    while one.scale_down(hard=True):
+        pass
+    seen = [one.max_depth]
+    while one.scale_up():
+        seen.append(one.max_depth)
+    assert sorted(set(seen)) == scales
+
+
+def test_it_is_off_beside_bfq_and_where_the_target_is_0():
+    assert throttled(elevator=Bfq(BfqParams())).disk.wbt is None
+    assert throttled(wbt_lat_ns=0).disk.wbt is None
+    assert throttled(wbt=False).disk.wbt is None
+
+
+@pytest.mark.parametrize("rotational, target_ns", [(True, 75 * MS), (False, 2 * MS)])
+def test_the_target_follows_the_medium(rotational, target_ns):
+    driver = Serial()
+    driver.rotational = rotational
+    rig = Rig(driver, NoElevator(NoopParams()), wbt=True)
+    assert rig.disk.wbt._min_lat_ns == target_ns
