@@ -22,12 +22,13 @@ from sim.scenario.arrays import check_free, read_arrays
 from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.frontends import NO_FRONTEND, read_frontend, within_limits
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
+from sim.scenario.queues import check_queue, read_throttle
 from sim.scenario.reading import Reading, Values
 from sim.scenario.snapshots import is_snapshot, read_snapshots
 from sim.scenario.spec import ArraySpec, DiskSpec, PartitionSpec, SnapshotSpec, VolumeSpec
 from sim.units import rough_bytes
 
-_DISK_TABLES = ("device", "queue", "iosched", "partition", "front")
+_DISK_TABLES = ("device", "queue", "iosched", "partition", "front", "throttle")
 PROFILES = Path(__file__).parent.parent / "drivers" / "profiles"
 
 
@@ -96,16 +97,24 @@ def _disk(
     if own is not None and frontend_params is not None:
         queue_table = within_limits(reading, queue_table, own["frontend"], frontend_params)
     [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
+    check_queue(reading, queue_table)
+    throttle = read_throttle(reading, table, path)
     elevator_params = None if own is None else _elevator_params(reading, table, own, path)
     partitions = _partitions(reading, name, table, path)
-    if own is None or params is None or queue is None or elevator_params is None:
+    if (
+        own is None
+        or params is None
+        or queue is None
+        or elevator_params is None
+        or throttle is None
+    ):
         return None
     if own["frontend"] is not None and frontend_params is None:
         return None
     return DiskSpec(
         **own, name=name, device=entry.name, params=entry.params(**params),
         queue=QueueParams(**queue), elevator_params=elevator_params, partitions=partitions,
-        frontend_params=frontend_params,
+        frontend_params=frontend_params, throttle=throttle,
     )  # fmt: skip
 
 
