@@ -21,8 +21,10 @@ from sim.block.device import BlockDevice
 from sim.block.driver import Driver
 from sim.block.elevator import DEFAULT_IOPRIO
 from sim.block.genhd import DiskStats
+from sim.block.limits import PER_TASK
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
+from sim.block.throttle import Throttle
 from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.dm_snap import COW, REAL
@@ -121,10 +123,10 @@ class Machine:
         for index, spec in enumerate(server.disks.values()):
             disk = self._make_disk(spec, index)
             self.disks.append(disk)
-            self.devices[spec.name] = disk
+            device = self.devices[spec.name] = self._behind_limits(disk, spec)
             for number, part in enumerate(spec.partitions, start=1):
                 self.devices[part.name] = Partition(
-                    DiskStats(part.name, SD_MAJOR, 16 * index + number), disk,
+                    DiskStats(part.name, SD_MAJOR, 16 * index + number), device,
                     part.start_bytes // SECTOR, part.size_bytes // SECTOR,
                     self.version >= FULL_ROW_SINCE,
                 )  # fmt: skip
@@ -222,6 +224,12 @@ class Machine:
         minors = [_minor(name, number) for number, name in enumerate(server.volumes)]
         minors += [d.stats.minor for d in self.devices.values() if d.stats.major == DM_MAJOR]
         return max(minors) + 1
+
+    def _behind_limits(self, disk: Disk, spec: DiskSpec) -> BlockDevice:
+        """Return the disk, behind the limits that the scenario sets it, if any."""
+        if not spec.throttle.has_limits():
+            return disk
+        return Throttle(disk, spec.throttle, self.sched, spec.queue.plug == PER_TASK)
 
     def _ioprio(self, pid: int) -> int:
         """Return a process's I/O priority, which follows its nice value (task_nice_ioprio)."""
