@@ -60,7 +60,6 @@ class Bio:
         "remapped",
         "sector",
         "size",
-        "start_ns",
         "submitted",
         "task_id",
     )
@@ -81,8 +80,8 @@ class Bio:
         self.sector = sector  # of the device it is submitted to; a partition moves it in place
         self.nr_sectors = nr_sectors
         self.count = count
-        self.size: int = nr_sectors // count  # sectors of one bio
-        assert self.size * count == nr_sectors
+        self.size: int = nr_sectors if count == 1 else nr_sectors // count  # sectors of one bio
+        assert count == 1 or self.size * count == nr_sectors
         self.flags = flags
         self.task_id = task_id
         self.end_io: EndIo = end_io
@@ -91,7 +90,6 @@ class Bio:
         self.submitted: int = 0  # bios of the run that a device has taken over
         self.pending: int = count  # bios of the run not ended
         self.granted: bool = False  # get_request_wait() has reserved a request for the next one
-        self.start_ns: int = 0  # for the device that accounts it
         self.plug: Plugging | None = None  # the task's on-stack plug, from 2.6.39
         self.remapped: bool = False  # a partition has moved it to the whole disk,
         self.partition: DiskStats | None = None  # and this is the row to count its request in

@@ -22,6 +22,10 @@ from sim.sched.task import Blocking, Task
 class BlockDevice:
     """A device with a row in /proc/diskstats."""
 
+    __slots__ = (
+        "capacity_sectors", "name", "rotational", "stats", "supports_barriers",
+    )  # fmt: skip
+
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
         self.name: str = stats.name
         self.stats = stats

@@ -26,6 +26,8 @@ Complete: TypeAlias = Callable[[Request], None]
 class Driver:
     """A device model under one request queue."""
 
+    __slots__ = ()
+
     queue_depth: int  # requests that it takes at a time
     write_cache: bool  # it has a volatile cache that FLUSH empties
     rotational: bool

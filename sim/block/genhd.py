@@ -6,7 +6,8 @@ Linux counterpart: disk_stats and disk_round_stats, block/ll_rw_blk.c and block/
 part_round_stats, block/blk-core.c (to 4.20).
 Invariants: counters never decrease; in_flight >= 0; reads + writes completed + in_flight = begun;
 time_in_queue_ns >= io_ticks_ns. Times are exact: whoever renders the row rounds them to jiffies or
-milliseconds, after update(now).
+milliseconds, after update(now). Without that, the two integrals are those of when nothing was in
+flight.
 Left out: discards; the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
 the sum of ended requests' times: the renderer can take that from read_ns + write_ns + flush_ns.
 """
@@ -20,6 +21,8 @@ class DiskStats:
     """One row. ``ios`` of a request queue are requests, of a stacked device bios."""
 
     __slots__ = (
+        "_busy_since_ns",
+        "_waited_ns",
         "flush_ns",
         "flushes",
         "in_flight",
@@ -31,7 +34,6 @@ class DiskStats:
         "read_ns",
         "read_sectors",
         "reads",
-        "stamp_ns",
         "started",
         "time_in_queue_ns",
         "write_merges",
@@ -57,28 +59,25 @@ class DiskStats:
         self.in_flight: int = 0
         self.io_ticks_ns: int = 0
         self.time_in_queue_ns: int = 0
-        self.stamp_ns: int = 0  # up to when the two integrals are complete
+        self._busy_since_ns: int = 0  # while something is in flight: up to when io_ticks_ns counts
+        self._waited_ns: int = 0  # time_in_queue_ns, less the start of each I/O in flight
         self.started: int = 0  # I/Os begun, to check the others by
 
     def update(self, now_ns: int) -> None:
         """Bring the integrals up to ``now_ns``; before each change and each look (round_stats)."""
-        in_flight = self.in_flight
-        if in_flight:
-            elapsed_ns = now_ns - self.stamp_ns
-            self.io_ticks_ns += elapsed_ns
-            self.time_in_queue_ns += in_flight * elapsed_ns
-        self.stamp_ns = now_ns
+        if self.in_flight:
+            self.io_ticks_ns += now_ns - self._busy_since_ns
+            self._busy_since_ns = now_ns
+            self.time_in_queue_ns = self._waited_ns + self.in_flight * now_ns
 
     def start(self, count: int, now_ns: int) -> None:
         """Begin ``count`` I/Os."""
         in_flight = self.in_flight
-        if in_flight:  # update() without a call, here and in done().
-            elapsed_ns = now_ns - self.stamp_ns
-            self.io_ticks_ns += elapsed_ns
-            self.time_in_queue_ns += in_flight * elapsed_ns
-        self.stamp_ns = now_ns
+        if not in_flight:
+            self._busy_since_ns = now_ns
         self.in_flight = in_flight + count
         self.started += count
+        self._waited_ns -= now_ns if count == 1 else count * now_ns
 
     def merge(self, op: int, count: int) -> None:
         """Count ``count`` bios that were merged into a waiting request."""
@@ -89,18 +88,19 @@ class DiskStats:
 
     def absorb(self, now_ns: int) -> None:
         """Take one I/O back: its request became part of another (2.6.16 counts no merge here)."""
-        self.update(now_ns)
-        self.in_flight -= 1
         self.started -= 1
+        self.in_flight -= 1
+        self._waited_ns += now_ns
+        assert self.in_flight > 0
 
     def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: int) -> None:
         """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
-        in_flight = self.in_flight
-        elapsed_ns = now_ns - self.stamp_ns
-        self.io_ticks_ns += elapsed_ns
-        self.time_in_queue_ns += in_flight * elapsed_ns
-        self.stamp_ns = now_ns
-        self.in_flight = in_flight - count
+        waited_ns = self._waited_ns + (now_ns if count == 1 else count * now_ns)
+        self._waited_ns = waited_ns
+        in_flight = self.in_flight = self.in_flight - count
+        if not in_flight:
+            self.io_ticks_ns += now_ns - self._busy_since_ns
+            self.time_in_queue_ns = waited_ns
         if op == _WRITE:
             self.writes += count
             self.write_sectors += sectors

@@ -13,9 +13,9 @@ latest is found; contiguous pages that share a segment.
 
 from collections.abc import Callable
 
-from sim.block.bio import BIO_ORDERED_MASK, PAGE_SECTORS, Bio
+from sim.block.bio import PAGE_SECTORS, Bio
 from sim.block.elevator import Elevator
-from sim.block.request import Request, absorb_request, append_bios, prepend_bio
+from sim.block.request import OPS, Request, absorb_request, append_bios, prepend_bio
 from sim.engine.trace import Tracer
 
 
@@ -37,44 +37,45 @@ class MergeTable:
         self._absorbed = absorbed  # (request that is no more, now)
         self._max_sectors = max_sectors
         self._max_segments = max_segments
-        # Keys are 2 * sector + op.
-        self._by_end: dict[int, Request] = {}
-        self._by_start: dict[int, Request] = {}
+        # By op, then by sector.
+        self._by_end: list[dict[int, Request]] = [{} for _ in range(OPS)]
+        self._by_start: list[dict[int, Request]] = [{} for _ in range(OPS)]
 
     def add(self, request: Request) -> None:
         """Let bios find a request that begins to wait."""
-        if request.flags & BIO_ORDERED_MASK:
-            request.nomerge = True
-        else:
-            self._by_end[2 * request.end + request.op] = request
-            self._by_start[2 * request.sector + request.op] = request
+        op = request.op
+        self._by_end[op][request.end] = request
+        self._by_start[op][request.sector] = request
 
     def remove(self, request: Request) -> None:
         """Forget a request that must not grow any more."""
-        key = 2 * request.end + request.op
-        if self._by_end.get(key) is request:
-            del self._by_end[key]
-        key = 2 * request.sector + request.op
-        if self._by_start.get(key) is request:
-            del self._by_start[key]
+        op = request.op
+        end = request.end
+        found = self._by_end[op].pop(end, None)
+        if found is not request and found is not None:
+            self._by_end[op][end] = found  # Another one ends there.
+        start = request.sector
+        found = self._by_start[op].pop(start, None)
+        if found is not request and found is not None:
+            self._by_start[op][start] = found
 
     def try_merge(self, bio: Bio, sector: int, most: int, now_ns: int) -> int:
         """Merge up to ``most`` bios of the run, the first at ``sector``; return how many."""
         op = bio.op
-        request = self._by_end.get(2 * sector + op)
+        request = self._by_end[op].get(sector)
         if request is not None and self._elevator.allow_merge(request, bio):
             count = min(most, self.room(request, bio))
             if count:
                 self._back_merge(request, bio, count, now_ns)
             else:
-                self._close(request)
+                self.remove(request)  # REQ_NOMERGE
             return count
-        request = self._by_start.get(2 * (sector + bio.size) + op)
+        request = self._by_start[op].get(sector + bio.size)
         if request is not None and self._elevator.allow_merge(request, bio):
             if self.room(request, bio):
                 self._front_merge(request, bio, now_ns)
                 return 1
-            self._close(request)
+            self.remove(request)  # REQ_NOMERGE
         return 0
 
     def room(self, request: Request, bio: Bio) -> int:
@@ -91,41 +92,41 @@ class MergeTable:
             self._trace("block_bio_backmerge", bio.op, request.end, count * bio.size)
         self._unlink_end(request)
         append_bios(request, bio, count)
-        following = self._by_start.get(2 * request.end + request.op)
+        following = self._by_start[request.op].get(request.end)
         if following is not None and self._fit(request, following):
             self._unite(request, following, now_ns)
-        self._by_end[2 * request.end + request.op] = request
+        self._by_end[request.op][request.end] = request
 
     def _front_merge(self, request: Request, bio: Bio, now_ns: int) -> None:
-        key = 2 * request.sector + request.op
-        if self._by_start.get(key) is request:
-            del self._by_start[key]
+        by_start = self._by_start[request.op]
+        if by_start.get(request.sector) is request:
+            del by_start[request.sector]
         old_sector = request.sector
         prepend_bio(request, bio)
         if self._tracer.enabled:
             self._trace("block_bio_frontmerge", bio.op, request.sector, bio.size)
-        self._by_start[2 * request.sector + request.op] = request
+        by_start[request.sector] = request
         self._elevator.moved(request, old_sector)
-        former = self._by_end.get(2 * request.sector + request.op)
+        former = self.former_of(request)
         if former is not None and self._fit(former, request):
             self._unlink_end(former)
             self._unite(former, request, now_ns)
-            self._by_end[2 * former.end + former.op] = former
+            self._by_end[former.op][former.end] = former
 
     def _trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
         self._tracer.emit(name, self._name, op, sector, nr_sectors)
 
     def try_unite(self, former: Request, now_ns: int) -> None:
         """Merge a waiting request with the one that starts where it ends (attempt_back_merge)."""
-        following = self._by_start.get(2 * former.end + former.op)
+        following = self._by_start[former.op].get(former.end)
         if following is not None and following is not former and self._fit(former, following):
             self._unlink_end(former)
             self._unite(former, following, now_ns)
-            self._by_end[2 * former.end + former.op] = former
+            self._by_end[former.op][former.end] = former
 
     def former_of(self, request: Request) -> Request | None:
         """Return the waiting request that ends where this one starts."""
-        return self._by_end.get(2 * request.sector + request.op)
+        return self._by_end[request.op].get(request.sector)
 
     def _fit(self, former: Request, following: Request) -> bool:
         return (
@@ -142,10 +143,6 @@ class MergeTable:
         self._absorbed(following, now_ns)
 
     def _unlink_end(self, request: Request) -> None:
-        key = 2 * request.end + request.op
-        if self._by_end.get(key) is request:
-            del self._by_end[key]
-
-    def _close(self, request: Request) -> None:
-        request.nomerge = True
-        self.remove(request)
+        by_end = self._by_end[request.op]
+        if by_end.get(request.end) is request:
+            del by_end[request.end]

@@ -18,7 +18,7 @@ SATA drives of the time were asked for it: libata.fua=0).
 from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, WRITE, Bio, end_bios
-from sim.block.request import FLUSH, Request, request_from_bio
+from sim.block.request import FLUSH, Request
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
@@ -58,11 +58,10 @@ class Ordered:
             if not bio.granted and not self._disk.get_request(bio, now_ns):
                 return False
             bio.granted = False
-            request = request_from_bio(bio, bio.sector, 1, now_ns)
+            request = Request(bio.op, bio.sector, bio.size, now_ns, bio, 1, bio.flags)
             self._disk.account_start(request, now_ns)
         else:
             request = Request(FLUSH, bio.sector, 0, now_ns, bio, 0, bio.flags)
-        request.nomerge = True
         self._disk.accept_bios(bio, 1)
         if bio.plug is not None:
             bio.plug.flush()

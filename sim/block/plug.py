@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import Bio, Plugging
-from sim.block.request import Request, append_bios, prepend_bio, request_from_bio
+from sim.block.request import Request, append_bios, prepend_bio
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
@@ -48,7 +48,7 @@ class Plug(Plugging):
             if len(requests) >= MAX_REQUEST_COUNT:
                 self.flush()
                 requests = self._list_of(disk)
-            request = request_from_bio(bio, sector, 1, now_ns)
+            request = Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
             disk.account_start(request, now_ns)
             disk.nr_plugged += 1
             requests.append(request)

@@ -10,10 +10,11 @@ Left out: priorities, requeueing.
 
 from typing import Final
 
-from sim.block.bio import BIO_SYNC_MASK, PAGE_SECTORS, READ, Bio
+from sim.block.bio import BIO_SYNC_MASK, PAGE_SECTORS, Bio
 from sim.block.genhd import DiskStats
 
 FLUSH: Final = 2  # op of the request that empties a drive's write cache; READ and WRITE are bio's
+OPS: Final = 4  # with DISCARD
 
 
 class ElevatorData:
@@ -28,14 +29,12 @@ class Request:
         "arrived_ns",
         "bio",
         "bio_count",
-        "count",
         "cylinder",
         "elevator_private",
         "end",
         "expires_ns",
         "flags",
         "issue_ns",
-        "nomerge",
         "nr_sectors",
         "nr_segments",
         "op",
@@ -48,6 +47,11 @@ class Request:
         "sync",
         "task_id",
     )
+    pool: int  # request pool that it counts in (request_list.py): set when it has a slot
+    expires_ns: int  # an elevator's: set before it reads it
+    arrived_ns: int  # the driver's, as are the next two
+    cylinder: int
+    angle_ns: int
 
     def __init__(
         self,
@@ -58,10 +62,6 @@ class Request:
         bio: Bio | None = None,
         count: int = 0,
         flags: int = 0,
-        task_id: int = 0,
-        sync: bool = True,
-        nr_segments: int = 0,
-        partition: DiskStats | None = None,
     ) -> None:
         """Describe what ``count`` bios of one run ask for; a FLUSH of the queue's own has none."""
         self.op = op
@@ -70,35 +70,22 @@ class Request:
         self.end: int = sector + nr_sectors
         self.start_ns = start_ns  # of its oldest bio; await counts from here
         self.flags = flags
-        self.sync = sync  # somebody waits: a read, or a write marked so
-        self.task_id = task_id
-        self.nr_segments = nr_segments
-        self.count = count  # bios
+        # Somebody waits: a read, a flush, or what is marked so.
+        self.sync: bool = not op & 1 or flags & BIO_SYNC_MASK != 0
+        if bio is None:
+            self.nr_segments: int = 0
+            self.task_id: int = 0
+            self.partition: DiskStats | None = None  # row of the partition it is for
+        else:
+            self.nr_segments = count * ((bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS)
+            self.task_id = bio.task_id
+            self.partition = bio.partition
         self.bio = bio  # the first run it has bios of,
         self.bio_count = count  # how many,
         self.rest: list[tuple[Bio, int]] | None = None  # and the runs that follow
-        self.nomerge: bool = False
         self.started: bool = False
-        self.pool: int = 0  # request pool that it counts in, see request_list.py
-        self.partition = partition  # row of the partition it is for
-        self.expires_ns: int = 0  # elevator
         self.elevator_private: ElevatorData | None = None
         self.issue_ns: int = 0  # given to the driver, for wbt (io_start_time_ns)
-        self.arrived_ns: int = 0  # driver
-        self.cylinder: int = 0  # driver
-        self.angle_ns: int = 0  # driver
-
-
-def request_from_bio(bio: Bio, sector: int, count: int, now_ns: int) -> Request:
-    """Return a request for ``count`` bios of the run, from ``sector`` on."""
-    op = bio.op
-    size = bio.size
-    flags = bio.flags
-    return Request(
-        op, sector, count * size, now_ns, bio, count, flags, bio.task_id,
-        op == READ or flags & BIO_SYNC_MASK != 0,
-        count * ((size + PAGE_SECTORS - 1) // PAGE_SECTORS), bio.partition,
-    )  # fmt: skip
 
 
 def append_bios(request: Request, bio: Bio, count: int) -> None:
@@ -106,7 +93,6 @@ def append_bios(request: Request, bio: Bio, count: int) -> None:
     request.nr_sectors += count * bio.size
     request.end += count * bio.size
     request.nr_segments += count * ((bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS)
-    request.count += count
     rest = request.rest
     if rest is None:
         if request.bio is bio:
@@ -131,7 +117,6 @@ def prepend_bio(request: Request, bio: Bio) -> None:
     request.sector -= bio.size
     request.nr_sectors += bio.size
     request.nr_segments += (bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS
-    request.count += 1
 
 
 def absorb_request(request: Request, following: Request) -> None:
@@ -146,6 +131,5 @@ def absorb_request(request: Request, following: Request) -> None:
     request.nr_sectors += following.nr_sectors
     request.end = following.end
     request.nr_segments += following.nr_segments
-    request.count += following.count
     if following.start_ns < request.start_ns:
         request.start_ns = following.start_ns

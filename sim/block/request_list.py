@@ -57,6 +57,8 @@ class RequestList:
         self.full: list[bool] = [False] * POOLS
         self.congested: list[bool] = [False] * POOLS
         self.wait: list[WaitQueue] = [WaitQueue(), WaitQueue()]
+        # Congested, full or waited for, or was at the last look: put() has more to do.
+        self._pressed: list[bool] = [False] * POOLS
         self._contexts: dict[int, IoContext] = {}  # of tasks that ever met a full pool, by pid
 
     def get(self, pool: int, pid: int, now_ns: int) -> bool:
@@ -68,6 +70,7 @@ class RequestList:
         return True
 
     def _get_congested(self, pool: int, pid: int, now_ns: int) -> bool:
+        self._pressed[pool] = True
         count = self.count[pool]
         context = self._contexts.get(pid)
         if count + 1 >= self.nr_requests:
@@ -89,15 +92,23 @@ class RequestList:
         """Free a slot; wake one task that waits for it (freed_request)."""
         count = self.count[pool] = self.count[pool] - 1
         assert count >= 0
+        if self._pressed[pool]:
+            self._relieve(pool, count)
+
+    def _relieve(self, pool: int, count: int) -> None:
+        """See what ``count`` requests leave of the pressure."""
         if self.congested[pool] and count < self.congestion_off:
             self.congested[pool] = False
         if count < self.nr_requests:
             self.full[pool] = False
             if self.wait[pool].waiters:
                 self.wait[pool].wake_one()
+            else:
+                self._pressed[pool] = self.congested[pool]
 
     def sleep(self, task: Task, pool: int) -> Blocking[None]:
         """Wait until some slot was freed, and come back with the right to a batch."""
+        self._pressed[pool] = True
         yield from self.wait[pool].io_sleep_on(task, TASK_UNINTERRUPTIBLE, "get_request_wait")
 
     def allow_batch(self, pid: int, now_ns: int) -> None:

@@ -25,7 +25,7 @@ from sim.drivers.hdd_geometry import Geometry
 from sim.drivers.hdd_params import SPTF, HddParams
 from sim.drivers.hdd_seek import SeekCurve
 from sim.drivers.hdd_write_cache import WriteCache
-from sim.engine.calendar import Calendar
+from sim.engine.calendar import Calendar, Handler
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.registry import register
@@ -37,6 +37,16 @@ DESTAGE_SECTORS_MAX: Final = 1024  # one destage operation; reads wait for no mo
 
 class Hdd(Driver):
     """One drive."""
+
+    __slots__ = (
+        "_age_limit_ns", "_arrived_before", "_blocked", "_buffer", "_busy", "_cache", "_calendar",
+        "_complete", "_cylinder", "_destaged_last", "_destaging", "_end", "_flushes", "_head",
+        "_head_switch_ns", "_lag_ns", "_media_end_ns", "_miss_margin_ns", "_name", "_overhead_ns",
+        "_phase_ns", "_read_before_arm_ns", "_read_on_arrival", "_sector_ns", "_served_fn",
+        "_shortest_first", "_tracer", "_waiting", "_write_before_arm_ns", "_write_overhead_ns",
+        "_write_settle_ns", "capacity_sectors", "geometry", "queue_depth", "revolution_ns",
+        "rotational", "seek", "write_cache",
+    )  # fmt: skip
 
     def __init__(self, params: HddParams) -> None:
         self.queue_depth = params.queue_depth
@@ -57,7 +67,9 @@ class Hdd(Driver):
         self._head_switch_ns = params.head_switch_ns
         self._overhead_ns = params.overhead_ns
         self._write_overhead_ns = params.overhead_ns + params.write_overhead_ns
-        self._arm_overhead_ns = params.positioning_overhead_ns
+        # From a command's arrival until the arm can move for it.
+        self._read_before_arm_ns: int = self._overhead_ns + params.positioning_overhead_ns
+        self._write_before_arm_ns: int = self._write_overhead_ns + params.positioning_overhead_ns
         self._sector_ns: float = SECTOR * NS_PER_S / params.interface_rate_bytes_per_s
         self._shortest_first: bool = params.order == SPTF
         self._age_limit_ns = params.age_limit_ns
@@ -85,6 +97,7 @@ class Hdd(Driver):
         self._arrived_before: int = 0  # sectors that passed while the last read waited
         self._phase_ns: int = 0
         self._tracer: Tracer | None = None
+        self._served_fn: Handler = self._served  # Bound once, as RunQueue's.
 
     def watch(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -99,21 +112,22 @@ class Hdd(Driver):
     def submit(self, request: Request) -> None:
         now_ns = self._calendar.now
         request.arrived_ns = now_ns
-        if request.op == FLUSH:
-            self._submit_flush(request)
-            return
-        if request.op == READ:
+        op = request.op
+        if op == READ:
             ready_ns = -1  # Not in the buffer: the arm has to fetch it.
+            buffer = self._buffer
             if self.write_cache and self._cache.holds(request.sector, request.end):
                 ready_ns = now_ns
-            elif self._buffer is not None:
-                start, end = request.sector, request.end
-                ready_ns = self._buffer.hit_ns(start, end, now_ns, self._phase_ns)
+            elif buffer is not None:
+                ready_ns = buffer.hit_ns(request.sector, request.end, now_ns, self._phase_ns)
             if ready_ns >= 0:
                 length_ns = int(request.nr_sectors * self._sector_ns)
                 done_ns = max(ready_ns, now_ns + length_ns) + self._overhead_ns
                 self._calendar.post(done_ns - now_ns, self._complete, request)
                 return
+        elif op == FLUSH:
+            self._submit_flush(request)
+            return
         else:
             if self._buffer is not None:
                 self._buffer.forget(request.sector, request.end)
@@ -135,12 +149,12 @@ class Hdd(Driver):
         """Move the arm for a command; one timer."""
         self._busy = True
         writing = request.op != READ
-        overhead_ns = self._write_overhead_ns if writing else self._overhead_ns
-        ready_ns = request.arrived_ns + overhead_ns + self._arm_overhead_ns
+        before_ns = self._write_before_arm_ns if writing else self._read_before_arm_ns
+        ready_ns = request.arrived_ns + before_ns
         if ready_ns < now_ns:
             ready_ns = now_ns
         end_ns = self._access(request.sector, request.end, writing, ready_ns, self._sector_ns)
-        self._calendar.post(end_ns - now_ns, self._served, request)
+        self._calendar.post_at(end_ns, self._served_fn, request)
 
     def _access(self, start: int, end: int, writing: bool, now_ns: int, sector_ns: float) -> int:
         """Move to ``start`` from ``now_ns`` on, transfer; return when ``end`` has passed.
@@ -148,8 +162,9 @@ class Hdd(Driver):
         A sector takes ``sector_ns`` over the interface, while the others pass; if that is the
         slower of the two, a read ends later, and a write must have begun before.
         """
-        if self._buffer is not None:
-            self._buffer.stop(now_ns)
+        buffer = self._buffer
+        if buffer is not None:
+            buffer.stop(now_ns)
         cylinder, head, media_ns, last_cylinder, last_head, media_end_ns = self.geometry.span(
             start, end
         )
@@ -196,7 +211,8 @@ class Hdd(Driver):
         if lag_ns > 0:
             self._calendar.post(lag_ns, self._complete, request)
         else:
-            self._complete(request)
+            complete = self._complete  # Not called as a method, see Calendar.post().
+            complete(request)
 
     def _next_operation(self, now_ns: int) -> None:
         """Choose what the free arm does next, if there is anything."""

@@ -14,18 +14,13 @@ Left out: buffers that adapt their number of segments, reading on after a hit in
 from sim.drivers.hdd_geometry import Geometry
 
 
-class Segment:
-    """Sectors ``start`` to ``end`` are in the buffer."""
-
-    __slots__ = ("end", "start")
-
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        self.end = end
-
-
 class ReadBuffer:
-    """The segments of one drive."""
+    """The segments of one drive: of each, the first sector and the one behind the last."""
+
+    __slots__ = (
+        "_capacity_sectors", "_end", "_front_media_ns", "_front_ns", "_geometry", "_growing",
+        "_limit", "_segment_sectors", "_segments", "_segments_max", "_start",
+    )  # fmt: skip
 
     def __init__(
         self, geometry: Geometry, capacity_sectors: int, segments: int, segment_sectors: int
@@ -34,8 +29,10 @@ class ReadBuffer:
         self._capacity_sectors = capacity_sectors
         self._segments_max = segments
         self._segment_sectors = segment_sectors
-        self._segments: list[Segment] = []  # oldest first
-        self._growing: Segment | None = None
+        self._segments: list[tuple[int, int]] = []  # but the growing one; oldest first
+        self._growing: bool = False
+        self._start: int = 0  # of the growing segment,
+        self._end: int = 0  # without what was read on since it began
         # The head passed media time _front_media_ns at _front_ns, and stops before _limit.
         self._front_ns: int = 0
         self._front_media_ns: int = 0
@@ -43,11 +40,13 @@ class ReadBuffer:
 
     def begin(self, start: int, end: int, now_ns: int, media_end_ns: int) -> None:
         """Read on after a read of ``start`` to ``end`` that has just passed the head."""
-        segment = Segment(start, end)
-        self._growing = segment
-        self._segments.append(segment)
-        if len(self._segments) > self._segments_max:
-            del self._segments[0]
+        assert not self._growing
+        self._growing = True
+        self._start = start
+        self._end = end
+        segments = self._segments
+        if len(segments) == self._segments_max:
+            del segments[0]
         self._front_ns = now_ns
         self._front_media_ns = media_end_ns
         limit = end + self._segment_sectors
@@ -55,39 +54,35 @@ class ReadBuffer:
 
     def stop(self, now_ns: int) -> None:
         """End reading on: the arm is wanted elsewhere."""
-        segment = self._growing
-        if segment is not None:
-            self._growing = None
+        if self._growing:
+            self._growing = False
+            end = self._end
             passed_ns = now_ns - self._front_ns
             if passed_ns > 0:
-                passed = self._geometry.sectors_in(segment.end, passed_ns)
-                end = segment.end + passed
-                segment.end = end if end < self._limit else self._limit
+                end += self._geometry.sectors_in(end, passed_ns)
+                if end > self._limit:
+                    end = self._limit
+            self._segments.append((self._start, end))
 
     def hit_ns(self, start: int, end: int, now_ns: int, phase_ns: int) -> int:
         """Return when the sectors are in the buffer, -1 if they need the arm."""
-        growing = self._growing
-        if growing is not None and growing.start <= start:
-            ready_ns = self._growing_hit_ns(growing, start, end, now_ns, phase_ns)
+        if self._growing and self._start <= start <= self._limit:
+            ready_ns = self._growing_hit_ns(start, end, now_ns, phase_ns)
             if ready_ns >= 0:
                 return ready_ns
-        for segment in self._segments:
-            if segment.start <= start and end <= segment.end and segment is not growing:
+        for first, behind in self._segments:
+            if first <= start and end <= behind:
                 return now_ns
         return -1
 
-    def _growing_hit_ns(
-        self, segment: Segment, start: int, end: int, now_ns: int, phase_ns: int
-    ) -> int:
+    def _growing_hit_ns(self, start: int, end: int, now_ns: int, phase_ns: int) -> int:
         """As hit_ns(), for the segment the head is reading; lets it read on behind the hit."""
-        if end <= segment.end:
+        if end <= self._end:
             return now_ns
-        if start > self._limit:
-            return -1
         limit_ns = self._geometry.media_end_ns(self._limit)
         passed_ns = self._front_media_ns + now_ns - self._front_ns
         reached_ns = min(passed_ns, limit_ns)
-        if start > segment.end and self._geometry.locate(start)[2] > reached_ns:
+        if start > self._end and self._geometry.locate(start)[2] > reached_ns:
             return -1
         media_end_ns = self._geometry.media_end_ns(end)
         if passed_ns >= limit_ns:  # It has stopped and must find its place again.
@@ -105,12 +100,11 @@ class ReadBuffer:
 
     def forget(self, start: int, end: int) -> None:
         """Drop what a write overlaps."""
-        growing = self._growing
-        for segment in self._segments:
-            if segment.start < end and (start < segment.end or segment is growing):
+        if self._growing and self._start < end and start < self._end:
+            self._growing = False
+        for first, behind in self._segments:
+            if first < end and start < behind:
                 self._segments = [
-                    kept for kept in self._segments if kept.end <= start or end <= kept.start
+                    kept for kept in self._segments if kept[1] <= start or end <= kept[0]
                 ]
-                if growing is not None and growing not in self._segments:
-                    self._growing = None
                 return

@@ -30,6 +30,7 @@ class Geometry:
         "_first_sector",
         "_index_shift",
         "_sectors_per_track",
+        "_track_ns",
         "_zone_index",
         "cylinders",
         "head_skew_ns",
@@ -52,6 +53,7 @@ class Geometry:
         self.revolution_ns = revolution_ns
         self.heads = heads
         self.head_skew_ns = head_skew_ns
+        self._track_ns: int = revolution_ns + head_skew_ns
         self._cylinder_extra_ns: int = cylinder_skew_ns - head_skew_ns
         # A cylinder of `heads` tracks takes so many turns, and the skews in between.
         turn_ns = revolution_ns + head_skew_ns + self._cylinder_extra_ns / heads
@@ -113,18 +115,20 @@ class Geometry:
         offset = start - self._first_sector[zone]
         sectors = self._sectors_per_track[zone]
         track = offset // sectors
+        offset -= track * sectors
         turn_ns = self.revolution_ns
-        cylinder = track // self.heads
-        head = track % self.heads
+        heads = self.heads
+        cylinder = track // heads
+        head = track - cylinder * heads
         media_ns = (
             self._first_media_ns[zone]
+            + track * self._track_ns
             + offset * turn_ns // sectors
-            + track * self.head_skew_ns
             + cylinder * self._cylinder_extra_ns
         )
         cylinder += self._first_cylinder[zone]
         length = end - start
-        if offset - track * sectors + length <= sectors:
+        if offset + length <= sectors:
             return cylinder, head, media_ns, cylinder, head, media_ns + length * turn_ns // sectors
         last_cylinder, last_head, _ = self.locate(end - 1)
         return cylinder, head, media_ns, last_cylinder, last_head, self.media_end_ns(end)
@@ -144,9 +148,10 @@ class Geometry:
 
     def sectors_in(self, sector: int, duration_ns: int) -> int:
         """Return about how many sectors from ``sector`` on pass in ``duration_ns``."""
-        zone = self._zone_of(sector)
-        track_ns = self.revolution_ns + self.head_skew_ns
-        return duration_ns * self._sectors_per_track[zone] // track_ns
+        zone = self._zone_index[sector >> self._index_shift]
+        while sector >= self._first_sector[zone + 1]:  # _zone_of() without the call
+            zone += 1
+        return duration_ns * self._sectors_per_track[zone] // self._track_ns
 
 
 def _zone_rates(zones: int, outer: float, inner: float) -> list[float]:

@@ -13,7 +13,7 @@ from collections import deque
 
 from sim.block.bio import READ, SECTOR, WRITE, Bio
 from sim.block.device import submit_bio
-from sim.fs.direct_io import DirectRequest, make_bios
+from sim.fs.direct_io import make_bios
 from sim.fs.errors import invalid
 from sim.fs.file import O_DIRECT, File
 from sim.fs.namei import Vfs
@@ -31,23 +31,24 @@ class AioContext:
         self.in_flight: int = 0
 
 
-class AioRequest(DirectRequest):
+class AioRequest:
     """One operation (struct aio_kiocb)."""
 
     __slots__ = ("context", "tag")
 
-    def __init__(self, task: Task, context: AioContext, tag: int) -> None:
-        super().__init__(task)
+    def __init__(self, context: AioContext, tag: int) -> None:
         self.context = context
         self.tag = tag
 
     def end_io(self, bio: Bio) -> None:
-        """One bio is complete; after the last one there is an event (aio_complete)."""
-        self.in_flight -= 1
-        if not self.in_flight:
-            self.context.in_flight -= 1
-            self.context.events.append(self.tag)
-            self.context.wait.wake_all()
+        """All is complete: there is an event."""
+        self.complete()
+
+    def complete(self) -> None:
+        """Hand the event out (aio_complete)."""
+        self.context.in_flight -= 1
+        self.context.events.append(self.tag)
+        self.context.wait.wake_all()
 
 
 def io_submit(
@@ -65,15 +66,17 @@ def io_submit(
     first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (last - first))
     runs = inode.sb.get_blocks(inode, first, last)
-    request = AioRequest(task, context, tag)
-    skip = pos % PAGE_SIZE // SECTOR
-    bios = make_bios(request, runs, skip, count // SECTOR, WRITE if write else READ)
-    request.in_flight = len(bios)
+    request = AioRequest(context, tag)
+    op = WRITE if write else READ
+    bios = make_bios(runs, pos, count, op, task.pid, request.end_io, None)
     context.in_flight += 1
     for bio in bios:
         if not device.submit_bio(bio):
             yield from submit_bio(task, device, bio)
-    device.unplug()
+    if bios:
+        device.unplug()
+    else:  # A hole.
+        request.complete()
 
 
 def io_getevents(task: Task, context: AioContext) -> Blocking[int]:

@@ -13,7 +13,7 @@ Left out: the fall back to buffered writes for holes (they are allocated by the 
 
 from typing import Final
 
-from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio
+from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio, EndIo
 from sim.block.device import submit_bio
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
@@ -24,38 +24,22 @@ from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 SECTORS_PER_PAGE: Final = PAGE_SIZE // SECTOR
+SECTOR_SHIFT: Final = 9
 PINNING_SEEN_NS: Final = 50_000  # A debt as long as this passes before the bios are submitted.
-
-
-class DirectRequest:
-    """struct dio: the bios of one call that are not complete yet, and who waits for them."""
-
-    __slots__ = ("error", "in_flight", "waiter")
-
-    def __init__(self, waiter: Task) -> None:
-        self.error: int = 0  # errno of the last bio that had one
-        self.in_flight: int = 0
-        self.waiter = waiter
-
-    def end_io(self, bio: Bio) -> None:
-        """One bio is complete; the last one wakes the caller (dio_bio_end_io)."""
-        self.in_flight -= 1
-        if bio.error:
-            self.error = bio.error
-        if not self.in_flight:
-            self.waiter.sched.wake_up(self.waiter)
+DIRECT_FLAGS: Final = BIO_SYNC | BIO_IDLE
 
 
 def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: bool) -> Blocking[int]:
     """Transfer `count` bytes at `pos` (read: or as many as there are); return how many."""
     inode = file.inode
     if not write:
-        count = bytes_to_read(file, pos, count)
+        if not file.readable or count > inode.size - pos:
+            count = bytes_to_read(file, pos, count)
         if not count:
             return 0
     sb = inode.sb
     device = sb.device
-    if device is None or pos % SECTOR or count % SECTOR:
+    if device is None or (pos | count) & (SECTOR - 1):
         raise invalid(file.path)
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     if inode.mapping.pages.count:
@@ -69,23 +53,23 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         yield  # The pages are pinned before the first bio is submitted.
     if write:
         yield from sb.fill_holes(task, inode, start, end)
-    request = DirectRequest(task)
-    skip = pos % PAGE_SIZE // SECTOR
     runs = sb.get_blocks(inode, start, end)
-    bios = make_bios(request, runs, skip, count // SECTOR, WRITE if write else READ)
-    request.in_flight = len(bios)
+    op = WRITE if write else READ
+    bios = make_bios(runs, pos, count, op, task.pid, _dio_bio_end_io, task)
     for bio in bios:
         if not device.submit_bio(bio):
             yield from submit_bio(task, device, bio)
-    while request.in_flight:  # dio_await_one; io_schedule() without a generator of its own.
-        device.unplug()
-        task.state = TASK_UNINTERRUPTIBLE
-        task.wchan = "dio_await_one"
-        task.in_iowait = True
-        yield
-        task.in_iowait = False
-    if request.error:
-        raise fs_error(request.error, file.path)
+    if bios:
+        first = bios[0]
+        while first.pending:  # dio_await_one; io_schedule() without a generator of its own.
+            device.unplug()
+            task.state = TASK_UNINTERRUPTIBLE
+            task.wchan = "dio_await_one"
+            task.in_iowait = True
+            yield
+            task.in_iowait = False
+        if first.error:
+            raise fs_error(first.error, file.path)
     if not write:
         if sb.atime_is_due(inode):
             yield from sb.touch_atime(task, inode)
@@ -95,20 +79,49 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     return count
 
 
+def _dio_bio_end_io(bio: Bio) -> None:
+    """All is complete: wake the caller."""
+    task = bio.private
+    assert isinstance(task, Task)
+    task.sched.wake_up(task)
+
+
 def make_bios(
-    request: DirectRequest, runs: list[tuple[int, int]], skip_sectors: int, sectors: int, op: int
-) -> list[Bio]:
-    """Make one bio for each contiguous piece; `skip_sectors` of the first page are not wanted."""
+    runs: list[tuple[int, int]], pos: int, count: int, op: int, pid: int, end_io: EndIo,
+    private: object,
+) -> list[Bio]:  # fmt: skip
+    """Make one bio for each contiguous piece of `count` bytes at `pos`, none for a hole.
+
+    The others are chained to the first, whose `end_io` is called when all are complete.
+    """
+    skip = (pos & (PAGE_SIZE - 1)) >> SECTOR_SHIFT  # of the first page
+    sectors = count >> SECTOR_SHIFT
+    if len(runs) == 1 and runs[0][0] >= 0:  # As most are.
+        sector = runs[0][0] * SECTORS_PER_PAGE + skip
+        return [Bio(op, sector, sectors, end_io, private, 1, DIRECT_FLAGS, pid)]
     bios: list[Bio] = []
-    pid = request.waiter.pid
     for block, pages in runs:
-        length = pages * SECTORS_PER_PAGE - skip_sectors
+        length = pages * SECTORS_PER_PAGE - skip
         if length > sectors:
             length = sectors
         if block >= 0:
-            sector = block * SECTORS_PER_PAGE + skip_sectors
-            flags = BIO_SYNC | BIO_IDLE
-            bios.append(Bio(op, sector, length, request.end_io, None, 1, flags, pid))
+            sector = block * SECTORS_PER_PAGE + skip
+            if bios:
+                bios[0].pending += 1
+                bios.append(Bio(op, sector, length, _end_chained, bios[0], 1, DIRECT_FLAGS, pid))
+            else:
+                bios.append(Bio(op, sector, length, end_io, private, 1, DIRECT_FLAGS, pid))
         sectors -= length
-        skip_sectors = 0
+        skip = 0
     return bios
+
+
+def _end_chained(bio: Bio) -> None:
+    """One of several bios is complete (bio_chain_endio)."""
+    first = bio.private
+    assert isinstance(first, Bio)
+    if bio.error:
+        first.error = bio.error
+    first.pending -= 1
+    if not first.pending:
+        first.end_io(first)

@@ -19,11 +19,15 @@ class ExtentMap:
 
     def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return (device block or -1, count) pieces that cover [start, end)."""
-        pieces: list[tuple[int, int]] = []
         starts = self.starts
         index = bisect_right(starts, start) - 1
-        if index < 0:
+        if index >= 0:
+            offset = start - starts[index]
+            if end - start <= self.counts[index] - offset:  # All in one run, as most are.
+                return [(self.blocks[index] + offset, end - start)]
+        else:
             index = 0
+        pieces: list[tuple[int, int]] = []
         while start < end:
             if index >= len(starts) or starts[index] >= end:
                 pieces.append((-1, end - start))

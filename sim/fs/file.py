@@ -35,17 +35,22 @@ class File:
         self.path = path
         self.pos = 0
         self.ra = FileRaState()
-        self.closed = False
-        self.readable: bool = flags & O_ACCMODE != O_WRONLY
+        # What it was opened for; neither once it is closed.
+        self.readable: bool = flags & O_ACCMODE != O_WRONLY and inode.entries is None
         self.writable: bool = flags & O_ACCMODE != O_RDONLY
+        self.closed: bool = False
 
 
 def bytes_to_read(file: File, pos: int, count: int) -> int:
     """Return how many of `count` bytes at `pos` there are; fail as read(2) does."""
-    if not file.readable or file.closed:
-        raise bad_file(file.path)
-    inode = file.inode
-    if inode.entries is not None:
-        raise is_a_directory(file.path)
-    left = inode.size - pos
+    if not file.readable:
+        raise _unreadable(file)
+    left = file.inode.size - pos
     return count if count < left else left if left > 0 else 0
+
+
+def _unreadable(file: File) -> OSError:
+    """Return what read(2) fails with."""
+    if file.inode.entries is not None and not file.closed:
+        return is_a_directory(file.path)
+    return bad_file(file.path)

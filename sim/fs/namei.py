@@ -200,6 +200,7 @@ class Vfs:
             inode.writers -= 1
             if inode.writers == 0:
                 inode.sb.release(task, inode)
+        file.readable = file.writable = False
         inode.count -= 1
         yield from self._iput(task, inode)
 

@@ -200,15 +200,15 @@ class ClockedRunQueue(RunQueue):
             self._leave_idle(0)
         super().run_attached()
 
-    def interrupted(self, work_ns: int) -> None:
+    def interrupted(self, ns: int) -> None:
         """Serve an interrupt; a CPU that sleeps wakes for it, and goes back to sleep."""
         if self.curr is not None:
             self.account()
-            self.stolen_ns += self.time_ns(work_ns)
+            self.stolen_ns += self.time_ns(ns)
             return
         latency_ns = self._leave_idle(0)
         self._clocked.note_interrupt(self.cpu, self._calendar.now, latency_ns)
-        self.stolen_ns += self.time_ns(work_ns)
+        self.stolen_ns += self.time_ns(ns)
         self._enter_idle(self._calendar.now + self.stolen_ns)
 
     def _leave_idle(self, delay_ns: int) -> int:
@@ -229,10 +229,9 @@ class ClockedRunQueue(RunQueue):
             self.policy.cpu_woke()
         return latency_ns
 
-    def _run(self, task: Task | None) -> None:
-        super()._run(task)
-        if self.curr is None:
-            self._enter_idle(self._calendar.now)
+    def _go_idle(self) -> None:
+        super()._go_idle()
+        self._enter_idle(self._calendar.now)
 
     def _enter_idle(self, since_ns: int) -> None:
         """Sleep from `since_ns` on, as deep as the governor says."""
@@ -333,11 +332,6 @@ class ClockedSched(Sched):
         )  # fmt: skip
         self._clocked.append(rq)
         return rq
-
-    def charge_irq(self, cpu: int, ns: int) -> None:
-        """An interrupt is served on `cpu`, once that is awake."""
-        super().charge_irq(cpu, 0)
-        self._clocked[cpu].interrupted(ns)
 
     def cpu_at(self, cpu: int) -> ClockedRunQueue:
         """Return a CPU, with its clock and residencies."""

@@ -47,7 +47,7 @@ class Sched(Domain):
     """The scheduler of one machine."""
 
     __slots__ = (
-        "_balancer", "_features", "_interrupted_cpu", "_interrupted_ns", "_wake_idle", "_wake_wide",
+        "_balancer", "_features", "_wake_idle", "_wake_wide", "interrupted_ns", "interrupted_rq",
         "kernel", "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "tick_ns",
     )  # fmt: skip
 
@@ -69,12 +69,12 @@ class Sched(Domain):
         self.tick_ns: int = NS_PER_SECOND // self.params.hz
         self.processes = ProcessTable()
         self.nr_interrupts: int = 0
-        self._interrupted_cpu: int = 0
-        self._interrupted_ns: int = -1
         self._features = features(kernel)
         self._wake_wide: bool = self._features.wake_wide
         self._wake_idle: bool = self._features.wake == WAKE_IDLE_SIBLING
         self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
+        self.interrupted_rq: RunQueue = self.rqs[0]  # which CPU served the last interrupt,
+        self.interrupted_ns: int = -1  # and when: wake-ups of then come from there
         if chance is None:  # sched_rng()
             chance = Streams(0).stream("sched.newidle")
         self._balancer = Balancer(self, self.rqs, self._features, self.tick_ns, chance)
@@ -133,7 +133,7 @@ class Sched(Domain):
     def wake_up(self, task: Task) -> bool:
         """Make a sleeping task runnable; return False if it was not asleep (try_to_wake_up)."""
         state = task.state
-        if state == TASK_RUNNING or state >= EXIT_ZOMBIE:
+        if not state or state >= EXIT_ZOMBIE:  # TASK_RUNNING, or gone
             return False
         task.state = TASK_RUNNING
         if task.on_rq:  # It was about to sleep.
@@ -168,61 +168,30 @@ class Sched(Domain):
             if self._wake_wide:
                 record_wakee(current, task, now)
                 wide = wake_wide(current, self.nr_cpus)
-        elif self._interrupted_ns == now:
-            waker = self.rqs[self._interrupted_cpu]
+        elif self.interrupted_ns == now:
+            waker = self.interrupted_rq
         else:
             waker = previous  # Its own timer went off there.
         if self._wake_idle:
             return idle_sibling(waker, previous, self.rqs, wide)
         return previous if waker is previous else wake_affine(waker, previous)
 
-    def charge_irq(self, cpu: int, ns: int) -> None:
-        """An interrupt is served on `cpu`: it takes `ns`, and wake-ups of now come from there."""
-        self.nr_interrupts += 1
-        self._interrupted_cpu = cpu
-        self._interrupted_ns = self.calendar.now
-        if ns:
-            rq = self.rqs[cpu]
-            rq.account()
-            rq.stolen_ns += ns
-
     # -- What the run queues ask (Domain)
 
-    def resume(self, task: Task) -> bool:
-        """Run the task's generator up to its next yield; return False when it has returned."""
-        gen = task.gen
-        assert gen is not None
-        event: Any = None
-        self.current = task
-        try:
-            if task.happening is None:
-                for happening in gen:  # next(gen) without look-ups: 1.02x in the compiled storm.
-                    event = happening
-                    break
-                else:
-                    return self._return_from_main(task)
-            else:
-                event = self._send_outcome(task)
-        except StopIteration:
-            return self._return_from_main(task)
-        except Exception as error:
-            error.add_note(f"in task {task!r} at {self.calendar.now / NS_PER_SECOND:.9f} s")
-            raise
-        finally:
-            self.current = None
-        if event is not None:
-            task.happening = event
-            task.set_state(TASK_INTERRUPTIBLE, "simpy")
-            call_when(event, self._happened, task)
-        return True
-
-    def _return_from_main(self, task: Task) -> bool:
+    def return_from_main(self, task: Task) -> None:
         """The task has nothing more to do."""
+        if task.at_exit is not None:
+            task.at_exit(task)
         task.gen = None
         task.state = EXIT_ZOMBIE
-        return False
 
-    def _send_outcome(self, task: Task) -> Any:
+    def wait_for(self, task: Task, event: Any) -> None:
+        """Let the task sleep until a SimPy event is processed."""
+        task.happening = event
+        task.set_state(TASK_INTERRUPTIBLE, "simpy")
+        call_when(event, self._happened, task)
+
+    def send_outcome(self, task: Task) -> Any:
         """Go on after a SimPy event: with its value, or with its exception."""
         event = task.happening
         gen = task.gen

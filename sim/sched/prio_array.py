@@ -31,6 +31,7 @@ GRANULARITY_NS: Final = 10 * MS  # interactive tasks take turns in multiples of 
 NICE_0_PRIO: Final = 120
 BEST_PRIO: Final = 100
 WORST_PRIO: Final = 139
+PRIO_AT_REST: Final = NICE_0_PRIO + MAX_BONUS // 2  # of nice 0 without a bonus
 
 
 def task_timeslice_ns(nice: int) -> int:
@@ -56,7 +57,7 @@ def interactive_sleep_ns(nice: int) -> int:
 
 def effective_prio(task: Task) -> int:
     """Return the dynamic priority; a smaller number is better."""
-    prio = NICE_0_PRIO + MAX_BONUS // 2 + task.nice - task.sleep_avg_ns // BONUS_NS
+    prio = PRIO_AT_REST + task.nice - task.sleep_avg_ns // BONUS_NS
     if prio < BEST_PRIO:
         return BEST_PRIO
     return prio if prio < WORST_PRIO else WORST_PRIO
@@ -79,7 +80,7 @@ class PrioArrays(SchedClass):
 
     __slots__ = (
         "_active", "_behind", "_clock_ns", "_expired", "_expired_since_ns", "_forked",
-        "_granularity_ns", "_head", "_newborn", "_rotation_ns", "_tail",
+        "_granularity_ns", "_head", "_newborn", "_tail", "_turn_began_ns",
     )  # fmt: skip
 
     def __init__(self, nr_cpus: int) -> None:
@@ -89,7 +90,7 @@ class PrioArrays(SchedClass):
         self._expired: list[Entry] = []
         self._expired_since_ns: int = -1  # by this CPU's run time, as _clock_ns
         self._clock_ns: int = 0
-        self._rotation_ns: int = 0  # the current task's run time since it was last at the back
+        self._turn_began_ns: int = 0  # when the current task was last at the back, by _clock_ns
         self._head: int = 0
         self._tail: int = 0
         self._newborn: Task | None = None  # goes before its parent, who runs now
@@ -116,18 +117,24 @@ class PrioArrays(SchedClass):
     def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
         """Credit the sleep (recalc_task_prio); for a program, waiting for a disk is little."""
         slept_ns = now_ns - task.sleep_start_ns
-        uninterruptibly = slept_as & TASK_UNINTERRUPTIBLE != 0
-        interactive_ns = INTERACTIVE_SLEEP_NS[task.nice + 20]
         had_ns = task.sleep_avg_ns
-        if slept_ns > interactive_ns and not uninterruptibly and not task.is_kthread:
-            # A long sleep leaves a reserve of one slice: idling must not earn the best priority.
-            task.sleep_avg_ns = MAX_SLEEP_AVG_NS - DEF_TIMESLICE_NS
-        else:
-            has_ns = had_ns + slept_ns * ((MAX_BONUS - had_ns // BONUS_NS) or 1)
-            if uninterruptibly and not task.is_kthread and has_ns > interactive_ns:
-                has_ns = had_ns if had_ns > interactive_ns else interactive_ns
-            task.sleep_avg_ns = has_ns if has_ns < MAX_SLEEP_AVG_NS else MAX_SLEEP_AVG_NS
-        task.prio = effective_prio(task)
+        ceiling_ns = MAX_SLEEP_AVG_NS
+        if not task.is_kthread:
+            interactive_ns = INTERACTIVE_SLEEP_NS[task.nice + 20]
+            if slept_as & TASK_UNINTERRUPTIBLE:
+                ceiling_ns = had_ns if had_ns > interactive_ns else interactive_ns
+            elif slept_ns > interactive_ns:
+                # It leaves a reserve of one slice: idling must not earn the best priority.
+                ceiling_ns = had_ns = MAX_SLEEP_AVG_NS - DEF_TIMESLICE_NS
+        has_ns = had_ns + slept_ns  # times what it has yet to the highest bonus
+        if has_ns < ceiling_ns:
+            has_ns += slept_ns * ((MAX_BONUS - had_ns // BONUS_NS or 1) - 1)
+        if has_ns > ceiling_ns:
+            has_ns = ceiling_ns
+        task.sleep_avg_ns = has_ns
+        # effective_prio() without the call.
+        prio = PRIO_AT_REST + task.nice - has_ns // BONUS_NS
+        task.prio = BEST_PRIO if prio < BEST_PRIO else prio if prio < WORST_PRIO else WORST_PRIO
 
     def migrate_out(self, task: Task) -> None:
         """Priorities mean the same everywhere."""
@@ -171,7 +178,7 @@ class PrioArrays(SchedClass):
             if self._expired_since_ns < 0:
                 self._expired_since_ns = self._clock_ns
             insort(self._expired, entry)
-        elif is_interactive(curr) and self._rotation_ns >= self._turn_ns(curr):
+        elif is_interactive(curr) and self._clock_ns - self._turn_began_ns >= self._turn_ns(curr):
             self._tail += 1
             insort(self._active, (curr.prio, self._tail, curr))
         elif self._forked:
@@ -190,7 +197,7 @@ class PrioArrays(SchedClass):
 
     def pick_next(self) -> Task | None:
         """Take out the first of the best priority; exchange the arrays when none is active."""
-        self._rotation_ns = 0
+        self._turn_began_ns = self._clock_ns
         self._forked = False
         if not self._active:
             self._expired_since_ns = -1
@@ -204,7 +211,7 @@ class PrioArrays(SchedClass):
 
     def run_alone(self, task: Task) -> None:
         """Begin a turn."""
-        self._rotation_ns = 0
+        self._turn_began_ns = self._clock_ns
         self._forked = False
         self._expired_since_ns = -1
 
@@ -217,7 +224,6 @@ class PrioArrays(SchedClass):
     def account(self, curr: Task, ns: int) -> None:
         """Spend slice and sleep_avg; a high bonus is spent slowly."""
         self._clock_ns += ns
-        self._rotation_ns += ns
         curr.time_slice_ns -= ns
         sleep_avg = curr.sleep_avg_ns
         if sleep_avg:
@@ -228,7 +234,7 @@ class PrioArrays(SchedClass):
         """Return what is left of the slice, or of an interactive task's turn."""
         left = curr.time_slice_ns
         if is_interactive(curr):
-            turn = self._turn_ns(curr) - self._rotation_ns
+            turn = self._turn_ns(curr) - (self._clock_ns - self._turn_began_ns)
             if turn < left:
                 return turn
         return left

@@ -18,7 +18,7 @@ Invariants: debts are never negative; only the scheduler writes what is below "t
 Left out: threads that share memory, groups, sessions, credentials; signals but SIGCHLD ignored.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from sim.engine.calendar import Calendar
@@ -60,11 +60,10 @@ class Task:
     """One task (struct task_struct)."""
 
     __slots__ = (
-        "children", "comm", "cpu", "exit_wait", "flips_halved_ns", "gen", "happening",
-        "ignores_sigchld", "in_iowait",
-        "is_kthread", "last_ran_ns", "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq",
-        "parent", "pid", "prio",
-        "sched", "sleep_avg_ns", "sleep_start_ns", "start_ns", "state", "stime_ns",
+        "at_exit", "children", "comm", "cpu", "exit_wait", "flips_halved_ns", "gen", "happening",
+        "ignores_sigchld", "in_iowait", "is_kthread", "last_ran_ns", "last_wakee", "nice",
+        "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched", "sleep_avg_ns",
+        "sleep_start_ns", "start_ns", "state", "stime_ns",
         "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns", "vruntime", "waiting_on",
         "wakee_flips", "wchan", "weight",
     )  # fmt: skip
@@ -82,6 +81,7 @@ class Task:
         self.wchan: str = ""  # where it sleeps, or last slept
         self.in_iowait: bool = False
         self.ignores_sigchld: bool = False  # its children vanish at exit
+        self.at_exit: Callable[[Task], None] | None = None  # what its end costs, and undoes
         self.user_debt_ns: int = 0
         self.system_debt_ns: int = 0
         self.waiting_on: WaitQueue | None = None

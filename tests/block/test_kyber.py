@@ -13,7 +13,7 @@ from sim.block.kyber import (
     KyberParams,
 )  # fmt: skip
 from sim.block.noop import NoElevator, NoopParams
-from sim.block.request import request_from_bio
+from sim.block.request import Request
 from tests.block.disks import MS, Flood, Reader, Rig, Serial
 
 
@@ -87,7 +87,8 @@ def test_a_domain_without_tokens_waits_for_one():
 
 def request(rig, op, page):
 
-    return request_from_bio(rig.bio(op, page), page * 8, 1, 0)
+    bio = rig.bio(op, page)
+    return Request(op, bio.sector, bio.nr_sectors, 0, bio, 1, bio.flags)
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,18 @@ def hdd(**changes):
 def one_after_the_other(rig, bios, gap_ns=0):
     """Submit each bio when the one before has ended; return how long each took (ns)."""
     took = []
+    begun = []
 
     def submit(_=None):
         if bios:
             bio = bios.pop(0)
             bio.end_io = ended
-            bio.start_ns = rig.calendar.now
+            begun.append(rig.calendar.now)
             rig.disk.submit_bio(bio)
             rig.disk.unplug()
 
     def ended(bio):
-        took.append(rig.calendar.now - bio.start_ns)
+        took.append(rig.calendar.now - begun.pop())
         rig.calendar.post(gap_ns, submit, None)
 
     submit()

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.sched.irq import InterruptLine
 from sim.sched.task import TASK_UNINTERRUPTIBLE
 from tests.sched.clocks import HASWELL, ClockedRig, bursts, clock
 from tests.sched.rig import CFS, MS, RELEASES, US, Rig, S, compute, hog, sleeper
@@ -89,7 +90,7 @@ def test_times_sum_up_and_work_is_conserved_at_any_clock(tasks, cpufreq, cpus, i
     for work_ns, sleep, nice in tasks:
         rig.sched.spawn("task", bursts(work_ns, work_ns + sleep), nice=nice)
     for when in (7, 33, 180):
-        rig.at(when * MS, lambda _: rig.sched.charge_irq(0, 20 * US))
+        rig.at(when * MS, lambda _: InterruptLine(rig.sched, 0, 20 * US).serve())
     for _ in range(20):
         rig.run(0.02)
         for cpu, time in enumerate(rig.sched.cpu_times):

@@ -6,6 +6,7 @@ import pytest
 
 from sim.sched.cpuidle import TABLES, US, CpuidleParams
 from sim.sched.cpuidle_menu import Menu, typical_interval_us, which_bucket
+from sim.sched.irq import InterruptLine
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE
 from tests.sched.clocks import HASWELL, ClockedRig, bursts
 from tests.sched.rig import CFS, MODERN, MS, Rig, S
@@ -97,7 +98,7 @@ def test_an_interrupt_wakes_its_cpu_first_and_the_task_on_another_cpu_after_it()
     task = rig.sched.spawn("waiter", waiter)
     rig.run(0.1)
     task.cpu = 1
-    rig.at(S, lambda _: (rig.sched.charge_irq(0, 3 * US), rig.sched.wake_up(task)))
+    rig.at(S, lambda _: (InterruptLine(rig.sched, 0, 3 * US).serve(), rig.sched.wake_up(task)))
     rig.run(1.5)
     assert woken == [S + 2 * 133 * US + US]
 
@@ -115,7 +116,7 @@ def test_on_one_cpu_the_task_waits_for_the_interrupt_and_one_exit():
 
     task = rig.sched.spawn("waiter", waiter)
     rig.run(0.1)
-    rig.at(S, lambda _: (rig.sched.charge_irq(0, 3 * US), rig.sched.wake_up(task)))
+    rig.at(S, lambda _: (InterruptLine(rig.sched, 0, 3 * US).serve(), rig.sched.wake_up(task)))
     rig.run(1)
     assert log == [S + (133 + 3 + 1) * US]
 

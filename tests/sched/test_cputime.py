@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.sched.irq import InterruptLine
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, sleep_ns
 from tests.sched.rig import CFS, MS, O1, RELEASES, US, Rig, S, compute, sleeper
 
@@ -82,7 +83,7 @@ def test_interrupts_delay_the_running_task_and_are_softirq_time():
     rig = Rig()
     task = rig.sched.spawn("victim", compute(10 * MS))
     for ms in (1, 2, 3):
-        rig.at(ms * MS, lambda _: rig.sched.charge_irq(0, 100 * US))
+        rig.at(ms * MS, lambda _: InterruptLine(rig.sched, 0, 100 * US).serve())
     rig.run(0.0102)
     assert task.on_rq
     rig.run(0.0001)
@@ -93,7 +94,7 @@ def test_interrupts_delay_the_running_task_and_are_softirq_time():
 
 def test_interrupts_of_an_idle_cpu_are_not_idle_time():
     rig = Rig()
-    rig.at(MS, lambda _: rig.sched.charge_irq(0, 100 * US))
+    rig.at(MS, lambda _: InterruptLine(rig.sched, 0, 100 * US).serve())
     rig.run(1)
     assert rig.sched.cpu_times[0].idle_ns == S - 100 * US
 
@@ -126,7 +127,7 @@ def test_states_sum_to_elapsed_time_and_tasks_to_busy_time(programs, cpus, kerne
     rig = Rig(cpus, kernel, switch_ns=switch_ns)
     tasks = [rig.sched.spawn("mixed", mixed(*program[:5]), nice=program[5]) for program in programs]
     for ms in range(0, 200, 7):
-        rig.at(ms * MS, lambda _: rig.sched.charge_irq(0, 50 * US))
+        rig.at(ms * MS, lambda _: InterruptLine(rig.sched, 0, 50 * US).serve())
     for _ in range(10):
         rig.run(0.02)
         times = rig.sched.cpu_times

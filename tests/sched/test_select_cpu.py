@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.sched.irq import InterruptLine
 from sim.sched.select_cpu import idle_sibling, record_wakee, wake_affine, wake_wide
 from sim.sched.task import TASK_INTERRUPTIBLE
 from tests.sched.rig import CFS, MODERN, MS, O1, Rig, compute, sleeper
@@ -38,7 +39,7 @@ def test_an_interrupt_draws_its_tasks_to_its_idle_cpu():
     second.cpu = 1
 
     def interrupt(_):
-        rig.sched.charge_irq(0, 1000)
+        InterruptLine(rig.sched, 0, 1000).serve()
         rig.sched.wake_up(second)
 
     rig.at(20 * MS, interrupt)

@@ -62,9 +62,7 @@ def test_one_cpu_never_spins():
     assert rate == pytest.approx(1e5, rel=0.01)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(1, 20)), max_size=30)
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(1, 20)), max_size=30))
 def test_holdings_of_different_cpus_never_overlap(takes):
     holdings, rig, held = Holdings(), Rig(4), []
     task = rig.sched.spawn("any", lambda task: iter(()))
