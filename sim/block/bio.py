@@ -80,8 +80,10 @@ class Bio:
         self.sector = sector  # of the device it is submitted to; a partition moves it in place
         self.nr_sectors = nr_sectors
         self.count = count
-        self.size: int = nr_sectors if count == 1 else nr_sectors // count  # sectors of one bio
-        assert count == 1 or self.size * count == nr_sectors
+        self.size: int = nr_sectors  # sectors of one bio
+        if count != 1:
+            self.size = nr_sectors // count
+            assert self.size * count == nr_sectors
         self.flags = flags
         self.task_id = task_id
         self.end_io: EndIo = end_io

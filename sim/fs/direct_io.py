@@ -41,7 +41,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     device = sb.device
     if device is None or (pos | count) & (SECTOR - 1):
         raise invalid(file.path)
-    start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    start = pos >> PAGE_SHIFT
+    end = (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     if inode.mapping.pages.count:
         yield from filemap_fdatawrite(task, inode, start, end)
         yield from filemap_fdatawait(task, inode.mapping, start, end)
@@ -71,7 +72,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         if first.error:
             raise fs_error(first.error, file.path)
     if not write:
-        if sb.atime_is_due(inode):
+        if task.sched.calendar.now >= inode.atime_stays_ns and sb.atime_is_due(inode):
             yield from sb.touch_atime(task, inode)
     elif pos + count > inode.size:
         inode.size = pos + count

@@ -48,6 +48,7 @@ class Inode:
         self.parent: Inode | None = None  # Of a directory: the directory that holds it.
         self.mtime_ns = 0
         self.atime_ns = 0
+        self.atime_stays_ns = 0  # Until then reading changes no access time, whatever else does.
 
     def is_dir(self) -> bool:
         """Return whether this is a directory."""

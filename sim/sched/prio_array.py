@@ -116,7 +116,7 @@ class PrioArrays(SchedClass):
 
     def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
         """Credit the sleep (recalc_task_prio); for a program, waiting for a disk is little."""
-        slept_ns = now_ns - task.sleep_start_ns
+        slept_ns = now_ns - task.last_ran_ns
         had_ns = task.sleep_avg_ns
         ceiling_ns = MAX_SLEEP_AVG_NS
         if not task.is_kthread:

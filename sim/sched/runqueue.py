@@ -386,18 +386,16 @@ class RunQueue:
 
     def _put_asleep(self, task: Task) -> None:
         """Take the current task off the CPU: its debt is burnt and it is not runnable."""
-        clock_ns = self.clock_ns
         domain = self._domain
         queue = self.queue
         task.on_rq = False
-        task.last_ran_ns = clock_ns
+        task.last_ran_ns = self.clock_ns
         task.nvcsw += 1
         if task.gen is None:
             self._resuming = True  # A parent that this wakes is queued like any other.
             domain.exited(self, task)
             self._resuming = False
         else:
-            task.sleep_start_ns = clock_ns
             if task.state & TASK_UNINTERRUPTIBLE:
                 domain.nr_uninterruptible += 1
             if task.in_iowait:

@@ -62,10 +62,9 @@ class Task:
     __slots__ = (
         "at_exit", "children", "comm", "cpu", "exit_wait", "flips_halved_ns", "gen", "happening",
         "ignores_sigchld", "in_iowait", "is_kthread", "last_ran_ns", "last_wakee", "nice",
-        "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched", "sleep_avg_ns",
-        "sleep_start_ns", "start_ns", "state", "stime_ns",
-        "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns", "vruntime", "waiting_on",
-        "wakee_flips", "wchan", "weight",
+        "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched", "sleep_avg_ns", "start_ns",
+        "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns",
+        "vruntime", "waiting_on", "wakee_flips", "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -102,7 +101,6 @@ class Task:
         self.nvcsw: int = 0  # switches away because it slept
         self.nivcsw: int = 0  # and because it was preempted
         self.start_ns: int = sched.calendar.now
-        self.sleep_start_ns: int = 0
         self.last_ran_ns: int = 0
         self.last_wakee: Task | None = None  # whom it woke last, and
         self.wakee_flips: int = 0  # how often that was another one

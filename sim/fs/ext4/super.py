@@ -276,7 +276,8 @@ class Ext3(Ext3Sb):
         rule = self.params.atime
         now = self.calendar.now
         before = inode.atime_ns
-        if rule == "noatime" or before % NS_PER_S + (now - before) < NS_PER_S:
+        if rule == "noatime" or now // NS_PER_S == before // NS_PER_S:
+            inode.atime_stays_ns = (now // NS_PER_S + 1) * NS_PER_S
             return False
         recent = before > inode.mtime_ns and now - before < DAY_S * NS_PER_S
         return rule != "relatime" or not recent
