@@ -323,7 +323,8 @@ class Machine:
 
     def run_until(self, when_ns: int) -> None:
         """Let everything up to and including `when_ns` happen."""
-        self.calendar.run_until(when_ns)
+        with _rare_collections():
+            self.calendar.run_until(when_ns)
 
     def read_proc(self) -> ProcSample:
         """Return what every file of /proc that the tools need says now."""

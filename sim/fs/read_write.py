@@ -51,7 +51,7 @@ def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Bl
 
 def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
     """Write `count` bytes at `pos` (-1: where the file stands); ENOSPC if none fit."""
-    if not file.writable or file.closed:
+    if not file.writable:
         raise bad_file(file.path)
     if count < 0:
         raise invalid(file.path)

@@ -27,7 +27,7 @@ def make_network(
 ) -> Network:
     """Return the network of a server whose packets come in on that interrupt line."""
     network = Network(env, tcp, tracer)
-    network.on_interrupt = line.serve_packets
+    network.on_interrupt = line.serve
     network.backlog_ns = line.backlog_ns
     network.loopback = Link(
         env.calendar, "lo", latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),

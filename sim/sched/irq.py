@@ -31,7 +31,3 @@ class InterruptLine:
     def backlog_ns(self) -> int:
         """Return how long until the CPU has served what it was interrupted for."""
         return self._rq.stolen_ns
-
-    def serve_packets(self, packets: int) -> None:
-        """Serve the interrupt that brings so many packets."""
-        self.serve(packets)
