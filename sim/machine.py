@@ -35,6 +35,7 @@ from sim.fs.block_dev import DevTmpfs
 from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
+from sim.fs.proc.sys_cpu import render_cpu_files
 from sim.fs.super import MountContext, VfsParams
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.kswapd import start_kswapd
@@ -271,7 +272,8 @@ class Machine:
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
             vm=self.vm, partitions=frozenset(names), clocks_khz=clocks_of(self.sched),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
-            refresh=self._refresh, disks=[device.stats for device in self.devices.values()],
+            refresh=self._refresh, cpu_files=functools.partial(render_cpu_files, self.sched),
+            disks=[device.stats for device in self.devices.values()],
         )  # fmt: skip
 
     def _refresh(self) -> None:

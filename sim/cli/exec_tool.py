@@ -74,8 +74,9 @@ def command(
 ) -> None:
     """Run a scenario and print what a tool on that server would have shown.
 
-    The tools are iostat, sar, vmstat and uptime; they read nothing but the twin's /proc. dd, with
-    or without time before it, runs beside the programs of the scenario, until it ends.
+    The tools are iostat, sar, vmstat, uptime and cpupower; they read nothing but the twin's /proc
+    and /sys. dd, with or without time before it, runs beside the programs of the scenario, until it
+    ends.
 
     \b
     Examples:
@@ -85,6 +86,7 @@ def command(
       iotwin exec sendmail --tools sysstat-12 -- iostat -xz 10
       iotwin exec sendmail -- sar -u -q -d 5 12
       iotwin exec sendmail -- vmstat 5
+      iotwin exec web-governor -- cpupower frequency-info
       iotwin exec generic -- time dd if=/dev/zero of=/test.2GB bs=1M count=2048
     """
     if is_program(argv):

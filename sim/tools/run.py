@@ -1,7 +1,8 @@
 """Run a tool by its command line over snapshots of /proc, as if typed on that server.
 
-Models: a shell that knows iostat, sar, vmstat and uptime, in the generation that the server had.
-Linux counterpart: none; the tools themselves are sysstat and procps.
+Models: a shell that knows iostat, sar, vmstat, uptime and cpupower, in the generation that the
+server had.
+Linux counterpart: none; the tools themselves are sysstat, procps and cpupower.
 Invariants: reads only the snapshots given; what is unknown raises ToolUsageError.
 Left out: pipes, redirections, other commands.
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import iostat, sar, uptime, vmstat
+from sim.tools import cpupower, iostat, sar, uptime, vmstat
 from sim.tools.clock import Wall
 from sim.tools.iostat_layout import (
     SYSSTAT_7,
@@ -42,7 +43,7 @@ GENERATIONS = {
     "sysstat-9": Generation(SYSSTAT_9, SAR_9, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
     "sysstat-12": Generation(SYSSTAT_12, SAR_12, vmstat.PROCPS_4_0, uptime.PROCPS_4_0),
 }
-TOOLS = ("iostat", "sar", "uptime", "vmstat")
+TOOLS = ("cpupower", "iostat", "sar", "uptime", "vmstat")
 FILES = {
     "iostat": ("stat", "uptime", "diskstats"),
     "sar": ("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"),
@@ -62,6 +63,9 @@ def tool_sampling(argv: Sequence[str], *, layout: str = "sysstat-12") -> Samplin
         return sar.parse_options(arguments, generation.sar).sampling
     if tool == "vmstat":
         return vmstat.parse_options(arguments).sampling
+    if tool == "cpupower":
+        cpupower.parse_options(arguments)
+        return ONCE
     uptime.parse_options(arguments)
     return ONCE
 
@@ -105,6 +109,8 @@ def run_tool(
         return vmstat.run_vmstat(
             vmstat.parse_options(arguments), snapshots, layout=generation.vmstat
         )
+    if tool == "cpupower":
+        return cpupower.run_cpupower(cpupower.parse_options(arguments), snapshots)
     uptime.parse_options(arguments)
     return uptime.run_uptime(snapshots, wall=wall, users=users, layout=generation.uptime)
 

@@ -32,7 +32,8 @@ class ProcFs:
     `now` returns simulated time (ns); the machine booted at `boot_ns` (0 or before) when the wall
     clock showed `btime_s` (Unix time). `disks` are the rows of diskstats in order of registration,
     the names in `partitions` being partitions. The sequences may grow while the machine runs.
-    `refresh` brings the CPUs' times up to now before they are read.
+    `refresh` brings the CPUs' times up to now before they are read. `cpu_files` returns what tools
+    read of /sys/devices/system/cpu.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class ProcFs:
         disks: Sequence[DiskStats], partitions: frozenset[str] = frozenset(),
         swaps: Sequence[SwapArea] = (), cpu_model: CpuModel | None = None,
         clocks_khz: Sequence[int] = (), refresh: Callable[[], None] | None = None,
-        arrays: Sequence[MdArray] = (),
+        arrays: Sequence[MdArray] = (), cpu_files: Callable[[], dict[str, str]] | None = None,
     ) -> None:  # fmt: skip
         self.version = parse_release(release)
         self._hz = hz
@@ -59,6 +60,7 @@ class ProcFs:
         self._clocks_khz = clocks_khz
         self._refresh = refresh
         self._arrays = arrays
+        self._cpu_files = cpu_files
         self._avenrun: list[int] = []  # of which this is the text:
         self._averages = ""
         self._renderers: dict[str, Callable[[], str]] = {
@@ -87,7 +89,8 @@ class ProcFs:
 
     def snapshot(self) -> dict[str, str]:
         """Return the texts that the tools read, all of this moment, by name."""
-        return {name: self._renderers[name]() for name in SNAPSHOT_FILES}
+        texts = {name: self._renderers[name]() for name in SNAPSHOT_FILES}
+        return texts if self._cpu_files is None else texts | self._cpu_files()
 
     def _stat(self) -> str:
         if self._refresh is not None:
