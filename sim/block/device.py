@@ -8,7 +8,7 @@ Invariants: submit_bio() never sleeps and never ends a bio before it returns. Wh
 the device had no request slot for the bio that ``bio.submitted`` counts to; the task then calls
 get_request_wait() and submits the same object again. submit_bio(task, device, bio) does both. With
 ``bio.clone`` set a part of that bio has gone down already.
-Left out: opening and closing, sizes of logical blocks other than 512 bytes, discards.
+Left out: opening and closing, sizes of logical blocks other than 512 bytes.
 """
 
 from mypy_extensions import mypyc_attr
@@ -23,7 +23,8 @@ class BlockDevice:
     """A device with a row in /proc/diskstats."""
 
     __slots__ = (
-        "capacity_sectors", "name", "rotational", "stats", "supports_barriers",
+        "capacity_sectors", "discard_sectors", "max_discard_sectors", "name", "rotational", "stats",
+        "supports_barriers",
     )  # fmt: skip
 
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
@@ -31,6 +32,8 @@ class BlockDevice:
         self.stats = stats
         self.capacity_sectors = capacity_sectors
         self.supports_barriers: bool = True  # False: BIO_BARRIER would fail with EOPNOTSUPP
+        self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
+        self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
 
     def submit_bio(self, bio: Bio) -> bool:

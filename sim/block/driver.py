@@ -32,6 +32,8 @@ class Driver:
     write_cache: bool  # it has a volatile cache that FLUSH empties
     rotational: bool
     capacity_sectors: int
+    max_discard_sectors: int = 0  # of a DISCARD; 0: it knows none
+    discard_sectors: int = 1  # it gives up whole pieces of so many (discard_granularity)
     hardware_queues: int = 1  # of a multi-queue device, each with tags of its own
 
     def share(self, shared: dict[str, object]) -> None:
@@ -48,5 +50,5 @@ class Driver:
         """Start the driver's own threads, if it has any; called once, at boot."""
 
     def submit(self, request: Request) -> None:
-        """Start to serve ``request`` (READ, WRITE, or FLUSH without sectors)."""
+        """Start to serve ``request`` (READ, WRITE, FLUSH without sectors, DISCARD if known)."""
         raise NotImplementedError

@@ -34,6 +34,11 @@ def default_elevator(kernel: KernelVersion) -> str:
     return in_force(DEFAULT_ELEVATOR, kernel)
 
 
+def best_effort(pid: int) -> int:
+    """Return the I/O priority of a process of nice 0."""
+    return DEFAULT_IOPRIO
+
+
 class QueueRunner:
     """The queue, as its elevator sees it: simulated time, a timer, and a way to be asked again."""
 

@@ -4,17 +4,20 @@ Models: the row of a block device: completed and merged I/Os, sectors, time, wha
 two integrals over time: io_ticks (something in flight) and time_in_queue (how much in flight).
 Linux counterpart: disk_stats and disk_round_stats, block/ll_rw_blk.c and block/genhd.c (2.6.16);
 part_round_stats, block/blk-core.c (to 4.20).
-Invariants: counters never decrease; in_flight >= 0; reads + writes completed + in_flight = begun;
+Invariants: counters never decrease; in_flight >= 0; reads + writes + discards completed +
+in_flight = begun;
 time_in_queue_ns >= io_ticks_ns. Times are exact: whoever renders the row rounds them to jiffies or
 milliseconds, after update(now). Without that, the two integrals are those of when nothing was in
 flight.
-Left out: discards; the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
-the sum of ended requests' times: the renderer can take that from read_ns + write_ns + flush_ns.
+Left out: the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
+the sum of ended requests' times: the renderer can take that from read_ns, write_ns, discard_ns,
+flush_ns.
 """
 
 from typing import Final
 
 _WRITE: Final = 1  # bio.WRITE; bio.py imports this module
+_DISCARD: Final = 3  # bio.DISCARD
 
 
 class DiskStats:
@@ -23,6 +26,10 @@ class DiskStats:
     __slots__ = (
         "_busy_since_ns",
         "_waited_ns",
+        "discard_merges",
+        "discard_ns",
+        "discard_sectors",
+        "discards",
         "flush_ns",
         "flushes",
         "in_flight",
@@ -54,6 +61,10 @@ class DiskStats:
         self.write_merges: int = 0
         self.write_sectors: int = 0
         self.write_ns: int = 0
+        self.discards: int = 0
+        self.discard_merges: int = 0
+        self.discard_sectors: int = 0
+        self.discard_ns: int = 0
         self.flushes: int = 0
         self.flush_ns: int = 0
         self.in_flight: int = 0
@@ -83,6 +94,8 @@ class DiskStats:
         """Count ``count`` bios that were merged into a waiting request."""
         if op == _WRITE:
             self.write_merges += count
+        elif op == _DISCARD:
+            self.discard_merges += count
         else:
             self.read_merges += count
 
@@ -105,6 +118,10 @@ class DiskStats:
             self.writes += count
             self.write_sectors += sectors
             self.write_ns += duration_ns
+        elif op == _DISCARD:
+            self.discards += count
+            self.discard_sectors += sectors
+            self.discard_ns += duration_ns
         else:
             self.reads += count
             self.read_sectors += sectors
@@ -113,5 +130,5 @@ class DiskStats:
     def check(self) -> None:
         """Assert that no I/O was lost or made up."""
         assert self.in_flight >= 0
-        assert self.started == self.reads + self.writes + self.in_flight
+        assert self.started == self.reads + self.writes + self.discards + self.in_flight
         assert self.time_in_queue_ns >= self.io_ticks_ns

@@ -13,7 +13,7 @@ latest is found; contiguous pages that share a segment.
 
 from collections.abc import Callable
 
-from sim.block.bio import PAGE_SECTORS, Bio
+from sim.block.bio import DISCARD, PAGE_SECTORS, Bio
 from sim.block.elevator import Elevator
 from sim.block.request import OPS, Request, absorb_request, append_bios, prepend_bio
 from sim.engine.trace import Tracer
@@ -30,6 +30,7 @@ class MergeTable:
         max_segments: int,
         tracer: Tracer,
         name: str,
+        max_discard: int,
     ) -> None:
         self._elevator = elevator
         self._tracer = tracer
@@ -37,6 +38,7 @@ class MergeTable:
         self._absorbed = absorbed  # (request that is no more, now)
         self._max_sectors = max_sectors
         self._max_segments = max_segments
+        self._max_discard = max_discard  # sectors of a discard, which has no segments
         # By op, then by sector.
         self._by_end: list[dict[int, Request]] = [{} for _ in range(OPS)]
         self._by_start: list[dict[int, Request]] = [{} for _ in range(OPS)]
@@ -80,6 +82,8 @@ class MergeTable:
 
     def room(self, request: Request, bio: Bio) -> int:
         """Return how many bios of the run the request has room for."""
+        if bio.op == DISCARD:
+            return (self._max_discard - request.nr_sectors) // bio.size
         segments = (bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS
         bios = min(
             (self._max_sectors - request.nr_sectors) // bio.size,
@@ -129,8 +133,11 @@ class MergeTable:
         return self._by_end[request.op].get(request.sector)
 
     def _fit(self, former: Request, following: Request) -> bool:
+        sectors = former.nr_sectors + following.nr_sectors
+        if former.op == DISCARD:
+            return sectors <= self._max_discard and self._elevator.allow_unite(former, following)
         return (
-            former.nr_sectors + following.nr_sectors <= self._max_sectors
+            sectors <= self._max_sectors
             and former.nr_segments + following.nr_segments <= self._max_segments
             and self._elevator.allow_unite(former, following)
         )

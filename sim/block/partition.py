@@ -34,6 +34,8 @@ class Partition(BlockDevice):
         self.start_sector = start_sector
         self.supports_barriers = disk.supports_barriers
         self.rotational = disk.rotational
+        self.max_discard_sectors = disk.max_discard_sectors
+        self.discard_sectors = disk.discard_sectors
         self._full_row = full_row
 
     def submit_bio(self, bio: Bio) -> bool:

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from sim.block.bio import BIO_ORDERED_MASK, BIO_SYNC, BIO_SYNC_MASK, READ, SECTOR, Bio, end_bios
 from sim.block.device import BlockDevice
 from sim.block.driver import Driver
-from sim.block.elevator import DEFAULT_IOPRIO, Elevator
+from sim.block.elevator import Elevator, best_effort
 from sim.block.elevator_runner import ElevatorRunner
 from sim.block.genhd import DiskStats
 from sim.block.limits import PER_QUEUE, SYNC, QueueParams
@@ -41,7 +41,7 @@ from sim.block.ordered import Ordered
 from sim.block.plug import Plug
 from sim.block.request import FLUSH, Request
 from sim.block.request_list import RequestList
-from sim.block.split import submit_pieces
+from sim.block.split import longest, submit_pieces
 from sim.block.tags import Tags, request_slots
 from sim.block.wbt import Wbt, tag_class
 from sim.engine.calendar import Calendar
@@ -54,10 +54,11 @@ class Disk(BlockDevice):
     """A disk: request queue, elevator, driver, and a row of counters."""
 
     __slots__ = (
-        "_depth", "_has_tags", "_max_sectors", "_peeked", "_plugs_itself", "_run_scheduled",
+        "_depth", "_has_tags", "_peeked", "_plugs_itself", "_run_scheduled",
         "_running", "_sync_pools", "_unplug_at_ns", "_unplug_threshold", "_unplug_timer",
         "bios_ended", "bios_submitted", "calendar", "dispatch", "driver", "elevator", "in_driver",
-        "ioprio", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered", "params",
+        "ioprio", "max_sectors", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered",
+        "params",
         "plugged", "requests", "tracer", "wbt",
     )  # fmt: skip
 
@@ -73,6 +74,8 @@ class Disk(BlockDevice):
     ) -> None:
         super().__init__(stats, driver.capacity_sectors)
         self.rotational = driver.rotational
+        self.max_discard_sectors = driver.max_discard_sectors
+        self.discard_sectors = driver.discard_sectors
         self.calendar = calendar
         self.tracer = tracer
         self.driver = driver
@@ -82,10 +85,10 @@ class Disk(BlockDevice):
         self.wbt: Wbt | None = self.requests.wbt if isinstance(self.requests, Tags) else None
         self.merges = MergeTable(
             elevator, self.absorb, params.max_bytes // SECTOR, params.max_segments, tracer,
-            self.name,
+            self.name, self.max_discard_sectors,
         )  # fmt: skip
         self.ordered = Ordered(self)
-        self.ioprio: Callable[[int], int] = _best_effort  # of a process, set by who knows them
+        self.ioprio: Callable[[int], int] = best_effort  # of a process, set by who knows them
         self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
         self.in_driver: int = 0
@@ -97,7 +100,7 @@ class Disk(BlockDevice):
         self._has_tags: bool = elevator.multiqueue
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self._unplug_threshold = params.unplug_threshold
-        self._max_sectors = params.max_bytes // SECTOR
+        self.max_sectors = params.max_bytes // SECTOR
         self._depth = driver.queue_depth
         self._peeked: Request | None = None  # chosen, while the driver is full
         self._running: bool = False
@@ -117,8 +120,8 @@ class Disk(BlockDevice):
         if flags & BIO_ORDERED_MASK:
             return self.ordered.submit(bio)
         size = bio.size
-        if size > self._max_sectors:
-            return submit_pieces(self, bio, self._max_sectors)
+        if size > self.max_sectors and size > longest(self, bio.op):
+            return submit_pieces(self, bio, longest(self, bio.op))
         now_ns = self.calendar.now
         if self.tracer.enabled:
             self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
@@ -389,7 +392,3 @@ class Disk(BlockDevice):
         assert self.nr_waiting >= 0 and self.in_driver >= 0
         self.stats.update(self.calendar.now)
         self.stats.check()
-
-
-def _best_effort(pid: int) -> int:
-    return DEFAULT_IOPRIO

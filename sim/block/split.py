@@ -1,6 +1,7 @@
 """Bios longer than a request may be.
 
-Models: such a bio goes down in pieces, each a bio of its own, and ends with the last of them.
+Models: such a bio, or a discard longer than the device's, goes down in pieces, each a bio of its
+own, and ends with the last of them.
 Linux counterpart: blk_queue_split and bio_chain, block/blk-merge.c (4.3). Before 4.3 nobody could
 make one: bio_add_page stopped at the queue's limit, so that the submitter sent the same pieces.
 Invariants: the pieces cover the bio; it ends once, after all of them, never before it is submitted.
@@ -9,10 +10,15 @@ Left out: splitting for segments alone.
 
 from typing import TYPE_CHECKING
 
-from sim.block.bio import Bio
+from sim.block.bio import DISCARD, Bio
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
+
+
+def longest(disk: "Disk", op: int) -> int:
+    """Return how many sectors a bio may have and go down in one piece."""
+    return disk.max_discard_sectors if op == DISCARD else disk.max_sectors
 
 
 def submit_pieces(disk: "Disk", bio: Bio, max_sectors: int) -> bool:

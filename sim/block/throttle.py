@@ -58,6 +58,9 @@ class ThrottleParams:
         return any(one is not None for one in (self.rbps, self.wbps, self.riops, self.wiops))
 
 
+NO_LIMITS: Final = ThrottleParams()
+
+
 class Limit:
     """One direction: its limits, and what it has used of its slice (struct throtl_grp [rw])."""
 
@@ -140,6 +143,8 @@ class Throttle(BlockDevice):
         super().__init__(below.stats, below.capacity_sectors)
         self.supports_barriers = below.supports_barriers
         self.rotational = below.rotational
+        self.max_discard_sectors = below.max_discard_sectors
+        self.discard_sectors = below.discard_sectors
         self._below = below
         self._calendar = sched.calendar
         self._plugs = plugs

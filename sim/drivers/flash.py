@@ -33,6 +33,7 @@ from sim.engine.calendar import Calendar
 from sim.param import param
 
 NS_PER_S: Final = 1_000_000_000
+ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM command, libata
 BATCHES: Final = 2  # one moves to the dies while one is programmed
 SPARE_PERCENT_MIN: Final = 1.0
 assert SPARE_PERCENT_MIN / 100 > 2 / SEGMENTS, "two segments are never full"
@@ -85,6 +86,11 @@ class FlashParams:
     buffer_protected: bool = param(
         True, dim="bool", source="data sheet: enhanced power-loss data protection",
         doc="capacitors save the buffer: a flush has nothing to do",
+    )  # fmt: skip
+    trim_ns: int = param(
+        "100 us", dim="time_ns", minimum=0,
+        source="assumed: entries of the map are marked; drives of the time: 0.05 to some ms",
+        doc="time of a discard (Data Set Management), whatever its length", key="trim",
     )  # fmt: skip
     spare_percent: float = param(
         25.0, dim="percent", source="fit: 32,000 random writes/s of the data sheet",

@@ -15,7 +15,7 @@ Left out: weighted arbitration, completion queues and their interrupts apart, ho
 from collections import deque
 from dataclasses import dataclass
 
-from sim.block.bio import READ, SECTOR
+from sim.block.bio import DISCARD, PAGE_SECTORS, READ, SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import FLUSH, Request
 from sim.drivers.flash import Flash, FlashParams
@@ -70,6 +70,8 @@ class Nvme(Driver):
     def __init__(self, params: NvmeParams) -> None:
         self.queue_depth = params.queues * params.queue_entries
         self.hardware_queues = params.queues
+        self.max_discard_sectors = 0xFFFFFFFF // SECTOR
+        self.discard_sectors = PAGE_SECTORS
         self.write_cache = not params.buffer_protected  # Identify Controller, VWC
         self.rotational = False
         self.capacity_sectors = params.capacity_bytes // SECTOR
@@ -80,6 +82,7 @@ class Nvme(Driver):
         self._read_overhead_ns = params.read_overhead_ns
         self._write_overhead_ns = params.write_overhead_ns
         self._flush_overhead_ns = params.flush_overhead_ns
+        self._trim_ns = params.trim_ns
         self._queues: list[deque[Request]] = [deque() for _ in range(params.queues)]
         self._waiting: int = 0
         self._turn: int = 0  # the queue that was served last
@@ -113,6 +116,9 @@ class Nvme(Driver):
             self._calendar.post(done_ns - now_ns, self._read, request)
         elif request.op == FLUSH:
             self.flash.flush(request)
+        elif request.op == DISCARD:
+            self.flash.trim(request.sector, request.nr_sectors)
+            self._calendar.post(self._trim_ns, self._complete, request)
         else:
             self.flash.write(request)
         self._busy = False

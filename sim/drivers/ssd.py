@@ -8,15 +8,16 @@ Hand estimates (Intel DC S3700, 200 GB): a 4 KiB read alone 13 + 60 + 20 + 8 us 
 in the steady state 365 MB/s / 4 KiB / amplification, see ssd_ftl.py.
 Linux counterpart: none; drivers/ata/ahci.c and drivers/scsi above it.
 Invariants: one command in the processor, one transfer on the link; every request ends once.
-Left out: the link's protocol beyond its payload rate, read-ahead, reordering, errors.
+Left out: the link's protocol beyond its payload rate, read-ahead, reordering, errors; that a
+discard waits until the drive's queue is empty (TRIM was no queued command before SATA 3.1).
 """
 
 from dataclasses import dataclass
 
-from sim.block.bio import READ, SECTOR
+from sim.block.bio import DISCARD, PAGE_SECTORS, READ, SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import FLUSH, Request
-from sim.drivers.flash import Flash, FlashParams
+from sim.drivers.flash import ATA_MAX_TRIM_SECTORS, Flash, FlashParams
 from sim.drivers.pipe import Pipe
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -61,6 +62,8 @@ class Ssd(Driver):
     def __init__(self, params: SsdParams) -> None:
         self.queue_depth = params.queue_depth
         self.write_cache = True
+        self.max_discard_sectors = ATA_MAX_TRIM_SECTORS
+        self.discard_sectors = PAGE_SECTORS
         self.rotational = False
         self.capacity_sectors = params.capacity_bytes // SECTOR
         self.flash = Flash(params)
@@ -69,6 +72,7 @@ class Ssd(Driver):
         self._read_overhead_ns = params.read_overhead_ns
         self._write_overhead_ns = params.write_overhead_ns
         self._flush_overhead_ns = params.flush_overhead_ns
+        self._trim_ns = params.trim_ns
         self._processor_free_ns: int = 0
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
@@ -84,6 +88,10 @@ class Ssd(Driver):
             self._calendar.post(done_ns - now_ns, self._read, request)
         elif request.op == FLUSH:
             self.flash.flush(request)
+        elif request.op == DISCARD:
+            self.flash.trim(request.sector, request.nr_sectors)
+            done_ns = self._processor_free_ns + self._trim_ns
+            self._calendar.post(done_ns - now_ns, self._complete, request)
         else:
             self.flash.write(request)
 

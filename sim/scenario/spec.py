@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
-from sim.block.throttle import ThrottleParams
+from sim.block.throttle import NO_LIMITS, ThrottleParams
 from sim.drivers.md.kcopyd import IN_ORDER_SINCE
 from sim.param import param
 from sim.scenario.calibrate_spec import CalibrateSpec
@@ -86,7 +86,7 @@ class DiskSpec:
         None, dim="text", source="scenario", doc="how a guest reaches the disk of its host"
     )
     frontend_params: object = None
-    throttle: ThrottleParams = ThrottleParams()
+    throttle: ThrottleParams = NO_LIMITS
     scheduler: str = param("cfq", dim="text", doc="elevator of the queue", source=_ELEVATORS)
 
     @classmethod

@@ -51,6 +51,8 @@ class DmLinear(BlockDevice):
         super().__init__(stats, capacity_sectors)
         self.supports_barriers = supports_barriers and below.supports_barriers
         self.rotational = below.rotational
+        self.max_discard_sectors = below.max_discard_sectors
+        self.discard_sectors = below.discard_sectors
         assert offset_sectors + capacity_sectors <= below.capacity_sectors
         self.below = below
         layout = Stretch(below, offset_sectors, capacity_sectors)

@@ -39,6 +39,10 @@ class DiskStats(Protocol):
     in_flight: int
     io_ticks_ns: int
     time_in_queue_ns: int
+    discards: int
+    discard_merges: int
+    discard_sectors: int
+    discard_ns: int
     flushes: int
     flush_ns: int
 

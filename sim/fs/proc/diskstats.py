@@ -6,7 +6,8 @@ Invariants: io_ticks and time in queue are brought up to the moment of reading; 
 printed modulo 2^32, as the kernel's "%u"; times kept in jiffies are whole jiffies (which ones is
 in JIFFY_TIMES). A sum of exact times truncated to jiffies has the expectation of the kernel's sum
 of truncated time stamps, without its noise.
-Left out: discards (columns are 0); which events move io_ticks is the block layer's business.
+Left out: discards of releases before 4.18, which counted them as writes; which events move io_ticks
+is the block layer's business.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ JIFFY_TIMES: tuple[tuple[Version, tuple[bool, bool]], ...] = (
 # What the time in queue is: the integral of what is in flight, or the summed times of ended I/Os.
 QUEUE_TIME: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((2, 6, 0), ("time_in_queue_ns",)),
-    ((5, 0), ("read_ns", "write_ns")),
-    ((5, 5), ("read_ns", "write_ns", "flush_ns")),
+    ((5, 0), ("read_ns", "write_ns", "discard_ns")),
+    ((5, 5), ("read_ns", "write_ns", "discard_ns", "flush_ns")),
 )
 
 
@@ -73,7 +74,8 @@ def _full(disk: DiskStats, hz: int, version: Version) -> tuple[int, ...]:
         disk.writes, disk.write_merges, disk.write_sectors, _ms(disk.write_ns, request_unit_ns),
         disk.in_flight, _ms(disk.io_ticks_ns, NS_PER_S // hz),
         _ms(queue_ns, queue_unit_ns),
-        0, 0, 0, 0,
+        disk.discards, disk.discard_merges, disk.discard_sectors,
+        _ms(disk.discard_ns, request_unit_ns),
         disk.flushes, _ms(disk.flush_ns, request_unit_ns),
     )  # fmt: skip
 

@@ -44,6 +44,10 @@ class Disk:
     time_in_queue_ns: int = 0
     flushes: int = 0
     flush_ns: int = 0
+    discards: int = 0
+    discard_merges: int = 0
+    discard_sectors: int = 0
+    discard_ns: int = 0
     updated_at: int = -1
 
     def update(self, now_ns: int) -> None:
