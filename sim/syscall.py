@@ -23,6 +23,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sim.block.elevator import Elevator
 from sim.engine import Streams
 from sim.fs import aio, read_write, sync
+from sim.fs.discard import blkdiscard
 from sim.fs.file import (
     O_APPEND,
     O_CREAT,
@@ -303,6 +304,11 @@ class Sys:
         assert self._aio is not None, "io_submit() comes first"
         self.task.charge_system(self._entry_ns)
         return self._call("io_getevents", aio.io_getevents(self.task, self._aio))
+
+    def blkdiscard(self, fd: int, size: int, position: int) -> Blocking[None]:
+        """ioctl(BLKDISCARD): nobody needs these bytes of a device any more."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("ioctl", blkdiscard(self.task, self._files[fd], position, size))
 
     def read_zero(self, size: int) -> Blocking[int]:
         """read() of /dev/zero: clear `size` bytes of the program's memory (read_zero)."""
