@@ -109,3 +109,34 @@ def test_no_bio_joins_a_barrier():
     rig.write(3)
     rig.run()
     assert (steps(rig), rig.stats.write_merges) == ([1, 2, 3], 0)
+
+
+def test_a_flush_waits_for_the_data_of_anothers_sequence_and_shares_the_flush_after_it():
+    """Conditions C1 to C3 of block/blk-flush.c (2.6.39)."""
+    rig = Rig(ram(queue_depth=32, write_cache=True))
+    rig.write(2, flags=BIO_FLUSH | BIO_FUA)
+    rig.calendar.run_until(1 * MS + 1)  # Its data are on their way now.
+    for _ in range(3):
+        flush(rig)
+    rig.run()
+    assert steps(rig) == ["flush", 2, "flush"]
+    assert {time for time, bio in rig.ended} == {3 * MS}
+
+
+def test_a_flush_does_not_wait_for_data_longer_than_five_seconds():
+    rig = Rig(ram(latency_ns=7000 * MS, queue_depth=32, write_cache=True))
+    rig.write(2, flags=BIO_FUA)
+    rig.calendar.run_until(MS)
+    flush(rig)
+    rig.calendar.run_until(6000 * MS)
+    flush(rig)
+    rig.calendar.run_until(6500 * MS)
+    assert steps(rig) == [2, "flush"]
+
+
+def test_a_flush_without_data_counts_as_a_write_of_no_sectors():
+    rig = Rig(ram(write_cache=True))
+    flush(rig)
+    rig.run()
+    stats = rig.stats
+    assert (stats.writes, stats.write_sectors, stats.write_ns, stats.flushes) == (1, 0, MS, 1)

@@ -110,7 +110,6 @@ def inactivate(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
         yield from trans_commit(task, transaction)
     transaction = yield from trans_alloc(task, fs, "ifree")
     yield from _free_inode(task, fs, transaction, inode)
-    transaction.sync = fs.sync_directories and fs.kernel < SINCE_INODEGC
     yield from trans_commit(task, transaction)
 
 

@@ -38,7 +38,10 @@ NOTHING_COMMITTED: Final = Committed(number=0, sequence=0, lsn=-1)
 
 
 class InodeItem(LogItem):
-    """An inode in the log (struct xfs_inode_log_item)."""
+    """An inode in the log (struct xfs_inode_log_item).
+
+    One that is freed and made again before it was written home is the same item.
+    """
 
     def __init__(self, inode: "XfsInode", cluster: Buf, core_bytes: int) -> None:
         super().__init__()
@@ -71,7 +74,7 @@ class XfsInode(Inode):
 
     def __init__(self, fs: "XfsSb", ino: int, mode: int) -> None:
         super().__init__(fs, ino, mode)
-        self.item = InodeItem(self, fs.cluster_buf(ino), 176 if fs.params.crc else 96)
+        self.item = fs.item_of(self)
         self.map = ExtentMap()
         self.tree_blocks: list[int] = []  # of extents that do not fit into the inode
         self.delayed = RangeSet()  # blocks promised: dirty pages, and behind the end
@@ -124,6 +127,7 @@ class XfsSb(FileSystem):
         self.buffers: dict[int, Buf] = {}
         self.inodes: dict[int, XfsInode] = {}
         self.unlinked: dict[int, XfsInode] = {}
+        self.inode_items: dict[int, InodeItem] = {}
         self.promised_blocks: int = 0
         self.transactions: int = 0
         self.open_transactions: int = 0
@@ -224,9 +228,22 @@ class XfsSb(FileSystem):
         """
         return self.ail.durable_transaction
 
+    def item_of(self, inode: XfsInode) -> InodeItem:
+        """Return an inode's item: that of the one freed before, if it is in the log still."""
+        item = self.inode_items.get(inode.ino)
+        if item is None or item.cluster.stale:
+            core_bytes = 176 if self.params.crc else 96
+            item = InodeItem(inode, self.cluster_buf(inode.ino), core_bytes)
+            self.inode_items[inode.ino] = item
+        item.inode = inode
+        return item
+
     def inode_is_home(self, item: InodeItem) -> None:
         """An inode was written home and has not changed since."""
         item.cluster.inodes.pop(item, None)
+        ino = item.inode.ino
+        if ino not in self.inodes and self.inode_items.get(ino) is item:
+            del self.inode_items[ino]
 
     def adopt(self, inode: XfsInode) -> None:
         """Enter a new inode."""

@@ -1,0 +1,79 @@
+"""Directories: their form by the number of names, and that no byte is lost."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.fs.xfs.dir import BLOCK, LEAF, LEAF_START, SHORTFORM, XfsDir
+from sim.fs.xfs.geometry import make_geometry
+from sim.fs.xfs.params import XfsParams
+
+V5 = make_geometry(XfsParams(crc=True, inode_size_bytes=512), 1 << 30)
+V4 = make_geometry(XfsParams(), 1 << 30)
+
+
+def filled(count: int, geometry=V5) -> XfsDir:  # type: ignore[no-untyped-def]
+    made = XfsDir(geometry)
+    for number in range(count):
+        made.add(f"qf{number:06d}")
+    return made
+
+
+def test_a_few_names_are_in_the_inode_a_hundred_in_a_block_more_have_leaves() -> None:
+    assert [filled(count).form for count in (0, 20, 21, 100, 400)] == [
+        SHORTFORM, SHORTFORM, BLOCK, BLOCK, LEAF
+    ]  # fmt: skip
+    assert filled(12, V4).form == BLOCK  # Inodes of 256 bytes hold ten such names.
+
+
+def test_a_small_directory_is_logged_with_its_inode_alone() -> None:
+    change = filled(5).add("one-more")
+    assert change.local and not change.touched and not change.new_blocks
+
+
+def test_a_name_in_a_block_touches_its_entry_its_hash_and_the_header() -> None:
+    change = filled(50).add("one-more")
+    assert not change.local and {block for block, _ in change.touched} == {0}
+    changed = 0
+    for _, mask in change.touched:
+        changed |= mask
+    assert changed & 1 and changed & 1 << 31 and changed.bit_count() <= 6
+
+
+def test_hashes_get_a_block_of_their_own_far_behind() -> None:
+    made = filled(300)
+    assert made.form == LEAF and LEAF_START in made.blocks() and made.data_blocks() == 2
+    assert filled(3000).leaves > 1
+
+
+def test_an_emptied_directory_is_in_its_inode_again() -> None:
+    made = filled(700)
+    freed = []
+    for number in range(700):
+        freed += made.remove(f"qf{number:06d}").freed_blocks
+    assert made.form == SHORTFORM and made.blocks() == [] and made.local_bytes() == 6
+    assert LEAF_START in freed and 0 in freed
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 400), st.integers(1, 60)), max_size=400))
+def test_blocks_taken_less_blocks_freed_are_the_blocks_there_are(
+    steps: list[tuple[bool, int, int]],
+) -> None:
+    made, names, blocks = XfsDir(V5), dict[str, None](), set[int]()
+    for add, number, length in steps:
+        name = f"{number}".ljust(length, "x")
+        if add and name not in names:
+            names[name] = None
+            change = made.add(name)
+        elif not add and names:
+            change = made.remove(names.popitem()[0])
+        else:
+            continue
+        assert not blocks & set(change.new_blocks)
+        blocks |= set(change.new_blocks)
+        assert {block for block, _ in change.touched} <= blocks
+        assert set(change.freed_blocks) <= blocks
+        blocks -= set(change.freed_blocks)
+        assert sorted(made.blocks()) == sorted(blocks)
+        assert made.names().keys() == names.keys()
+        assert made.check() == []

@@ -1,0 +1,328 @@
+"""XFS as a whole: where things lie, what an fsync writes and in which order, preallocation."""
+
+from collections.abc import Callable
+
+import pytest
+
+from sim.fs import read_write, sync
+from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY
+from sim.fs.xfs.super import Xfs
+from sim.registry import lookup
+from sim.sched.task import Blocking, Task
+from tests.fs.machine import GIB, MS, Machine, S, assert_sound
+
+MIB = 1 << 20
+FLUSH = (0, 0)
+
+
+def sectors(machine: Machine) -> list[tuple[int, int]]:
+    """Return (first sector, sectors) of all that the disk was given; (0, 0) is a flush."""
+    issued = [(record.args[2], record.args[3]) for record in machine.tracer.records()]
+    machine.tracer.clear()
+    return issued
+
+
+def test_the_registry_knows_xfs() -> None:
+    assert lookup("filesystem", "xfs").cls is Xfs
+
+
+def test_small_files_fsynced_one_after_the_other_write_what_was_recorded() -> None:
+    """The first requests of a real 6.18 on such a disk: places, and lengths of the log records."""
+    machine = Machine("6.18", capacity_bytes=4 * GIB, write_cache=True)
+    machine.mount_xfs()
+
+    def main(task: Task) -> Blocking[None]:
+        for number, pages in enumerate((2, 3, 2, 3)):
+            yield from machine.write_file(task, f"/tf000.{number}", pages * 4096)
+            yield from machine.vfs.rename(task, f"/tf000.{number}", f"/qf000.{number}")
+
+    machine.run(main)
+    log = 4194354
+    assert sectors(machine) == [
+        (80, 16), FLUSH, (log, 5), FLUSH,
+        (96, 24), FLUSH, (log + 5, 5), FLUSH,
+        (192, 16), FLUSH, (log + 10, 5), FLUSH,
+        (208, 24), FLUSH, (log + 15, 5), FLUSH,
+    ]  # fmt: skip
+
+
+def test_an_fsync_writes_its_own_file_and_nobody_elses() -> None:
+    machine = Machine("6.18")
+    fs = machine.mount_xfs()
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/large", 50 * MIB, fsync=False)
+        yield from machine.write_file(task, "/small", 4096)
+
+    machine.run(main)
+    data = [run for run in machine.writes() if run[0] < fs.geometry.log_start]
+    assert data == [(10, 1)]
+    assert machine.vm.nr_dirty == 50 * MIB // 4096
+
+
+@pytest.mark.parametrize("kernel", ["2.6.32", "2.6.39", "4.19"])
+def test_without_barriers_nothing_is_flushed(kernel: str) -> None:
+    flushes = {}
+    for barrier in (True, False):
+        if kernel >= "4" and not barrier:
+            continue
+        machine = Machine(kernel, write_cache=True)
+        machine.mount_xfs(barrier=barrier)
+        machine.run(lambda task, m=machine: m.write_file(task, "/a", 4096))
+        flushes[barrier] = sectors(machine).count(FLUSH)
+    assert flushes.pop(True) >= 2
+    assert set(flushes.values()) <= {0}
+
+
+def test_an_overwrite_flushes_the_cache_and_leaves_the_log_alone() -> None:
+    machine = Machine("6.18", write_cache=True)
+    fs = machine.mount_xfs()
+    machine.vfs.prepare_file("/data", 40960)
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/data", O_WRONLY)
+        yield from read_write.write(machine.vfs, task, file, 4096, 0)
+        yield from sync.fdatasync(machine.vfs, task, file)
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main, for_ns=S)
+    assert [length for _, length in sectors(machine)] == [8, 0]
+    assert fs.log.records == 0
+
+
+def test_growing_a_file_forces_the_log_though_only_data_are_asked_for() -> None:
+    machine = Machine("6.18")
+    fs = machine.mount_xfs()
+    machine.vfs.prepare_file("/data", 4096)
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/data", O_WRONLY)
+        yield from read_write.write(machine.vfs, task, file, 4096, 4096)
+        yield from sync.fdatasync(machine.vfs, task, file)
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main, for_ns=S)
+    assert fs.log.records == 1
+
+
+def test_creating_under_wsync_waits_for_the_log() -> None:
+    took = {}
+    for wsync in (False, True):
+        machine = Machine("6.18", latency_ns=5 * MS)
+        machine.mount_xfs(wsync=wsync)
+
+        def main(task: Task, machine: Machine = machine, wsync: bool = wsync) -> Blocking[None]:
+            begin = machine.calendar.now
+            file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
+            took[wsync] = machine.calendar.now - begin
+            yield from machine.vfs.close(task, file)
+
+        machine.run(main)
+    assert took[False] < MS and took[True] >= 5 * MS
+
+
+# --- delayed allocation and preallocation
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "6.18"])
+def test_a_write_takes_no_block_until_it_is_written_out(kernel: str) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_xfs()
+    free = fs.free_blocks()
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", 5 * MIB, fsync=False)
+        assert fs.promised_blocks >= 5 * MIB // 4096
+        assert sum(space.blocks for space in fs.spaces) == free
+        yield from machine.vfs.unlink(task, "/a")
+
+    machine.run(main, for_ns=60 * S)
+    assert fs.promised_blocks == 0 and fs.free_blocks() == free
+    assert machine.vm.discarded == 5 * MIB // 4096
+    assert_sound(machine, fs)
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "2.6.39", "4.19", "6.18"])
+def test_files_written_beside_each_other_are_one_extent_each(kernel: str) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_xfs()
+
+    def main(task: Task) -> Blocking[None]:
+        files = []
+        for name in ("/a", "/b"):
+            files.append((yield from machine.vfs.open(task, name, O_WRONLY | O_CREAT)))
+        for _ in range(256):
+            for file in files:
+                yield from read_write.write(machine.vfs, task, file, 4096)
+        for file in files:
+            yield from sync.fsync(machine.vfs, task, file)
+            yield from machine.vfs.close(task, file)
+
+    machine.run(main)
+    files = [inode for inode in fs.inodes.values() if not inode.is_dir()]
+    assert [inode.map.counts for inode in files] == [[256]] * 2
+    assert_sound(machine, fs)
+
+
+@pytest.mark.parametrize(("kernel", "kept"), [("2.6.16", 16), ("2.6.39", 17), ("6.18", 1)])
+def test_what_is_kept_behind_a_small_file_depends_on_the_release(kernel: str, kept: int) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_xfs()
+    seen = []
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
+        yield from read_write.write(machine.vfs, task, file, 4096)
+        yield from sync.fsync(machine.vfs, task, file)
+        seen.append(sum(fs.inodes[max(fs.inodes)].map.counts))
+        yield from machine.vfs.close(task, file)
+
+    free = fs.free_blocks()
+    machine.run(main)
+    assert seen == [kept]
+    assert fs.free_blocks() == free - 1  # Closing has taken the rest back.
+    assert_sound(machine, fs)
+
+
+def test_allocsize_says_how_much_is_kept() -> None:
+    machine = Machine("6.18")
+    fs = machine.mount_xfs(allocsize_bytes=MIB)
+
+    def main(task: Task) -> Blocking[None]:
+        file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
+        yield from read_write.write(machine.vfs, task, file, 4096)
+        assert fs.promised_blocks == 256
+        yield from machine.vfs.close(task, file)
+        assert fs.promised_blocks == 1
+
+    machine.run(main)
+
+
+def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None:
+    machine = Machine("6.18", capacity_bytes=64 << 20)
+    fs = machine.mount_xfs()
+    free = fs.free_blocks()
+
+    def main(task: Task) -> Blocking[None]:
+        with pytest.raises(OSError, match="No space"):
+            for number in range(1000):
+                yield from machine.write_file(task, f"/{number}", MIB, fsync=False)
+        for name in list(fs.root_inode().directory()):
+            yield from machine.vfs.unlink(task, f"/{name}")
+        yield from sync.sync(machine.vfs, task)
+        yield from machine.write_file(task, "/again", MIB)
+
+    machine.run(main, for_ns=100 * S)
+    assert_sound(machine, fs)
+    assert fs.free_blocks() == free - 256
+
+
+# --- inodes
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "6.18"])
+def test_an_open_file_without_names_lives_until_it_is_closed(kernel: str) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_xfs()
+    free = fs.free_blocks()
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", 16 * 4096)
+        file = yield from machine.vfs.open(task, "/a", O_RDONLY)
+        yield from machine.vfs.unlink(task, "/a")
+        assert len(fs.unlinked) == 1 and fs.free_blocks() == free - 16
+        yield from machine.vfs.close(task, file)
+
+    machine.run(main, for_ns=S)
+    assert not fs.unlinked and fs.free_blocks() == free
+    assert_sound(machine, fs)
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "6.18"])
+def test_a_chunk_of_inodes_comes_with_the_65th_file_and_goes_with_the_last(kernel: str) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_xfs()
+    free = fs.free_blocks()
+
+    def main(task: Task) -> Blocking[None]:
+        for number in range(100):
+            yield from machine.write_file(task, f"/{number}", 0, fsync=False)
+        assert len(fs.chunks[0].starts) == 2
+        for number in range(100):
+            yield from machine.vfs.unlink(task, f"/{number}")
+        yield from sync.sync(machine.vfs, task)
+
+    machine.run(main, for_ns=60 * S)
+    assert len(fs.chunks[0].starts) == 1
+    assert fs.free_blocks() == free
+    assert_sound(machine, fs)
+
+
+def test_only_what_is_not_in_memory_is_read_and_once() -> None:
+    machine = Machine("6.18", capacity_bytes=4 * GIB)
+    machine.mount_xfs(metadata_cached=False)
+
+    def main(task: Task) -> Blocking[None]:
+        for number in range(3):
+            yield from machine.write_file(task, f"/{number}", 4096)
+
+    machine.run(main)
+    reads = [record.args[2] for record in machine.tracer.records() if record.args[1] == 0]
+    # Free inodes, inodes, their cluster; the AGFL, free space by size and by place: as recorded.
+    assert reads == [32, 24, 128, 3, 16, 8]
+
+
+def test_an_allocation_goes_around_a_group_whose_headers_are_being_read() -> None:
+    machine = Machine("6.18", capacity_bytes=4 * GIB)
+    fs = machine.mount_xfs(metadata_cached=False)
+
+    def writer(name: str) -> Callable[[Task], Blocking[None]]:
+        return lambda task: machine.write_file(task, name, 4096)
+
+    machine.run(*[writer(f"/{number}") for number in range(4)])
+    files = [inode for inode in fs.inodes.values() if not inode.is_dir()]
+    assert {fs.geometry.ag_of(inode.map.blocks[0]) for inode in files} >= {0, 1}
+
+
+def forget_a_block(fs: Xfs) -> None:
+    fs.spaces[0].take(30000, 30001)
+
+
+def give_a_block_twice(fs: Xfs) -> None:
+    fs.root_inode().map.insert(100, 30000, 1)  # type: ignore[attr-defined]
+
+
+def lose_a_link(fs: Xfs) -> None:
+    fs.inodes[131].nlink = 2
+
+
+def forget_a_name(fs: Xfs) -> None:
+    del fs.root_inode().directory()["a"]
+
+
+def promise_too_much(fs: Xfs) -> None:
+    fs.promised_blocks += 1
+
+
+def overtake_the_tail(fs: Xfs) -> None:
+    fs.log.head += fs.log.size_sectors + 10
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        (forget_a_block, "nobody's"),
+        (give_a_block_twice, "two owners"),
+        (lose_a_link, "links"),
+        (forget_a_name, "entries and blocks differ"),
+        (promise_too_much, "promised"),
+        (overtake_the_tail, "overtaken"),
+    ],
+)
+def test_repair_finds_damage(damage: Callable[[Xfs], None], found: str) -> None:
+    machine = Machine("6.18")
+    fs = machine.mount_xfs()
+    machine.run(lambda task: machine.write_file(task, "/a", 4096), for_ns=S)
+    assert fs.check() == []
+    damage(fs)
+    assert any(found in line for line in fs.check())
