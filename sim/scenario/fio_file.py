@@ -19,7 +19,7 @@ from sim.scenario.errors import Place, Problem, ScenarioError
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import FioValueError
 from sim.user.fio_params import DIRECTIONS, SYNCHRONOUS, FioParams
-from sim.user.fio_stat import WRITE
+from sim.user.fio_stat import TRIM, WRITE
 
 SECTOR: Final = 512
 # fio's own defaults of what FioParams has others for (options.c).
@@ -210,8 +210,11 @@ def _size_problems(
     writes = WRITE in DIRECTIONS[str(values["rw"])]
     used = [size for split in splits for size, _ in split]
     place = section.place_of("bssplit" if "bssplit" in section.places else "bs")
-    if values["direct"] and any(size % SECTOR for size in used):
+    trims = TRIM in DIRECTIONS[str(values["rw"])]
+    if (values["direct"] or trims) and any(size % SECTOR for size in used):
         yield Problem(place, "direct I/O is in whole sectors", allowed="multiples of 512")
+    if trims and not is_device:
+        yield Problem(section.place_of("rw"), "trims are of a device", allowed="filename=/dev/...")
     size = values["size_bytes"]
     if size and size < min(used):
         yield Problem(section.place_of("size"), "size is smaller than one block of 'bs'")

@@ -98,8 +98,8 @@ def _law(text: str, kb_base: int) -> Values:
 
 def _kind(text: str, kb_base: int) -> Values:
     word = "rw" if text == "readwrite" else text
-    if "trim" in word:
-        raise FioValueError("trims: the block layer has no discard yet", ", ".join(KINDS))
+    if "trim" in word and word not in KINDS:
+        raise FioValueError("mixtures with trims are not modelled", ", ".join(KINDS))
     if ":" in word:
         raise FioValueError("several of a kind in turn are not modelled", ", ".join(KINDS))
     return _choice("rw", KINDS)(word, kb_base)
@@ -176,7 +176,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "iodepth_max": "iodepth",
 }  # fmt: skip
 
-_TRIM = "the block layer has no discard yet"
+_TRIM = "trims are jobs of their own, rw=trim or randtrim"
 _DATA = "a simulated file has a size and no contents"
 _HOST = "there is one host and one address space, whose CPUs the scheduler of the twin shares out"
 _BATCH = "operations are submitted and reaped one by one"

@@ -80,7 +80,7 @@ def amounts(text: str, kb_base: int) -> tuple[int, int]:
     """Return the values for reads and for writes: "4k" for both, "4k,8k", ",8k", "4k,"."""
     parts = text.split(",")
     if len(parts) > 2:
-        raise FioValueError("trims are not modelled", '"4k", "4k,8k"')
+        raise FioValueError("trims have the value of writes", '"4k", "4k,8k"')
     first = amount(parts[0], kb_base) if parts[0].strip() else 0
     if len(parts) == 1:
         return first, first
@@ -108,7 +108,7 @@ def splits(text: str, kb_base: int) -> tuple[tuple[tuple[int, float], ...], ...]
     """Return a bssplit for reads and one for writes."""
     parts = [weights(part, kb_base) for part in text.split(",")]
     if len(parts) > 2:
-        raise FioValueError("trims are not modelled", "one for reads, one for writes")
+        raise FioValueError("trims have the sizes of writes", "one for reads, one for writes")
     return parts[0], parts[-1]
 
 

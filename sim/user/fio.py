@@ -2,15 +2,17 @@
 
 Models: *psync*, *sync*, *pvsync*: one operation after the other, each waited for in the call.
 *libaio*, *io_uring*: up to `iodepth` operations in flight, reaped one by one, each replaced at
-once; buffered ones are done in io_submit(). Reads, writes or a mixture; sequential or at random.
+once; buffered ones, and trims (BLKDISCARD), are done in io_submit(). Reads, writes or a mixture,
+or trims; sequential or at random.
 Counterpart: fio backend.c (do_io, thread_main), io_u.c, rate-submit.c, filesetup.c; 3.36.
 Invariants: an operation that was started before the time was up is counted when it ends, as fio
  does. What ends before `ramp` is over is not counted. Records: "fio_start", "fio_done" (the number
  of operations), and "fio_ns" for each with `latency_log`.
 A file that is read, or written asynchronously, is there beforehand with its size (fio lays it out
  in a run of its own); what is written one by one is made by the job.
-Left out: trims, verifying, several files a job, threads; io_uring's own entry into the kernel (it
- costs io_submit's); fsync waits for what is in flight, as if it were sent last.
+Left out: trims of files (holes), trimwrite, verifying, several files a job, threads; io_uring's own
+ entry into the kernel (it costs io_submit's); fsync waits for what is in flight, as if it were sent
+ last.
 
 Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 1/S, R = N S.
 """
@@ -24,7 +26,7 @@ from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_WRONLY, Sys
 from sim.user.fio_params import DIRECTIONS, SYNC_FLAGS, SYNCHRONOUS, FioParams
 from sim.user.fio_places import Mapped, Pareto, Places, Sequential, Sizes, Uniform, Zipf
-from sim.user.fio_stat import NS_PER_S, READ, WRITE, JobStat
+from sim.user.fio_stat import NS_PER_S, READ, TRIM, WRITE, JobStat
 from sim.user.program import ServerProgram
 
 
@@ -39,8 +41,8 @@ class Fio(ServerProgram):
         self.end_ns: int = 0  # no operation is started then or later; 0 = no such time
         self.ramp_end_ns: int = 0  # 0: over
         self.limit: int = 0  # bytes to move in all
-        self.issued: list[int] = [0, 0]  # bytes, by direction, as the next
-        self.started: list[int] = [0, 0]
+        self.issued: list[int] = [0, 0, 0]  # bytes, by direction, as the next
+        self.started: list[int] = [0, 0, 0]
         self.writes: int = 0
         self.done: int = 0
         self.next_direction: int = -1  # drawn, not yet used
@@ -94,7 +96,7 @@ class Fio(ServerProgram):
         """Return the flags of open()."""
         params = self.params
         direct = O_DIRECT if params.direct else 0
-        if WRITE not in self.directions:
+        if self.directions == (READ,):
             return O_RDONLY | direct
         create = 0 if params.filename.startswith("/dev/") else O_CREAT
         access = O_WRONLY if READ not in self.directions else O_RDWR
@@ -103,7 +105,7 @@ class Fio(ServerProgram):
     def _set_up(self, sys: Sys, size: int) -> None:
         """Make the sources of places and sizes for both directions."""
         params = self.params
-        for split, name in zip(params.splits(), ("read", "write"), strict=True):
+        for split, name in zip(params.splits(), ("read", "write", "trim"), strict=True):
             chance = sys.stream(f"{params.stream}{name}_sizes") if len(split) > 1 else None
             self.sizes.append(Sizes(split, chance))
         smallest = min(self.sizes[direction].smallest for direction in self.directions)
@@ -111,6 +113,7 @@ class Fio(ServerProgram):
             raise OSError(errno.EINVAL, "smaller than a block", params.filename)
         for name in ("places", "writes"):
             self.places.append(self._places(sys, size, smallest, name))
+        self.places.append(self.places[WRITE])  # A job of trims does nothing else.
         self.limit = size // smallest * smallest * params.loops
 
     def _places(self, sys: Sys, size: int, block: int, name: str) -> Places:
@@ -144,8 +147,8 @@ class Fio(ServerProgram):
         """Count from here on (reset_all_stats)."""
         self.stat = JobStat(self.stat.begin_ns)
         self.ramp_end_ns = 0
-        self.issued = [0, 0]
-        self.started = [0, 0]
+        self.issued = [0, 0, 0]
+        self.started = [0, 0, 0]
         self._note_usage(sys, -1)
 
     def _note_usage(self, sys: Sys, sign: int) -> None:
@@ -162,7 +165,7 @@ class Fio(ServerProgram):
         if self.stat.run_ns:
             return 1.0
         params = self.params
-        by_size = (self.issued[READ] + self.issued[WRITE]) / self.limit
+        by_size = sum(self.issued) / self.limit
         if not self.end_ns:
             return min(by_size, 1.0)
         whole_ns = params.ramp_ns + params.runtime_ns
@@ -180,7 +183,7 @@ class Fio(ServerProgram):
                 return False
             if self.params.time_based or self.ramp_end_ns:
                 return True
-        return self.issued[READ] + self.issued[WRITE] < self.limit
+        return sum(self.issued) < self.limit
 
     def _direction(self, sys: Sys) -> int:
         """Return the next direction; drawn once, however often its turn is put off."""
@@ -211,7 +214,7 @@ class Fio(ServerProgram):
     def _take(self, direction: int) -> tuple[int, int]:
         """Return size and place of the next operation, which begins now."""
         size = self.sizes[direction].next()
-        left = self.limit - self.issued[READ] - self.issued[WRITE]
+        left = self.limit - sum(self.issued)
         if not self.params.time_based and 0 < left < size:
             size = left
         place = self.places[direction].next(size)
@@ -243,14 +246,21 @@ class Fio(ServerProgram):
             sys.compute(self.params.operation_user_ns)
             size, place = self._take(direction)
             begun_ns = sys.clock_ns()
-            if direction == READ:
-                yield from sys.pread(fd, size, place)
-            else:
-                yield from sys.pwrite(fd, size, place)
+            yield from self._operation(sys, fd, direction, size, place)
             now_ns = sys.clock_ns()
             self.stat.queued(1)
             self._complete(sys, direction, size, begun_ns, 0, now_ns)
             yield from self._after(sys, fd, direction)
+
+    def _operation(
+        self, sys: Sys, fd: int, direction: int, size: int, place: int
+    ) -> Blocking[object]:
+        """Do one operation that is waited for in the call."""
+        if direction == READ:
+            return sys.pread(fd, size, place)
+        if direction == WRITE:
+            return sys.pwrite(fd, size, place)
+        return sys.blkdiscard(fd, size, place)
 
     # -- Several in flight.
 
@@ -285,13 +295,10 @@ class Fio(ServerProgram):
         sys.compute(self.params.operation_user_ns)
         size, place = self._take(direction)
         begun_ns = sys.clock_ns()
-        if self.params.direct:
+        if self.params.direct and direction != TRIM:
             yield from sys.io_submit(fd, size, place, tag, direction == WRITE)
-        else:  # Through the page cache it is done when io_submit() returns.
-            if direction == READ:
-                yield from sys.pread(fd, size, place)
-            else:
-                yield from sys.pwrite(fd, size, place)
+        else:  # Through the page cache it is done when io_submit() returns; a trim is waited for.
+            yield from self._operation(sys, fd, direction, size, place)
             ready.append(tag)
         return direction, size, begun_ns, sys.clock_ns() - begun_ns
 

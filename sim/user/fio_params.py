@@ -13,13 +13,13 @@ from typing import Final
 
 from sim.param import param
 from sim.syscall import O_DSYNC, O_SYNC
-from sim.user.fio_stat import READ, WRITE
+from sim.user.fio_stat import READ, TRIM, WRITE
 
 RANDREAD: Final = "randread"
-KINDS: Final = ("read", "write", RANDREAD, "randwrite", "rw", "randrw")
+KINDS: Final = ("read", "write", RANDREAD, "randwrite", "rw", "randrw", "trim", "randtrim")
 DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
     "read": (READ,), RANDREAD: (READ,), "write": (WRITE,), "randwrite": (WRITE,),
-    "rw": (READ, WRITE), "randrw": (READ, WRITE),
+    "rw": (READ, WRITE), "randrw": (READ, WRITE), "trim": (TRIM,), "randtrim": (TRIM,),
 }  # fmt: skip
 PSYNC: Final = "psync"
 SYNCHRONOUS: Final = ("psync", "sync", "pvsync", "pvsync2", "vsync")
@@ -131,6 +131,7 @@ class FioParams:
     stream: str = ""
 
     def splits(self) -> tuple[tuple[tuple[int, float], ...], ...]:
-        """Return the sizes of reads and of writes with their weights."""
+        """Return the sizes of reads, writes and trims (as those of writes), with their weights."""
         plain = ((self.block_size_bytes, 100.0),)
-        return self.read_split or plain, self.write_split or plain
+        writes = self.write_split or plain
+        return self.read_split or plain, writes, writes

@@ -87,13 +87,13 @@ def test_defaults_are_fio_s_own():
         1,
         False,
     )
-    assert params.splits() == (((4096, 100.0),), ((4096, 100.0),))
+    assert params.splits() == (((4096, 100.0),),) * 3
     assert not params.norandommap and not params.time_based and params.invalidate
 
 
 def test_a_pair_of_sizes_is_for_reads_and_writes():
-    assert job("bs=4k,64k").params.splits() == (((4096, 100.0),), ((65536, 100.0),))
-    assert job("bs=,64k").params.splits() == (((4096, 100.0),), ((65536, 100.0),))
+    assert job("bs=4k,64k").params.splits()[:2] == (((4096, 100.0),), ((65536, 100.0),))
+    assert job("bs=,64k").params.splits()[:2] == (((4096, 100.0),), ((65536, 100.0),))
 
 
 def test_rates_are_for_both_or_for_one():
@@ -142,14 +142,14 @@ def test_comments_and_blanks_are_passed_over():
         ("iodeph=4", 1, "fio has no option 'iodeph'"),
         ("  bs=4q", 6, "bs: no amount"),
         ("rw=randraed", 4, "rw: 'randraed' is not modelled"),
-        ("rw=trim", 4, "rw: trims: the block layer has no discard yet"),
+        ("rw=trimwrite", 4, "rw: mixtures with trims are not modelled"),
         ("rw=read:8", 4, "rw: several of a kind in turn are not modelled"),
         ("ioengine=mmap", 10, "ioengine: 'mmap' is not modelled"),
         ("iodepth=0", 9, "iodepth: no such number"),
         ("numjobs=many", 9, "numjobs: no such number"),
         ("runtime=5 parsecs", 9, "runtime: no time"),
         ("direct=yes", 8, "direct: no flag"),
-        ("bs=4k,8k,16k", 4, "bs: trims are not modelled"),
+        ("bs=4k,8k,16k", 4, "bs: trims have the value of writes"),
         ("bs=0", 4, "bs: a size of 0"),
         ("bssplit=4k/70:8k/20", 9, "bssplit: weights of 90 %"),
         ("random_distribution=zoned:50/5", 21, "random_distribution: 'zoned' is not modelled"),
@@ -205,3 +205,8 @@ def test_no_text_makes_the_reader_fail(text):
         read("[a]\n" + text)
     except ScenarioError as error:
         assert error.problems
+
+
+def test_trims_are_of_a_device():
+    text = "[job]\nrw=trim\nfilename=/file\nsize=1m\n"
+    assert [message for _, _, message, _, _ in problems(text)] == ["trims are of a device"]
