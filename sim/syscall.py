@@ -169,11 +169,15 @@ class Sys:
         task = self.task
         self._tracer.emit("sys_exit", task.comm, task.pid, name, ret, self.cpu_clock_ns())
 
-    def probe(self, name: str) -> None:
-        """Hit a probe of the program (USDT); x__start and x__done bound a transaction."""
+    def probe(self, name: str, *values: int | str) -> None:
+        """Hit a probe of the program (USDT).
+
+        x__start and x__done bound a transaction; promise__made says by a key and pairs of path and
+        size what must survive a power cut from now on, promise__kept that it need not any more.
+        """
         if self._tracer.enabled:
             task = self.task
-            self._tracer.emit("usdt", task.comm, task.pid, name, self.cpu_clock_ns())
+            self._tracer.emit("usdt", task.comm, task.pid, name, self.cpu_clock_ns(), *values)
 
     # --- CPU and processes
 

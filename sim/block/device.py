@@ -18,6 +18,10 @@ from sim.block.genhd import DiskStats
 from sim.sched.task import Blocking, Task
 
 
+class UnmodelledError(Exception):
+    """Something was asked that no mechanism here answers; the text says what."""
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BlockDevice:
     """A device with a row in /proc/diskstats."""
@@ -54,6 +58,17 @@ class BlockDevice:
 
     def dirtier_sleeps(self, now_ns: int) -> None:
         """Learn that somebody waits until dirty pages are written to it (wb->dirty_sleep)."""
+
+    def is_write_through(self) -> bool:
+        """Return whether a completed write survives a power cut: no volatile cache is below."""
+        return False
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        """Return the sectors [start, end) written and completed, but lost if the power went now.
+
+        Raise UnmodelledError where no mechanism here tells.
+        """
+        raise UnmodelledError(f"what a power cut leaves on {self.name} is not modelled")
 
     def read_ahead_bytes(self) -> int:
         """Return how far a sequential reader is read ahead of (VM_MAX_READAHEAD, to 6.5)."""

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from mypy_extensions import mypyc_attr
 
+from sim.block.device import UnmodelledError
 from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -48,6 +49,13 @@ class Driver:
 
     def start(self, scheduler: Sched) -> None:
         """Start the driver's own threads, if it has any; called once, at boot."""
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        """Return the sectors in its volatile cache alone; asked only if it has one.
+
+        Raise UnmodelledError where it does not know them.
+        """
+        raise UnmodelledError("a volatile write cache whose contents are not modelled")
 
     def submit(self, request: Request) -> None:
         """Start to serve ``request`` (READ, WRITE, FLUSH without sectors, DISCARD if known)."""

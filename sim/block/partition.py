@@ -18,6 +18,12 @@ from sim.sched.task import Blocking, Task
 FULL_ROW_SINCE: Final = (2, 6, 25)
 
 
+def part_of_runs(runs: list[tuple[int, int]], first: int, count: int) -> list[tuple[int, int]]:
+    """Return what of the runs is in `count` sectors from `first` on, counted from there."""
+    cut = [(max(start - first, 0), min(end - first, count)) for start, end in runs]
+    return [(start, end) for start, end in cut if start < end]
+
+
 class Partition(BlockDevice):
     """``capacity_sectors`` of ``disk`` from ``start_sector`` on."""
 
@@ -67,6 +73,12 @@ class Partition(BlockDevice):
 
     def congested(self, op: int) -> bool:
         return self.disk.congested(op)
+
+    def is_write_through(self) -> bool:
+        return self.disk.is_write_through()
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return part_of_runs(self.disk.unsafe_runs(), self.start_sector, self.capacity_sectors)
 
     def dirtier_sleeps(self, now_ns: int) -> None:
         self.disk.dirtier_sleeps(now_ns)

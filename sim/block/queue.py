@@ -382,6 +382,14 @@ class Disk(BlockDevice):
         """Hit a tracepoint of this disk; call only ``if tracer.enabled``."""
         self.tracer.emit(name, self.name, op, sector, nr_sectors)
 
+    # -- When the power goes.
+
+    def is_write_through(self) -> bool:
+        return not self.driver.write_cache
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return self.driver.unsafe_runs() if self.driver.write_cache else []
+
     def check(self) -> None:
         """Assert that no bio, request or slot was lost or made up."""
         outside = self.ordered.held - self.ordered.slotless + self.nr_plugged

@@ -6,6 +6,8 @@ from pathlib import Path
 import click
 
 from sim.cli import options
+from sim.cli.crash import crash
+from sim.cli.exec_tool import TimeType
 from sim.cli.output import check_writable, write_file, write_json
 from sim.cli.variants import run_variants, write_plot
 from sim.report.study_json import variant_json
@@ -25,6 +27,8 @@ from sim.scenario import load
 @options.json_option
 @options.plot_option
 @click.option("--save", "save_path", metavar="FILE", help="Keep the readings of the first run.")
+@click.option("--crash-at", "crash_ns", type=TimeType(), metavar="TIME",
+              help="Cut the power at that simulated time, and tell what is lost.")  # fmt: skip
 def command(
     scenario_name: str,
     what_if: str | None,
@@ -36,6 +40,7 @@ def command(
     json_path: str | None,
     plot_path: str | None,
     save_path: str | None,
+    crash_ns: int | None,
 ) -> None:
     """Run a scenario (a name from `iotwin list`, or the path of a .toml file).
 
@@ -47,6 +52,7 @@ def command(
       iotwin run sendmail --what-if tmpfs --plot tmpfs.png
       iotwin run sendmail --set machine.cpus=8 --replications 10 --json -
       iotwin run ./my-server.toml --seed 3
+      iotwin run sendmail --what-if tmpfs --crash-at "50 s"
     """
     scenario = load(
         scenario_name,
@@ -56,6 +62,11 @@ def command(
         fit=options.fit_layer_of(fit_path, scenario_name),
     )
     check_writable(json_path, plot_path, save_path)
+    if crash_ns is not None:
+        if plot_path is not None or save_path is not None:
+            raise click.UsageError("--crash-at has neither --plot nor --save")
+        crash(scenario, crash_ns, replications, json_path)
+        return
     study = run_variants([scenario], replications, jobs)
     [outcome] = study.variants
     if json_path != "-":

@@ -90,6 +90,9 @@ class Frontend(Driver):
         self._complete = complete
         self._device.attach(name, calendar, streams, self._answer)
 
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return self._device.unsafe_runs()
+
     def start(self, scheduler: Sched) -> None:
         # The CPU that rings is the one that serves the disk: most requests follow a completion.
         self._bell = InterruptLine(scheduler, 0, self._bell_ns)

@@ -88,7 +88,7 @@ class Hdd(Driver):
         self._flushes: deque[Request] = deque()  # the first one is under way
         self._busy: bool = False  # the arm
         self._destaged_last: bool = False
-        self._destaging: bool = False
+        self._destaging: tuple[int, int] | None = None  # sectors under way to the platter
         self._cylinder: int = 0
         self._head: int = 0
         self._end: int = 0  # sector behind the last operation
@@ -284,12 +284,12 @@ class Hdd(Driver):
     def _destage(self, now_ns: int) -> None:
         start, end = self._cache.take(self._end, DESTAGE_SECTORS_MAX)
         self._busy = True
-        self._destaging = True
+        self._destaging = (start, end)
         end_ns = self._access(start, end, True, now_ns, 0.0)
         self._calendar.post(end_ns - now_ns, self._destaged, None)
 
     def _destaged(self, _: object) -> None:
-        self._destaging = False
+        self._destaging = None
         self._destaged_last = True
         now_ns = self._calendar.now
         self._busy = False
@@ -297,6 +297,10 @@ class Hdd(Driver):
         self._fill_cache()
         if not self._busy:
             self._next_operation(now_ns)
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        under_way = [] if self._destaging is None else [self._destaging]
+        return self._cache.runs() + under_way
 
     def _submit_flush(self, request: Request) -> None:
         self._flushes.append(request)
@@ -311,7 +315,7 @@ class Hdd(Driver):
 
     def _end_flush(self) -> None:
         """End the flush under way if nothing of it is left, and begin the next one."""
-        if self._flushes and not self._destaging and self._cache.flush_done():
+        if self._flushes and self._destaging is None and self._cache.flush_done():
             request = self._flushes.popleft()
             self._calendar.post(self._overhead_ns, self._complete, request)
             if self._flushes:

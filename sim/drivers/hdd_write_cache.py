@@ -69,6 +69,13 @@ class WriteCache:
         wanted = self._wanted.sectors if self._wanted is not None else 0
         return self._extents.sectors + wanted
 
+    def runs(self) -> list[tuple[int, int]]:
+        """Return what is not yet on the platter, apart from what is being written."""
+        found = list(zip(self._extents.starts, self._extents.ends, strict=True))
+        if self._wanted is not None:
+            found += zip(self._wanted.starts, self._wanted.ends, strict=True)
+        return found
+
     def has_room(self, sectors: int) -> bool:
         """Return whether a write fits; an empty cache takes any."""
         dirty = self.dirty_sectors()

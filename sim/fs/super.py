@@ -13,9 +13,10 @@ from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.device import BlockDevice
+from sim.block.device import BlockDevice, UnmodelledError
 from sim.fs.file import File
 from sim.fs.inode import Inode
+from sim.fs.remains import Remains
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace, do_generic_file_read
 from sim.mm.vmstat import Vm
@@ -225,6 +226,13 @@ class FileSystem:
 
     def start(self) -> None:
         """Start the kernel threads of the file system (at mount)."""
+
+    def expect_power_cut(self) -> None:
+        """Keep from now on what remains() needs; called before anything has happened."""
+
+    def remains(self) -> Remains:
+        """Return what would be left if the power went now; raise UnmodelledError."""
+        raise UnmodelledError(f"what a power cut leaves of a {type(self).__name__.lower()}")
 
     def sync_fs(self, task: Task) -> Blocking[None]:
         """Make everything durable (sync(2), umount)."""

@@ -261,11 +261,13 @@ class Timeline:
 
     # -- Programs
 
-    def _probe(self, now_ns: int, _comm: str, pid: int, name: str, cpu_ns: int) -> None:
+    def _probe(
+        self, now_ns: int, _comm: str, pid: int, name: str, cpu_ns: int, *_values: int | str
+    ) -> None:
         kind, _, edge = name.rpartition("__")
         if edge == "start":
             self._begin(kind, pid, _Edge(now_ns, cpu_ns))
-        else:
+        elif edge == "done":
             self._end(kind, pid, _Edge(now_ns, cpu_ns))
 
     def _sys_enter(self, now_ns: int, _comm: str, pid: int, name: str, cpu_ns: int) -> None:

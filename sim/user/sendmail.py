@@ -247,6 +247,10 @@ class Sendmail(ServerProgram):
             queue_id = yield from self._collect(sys, command.message_bytes)
             yield from sys.send(connection, QUEUED.reply_bytes, QUEUED)
             sys.probe("receive__done")
+            sys.probe(
+                "promise__made", queue_id, *self._queue_file("df", queue_id, command.message_bytes),
+                *self._queue_file("qf", queue_id, self.params.qf_bytes),
+            )  # fmt: skip
             sys.trace_marker("message_accepted", command.message_bytes)
             yield from self._send_all(sys, queue_id, command.message_bytes)
             return
@@ -267,6 +271,10 @@ class Sendmail(ServerProgram):
         yield from self._write_file(sys, "qf" + queue_id, params.qf_bytes)
         yield from sys.syslog("mail", 180)
         return queue_id
+
+    def _queue_file(self, kind: str, queue_id: str, size: int) -> tuple[str, int]:
+        """Return path and size of a file of the queue."""
+        return f"{self.params.queue_directory}/{kind}{queue_id}", size
 
     def _write_file(self, sys: Sys, name: str, size: int) -> Blocking[None]:
         """Create, write and (SuperSafe) fsync one file of the queue."""
@@ -313,6 +321,7 @@ class Sendmail(ServerProgram):
             yield from self._queue_up(sys, queue_id)
             sys.trace_marker("message_deferred", message_bytes)
             return
+        sys.probe("promise__kept", queue_id)
         yield from sys.syslog("mail", 200)
         yield from self._unlink(sys, f"{directory}/df{queue_id}")
         yield from self._unlink(sys, f"{directory}/qf{queue_id}")

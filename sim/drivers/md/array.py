@@ -131,6 +131,14 @@ class Array(BlockDevice):
         self.sync: Progress | None = None  # set by levels that can be resynced
         self.barrier: Barrier | None = None  # set by levels that a resync has to itself
 
+    def is_write_through(self) -> bool:
+        return all(device.is_write_through() for device in self._present)
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        if any(device.unsafe_runs() for device in self._present):
+            return super().unsafe_runs()
+        return []
+
     # -- What a level says of itself.
 
     @classmethod

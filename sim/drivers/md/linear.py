@@ -14,6 +14,7 @@ from typing import Final
 from sim.block.bio import Bio
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
+from sim.block.partition import part_of_runs
 from sim.drivers.md.passage import Layout, Passage
 from sim.drivers.md.path import Member
 from sim.drivers.md.row import Row
@@ -55,6 +56,7 @@ class DmLinear(BlockDevice):
         self.discard_sectors = below.discard_sectors
         assert offset_sectors + capacity_sectors <= below.capacity_sectors
         self.below = below
+        self._offset_sectors = offset_sectors
         layout = Stretch(below, offset_sectors, capacity_sectors)
         self._passage = Passage(calendar, Row(stats), layout)
 
@@ -71,3 +73,9 @@ class DmLinear(BlockDevice):
 
     def congested(self, op: int) -> bool:
         return self.below.congested(op)
+
+    def is_write_through(self) -> bool:
+        return self.below.is_write_through()
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return part_of_runs(self.below.unsafe_runs(), self._offset_sectors, self.capacity_sectors)

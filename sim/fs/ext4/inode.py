@@ -27,6 +27,7 @@ from sim.fs.ext4.sb import (
     Ext3Sb,
     dirty_size,
     dirty_times,
+    keep_size,
     mark_inode_dirty,
     pages_of_size,
     seconds,
@@ -330,8 +331,11 @@ def delete_inode(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
     """Free an unlinked inode and its blocks (ext3_delete_inode)."""
     journal = fs.journal_of()
     task.charge_system(fs.params.operation_ns)
+    unwritten = inode.mapping.nr_dirty > 0
     yield from truncate_inode_pages(task, inode.mapping, 0)
     handle = yield from journal_start(task, journal, WRITE_CREDITS + 2 * STEP_CREDITS)
+    if unwritten:
+        keep_size(handle, inode, unwritten=True)
     if inode.map.starts or inode.map.leaves:
         inode.size = 0
         yield from free_blocks(task, fs, handle, inode, 0)

@@ -23,8 +23,8 @@ from sim.fs.errors import no_space
 from sim.fs.ext4.inode import allocate_range, delete_inode, orphan_add
 from sim.fs.ext4.layout import BLOCK_SIZE
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, dirty_size, mark_inode_dirty
-from sim.fs.inode import S_IFDIR, S_IFREG
-from sim.fs.jbd2.state import Handle
+from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.jbd2.state import Handle, Undo
 from sim.fs.jbd2.transaction import journal_start, journal_stop, modify_block
 from sim.sched.task import Blocking, Task
 
@@ -129,6 +129,7 @@ def _add_entry(
     if missing:
         yield from _append_blocks(task, fs, handle, directory, blocks.blocks(), missing)
     change = blocks.add(name)
+    _keep_name(handle, directory, name, None)
     directory.directory()[name] = inode
     task.charge_system(fs.params.directory_block_ns * change.scanned)
     yield from _modified(task, fs, handle, directory)
@@ -142,9 +143,16 @@ def _remove_entry(
     """Remove a name (ext3_delete_entry)."""
     blocks = directory.directory_blocks()
     task.charge_system(fs.params.directory_block_ns * blocks.scan(name))
+    _keep_name(handle, directory, name, directory.directory()[name])
     del directory.directory()[name]
     yield from _modify_entry_block(task, fs, handle, directory, blocks.remove(name))
     yield from _modified(task, fs, handle, directory)
+
+
+def _keep_name(handle: Handle, directory: Ext3Inode, name: str, child: Inode | None) -> None:
+    """Keep what a name referred to, if a power cut may take the transaction back."""
+    if handle.transaction.keeps_undo:
+        handle.transaction.undo.append(Undo(directory, name, child, 0, False))
 
 
 def _modify_entry_block(
@@ -215,6 +223,7 @@ def rename(
     if replaced is None:
         yield from _add_entry(task, fs, handle, new_dir, new_name, inode)
     else:
+        _keep_name(handle, new_dir, new_name, replaced)
         new_dir.directory()[new_name] = inode
         block = new_dir.directory_blocks().block_of[new_name]
         yield from _modify_entry_block(task, fs, handle, new_dir, block)

@@ -19,7 +19,7 @@ from sim.fs.ext4.mapping import BlockMap
 from sim.fs.ext4.mballoc import LocalityGroups
 from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_SYNC, S_IFDIR, Inode
 from sim.fs.jbd2.journal import Journal
-from sim.fs.jbd2.state import DataRun, Handle, Transaction
+from sim.fs.jbd2.state import DataRun, Handle, Transaction, Undo
 from sim.fs.jbd2.transaction import modify_block
 from sim.fs.super import FileSystem, MountContext
 from sim.param import param
@@ -217,6 +217,7 @@ class Ext3Inode(Inode):
         self.last_block = -1  # i_next_alloc_goal - 1
         self.data_transaction: Transaction | None = None  # Where its last ordered data is,
         self.data_run: DataRun | None = None  # and which.
+        self.disk_size = 0  # As of its last journalled change (i_disksize).
         self.sync_tid = 0  # Transaction that last changed the inode,
         self.datasync_tid = 0  # or its size or blocks.
         self.dir = DirectoryBlocks(indexed) if mode == S_IFDIR else None
@@ -300,6 +301,19 @@ def dirty_size(handle: Handle, inode: Ext3Inode) -> None:
     inode.state |= I_DIRTY_SYNC | I_DIRTY_DATASYNC
     inode.mapping.mark_inode_dirty()
     inode.datasync_tid = handle.transaction.tid
+    if inode.disk_size != inode.size:
+        keep_size(handle, inode, unwritten=False)
+        inode.disk_size = inode.size
+
+
+def keep_size(handle: Handle, inode: Ext3Inode, *, unwritten: bool) -> None:
+    """Keep an inode's size, if a power cut may take the transaction back.
+
+    `unwritten`: without the transaction its data, as it is in memory, cannot be read.
+    """
+    if handle.transaction.keeps_undo:
+        undo = Undo(inode, None, None, inode.disk_size, unwritten)
+        handle.transaction.undo.append(undo)
 
 
 def pages_of_size(size: int) -> int:

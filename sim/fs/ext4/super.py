@@ -14,6 +14,7 @@ from sim.fs.ext4 import inode as files
 from sim.fs.ext4.check import check
 from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout, journal_blocks, make_layout
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
+from sim.fs.ext4.power_cut import remains
 from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
 from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
@@ -22,6 +23,7 @@ from sim.fs.jbd2.home import MetadataOps
 from sim.fs.jbd2.journal import Journal, JournalClient
 from sim.fs.jbd2.state import DataRun, Handle
 from sim.fs.jbd2.transaction import journal_start, stop_handle
+from sim.fs.remains import Remains
 from sim.fs.super import MountContext, StatFs
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps
@@ -97,6 +99,14 @@ class Ext3(Ext3Sb):
     def _kjournald(self, task: Task) -> Blocking[None]:
         return kjournald(task, self.journal)
 
+    # --- when the power goes
+
+    def expect_power_cut(self) -> None:
+        self.journal.kept = []
+
+    def remains(self) -> Remains:
+        return remains(self)
+
     # --- mke2fs, and what is there before the run
 
     def make_journal(self) -> list[tuple[int, int]]:
@@ -153,7 +163,7 @@ class Ext3(Ext3Sb):
         """Make a file of `size` bytes, all of them on the device and none in memory."""
         inode = self._prepare_inode(directory, name, S_IFREG)
         self.map_at_once(inode, 0, (size + BLOCK_SIZE - 1) // BLOCK_SIZE)
-        inode.size = size
+        inode.size = inode.disk_size = size
         return inode
 
     def _prepare_inode(self, directory: Inode, name: str, mode: int) -> Ext3Inode:

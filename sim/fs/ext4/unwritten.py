@@ -19,7 +19,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from sim.block.bio import Bio
-from sim.fs.ext4.sb import Ext3Inode, dirty_size, mark_inode_dirty
+from sim.fs.ext4.sb import Ext3Inode, dirty_size, keep_size, mark_inode_dirty
 from sim.fs.jbd2.transaction import journal_start_reserved, stop_handle
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -75,6 +75,7 @@ class Conversions:
         """Make an extent valid, then end the writeback of its pages."""
         fs = self.fs
         handle = journal_start_reserved(task, fs.journal, CONVERSION_CREDITS)
+        keep_size(handle, io.inode, unwritten=True)
         dirty_size(handle, io.inode)
         yield from mark_inode_dirty(task, fs, handle, io.inode)
         stop_handle(fs.journal, handle)

@@ -97,7 +97,7 @@ def journal_commit_transaction(
     yield from journal.wait_log(task)
     journal.shadowed = None
     journal.end_shadow(transaction)
-    yield from _write_commit_block(task, journal)
+    yield from _write_commit_block(task, journal, transaction)
 
     _process_forget(task, journal, transaction)
     if tracer.enabled:
@@ -128,6 +128,7 @@ def _write_log(task: Task, journal: Journal, transaction: Transaction) -> Blocki
     if transaction.revoked:
         count = -(-len(transaction.revoked) // REVOKES_PER_BLOCK)
         for block, piece in journal.next_log_blocks(count):
+            transaction.log.append((block, block + piece))
             yield from journal.submit_log(task, block, piece, flags)
     heads = list(transaction.buffers)
     transaction.buffers.clear()
@@ -140,13 +141,15 @@ def _write_log(task: Task, journal: Journal, transaction: Transaction) -> Blocki
         transaction.shadow.extend(batch)
         transaction.outstanding_credits -= len(batch)
         for block, piece in journal.next_log_blocks(len(batch) + 1):
+            transaction.log.append((block, block + piece))
             yield from journal.submit_log(task, block, piece, flags)
 
 
-def _write_commit_block(task: Task, journal: Journal) -> Blocking[None]:
+def _write_commit_block(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
     """Write the block that makes the transaction valid, and wait for it."""
     task.charge_system(journal.buffer_ns)
     for block, piece in journal.next_log_blocks(1):
+        transaction.log.append((block, block + piece))
         yield from journal.submit_log(task, block, piece, journal.commit_block_flags())
     yield from journal.wait_log(task)
 
@@ -198,6 +201,11 @@ def _finish(journal: Journal, transaction: Transaction, started_ns: int) -> None
     journal.commit_sequence = transaction.tid
     journal.committing = None
     journal.nr_commits += 1
+    if journal.kept is not None:
+        if journal.commits_are_durable():
+            transaction.undo.clear()
+        else:
+            journal.kept.append(transaction)
     if transaction.checkpoint:
         journal.checkpoint_transactions[transaction] = None
     took_ns = journal.calendar.now - started_ns

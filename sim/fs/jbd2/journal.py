@@ -122,6 +122,7 @@ class Journal:
         self.in_flight = 0  # Bios of the log that kjournald or a checkpoint waits for.
         self.wait_log_io = WaitQueue()
         self.stopping = False
+        self.kept: list[Transaction] | None = None  # Committed, perhaps lost if the power went now.
         self.nr_commits = 0
         self.nr_checkpoints = 0
         self.nr_log_blocks = 0
@@ -180,6 +181,11 @@ class Journal:
         if head is None or head.mapping is not inode.mapping:
             head = self.heads[block] = JournalHead(block, inode.mapping, page)
         return head
+
+    def commits_are_durable(self) -> bool:
+        """Return whether what is committed is on the medium, whatever caches are below."""
+        flushes = self.barrier and self.device.supports_barriers
+        return flushes or self.device.is_write_through()
 
     # --- writing to the log
 

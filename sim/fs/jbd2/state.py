@@ -8,7 +8,7 @@ Invariants: a block is on one list of one transaction at a time (`jlist`, `trans
 Left out: the contents of blocks: a frozen copy is a flag, the log holds block numbers.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from sim.fs.inode import Inode
 from sim.mm.filemap import AddressSpace
@@ -47,6 +47,16 @@ class JournalHead:
         self.freed = False  # Freed while an older transaction was committing it.
 
 
+class Undo(NamedTuple):
+    """What a transaction changed of a name or an inode, as it was before."""
+
+    inode: Inode  # A directory, if a name is given.
+    name: str | None
+    child: Inode | None  # What the name referred to.
+    size: int  # Of the inode on the disk, without a name.
+    unwritten: bool  # Its data was given up with pages that had never been written.
+
+
 class DataRun:
     """Pages of a file that must reach the disk before their transaction commits."""
 
@@ -77,6 +87,9 @@ class Transaction:
         self.data: list[DataRun] = []  # t_sync_datalist
         self.revoked: dict[int, None] = {}
         self.freed: list[tuple[int, int]] = []  # Blocks that may be reused when it has committed.
+        self.keeps_undo = False  # A power cut is expected (power_cut.py): fill the next two.
+        self.undo: list[Undo] = []
+        self.log: list[tuple[int, int]] = []  # Its blocks on the device; the last is the commit's.
 
 
 class Handle:

@@ -95,6 +95,7 @@ def _new_transaction(journal: Journal) -> Transaction:
     if journal.kernel >= (2, 6, 30):  # round_jiffies_up
         expires_ns = -(-expires_ns // NS_PER_S) * NS_PER_S
     transaction = Transaction(journal.transaction_sequence, now, expires_ns)
+    transaction.keeps_undo = journal.kept is not None
     journal.transaction_sequence += 1
     journal.running = transaction
     if not journal.commit_timer_pending:

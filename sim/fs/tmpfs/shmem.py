@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from sim.fs.errors import no_space
 from sim.fs.file import File
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.remains import Remains
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext, StatFs
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
@@ -77,6 +78,9 @@ class Tmpfs(FileSystem):
         self.next_ino = ROOT_INODE
         self.root = self._new_inode(S_IFDIR)
         self.root.nlink = 2
+
+    def remains(self) -> Remains:
+        return Remains(kind="tmpfs")
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return a page cache without a device behind it."""

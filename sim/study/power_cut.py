@@ -1,0 +1,161 @@
+"""The power goes at a moment: what was promised and is lost.
+
+Models: somebody who pulls the plug, boots again, and compares the queue with what the senders were
+told. A promise (promise__made) is kept once somebody else has it (promise__kept), or if all its
+files are there and complete after recovery.
+Linux counterpart: none.
+Invariants: accepted = handed on + in the queue + lost; the run up to the cut is that of `run`.
+Left out: what the programs do after the next boot.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sim.engine.trace import Record
+from sim.fs.remains import Remains
+from sim.machine import Machine, simulate
+from sim.scenario import Scenario
+from sim.study.summary import Summary, summarise_all
+
+UNITS: Final = {
+    "messages_accepted": "messages", "messages_handed_on": "messages",
+    "messages_in_queue": "messages", "messages_lost": "messages",
+    "messages_sent_twice": "messages", "files_incomplete": "files", "changes_undone": "changes",
+    "damage": "findings",
+}  # fmt: skip
+
+
+class NothingPromisedError(Exception):
+    """No program of the scenario promises that anything survives."""
+
+
+@dataclass
+class Promises:
+    """What programs have said until now."""
+
+    made: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # key: files
+    kept: set[str] = field(default_factory=set)
+
+    def take(self, record: Record) -> None:
+        """Note a probe (usdt)."""
+        comm, _pid, name, _cpu_ns, *values = record.args
+        if name == "promise__made":
+            key, *files = values
+            pairs = zip(files[::2], files[1::2], strict=True)
+            self.made[f"{comm} {key}"] = tuple((str(path), int(size)) for path, size in pairs)
+        elif name == "promise__kept":
+            self.kept.add(f"{comm} {values[0]}")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One run that ended in the dark."""
+
+    seed: int
+    figures: dict[str, float]
+    mounts: dict[str, Remains]  # by mount point
+
+
+@dataclass(frozen=True)
+class PowerCut:
+    """All runs of a study."""
+
+    scenario: Scenario
+    at_ns: int
+    cuts: tuple[Cut, ...]
+    figures: dict[str, Summary]
+    version: str
+
+
+def cut_power(
+    scenario: Scenario,
+    at_ns: int,
+    replications: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> PowerCut:
+    """Run the scenario up to ``at_ns`` under successive seeds, and look what remains.
+
+    Raises NothingPromisedError, and UnmodelledError where no mechanism tells what remains.
+    """
+    cuts = []
+    version = ""
+    for number in range(replications):
+        share = None if progress is None else _Share(progress, number, replications)
+        cut, version = _cut(scenario, at_ns, scenario.seed + number, share)
+        cuts.append(cut)
+    figures = summarise_all([cut.figures for cut in cuts], UNITS)
+    return PowerCut(scenario, at_ns, tuple(cuts), figures, version)
+
+
+class _Share:
+    """The progress of one run as a part of all."""
+
+    def __init__(self, progress: Callable[[int, int], None], number: int, total: int) -> None:
+        self._progress = progress
+        self._number = number
+        self._total = total
+
+    def __call__(self, done: int, total: int) -> None:
+        self._progress(self._number * total + min(done, total), self._total * total)
+
+
+def _cut(
+    scenario: Scenario, at_ns: int, seed: int, progress: Callable[[int, int], None] | None
+) -> tuple[Cut, str]:
+    """Run once; the last reading of /proc comes at the cut."""
+    promises = Promises()
+    machines: list[Machine] = []
+
+    def watch(machine: Machine) -> None:
+        machines.append(machine)
+        machine.tracer.start("usdt", sink=promises.take)
+        for _path, file_system in machine.vfs.mounts:
+            file_system.expect_power_cut()
+
+    # Steps of equal length that end at the cut (but for less than a microsecond).
+    step_ns = max(1, at_ns // max(1, at_ns // scenario.measure.interval_ns))
+    run = replace(scenario.run, duration_ns=at_ns // step_ns * step_ns, until=None)
+    measure = replace(scenario.measure, interval_ns=step_ns)
+    result = simulate(replace(scenario, run=run, measure=measure), seed, progress, watch)
+    [machine] = machines
+    if not promises.made:
+        raise NothingPromisedError(
+            f"{scenario.name}: until {at_ns / 1e9:g} s no program has promised anything that a"
+            " power cut could break (sendmail does, at its answer 250)"
+        )
+    mounts = {path or "/": fs.remains() for path, fs in machine.vfs.mounts if path != "/dev"}
+    return Cut(seed, _figures(promises, mounts), mounts), result.version
+
+
+def _figures(promises: Promises, mounts: dict[str, Remains]) -> dict[str, float]:
+    """Hold promises against what is there."""
+    waiting = {key: files for key, files in promises.made.items() if key not in promises.kept}
+    safe = [key for key, files in waiting.items() if _is_there(files, mounts)]
+    twice = [key for key in promises.kept if _is_there(promises.made.get(key, ()), mounts)]
+    incomplete = [
+        path for one in mounts.values() for path, file in one.files.items() if not file.is_complete
+    ]
+    return {
+        "messages_accepted": len(promises.made),
+        "messages_handed_on": len(promises.made) - len(waiting),
+        "messages_in_queue": len(safe),
+        "messages_lost": len(waiting) - len(safe),
+        "messages_sent_twice": len(twice),
+        "files_incomplete": len(incomplete),
+        "changes_undone": sum(one.lost_changes for one in mounts.values()),
+        "damage": sum(len(one.damage) for one in mounts.values()),
+    }
+
+
+def _is_there(files: Sequence[tuple[str, int]], mounts: dict[str, Remains]) -> bool:
+    """Return whether all files of a promise are there and complete."""
+    return bool(files) and all(_on_mount(path, mounts, size) for path, size in files)
+
+
+def _on_mount(path: str, mounts: dict[str, Remains], size: int) -> bool:
+    """Look a file up on the mount with the longest prefix."""
+    place = max(
+        (one for one in mounts if path.startswith(one.rstrip("/") + "/")), key=len, default=None
+    )
+    return place is not None and mounts[place].has(path.removeprefix(place.rstrip("/")), size)
