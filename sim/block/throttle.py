@@ -153,7 +153,7 @@ class Throttle(BlockDevice):
         self._wanted: bool = False
         self._timer: Timer | None = None
         self._wait = WaitQueue()
-        self._thread: Task = kthread_run(sched, "kthrotld", self._main)
+        self.task: Task = kthread_run(sched, "kthrotld", self._main)
 
     def submit_bio(self, bio: Bio) -> bool:
         """Pass the run on if it is within the limits, else put it in line (blk_throtl_bio)."""
