@@ -169,6 +169,8 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
     if pins_its_pages(description):
         largest = min(largest, PINNED_KIB_MAX)
     yield f'queue.max = "{largest} KiB"'
+    for key, (value, source) in rig.queue.items():
+        yield f'queue.{key} = {{ value = {value}, source = "{source}" }}'
     for key, value in disk.params.items():
         if key in keys:
             name, unit = keys[key]

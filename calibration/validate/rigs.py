@@ -20,6 +20,8 @@ _GUEST_EXT3 = "fit: 600 us of CPU a message, 290 us of them as on tmpfs, u_c_mai
 _GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
 _GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
+_UNTHROTTLED = "recording: 60 of 64 requests in flight, u_b_seqwrite; wbt would keep it to 48"
+_JIFFIES = "groundtruth README: process CPU clocks advance in ticks of 10 ms"
 _PINNED = (
     "fit: 533 against 146 us from reply to request of 1 MiB and 128 KiB, less copies, b direct"
 )
@@ -39,6 +41,7 @@ class Rig:
     ext3: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     xfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
+    queue: Mapping[str, tuple[str, str]]  # key below its disk's queue -> (value, source)
     fio_start: tuple[float, float]  # wall time of fio before its jobs, user CPU of it; in ms
     nice: int  # of the workload; the kernel's threads have 0
 
@@ -83,6 +86,7 @@ LOOP: Final = Rig(
         "byte_user_ns": ("5", "assumed: a third of what the model's machine of 2005 needs"),
         "mailer_exec": ("1 ms", _STORM),
     },
+    queue={},
     fio_start=(320, 80),
     nice=-15,  # groundtruth README: "nice -15, autogroup -15 in the loop rig"
 )
@@ -96,6 +100,7 @@ GUEST: Final = Rig(
         "syscall.fork_child": ("5 ms", _GUEST_FORK),
         "syscall.exit": ("2 ms", _GUEST_FORK),
         "sched.context_switch": ("10 us", "assumed: two switches of the host"),
+        "sched.clock_step": ("10 ms", _JIFFIES),
         "vfs.component": ("1 us", _GUEST),
         "vfs.open": ("40 us", _GUEST),
         "vfs.close": ("10 us", _GUEST),
@@ -123,6 +128,7 @@ GUEST: Final = Rig(
         "byte_user_ns": ("5", "assumed: user code runs as fast as on the host"),
         "mailer_exec": ("12 ms", _GUEST_MAIL),
     },
+    queue={"wbt": ("false", _UNTHROTTLED)},
     fio_start=(450, 400),
     nice=0,
 )

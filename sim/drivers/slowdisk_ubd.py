@@ -1,7 +1,8 @@
 """The way to an emulated disk from a user mode Linux guest.
 
 Models: one I/O thread of the host takes all requests that wait, works through them one page at a
-time, and hands all back together.
+time, and hands all back together. After a page it goes on at once, or, if the host's CPUs are busy
+with other work, only when that has had its slice.
 Linux counterpart: arch/um/drivers/ubd_kern.c (7.2: io_thread, bulk_req_safe_read,
 UBD_REQ_BUFFER_SIZE).
 Invariants: a request costs one round trip for each page; requests are served in order. Flushes do
@@ -22,6 +23,11 @@ class UbdWay(Way):
 
     def __init__(self, params: SlowdiskParams) -> None:
         self._path_ns = params.ubd_path_ns
+        self._poll_ns = params.loop_poll_ns
+        self._wake_ns = params.ubd_wake_ns
+        self._stall_share = params.ubd_stall_share
+        self._stall_share_long = params.ubd_stall_share_long
+        self._stall_ns = params.ubd_stall_ns
         self._waiting: list[Request] = []
         self._bulk: list[Request] = []
         self._current: int = 0  # index in the bulk
@@ -50,7 +56,15 @@ class UbdWay(Way):
         self.model.arrive(self.ask(request, sector, sectors, self._replied))
 
     def _replied(self, job: Job) -> None:
-        self.calendar.post(self._path_ns, self._back, job)
+        """The page is done: the thread wakes, and may find the host's CPUs busy."""
+        delay_ns = self._path_ns
+        share = self._stall_share
+        if self.calendar.now - job.arrived_ns > self._poll_ns:  # The CPUs have gone to sleep.
+            delay_ns += int(self.chance.expovariate(1.0) * self._wake_ns)
+            share = self._stall_share_long
+        if self.chance.random() < share:
+            delay_ns += int(self.chance.expovariate(1.0) * self._stall_ns)
+        self.calendar.post(delay_ns, self._back, job)
 
     def _back(self, job: Job) -> None:
         self._sectors_done += job.sectors

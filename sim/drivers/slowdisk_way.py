@@ -58,7 +58,7 @@ class SlowdiskParams:
     loop_poll_ns: int = param(
         "200 us", dim="time_ns", minimum=0,
         source="drivers/cpuidle/governors/haltpoll.c: guest_halt_poll_ns 200000",
-        doc="loop: a virtual CPU idle for longer than this has halted",
+        doc="a virtual CPU idle for longer than this has halted",
     )  # fmt: skip
     loop_copy_bytes_per_s: float = param(
         "1.46 GB/s", dim="bytes_per_s", minimum=1, key="loop_copy",
@@ -74,6 +74,26 @@ class SlowdiskParams:
         "20 us", dim="time_ns", minimum=0,
         source=_TRACES + "u_c_mailq: 20 us from a page's reply to the next page",
         doc="ubd: round trip of the I/O thread for a page, beside the service",
+    )  # fmt: skip
+    ubd_stall_share: float = param(
+        0.0035, dim="number", minimum=0, maximum=1,
+        source=_TRACES + "u_b_seqwrite, u_c_mailq: 0.3 to 0.6 % of gaps between pages above 1 ms",
+        doc="ubd: share of pages after which the I/O thread finds the host's CPUs busy",
+    )  # fmt: skip
+    ubd_stall_share_long: float = param(
+        0.02, dim="number", minimum=0, maximum=1,
+        source=_TRACES + "u_a, u_b, u_c: median 2.1 % of gaps above 1 ms after pages of 2 ms",
+        doc="ubd: the same after a page so long that the host's CPUs have halted",
+    )  # fmt: skip
+    ubd_wake_ns: int = param(
+        "65 us", dim="time_ns", minimum=0,
+        source=_TRACES + "all of u_a, u_b, u_c: gaps have a mean of 86 us then, of 20 us else",
+        doc="ubd: mean time to wake a halted CPU, exponential",
+    )  # fmt: skip
+    ubd_stall_ns: int = param(
+        "4.5 ms", dim="time_ns", minimum=0,
+        source=_TRACES + "all of u_a, u_b, u_c: median of the runs' means 4.9 ms, less without u_b",
+        doc="ubd: mean time that it waits then, exponential",
     )  # fmt: skip
 
 

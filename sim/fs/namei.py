@@ -6,8 +6,7 @@ Theory of operation
    which may read the disk.
  - create, unlink, rename and their like hold the i_mutex of the directory for all of their work,
    what they wait for in the file system included: that is what makes one directory a queue.
- - From 2.6.30 on who finds it taken by a task that runs spins (sim/sched/spinning.py); before, such
-   a task slept, for a time so short that it is left out.
+ - From 2.6.30 on who finds a running task in it spins (sim/sched/spinning.py).
  - unlink drops the directory's i_mutex before it frees the inode (do_unlinkat: "truncate the inode
    here", after mutex_unlock), so deleting a large file does not hold up its directory.
 Linux counterpart: fs/namei.c, fs/open.c, fs/dcache.c, fs/namespace.c, 2.6.16.
@@ -145,7 +144,7 @@ class Vfs:
         return directory, name
 
     def _unlock(self, task: Task, directory: Inode, begun_ns: int) -> None:
-        """Unlock a directory; the CPU time since `begun_ns` is not shared with another CPU."""
+        """Unlock a directory; no other CPU holds it from `begun_ns` to the debt's end."""
         directory.i_mutex.unlock(task)
         if self._spins:
             directory.holdings.add(task, begun_ns, self.params.lock_transfer_ns)

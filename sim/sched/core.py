@@ -87,7 +87,10 @@ class Sched(Domain):
             tunables = fair_tunables(self.kernel, self.nr_cpus)
             queue = FairQueue(tunables, child_first=self._features.child_runs_first)
         switch_ns = self.params.context_switch_ns
-        return RunQueue(self, cpu, queue, switch_ns=switch_ns, tick_ns=self.tick_ns)
+        return RunQueue(
+            self, cpu, queue, switch_ns=switch_ns, tick_ns=self.tick_ns,
+            clock_step_ns=self.params.clock_step_ns,
+        )  # fmt: skip
 
     # -- A task's life
 

@@ -27,3 +27,9 @@ class SchedParams:
         source="lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
         doc="system time from one task, or idle, to the next",
     )  # fmt: skip
+    clock_step_ns: int = param(
+        0, dim="time_ns", minimum=0, key="clock_step",
+        source="exact: arch/x86/kernel/tsc.c sched_clock(); without one of the architecture's own,"
+        " kernel/sched/clock.c counts jiffies",
+        doc="step of the clock by which tasks' run time is measured; 0 = exact",
+    )  # fmt: skip

@@ -73,14 +73,16 @@ class RunQueue:
 
     __slots__ = (
         "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_expiring", "_generation",
-        "_need_resched", "_next_tick_ns", "_resuming", "_switch_ns", "_tick_load",
+        "_need_resched", "_next_tick_ns", "_resuming", "_step_ns", "_switch_ns", "_tick_load",
         "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last", "nr_iowait",
         "nr_switches", "queue", "stolen_ns",
     )  # fmt: skip
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int
-    ) -> None:
+        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
+        clock_step_ns: int = 0,
+    ) -> None:  # fmt: skip
+        self._step_ns = clock_step_ns  # of sched_clock(); 0: it is exact
         self._domain = domain
         self._calendar = domain.calendar
         self._tracer = domain.tracer
@@ -192,7 +194,8 @@ class RunQueue:
     def account(self) -> None:
         """Bring everything that is measured in time up to now (update_rq_clock, update_curr)."""
         now = self._calendar.now
-        elapsed = now - self.clock_ns
+        before = self.clock_ns
+        elapsed = now - before
         if not elapsed:
             return
         self.clock_ns = now
@@ -207,7 +210,9 @@ class RunQueue:
             elapsed -= stolen
         task = self.curr
         if task is not None:
-            self.queue.account(task, elapsed)
+            step_ns = self._step_ns
+            ran = (now // step_ns - before // step_ns) * step_ns if step_ns else elapsed
+            self.queue.account(task, ran)
             if task.user_debt_ns:
                 elapsed -= self._burn_user(task, elapsed)
             left = task.system_debt_ns - elapsed

@@ -81,7 +81,7 @@ def test_the_same_seed_predicts_the_same(directory):
         ({"workload": {"type": "dhrystone", "params": {}}}, "known: fio, mailq, cpuburn, mta"),
         ({"disk": {"params": {**HDD, "model": "tape"}, "queue": QUEUE}}, "'tape'"),
         ({"disk": {"params": {**HDD, "wobble": 3}, "queue": QUEUE}}, "'wobble'"),
-        ({"disk": {"params": HDD, "queue": QUEUE, "fs": {"type": "xfs"}}}, "xfs"),
+        ({"disk": {"params": HDD, "queue": QUEUE, "fs": {"type": "jfs"}}}, "jfs"),
     ],
 )
 def test_what_is_not_modelled_is_named(directory, change, reason):

@@ -117,3 +117,14 @@ def test_the_guests_driver_takes_a_page_at_a_time_and_ends_a_bulk_together():
     )
     assert first == 2 * page_ns
     assert second == third == 4 * page_ns
+
+
+def test_the_guests_thread_waits_now_and_then_for_a_cpu_of_the_host():
+    """Half of the pages are followed by 1 ms on average: 1 s for 2000 of them, beside the path."""
+    count = 2000
+    pages = [(0, READ, PAGE * number, PAGE) for number in range(count)]
+    plain, busy = (
+        max(serve(arm(under="ubd", ubd_stall_share=share, ubd_stall_ns=MS), pages))
+        for share in (0.0, 0.5)
+    )
+    assert busy - plain == pytest.approx(count * 0.5 * MS, rel=0.1)

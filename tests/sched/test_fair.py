@@ -123,3 +123,14 @@ def test_a_new_task_starts_behind():
     rig.run(0.008)
     rig.sched.update()
     assert sum(task.utime_ns for task in hogs) - before >= 4 * MS
+
+
+def test_run_time_measured_in_ticks_charges_who_runs_at_the_tick():
+    """UML: two hogs share alike, and nobody is ever charged a part of 10 ms."""
+    rig = Rig(kernel=EEVDF, clock_step_ns=10 * MS, hz=100)
+    hogs = rig.hogs(0, 0)
+    began = [task.vruntime for task in hogs]
+    rig.run(20)
+    assert rig.shares(hogs) == pytest.approx([0.5, 0.5], abs=0.01)
+    charged = [task.vruntime - at for task, at in zip(hogs, began, strict=True)]
+    assert [ns % (10 * MS) for ns in charged] == [0, 0]
