@@ -2,7 +2,8 @@
 
 Models: relative errors, signed: (predicted - measured) / measured.
 Linux counterpart: none.
-Invariants: the rows come in the order of the directories, whatever the number of processes; a
+Invariants: the rows come in the order of the directories, whatever the number of processes; runs
+ that differ in their name, their seeds and their results only have the same prediction; a
  figure that was measured as 0 has no relative error unless it is predicted as 0.
 Left out: judging whether an error is due to the recording (other people's work on the machine).
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.validate.describe import FILE, BadRun, Unsupported, describe
+from calibration.validate.machine import simulated_text
 from calibration.validate.measure import predict
 from calibration.validate.measured import measured
 from sim.scenario import ScenarioError
@@ -45,36 +47,74 @@ class Row:
         return row | {"error": self.error()}
 
 
-def validate_run(directory: Path, seed: int) -> Row:
-    """Predict one run from its description, then look at what was measured."""
-    description = describe(directory)
-    predicted, why_not = None, ""
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a simulation said, or why there was none."""
+
+    predicted: Mapping[str, Any] | None
+    why_not: str
+
+
+def outcome_of(directory: Path, seed: int) -> Outcome:
+    """Predict one run from its description alone."""
     try:
-        predicted = predict(description, seed).to_json()
+        return Outcome(predicted=predict(describe(directory), seed).to_json(), why_not="")
     except Unsupported as reason:
-        why_not = str(reason)
+        return Outcome(predicted=None, why_not=str(reason))
     except ScenarioError as problem:
         raise BadRun(f"{directory / FILE}: describes no machine: {problem}") from None
+
+
+def validate_run(directory: Path, seed: int) -> Row:
+    """Predict one run, then look at what was measured."""
+    return _row(directory, outcome_of(directory, seed))
+
+
+def _row(directory: Path, outcome: Outcome) -> Row:
+    description = describe(directory)
     return Row(
-        id=description.id, family=description.family, predicted=predicted,
-        measured=measured(directory), why_not=why_not,
+        id=description.id, family=description.family, predicted=outcome.predicted,
+        measured=measured(directory), why_not=outcome.why_not,
     )  # fmt: skip
 
 
 def validate(
     directories: Sequence[Path], seed: int, executor: Executor | None, progress: Progress
 ) -> list[Row]:
-    """Validate runs, here or in other processes."""
+    """Validate runs, here or in other processes; repeats of one run are simulated once."""
+    alike = {directory: _what_is_simulated(directory) for directory in directories}
+    first = {alike[directory]: directory for directory in reversed(directories)}
+    outcomes = _simulate(first, seed, executor, progress)
+    return [_row(directory, outcomes[alike[directory]]) for directory in directories]
+
+
+def _what_is_simulated(directory: Path) -> str:
+    """Return a text that is the same for runs which differ in name, seed and result only."""
+    description = describe(directory)
+    asked = {name: value for name, value in description.workload.items() if name != "seed"}
+    try:
+        return f"{asked}\n{simulated_text(description)}"
+    except Unsupported as reason:
+        return f"not supported: {reason}"
+
+
+def _simulate(
+    first: Mapping[str, Path], seed: int, executor: Executor | None, progress: Progress
+) -> dict[str, Outcome]:
+    """Predict each kind of run by the first that is of it."""
+    outcomes: dict[str, Outcome] = {}
     if executor is None:
-        rows = []
-        for number, directory in enumerate(directories, start=1):
-            rows.append(validate_run(directory, seed))
-            progress(number, len(directories))
-        return rows
-    futures: list[Future[Row]] = [executor.submit(validate_run, d, seed) for d in directories]
-    for number, _ in enumerate(as_completed(futures), start=1):
-        progress(number, len(futures))
-    return [future.result() for future in futures]
+        for key, directory in first.items():
+            outcomes[key] = outcome_of(directory, seed)
+            progress(len(outcomes), len(first))
+        return outcomes
+    pending: dict[Future[Outcome], str] = {
+        executor.submit(outcome_of, directory, seed): key for key, directory in first.items()
+    }
+    for future in as_completed(pending):
+        outcomes[pending[future]] = future.result()
+        progress(len(outcomes), len(first))
+    return outcomes
 
 
 def _errors(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:

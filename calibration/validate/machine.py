@@ -102,6 +102,14 @@ def build(description: Description, seed: int) -> Scenario:
     return load_text(text, Path(f"{description.id}.toml"), seed=seed)
 
 
+def simulated_text(description: Description) -> str:
+    """Return the scenario without its title: runs that have the same are simulated alike.
+
+    Raise Unsupported if a part of the run is not modelled.
+    """
+    return "\n".join(line for line in _lines(description) if not line.startswith("title = "))
+
+
 def _lines(description: Description) -> Iterator[str]:
     """Yield the scenario's text."""
     rig = rig_of(description)

@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from calibration.__main__ import main
-from calibration.validate.compare import relative, validate_run
+from calibration.validate import compare
+from calibration.validate.compare import relative, validate, validate_run
 from calibration.validate.describe import DESCRIPTION, BadRun, Unsupported, describe
 from calibration.validate.machine import build
 
@@ -71,6 +72,39 @@ def test_only_the_description_is_kept_of_a_run(directory):
 def test_the_same_seed_predicts_the_same(directory):
     first, second = (validate_run(directory(run()), seed=3).predicted for _ in range(2))
     assert first == second != validate_run(directory(run()), seed=4).predicted
+
+
+def test_repeats_are_simulated_once_and_each_run_has_its_row(tmp_path, monkeypatch):
+    """Runs that differ in id, seeds and results alone; a fourth reads at another depth."""
+    deeper = run(id="a/deeper.r1", workload={"type": "fio", "params": {**READS, "n": 3}})
+    again = run(id="a/reads.r2", disk={"params": {**HDD, "seed": 2}, "queue": QUEUE})
+    third = run(id="a/reads.r3", result={"iops": 5.0, "lat_mean_ms": 2.0})
+    directories = []
+    for content in (run(), again, deeper, third):
+        directories.append(tmp_path / content["id"].replace("/", "-"))
+        directories[-1].mkdir()
+        (directories[-1] / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    simulated = []
+    predict = compare.predict
+    monkeypatch.setattr(
+        compare, "predict", lambda told, seed: simulated.append(told.id) or predict(told, seed)
+    )
+    rows = validate(directories, 1, None, lambda done, of: None)
+    assert sorted(simulated) == ["a/deeper.r1", "a/reads.r1"]
+    assert [row.id for row in rows] == ["a/reads.r1", "a/reads.r2", "a/deeper.r1", "a/reads.r3"]
+    assert rows[0].predicted == rows[1].predicted == rows[3].predicted != rows[2].predicted
+
+
+@pytest.mark.parametrize(
+    "change, mailer_status",
+    [({}, "tempfail"), ({"note": "listen backlog 10"}, "ok")],
+)
+def test_the_local_mailer_defers_in_the_later_closed_runs(directory, change, mailer_status):
+    params = {"sessions": 2, "messages": 9, "size": 5000, "openloop": None}
+    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": [], **change}
+    scenario = build(describe(directory(run(workload=mta))), seed=1)
+    assert scenario.processes["sendmail"].params.mailer_status == mailer_status
+    assert scenario.processes["sendmail"].nice == -15
 
 
 @pytest.mark.parametrize(
