@@ -58,11 +58,13 @@ def vfs_fsync_range(
     yield from filemap_fdatawrite(task, inode, start, end)
     if vfs.waits_before_lock:
         yield from filemap_fdatawait(task, mapping, start, end)
-    yield from inode.i_mutex.lock(task)
+    if inode.sb.locks_fsync:
+        yield from inode.i_mutex.lock(task)
     try:
         yield from inode.sb.sync_file(task, inode, datasync)
     finally:
-        inode.i_mutex.unlock(task)
+        if inode.sb.locks_fsync:
+            inode.i_mutex.unlock(task)
     yield from filemap_fdatawait(task, mapping, start, end)
 
 

@@ -8,7 +8,7 @@ from sim.fs import read_write, sync
 from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY
 from sim.fs.xfs.super import Xfs
 from sim.registry import lookup
-from sim.sched.task import Blocking, Task
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import GIB, MS, Machine, S, assert_sound
 
 MIB = 1 << 20
@@ -326,3 +326,23 @@ def test_repair_finds_damage(damage: Callable[[Xfs], None], found: str) -> None:
     assert fs.check() == []
     damage(fs)
     assert any(found in line for line in fs.check())
+
+
+@pytest.mark.parametrize(("kernel", "waits"), [("2.6.39", True), ("3.1", False), ("6.18", False)])
+def test_a_directorys_fsync_holds_its_lock_to_3_0_only(kernel: str, waits: bool) -> None:
+    machine = Machine(kernel, latency_ns=20 * MS)
+    machine.mount_xfs()
+    took = []
+
+    def syncer(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", 0, fsync=False)
+        yield from machine.fsync_path(task, "/")
+
+    def creator(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, 10 * MS, TASK_INTERRUPTIBLE)
+        begin = machine.calendar.now
+        yield from machine.write_file(task, "/b", 0, fsync=False)
+        took.append(machine.calendar.now - begin)
+
+    machine.run(syncer, creator)
+    assert (took[0] >= 5 * MS) == waits
