@@ -43,14 +43,6 @@ class Workqueue:
             self._workers += 1
             kthread_run(self._sched, self._name, self._worker)
 
-    def pending(self) -> int:
-        """Return how many works nobody has begun."""
-        return len(self._works)
-
-    def is_quiet(self) -> bool:
-        """Return whether nothing is pending and nobody works."""
-        return not self._works and self._idle == self._workers
-
     def _worker(self, task: Task) -> Blocking[None]:
         """Do what there is; sleep; again (worker_thread)."""
         while True:

@@ -30,9 +30,7 @@ def run(limit: int) -> list[tuple[int, str]]:
         works.queue(sleeper(calendar, log, name))
     calendar.run_until(15 * MS)
     works.queue(sleeper(calendar, log, "d"))
-    assert not works.is_quiet()
     calendar.run_until(100 * MS)
-    assert works.is_quiet() and works.pending() == 0
     return log
 
 

@@ -9,8 +9,8 @@ Theory of operation (fs/xfs/xfs_trans_ail.c)
  - So metadata changed all the time (headers, a busy directory) is written home twice a minute,
    however often it is logged.
 Linux counterpart: fs/xfs/xfs_trans_ail.c xfsaild_push, xfs_inode_item.c xfs_iflush_cluster, 6.18;
- the thread exists from 2.6.28 (249a8c1124653); before, whoever waited for space pushed, and
- xfssyncd, which has this part here then.
+ the thread exists from 2.6.28 (249a8c1124653); before, whoever waited for space pushed and
+ xfsbufd wrote, which has both parts here then.
 Invariants: the list is ascending by lsn; nothing on it is written home while it is pinned.
 Left out: the pauses of 10 to 50 ms by what was met (20 ms here); transactions in flight that have
  their own order (intents).
@@ -27,7 +27,6 @@ from sim.fs.xfs.buf import Buf, HomeWrite
 from sim.fs.xfs.items import LogItem
 from sim.sched.task import (
     TASK_INTERRUPTIBLE,
-    TASK_UNINTERRUPTIBLE,
     Blocking,
     Task,
 )
@@ -151,14 +150,6 @@ class Ail:
                 return
         write = BufHomeWrite(self, buf)
         yield from buf.write(task, fs.disk, write, plug)
-
-    def wait_empty(self, task: Task) -> Blocking[None]:
-        """Sleep until nothing is left to be written home (xfs_ail_push_all_sync)."""
-        while self.items:
-            self.push_all()
-            yield from self.work.sleep_on_timeout(
-                task, PAUSE_NS, TASK_UNINTERRUPTIBLE, "xfs_ail_push_all_sync"
-            )
 
 
 class BufHomeWrite(HomeWrite):

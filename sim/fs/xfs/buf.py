@@ -22,8 +22,6 @@ from sim.sched.wait import WaitQueue
 if TYPE_CHECKING:
     from sim.fs.xfs.sb import InodeItem
 
-STALE_MASK = 0
-
 
 class Buf(LogItem):
     """One metadata buffer and its log item."""
@@ -39,19 +37,14 @@ class Buf(LogItem):
         self.holders: int = 0  # transactions under way that have changed it
         self.wait = WaitQueue()
         self.inodes: dict[InodeItem, None] = {}  # of a cluster: those that are dirty
-        self.writes: int = 0
 
     def format_bytes(self) -> int:
         """Return the log bytes of its changed chunks; of a stale one, that it is."""
-        return buffer_bytes(STALE_MASK if self.stale else self.mask)
+        return buffer_bytes(0 if self.stale else self.mask)
 
     def home(self) -> "Buf | None":
         """Return itself, unless there is no place of its own any more."""
         return None if self.stale else self
-
-    def is_flushing(self) -> bool:
-        """Return whether it is being written."""
-        return self.io
 
     # --- reading
 
@@ -90,7 +83,6 @@ class Buf(LogItem):
         """Submit it (xfs_buf_submit); `write` is told when it is home."""
         assert self.may_go()
         self.io = True
-        self.writes += 1
         bio = Bio(WRITE, self.sector, self.sectors, write.end_io, None, 1, 0, task.pid)
         bio.plug = plug
         if not device.submit_bio(bio):

@@ -64,7 +64,6 @@ class Cil:
         self.limit_bytes: int = min(log.size_sectors * 512 // 8, SPACE_LIMIT_BYTES)
         self.start_wait = WaitQueue()
         self.commit_wait = WaitQueue()
-        self.checkpoints: int = 0
         self._has_workqueue: bool = sched.kernel >= SINCE_WORKQUEUE
         self._waits_for_first: bool = sched.kernel >= SINCE_ORDERED_FLUSHES
         self._workqueue = Workqueue(sched, "kworker/xfs-cil", MAX_PUSHES)
@@ -133,7 +132,6 @@ class Cil:
             return
         self.committing.append(checkpoint)
         self.checkpoint = Checkpoint(checkpoint.sequence + 1)
-        self.checkpoints += 1
         task.charge_system(self.buffer_ns * len(checkpoint.items))
         while any(one.start_lsn < 0 for one in self._before(checkpoint)):
             yield from self.start_wait.sleep_on(task, TASK_UNINTERRUPTIBLE, "xlog_cil_order_write")
@@ -169,10 +167,6 @@ class Cil:
         self.ail.committed(
             checkpoint.items, checkpoint.freed, checkpoint.start_lsn, checkpoint.last_transaction
         )
-
-    def is_empty(self) -> bool:
-        """Return whether nothing is committed that is not in the log."""
-        return not self.checkpoint.bytes and not self.committing
 
 
 class CheckpointEnd:

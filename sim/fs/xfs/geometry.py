@@ -34,7 +34,6 @@ LOG_RATIO: Final = 2048
 SMALL_BLOCKS: Final = (300 << 20) // BLOCK_SIZE  # below it, a log as small as transactions allow
 SMALL_LOG_BLOCKS: Final = 1368  # xfsprogs: max_trans_res * XFS_MIN_LOG_FACTOR of a small device
 # Sectors of block 0 of a group
-SB_SECTOR: Final = 0
 AGF_SECTOR: Final = 1
 AGI_SECTOR: Final = 2
 AGFL_SECTOR: Final = 3

@@ -17,7 +17,6 @@ bytes. An inode with one extent: 12 + 56 + 12 + 176 + 12 + 16 = 284. Creating, w
 a small file in a small directory changes three inodes and six headers and leaves: 2 KiB.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ INODE_FORMAT_BYTES: Final = 56  # struct xfs_inode_log_format
 CHUNK_BYTES: Final = 128
 EXTENT_BYTES: Final = 16
 INTENT_BYTES: Final = 2 * REGION_BYTES + 2 * 16  # an EFI and its EFD without their extents
-
-Unpinned = Callable[[], None]
 
 
 class LogItem:
@@ -48,10 +45,6 @@ class LogItem:
 
     def home(self) -> "Buf | None":
         """Return the buffer that it is written home with; None if it needs not be."""
-        raise NotImplementedError
-
-    def is_flushing(self) -> bool:
-        """Return whether it is on its way home."""
         raise NotImplementedError
 
 

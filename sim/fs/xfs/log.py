@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, SECTOR, WRITE, Bio
 from sim.block.device import BlockDevice, submit_bio
-from sim.fs.xfs.iclog import ACTIVE, DONE_SYNC, SYNCING, WANT_SYNC, Committed, Iclog
+from sim.fs.xfs.iclog import ACTIVE, DONE_SYNC, SYNCING, WANT_SYNC, Iclog
 from sim.fs.xfs.items import REGION_BYTES
 from sim.fs.xfs.params import XfsParams
 from sim.sched.core import Sched
@@ -261,11 +261,6 @@ class Log:
         while iclog.lsn == lsn:
             yield from iclog.force_wait.sleep_on(task, TASK_UNINTERRUPTIBLE, "xlog_wait_on_iclog")
 
-    def send_if_active(self, task: Task, iclog: Iclog) -> Blocking[None]:
-        """Send a record nobody waits for: a checkpoint that must become stable by itself."""
-        if iclog.state == ACTIVE:
-            yield from self._send(task, iclog)
-
     def iclog_of(self, lsn: int) -> Iclog | None:
         """Return the buffer that holds a record which is not on the disk yet."""
         for iclog in self.iclogs:
@@ -310,6 +305,3 @@ class EndOfRecord:
         self.log.done_syncing(self.iclog)
         return
         yield
-
-
-__all__ = ["Committed", "Log"]

@@ -48,8 +48,7 @@ class InodeItem(LogItem):
         self.inode = inode
         self.cluster = cluster
         self.core_bytes = core_bytes
-        self.core_changed: bool = False  # since it was last written home
-        self.fork_changed: bool = False
+        self.fork_changed: bool = False  # since it was last written home
 
     def format_bytes(self) -> int:
         """Return the log bytes of what changed."""
@@ -60,13 +59,9 @@ class InodeItem(LogItem):
         """Return its cluster; None if that has been freed."""
         return None if self.cluster.stale else self.cluster
 
-    def is_flushing(self) -> bool:
-        """Return whether its cluster is on its way home."""
-        return self.cluster.io
-
     def begin_flush(self) -> None:
         """It goes home as it is now (xfs_iflush)."""
-        self.core_changed = self.fork_changed = False
+        self.fork_changed = False
 
 
 class XfsInode(Inode):

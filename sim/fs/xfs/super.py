@@ -35,6 +35,7 @@ RESERVE_SHARE: Final = 20  # xfs_default_resblks: 5 per cent,
 RESERVE_BLOCKS_MAX: Final = 8192  # at most
 INODE_SHARE: Final = 4  # XFS_DFL_IMAXIMUM_PCT: inodes may take a quarter of the blocks
 SINCE_XFSAILD: Final = (2, 6, 28)
+SINCE_SYNC_WORKER: Final = (3, 0)
 WORKERS: Final = 256  # WQ_DFL_ACTIVE
 
 
@@ -75,9 +76,10 @@ class Xfs(XfsSb):
 
     def start(self) -> None:
         """Start the threads."""
-        name = f"xfsaild/{self.disk.name}" if self.kernel >= SINCE_XFSAILD else "xfssyncd"
-        kthread_run(self.scheduler, name, self.ail.daemon)
-        kthread_run(self.scheduler, "xfs-log-worker", self._log_worker)
+        pushes = f"xfsaild/{self.disk.name}" if self.kernel >= SINCE_XFSAILD else "xfsbufd"
+        forces = "kworker/xfs-sync" if self.kernel >= SINCE_SYNC_WORKER else "xfssyncd"
+        kthread_run(self.scheduler, pushes, self.ail.daemon)
+        kthread_run(self.scheduler, forces, self._log_worker)
 
     def _log_worker(self, task: Task) -> Blocking[None]:
         """Twice a minute: force the log, push its tail (xfs_log_worker, xfs_sync_worker)."""

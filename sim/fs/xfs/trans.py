@@ -79,7 +79,6 @@ class Transaction:
         self.timed.append(inode)
 
     def _join(self, item: "InodeItem") -> None:
-        item.core_changed = True
         item.cluster.inodes[item] = None
         self.items[item] = None
 
