@@ -58,6 +58,7 @@ from sim.user.program import ServerProgram
 from sim.world import World
 
 SECTOR = 512
+PROGRAMS_EXITED = "programs_exited"  # the mark that [run] may wait for: no program is left
 GC_OBJECTS = 50_000  # so many more than before, some 10 MB, until Python looks for cycles
 SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
 DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
@@ -111,6 +112,9 @@ class Machine:
         self.kernel = Kernel(
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
         )
+        self.kernel.vm = self.vm
+        if scenario.run.until == PROGRAMS_EXITED:
+            self.kernel.on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
         self.kernel.elevators = [disk.elevator for disk in self.disks]
         self._start_programs(scenario)
         self._until = scenario.run.until
@@ -298,6 +302,7 @@ class Machine:
             for own in spec.instances():
                 program: Any = cls(spec.params)
                 if spec.runs == "server":
+                    program.name = own
                     self._install(program)
                     self.kernel.start(own, spec.program, program.main, spec.nice)
                     continue

@@ -39,6 +39,8 @@ from sim.fs.file import (
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
+from sim.mm.memory import Mm
+from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
 from sim.sched.core import Sched
 from sim.sched.task import DEBT_LIMIT_NS, TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
@@ -74,6 +76,9 @@ class Kernel:
         self.streams = streams
         self.mark = mark
         self.log = DatagramSocket()
+        self.nr_programs: int = 0  # started by init, and not yet at their end
+        self.on_last_exit: Callable[[], None] | None = None
+        self.vm: Vm | None = None  # of a machine with memory to run short of
         self.elevators: list[Elevator] = []  # of all disks: they keep something for each process
 
     def do_exit(self, task: Task) -> None:
@@ -90,7 +95,14 @@ class Kernel:
         nice: int = 0,
     ) -> Task:
         """Start a program as a child of init; `name` is its process in the scenario."""
+        self.nr_programs += 1
         return self.sched.spawn(comm, _Program(self, name, body).run, None, nice)
+
+    def program_exited(self) -> None:
+        """Note that a program that init started is through; tell if it was the last."""
+        self.nr_programs -= 1
+        if not self.nr_programs and self.on_last_exit is not None:
+            self.on_last_exit()
 
 
 class _Program:
@@ -105,8 +117,11 @@ class _Program:
 
     def run(self, task: Task) -> Blocking[None]:
         """Be the task's main function; charge its exit."""
-        yield from self.body(Sys(self.kernel, task, self.name))
+        sys = Sys(self.kernel, task, self.name)
+        yield from self.body(sys)
+        sys.free_memory()
         self.kernel.do_exit(task)
+        self.kernel.program_exited()
 
 
 class _Forked:
@@ -123,7 +138,9 @@ class _Forked:
         """Be the child's main function."""
         kernel = self.parent.kernel
         task.charge_system(kernel.params.fork_child_ns)
-        yield from self.body(Sys(kernel, task, self.parent.name), *self.args)
+        sys = Sys(kernel, task, self.parent.name)
+        yield from self.body(sys, *self.args)
+        sys.free_memory()
         kernel.do_exit(task)
 
 
@@ -131,7 +148,8 @@ class Sys:
     """The kernel as one task's program sees it; `name` is the process in the scenario."""
 
     __slots__ = (
-        "_aio", "_entry_ns", "_files", "_next_fd", "_tracer", "_vfs", "kernel", "name", "task",
+        "_aio", "_entry_ns", "_files", "_mm", "_next_fd", "_tracer", "_vfs", "kernel", "name",
+        "task",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, task: Task, name: str) -> None:
@@ -144,6 +162,7 @@ class Sys:
         self._files: dict[int, File] = {}
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
+        self._mm: Mm | None = None  # its own memory, if it has told of any
 
     def _call(self, name: str, rest: Blocking[T]) -> Blocking[T]:
         """Return the rest of a call; with its tracepoints if these are wanted."""
@@ -255,6 +274,20 @@ class Sys:
         """Sleep interruptibly for `ns`."""
         self.task.charge_system(self._entry_ns)
         return self._call("nanosleep", sleep_ns(self.task, ns, TASK_INTERRUPTIBLE))
+
+    # --- memory
+
+    def touch_memory(self, size: int) -> Blocking[None]:
+        """Use `size` bytes of memory for the first time: mmap() and a fault on each page."""
+        if self._mm is None:
+            assert self.kernel.vm is not None, "a booted machine has memory"
+            self._mm = Mm(self.kernel.vm)
+        return self._mm.fault_in(self.task, size)
+
+    def free_memory(self) -> None:
+        """Give back all memory that touch_memory() took (munmap, or exit)."""
+        if self._mm is not None:
+            self._mm.release()
 
     # --- files
 

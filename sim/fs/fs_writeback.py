@@ -20,6 +20,7 @@ from typing import Final
 
 from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
 from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.balance_dirty import update_write_estimate
 from sim.mm.dirty_limits import dirty_limits
 from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
 from sim.mm.vmstat import Vm
@@ -259,6 +260,8 @@ class FlusherThread:
             if not bdi.b_io:
                 queue_io(bdi, wbc.older_than_ns)
             yield from writeback_bdi_inodes(task, vm, bdi, wbc)
+            if vm.kernel >= SINCE_BANDWIDTH_CHUNKS:
+                update_write_estimate(vm, bdi)
             bdi.pages_asked = max(bdi.pages_asked - (chunk - wbc.nr_to_write), 0)
             if wbc.nr_to_write == chunk:
                 bdi.pages_asked = 0

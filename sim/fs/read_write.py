@@ -15,7 +15,9 @@ from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File, bytes_to_read
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import generic_write_sync
+from sim.mm.memory import charge_contention, charge_distance
 from sim.mm.page_writeback import balance_dirty_pages
+from sim.mm.vmscan import reserve_memory
 from sim.sched.task import Blocking, Task
 
 WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.
@@ -43,7 +45,12 @@ def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Bl
     count = bytes_to_read(file, pos, count)
     if count:
         yield from inode.sb.read(task, file, pos, count)
-        task.charge_system(vfs.params.page_copy_ns * pages_of(pos, count))
+        pages = pages_of(pos, count)
+        task.charge_system(vfs.params.page_copy_ns * pages)
+        vm = inode.sb.vm
+        if vm.nr_nodes > 1:
+            first = pos >> PAGE_SHIFT
+            charge_distance(vm, task, inode.mapping, first, first + pages)
         if inode.sb.atime_is_due(inode):
             yield from inode.sb.touch_atime(task, inode)
     return count
@@ -75,15 +82,23 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
 def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[int]:
     """Copy into the page cache, a chunk at a time; be throttled between chunks."""
     inode = file.inode
+    vm = inode.sb.vm
     written = 0
     while written < count:
         at = pos + written
         chunk = min(count - written, WRITE_CHUNK - at % PAGE_SIZE)
         pages = pages_of(at, chunk)
         task.charge_system(vfs.params.page_copy_ns * pages)
+        if vm.nr_free - pages < vm.watermarks.min:
+            yield from reserve_memory(task, vm, pages)
         done = yield from inode.sb.write(task, inode, at, chunk)
         written += done
-        yield from balance_dirty_pages(task, inode.sb.vm, inode.mapping, pages)
+        if vm.nr_nodes > 1:
+            first = at >> PAGE_SHIFT
+            charge_distance(vm, task, inode.mapping, first, first + pages)
+        if vm.params.contended_page_ns:
+            charge_contention(vm, task, pages)
+        yield from balance_dirty_pages(task, vm, inode.mapping, pages)
         if done < chunk:
             break
     return written

@@ -134,7 +134,7 @@ class AddressSpace:
             vm.nr_buffers += new
         lru_cache_add(self, start, end, node.lruvec.youngest[LRU_INACTIVE_FILE], flags)
         if self.shadows is not None:
-            refault(self, self.shadows, start, end, flags)
+            refault(self, self.shadows, start, end)
 
     def mark_accessed(self, start: int, end: int) -> None:
         """Note one use of each resident page of the range (mark_page_accessed)."""
@@ -222,9 +222,14 @@ class AddressSpace:
     def set_dirty(self, start: int, end: int) -> int:
         """Make pages resident and dirty; return how many were clean before (set_page_dirty)."""
         assert not self.locked.intersects(start, end)
-        if self.pages.intersects(start, end):
-            mark_page_accessed(self, start, end)
-        self._add(start, end, REFERENCED)
+        if not self.vm.writes_activate:
+            if self.shadows is not None:  # Rewritten: no reason to keep it.
+                self.shadows.set(start, end, NO_TAG)
+            self._add(start, end, 0)
+        else:
+            if self.pages.intersects(start, end):
+                mark_page_accessed(self, start, end)
+            self._add(start, end, REFERENCED)
         if not self.bdi.writes_back:
             return 0
         dirtied = self.dirty.add(start, end)

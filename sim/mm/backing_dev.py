@@ -20,12 +20,15 @@ from typing import TYPE_CHECKING, Final
 from sim.block.bio import WRITE
 from sim.block.device import BlockDevice
 from sim.mm.bandwidth import WriteBandwidth
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
+    from sim.mm.vmstat import Vm
 
 PAGE_SIZE: Final = 4096
+CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
 READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
 
 
@@ -78,3 +81,15 @@ class BackingDevInfo:
         self.b_dirty.pop(mapping, None)
         self.b_io.pop(mapping, None)
         self.b_more_io.pop(mapping, None)
+
+
+def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
+    """Wait until a write ends on a device that is not congested, 100 ms at most.
+
+    blk_congestion_wait(), block/ll_rw_blk.c to 2.6.18; congestion_wait(), mm/backing-dev.c.
+    """
+    vm.nr_congestion_waiters += 1
+    yield from vm.congestion_wqh.io_sleep_on_timeout(
+        task, CONGESTION_WAIT_NS, TASK_UNINTERRUPTIBLE, "blk_congestion_wait"
+    )
+    vm.nr_congestion_waiters -= 1

@@ -19,7 +19,7 @@ a task that dirties few pages is taken per CPU until 3.1, per task since.
 
 from typing import Final
 
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.backing_dev import BackingDevInfo, congestion_wait
 from sim.mm.bandwidth import (
     BANDWIDTH_INTERVAL_NS,
     IDLE_NS,
@@ -32,20 +32,7 @@ from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
-CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
-
-
-def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
-    """Wait until a write ends on a device that is not congested, 100 ms at most.
-
-    blk_congestion_wait(), block/ll_rw_blk.c to 2.6.18; congestion_wait(), mm/backing-dev.c.
-    """
-    vm.nr_congestion_waiters += 1
-    yield from vm.congestion_wqh.io_sleep_on_timeout(
-        task, CONGESTION_WAIT_NS, TASK_UNINTERRUPTIBLE, "blk_congestion_wait"
-    )
-    vm.nr_congestion_waiters -= 1
 
 
 # -- To 3.1: the writer writes.
@@ -177,6 +164,16 @@ def dirty_poll_interval(dirty: int, thresh: int) -> int:
     if thresh > dirty:
         return 1 << (((thresh - dirty).bit_length() - 1) >> 1)
     return 1
+
+
+def update_write_estimate(vm: Vm, bdi: BackingDevInfo) -> None:
+    """Bring the estimate of the write rate up to date, as the flusher does between two chunks."""
+    bandwidth = bdi.bandwidth
+    elapsed_ns = vm.calendar.now - bandwidth.stamp_ns
+    if elapsed_ns >= BANDWIDTH_INTERVAL_NS:
+        if elapsed_ns <= IDLE_NS:
+            bandwidth.update_write_bandwidth(elapsed_ns, bdi.written)
+        bandwidth.snapshot(vm.calendar.now, bdi.dirtied, bdi.written)
 
 
 def update_bandwidth(vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int) -> float:

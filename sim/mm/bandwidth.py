@@ -48,6 +48,11 @@ class WriteBandwidth:
         self.written_stamp: int = 0
         self.completions: float = 0.0  # recent write-outs, halved each period (Pacing)
 
+    def start(self, pages_per_s: float) -> None:
+        """Take over estimates from before the run."""
+        self.pages_per_s = self.avg_pages_per_s = pages_per_s
+        self.dirty_ratelimit = self.balanced_ratelimit = pages_per_s
+
     def snapshot(self, now_ns: int, dirtied: int, written: int) -> None:
         """Begin the next interval."""
         self.stamp_ns = now_ns

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.mm.balance_dirty import congestion_wait
+from sim.mm.backing_dev import congestion_wait
 from sim.mm.node import Node
 from sim.mm.vmscan import SCAN_PAGES_MAX, shrink_lruvec, snapshot_refaults
 from sim.mm.vmstat import Vm

@@ -77,6 +77,30 @@ class VmParams:
         source="assumed: isolating and freeing a clean page, about 1000 cycles",
         doc="looking at one page in reclaim",
     )  # fmt: skip
+    fault_ns: int = param(
+        "700 ns", dim="time_ns", minimum=0,
+        source="assumed: trap, page table, and clearing 4 KiB at 10 GB/s",
+        doc="first use of one page of a program's own memory",
+    )  # fmt: skip
+    remote_page_ns: int = param(
+        "500 ns", dim="time_ns", minimum=0,
+        source="assumed: 4 KiB over the link between two sockets, at half of the local rate",
+        doc="copying a page that lies on another node, beyond copying it on the own one",
+    )  # fmt: skip
+    contended_page_ns: int = param(
+        0, dim="time_ns", minimum=0, source="assumed: locks are free on a machine of few CPUs",
+        doc="adding a page in a write, for each other task that runs on the same node (lru_lock)",
+    )  # fmt: skip
+    read_ahead_bytes: int = param(
+        0, dim="bytes", minimum=0, key="read_ahead",
+        source="include/linux/mm.h: VM_MAX_READAHEAD, 128 KiB; arrays: by their stripes",
+        doc="read-ahead of every disk at most (queue/read_ahead_kb); 0: the device's own",
+    )  # fmt: skip
+    write_bandwidth_bytes_per_s: float = param(
+        "104.8576 MB/s", dim="bytes_per_s", minimum=1, key="write_bandwidth",
+        source="mm/backing-dev.c 3.2: INIT_BW, 100 MiB/s",
+        doc="estimate of every device's write rate and of its dirty_ratelimit when the run begins",
+    )  # fmt: skip
     numa_nodes: int = param(
         1, dim="count", minimum=1, maximum=64, source="scenario",
         doc="memory nodes, each with its part of memory and of the CPUs",

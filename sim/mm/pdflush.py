@@ -13,8 +13,7 @@ wb_kupdate for inodes without dirty pages, is the number of dirty inodes.
 
 from typing import Final
 
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.balance_dirty import congestion_wait
+from sim.mm.backing_dev import BackingDevInfo, congestion_wait
 from sim.mm.dirty_limits import dirty_limits
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl

@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import READ
+from sim.mm.vmscan import reserve_memory
 from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def submit_pages(
     task: Task, mapping: AddressSpace, start: int, count: int, end_page: int
 ) -> Blocking[int]:
     """Submit reads of what is missing; return the number of pages (__do_page_cache_readahead)."""
+    vm = mapping.vm
     submitted = 0
     page, end = start, min(start + count, end_page)
     while page < end:
@@ -91,8 +93,14 @@ def submit_pages(
         if not holes:
             break
         low, high = holes[0]
+        if vm.nr_free - (high - low) < vm.watermarks.min:
+            yield from reserve_memory(task, vm, high - low)
+            holes = mapping.missing(page, end)
+            if not holes:
+                break
+            low, high = holes[0]
         mapping.start_read(low, high)
-        task.charge_system(mapping.vm.params.page_add_ns * (high - low))
+        task.charge_system(vm.params.page_add_ns * (high - low))
         yield from mapping.a_ops.readpages(task, mapping, low, high)
         submitted += high - low
         page = high

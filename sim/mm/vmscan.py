@@ -23,8 +23,10 @@ from __future__ import annotations
 from math import isqrt
 from typing import TYPE_CHECKING, Final
 
+from sim.mm.backing_dev import congestion_wait
 from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, Lruvec
 from sim.mm.page_lru import move_run
+from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:
     from sim.mm.node import Node
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from sim.sched.version import KernelVersion
 
 SWAP_CLUSTER_MAX: Final = 32  # pages, include/linux/swap.h
+DEF_PRIORITY: Final = 12  # rounds until reclaim gives up
 SCAN_PAGES_MAX: Final = 256  # in one look at the balance of the lists
 PAGES_PER_GIB: Final = 1 << 18
 SINCE_SPLIT: Final = (2, 6, 28)
@@ -118,6 +121,22 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
         wanted -= freed
         if wanted <= 0:
             break
+
+
+def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
+    """See that pages can be taken without going below the reserve; wait where that takes long.
+
+    The part of direct reclaim that sleeps: what is dirty has to be written first (throttling by
+    congestion_wait, do_try_to_free_pages).
+    """
+    for _ in range(DEF_PRIORITY):
+        if vm.nr_free - pages >= vm.watermarks.min:
+            break
+        stolen = vm.pgsteal_direct
+        direct_reclaim(vm, vm.nodes, max(pages, SWAP_CLUSTER_MAX))
+        yield from task.cond_resched()
+        if vm.pgsteal_direct == stolen and vm.nr_dirty + vm.nr_writeback:
+            yield from congestion_wait(task, vm)
 
 
 def snapshot_refaults(lruvec: Lruvec) -> None:

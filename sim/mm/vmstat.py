@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 SINCE_MORE_IO: Final = (2, 6, 24)
+SINCE_READS_ACTIVATE: Final = (4, 6)  # writing a page is no use of it any more (bbddabe2e436)
 COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
 
 
@@ -69,6 +70,7 @@ class Vm:
         self.zonelists: list[list[int]] = zonelists(self.nr_nodes)
         self.sched: Sched | None = None  # Set by start_kswapd(), as the next.
         self.kswapd_wakers: list[Callable[[], None]] = []  # one for each node
+        self.writes_activate: bool = kernel < SINCE_READS_ACTIVATE
         self.keeps_shadows: bool = kernel >= SINCE_SHADOWS
         self.shadow_runs_max: int = PRUNE_AT
         self.nr_file: int = 0  # page cache, with buffers and tmpfs
@@ -109,6 +111,9 @@ class Vm:
 
     def add_bdi(self, bdi: BackingDevInfo) -> BackingDevInfo:
         """Make writeback look after a backing device (bdi_register)."""
+        if self.params.read_ahead_bytes:
+            bdi.ra_pages = self.params.read_ahead_bytes // PAGE_SIZE
+        bdi.bandwidth.start(self.params.write_bandwidth_bytes_per_s / PAGE_SIZE)
         bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
         self.bdis.append(bdi)
         return bdi
@@ -155,8 +160,20 @@ class Vm:
         return self.node_of_cpu(sched.current.cpu)
 
     def node_of_cpu(self, cpu: int) -> int:
-        """Return the node that a CPU belongs to: CPUs are numbered node by node."""
-        return cpu * self.nr_nodes // self.nr_cpus
+        """Return the node that a CPU belongs to: firmware numbers CPUs from each node in turn.
+
+        So the scheduler, which takes the first idle CPU, spreads new tasks over the nodes as
+        find_idlest_group() does.
+        """
+        return cpu % self.nr_nodes
+
+    def nr_running_on_node(self, cpu: int) -> int:
+        """Return how many tasks run on the node of a CPU."""
+        sched = self.sched
+        if sched is None:
+            return 0
+        node = self.node_of_cpu(cpu)
+        return sum(rq.nr_running() > 0 for rq in sched.rqs if self.node_of_cpu(rq.cpu) == node)
 
     def wakeup_kswapd(self, node: Node) -> None:
         """Have a node's kswapd reclaim; before start_kswapd() there is none."""

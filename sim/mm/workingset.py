@@ -6,10 +6,11 @@ inactive list would have had to be to keep it. Is that no more than the active l
 there at once: it competes with those for the same memory. So a set that fits into memory, but not
 into the inactive list, gets in.
 Linux counterpart: mm/workingset.c, 3.15 (a528910e12ec) to 6.5.
+From 4.6 on only reads activate (f0281a00fe80): a write forgets the shadows of what it writes.
 Invariants: only pages that are not resident have a shadow that will ever be looked at; shadows of
 one file are fewer than PRUNE_AT, or each is young enough to matter.
 Left out: shadows of anonymous pages (5.9), which there is no swap for; the reclaim of nodes of
-shadows. A write brings no activation (from 4.6: __GFP_WRITE); from 5.9 on the distance may be as
+shadows. From 5.9 on the distance may be as
 long as the anonymous lists as well where there is swap.
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sim.mm.lruvec import LRU_ACTIVE_FILE, REFERENCED, Lruvec
+from sim.mm.lruvec import LRU_ACTIVE_FILE, Lruvec
 from sim.mm.page_lru import activate_run
 from sim.mm.page_tags import NO_TAG, PageTags
 
@@ -44,7 +45,7 @@ def leave_shadows(mapping: AddressSpace, start: int, end: int) -> None:
         vm.shadow_runs_max = max(PRUNE_AT, 2 * len(mapping.shadows))
 
 
-def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int, flags: int) -> None:
+def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int) -> None:
     """Pages have come in: look at their shadows, and activate what came back soon."""
     vm = mapping.vm
     found = shadows.runs(start, end)
@@ -54,7 +55,7 @@ def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int, flag
     for low, high, shadow in found:
         vm.workingset_refault += high - low
         lruvec = vm.nodes[shadow % len(vm.nodes)].lruvec
-        if not flags & REFERENCED and _distance(vm, lruvec, shadow) <= lruvec.nr[LRU_ACTIVE_FILE]:
+        if _distance(vm, lruvec, shadow) <= lruvec.nr[LRU_ACTIVE_FILE]:
             lruvec.workingset_activate += high - low
             for first, last, tag in mapping.tag_runs(low, high):
                 activate_run(mapping, first, last, tag)

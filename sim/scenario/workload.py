@@ -24,7 +24,8 @@ from sim.scenario.spec import (
 )
 
 FAMILIES = (
-    "storm", "transactions", "web", "dd", "load", "cpu", "disk", "port", "transfers",
+    "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
+    "transfers",
 )  # fmt: skip
 
 

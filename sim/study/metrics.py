@@ -24,6 +24,7 @@ from sim.tools.parse import parse_loadavg, parse_stat
 
 NS_PER_S: Final = 1_000_000_000
 NS_PER_MS: Final = 1_000_000
+PHASES: Final = 6  # of a pipeline that are shown one by one
 
 
 class Observation:
@@ -162,6 +163,26 @@ def transaction_p95_ms(seen: Observation) -> float | None:
     return percentile(times, 0.95) if times else None
 
 
+def read_s_sum(seen: Observation) -> float | None:
+    """Time in the reads of pipelines, summed over all phases and processes."""
+    return _sum_s(seen, "phase_read_ns")
+
+
+def write_s_sum(seen: Observation) -> float | None:
+    """Time in their writes, summed likewise."""
+    return _sum_s(seen, "phase_write_ns")
+
+
+def makespan_s_sum(seen: Observation) -> float | None:
+    """Time from the start to the end of a pipeline, summed over all processes."""
+    return _sum_s(seen, "pipeline_done")
+
+
+def _sum_s(seen: Observation, name: str) -> float | None:
+    times = [float(record.value) for record in seen.result.marks(name)]
+    return sum(times) / NS_PER_S if times else None
+
+
 def ttfb_ms(seen: Observation) -> float | None:
     """Mean time to first byte, at the balancer, of the pages of the measured part."""
     return _mean(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
@@ -272,6 +293,19 @@ def _merges_per_write(device: str) -> Metric:
     return Metric(f"disk.{device}.wrqm_per_w", "", compute)
 
 
+def _phase(number: int) -> Metric:
+    """Return the time of one phase of a pipeline: odd ones read, even ones write."""
+    kind = "read" if number % 2 else "write"
+
+    def compute(seen: Observation) -> float | None:
+        times = list(seen.result.marks(f"phase_{kind}_ns"))
+        place = (number - 1) // 2
+        return float(times[place].value) / NS_PER_S if place < len(times) else None
+
+    compute.__doc__ = f"Time of the {kind} that is phase {number} of a pipeline."
+    return Metric(f"phase.{number}.{kind}_s", "s", compute)
+
+
 _DISK_COLUMNS: Final = (
     ("r_per_s", "/s"),
     ("w_per_s", "/s"),
@@ -311,6 +345,12 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("dd_system_s", "s", dd_system_s),
         Metric("dd_bytes", "B", dd_bytes),
         Metric("dd_bytes_per_s", "B/s", dd_bytes_per_s),
+    ),
+    "phases": tuple(_phase(number) for number in range(1, PHASES + 1)),
+    "pipelines": (
+        Metric("read_s_sum", "s", read_s_sum),
+        Metric("write_s_sum", "s", write_s_sum),
+        Metric("makespan_s_sum", "s", makespan_s_sum),
     ),
     "port": (Metric("port_refused_s", "s", port_refused_s),),
     "load": (

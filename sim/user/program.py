@@ -25,6 +25,7 @@ class ServerProgram:
     """A program on the server; the registered class is made with its parameters."""
 
     runs = "server"
+    name = ""  # of this process in the scenario; set before anything is asked of it
 
     def directories(self) -> tuple[str, ...]:
         """Return the directories that its package made when it was installed."""
