@@ -19,12 +19,11 @@ from typing import Any
 import sim
 from sim.block.device import BlockDevice
 from sim.block.driver import Driver
-from sim.block.elevator import DEFAULT_IOPRIO
 from sim.block.genhd import DiskStats
 from sim.block.limits import PER_TASK
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
-from sim.block.throttle import Throttle
+from sim.block.throttle import behind_limits
 from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.dm_snap import COW, REAL
@@ -128,7 +127,9 @@ class Machine:
         for index, spec in enumerate(server.disks.values()):
             disk = self._make_disk(spec, index)
             self.disks.append(disk)
-            device = self.devices[spec.name] = self._behind_limits(disk, spec)
+            device = self.devices[spec.name] = behind_limits(
+                disk, spec.throttle, self.sched, spec.queue.plug == PER_TASK
+            )
             for number, part in enumerate(spec.partitions, start=1):
                 self.devices[part.name] = Partition(
                     DiskStats(part.name, SD_MAJOR, 16 * index + number), device,
@@ -157,7 +158,7 @@ class Machine:
             driver.on_interrupt = self._disk_line.serve  # once for all that came together
         else:
             disk.on_interrupt = self._disk_line.serve
-        disk.ioprio = self._ioprio
+        disk.ioprio = self.sched.processes.ioprio
         driver.start(self.sched)
         return disk
 
@@ -229,17 +230,6 @@ class Machine:
         minors = [_minor(name, number) for number, name in enumerate(server.volumes)]
         minors += [d.stats.minor for d in self.devices.values() if d.stats.major == DM_MAJOR]
         return max(minors) + 1
-
-    def _behind_limits(self, disk: Disk, spec: DiskSpec) -> BlockDevice:
-        """Return the disk, behind the limits that the scenario sets it, if any."""
-        if not spec.throttle.has_limits():
-            return disk
-        return Throttle(disk, spec.throttle, self.sched, spec.queue.plug == PER_TASK)
-
-    def _ioprio(self, pid: int) -> int:
-        """Return a process's I/O priority, which follows its nice value (task_nice_ioprio)."""
-        task = self.sched.processes.tasks.get(pid)
-        return DEFAULT_IOPRIO if task is None else (task.nice + 20) // 5
 
     # --- file systems
 

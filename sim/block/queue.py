@@ -18,7 +18,6 @@ In 2.6.16 blk_run_queue, which every SCSI completion ends with, removes the plug
 Invariants: slots taken = requests waiting + in the driver; bios submitted = ended + in requests;
 the elevator is asked for its next request before the driver is known to have room, as in
 scsi_request_fn: one request waits outside it, can't be merged with or overtaken (REQ_STARTED).
-
 A multi-queue device (its elevator says so) has tags instead of slots (tags.py), and from 4.10 its
 buffered writes are throttled (wbt.py).
 
@@ -54,11 +53,10 @@ class Disk(BlockDevice):
     """A disk: request queue, elevator, driver, and a row of counters."""
 
     __slots__ = (
-        "_depth", "_has_tags", "_peeked", "_plugs_itself", "_run_scheduled",
-        "_running", "_sync_pools", "_unplug_at_ns", "_unplug_threshold", "_unplug_timer",
-        "bios_ended", "bios_submitted", "calendar", "dispatch", "driver", "elevator", "in_driver",
-        "ioprio", "max_sectors", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered",
-        "params",
+        "_depth", "_has_tags", "_peeked", "_plugs_itself", "_run_scheduled", "_running",
+        "_sync_pools", "_unplug_at_ns", "_unplug_threshold", "_unplug_timer", "bios_ended",
+        "bios_submitted", "calendar", "dispatch", "driver", "elevator", "in_driver", "ioprio",
+        "max_sectors", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered", "params",
         "plugged", "requests", "tracer", "wbt",
     )  # fmt: skip
 

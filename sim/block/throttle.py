@@ -248,6 +248,13 @@ class Throttle(BlockDevice):
             self._timer = self._calendar.call_after(min(waits), self._wake_thread, None)
 
 
+def behind_limits(
+    disk: BlockDevice, params: ThrottleParams, sched: Sched, plugs: bool
+) -> BlockDevice:
+    """Return the disk, behind its limits if it has any."""
+    return Throttle(disk, params, sched, plugs) if params.has_limits() else disk
+
+
 def _end_part(piece: Bio, sector: int, count: int) -> None:
     bio = piece.private
     assert isinstance(bio, Bio)

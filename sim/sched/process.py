@@ -37,6 +37,11 @@ class ProcessTable:
             parent.children[task.pid] = task
         return task
 
+    def ioprio(self, pid: int) -> int:
+        """Return a process's I/O priority, 0 (highest) to 7, as its nice value says (get_task_ioprio)."""
+        task = self.tasks.get(pid)
+        return ((0 if task is None else task.nice) + 20) // 5
+
     def exit_notify(self, task: Task) -> None:
         """Hand the task's children to init, and the task to its parent."""
         for child in list(task.children.values()):
