@@ -20,7 +20,6 @@ import sim
 from sim.block.device import BlockDevice
 from sim.block.driver import Driver
 from sim.block.genhd import DiskStats
-from sim.block.limits import PER_TASK
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
 from sim.block.throttle import behind_limits
@@ -127,9 +126,7 @@ class Machine:
         for index, spec in enumerate(server.disks.values()):
             disk = self._make_disk(spec, index)
             self.disks.append(disk)
-            device = self.devices[spec.name] = behind_limits(
-                disk, spec.throttle, self.sched, spec.queue.plug == PER_TASK
-            )
+            device = self.devices[spec.name] = behind_limits(disk, spec.throttle, self.sched)
             for number, part in enumerate(spec.partitions, start=1):
                 self.devices[part.name] = Partition(
                     DiskStats(part.name, SD_MAJOR, 16 * index + number), device,

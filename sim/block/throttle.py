@@ -17,10 +17,11 @@ Left out: groups and their hierarchy, io.low (4.12), jiffies.
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import BIO_THROTTLED, SECTOR, Bio, end_bios
 from sim.block.device import BlockDevice, submit_bio
+from sim.block.limits import PER_TASK
 from sim.block.plug import Plug
 from sim.engine.calendar import Timer
 from sim.param import param
@@ -28,6 +29,9 @@ from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+
+if TYPE_CHECKING:
+    from sim.block.queue import Disk
 
 SINCE: Final = (2, 6, 37)  # e43473b7f223
 SLICE_NS: Final = 100_000_000  # throtl_slice = HZ / 10
@@ -248,11 +252,11 @@ class Throttle(BlockDevice):
             self._timer = self._calendar.call_after(min(waits), self._wake_thread, None)
 
 
-def behind_limits(
-    disk: BlockDevice, params: ThrottleParams, sched: Sched, plugs: bool
-) -> BlockDevice:
+def behind_limits(disk: "Disk", params: ThrottleParams, sched: Sched) -> BlockDevice:
     """Return the disk, behind its limits if it has any."""
-    return Throttle(disk, params, sched, plugs) if params.has_limits() else disk
+    if not params.has_limits():
+        return disk
+    return Throttle(disk, params, sched, disk.params.plug == PER_TASK)
 
 
 def _end_part(piece: Bio, sector: int, count: int) -> None:

@@ -38,7 +38,7 @@ class ProcessTable:
         return task
 
     def ioprio(self, pid: int) -> int:
-        """Return a process's I/O priority, 0 (highest) to 7, as its nice value says (get_task_ioprio)."""
+        """Return a process's I/O priority, 0 (highest) to 7, from nice (task_nice_ioprio)."""
         task = self.tasks.get(pid)
         return ((0 if task is None else task.nice) + 20) // 5
 
