@@ -4,6 +4,7 @@ import click
 
 from calibration.drive.command import command as drive
 from calibration.validate.command import command as validate
+from calibration.withheld.command import command as withheld
 
 
 @click.group()
@@ -13,6 +14,7 @@ def main() -> None:
 
 main.add_command(drive)
 main.add_command(validate)
+main.add_command(withheld)
 
 if __name__ == "__main__":
     main(prog_name="python -m calibration")

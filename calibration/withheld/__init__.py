@@ -1,0 +1,1 @@
+"""Predictions of withheld figures: from the table calibration/predictions/withheld.toml."""

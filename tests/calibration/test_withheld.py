@@ -1,0 +1,193 @@
+"""Predictions of withheld figures: the table, the mixture, and that the file is the command's."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibration.__main__ import main
+from calibration.drive.bad_input import BadInput
+from calibration.withheld.predict import answer, simulate, trials_of
+from calibration.withheld.table import PREDICTIONS, chosen, read_questions
+
+ASKED = (
+    "lvm.snapshot_same_disk.real_s", "lvm.snapshot_second_disk.real_s",
+    "lvm.snapshot_new_file.real_s", "ec2.ebs_read.tps", "ec2.ebs_read.kb_read_per_s",
+    "ec2.ebs_read.iowait_pct", "ec2.ebs_read.idle_pct", "ec2.first_write_fresh_ext4.mb_per_s",
+    "ec2.raid0_read.mb_per_s", "ec2.raid0_write.mb_per_s",
+)  # fmt: skip
+SMALL = """\
+seed = 1
+[ensemble.slow]
+scenario = "lvm-snapshot"
+members = 4
+[ensemble.fast]
+scenario = "lvm-snapshot"
+fit = "lvm-snapshot.no_snapshot"
+members = 4
+set = ["process.dd.blocks=64"]
+[figure."a.b"]
+unit = "s"
+metric = "x"
+factor = 2
+of = { slow = 0.8, fast = 0.2 }
+within = 1.0
+because = "nothing"
+why = "a test"
+"""
+
+
+@pytest.fixture(name="table")
+def table_(tmp_path):
+    def write(text=SMALL):
+        path = tmp_path / "table.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def shipped():
+    return json.loads((PREDICTIONS / "withheld.json").read_text(encoding="utf-8"))
+
+
+# --- what is shipped
+
+
+def test_every_figure_asked_for_is_predicted():
+    assert set(ASKED) <= {row["figure"] for row in shipped()}
+    assert [row["figure"] for row in shipped()] == list(read_questions().figures)
+
+
+@pytest.mark.parametrize("row", shipped(), ids=lambda row: row["figure"])
+def test_a_prediction_has_its_keys_and_an_interval_around_its_median(row):
+    assert list(row) == ["figure", "unit", "median", "lo", "hi", "why"]
+    assert 0 < row["lo"] < row["median"] < row["hi"]
+    assert "\n" not in row["why"]
+    question = read_questions().figures[row["figure"]]
+    assert row["unit"] == question.unit
+    assert row["why"].startswith(question.why)
+
+
+@pytest.mark.parametrize("name", list(read_questions().ensembles))
+def test_every_ensemble_can_be_run(name):
+    questions = read_questions()
+    trials = trials_of(questions.ensembles[name], questions.seed)
+    assert len(trials) == questions.ensembles[name].members
+    assert trials[0].load().what_if is None or trials[0].load().what_if.name == trials[0].what_if
+
+
+@pytest.mark.slow
+def test_the_command_makes_the_shipped_predictions_again():
+    """Four figures of one ensemble: the same bytes, whatever the number of processes."""
+    names = [name for name in ASKED if name.startswith("ec2.ebs_read")]
+    words = [word for name in names for word in ("--only", name)]
+    result = CliRunner().invoke(main, ["withheld", *words, "--json", "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output) == [row for row in shipped() if row["figure"] in names]
+
+
+# --- how numbers become an interval
+
+
+def answered(table, slow, fast, within="1.0"):
+    questions = read_questions(table(SMALL.replace("within = 1.0", f"within = {within}")))
+    values = {
+        "slow": [{"x": value} for value in slow], "fast": [{"x": value} for value in fast],
+    }  # fmt: skip
+    return answer(questions, questions.figures["a.b"], values)
+
+
+def test_a_mixture_has_the_quantiles_of_its_parts(table):
+    """Four fifths at 10, one fifth at 1, times the factor 2."""
+    found = answered(table, [10.0] * 4, [1.0] * 4)
+    assert (found.lo, found.median, found.hi) == (2.0, 20.0, 20.0)
+
+
+def test_within_is_half_a_90_percent_interval(table):
+    found = answered(table, [10.0] * 4, [10.0] * 4, within="1.5")
+    assert found.median == 20.0
+    assert found.lo == pytest.approx(20 / 1.5, rel=0.02)
+    assert found.hi == pytest.approx(20 * 1.5, rel=0.02)
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=2, max_size=12), st.floats(1.0, 4.0))
+def test_an_interval_holds_its_median(values, within):
+    questions = read_questions()
+    question = replace(next(iter(questions.figures.values())), within=within, metric="x")
+    row = {name: [{"x": value} for value in values] for name in question.of}
+    found = answer(questions, question, row)
+    assert found.lo <= found.median <= found.hi
+
+
+def test_a_trial_is_simulated_once_for_all_figures(table):
+    text = SMALL + SMALL[SMALL.index("[figure") :].replace("a.b", "a.c")
+    questions = read_questions(table(text))
+    seen = []
+
+    def run(trial):
+        seen.append(trial)
+        return {"x": 1.0}
+
+    values = simulate(questions, chosen(questions, ()), None, None, run)
+    assert len(seen) == 8
+    assert {one.seed for one in seen} == {1, 2, 3, 4}
+    assert [len(values[name]) for name in ("slow", "fast")] == [4, 4]
+
+
+def test_without_a_fit_the_members_are_draws_from_the_priors(table):
+    questions = read_questions(table())
+    trials = trials_of(questions.ensembles["slow"], 1)
+    assert len({trial.values for trial in trials}) == 4
+    assert {path for path, _text in trials[0].values} >= {"machine.memory"}
+
+
+# --- mistakes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("members = 4", "members = 1", "[ensemble.slow]: 'members', got 1 (accepted: 2 or more)"),
+        ("members = 4", "member = 4", "lacks 'members'"),
+        ("slow = 0.8", "slo = 0.8", "no 'slo' - did you mean 'slow'?"),
+        ("slow = 0.8", "slow = 0", "'of.slow', got 0 (accepted: a number above 0)"),
+        ("within = 1.0", "within = 0.5", "'within', got 0.5 (accepted: 1 or more)"),
+        ("factor = 2", "factr = 2", "no 'factr' - did you mean 'factor'?"),
+        ("seed = 1", "seed = one", "not TOML"),
+    ],
+)
+def test_a_mistake_in_the_table_is_named(table, old, new, told):
+    with pytest.raises(BadInput) as caught:
+        read_questions(table(SMALL.replace(old, new, 1)))
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--only", "ec2.raid0_raed.mb_per_s"), "did you mean 'ec2.raid0_read.mb_per_s'?"),
+        (("--table", "nowhere.toml"), "nowhere.toml: cannot be read"),
+        (("-o", "/nowhere/w.json"), "no folder /nowhere"),
+    ],
+)
+def test_the_command_refuses_what_is_not_there(words, told):
+    result = CliRunner().invoke(main, ["withheld", *words])
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_a_metric_that_no_run_has_is_named(table):
+    questions = read_questions(table())
+    with pytest.raises(BadInput, match="no 'x' in the runs of slow"):
+        answer(questions, questions.figures["a.b"], {"slow": [{"y": 1.0}], "fast": [{"y": 1.0}]})
+
+
+def test_a_fit_or_a_parameter_that_is_not_there_is_refused(table):
+    text = SMALL.replace("[ensemble.fast]", '[ensemble.fast]\nsame = { "a.b" = "c.d" }')
+    questions = read_questions(table(text))
+    with pytest.raises(BadInput, match=r"no parameter 'c\.d' in a member"):
+        trials_of(questions.ensembles["fast"], 1)
