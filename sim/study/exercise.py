@@ -27,7 +27,7 @@ NS_PER_S: Final = 1_000_000_000
 MEGA: Final = 1e6
 KERNEL: Final = "3.13"
 CPUS: Final = 8
-JOBS: Final = 2  # one process alone may be short of CPU
+JOBS: Final = 2  # of random access with many at a time: one process may be short of CPU
 _MACHINE: Final = """\
 title = "{name}"
 seed = {seed}
@@ -68,16 +68,16 @@ LOADS: Final = (
 )  # fmt: skip
 # One at a time, and all as bytes, so that the columns can be compared.
 ACCESS_LOADS: Final = (
-    Load(key="read_mb_per_s", heading="read MB/s", rw="read", block="1m", depth=4, is_rate=True),
-    Load(key="random_read_alone_mb_per_s", heading="random, 1 at a time", rw="randread", block="4k",
+    LOADS[0],
+    Load(key="random_read_alone_mb_per_s", heading="random read, 1", rw="randread", block="4k",
          depth=1, is_rate=True),
-    Load(key="random_read_mb_per_s", heading="random, 32", rw="randread", block="4k", depth=32,
+    Load(key="random_read_mb_per_s", heading="random read, 32", rw="randread", block="4k", depth=32,
          is_rate=True),
-    Load(key="write_mb_per_s", heading="write MB/s", rw="write", block="1m", depth=4, is_rate=True),
-    Load(key="random_write_alone_mb_per_s", heading="random, 1 at a time", rw="randwrite",
+    LOADS[1],
+    Load(key="random_write_alone_mb_per_s", heading="random write, 1", rw="randwrite",
          block="4k", depth=1, is_rate=True),
-    Load(key="random_write_mb_per_s", heading="random, 32", rw="randwrite", block="4k", depth=32,
-         is_rate=True),
+    Load(key="random_write_mb_per_s", heading="random write, 32", rw="randwrite", block="4k",
+         depth=32, is_rate=True),
 )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ class Subject:
 
     def job(self, one: Load) -> str:
         """Return fio's job file for a transfer."""
-        jobs = JOBS if one.depth > 1 else 1
+        jobs = JOBS if one.depth > 1 and one.rw.startswith("rand") else 1
         depth = max(one.depth * self.disks // jobs, 1)
         return (
             f"[transfer]\nfilename=/dev/{self.device}\nrw={one.rw}\nbs={one.block}\ndirect=1\n"
