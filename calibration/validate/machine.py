@@ -119,7 +119,7 @@ def _lines(description: Description) -> Iterator[str]:
     yield "[machine]"
     yield f'kernel = "{kernel.release}"'
     yield f"cpus = {kernel.cpus}"
-    yield f'memory = "{kernel.memory_kib} KiB"'
+    yield from _memory(description, rig)
     yield f"sched.hz = {kernel.hz}"
     yield from _costs(rig.costs)
     yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
@@ -129,6 +129,25 @@ def _lines(description: Description) -> Iterator[str]:
     yield from processes
     yield "[run]"
     yield 'duration = "1 h"'
+
+
+def _memory(description: Description, rig: Rig) -> Iterator[str]:
+    """Yield how much memory there is; a memory cgroup is a machine of its limit.
+
+    What a cgroup's programs share with nobody is their pages; the kernel's own are not in it.
+    """
+    if description.kind != "pcread":
+        yield f'memory = "{description.kernel.memory_kib} KiB"'
+        return
+    kernel_mib, source = rig.kernel_mib
+    if description.kernel.is_guest:
+        yield f'memory = "{description.kernel.memory_kib} KiB"'
+        yield f'vm.min_free = "{description.kernel.vm["min_free_kbytes"]} KiB"'
+    else:
+        limit = int(description.workload["memcg_limit_mib"])
+        yield f'memory = "{limit + kernel_mib} MiB"'
+        yield 'vm.min_free = "128 KiB"'
+    yield f'vm.kernel = {{ value = "{kernel_mib} MiB", source = "{source}" }}'
 
 
 def _dirty_limits(vm: Mapping[str, int]) -> Iterator[str]:

@@ -197,13 +197,24 @@ def _closed_client(params: Mapping[str, Any]) -> Lines:
     yield f'messages_per_session = 1\nmessage_size = "{params["size"]} B"\nretry = "1 s"'
 
 
+def _pcread(description: Description, rig: Rig, directory: str) -> Lines:
+    """pcread.c: readers of one file, a part of the warm-up each."""
+    params = description.workload
+    yield "[process.pcread]"
+    yield f'program = "pcread"\ncount = {params["procs"]}\nnice = {rig.nice}'
+    yield f'filename = "{directory}/f"\nfile_size = "{params["file_mib"]} MiB"'
+    yield f'runtime = "{params["seconds"]} s"\nalpha = {float(params["zipf_alpha"])}'
+    yield f"warm_reads = {int(params['warm_reads']) // int(params['procs'])}"
+    yield f'hit = "{params["hit_us"]} us"'
+
+
 _KINDS: Final[Mapping[str, Callable[[Description, Rig, str], Lines]]] = {
     "fio": _fio,
     "mailq": _mailq,
     "cpuburn": _cpuburn,
     "mta": _mta,
+    "pcread": _pcread,
 }
 _TO_COME: Final[Mapping[str, str]] = {
     "memtouch": "anonymous memory beyond its limit: reclaim, swap, memory cgroups, OOM killer",
-    "pcread": "a page cache larger than memory: reclaim of file pages, memory cgroups",
 }

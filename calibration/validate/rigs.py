@@ -42,6 +42,7 @@ class Rig:
     xfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
     queue: Mapping[str, tuple[str, str]]  # key below its disk's queue -> (value, source)
+    kernel_mib: tuple[int, str]  # memory that is never page cache, where it is short
     fio_start: tuple[float, float]  # wall time of fio before its jobs, user CPU of it; in ms
     nice: int  # of the workload; the kernel's threads have 0
 
@@ -87,6 +88,7 @@ LOOP: Final = Rig(
         "mailer_exec": ("1 ms", _STORM),
     },
     queue={},
+    kernel_mib=(16, "a memory cgroup: what the kernel takes does not count towards its limit"),
     fio_start=(320, 80),
     nice=-15,  # groundtruth README: "nice -15, autogroup -15 in the loop rig"
 )
@@ -129,6 +131,7 @@ GUEST: Final = Rig(
         "mailer_exec": ("12 ms", _GUEST_MAIL),
     },
     queue={"wbt": ("false", _UNTHROTTLED)},
+    kernel_mib=(32, "fit: 139 to 149 MiB of page cache in 176 MiB, u_f_pagecache a0"),
     fio_start=(450, 400),
     nice=0,
 )

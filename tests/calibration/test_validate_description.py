@@ -111,7 +111,6 @@ def test_the_local_mailer_defers_in_the_later_closed_runs(directory, change, mai
     "change, reason",
     [
         ({"workload": {"type": "memtouch", "params": {}}}, "swap"),
-        ({"workload": {"type": "pcread", "params": {}}}, "page cache"),
         ({"workload": {"type": "dhrystone", "params": {}}}, "known: fio, mailq, cpuburn, mta"),
         ({"disk": {"params": {**HDD, "model": "tape"}, "queue": QUEUE}}, "'tape'"),
         ({"disk": {"params": {**HDD, "wobble": 3}, "queue": QUEUE}}, "'wobble'"),
@@ -153,11 +152,11 @@ def test_a_directory_that_is_not_there_is_a_usage_mistake(tmp_path):
 
 
 def test_json_is_a_list_of_rows(directory):
-    path = directory(run(workload={"type": "pcread", "params": {}}))
+    path = directory(run(workload={"type": "memtouch", "params": {}}))
     result = CliRunner().invoke(main, ["validate", str(path), "--jobs", "1", "--json", "-"])
     [row] = json.loads(result.stdout)
     assert row["id"] == "a/reads.r1" and row["predicted"] is None
-    assert row["error"].startswith("not supported yet: a page cache larger than memory")
+    assert row["error"].startswith("not supported yet: anonymous memory beyond its limit")
 
 
 def test_tables_show_runs_and_families(directory):

@@ -1,0 +1,96 @@
+"""pcread: random reads of single pages through the page cache, some pages more popular than others.
+
+Models: one of several processes. It warms the cache with its part of the reads, and then reads for
+a while; the page of rank r is read with probability 1 / (r + 1)^alpha, and lies at a place that the
+golden ratio scatters over the file.
+Counterpart: a benchmark in C of some sixty lines; fio with rw=randread and a zipf distribution.
+Invariants: records: "pcread_warm" when the warm-up is done, "pcread_hits" and "pcread_reads" at the
+ end; a read that takes less than `hit` counts as a hit.
+Left out: waiting for one another between warm-up and measurement.
+
+Estimate: alpha 0 and a cache of C of N pages: hit ratio C / N.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from math import gcd
+from typing import Final
+
+from sim.param import param
+from sim.registry import register
+from sim.sched.task import Blocking
+from sim.syscall import O_RDONLY, Sys
+from sim.user.program import ServerProgram
+
+PAGE: Final = 4096
+GOLDEN: Final = 0.6180339887
+
+
+@dataclass(frozen=True, kw_only=True)
+class PcreadParams:
+    """The command line of the benchmark, for one process."""
+
+    filename: str = param("/data", dim="text", source="scenario", doc="the file")
+    file_size_bytes: int = param(
+        "256 MiB", dim="bytes", minimum=8192, source="scenario", doc="its size; it is there"
+    )
+    runtime_ns: int = param("15 s", dim="time_ns", minimum=1, source="scenario", doc="how long")
+    alpha: float = param(
+        1.0, dim="number", minimum=0, source="scenario", doc="exponent of popularity; 0: all alike"
+    )
+    warm_reads: int = param(0, dim="count", minimum=0, source="scenario", doc="reads before")
+    hit_ns: int = param(
+        "0.5 ms", dim="time_ns", minimum=0, source="scenario", doc="a faster read is a hit"
+    )
+
+
+@register("program", "pcread", params=PcreadParams, doc="random reads through the page cache")
+class Pcread(ServerProgram):
+    """One process."""
+
+    def __init__(self, params: PcreadParams) -> None:
+        self.params = params
+        self.pages = params.file_size_bytes // PAGE
+        self.stride = _stride(self.pages)
+        weights = ((rank + 1) ** -params.alpha for rank in range(self.pages))
+        self.cumulated = list(accumulate(weights)) if params.alpha else []
+
+    def files(self) -> Mapping[str, int]:
+        return {self.params.filename: self.params.file_size_bytes}
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Warm up, read, tell how many of the reads were hits."""
+        params = self.params
+        draw = sys.stream("pages").random
+        fd = yield from sys.open(params.filename, O_RDONLY)
+        for _ in range(params.warm_reads):
+            yield from sys.pread(fd, PAGE, self._page(draw()) * PAGE)
+        sys.trace_marker("pcread_warm", params.warm_reads)
+        hits = reads = 0
+        end_ns = sys.clock_ns() + params.runtime_ns
+        while (begun_ns := sys.clock_ns()) < end_ns:
+            yield from sys.pread(fd, PAGE, self._page(draw()) * PAGE)
+            hits += sys.clock_ns() - begun_ns < params.hit_ns
+            reads += 1
+            if sys.owes_cpu():
+                yield
+        yield from sys.close(fd)
+        sys.trace_marker("pcread_hits", hits)
+        sys.trace_marker("pcread_reads", reads)
+
+    def _page(self, chance: float) -> int:
+        """Return the page for a chance of 0 to 1."""
+        if not self.cumulated:
+            return int(chance * self.pages)
+        rank = bisect_left(self.cumulated, chance * self.cumulated[-1])
+        return rank * self.stride % self.pages
+
+
+def _stride(pages: int) -> int:
+    """Return a step that visits every page of the file once."""
+    stride = int(pages * GOLDEN)
+    while gcd(stride, pages) != 1:
+        stride += 1
+    return stride

@@ -1,0 +1,46 @@
+"""Programs that live from the page cache: hit ratios and paces that can be computed by hand."""
+
+import pytest
+
+from tests.user.servers import EXT3, S, boot, run_for, values_of
+
+
+def pcread(**params):
+    lines = [f"{key} = {value!r}".replace("'", '"') for key, value in params.items()]
+    return "\n".join(['[process.r]\nprogram = "pcread"\nfilename = "/f"', *lines])
+
+
+def hit_ratio(machine):
+    return sum(values_of(machine, "pcread_hits")) / sum(values_of(machine, "pcread_reads"))
+
+
+def test_every_read_hits_once_the_whole_file_was_read():
+    process = pcread(file_size="64 KiB", alpha=0.0, warm_reads=400, runtime="1 s")
+    assert hit_ratio(run_for(boot(process, machine=EXT3), 60)) == 1.0
+
+
+def test_without_popularity_the_hit_ratio_is_what_is_cached_of_the_file():
+    process = pcread(file_size="40 MiB", alpha=0.0, warm_reads=1000, runtime="2 s", hit="0.1 ms")
+    machine = boot(process, machine=EXT3)
+    while not values_of(machine, "pcread_warm"):
+        machine.run_until(machine.calendar.now + S)
+    cached = machine.vm.nr_file / (40 * 256)
+    run_for(machine, 10)
+    assert hit_ratio(machine) == pytest.approx(cached, abs=0.06)
+
+
+def test_popular_pages_are_read_more_often_than_others():
+    even = pcread(file_size="40 MiB", alpha=0.0, warm_reads=1000, runtime="2 s", hit="0.1 ms")
+    skewed = pcread(file_size="40 MiB", alpha=1.0, warm_reads=1000, runtime="2 s", hit="0.1 ms")
+    ratios = [hit_ratio(run_for(boot(p, machine=EXT3), 60)) for p in (even, skewed)]
+    assert ratios[1] > ratios[0] + 0.2
+
+
+def test_a_pipeline_reads_writes_and_works_as_often_as_it_has_tasks():
+    process = '[process.p]\nprogram = "pipeline"\ndirectory = "/d"\nfile_size = "4 MiB"\ncount = 2'
+    machine = run_for(boot(process + '\nwork_rate = "4 MiB/s"', machine=EXT3), 60)
+    assert len(values_of(machine, "phase_read_ns")) == 2 * 3
+    assert len(values_of(machine, "phase_write_ns")) == 2 * 3
+    phases = sum(values_of(machine, "phase_read_ns")) + sum(values_of(machine, "phase_write_ns"))
+    assert sum(values_of(machine, "pipeline_done")) == pytest.approx(phases + 6 * S, rel=0.01)
+    assert machine.vm.nr_anon == 0
