@@ -16,6 +16,7 @@ the kernel sees one extent. It differs from the loop only if another task dirtie
 between, or memory runs short within it.
 """
 
+import errno
 import random
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -346,6 +347,14 @@ class Sys:
         """ioctl(BLKDISCARD): nobody needs these bytes of a device any more."""
         self.task.charge_system(self._entry_ns)
         return self._call("ioctl", blkdiscard(self.task, self._files[fd], position, size))
+
+    def fitrim(self, path: str, least_bytes: int) -> Blocking[int]:
+        """ioctl(FITRIM) on a mount point: discard what is free; return the bytes."""
+        self.task.charge_system(self._entry_ns)
+        found = dict(self._vfs.mounts).get(path.rstrip("/"))
+        if found is None:
+            raise OSError(errno.EINVAL, "no file system is mounted there", path)
+        return self._call("ioctl", found.trim_fs(self.task, least_bytes))
 
     def read_zero(self, size: int) -> Blocking[int]:
         """read() of /dev/zero: clear `size` bytes of the program's memory (read_zero)."""

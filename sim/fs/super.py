@@ -7,6 +7,7 @@ Invariants: the vfs holds a directory's i_mutex around lookup of a missing name,
 Left out: quotas, extended attributes, special files, remounting read-only.
 """
 
+import errno
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Final
@@ -14,6 +15,7 @@ from typing import ClassVar, Final
 from mypy_extensions import mypyc_attr
 
 from sim.block.device import BlockDevice, UnmodelledError
+from sim.fs.errors import fs_error
 from sim.fs.file import File
 from sim.fs.inode import Inode
 from sim.fs.remains import Remains
@@ -241,6 +243,10 @@ class FileSystem:
     def statfs(self) -> StatFs:
         """Return sizes and free space."""
         raise NotImplementedError
+
+    def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
+        """Discard free runs of at least so many bytes (FITRIM); return how many bytes."""
+        raise fs_error(errno.EOPNOTSUPP, type(self).__name__)
 
     def check(self) -> list[str]:
         """Return what is inconsistent, as fsck would; empty if nothing is."""

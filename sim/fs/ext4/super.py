@@ -16,6 +16,7 @@ from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout, journal_blocks, m
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
 from sim.fs.ext4.power_cut import remains
 from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
+from sim.fs.ext4.trim import trim_free
 from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.jbd2.commit import kjournald
@@ -308,6 +309,14 @@ class Ext3(Ext3Sb):
                 yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
                 yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
         yield from self.journal.force_commit_nested(task)
+
+    def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
+        """See trim.py."""
+        least = max(1, -(-least_bytes // BLOCK_SIZE))
+        device = self.device
+        assert device is not None
+        blocks = yield from trim_free(task, device, self.blocks, least)
+        return blocks * BLOCK_SIZE
 
     def statfs(self) -> StatFs:
         """Return sizes and what is free; blocks freed but not committed count as free."""
