@@ -38,6 +38,7 @@ def write(task: Task, fs: XfsSb, inode: XfsInode, pos: int, count: int) -> Block
     task.charge_system(fs.params.block_ns * (end - start))
     yield from update_times(task, fs, inode)
     yield from _read_partial(task, inode, pos, count)
+    yield from inode.mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
     room = fs.available_blocks()
     while end > start and bmap.blocks_missing(inode, start, end) > room:
         end -= 1
