@@ -25,6 +25,7 @@ from sim.mm.vmstat import Vm
 from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
 PAGE_SIZE: Final = 4096
 PAGE_SHIFT: Final = 12
@@ -121,6 +122,14 @@ class FileSystem:
     """A mounted file system; registered classes are made as `cls(params, context)`."""
 
     requires_device: ClassVar[bool] = True  # FS_REQUIRES_DEV; asked of the class
+
+    @classmethod
+    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+        """Return why mkfs or mount would refuse these parameters; "" if they would not.
+
+        The device's size is None if it is not known yet.
+        """
+        return ""
 
     def __init__(self, context: MountContext) -> None:
         self.vm = context.vm

@@ -9,6 +9,7 @@ Left out: bind mounts.
 
 import importlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from sim.registry import lookup, names
@@ -49,6 +50,7 @@ def read_server(
         for where, table, below in reading.named_tables(machine, ("machine",), "mount")
     }
     _check_mounts(reading, machine, devices)
+    _check_refusals(reading, machine, mounts, devices)
     if reading.problems or values is None:
         return None, devices
     server = ServerSpec(
@@ -118,6 +120,22 @@ def _check_mounts(reading: Reading, machine: Table, devices: Devices) -> None:
         taken.setdefault(leaf.value, where)
     if group is None or "/" not in group.children:
         reading.error(machine.place, 'nothing is mounted on "/"')
+
+
+def _check_refusals(
+    reading: Reading, machine: Table, mounts: Mapping[str, MountSpec | None], devices: Devices
+) -> None:
+    """Note mounts that mkfs or mount would refuse, of what is known about their devices."""
+    group = machine.table("mount")
+    for where, table in group.tables() if group and is_kernel(reading.kernel) else ():
+        spec = mounts.get(where)
+        if spec is None or spec.device is None:
+            continue
+        refusal = getattr(lookup("filesystem", spec.type).cls, "refusal", None)
+        size_bytes = devices.sizes.get(spec.device)
+        why = refusal and refusal(spec.params, kernel_version(reading.kernel), size_bytes)
+        if why:
+            reading.error(table.place, f'machine.mount."{where}": {why}')
 
 
 def _needs_device(mount: Table) -> bool:

@@ -27,6 +27,7 @@ from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.version import KernelVersion
 from sim.sched.workqueue import Workqueue
 
 NS_PER_S: Final = 1_000_000_000
@@ -41,6 +42,18 @@ WORKERS: Final = 256  # WQ_DFL_ACTIVE
 
 class Xfs(XfsSb):
     """A mounted XFS."""
+
+    @classmethod
+    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+        """Return what contradicts itself, the release or the size of the device."""
+        assert isinstance(params, XfsParams)
+        try:
+            check_options(params, kernel)
+            if capacity_bytes is not None:
+                make_geometry(params, capacity_bytes)
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def __init__(self, params: XfsParams, context: MountContext) -> None:
         check_options(params, context.scheduler.kernel)
