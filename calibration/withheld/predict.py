@@ -6,7 +6,7 @@ off. Median and 90 % interval are quantiles of that mixture.
 Linux counterpart: none.
 Invariants: member m has seed `seed + m` in every ensemble, so that variants meet the same chance; a
 trial that two figures need is simulated once; the same numbers whatever the number of processes.
-Left out: differences between figures that go together.
+Left out: correlations between figures.
 """
 
 import math
@@ -90,7 +90,9 @@ def simulate(
     run: Callable[[Trial], Mapping[str, float]] = simulate_trial,
 ) -> Values:  # fmt: skip
     """Simulate the ensembles that the wanted figures need."""
-    names = dict.fromkeys(name for question in wanted for name in question.of)
+    names = dict.fromkeys(
+        name for question in wanted for name in (*question.of, *question.gain_over.values())
+    )
     plans = {name: trials_of(questions.ensembles[name], questions.seed) for name in names}
     total = sum(len(trials) for trials in plans.values())
     found: Values = {}
@@ -114,7 +116,7 @@ def answer(questions: Questions, question: Question, values: Values) -> Answer:
     points: list[tuple[float, float]] = []  # (value, weight)
     sigma = math.log(question.within) / _HALF_90
     for name, weight in question.of.items():
-        own = [one[question.metric] for one in values[name] if question.metric in one]
+        own = _figures(question, name, values)
         if not own:
             place = f'[figure."{question.figure}"]'
             known = ", ".join(values[name][0])
@@ -129,6 +131,16 @@ def answer(questions: Questions, question: Question, values: Values) -> Answer:
         figure=question.figure, unit=question.unit, median=median, lo=low, hi=high,
         why=f"{question.why}; {_pedigree(questions, question)}",
     )  # fmt: skip
+
+
+def _figures(question: Question, name: str, values: Values) -> list[float]:
+    """Return the members' figures; those of a gain are differences of the same member."""
+    metric = question.metric
+    if name not in question.gain_over:
+        return [one[metric] for one in values[name] if metric in one]
+    others = values[question.gain_over[name]]
+    pairs = zip(others, values[name], strict=True)
+    return [before[metric] - after[metric] for before, after in pairs if metric in after]
 
 
 def _quantile(points: Sequence[tuple[float, float]], share: float) -> float:
@@ -159,5 +171,7 @@ def _pedigree(questions: Questions, question: Question) -> str:
         share = f"{weight / weights:.2g} x " if len(question.of) > 1 else ""
         source = f"fit {one.fit}" if one.fit else "the priors"
         variant = f" {one.what_if}" if one.what_if else ""
+        if name in question.gain_over:
+            variant += f" against {questions.ensembles[question.gain_over[name]].what_if}"
         parts.append(f"{share}{one.scenario}{variant}, {one.members} members of {source}")
     return f"{' + '.join(parts)}; within a factor {question.within:g}: {question.because}"

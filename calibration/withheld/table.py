@@ -13,6 +13,7 @@ Models: calibration/predictions/withheld.toml:
     [figure.NAME]
     unit, metric             the metric of the scenario times `factor` (1) is in this unit
     of.ENSEMBLE = weight     what is believed of each mechanism
+    gain_over.ENSEMBLE = "ENSEMBLE"   the figure is what the second has more, member by member
     within, because          the truth is within this factor of the twin, 9 times out of 10, and why
     why                      the mechanism in a line
 
@@ -57,6 +58,7 @@ class Question:
     metric: str
     factor: float
     of: Mapping[str, float]
+    gain_over: Mapping[str, str]
     within: float
     because: str
     why: str
@@ -163,11 +165,25 @@ def _question(name: str, section: Section, ensembles: Mapping[str, Ensemble]) ->
         metric=section.take("metric", str),
         factor=section.positive("factor", 1.0),
         of=of,
+        gain_over=_gain_over(section, of, ensembles),
         within=section.positive("within", least=1.0),
         because=section.take("because", str),
         why=section.take("why", str),
     )
     section.finish()
+    return found
+
+
+def _gain_over(
+    section: Section, of: Mapping[str, float], ensembles: Mapping[str, Ensemble]
+) -> dict[str, str]:
+    """Return the ensemble that each ensemble's members are set against, by name."""
+    found: dict[str, str] = section.take("gain_over", dict, {})
+    for name, other in found.items():
+        if name not in of:
+            raise section.wrong("gain_over", name, tuple(of))
+        if other not in ensembles:
+            raise section.wrong("gain_over", str(other), tuple(ensembles))
     return found
 
 

@@ -18,6 +18,7 @@ ASKED = (
     "lvm.snapshot_new_file.real_s", "ec2.ebs_read.tps", "ec2.ebs_read.kb_read_per_s",
     "ec2.ebs_read.iowait_pct", "ec2.ebs_read.idle_pct", "ec2.first_write_fresh_ext4.mb_per_s",
     "ec2.raid0_read.mb_per_s", "ec2.raid0_write.mb_per_s",
+    "web.bare_metal.ttfb_ms", "web.max_cstate_0.ping_gain_ms", "web.governor_performance.ttfb_ms",
 )  # fmt: skip
 SMALL = """\
 seed = 1
@@ -111,6 +112,26 @@ def answered(table, slow, fast, within="1.0"):
         "slow": [{"x": value} for value in slow], "fast": [{"x": value} for value in fast],
     }  # fmt: skip
     return answer(questions, questions.figures["a.b"], values)
+
+
+GAIN = 'gain_over = { slow = "fast" }\nwithin = 1.0'
+
+
+def test_a_gain_is_the_difference_of_the_same_members(table):
+    questions = read_questions(table(SMALL.replace("within = 1.0", GAIN)))
+    values = {
+        "slow": [{"x": 1.0}, {"x": 2.0}, {}], "fast": [{"x": 4.0}, {"x": 5.0}, {"x": 9.0}],
+    }  # fmt: skip
+    question = replace(questions.figures["a.b"], of={"slow": 1.0})
+    found = answer(questions, question, values)
+    assert (found.lo, found.median, found.hi) == (6.0, 6.0, 6.0)  # twice 3
+
+
+@pytest.mark.parametrize("wrong", ['{ slow = "fsat" }', '{ slwo = "fast" }'])
+def test_a_gain_over_what_is_not_there_is_refused(table, wrong):
+    text = GAIN.replace('{ slow = "fast" }', wrong)
+    with pytest.raises(BadInput, match="did you mean"):
+        read_questions(table(SMALL.replace("within = 1.0", text)))
 
 
 def test_a_mixture_has_the_quantiles_of_its_parts(table):
