@@ -109,18 +109,24 @@ class Kernel:
 class _Program:
     """Binds the body of a program to the Sys of the task that will run it."""
 
-    __slots__ = ("body", "kernel", "name")
+    __slots__ = ("body", "kernel", "name", "sys")
 
     def __init__(self, kernel: Kernel, name: str, body: Callable[["Sys"], Blocking[None]]) -> None:
         self.kernel = kernel
         self.name = name
         self.body = body
+        self.sys: Sys | None = None
 
     def run(self, task: Task) -> Blocking[None]:
-        """Be the task's main function; charge its exit."""
-        sys = Sys(self.kernel, task, self.name)
-        yield from self.body(sys)
-        sys.free_memory()
+        """Return the task's main function; have its exit charged."""
+        self.sys = Sys(self.kernel, task, self.name)
+        task.at_exit = self.exit
+        return self.body(self.sys)
+
+    def exit(self, task: Task) -> None:
+        """Undo and charge what the end of the program does."""
+        assert self.sys is not None
+        self.sys.free_memory()
         self.kernel.do_exit(task)
         self.kernel.program_exited()
 

@@ -183,8 +183,10 @@ class Sched(Domain):
 
     def return_from_main(self, task: Task) -> None:
         """The task has nothing more to do."""
-        if task.at_exit is not None:
-            task.at_exit(task)
+        at_exit = task.at_exit
+        if at_exit is not None:
+            task.at_exit = None
+            at_exit(task)
         task.gen = None
         task.state = EXIT_ZOMBIE
 
