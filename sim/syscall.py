@@ -24,6 +24,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sim.block.elevator import Elevator
 from sim.engine import Streams
 from sim.fs import aio, read_write, sync
+from sim.fs.direct_io import direct_io
 from sim.fs.discard import blkdiscard
 from sim.fs.file import (
     O_APPEND,
@@ -319,7 +320,12 @@ class Sys:
         """Read at a position; return the number of bytes."""
         task = self.task
         task.system_debt_ns += self._entry_ns
-        rest: Blocking[int] = read_write.read(self._vfs, task, self._files[fd], size, position)
+        file = self._files[fd]
+        rest: Blocking[int]
+        if file.flags & O_DIRECT:
+            rest = direct_io(self._vfs, task, file, position, size, False)
+        else:
+            rest = read_write.read(self._vfs, task, file, size, position)
         return self._traced("pread64", rest) if self._tracer.enabled else rest
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:

@@ -53,11 +53,11 @@ class Disk(BlockDevice):
     """A disk: request queue, elevator, driver, and a row of counters."""
 
     __slots__ = (
-        "_depth", "_has_tags", "_peeked", "_plugs_itself", "_run_scheduled", "_running",
-        "_sync_pools", "_unplug_at_ns", "_unplug_threshold", "_unplug_timer", "bios_ended",
-        "bios_submitted", "calendar", "dispatch", "driver", "elevator", "in_driver", "ioprio",
-        "max_sectors", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered", "params",
-        "plugged", "requests", "tracer", "wbt",
+        "_depth", "_elevator_follows", "_has_tags", "_peeked", "_plugs_itself", "_run_scheduled",
+        "_running", "_sync_pools", "_unplug_at_ns", "_unplug_threshold", "_unplug_timer",
+        "bios_ended", "bios_submitted", "calendar", "dispatch", "driver", "elevator", "in_driver",
+        "ioprio", "max_sectors", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered",
+        "params", "plugged", "requests", "tracer", "wbt",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +96,11 @@ class Disk(BlockDevice):
         self.bios_ended: int = 0
         self._plugs_itself: bool = params.plug == PER_QUEUE
         self._has_tags: bool = elevator.multiqueue
+        # It wants to know what its requests become; the simplest do not.
+        self._elevator_follows: bool = (
+            type(elevator).started is not Elevator.started
+            or type(elevator).completed is not Elevator.completed
+        )
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self._unplug_threshold = params.unplug_threshold
         self.max_sectors = params.max_bytes // SECTOR
@@ -284,7 +289,7 @@ class Disk(BlockDevice):
                     break
                 request.started = True
                 self.merges.remove(request)
-                if request.op != FLUSH:
+                if self._elevator_follows and request.op != FLUSH:
                     elevator.started(request)
                 if self.in_driver >= self._depth:
                     self._peeked = request
@@ -345,7 +350,8 @@ class Disk(BlockDevice):
         self.stats.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         if request.partition is not None:
             request.partition.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
-        self.elevator.completed(request)
+        if self._elevator_follows:
+            self.elevator.completed(request)
         if self.wbt is not None:
             self.wbt.done(request)
         self.requests.put(request.pool, request.task_id)

@@ -50,7 +50,9 @@ class ReadBuffer:
         self._front_ns = now_ns
         self._front_media_ns = media_end_ns
         limit = end + self._segment_sectors
-        self._limit = limit if limit < self._capacity_sectors else self._capacity_sectors
+        if limit > self._capacity_sectors:
+            limit = self._capacity_sectors
+        self._limit = limit
 
     def stop(self, now_ns: int) -> None:
         """End reading on: the arm is wanted elsewhere."""

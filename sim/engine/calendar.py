@@ -42,6 +42,7 @@ LAST_KEY: Final = 1 << 200  # Sorts behind every entry of its time: where run_un
 NEAR_NS: Final = 100_000_000
 # Inserting into a longer list takes time. Looked at when so many more were posted: a power of two.
 NEAR_ENTRIES_MAX: Final = 1024
+NEAR_LOOK_MASK: Final = NEAR_ENTRIES_MAX - 1
 DEAD_ENTRIES_MIN: Final = 256  # Below this many cancelled entries, compaction is not worth a look.
 
 
@@ -119,7 +120,7 @@ class Calendar:
         if when_ns < self._horizon_ns:
             insert = self._insert  # Not called as a method: 1.02x in benchmarks, kernel_path.
             insert(self._near, (when_ns, sequence, fn, arg))
-            if not sequence & (NEAR_ENTRIES_MAX - 1):
+            if not sequence & NEAR_LOOK_MASK:
                 self._shorten_near()
         else:
             self._post_far((when_ns, sequence, fn, arg))
@@ -132,7 +133,7 @@ class Calendar:
         if when_ns < self._horizon_ns:
             insert = self._insert
             insert(self._near, (when_ns, sequence, fn, arg))
-            if not sequence & (NEAR_ENTRIES_MAX - 1):
+            if not sequence & NEAR_LOOK_MASK:
                 self._shorten_near()
         else:
             self._post_far((when_ns, sequence, fn, arg))

@@ -132,9 +132,11 @@ class PrioArrays(SchedClass):
         if has_ns > ceiling_ns:
             has_ns = ceiling_ns
         task.sleep_avg_ns = has_ns
-        # effective_prio() without the call.
+        # effective_prio() without the call, mostly.
         prio = PRIO_AT_REST + task.nice - has_ns // BONUS_NS
-        task.prio = BEST_PRIO if prio < BEST_PRIO else prio if prio < WORST_PRIO else WORST_PRIO
+        if not BEST_PRIO <= prio <= WORST_PRIO:
+            prio = effective_prio(task)
+        task.prio = prio
 
     def migrate_out(self, task: Task) -> None:
         """Priorities mean the same everywhere."""

@@ -234,7 +234,9 @@ class RunQueue:
 
     def _pass_tick(self, now: int) -> None:
         """Note the load of the last tick: it is that of now, nothing has changed since."""
-        self._tick_load = self.load()
+        curr = self.curr
+        load = self.queue.load
+        self._tick_load = load if curr is None else load + curr.weight
         self._next_tick_ns = (now // self._tick_ns + 1) * self._tick_ns
 
     def _burn_user(self, task: Task, ns: int) -> int:
