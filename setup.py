@@ -74,7 +74,7 @@ def extensions(paths: list[str]) -> list[Any]:
         [*options, *paths], opt_level="2", debug_level="0", multi_file=True, group_name="iotwin"
     )
     for extension in found:
-        extension.extra_compile_args += CALLS_WITHIN
+        extension.extra_compile_args = [*extension.extra_compile_args, *CALLS_WITHIN]
     return list(found)
 
 
