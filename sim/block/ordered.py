@@ -120,7 +120,7 @@ class Ordered:
     def _flush_request(self) -> Request:
         self.slotless += 1
         self._disk.nr_waiting += 1
-        return Request(FLUSH, 0, 0, self._disk.calendar.now)
+        return Request(FLUSH, 0, 0, self._disk.calendar.now, None, 0, BIO_FLUSH)
 
     def completed(self, request: Request) -> None:
         """Take the next step of the sequence that ``request`` was a step of."""

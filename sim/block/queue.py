@@ -318,7 +318,7 @@ class Disk(BlockDevice):
         if self.tracer.enabled:
             self._trace("block_rq_complete", request)
         self.in_driver -= 1
-        if request.op == FLUSH or request.flags & BIO_ORDERED_MASK:
+        if request.flags & BIO_ORDERED_MASK:
             self.ordered.completed(request)
         else:
             self.finish(request)

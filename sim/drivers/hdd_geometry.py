@@ -31,6 +31,7 @@ class Geometry:
         "_index_shift",
         "_sectors_per_track",
         "_track_ns",
+        "_zone_end",
         "_zone_index",
         "cylinders",
         "head_skew_ns",
@@ -80,6 +81,7 @@ class Geometry:
         self.cylinders: int = cylinder
         # The zone of each first sector of a step; bisection took 8 % of a compiled random read.
         self._first_sector.append(BEYOND)
+        self._zone_end: list[int] = self._first_sector[1:]
         self._index_shift: int = max(0, (sector // INDEX_STEPS).bit_length() - 1)
         steps = range(0, sector + 1, 1 << self._index_shift)
         self._zone_index: list[int] = [bisect_right(self._first_sector, at) - 1 for at in steps]
@@ -87,7 +89,7 @@ class Geometry:
     def _zone_of(self, sector: int) -> int:
         """Return the number of the zone that the sector is in."""
         zone = self._zone_index[sector >> self._index_shift]
-        while sector >= self._first_sector[zone + 1]:
+        while sector >= self._zone_end[zone]:
             zone += 1
         return zone
 
@@ -110,7 +112,7 @@ class Geometry:
         """Return locate(start), the last sector's cylinder and head, and media_end_ns(end)."""
         # locate() written out: one call for each mechanical operation instead of four.
         zone = self._zone_index[start >> self._index_shift]
-        while start >= self._first_sector[zone + 1]:
+        while start >= self._zone_end[zone]:
             zone += 1
         offset = start - self._first_sector[zone]
         sectors = self._sectors_per_track[zone]
@@ -149,7 +151,7 @@ class Geometry:
     def sectors_in(self, sector: int, duration_ns: int) -> int:
         """Return about how many sectors from ``sector`` on pass in ``duration_ns``."""
         zone = self._zone_index[sector >> self._index_shift]
-        while sector >= self._first_sector[zone + 1]:  # _zone_of() without the call
+        while sector >= self._zone_end[zone]:  # _zone_of() without the call
             zone += 1
         return duration_ns * self._sectors_per_track[zone] // self._track_ns
 

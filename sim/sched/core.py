@@ -151,7 +151,10 @@ class Sched(Domain):
             rq.nr_iowait -= 1
         if self.nr_cpus > 1:
             previous = rq
-            rq = self._select_woken(task, previous, now)
+            if self.current is not None or self._wake_idle:
+                rq = self._select_woken(task, previous, now)
+            elif self.interrupted_ns == now and self.interrupted_rq is not previous:
+                rq = wake_affine(self.interrupted_rq, previous)  # _select_woken() without the call
             if rq is not previous:
                 previous.queue.migrate_out(task)
                 rq.queue.migrate_in(task)

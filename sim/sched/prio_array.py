@@ -230,7 +230,9 @@ class PrioArrays(SchedClass):
         sleep_avg = curr.sleep_avg_ns
         if sleep_avg:
             sleep_avg -= ns // (sleep_avg // BONUS_NS or 1)
-            curr.sleep_avg_ns = sleep_avg if sleep_avg > 0 else 0
+            if sleep_avg < 0:
+                sleep_avg = 0
+            curr.sleep_avg_ns = sleep_avg
 
     def slice_left_ns(self, curr: Task) -> int:
         """Return what is left of the slice, or of an interactive task's turn."""

@@ -413,12 +413,8 @@ class RunQueue:
         if queue.nr_queued:
             self._run_next()
         else:
-            self._go_idle()
-
-    def _go_idle(self) -> None:
-        """Run nothing."""
-        self._burst_ends_ns = -1
-        self.nr_switches += 1
-        if self._tracer.enabled:
-            self._trace_switch("swapper", 0)
-        self.last = None
+            self._burst_ends_ns = -1
+            self.nr_switches += 1
+            if self._tracer.enabled:
+                self._trace_switch("swapper", 0)
+            self.last = None
