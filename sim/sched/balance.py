@@ -118,11 +118,12 @@ class Balancer:
 
     def _idle_balance(self, rq: RunQueue) -> None:
         """Pull for an idle CPU: one task; from 5.10 on half of the difference."""
+        if self._features.small_imbalance_tasks:
+            self._load_balance(rq, 0)
+            return
         longest = max(other.nr_running() for other in self._rqs)
-        self._load_balance(rq, 0)
-        if not self._features.small_imbalance_tasks:
-            for _ in range(longest // 2 - 1):
-                self._load_balance(rq, 0)
+        for _ in range(max(longest // 2, 1)):
+            self._load_balance(rq, 0)
 
     def _load_balance(self, rq: RunQueue, load: int) -> None:
         """Pull tasks to `rq`, whose load is taken to be `load`, from the busiest (load_balance)."""

@@ -117,6 +117,11 @@ class RunQueue:
 
     def source_load(self) -> int:
         """Return a low guess of the load: of now or of the last tick, the smaller."""
+        if self.curr is None and not self.queue.nr_queued:
+            now = self._calendar.now
+            if now >= self._next_tick_ns and now != self.clock_ns:
+                self._pass_tick(now)
+            return 0  # Nothing to account for that can't wait.
         if self.clock_ns != self._calendar.now:
             self.account()
         load = self.load()
