@@ -19,7 +19,14 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bandwidth import Pacing
-from sim.mm.lruvec import LRU_ACTIVE_ANON, LRU_INACTIVE_ANON, NR_LRU_LISTS, Generations
+from sim.mm.lruvec import (
+    LRU_ACTIVE_ANON,
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_ANON,
+    LRU_INACTIVE_FILE,
+    NR_LRU_LISTS,
+    Generations,
+)
 from sim.mm.node import Node, zonelists
 from sim.mm.params import PAGE_SIZE, VmParams
 from sim.mm.watermarks import Watermarks
@@ -144,6 +151,16 @@ class Vm:
     def nr_lru(self, lru: int) -> int:
         """Return the pages on one of the lists, of all nodes."""
         return sum(node.lruvec.nr[lru] for node in self.nodes)
+
+    @property
+    def nr_active_file(self) -> int:
+        """Return the pages of files on the active lists."""
+        return self.nr_lru(LRU_ACTIVE_FILE)
+
+    @property
+    def nr_inactive_file(self) -> int:
+        """Return the pages of files on the inactive lists."""
+        return self.nr_lru(LRU_INACTIVE_FILE)
 
     @property
     def workingset_activate(self) -> int:

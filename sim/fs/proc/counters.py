@@ -107,12 +107,34 @@ class Vm(Protocol):
     nr_writeback: int
     nr_anon: int
     nr_slab: int
+    pgfree: int
+    pgactivate: int
+    pgdeactivate: int
+    pgscan_kswapd: int
+    pgscan_direct: int
+    pgsteal_kswapd: int
+    pgsteal_direct: int
+    pageoutrun: int
+    allocstall: int
+    workingset_refault: int
     pgpgin_sectors: int
     pgpgout_sectors: int
     pgfault: int
     pgmajfault: int
     pswpin: int
     pswpout: int
+
+    @property
+    def nr_active_file(self) -> int:
+        """Pages of files on the active list."""
+
+    @property
+    def nr_inactive_file(self) -> int:
+        """Pages of files on the inactive list."""
+
+    @property
+    def workingset_activate(self) -> int:
+        """Pages activated when they came back."""
 
 
 class SwapArea(Protocol):

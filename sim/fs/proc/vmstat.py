@@ -3,7 +3,8 @@
 Models: the names that the twin has a counter for, in the kernel's order.
 Linux counterpart: mm/page_alloc.c:vmstat_text (2.6.16), mm/vmstat.c:vmstat_text (2.6.18 on).
 Invariants: pgpgin and pgpgout are kept in sectors and shown in KiB (vmstat_start).
-Left out: every other name (allocation, reclaim, compaction, NUMA): readers look names up.
+Left out: every other name (allocation, compaction, NUMA): readers look names up; before 2.6.18
+what reclaim does. Where the kernel counts by zone, all of memory is in zone normal.
 """
 
 from __future__ import annotations
@@ -12,34 +13,52 @@ from sim.fs.proc.counters import Vm
 from sim.fs.proc.version import Version, in_force
 
 _EVENTS = ("pgpgin", "pgpgout", "pswpin", "pswpout", "pgfault", "pgmajfault")
+_PAGING = ("pgpgin", "pgpgout", "pswpin", "pswpout")
+_FAULTS = ("pgfree", "pgactivate", "pgdeactivate", "pgfault", "pgmajfault")
+_EVENTS_2_6_18 = (
+    *_PAGING, *_FAULTS, "pgsteal_normal", "pgscan_kswapd_normal", "pgscan_direct_normal",
+    "pageoutrun", "allocstall",
+)  # fmt: skip
+_EVENTS_3_5 = (  # pages taken by kswapd and by others apart (904249aa6801)
+    *_PAGING, *_FAULTS, "pgsteal_kswapd_normal", "pgsteal_direct_normal", "pgscan_kswapd_normal",
+    "pgscan_direct_normal", "pageoutrun", "allocstall",
+)  # fmt: skip
+_EVENTS_4_8 = (
+    *_PAGING, *_FAULTS, "pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd", "pgscan_direct",
+    "pageoutrun", "allocstall_normal",
+)  # fmt: skip
+_LISTS = (
+    "nr_free_pages", "nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file",
+)  # fmt: skip
+_USES = (
+    "nr_anon_pages", "nr_file_pages", "nr_dirty", "nr_writeback", "nr_slab_reclaimable",
+    "nr_slab_unreclaimable",
+)  # fmt: skip
+_WORKINGSET = ("workingset_refault", "workingset_activate")
 NAMES: tuple[tuple[Version, tuple[str, ...]], ...] = (
     ((2, 6, 0), ("nr_dirty", "nr_writeback", "nr_slab", *_EVENTS)),
     (
         (2, 6, 18),  # zoned counters
-        ("nr_anon_pages", "nr_file_pages", "nr_slab", "nr_dirty", "nr_writeback", *_EVENTS),
+        ("nr_anon_pages", "nr_file_pages", "nr_slab", "nr_dirty", "nr_writeback", *_EVENTS_2_6_18),
     ),
-    (
-        (2, 6, 28),  # split LRU; slab was parted in 2.6.19, free pages joined in 2.6.21
-        (
-            "nr_free_pages", "nr_inactive_anon", "nr_active_anon", "nr_inactive_file",
-            "nr_active_file", "nr_anon_pages", "nr_file_pages", "nr_dirty", "nr_writeback",
-            "nr_slab_reclaimable", "nr_slab_unreclaimable", *_EVENTS,
-        ),
-    ),
-    (
-        (2, 6, 32),  # shmem
-        (
-            "nr_free_pages", "nr_inactive_anon", "nr_active_anon", "nr_inactive_file",
-            "nr_active_file", "nr_anon_pages", "nr_file_pages", "nr_dirty", "nr_writeback",
-            "nr_slab_reclaimable", "nr_slab_unreclaimable", "nr_shmem", *_EVENTS,
-        ),
-    ),
+    # split LRU; slab was parted in 2.6.19, free pages joined in 2.6.21
+    ((2, 6, 28), (*_LISTS, *_USES, *_EVENTS_2_6_18)),
+    ((2, 6, 32), (*_LISTS, *_USES, "nr_shmem", *_EVENTS_2_6_18)),
+    ((3, 5), (*_LISTS, *_USES, "nr_shmem", *_EVENTS_3_5)),
+    ((3, 15), (*_LISTS, *_USES, "nr_shmem", *_WORKINGSET, *_EVENTS_3_5)),
     (
         (4, 8),  # LRU lists and most counts per node
         (
-            "nr_free_pages", "nr_inactive_anon", "nr_active_anon", "nr_inactive_file",
-            "nr_active_file", "nr_slab_reclaimable", "nr_slab_unreclaimable", "nr_anon_pages",
-            "nr_file_pages", "nr_dirty", "nr_writeback", "nr_shmem", *_EVENTS,
+            *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", *_WORKINGSET,
+            "nr_anon_pages", "nr_file_pages", "nr_dirty", "nr_writeback", "nr_shmem", *_EVENTS_4_8,
+        ),
+    ),
+    (
+        (5, 9),  # refaults by kind of page (170b04b7ae49)
+        (
+            *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", "workingset_refault_file",
+            "workingset_activate_file", "nr_anon_pages", "nr_file_pages", "nr_dirty",
+            "nr_writeback", "nr_shmem", *_EVENTS_4_8,
         ),
     ),
 )  # fmt: skip
@@ -50,7 +69,8 @@ def render_vmstat(vm: Vm, *, version: Version) -> str:
     values = {
         "nr_free_pages": vm.nr_free,
         "nr_active_anon": vm.nr_anon + vm.nr_shmem,
-        "nr_inactive_file": vm.nr_file - vm.nr_shmem,
+        "nr_inactive_file": vm.nr_inactive_file,
+        "nr_active_file": vm.nr_active_file,
         "nr_anon_pages": vm.nr_anon,
         "nr_file_pages": vm.nr_file,
         "nr_dirty": vm.nr_dirty,
@@ -64,5 +84,16 @@ def render_vmstat(vm: Vm, *, version: Version) -> str:
         "pswpout": vm.pswpout,
         "pgfault": vm.pgfault,
         "pgmajfault": vm.pgmajfault,
+        "pgfree": vm.pgfree,
+        "pgactivate": vm.pgactivate,
+        "pgdeactivate": vm.pgdeactivate,
+        "pageoutrun": vm.pageoutrun,
+        "allocstall": vm.allocstall,
+        "allocstall_normal": vm.allocstall,
+        "pgsteal_normal": vm.pgsteal_kswapd + vm.pgsteal_direct,
     }
+    for name in ("pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd", "pgscan_direct"):
+        values[name] = values[f"{name}_normal"] = getattr(vm, name)
+    for name in _WORKINGSET:
+        values[name] = values[f"{name}_file"] = getattr(vm, name)
     return "".join(f"{name} {values.get(name, 0)}\n" for name in in_force(NAMES, version))

@@ -187,6 +187,32 @@ def test_vmstat_shows_paging_in_kib() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("release", "names"),
+    [
+        ("2.6.18", ["pgsteal_normal 9", "pgscan_kswapd_normal 5", "pgscan_direct_normal 6"]),
+        ("3.5", ["pgsteal_kswapd_normal 4", "pgsteal_direct_normal 5", "allocstall 3"]),
+        ("4.8", ["pgsteal_kswapd 4", "pgscan_direct 6", "allocstall_normal 3"]),
+        ("5.9", ["workingset_refault_file 8", "workingset_activate_file 7", "pgfree 11"]),
+    ],
+)
+def test_vmstat_counts_reclaim_under_the_names_of_the_release(
+    release: str, names: list[str]
+) -> None:
+    memory = Memory(
+        pgscan_kswapd=5, pgscan_direct=6, pgsteal_kswapd=4, pgsteal_direct=5, allocstall=3,
+        workingset_refault=8, workingset_activate=7, pgfree=11,
+    )  # fmt: skip
+    assert set(names) <= set(Machine(release, memory=memory).proc().read("vmstat").splitlines())
+
+
+def test_meminfo_parts_file_pages_by_list_since_the_lists_are_split() -> None:
+    memory = Memory(nr_active_file=19_000, nr_inactive_file=100_000)
+    lines = Machine("6.1", memory=memory).proc().read("meminfo").splitlines()
+    assert "Active(file):      76000 kB" in lines
+    assert "Inactive(file):   400000 kB" in lines
+
+
 def test_swaps_as_recorded_by_swapon_on_2_6_32() -> None:
     machine = Machine("2.6.32", swaps=[Swap("/dev/xvdk1", nr_pages=524_030, nr_used=236_388)])
     assert machine.proc().read("swaps") == (
