@@ -1,0 +1,98 @@
+"""A disk's queue in a scenario: every elevator by its name, limits, throttling, and refusals."""
+
+import pytest
+
+from sim.machine import Machine
+from sim.registry import lookup, names
+from sim.scenario import ScenarioError, load
+from sim.sched.version import numbers
+
+SERVER = """\
+title = "Readers beside a writer"
+[machine]
+kernel = "KERNEL"
+cpus = 2
+memory = "256 MiB"
+disk.sda = { device = "hdd", capacity = "20 GiB", MORE }
+[machine.mount."/"]
+type = "ext3"
+device = "sda"
+[process.reader]
+program = "fio"
+count = 2
+filename = "/table"
+runtime = "2 s"
+time_based = true
+[process.writer]
+program = "fio"
+filename = "/copy"
+rw = "write"
+direct = false
+block_size = "1 MiB"
+runtime = "2 s"
+time_based = true
+[run]
+duration = "2 s"
+[measure]
+interval = "1 s"
+families = ["disk"]
+"""
+
+
+@pytest.fixture(name="server")
+def server_(tmp_path):
+    """Return a function that reads a server with these words about its disk."""
+
+    def server(kernel, more):
+        path = tmp_path / "server.toml"
+        path.write_text(SERVER.replace("KERNEL", kernel).replace("MORE", more))
+        return load(str(path))
+
+    return server
+
+
+@pytest.mark.parametrize("elevator", names("elevator"))
+def test_each_elevator_serves_readers_and_a_writer(server, elevator):
+    entry = lookup("elevator", elevator)
+    kernel = numbers(entry.since or (2, 6, 16))
+    machine = Machine(server(kernel, f'scheduler = "{elevator}"'), 1)
+    machine.run_until(machine.end_ns)
+    stats = machine.disks[0].stats
+    assert stats.reads > 5 and stats.write_sectors > 2000
+    machine.disks[0].check()
+
+
+@pytest.mark.parametrize(
+    "kernel, more, told",
+    [
+        ("2.6.32", 'scheduler = "kyber"', "Linux 2.6.32 has no elevator 'kyber' (from 4.12)"),
+        ("2.6.33", 'scheduler = "anticipatory"', "no elevator 'anticipatory' (to 2.6.32)"),
+        ("5.10", 'scheduler = "bfg"', "unknown elevator 'bfg' - did you mean 'bfq'?"),
+        ("2.6.36", "throttle.wbps = '1 MB/s'", "has no limits of I/O (throttle)"),
+        ("5.10", "throttle.wpbs = '1 MB/s'", "did you mean 'wbps'?"),
+        ("5.10", "throttle.wiops = 0", "must be at least"),
+        ("4.9", "queue.wbt = true", "has no writeback throttling (wbt)"),
+        ("4.9", "queue.wbt_lat = '2 ms'", "(accepted: from 4.10)"),
+    ],
+)
+def test_what_a_release_has_not_is_refused(server, kernel, more, told):
+    with pytest.raises(ScenarioError) as error:
+        server(kernel, more)
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "more, has_it",
+    [('scheduler = "none"', True), ('scheduler = "bfq"', False),
+     ('scheduler = "none", queue.wbt = false', False)],
+)  # fmt: skip
+def test_writeback_is_throttled_from_4_10_but_beside_bfq(server, more, has_it):
+    assert (Machine(server("5.10", more), 1).disks[0].wbt is not None) is has_it
+
+
+def test_limits_are_kept(server):
+    machine = Machine(server("5.10", "throttle.riops = 20, throttle.wbps = '1 MB/s'"), 1)
+    machine.run_until(machine.end_ns)
+    stats = machine.disks[0].stats
+    assert stats.reads <= 20 * 2.2 + 1
+    assert stats.write_sectors * 512 <= 1e6 * 2.2 + (1 << 20)
