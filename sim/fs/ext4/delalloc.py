@@ -39,6 +39,7 @@ def write(task: Task, fs: "Ext4", inode: "Ext4Inode", pos: int, count: int) -> B
     yield from files.read_partial(task, fs, inode, pos, count)
     if pos + count > inode.size and inode.map.block_of(end - 1) >= 0:
         yield from _grow_in_place(task, fs, inode, pos + count)
+    yield from inode.mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
     if not _may_delay(fs, end - start):
         return (yield from files.write(task, fs, inode, pos, count))
     _promise(fs, inode, start, end)

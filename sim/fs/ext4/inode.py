@@ -85,6 +85,7 @@ def _write_pages(
             mapping.add_pages(start, stop)
             yield from _journal_data(task, fs, handle, inode, start, stop)
         else:
+            yield from mapping.wait_on_page(task, start, stop)  # Somebody else may be reading it.
             mapping.set_dirty(start, stop)
             if fs.orders_data:
                 add_ordered_data(handle, inode, start, stop)

@@ -346,22 +346,3 @@ def test_a_directorys_fsync_holds_its_lock_to_3_0_only(kernel: str, waits: bool)
 
     machine.run(syncer, creator)
     assert (took[0] >= 5 * MS) == waits
-
-
-def test_a_page_that_somebody_is_reading_is_waited_for_before_it_is_written() -> None:
-    machine = Machine("6.18", latency_ns=20 * MS)
-    fs = machine.mount_xfs()
-    machine.vfs.prepare_file("/a", 4096)
-
-    def reader(task: Task) -> Blocking[None]:
-        file = yield from machine.vfs.open(task, "/a", O_RDONLY)
-        yield from read_write.read(machine.vfs, task, file, 4096)
-        yield from machine.vfs.close(task, file)
-
-    def writer(task: Task) -> Blocking[None]:
-        yield from sleep_ns(task, 5 * MS, TASK_INTERRUPTIBLE)
-        yield from machine.write_file(task, "/a", 4096, fsync=False)
-        assert machine.calendar.now >= 20 * MS
-
-    machine.run(reader, writer)
-    assert_sound(machine, fs)
