@@ -280,10 +280,7 @@ class Machine:
 
     def _start_programs(self, scenario: Scenario) -> None:
         """Start every process `count` times: tasks on the server, SimPy processes outside."""
-        plans = {
-            name: (spec.latency_ns, spec.rate_bytes_per_s) for name, spec in scenario.links.items()
-        }
-        links = make_links(self.calendar, plans, self._nic)
+        links = make_links(self.calendar, scenario.links, self._nic)
         for spec in scenario.processes.values():
             cls = lookup("program", spec.program).cls
             for own in spec.instances():

@@ -7,7 +7,7 @@ Left out: several cards, bridges, routes.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from sim.engine.calendar import Calendar
 from sim.engine.environment import Environment
@@ -20,6 +20,18 @@ from sim.sched.irq import InterruptLine
 
 # 10 Gbit/s: copies in memory, or a fast switch between guests.
 LOOPBACK_BYTES_PER_S: Final = 10**10 / 8
+
+
+class LinkPlan(Protocol):
+    """What a scenario says of a link."""
+
+    @property
+    def latency_ns(self) -> int:
+        """One way."""
+
+    @property
+    def rate_bytes_per_s(self) -> float:
+        """Each way."""
 
 
 def make_network(
@@ -37,10 +49,13 @@ def make_network(
 
 
 def make_links(
-    calendar: Calendar, latency_and_rate: Mapping[str, tuple[int, float]], nic: NicParams
+    calendar: Calendar, plans: Mapping[str, LinkPlan], nic: NicParams
 ) -> dict[str, Link]:
-    """Return the links by name, from latency (ns) and rate (bytes/s) of each."""
+    """Return the links by name."""
     return {
-        name: Link(calendar, name, latency_ns=latency_ns + nic.delay_ns(), rate_bytes_per_s=rate)
-        for name, (latency_ns, rate) in latency_and_rate.items()
-    }
+        name: Link(
+            calendar, name, latency_ns=plan.latency_ns + nic.delay_ns(),
+            rate_bytes_per_s=plan.rate_bytes_per_s,
+        )
+        for name, plan in plans.items()
+    }  # fmt: skip
