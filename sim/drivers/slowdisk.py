@@ -110,13 +110,23 @@ class SlowdiskSlotParams(SlowdiskParams):
         "100 MB/s", dim="bytes_per_s", minimum=0, source=FROM_PROFILE,
         doc="transfer of a slot, writing; 0 = no limit", key="write_rate",
     )  # fmt: skip
+    service_scale: float = param(
+        1.0, dim="number", minimum=0.001, source="scenario",
+        doc="so many times every latency, transfer time and flush: a better or worse drive",
+    )  # fmt: skip
+
+    def scaled_ns(self, time_ns: int) -> int:
+        """Return a service time of this drive."""
+        return max(1, round(time_ns * self.service_scale))
 
     def make_model(self) -> ServiceModel:
         """Return the drive."""
         return SlotModel(
-            slots=self.slots, read_ns=self.read_ns, write_ns=self.write_ns, sigma=self.sigma,
-            flush_ns=self.flush_ns, read_rate_bytes_per_s=self.read_rate_bytes_per_s,
-            write_rate_bytes_per_s=self.write_rate_bytes_per_s,
+            slots=self.slots, read_ns=self.scaled_ns(self.read_ns),
+            write_ns=self.scaled_ns(self.write_ns), sigma=self.sigma,
+            flush_ns=self.scaled_ns(self.flush_ns),
+            read_rate_bytes_per_s=self.read_rate_bytes_per_s / self.service_scale,
+            write_rate_bytes_per_s=self.write_rate_bytes_per_s / self.service_scale,
         )  # fmt: skip
 
 
@@ -146,9 +156,12 @@ class SlowdiskVolumeParams(SlowdiskSlotParams):
     def make_model(self) -> ServiceModel:
         """Return the volume."""
         return VolumeModel(
-            slots=self.slots, read_ns=self.read_ns, write_ns=self.write_ns, sigma=self.sigma,
-            flush_ns=self.flush_ns, read_rate_bytes_per_s=self.read_rate_bytes_per_s,
-            write_rate_bytes_per_s=self.write_rate_bytes_per_s, credits=self.credits,
+            slots=self.slots, read_ns=self.scaled_ns(self.read_ns),
+            write_ns=self.scaled_ns(self.write_ns), sigma=self.sigma,
+            flush_ns=self.scaled_ns(self.flush_ns),
+            read_rate_bytes_per_s=self.read_rate_bytes_per_s / self.service_scale,
+            write_rate_bytes_per_s=self.write_rate_bytes_per_s / self.service_scale,
+            credits=self.credits,
             base_per_s=self.base_per_s, burst_per_s=self.burst_per_s,
             pipe_bytes_per_s=self.pipe_bytes_per_s, unit_bytes=self.unit_bytes,
         )  # fmt: skip

@@ -57,6 +57,10 @@ class TransactionsParams:
         1, dim="count", minimum=1, maximum=100_000, source="scenario",
         doc="customers (closed); most transactions carried out at a time (open)",
     )  # fmt: skip
+    load_scale: float = param(
+        1.0, dim="number", minimum=0, source="scenario",
+        doc="so many times the rate (open), the customers to the nearest, one at least (closed)",
+    )  # fmt: skip
     think_time_ns: int = param(
         0, dim="time_ns", minimum=0, source="scenario",
         doc="mean pause of a customer between transactions, exponential (closed)",
@@ -68,6 +72,10 @@ class TransactionsParams:
     system_ns: int = param(
         0, dim="time_ns", minimum=0, source="scenario",
         doc="mean kernel CPU of a transaction, beside that of the calls modelled",
+    )  # fmt: skip
+    cpu_scale: float = param(
+        1.0, dim="number", minimum=0, source="scenario",
+        doc="so many times both CPU times: other CPUs",
     )  # fmt: skip
     variation: str = param(
         CONSTANT, dim="text", choices=(CONSTANT, EXPONENTIAL), source="scenario",
@@ -129,6 +137,13 @@ class TransactionsParams:
         doc="when the mark 'warmed_up' is made, at which [measure] may begin",
     )  # fmt: skip
 
+    @property
+    def workers(self) -> int:
+        """Return the threads: customers (closed), or what the server has of them (open)."""
+        if self.arrivals == OPEN:
+            return self.concurrency
+        return max(1, int(self.load_scale * self.concurrency + 0.5))
+
 
 @register("program", "transactions", params=TransactionsParams, doc="a server by its demands")
 class Transactions(ServerProgram):
@@ -162,11 +177,11 @@ class Transactions(ServerProgram):
     def main(self, sys: Sys) -> Blocking[None]:
         """Start the workers; be the first."""
         params = self.params
-        if params.arrivals == OPEN and not params.rate_per_s:
+        if params.arrivals == OPEN and not params.rate_per_s * params.load_scale:
             return
         if params.warm_up_ns:
             yield from sys.fork("transactions", self._tell_warm)
-        for number in range(1, params.concurrency):
+        for number in range(1, params.workers):
             yield from sys.fork("transactions", self._worker, number)
         yield from self._worker(sys, 0)
 
@@ -195,7 +210,8 @@ class Transactions(ServerProgram):
 
     def _open(self, sys: Sys, chance: Random) -> Blocking[int]:
         """Take the next arrival of the stream and wait for it; return when it came."""
-        gap_ns = round(chance.expovariate(self.params.rate_per_s) * NS_PER_S)
+        rate_per_s = self.params.rate_per_s * self.params.load_scale
+        gap_ns = round(chance.expovariate(rate_per_s) * NS_PER_S)
         self.arrival_ns = arrived_ns = self.arrival_ns + gap_ns
         early_ns = arrived_ns - sys.clock_ns()
         if early_ns > 0:
@@ -238,8 +254,9 @@ class _Worker:
     def transaction(self) -> Blocking[None]:
         """Compute, read, write, and make durable what was written."""
         params, sys = self.params, self.sys
-        sys.compute(self._vary(params.user_ns, self._cpu))
-        sys.compute_system(self._vary(params.system_ns, self._cpu))
+        scale = params.cpu_scale
+        sys.compute(self._vary(round(scale * params.user_ns), self._cpu))
+        sys.compute_system(self._vary(round(scale * params.system_ns), self._cpu))
         yield  # The CPU time passes here, so that response times hold it.
         for _ in range(self._draw_number(params.reads)):
             yield from self._read()

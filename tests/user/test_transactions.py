@@ -211,3 +211,31 @@ def test_the_warm_up_is_marked_once() -> None:
     assert [r.t_ns / S for r in machine.records if r.name == "warmed_up"] == [
         pytest.approx(2, 0.01)
     ]
+
+
+@given(rate=st.floats(2, 50), scale=st.floats(0.2, 3))
+@settings(max_examples=10, deadline=None)
+def test_a_load_scale_is_a_multiple_of_an_open_stream(rate: float, scale: float) -> None:
+    scaled = run(open_stream(rate, load_scale=scale), 30)
+    plain = run(open_stream(rate * scale), 30)
+    assert len(times_s(scaled)) == pytest.approx(len(times_s(plain)), abs=1)
+
+
+@pytest.mark.parametrize(("customers", "scale", "left"), [(8, 0.5, 4), (3, 0.5, 2), (1, 0.1, 1)])
+def test_a_load_scale_is_a_multiple_of_customers_but_one_is_left(
+    customers: int, scale: float, left: int
+) -> None:
+    scaled, plain = closed(customers, load_scale=scale, **READS), closed(left, **READS)
+    assert times_s(run(scaled, 5)) == times_s(run(plain, 5))
+
+
+def test_other_cpus_take_a_multiple_of_both_cpu_times() -> None:
+    slow = closed(1, user='"2 ms"', system='"1 ms"', cpu_scale=3)
+    same = closed(1, user='"6 ms"', system='"3 ms"')
+    assert times_s(run(slow, 2)) == times_s(run(same, 2))
+
+
+def test_a_service_scale_is_a_multiple_of_latency_and_transfer() -> None:
+    half = SERVER.replace("slots = 1", "slots = 1\nservice_scale = 0.5")
+    mean_s = fmean(times_s(run(closed(1, **READS), 30, machine=half)))
+    assert mean_s == pytest.approx(fmean(times_s(run(closed(1, **READS), 30))) / 2, rel=0.1)
