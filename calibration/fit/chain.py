@@ -136,7 +136,7 @@ def refine(
     box = space.everywhere()
     for number in plan.waves[1:]:
         posterior, _emulator = infer(space, columns, wave, plan.seed, box=box, steps=STEPS // 2)
-        box = box_around(posterior)
+        box = box_around(space, posterior)
         points = posterior.ensemble(number, seed)
         wave = near(wave, box) + simulate_points(plan, space, points, seed, laboratory)
         seed += number
@@ -159,14 +159,17 @@ def near(wave: Wave, box: Array) -> Wave:
     return Wave(points=wave.points[kept], runs=[wave.runs[i] for i in kept])
 
 
-def box_around(posterior: Posterior) -> Array:
+def box_around(space: Space, posterior: Posterior) -> Array:
     """Return the box that a posterior lies in, with a margin: lower and upper coordinates.
 
-    What is outside has been found implausible, and stays so when its points are dropped.
+    What is outside has been found implausible, and stays so when its points are dropped. A count
+    keeps what is rounded to it: the sample's points are whole, a box between them has no inside.
     """
-    low, high = np.quantile(posterior.points, (0.01, 0.99), axis=0)
-    margin = _MARGIN * (high - low)
-    return np.stack([low - margin, high + margin])
+    ends = np.quantile(posterior.points, (0.01, 0.99), axis=0)
+    margin = _MARGIN * (ends[1] - ends[0])
+    low = np.minimum(ends[0] - margin, space.beside(ends[:1], -0.5)[0])
+    high = np.maximum(ends[1] + margin, space.beside(ends[1:], 0.5)[0])
+    return np.stack([low, high])
 
 
 def simulate_points(

@@ -8,6 +8,7 @@ Left out: the simulations themselves.
 """
 
 import json
+import math
 import shlex
 from collections.abc import Mapping
 
@@ -103,4 +104,6 @@ def _key(name: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # nan and inf, as TOML has them and JSON has not
     return json.dumps(value)

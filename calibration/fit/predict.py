@@ -27,6 +27,7 @@ from sim.study.summary import Summary, summarise_all
 from sim.units import Value, parse_quantity
 
 BASE: Final = "base"
+MEMBERS_MIN: Final = 20  # of an ensemble whose variance is shared out: a parabola takes three
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ def predict(
     explained = {
         metric: _explain(parameters, table)
         for metric in units
-        if (table := _table(runs, metric, replications)) is not None
+        if members >= MEMBERS_MIN and (table := _table(runs, metric, replications)) is not None
     }
     return Prediction(
         scenario=scenario, fit=fit, seed=seed, members=members, replications=replications,

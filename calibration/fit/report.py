@@ -7,12 +7,12 @@ Invariants: a parameter that the data did not narrow is said to be one; every re
 Left out: pictures (picture.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from calibration.fit.chain import FitResult
 from calibration.fit.columns import RecordedColumn
@@ -49,7 +49,7 @@ def parameter_rows(result: FitResult) -> list[ParameterRow]:
     """Return every parameter's median and 90 % interval, posterior and prior."""
     space, points = result.space, result.posterior.points
     low, median, high = space.values(np.quantile(points, _QUANTILES, axis=0))
-    width = np.diff(np.quantile(space.to_quantiles(points), (0.05, 0.95), axis=0), axis=0)[0]
+    narrowed = space.narrowed(points)
     edges = np.full((2, len(space.priors)), [[0.05], [0.95]])
     prior_low, prior_high = space.values(space.from_quantiles(edges))
     return [
@@ -57,7 +57,7 @@ def parameter_rows(result: FitResult) -> list[ParameterRow]:
             path=prior.path, median=rounded(median[i], prior.dim), low=rounded(low[i], prior.dim),
             high=rounded(high[i], prior.dim), prior_low=rounded(prior_low[i], prior.dim),
             prior_high=rounded(prior_high[i], prior.dim),
-            narrowed=max(0.0, 1 - float(width[i]) / 0.9),
+            narrowed=max(0.0, float(narrowed[i])),
         )
         for i, prior in enumerate(space.priors)
     ]  # fmt: skip
@@ -76,7 +76,7 @@ def report(result: FitResult) -> str:
     """Return the whole report."""
     parts = [
         "parameters (median and 90 % interval; narrowed: share of the prior's width that is gone)",
-        plain(_parameter_table(result)),
+        plain(parameter_table(parameter_rows(result))),
         *_correlation_lines(result),
         "\nrecorded columns (simulated: emulated under the posterior, with the chance of a run)",
         plain(_residual_table(result)),
@@ -87,7 +87,8 @@ def report(result: FitResult) -> str:
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def _parameter_table(result: FitResult) -> Table:
+def parameter_table(parameters: Sequence[ParameterRow]) -> Table:
+    """Return every parameter before and after; one that the data did not narrow says so."""
     columns = (
         Column("parameter"), Column("median", True), Column("90 % interval", True),
         Column("prior", True), Column("narrowed", True), Column(""),
@@ -98,19 +99,21 @@ def _parameter_table(result: FitResult) -> Table:
             f"{row.prior_low} .. {row.prior_high}", f"{100 * row.narrowed:.0f} %",
             "" if row.is_identified else "not identified: the prior",
         )
-        for row in parameter_rows(result)
+        for row in parameters
     )  # fmt: skip
     return Table(columns, rows)
 
 
 def _correlation_lines(result: FitResult) -> Iterator[str]:
-    names = result.space.names
-    ranks = np.atleast_2d(spearmanr(result.posterior.points).statistic)
+    points = result.posterior.points
+    moving = np.ptp(points, axis=0) > 0  # a count that settled on one value goes with nothing
+    names = np.array(result.space.names)[moving]
+    ranks = np.atleast_2d(np.corrcoef(rankdata(points[:, moving], axis=0), rowvar=False))
     pairs = [
         (float(ranks[i, j]), names[i], names[j])
         for i in range(len(names))
         for j in range(i)
-        if len(names) > 2 and abs(ranks[i, j]) >= _CORRELATION_MIN
+        if abs(ranks[i, j]) >= _CORRELATION_MIN
     ]
     pairs.sort(key=lambda pair: -abs(pair[0]))
     yield "\ncorrelations" if pairs else "\nno correlation of note"

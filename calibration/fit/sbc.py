@@ -99,12 +99,10 @@ def fit_one(
     recorded = record(columns, synthetic, own.seed)
     lab = laboratory(None, None)
     _wave, posterior, _emulator = refine(own, space, recorded, first, lab)
-    quantiles = space.to_quantiles(posterior.points)
-    width = np.diff(np.quantile(quantiles, _INSIDE, axis=0), axis=0)[0]
     return Outcome(
         ranks=_ranks(posterior.points, synthetic.truth, own.seed),
         second=_second_half(own, space, columns, synthetic, first),
-        narrowed=tuple(float(one) for one in 1 - width / 0.9),
+        narrowed=tuple(float(one) for one in space.narrowed(posterior.points)),
     )
 
 

@@ -88,6 +88,21 @@ class Space:
         ]  # fmt: skip
         return np.stack(columns, axis=1)
 
+    def beside(self, points: Array, step: float) -> Array:
+        """Return points with each count moved by a part of a step; other parameters stay."""
+        columns = [
+            self._coordinate(prior, self._value(prior, points[:, i]) + step)
+            if prior.dim == "count" else points[:, i]
+            for i, prior in enumerate(self.priors)
+        ]  # fmt: skip
+        return np.stack(columns, axis=1)
+
+    def narrowed(self, points: Array) -> Array:
+        """Return by parameter the share of its prior's 90 % interval that a sample has not."""
+        width = np.diff(np.quantile(self.to_quantiles(points), (0.05, 0.95), axis=0), axis=0)[0]
+        share: Array = 1 - width / 0.9
+        return share
+
     def values(self, points: Array) -> Array:
         """Return the parameters' canonical values."""
         columns = [self._value(prior, points[:, i]) for i, prior in enumerate(self.priors)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 import sim
-from calibration.fit.predict import Prediction, predict
+from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import prediction_json, prediction_table
 from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
@@ -25,6 +25,8 @@ _LABELS = {
 _SHARES = """
 width mostly from: share of a figure's variance over the ensemble that the parameter alone explains
 (a parabola in its ranks; correlated parameters share)."""
+_NO_SHARES = f"""
+width mostly from: told of {MEMBERS_MIN} members or more; of fewer it would be chance."""
 
 
 def predict_variant(
@@ -54,7 +56,8 @@ def predict_variant(
     if json_path != "-":
         click.echo(_heading(prediction))
         print_table(prediction_table(prediction, recorded), sys.stdout)
-        click.echo(f"\n{_LABELS[prediction.kind]}{_SHARES}")
+        shares = _SHARES if prediction.members >= MEMBERS_MIN else _NO_SHARES
+        click.echo(f"\n{_LABELS[prediction.kind]}{shares}")
     if json_path is not None:
         write_json(prediction_json(prediction, recorded, sim.__version__), json_path)
 

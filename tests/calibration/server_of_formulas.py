@@ -49,13 +49,15 @@ def plan(seed: int = 1, simulations: int = 48) -> Plan:
     )  # fmt: skip
 
 
-def recorded(truth: dict[str, str] = TRUTH) -> tuple[RecordedColumn, ...]:
+def recorded(
+    truth: dict[str, str] = TRUTH, discrepancy: float = 0.02
+) -> tuple[RecordedColumn, ...]:
     """Return what was recorded of a server with those parameters."""
     seen = figures(Trial("formulas", None, tuple(truth.items()), 99))
     return tuple(
         RecordedColumn(
             name=f"before: {name}", part="before", metric=name, unit=unit, value=seen[name],
-            resolution=0.0, sampling=0.0, discrepancy=0.02, bounds=None,
+            resolution=0.0, sampling=0.0, discrepancy=discrepancy, bounds=None,
         )
         for name, unit in UNITS.items()
     )  # fmt: skip

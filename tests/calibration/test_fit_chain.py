@@ -1,5 +1,8 @@
 """The whole chain on a server of formulas: finds the truth, repeats itself, says what it cannot."""
 
+import tomllib
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,3 +103,25 @@ def test_a_state_after_a_change_makes_it_a_reproduction() -> None:
 def test_a_picture_is_drawn(result: FitResult, tmp_path: Path) -> None:
     plot_fit(result, tmp_path / "fit.png")
     assert (tmp_path / "fit.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_count_that_settles_on_one_value_freezes_nothing(tmp_path: Path) -> None:
+    """So sure a recording that one number of workers is left: no box without an inside."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sure = calibrate(server.plan(), server.recorded(discrepancy=1e-4), server.laboratory())
+    [workers, *_others] = parameter_rows(sure)
+    assert (workers.low, workers.high) == ("16", "16")
+    assert np.isfinite(sure.posterior.r_hat).all()
+    assert "correlation" in report(sure)
+    path = tmp_path / "sure.toml"
+    path.write_text(fit_text(sure))
+    assert len(read_fit(path, "formulas").members) == 32
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_written_as_toml_has_it(result: FitResult, number: float) -> None:
+    broken = replace(result.posterior, r_hat=np.array([1.0, number]))
+    header = tomllib.loads(fit_text(replace(result, posterior=broken)))["fit"]
+    assert str(header["r_hat"]) == str(number)
+    assert header["converged"] is False

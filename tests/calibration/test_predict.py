@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.fit.predict import Prediction, predict
+from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import prediction_json, prediction_table, widest
 from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from sim.report.tables import plain
@@ -46,11 +46,13 @@ def server(trial: Trial) -> Figures:
     }  # fmt: skip
 
 
-def predicted(replications: int = 1, what_if: str | None = "tmpfs") -> Prediction:
+def predicted(
+    replications: int = 1, what_if: str | None = "tmpfs", members: int = MEMBERS
+) -> Prediction:
     lab = Laboratory("text", Journal(None), None, None, server)
     return predict(
         ensemble(), scenario(what_if), "sendmail", lab,
-        members=MEMBERS, replications=replications, seed=1,
+        members=members, replications=replications, seed=1,
     )  # fmt: skip
 
 
@@ -129,3 +131,10 @@ def test_the_json_has_the_form_of_run_and_the_shares() -> None:
 def test_a_small_share_is_not_named() -> None:
     prediction = replace(predicted(), shares={"load1_peak": {"a": 0.04, "b": 0.6}})
     assert widest(prediction, "load1_peak") == "b 60 %"
+
+
+def test_a_handful_of_members_has_an_interval_and_no_shares() -> None:
+    few = predicted(members=MEMBERS_MIN - 1)
+    assert (few.shares, few.joint) == ({}, {})
+    assert widest(few, "throughput_per_s") == ""
+    assert predicted(members=MEMBERS_MIN).shares["throughput_per_s"]
