@@ -45,22 +45,15 @@ def command(
       iotwin compare sendmail --replications 20 --json compare.json
       iotwin compare sendmail tmpfs --plot storm.png
     """
-    base = load(
-        scenario_name, sets=sets, seed=seed, fit=options.fit_layer_of(fit_path, scenario_name)
-    )
+    fit = options.fit_of(fit_path, scenario_name)
+    layer = options.layer_of(fit)
+    base = load(scenario_name, sets=sets, seed=seed, fit=layer)
     names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
     variants = [
-        load(
-            scenario_name,
-            what_if=name,
-            sets=sets,
-            seed=seed,
-            fit=options.fit_layer_of(fit_path, scenario_name),
-        )
-        for name in names
+        load(scenario_name, what_if=name, sets=sets, seed=seed, fit=layer) for name in names
     ]
     check_writable(json_path, plot_path)
-    study = run_variants([base, *variants], replications, jobs)
+    study = run_variants([base, *variants], replications, jobs, fit)
     if json_path != "-":
         first, *others = study.variants
         click.echo(heading(first, study.version, options.command_line()))

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from sim.scenario.fitted import read_fit
+from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.layers import Table
 from sim.scenario.load import SEED_MAX
 
@@ -64,12 +64,19 @@ def replications_option(default: int) -> Decorator:
     )
 
 
+def fit_of(path: str | None, scenario: str) -> Fit | None:
+    """Return the fit of the scenario in a file, None without one; raise FitError."""
+    return None if path is None else read_fit(Path(path), Path(scenario).stem)
+
+
+def layer_of(fit: Fit | None) -> Table | None:
+    """Return the best member of a fit as a layer over its scenario."""
+    return None if fit is None else fit.layer(fit.best)
+
+
 def fit_layer_of(path: str | None, scenario: str) -> Table | None:
     """Return the best member of a fit of the scenario as a layer over it; raise FitError."""
-    if path is None:
-        return None
-    fit = read_fit(Path(path), Path(scenario).stem)
-    return fit.layer(fit.best)
+    return layer_of(fit_of(path, scenario))
 
 
 def jobs_of(jobs: int | None, runs: int) -> int:

@@ -54,20 +54,17 @@ def command(
       iotwin run ./my-server.toml --seed 3
       iotwin run sendmail --what-if tmpfs --crash-at "50 s"
     """
+    fit = options.fit_of(fit_path, scenario_name)
     scenario = load(
-        scenario_name,
-        what_if=what_if,
-        sets=sets,
-        seed=seed,
-        fit=options.fit_layer_of(fit_path, scenario_name),
-    )
+        scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit)
+    )  # fmt: skip
     check_writable(json_path, plot_path, save_path)
     if crash_ns is not None:
         if plot_path is not None or save_path is not None:
             raise click.UsageError("--crash-at has neither --plot nor --save")
         crash(scenario, crash_ns, replications, json_path)
         return
-    study = run_variants([scenario], replications, jobs)
+    study = run_variants([scenario], replications, jobs, fit)
     [outcome] = study.variants
     if json_path != "-":
         click.echo(heading(outcome, study.version, options.command_line()))

@@ -2,8 +2,8 @@
 
 Models: the machine-readable form of the tables.
 Linux counterpart: none.
-Invariants: the keys of one variant are scenario, what_if, seed, replications, version, metrics;
- each metric has median, lo, hi, unit, and `recorded` where a value was recorded.
+Invariants: the keys of one variant are scenario, what_if, seed, replications, version, kind,
+ metrics; each metric has median, lo, hi, unit, and `recorded` where a value was recorded.
 Left out: bounds and verdicts, which are judgements of the recording's own file.
 """
 
@@ -30,6 +30,7 @@ def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
         "seed": outcome.scenario.seed,
         "replications": len(outcome.replications),
         "version": version,
+        "kind": outcome.kind,
         "metrics": metrics,
     }
 

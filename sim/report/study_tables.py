@@ -19,6 +19,10 @@ KIND_NOTES = {
     "reproduction": "reproduction: parameters may have been fitted to these figures",
     "prediction": "prediction: no parameter was fitted to these figures",
 }
+FITTED_NOTES = {
+    "reproduction": "reproduction: parameters were fitted to a recording of this variant",
+    "prediction": "prediction: parameters were fitted to a recording, but not of this variant",
+}
 
 
 def heading(outcome: VariantOutcome, version: str, command: str) -> str:
@@ -89,6 +93,11 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
         f"recorded ({outcome.name}): {found.data_set}, {found.title} ({KIND_NOTES[found.kind]})"
         for outcome in outcomes
         for found in outcome.recorded
+    ]
+    lines += [
+        f"{one.name}: {FITTED_NOTES[one.kind]}"
+        for one in outcomes
+        if one.kind is not None and not one.recorded
     ]
     for outcome in outcomes:
         seed = outcome.replications[0].seed

@@ -7,10 +7,12 @@ Left out: running (sim.study.replicate) and rendering (sim.report).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.results import RunResult
+from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
+from sim.study.label import kind_of
 from sim.study.metrics import Observation, units_of
 from sim.study.recorded import FigureSet
 from sim.study.summary import Summary, paired_change, summarise_all
@@ -35,6 +37,7 @@ class VariantOutcome:
     metrics: dict[str, Summary]
     change: dict[str, Summary] | None
     recorded: tuple[FigureSet, ...]
+    kind: str | None = None  # "reproduction", "prediction"; None: nothing fitted, nothing recorded
 
     @property
     def name(self) -> str:
@@ -66,6 +69,7 @@ def assemble(
     scenarios: Sequence[Scenario],
     runs: Sequence[Sequence[Replication]],
     recorded: Sequence[tuple[FigureSet, ...]],
+    fit: Fit | None = None,
 ) -> Study:
     """Summarise the replications of each variant; the first variant is the base."""
     base = [run.metrics for run in runs[0]]
@@ -73,13 +77,18 @@ def assemble(
     for number, (scenario, done) in enumerate(zip(scenarios, runs, strict=True)):
         units = units_of(scenario.measure)
         figures = [run.metrics for run in done]
+        kind = kind_of(scenario, recorded[number], fit)
+        beside = recorded[number]
+        if fit is not None:
+            beside = tuple(replace(one, kind=kind or one.kind) for one in beside)
         variants.append(
             VariantOutcome(
                 scenario=scenario,
                 replications=tuple(done),
                 metrics=summarise_all(figures, units),
                 change=paired_change(base, figures, units) if number else None,
-                recorded=recorded[number],
+                recorded=beside,
+                kind=kind,
             )
         )
     result = runs[0][0].result

@@ -54,6 +54,18 @@ def test_the_file_does_not_depend_on_processes_or_on_an_interrupt(
     assert place.read_text() == (folder / "a.toml").read_text()
 
 
+def test_with_a_fit_to_the_base_a_what_if_is_run_as_a_prediction(folder: Path) -> None:
+    scenario, fit = str(folder / "small.toml"), str(folder / "a.toml")
+    text = iotwin("run", scenario, "--fit", fit, "--what-if", "slow").stdout
+    assert "slow: prediction: parameters were fitted to a recording, but not of" in text
+    kinds = [
+        one["kind"]
+        for one in json.loads(iotwin("compare", scenario, "slow", "--fit", fit, "--json", "-",
+                                     "--replications", "1").stdout)["variants"]
+    ]  # fmt: skip
+    assert kinds == ["reproduction", "prediction"]
+
+
 def test_run_and_params_take_the_fit(folder: Path) -> None:
     scenario, fit = str(folder / "small.toml"), str(folder / "a.toml")
     assert iotwin("run", scenario, "--fit", fit).exit_code == 0
