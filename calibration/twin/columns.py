@@ -10,7 +10,7 @@ stands in makes differently.
 """
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import stdev
 from typing import Final
@@ -21,7 +21,8 @@ from calibration.look import Look
 from calibration.look.devices import SEEK_MS
 from calibration.look.intervals import Interval
 from calibration.readers.proc_report import device_columns
-from calibration.twin.demands import Load
+from calibration.twin.demands import READ, SYNC, WRITE, Load
+from calibration.twin.server import Server, turns
 from sim.machine import simulate
 from sim.results import RunResult
 from sim.scenario.calibrate_spec import ColumnSpec
@@ -32,6 +33,7 @@ WARM: Final = "warmed_up"
 SHARE_MIN_PCT: Final = 0.5  # of CPU time; less is hardly printed
 UTIL_MIN_PCT: Final = 2.0
 _RATES: Final = ("r_per_s", "w_per_s", "f_per_s", "write_bytes_per_s", "wareq_bytes")
+_CLASS_RATES: Final = {"r_per_s": (READ,), "w_per_s": (WRITE, SYNC)}
 CPU: Final = ("user_pct", "nice_pct", "system_pct", "iowait_pct")
 
 
@@ -67,6 +69,20 @@ SUBSTITUTED: Final[Mapping[str, Trust]] = {
     "wareq_bytes": Trust("bytes", 60, "as for w_per_s"),
     "w_await_ms": Trust("ms", 30, "as for w_per_s"),
 }
+# Of fsyncs that flush once, where the twin's journal flushes twice: no journal's blocks, or FUA.
+SINGLE_FLUSHES: Final[Mapping[str, Trust]] = {
+    "w_per_s": Trust("/s", 15, "three requests an fsync, as with a journal, but others"),
+    "write_bytes_per_s": Trust("B/s", 30, "a journal's blocks, which may not be there"),
+    "w_await_ms": Trust("ms", 30, "as for w_per_s"),
+}
+# Of customers who wait for a disk with an arm: their rate is the disk's speed, not their own.
+PROFILED: Final[Mapping[str, Trust]] = {
+    "r_per_s": Trust("/s", 20, "the disk is the profile nearest in speed, not the recorded one"),
+    "w_per_s": Trust("/s", 20, "as for r_per_s"),
+    "r_await_ms": Trust("ms", 20, "as for r_per_s"),
+    "w_await_ms": Trust("ms", 20, "as for r_per_s"),
+    "await_ms": Trust("ms", 20, "as for r_per_s"),
+}
 LEFT_OUT: Final[Mapping[str, str]] = {
     "aqu_sz": "r_per_s r_await + w_per_s w_await, which are used",
     "svctm_ms": "util_pct / requests, which are used",
@@ -76,16 +92,24 @@ LEFT_OUT: Final[Mapping[str, str]] = {
 
 
 def recorded_columns(
-    seen: Look, loads: Sequence[Load], substituted: Container[str]
+    seen: Look, loads: Sequence[Load], server: Server
 ) -> tuple[RecordedColumn, ...]:
-    """Return the columns of the fit, with how sure each is.
-
-    `substituted` has the devices whose file system is another one than the recorded.
-    """
+    """Return the columns of the fit, with how sure each is, but those the server leaves out."""
     found = list(_cpu_columns(seen))
     for load in loads:
-        found += _of(load, seen, SUBSTITUTED if load.name in substituted else {})
-    return tuple(found)
+        found += _of(load, seen, _special(load, server))
+    return tuple(one for one in found if one.metric not in server.left_out)
+
+
+def _special(load: Load, server: Server) -> Mapping[str, Trust]:
+    """Return how far the twin is trusted on a device where it cannot be as recorded."""
+    waits = any(one.customers is not None for one in load.classes)
+    applies = (
+        (turns(load.device) and waits, PROFILED),
+        (load.name in server.single_flushes, SINGLE_FLUSHES),
+        (load.name in server.substituted, SUBSTITUTED),
+    )
+    return {name: trust for does, table in applies if does for name, trust in table.items()}
 
 
 def column_specs(columns: Sequence[RecordedColumn]) -> tuple[ColumnSpec, ...]:
@@ -138,6 +162,8 @@ def _counts(name: str, value: float, load: Load) -> bool:
     if name == "util_pct":
         return value >= UTIL_MIN_PCT or (load.device.service_ms or 0.0) >= SEEK_MS
     direction = load.reads if name.startswith("r") else load.writes
+    if name in _CLASS_RATES:
+        return any(one.kind in _CLASS_RATES[name] for one in load.classes)
     return value > 0 and direction.rate_per_s * 20 >= load.device.rate_per_s
 
 

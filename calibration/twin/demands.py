@@ -10,7 +10,8 @@ Left out: discards; swap; reads and writes of one transaction; how arrivals bunc
 Estimates. Reads: rate = r/s, size = bytes read / reads. Writes that are buffered: rate and size
 from w/s and what was merged. Writes that end with an fsync: on a journaling file system one leaves
 the data, the journal's blocks and the commit block: three requests, the last two with a flush each;
-so rate = flushes / 2, or w/s / 3 where flushes are not recorded (before Linux 5.5, sysstat 12.1.3).
+so commits = flushes / 2, or w/s / 3 where flushes are not recorded (before Linux 5.5, sysstat
+12.1.3), and rate = w/s - 2 commits: several writers share one. Some make one flush (`flushes_of`).
 Somebody waits for writes if the device flushes; where that is not known, if iowait is at least half
 of what one waiter causes (util / CPUs) and there are few reads to wait for.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
@@ -34,6 +35,10 @@ CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
 LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
 FLUSH_PER_S: Final = 0.1
 FLUSHES: Final = 2.0  # of a commit, before and after its last block
+SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 3 of one flush
+SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
+CUSTOMER_MIN: Final = 0.5
+LOG_REQUESTS: Final = 2.0  # of a commit: the journal's blocks, its commit block
 REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
 JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
 PAGE: Final = 4096
@@ -65,6 +70,7 @@ class Class:
     size_bytes: int
     customers: int | None
     reason: str
+    flushes: float = 0.0  # of each, if it ends with an fsync
 
     @property
     def is_large(self) -> bool:
@@ -158,20 +164,46 @@ def _reads(reads: Direction, device: DeviceLook) -> Class:
 
 def _writes(reads: Direction, writes: Direction, device: DeviceLook, seen: Look) -> Class:
     waits, reason = somebody_waits(reads, writes, device, seen)
-    if waits:
-        flushes = device.row.get("f_per_s", 0.0)
-        rate = flushes / FLUSHES if flushes else writes.rate_per_s / REQUESTS
-        left = writes.rate_per_s * writes.size_bytes - rate * JOURNAL_BYTES
-        size, kind = _sectors(max(left / rate, PAGE)), SYNC
-    else:
-        entered = writes.rate_per_s + device.row.get("wrqm_per_s", 0.0)
-        rate, size, kind = entered, writes.size_bytes, WRITE
-        if not writes.size_bytes >= LARGE_BYTES:
-            size = _sectors(writes.rate_per_s * writes.size_bytes / entered)
-        else:
-            rate = writes.rate_per_s
-    return Class(kind=kind, rate_per_s=rate, size_bytes=size, reason=reason,
-                 customers=_customers(writes, device))  # fmt: skip
+    return (_fsyncs if waits else _buffered)(writes, device, reason)
+
+
+def _fsyncs(writes: Direction, device: DeviceLook, reason: str) -> Class:
+    """Return the class of writes that are waited for: each commit is of one fsync or of several."""
+    customers = _customers(writes, device)
+    flushes = flushes_of(writes, device, customers)
+    commits = device.row.get("f_per_s", 0.0) / flushes or writes.rate_per_s / REQUESTS
+    rate = max(commits, writes.rate_per_s - LOG_REQUESTS * commits) if flushes > 1 else commits
+    if customers is not None:
+        customers = max(customers, round(rate / commits))
+    left = writes.rate_per_s * writes.size_bytes - commits * JOURNAL_BYTES
+    return Class(
+        kind=SYNC, rate_per_s=rate, size_bytes=_sectors(max(left / rate, PAGE)), reason=reason,
+        customers=customers, flushes=flushes,
+    )  # fmt: skip
+
+
+def _buffered(writes: Direction, device: DeviceLook, reason: str) -> Class:
+    """Return the class of writes that nobody waits for: as they entered, before merging."""
+    rate, size = writes.rate_per_s, writes.size_bytes
+    if size < LARGE_BYTES:
+        rate += device.row.get("wrqm_per_s", 0.0)
+        size = _sectors(writes.rate_per_s * writes.size_bytes / rate)
+    return Class(
+        kind=WRITE, rate_per_s=rate, size_bytes=size, reason=reason,
+        customers=_customers(writes, device),
+    )  # fmt: skip
+
+
+def flushes_of(writes: Direction, device: DeviceLook, customers: int | None) -> float:
+    """Return how many flushes an fsync makes: those of a commit, or a single one.
+
+    Commits that several writers share have more writes a flush as well; they come about where
+    writers queue. Where there is no queue, three requests a flush are single fsyncs: of ext4
+    without a journal, or with a drive that writes through on demand (FUA).
+    """
+    recorded = device.row.get("f_per_s", 0.0)
+    alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
+    return 1.0 if alone and recorded and writes.rate_per_s / recorded >= SINGLE else FLUSHES
 
 
 def somebody_waits(
@@ -200,4 +232,6 @@ def _customers(direction: Direction, device: DeviceLook) -> int | None:
         return None
     if direction.await_ms is None:
         return max(1, round(queue))
-    return max(1, round(requests_in_system(direction.rate_per_s, direction.await_ms)))
+    found = requests_in_system(direction.rate_per_s, direction.await_ms)
+    # Less than half a customer on average does not wait for the device, but seldom comes.
+    return max(1, round(found)) if found >= CUSTOMER_MIN else None

@@ -14,7 +14,6 @@ background. If the CPUs are full, the time of the others is a closed class too: 
 CPUs cannot be told from the time that it takes.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +38,9 @@ REQUESTS_SIMULATED: Final = 4_000  # in one run of the fit: rates are then known
 INTERVAL_S: Final = 5
 MEASURED_S: Final = (10, 40)
 WORKING_SET_BYTES: Final = 8 * 2**30
+WORKING_SET_MIN_BYTES: Final = 2**30
+FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
+FILLED: Final = 0.9  # of a disk, at most: the rest is its file system's own
 NICE: Final = 19
 ESTIMATE: Final = "estimate: operational analysis of the recording"
 
@@ -66,7 +68,10 @@ class Draft:
         low, high = estimate / down, estimate * up
         if dim == "count":
             low, high = max(1.0, low), max(2.0, high)
-        source = f"{ESTIMATE}, from 1/{down:g} to {up:g} of it"
+        self.prior_between(path, dim, low, high, f"{ESTIMATE}, from 1/{down:g} to {up:g} of it")
+
+    def prior_between(self, path: str, dim: str, low: float, high: float, source: str) -> None:
+        """Add a parameter to fit: flat in the logarithm."""
         self.priors.append(
             PriorSpec(
                 path=path, dim=dim, distribution="log-uniform", low=low, high=high, source=source
@@ -87,6 +92,7 @@ def draw_classes(draft: Draft, seen: Look) -> None:
             _process(draft, load, one)
         _device(draft, load)
     _cpu(draft, seen)
+    _iowait(draft)
     _run(draft)
 
 
@@ -133,10 +139,20 @@ def _reads(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> No
     put(section, "read_pattern", pattern, f"assumed: {one.size_bytes // 1024} KiB a read")
     put(section, "direct", True, "recording: reads of a device are those that missed the cache")
     put(section, "read_file", draft.server.places[load.name].file("twin-reads"))
-    put(section, "working_set", format_quantity(WORKING_SET_BYTES, "bytes"),
+    put(section, "working_set", format_quantity(_area(draft, load), "bytes"),
         "assumed: not recorded")  # fmt: skip
     if turns(load.device) and not one.is_large:
-        draft.prior(dotted(*section, "working_set"), "bytes", WORKING_SET_BYTES, 8, 6)
+        size = draft.server.places[load.name].size_bytes
+        high = min(FILLED * size - _area(draft, load), FILE_BYTES_MAX)
+        draft.prior_between(
+            dotted(*section, "working_set"), "bytes", min(WORKING_SET_MIN_BYTES, high / 8), high,
+            "assumed: not recorded; from a corner of the disk to all of it",
+        )  # fmt: skip
+
+
+def _area(draft: Draft, load: Load) -> int:
+    """Return the size of a file that is there beforehand, of which a disk holds two."""
+    return min(WORKING_SET_BYTES, draft.server.places[load.name].size_bytes // 4)
 
 
 def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> None:
@@ -148,10 +164,17 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         f"assumed: {one.size_bytes / 1024:.3g} KiB a write")  # fmt: skip
     place = draft.server.places[load.name]
     put(section, "write_file", place.file(f"twin-{one.kind}"))
+    if one.kind == SYNC and one.customers is not None and one.customers > 1:
+        put(section, "write_files", 2 * one.customers, "assumed: each customer has a file")
     if small:
-        put(section, "write_area", format_quantity(WORKING_SET_BYTES, "bytes"),
+        put(section, "write_area", format_quantity(_area(draft, load), "bytes"),
             "assumed: not recorded")  # fmt: skip
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
+    if one.kind == SYNC and one.flushes == 1:
+        draft.server.single_flushes.add(load.name)
+        why = "one flush for three writes, and nobody to share a commit with: no journal, or FUA"
+        draft.server.left_out[f"{load.name} f_per_s"] = why
+        draft.notes.append(f"{load.name}: {why}; the twin's file system has a journal")
     factor = 4.0 if one.kind == SYNC else 2.0
     draft.prior(dotted(*section, "write_size"), "bytes", one.size_bytes, factor, factor)
 
@@ -206,14 +229,27 @@ def _cpu(draft: Draft, seen: Look) -> None:
         draft.notes.append(f"CPU: {shares['steal_pct']:.1f} % stolen by the hypervisor is left out")
     full = user + system + nice >= 100 * FULL
     if nice >= 1:
-        _background(draft, "niced", nice * cpus / 100, full=full, nice=NICE)
+        _background(draft, "niced", nice * cpus / 100, full=full)
+        draft.sheet.put(("process", "niced"), "nice", NICE,
+                        f"{RECORDED}: nice time; the value itself is assumed")  # fmt: skip
     if user + system >= 100 * FULL:
         draft.notes.append("CPU: full: user and system time are a class of their own")
-        _background(draft, "computing", cpus, full=True, nice=0)
+        _background(draft, "computing", cpus, full=True)
+        _system_share(draft, "computing", system / (user + system))
         return
     rate = sum(one.rate_per_s for load in draft.loads for one in load.classes)
     for key, percent, down in (("user", user, 3.0), ("system", system, 10.0)):
         _share(draft, key, percent * cpus / 100 / rate, down)
+
+
+def _iowait(draft: Draft) -> None:
+    """Leave iowait out of the fit where it is chance: of several waiters on several CPUs."""
+    waiters = sum(one.customers or 0 for load in draft.loads for one in load.classes)
+    if waiters > 1 and draft.server.cpus > 1:
+        draft.server.left_out["cpu iowait_pct"] = (
+            f"{waiters} waiters: whether they sleep on one of {draft.server.cpus} CPUs or on all"
+            " of them is chance, and stays so"
+        )
 
 
 def _share(draft: Draft, key: str, seconds: float, down: float) -> None:
@@ -233,7 +269,16 @@ def _share(draft: Draft, key: str, seconds: float, down: float) -> None:
         draft.prior(dotted("process", most, key), "time_ns", demand_ns, down, 2)
 
 
-def _background(draft: Draft, name: str, cpus: float, *, full: bool, nice: int) -> None:
+def _system_share(draft: Draft, name: str, share: float) -> None:
+    """Divide the time of a class in the background into user and system time."""
+    parts = (("user", max(1000, round((1 - share) * BACKGROUND_NS))),
+             ("system", round(share * BACKGROUND_NS)))  # fmt: skip
+    for key, part_ns in parts:
+        draft.sheet.put(("process", name), key, format_quantity(part_ns, "time_ns"),
+                        f"{RECORDED}: {100 * share:.0f} % of CPU time is the kernel's")  # fmt: skip
+
+
+def _background(draft: Draft, name: str, cpus: float, *, full: bool) -> None:
     """Add computing that keeps so many CPUs busy: all that is left over, if they are full."""
     section = ("process", name)
     put = draft.sheet.put
@@ -243,8 +288,6 @@ def _background(draft: Draft, name: str, cpus: float, *, full: bool, nice: int) 
     put(section, "concurrency", workers, f"{ESTIMATE}: {cpus:.2f} CPUs busy")
     put(section, "counted", False)
     put(section, "user", format_quantity(BACKGROUND_NS, "time_ns"), "assumed: at a time")
-    if nice:
-        put(section, "nice", nice, f"{RECORDED}: nice time; the value itself is assumed")
     think_ns = 0 if full else round(BACKGROUND_NS * max(0.0, workers / cpus - 1))
     put(section, "think_time", format_quantity(think_ns, "time_ns"),
         f"{ESTIMATE}: {cpus:.2f} CPUs busy")  # fmt: skip
@@ -258,9 +301,3 @@ def _run(draft: Draft) -> None:
     put(("measure",), "interval", f"{INTERVAL_S} s")
     put(("measure",), "begin", "warmed_up")
     put(("measure",), "families", ("transactions", "load", "cpu", "disk"))
-
-
-def processes_of(draft: Draft) -> Iterator[tuple[str, str]]:
-    """Yield every class with the parameter that is its load: rate or customers."""
-    for name in draft.streams:
-        yield name, "concurrency" if name in draft.closed else "rate"

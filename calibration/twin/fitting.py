@@ -3,8 +3,9 @@
 Models: calibration, with an ensemble at its end.
 Linux counterpart: none.
 Invariants: the same recording, seed and number of simulations give the same twin; the values
-written are the nearest to the recorded means, with the ensemble's 90 % interval beside them;
-residuals are of a simulation of the written values, not of the emulator.
+written are the nearest to the recorded means inside the ensemble's 90 % intervals, which stand
+beside them; residuals, loss and verdict are of a simulation of the written values, not of the
+emulator.
 Left out: fitting which class there is, or whether arrivals are open: a prior over numbers cannot.
 """
 
@@ -37,12 +38,14 @@ from calibration.twin.demands import loads_of
 from calibration.twin.draft import Draft, draw_classes
 from calibration.twin.server import draw_server
 from calibration.twin.sheet import Sheet
+from calibration.twin.verdict import Verdict, verdict_of
 from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario import load
 from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
 
 MEMBERS: Final = 64
 TITLE: Final = "Twin of"
+_EDGE: Final = 1e-6  # between a point and its bounds, which least_squares needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,7 @@ class Twin:
     columns: tuple[RecordedColumn, ...]
     fit: FitResult
     simulated: Figures
+    verdict: Verdict
 
     @property
     def rows(self) -> list[ParameterRow]:
@@ -86,7 +90,7 @@ def fit_draft(
     progress: Progress | None,
 ) -> Twin:
     """Return the fitted twin; `beside` is a file that the draft may use while it is fitted."""
-    columns = recorded_columns(seen, draft.loads, draft.server.substituted)
+    columns = recorded_columns(seen, draft.loads, draft.server)
     beside.write_text(draft.sheet.text("A draft, while it is fitted."), encoding="utf-8")
     plan = _plan(draft, seen, columns, str(beside), seed, simulations)
     text = beside.read_text(encoding="utf-8")
@@ -94,11 +98,14 @@ def fit_draft(
     fit = calibrate(plan, columns, laboratory)
     enter_fit(draft, fit, seen.source.name)
     draft.sheet.what_ifs += what_ifs_of(draft)
-    text = draft.sheet.text(comment)
-    beside.write_text(text, encoding="utf-8")
+    beside.write_text(draft.sheet.text(comment), encoding="utf-8")
     _check(str(beside))
     simulated = simulate_twin(Trial(str(beside), None, (), seed))
-    return Twin(draft=draft, text=text, columns=columns, fit=fit, simulated=simulated)
+    verdict = verdict_of(columns, simulated)
+    text = draft.sheet.text(f"{comment}Its run against the recording: {verdict.text}\n")
+    return Twin(
+        draft=draft, text=text, columns=columns, fit=fit, simulated=simulated, verdict=verdict
+    )
 
 
 def _plan(
@@ -110,8 +117,9 @@ def _plan(
     simulations: int,
 ) -> Plan:
     against = AgainstSpec(
-        figures=PART, what_if=None, columns=column_specs(columns), left_out=LEFT_OUT
-    )
+        figures=PART, what_if=None, columns=column_specs(columns),
+        left_out={**LEFT_OUT, **draft.server.left_out},
+    )  # fmt: skip
     spec = CalibrateSpec(
         recording=seen.source.name, duration_ns=None, priors=tuple(draft.priors),
         against={PART: against},
@@ -141,26 +149,27 @@ def nearest_point(fit: FitResult) -> Array:
     """Return the parameters under which the emulated columns are nearest to the recorded means.
 
     Distances are in declared discrepancies alone: how much the intervals of the recording scatter
-    widens the ensemble, but the twin is of the time that was recorded. The search begins at the
-    member that is nearest, and does not leave the prior.
+    widens the ensemble, but the twin is of the time that was recorded. What the columns do not tell
+    stays at the ensemble's median, from which a distance counts in its standard deviations; and
+    nothing leaves its 90 % interval.
     """
     targets = np.array([one.target for one in fit.columns])
     scales = np.array([one.discrepancy * one.value * one.slope for one in fit.columns])
+    points = fit.posterior.points
+    low, median, high = np.quantile(points, (0.05, 0.5, 0.95), axis=0)
+    spreads = np.maximum(points.std(axis=0), _EDGE)
 
     def distances(points: Array) -> Array:
         means, _deviations = fit.emulator.predict(points)
-        errors: Array = (means - targets) / scales
-        return errors
+        return np.hstack([(means - targets) / scales, (points - median) / spreads])
 
-    members = fit.posterior.points
-    start = members[int((distances(members) ** 2).sum(axis=1).argmin())]
-    edge = 1e-6
+    start = points[int((distances(points) ** 2).sum(axis=1).argmin())]
     with threadpool_limits(1):
         found = least_squares(
-            lambda point: distances(point[None])[0],
-            np.clip(start, edge, 1 - edge), bounds=(0, 1), diff_step=1e-3,
+            lambda point: distances(point[None])[0], np.clip(start, low, high),
+            bounds=(low - _EDGE, high + _EDGE), diff_step=1e-3,
         )  # fmt: skip
-    nearest: Array = fit.space.snap(np.asarray(found.x)[None])[0]
+    nearest: Array = fit.space.snap(np.clip(found.x, low, high)[None])[0]
     return nearest
 
 

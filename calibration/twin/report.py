@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from calibration.fit.report import posterior_columns
+from calibration.fit.report import parameter_table, posterior_columns
 from calibration.look import Look
 from calibration.twin.columns import LEFT_OUT
 from calibration.twin.draft import Draft
@@ -27,11 +27,11 @@ def twin_text(twin: Twin, seen: Look) -> str:
         *_classes(twin.draft), "",
         *_notes(twin.draft), "",
         "Fitted parameters (narrowed: share of the prior's width that the recording took away)",
-        plain(_parameters(twin)).rstrip("\n"), "",
-        f"Recorded against simulated ({len(seen.used)} intervals; a run of the twin; 90 % of the"
-        " ensemble)",
+        plain(parameter_table(twin.rows)).rstrip("\n"), "",
+        f"Recorded against simulated ({len(seen.used)} intervals; a run of the twin; the interval"
+        " is emulated)",
         plain(_residuals(twin)).rstrip("\n"),
-        *_left_out(), "",
+        *_left_out(twin.draft), "",
         *_trust(twin),
     ]  # fmt: skip
     return "\n".join(parts) + "\n"
@@ -53,6 +53,9 @@ def twin_json(twin: Twin, scenario: str, version: str) -> dict[str, Any]:
             }
             for row in twin.rows
         },
+        "verdict": twin.verdict.text,
+        "fair": twin.verdict.is_fair,
+        "loss": twin.verdict.loss,
         "columns": {
             one.metric: {
                 "recorded": one.value, "simulated": twin.simulated.get(one.metric),
@@ -83,26 +86,10 @@ def _notes(draft: Draft) -> Iterator[str]:
         yield from wrap(note, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
-def _parameters(twin: Twin) -> Table:
-    columns = (
-        Column("parameter"), Column("median", True), Column("90 % interval", True),
-        Column("prior", True), Column("narrowed", True), Column(""),
-    )  # fmt: skip
-    rows = tuple(
-        (
-            row.path, row.median, f"{row.low} .. {row.high}",
-            f"{row.prior_low} .. {row.prior_high}", f"{100 * row.narrowed:.0f} %",
-            "" if row.is_identified else "not identified: the prior",
-        )
-        for row in twin.rows
-    )  # fmt: skip
-    return Table(columns, rows)
-
-
 def _residuals(twin: Twin) -> Table:
     columns = (
         Column("column"), Column("recorded", True), Column("simulated", True),
-        Column("off by", True), Column("90 % interval", True), Column("unit"),
+        Column("off by", True), Column("90 %, emulated", True), Column("unit"),
         Column("trusted to", True),
     )  # fmt: skip
     low, _median, high = posterior_columns(twin.fit)
@@ -117,13 +104,15 @@ def _residuals(twin: Twin) -> Table:
     return Table(columns, tuple(rows))
 
 
-def _left_out() -> Iterator[str]:
-    for name, why in LEFT_OUT.items():
+def _left_out(draft: Draft) -> Iterator[str]:
+    for name, why in {**LEFT_OUT, **draft.server.left_out}.items():
         yield f"  left out: {name}: {why}"
 
 
 def _trust(twin: Twin) -> Iterator[str]:
     posterior = twin.fit.posterior
-    verdict = "converged" if posterior.has_converged else "NOT CONVERGED: take more --simulations"
-    yield f"sampler: {verdict} (R-hat {posterior.r_hat.max():.3f}); loss {twin.fit.loss:.2f}"
+    yield f"verdict: {twin.verdict.text}"
+    yield f"loss: {twin.verdict.loss:.2f} (mean square of the run's distances, in trusts)"
+    sampler = "converged" if posterior.has_converged else "NOT CONVERGED: take more --simulations"
+    yield f"sampler: {sampler} (R-hat {posterior.r_hat.max():.3f})"
     yield "intervals hold what the recording leaves open, not which class of transactions there is."

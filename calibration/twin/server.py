@@ -10,8 +10,9 @@ A disk that turns becomes the profile of its speed, guessed from its service tim
 "slots": so many requests side by side, each with a latency and a transfer, both to be fitted.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from calibration.dataset import Source
@@ -22,9 +23,10 @@ from calibration.twin.demands import Load
 from calibration.twin.sheet import Sheet
 from sim.block.elevator import default_elevator
 from sim.registry import lookup, names
+from sim.scenario.devices import PROFILES as PROFILE_FILES
 from sim.scenario.server import is_kernel
 from sim.sched.version import NEWEST, OLDEST, kernel_version, numbers
-from sim.units import format_quantity
+from sim.units import format_quantity, parse_quantity
 
 GIB: Final = 2**30
 KERNEL_OF_SVCTM: Final = "2.6.32"  # most servers that sysstat 9 and 10 recorded
@@ -38,6 +40,7 @@ RECORDED: Final = "recording"
 PROFILES: Final[Mapping[str, str]] = {
     "15000": "sas-15k", "10000": "sas-10k", "7200": "sata-7200", "5400": "sata-7200",
 }  # fmt: skip
+EXT4_SINCE: Final = (2, 6, 28)  # no more called ext4dev
 MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
 SLOTS: Final = "slowdisk_slots"
 # Number of /proc/sys/vm -> our parameter, its text.
@@ -56,6 +59,8 @@ class Place:
     path: str
     device: str
     volume: str | None
+    type: str
+    size_bytes: int
 
     def file(self, name: str) -> str:
         """Return the path of a file there."""
@@ -69,6 +74,9 @@ class Server:
     places: dict[str, Place] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     substituted: set[str] = field(default_factory=set)  # devices with another file system
+    single_flushes: set[str] = field(default_factory=set)  # devices with one flush an fsync
+    sizes: dict[str, int] = field(default_factory=dict)  # bytes, by device
+    left_out: dict[str, str] = field(default_factory=dict)  # column -> why the fit has it not
     cpus: int = 1
     kernel: str = ""
 
@@ -102,6 +110,12 @@ def turns(device: DeviceLook) -> bool:
 def profile_of(guess: str) -> str:
     """Return the profile nearest to a guess such as "disk, like 15000 rpm"."""
     return next((profile for rpm, profile in PROFILES.items() if rpm in guess), "sata-7200")
+
+
+def profile_size(profile: str) -> int:
+    """Return the capacity of a profile's disk, bytes."""
+    content = tomllib.loads((PROFILE_FILES / f"{profile}.toml").read_text(encoding="utf-8"))
+    return int(parse_quantity(content["capacity"], "bytes"))
 
 
 def _kernel(sheet: Sheet, seen: Look, server: Server) -> None:
@@ -172,6 +186,7 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
     why = f"{device.guess} ({device.reason})"
     if turns(device):
         sheet.put(section, "profile", profile_of(device.guess), f"{RECORDED}: {why}")
+        _write_cache(sheet, device, server)
     else:
         sheet.put(section, "device", SLOTS, f"{RECORDED}: {why}")
         server.notes.append(
@@ -181,16 +196,37 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
     _queue(sheet, device.name, host, server)
 
 
+def _write_cache(sheet: Sheet, device: DeviceLook, server: Server) -> None:
+    """Give a disk that was flushed a cache, unless its writes show that it has none."""
+    flushes = device.row.get("f_per_s", 0.0)
+    if not flushes:
+        return
+    section = disk_section(device.name)
+    flush_ms, write_ms = device.row.get("f_await_ms"), device.row.get("w_await_ms")
+    if flush_ms is None or write_ms is None or flush_ms >= write_ms:
+        sheet.put(section, "write_cache", True, f"{RECORDED}: {flushes:.3g} flushes/s")
+        return
+    times = f"a flush takes {flush_ms:.2g} ms, a write {write_ms:.2g} ms"
+    sheet.put(section, "write_cache", False, f"{RECORDED}: {times}: nothing is cached")
+    server.left_out[f"{device.name} f_per_s"] = (
+        f"{times}: the disk has nothing to flush, and the twin's is not asked to"
+    )
+
+
 def _capacity(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -> None:
     block = host.devices.get(device.name) if host is not None else None
     said = block.size_bytes if block is not None else None
+    if not said and turns(device):
+        server.sizes[device.name] = profile_size(profile_of(device.guess))
+        return
     if not said:
-        if not turns(device):
-            text = format_quantity(CAPACITY_BYTES, "bytes")
-            sheet.put(disk_section(device.name), "capacity", text, "assumed: not recorded")
-            server.notes.append(f"{device.name}: size not recorded; {text} is assumed")
+        server.sizes[device.name] = CAPACITY_BYTES
+        text = format_quantity(CAPACITY_BYTES, "bytes")
+        sheet.put(disk_section(device.name), "capacity", text, "assumed: not recorded")
+        server.notes.append(f"{device.name}: size not recorded; {text} is assumed")
         return
     size = min(max(said, CAPACITY_MIN), CAPACITY_MAX)
+    server.sizes[device.name] = size
     if size != said:
         server.notes.append(f"{device.name}: {said} bytes; the twin takes {size}")
     text = format_quantity(size, "bytes")
@@ -235,19 +271,21 @@ def _mount(sheet: Sheet, device: DeviceLook, seen: Look, server: Server) -> None
     """Mount a file system on the device, through the busiest volume on it if there is one."""
     volume = _volume(device, seen)
     mount = _mounted(device, volume, seen.source.host)
+    kind, origin = _file_system(mount.type if mount is not None else None, device.name, server)
     place = Place(
-        path=_path(mount, device.name, server), device=volume or device.name, volume=volume
-    )
-    server.places[device.name] = place
+        path=_path(mount, device.name, server), device=volume or device.name, volume=volume,
+        type=kind, size_bytes=server.sizes[device.name],
+    )  # fmt: skip
     if volume is not None:
         section = ("machine", "volume", volume)
         sheet.put(section, "on", device.name)
-        size, origin = _volume_size(device.name, volume, seen.source.host)
-        sheet.put(section, "size", format_quantity(size, "bytes"), origin)
+        size, why = _volume_size(device.name, volume, seen.source.host)
+        sheet.put(section, "size", format_quantity(size, "bytes"), why)
+        place = replace(place, size_bytes=size)
         server.notes.append(f"{volume}: the whole load of {device.name} goes through it")
-    kind = mount.type if mount is not None else None
+    server.places[device.name] = place
     section = ("machine", "mount", place.path)
-    sheet.put(section, "type", "ext3", _file_system(kind, device.name, server))
+    sheet.put(section, "type", kind, origin)
     sheet.put(section, "device", place.device)
 
 
@@ -260,19 +298,30 @@ def _volume_size(disk: str, volume: str, host: Host | None) -> tuple[int, str]:
     return VOLUME_BYTES, "assumed: not recorded; fits the smallest profile"
 
 
-def _file_system(kind: str | None, name: str, server: Server) -> str:
-    """Return the source of the file system's type; note what is substituted."""
-    if kind in names("filesystem"):
-        return f"{RECORDED}: /proc/mounts"
+def file_systems(kernel: str) -> tuple[str, ...]:
+    """Return the file systems on a device that the twin has of a kernel release."""
+    version = kernel_version(kernel)
+    found = [lookup("filesystem", name) for name in names("filesystem")]
+    return tuple(
+        one.name
+        for one in found
+        if one.is_in(version) and getattr(one.cls, "requires_device", True)
+    )
+
+
+def _file_system(kind: str | None, name: str, server: Server) -> tuple[str, str]:
+    """Return the type of a file system and its source; note what is substituted."""
+    if kind in file_systems(server.kernel):
+        return str(kind), f"{RECORDED}: /proc/mounts"
+    stand_in = "ext4" if kernel_version(server.kernel) >= EXT4_SINCE else "ext3"
     server.substituted.add(name)
     if kind is None:
-        server.notes.append(f"{name}: mounts not recorded; ext3 is assumed")
-        return "assumed: not recorded"
+        server.notes.append(f"{name}: mounts not recorded; {stand_in} is assumed")
+        return stand_in, "assumed: not recorded"
     server.notes.append(
-        f"{name}: {kind} is not modelled yet; ext3 instead: more small requests for each fsync,"
-        " no delayed allocation"
+        f"{name}: {kind} is not modelled; {stand_in} instead, with requests of its own"
     )
-    return f"assumed: stands for {kind}, which is not modelled yet"
+    return stand_in, f"assumed: stands for {kind}, which is not modelled"
 
 
 def _volume(device: DeviceLook, seen: Look) -> str | None:

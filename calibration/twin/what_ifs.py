@@ -3,17 +3,19 @@
 Models: the suggestions of somebody who has to buy.
 Linux counterpart: none.
 Invariants: each differs from the base in something; a device's replacement takes its data sheet's
-values; what needs a part that this kernel has not is not offered.
+values; what needs a part that this kernel has not is not offered; a multiple is said as one, so
+that it is of each member of an ensemble and not of the values that the file happens to have.
 Left out: combinations; `--set` makes them.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any, Final
 
 from calibration.twin.demands import SYNC
-from calibration.twin.draft import Draft, process_name, processes_of
-from calibration.twin.server import disk_section, profile_of, turns
+from calibration.twin.draft import Draft, process_name
+from calibration.twin.server import disk_section, file_systems, profile_of, turns
 from calibration.twin.sheet import Entry, Value, WhatIf, dotted
 from sim.registry import lookup, names
 from sim.scenario.devices import PROFILES
@@ -24,6 +26,7 @@ MEMORY_MIN: Final = 256 * 2**20
 # name -> (profile, title, doc)
 DEVICES: Final[Mapping[str, tuple[str, str, str]]] = {
     "ssd": ("ssd-sata", "A SATA SSD", "What would a device without an arm change?"),
+    "nvme": ("ssd-nvme", "An NVMe SSD", "And one with queues of its own?"),
     "disk_15k": ("sas-15k", "A 15K disk", "What would a fast disk with an arm change?"),
     "disk_7200": ("sata-7200", "A 7200 rpm disk", "Would a cheap disk be enough?"),
 }
@@ -41,16 +44,21 @@ OPTIONS: Final[Mapping[str, tuple[str, Value, str, str]]] = {
     "no_barrier": ("barrier", False, "no barriers", "Commits that trust the device's cache."),
     "barrier": ("barrier", True, "barriers", "Commits that flush the device's cache."),
 }
-BARRIERS_SINCE: Final = (3, 1)  # ext3's default, as fs/ext3/super.c 3.1
+FILE_SYSTEMS: Final[Mapping[str, str]] = {
+    "ext3": "Block maps, no delayed allocation.",
+    "ext4": "Extents and delayed allocation, the same journal.",
+    "xfs": "Another log, of changes instead of blocks.",
+}
+MIB: Final = 2**20
+# name -> (title, multiple of CPU times)
+SPEEDS: Final[Mapping[str, tuple[str, float]]] = {
+    "fast_cpus": ("CPUs of twice the speed", 0.5), "slow_cpus": ("CPUs of half the speed", 2.0),
+}  # fmt: skip
 
 
 def what_ifs_of(draft: Draft) -> list[WhatIf]:
     """Return the variants of a draft, with the values that it has now."""
-    return [
-        one
-        for group in (_devices, _faster, _elevators, _options, _memory, _cpus, _load, _fsync)
-        for one in group(draft)
-    ]
+    return [one for group in GROUPS for one in group(draft)]
 
 
 def _value(draft: Draft, *path: str) -> Value | None:
@@ -79,20 +87,12 @@ def _device_of(profile: str) -> str:
 
 
 def _faster(draft: Draft) -> Iterator[WhatIf]:
-    """Half the latency and twice the transfer of devices that were fitted."""
-    values: dict[str, Value] = {}
-    for load in draft.loads:
-        section = disk_section(load.name)
-        for key in ("read", "write"):
-            latency, rate = _value(draft, *section, key), _value(draft, *section, f"{key}_rate")
-            if latency is not None and rate is not None:
-                half_ns = max(1, parse_quantity(latency, "time_ns") // 2)
-                twice = 2 * float(parse_quantity(rate, "bytes_per_s"))
-                values[dotted(*section, key)] = format_quantity(half_ns, "time_ns")
-                values[dotted(*section, f"{key}_rate")] = format_quantity(twice, "bytes_per_s")
+    """Half of every service time of the devices that were fitted, whatever the fit says it is."""
+    sections = [disk_section(load.name) for load in draft.loads if not turns(load.device)]
+    values: dict[str, Value] = {dotted(*section, "service_scale"): 0.5 for section in sections}
     if values:
         yield WhatIf(
-            name="device_twice_as_fast", title="A device of half the response time",
+            name="device_twice_as_fast", title="A device of half the service time",
             doc="Would a better class of the same device pay?", values=values,
         )  # fmt: skip
 
@@ -111,16 +111,64 @@ def _elevators(draft: Draft) -> Iterator[WhatIf]:
             yield WhatIf(name=plain, title=f"Elevator {name}", doc=ELEVATORS[name], values=values)
 
 
+def _file_systems(draft: Draft) -> Iterator[WhatIf]:
+    """Every file system that this kernel has; in memory, what is there must fit into it."""
+    places = draft.server.places.values()
+    for name in file_systems(draft.server.kernel):
+        values: dict[str, Value] = {
+            dotted("machine", "mount", place.path, "type"): name
+            for place in places
+            if place.type != name
+        }
+        if values:
+            doc = FILE_SYSTEMS.get(name, "Another file system on the same device.")
+            yield WhatIf(name=name, title=f"File system {name}", doc=doc, values=values)
+    yield _tmpfs(draft)
+
+
+def _tmpfs(draft: Draft) -> WhatIf:
+    values: dict[str, Value] = {}
+    for place in draft.server.places.values():
+        values[dotted("machine", "mount", place.path, "type")] = "tmpfs"
+    memory = int(parse_quantity(_value(draft, "machine", "memory"), "bytes"))
+    # A tmpfs may have half of the memory (mm/shmem.c); all files together take half of that.
+    area = format_quantity(memory // (4 * len(draft.streams)) // MIB * MIB, "bytes")
+    for name in draft.streams:
+        section = ("process", name)
+        if _value(draft, *section, "reads"):
+            values[dotted(*section, "direct")] = False
+            values[dotted(*section, "working_set")] = area
+        if _value(draft, *section, "writes"):
+            values[dotted(*section, "write_pattern")] = "sequential"
+            values[dotted(*section, "write_area")] = area
+    return WhatIf(
+        name="tmpfs", title="Everything in memory: tmpfs", values=values,
+        doc=f"If {area} of each file were enough: what does the device cost at all?",
+    )  # fmt: skip
+
+
 def _options(draft: Draft) -> Iterator[WhatIf]:
-    has_barriers = kernel_version(draft.server.kernel) >= BARRIERS_SINCE
     for name, (option, value, title, doc) in OPTIONS.items():
-        if option == "barrier" and value == has_barriers:
-            continue
         values = {
             dotted("machine", "mount", place.path, option): value
             for place in draft.server.places.values()
+            if _default(place.type, option, draft.server.kernel) not in (None, value)
         }
-        yield WhatIf(name=name, title=f"File system: {title}", doc=doc, values=values)
+        if values:
+            yield WhatIf(name=name, title=f"File system: {title}", doc=doc, values=values)
+
+
+def _default(kind: str, option: str, kernel: str) -> Value | None:
+    """Return what a file system does if nothing is said; None where it has no such option."""
+    params: Any = lookup("filesystem", kind).params
+    known: dict[str, Any] = {one.name: one.default for one in fields(params)}
+    if option not in known:
+        return None
+    changed: Mapping[str, tuple[Value, str]] = {}
+    if hasattr(params, "kernel_defaults"):
+        changed = params.kernel_defaults(kernel)
+    found: Value = changed[option][0] if option in changed else known[option]
+    return found
 
 
 def _memory(draft: Draft) -> Iterator[WhatIf]:
@@ -142,31 +190,25 @@ def _cpus(draft: Draft) -> Iterator[WhatIf]:
     for name, (title, count) in counts.items():
         doc = "Does anybody wait for a CPU?"
         yield WhatIf(name=name, title=title, doc=doc, values={"machine.cpus": count})
+    processes = [path[1] for path in draft.sheet.sections if path[0:1] == ("process",)]
+    for name, (title, scale) in SPEEDS.items():
+        values: dict[str, Value] = {dotted("process", x, "cpu_scale"): scale for x in processes}
+        doc = "The CPU time of every class; the calls modelled stay as they are."
+        yield WhatIf(name=name, title=title, doc=doc, values=values)
 
 
 def _load(draft: Draft) -> Iterator[WhatIf]:
-    """Twice and half the load; twice is two of every class, so that a fit's ensemble carries over.
-
-    Half of a class there is not: its rate, or its customers, are written anew.
-    """
+    """Twice and half the load, as multiples: half of what each member of an ensemble has."""
     doc = "Of every class: arrivals of open streams, customers of closed ones."
-    double: dict[str, Value] = {dotted("process", name, "count"): 2 for name in draft.streams}
+    double: dict[str, Value] = {dotted("process", x, "load_scale"): 2.0 for x in draft.streams}
     yield WhatIf(name="double_load", title="Twice the load", doc=doc, values=double)
-    half: dict[str, Value] = {}
-    for process, key in processes_of(draft):
-        changed = _half(_value(draft, "process", process, key), key)
-        if changed is not None:
-            half[dotted("process", process, key)] = changed
+    half: dict[str, Value] = {
+        dotted("process", name, "load_scale"): 0.5
+        for name in draft.streams
+        if name not in draft.closed or _value(draft, "process", name, "concurrency") != 1
+    }
     if half:
         yield WhatIf(name="half_load", title="Half the load", doc=doc, values=half)
-
-
-def _half(value: Value | None, key: str) -> Value | None:
-    """Return half of a load; None where there is no half (a single customer)."""
-    if key == "rate":
-        return f"{parse_quantity(value, 'rate_per_s') / 2:.6g} /s"
-    customers = parse_quantity(value, "count")
-    return customers // 2 if customers > 1 else None
 
 
 def _fsync(draft: Draft) -> Iterator[WhatIf]:
@@ -181,3 +223,8 @@ def _fsync(draft: Draft) -> Iterator[WhatIf]:
             name="no_fsync", title="Nobody waits for the disk",
             doc="The writes are left to writeback: what is durability worth?", values=values,
         )  # fmt: skip
+
+
+GROUPS: Final[tuple[Callable[[Draft], Iterator[WhatIf]], ...]] = (
+    _devices, _faster, _elevators, _file_systems, _options, _memory, _cpus, _load, _fsync,
+)  # fmt: skip

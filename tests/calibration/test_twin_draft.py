@@ -18,6 +18,7 @@ from calibration.twin.fitting import draw_draft
 from calibration.twin.server import nearest_kernel
 from calibration.twin.sheet import Sheet, dotted
 from calibration.twin.what_ifs import what_ifs_of
+from sim.machine import simulate
 from sim.scenario.load import load_text
 
 HEAD = "Linux {kernel} (web1) \t03/01/24 \t_x86_64_\t(4 CPU)\n\n"
@@ -121,8 +122,8 @@ def test_a_full_device_has_customers_as_littles_law_says(rate: float, customers:
 def test_two_flushes_are_an_fsync_and_its_bytes_are_what_the_journal_leaves(
     rate: float, size_kib: float
 ) -> None:
-    writes, journal_kib = 3 * rate, 12.0
-    row = new_row("sda", w=writes, size_kib=(size_kib + journal_kib) / 3, flushes=2 * rate)
+    journal_kib = 12.0
+    row = new_row("sda", w=3 * rate, size_kib=(size_kib + journal_kib) / 3, flushes=2 * rate)
     found = one_class(text(row, heading=NEW, kernel="5.15.0"))
     assert found.kind == SYNC
     assert found.rate_per_s == pytest.approx(rate, rel=0.02)
@@ -187,11 +188,11 @@ def test_what_was_not_recorded_is_told() -> None:
 
 def test_what_the_host_says_is_used_and_what_is_replaced_is_told() -> None:
     row = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12)
-    host = {path: said.replace(" ext4 ", " xfs ") for path, said in HOST.items()}
+    host = {path: said.replace(" ext4 ", " jfs ") for path, said in HOST.items()}
     draft = draft_of(text(row, kernel="6.1.0-13-amd64"), host)
     assert draft.server.kernel == "6.1.0-13-amd64"
     assert draft.server.places["sda"].path == "/"
-    assert "xfs is not modelled yet; ext3 instead" in notes_of(draft)
+    assert "jfs is not modelled; ext4 instead" in notes_of(draft)
     assert "elevator kyber is not modelled" in notes_of(draft)
     assert draft.server.substituted == {"sda"}
 
@@ -231,8 +232,8 @@ def test_tps_alone_is_shared_by_bytes_and_has_no_response_time() -> None:
     draft = draft_of(text("sda 100.00 600.00 200.00 3000 1000\n", heading=heading))
     reads, writes = draft.loads[0].reads, draft.loads[0].writes
     assert (reads.rate_per_s, writes.rate_per_s) == (75, 25)
-    columns = recorded_columns(seen_of(text("sda 100.00 600.00 200.00 3000 1000\n",
-                                            heading=heading)), draft.loads, ())  # fmt: skip
+    seen = seen_of(text("sda 100.00 600.00 200.00 3000 1000\n", heading=heading))
+    columns = recorded_columns(seen, draft.loads, draft.server)
     assert not [one for one in columns if "await" in one.name or "util" in one.name]
 
 
@@ -247,8 +248,113 @@ def test_niced_time_is_a_class_in_the_background() -> None:
 def test_full_cpus_are_a_closed_class() -> None:
     row = old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9)
     draft = draft_of(text(row, user=80, system=19, iowait=0.5))
-    assert draft.sheet.sections["process", "computing"]["arrivals"].value == "closed"
+    computing = draft.sheet.sections["process", "computing"]
+    assert computing["arrivals"].value == "closed"
     assert "CPU: full" in notes_of(draft)
+    assert (computing["user"].value, computing["system"].value) == ("8.080808 ms", "1.919192 ms")
+
+
+@pytest.mark.parametrize("kind", ["ext3", "ext4", "xfs"])
+def test_a_file_system_that_is_modelled_is_taken_and_the_others_are_asked(kind: str) -> None:
+    row = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12)
+    host = {path: said.replace(" ext4 ", f" {kind} ") for path, said in HOST.items()}
+    draft = draft_of(text(row, kernel="6.1.0-13-amd64"), host)
+    mounted = draft.sheet.sections["machine", "mount", "/"]["type"]
+    assert (mounted.value, mounted.source) == (kind, "recording: /proc/mounts")
+    assert draft.server.substituted == set()
+    names = {one.name for one in what_ifs_of(draft)}
+    assert names & {"ext3", "ext4", "xfs", "tmpfs"} == {"ext3", "ext4", "xfs", "tmpfs"} - {kind}
+    assert ("data_writeback" in names) == (kind != "xfs")
+
+
+def sync_row(*, w: float, flushes: float, w_await: float, f_await: float, util: float) -> str:
+    """Return a row of a device that is flushed."""
+    return (
+        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * 15:.2f} 0.00 0.00 {w_await:.2f} 15.00"
+        f" 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} {f_await:.2f} {w * w_await / 1000:.2f}"
+        f" {util:.2f}\n"
+    )
+
+
+def test_a_disk_whose_flushes_take_long_has_a_cache() -> None:
+    row = sync_row(w=60, flushes=30, w_await=4, f_await=9, util=60)
+    draft = draft_of(text(row, heading=NEW, kernel="5.15.0"))
+    assert draft.sheet.sections["machine", "disk", "sda"]["write_cache"].value is True
+    columns = recorded_columns(seen_of(text(row, heading=NEW)), draft.loads, draft.server)
+    assert "sda f_per_s" in {one.metric for one in columns}
+
+
+def test_a_disk_whose_flushes_take_nothing_has_none_and_is_not_held_to_its_flushes() -> None:
+    row = sync_row(w=60, flushes=30, w_await=9, f_await=0.1, util=60)
+    draft = draft_of(text(row, heading=NEW, kernel="5.15.0"))
+    assert draft.sheet.sections["machine", "disk", "sda"]["write_cache"].value is False
+    assert "a flush takes 0.1 ms, a write 9 ms" in draft.server.left_out["sda f_per_s"]
+    columns = recorded_columns(seen_of(text(row, heading=NEW)), draft.loads, draft.server)
+    assert "sda f_per_s" not in {one.metric for one in columns}
+
+
+@given(commits=st.floats(5, 60), writers=st.integers(2, 16))
+@settings(max_examples=20, deadline=None)
+def test_writers_that_share_commits_are_counted_by_what_commits_do_not_write(
+    commits: float, writers: int
+) -> None:
+    writes = (writers + 2) * commits
+    row = sync_row(w=writes, flushes=2 * commits, w_await=500 / commits, f_await=900, util=99)
+    found = one_class(text(row, heading=NEW, kernel="5.15.0"))
+    assert found.rate_per_s == pytest.approx(writers * commits, rel=0.02)
+    assert (found.customers or 0) >= writers
+
+
+def test_one_flush_for_three_writes_and_no_queue_is_a_single_fsync() -> None:
+    row = sync_row(w=103, flushes=34.5, w_await=0.4, f_await=1, util=10)
+    draft = draft_of(text(row, heading=NEW, kernel="6.18.0"))
+    [only] = draft.loads[0].classes
+    assert (only.rate_per_s, only.flushes) == (pytest.approx(34.5), 1)
+    assert "no journal, or FUA" in draft.server.left_out["sda f_per_s"]
+
+
+def test_few_reads_of_a_full_disk_are_no_customer_of_their_own() -> None:
+    row = (
+        "sda 2.80 11.20 0.00 0.00 10.00 4.00 194.00 3100.00 0.00 0.00 5.00 16.00"
+        " 0.00 0.00 0.00 0.00 0.00 0.00 129.00 0.10 1.01 99.00\n"
+    )
+    reads, writes = loads_of(seen_of(text(row, heading=NEW)))[0].classes
+    assert (reads.kind, reads.customers, writes.customers) == (READ, None, 1)
+
+
+def test_what_is_read_may_be_all_of_the_disk() -> None:
+    row = old_row("sda", r=72, w=0, size_kib=4, await_ms=13.4, util=97)
+    [prior] = [one for one in draft_of(text(row)).priors if one.path.endswith("working_set")]
+    assert prior.high > 0.85 * 500e9
+    assert prior.low <= 2**30
+
+
+def test_a_small_disk_holds_what_is_read_and_written() -> None:
+    host = HOST | {"/sys/block/sda/size": str(4 * 2**30 // 512)}
+    row = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12)
+    draft = draft_of(text(row, kernel="6.1.0"), host)
+    simulated = load_text(
+        draft.sheet.text("").replace('duration = "75 s"', 'duration = "1 s"'), Path("t.toml")
+    )
+    assert simulate(simulated, 1).samples
+
+
+def test_tmpfs_can_be_asked_of_a_twin_that_reads_and_writes() -> None:
+    row = old_row("sda", r=900, w=300, size_kib=8, await_ms=1, util=12)
+    draft = draft_of(text(row, kernel="6.1.0-13-amd64"), HOST)
+    draft.sheet.what_ifs += what_ifs_of(draft)
+    asked = load_text(draft.sheet.text(""), Path("t.toml"), what_if="tmpfs",
+                      sets=("run.duration=1 s", "measure.begin=0 s"))  # fmt: skip
+    done = simulate(asked, 1)
+    assert sum(one.name == "transaction_ns" for one in done.records) > 900
+
+
+def test_half_the_load_and_half_the_service_time_are_multiples() -> None:
+    """So that they are half of what each member of an ensemble has."""
+    row = old_row("sda", r=90, w=30, size_kib=16, await_ms=1.2, util=11)
+    asked = {one.name: one.values for one in what_ifs_of(draft_of(text(row)))}
+    assert {key.split(".")[-1] for key in asked["half_load"]} == {"load_scale"}
+    assert asked["device_twice_as_fast"] == {"machine.disk.sda.service_scale": 0.5}
 
 
 def test_an_idle_recording_is_refused_with_what_it_has() -> None:

@@ -1,0 +1,76 @@
+"""Is it a twin? The written scenario's own run against the recording, column by column.
+
+Models: the judgement of somebody who reads the table of residuals.
+Linux counterpart: none.
+Invariants: of a simulation, never of the emulator; the limits are the declared trust of each
+column, decided before anything was recorded.
+Left out: what the recording has no column of.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from calibration.fit.columns import RecordedColumn
+
+TRUST_MIN: Final = 0.1  # no what-if is asked for less than a tenth
+FAIR: Final = 2.0  # times the trust, as 2 standard deviations
+ROUGH: Final = 4.0
+# Below it, small and nothing are the same: a point of CPU time or utilisation; what iostat prints.
+NEGLIGIBLE: Final[Mapping[str, float]] = {"%": 1.0}
+PRINTED: Final = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """A column and how far the run is off it, relative, and in what the column is trusted to."""
+
+    metric: str
+    off: float
+    trusts: float
+
+    @property
+    def text(self) -> str:
+        """Return both as a reader takes them in."""
+        return f"{self.metric} {100 * self.off:+.0f} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """All columns of a run, worst first; the loss is their mean square, in trusts."""
+
+    misses: tuple[Miss, ...]
+
+    @property
+    def loss(self) -> float:
+        """Return the mean square of the columns' distances, in what each is trusted to."""
+        return sum(one.trusts**2 for one in self.misses) / len(self.misses)
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether every column is within twice what it is trusted to."""
+        return self.misses[0].trusts <= FAIR
+
+    @property
+    def text(self) -> str:
+        """Return the verdict in words."""
+        off = ", ".join(one.text for one in self.misses if one.trusts > FAIR)
+        if self.is_fair:
+            return "a fair twin: every column within twice what it is trusted to"
+        if self.misses[0].trusts <= ROUGH:
+            return f"a rough twin: {off}"
+        return f"NOT A TWIN: {off}"
+
+
+def verdict_of(columns: Sequence[RecordedColumn], simulated: Mapping[str, float]) -> Verdict:
+    """Return the verdict on a run's figures."""
+    misses = [_miss(one, simulated.get(one.metric, 0.0)) for one in columns]
+    return Verdict(misses=tuple(sorted(misses, key=lambda one: -one.trusts)))
+
+
+def _miss(column: RecordedColumn, value: float) -> Miss:
+    least = NEGLIGIBLE.get(column.unit, PRINTED)
+    distance = abs(math.log((value + least) / (column.value + least)))
+    trust = math.log1p(max(column.discrepancy, TRUST_MIN))
+    return Miss(metric=column.metric, off=value / column.value - 1, trusts=distance / trust)
