@@ -9,7 +9,9 @@ from tests.report.studies import study
 def test_one_variant_has_exactly_the_agreed_keys() -> None:
     found = study()
     content = variant_json(found.variants[0], found.version)
-    assert list(content) == ["scenario", "what_if", "seed", "replications", "version", "metrics"]
+    agreed = ["scenario", "what_if", "seed", "replications", "version", "kind", "metrics"]
+    assert list(content) == agreed
+    assert content["kind"] == "reproduction"
     assert (content["scenario"], content["what_if"], content["seed"]) == ("sendmail", None, 7)
     assert content["metrics"]["load1_peak"] == {
         "median": 37.0, "lo": 37.0, "hi": 37.0, "unit": "tasks", "recorded": 37,
