@@ -321,12 +321,11 @@ class Sys:
         task = self.task
         task.system_debt_ns += self._entry_ns
         file = self._files[fd]
-        rest: Blocking[int]
+        if self._tracer.enabled:
+            return self._traced("pread64", read_write.read(self._vfs, task, file, size, position))
         if file.flags & O_DIRECT:
-            rest = direct_io(self._vfs, task, file, position, size, False)
-        else:
-            rest = read_write.read(self._vfs, task, file, size, position)
-        return self._traced("pread64", rest) if self._tracer.enabled else rest
+            return direct_io(self._vfs, task, file, position, size, False)
+        return read_write.read(self._vfs, task, file, size, position)
 
     def write(self, fd: int, size: int, chunk: int = 0) -> Blocking[int]:
         """Write at the file position (or the end, O_APPEND); return the number of bytes."""
