@@ -14,7 +14,9 @@ Linux counterpart: block/as-iosched.c (2.6.16; Kconfig.iosched: the default to 2
 2.6.33), function by function. Documentation/block/as-iosched.txt.
 Invariants: a request is in the list and in the FIFO of its class, or in neither; the timer's end
 counts only in WAIT_NEXT; while waiting or changing batches nothing is given to the driver.
-Left out: jiffies (antic_expire is HZ / 150: 6.67 ms here, 4 ms at HZ=250), est_time.
+Left out: jiffies (antic_expire is HZ / 150: 6.67 ms here, 4 ms at HZ=250), est_time. A write batch
+that had to wait for the driver has its time from then on, as in later releases (from memory; up to
+then it could begin expired, and never come to a write beside readers that always wait).
 """
 
 from collections import deque
@@ -305,6 +307,8 @@ class Anticipatory(Elevator):
         now_ns = self._calendar.now
         if self._changed_batch and self._nr_dispatched == 1:
             self._runner.schedule_run()
+            if self._batch == ASYNC:  # Its time begins now; see "Left out".
+                self._batch_ends_ns = now_ns + self._batch_expire_ns[ASYNC]
             self._changed_batch = False
             self._new_batch = self._batch == SYNC
         self._nr_dispatched -= 1

@@ -31,7 +31,7 @@ WRONG = [
     ('kernel = "2.6.16"', 'kernel = "latest"', r"x.toml:5:10: error: machine.kernel: not a kernel release"),
     ('kernel = "2.6.16"', 'kernel = "2.4.20"', r'not a kernel release that is modelled, got "2.4.20" \(accepted: 2.6 to 7.2, such as "2.6.16"\)'),
     ('kernel = "2.6.16"', 'kernel = "9.9"', r'x.toml:5:10: error: machine.kernel: not a kernel release that is modelled, got "9.9" \(accepted: 2.6 to 7.2'),
-    ('scheduler = "test_lift"', 'scheduler = "mq-deadline"', r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: cfq, deadline, noop, test_lift\)"),
+    ('scheduler = "test_lift"', 'scheduler = "mq-deadline"', r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: anticipatory, cfq, deadline, noop, test_lift\)"),
     ('device = "dm-6"', 'device = "dm-7"', r"x.toml:13:29: error: unknown device 'dm-7' - did you mean 'dm-6'\?"),
     ('on = "sdb"', 'on = "dm-6"', r"x.toml:11:22: error: volume 'dm-6' lies on itself"),
     ('"40 GiB"', '"400 GiB"', r"'dm-6' ends .* behind the end of what it lies on"),
@@ -86,7 +86,7 @@ x.toml:28:12: error: run.duration: a time needs a unit, got 600 (accepted: "5.4 
    28 | duration = 600
       |            ^^^
 x.toml:41:18: error: unknown key 'chanels' in [machine.disk.sdb] - did you mean 'channels'? \
-(accepted: channels, device, front, frontend, iosched, partition, profile, queue, scheduler)
+(accepted: channels, device, front, frontend, iosched, partition, profile, queue, scheduler, throttle)
    41 | machine.disk.sdb.chanels = 8
       |                  ^^^^^^^"""
 
@@ -124,7 +124,7 @@ def test_a_default_host_that_is_not_there_is_told_at_its_process() -> None:
     [
         (
             "cfq",
-            "Linux 6.18 has no elevator 'cfq' (from 2.6.6 to 4.20) (accepted: mq-deadline, none",
+            "Linux 6.18 has no elevator 'cfq' (from 2.6.6 to 4.20) - did you mean 'bfq'? (accepted: bfq, kyber, mq-deadline, none",
         ),
         (
             "deadline",

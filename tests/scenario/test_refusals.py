@@ -18,7 +18,7 @@ XFS = 'machine.mount."/".type="xfs"'
         (["log='2 GiB'"], "at most 2097148 KiB"),
         (["log='1.5 GiB'"], "does not fit into an allocation group"),
         (["agcount=2000"], "a group has 4 MiB or more"),
-        (["logbsize='33 KiB'"], "not one of the choices, got \"33 KiB\" (accepted: 16384, 32768, "),
+        (["logbsize='33 KiB'"], 'not one of the choices, got "33 KiB" (accepted: 16384, 32768, '),
         (["logbufs=9"], "must be at most 8"),
         (["logbuf=4"], "did you mean 'logbufs'"),
     ],

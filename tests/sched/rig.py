@@ -20,9 +20,7 @@ class Rig:
 
     def __init__(self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, clock_step_ns=0):
         self.calendar = Calendar()
-        params = SchedParams(
-            context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns
-        )
+        params = SchedParams(context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns)
         self.sched = Sched(self.calendar, cpus, kernel, params)
         self.log = []
 
