@@ -188,12 +188,15 @@ def test_what_was_not_recorded_is_told() -> None:
 
 def test_what_the_host_says_is_used_and_what_is_replaced_is_told() -> None:
     row = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12)
-    host = {path: said.replace(" ext4 ", " jfs ") for path, said in HOST.items()}
+    host = {
+        path: said.replace(" ext4 ", " jfs ").replace("kyber", "adios")
+        for path, said in HOST.items()
+    }
     draft = draft_of(text(row, kernel="6.1.0-13-amd64"), host)
     assert draft.server.kernel == "6.1.0-13-amd64"
     assert draft.server.places["sda"].path == "/"
     assert "jfs is not modelled; ext4 instead" in notes_of(draft)
-    assert "elevator kyber is not modelled" in notes_of(draft)
+    assert "elevator adios is not modelled" in notes_of(draft)
     assert draft.server.substituted == {"sda"}
 
 

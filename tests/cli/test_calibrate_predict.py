@@ -14,7 +14,7 @@ from sim.cli.main import cli
 from tests.cli.fitted import FITTED
 from tests.cli.small import small_file
 
-SMALL_FIT = ("--simulations", "24", "--members", "8")
+SMALL_FIT = ("--simulations", "24", "--members", "24")
 
 
 def iotwin(*arguments: str) -> Result:
@@ -79,7 +79,7 @@ def test_predict_answers_in_the_form_of_run_with_label_and_shares(folder: Path) 
     answer = json.loads(iotwin("predict", scenario, "slow", "--fit", fit, "--json", "-").stdout)
     run = json.loads(iotwin("run", scenario, "--what-if", "slow", "--json", "-").stdout)
     assert set(run) < set(answer)
-    assert (answer["kind"], answer["fit"], answer["members"]) == ("prediction", "a.toml", 8)
+    assert (answer["kind"], answer["fit"], answer["members"]) == ("prediction", "a.toml", 24)
     rate = answer["metrics"]["throughput_per_s"]
     assert rate["lo"] <= rate["median"] <= rate["hi"]
     assert set(rate["shares"]) <= {"process.blast.concurrency", "process.sendmail.message_user"}

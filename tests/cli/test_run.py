@@ -38,7 +38,9 @@ def test_run_prints_its_heading_figures_and_notes(small: str) -> None:
 
 def test_json_on_standard_output_is_nothing_but_json(small: str) -> None:
     content = json.loads(output("run", small, "--json", "-", "--replications", "2", "--jobs", "1"))
-    assert list(content) == ["scenario", "what_if", "seed", "replications", "version", "metrics"]
+    assert list(content) == [
+        "scenario", "what_if", "seed", "replications", "version", "kind", "metrics",
+    ]  # fmt: skip
     assert (content["seed"], content["replications"]) == (5, 2)
     assert set(content["metrics"]["duration_s"]) == {"median", "lo", "hi", "unit"}
 

@@ -23,9 +23,9 @@ _EVENTS_3_5 = (  # pages taken by kswapd and by others apart (904249aa6801)
     *_PAGING, *_FAULTS, "pgsteal_kswapd_normal", "pgsteal_direct_normal", "pgscan_kswapd_normal",
     "pgscan_direct_normal", "pageoutrun", "allocstall",
 )  # fmt: skip
-_EVENTS_4_8 = (
-    *_PAGING, *_FAULTS, "pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd", "pgscan_direct",
-    "pageoutrun", "allocstall_normal",
+_EVENTS_4_8 = (  # stalls by zone, before the pages freed (7cc30fcfd2a8)
+    *_PAGING, "allocstall_normal", *_FAULTS, "pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd",
+    "pgscan_direct", "pageoutrun",
 )  # fmt: skip
 _LISTS = (
     "nr_free_pages", "nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file",
