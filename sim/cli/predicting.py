@@ -12,6 +12,7 @@ from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
 from sim.cli.output import check_writable, write_json
 from sim.cli.progress import Progress
+from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
 from sim.scenario import Scenario, find, load
 from sim.scenario.fitted import Fit, FitError, read_fit, shipped_fit
@@ -98,13 +99,9 @@ def _predict(
 
 def _heading(prediction: Prediction) -> str:
     scenario, fit = prediction.scenario, prediction.fit
-    lines = [f"{scenario.name}: {scenario.title}"]
-    if scenario.what_if:
-        lines.append(f"what-if {scenario.what_if.name}: {scenario.what_if.title}")
-    lines.append(
+    conditions = (
         f"{prediction.kind}: fit {fit.file} (to {fit.against}), {prediction.members} members,"
         f" {prediction.replications} replication(s) each, seed {prediction.seed},"
         f" iotwin {sim.__version__}"
     )
-    lines.append(f"$ {options.command_line()}")
-    return "\n".join(lines) + "\n"
+    return scenario_heading(scenario, conditions, options.command_line())

@@ -10,6 +10,7 @@ Left out: the picture (sim.report.flame).
 from collections.abc import Sequence
 from typing import Any
 
+from sim.report.study_tables import scenario_heading
 from sim.report.tables import Column, Table, figure
 from sim.study.explain import ENDS, Explanation, Kind, Part
 
@@ -19,15 +20,11 @@ WAYS = 6
 
 def heading(found: Explanation, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
-    scenario = found.scenario
-    lines = [f"{scenario.name}: {scenario.title}"]
-    if scenario.what_if:
-        lines.append(f"what-if {scenario.what_if.name}: {scenario.what_if.title}")
-    lines.append(
-        f"seed {scenario.seed}, {found.start_ns / 1e9:.1f} s to {found.end_ns / 1e9:.1f} s of the"
-        f" run, iotwin {found.version}"
+    conditions = (
+        f"seed {found.scenario.seed}, {found.start_ns / 1e9:.1f} s to {found.end_ns / 1e9:.1f} s of"
+        f" the run, iotwin {found.version}"
     )
-    return "\n".join([*lines, f"$ {command}"]) + "\n"
+    return scenario_heading(found.scenario, conditions, command)
 
 
 def kind_heading(kind: Kind) -> str:

@@ -8,6 +8,8 @@ Left out: which messages.
 
 from typing import Any
 
+from sim.report.study_json import summary_json, variant_head
+from sim.report.study_tables import replications_text, scenario_heading
 from sim.report.tables import Column, Table, figure, interval
 from sim.study.power_cut import PowerCut
 
@@ -25,15 +27,12 @@ MEANINGS = {
 
 def heading(cut: PowerCut, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
-    scenario = cut.scenario
-    lines = [f"{scenario.name}: {scenario.title}"]
-    if scenario.what_if:
-        lines.append(f"what-if {scenario.what_if.name}: {scenario.what_if.title}")
-    runs = "1 replication" if len(cut.cuts) == 1 else f"{len(cut.cuts)} replications"
-    lines.append(
-        f"power cut at {cut.at_ns / 1e9:g} s; seed {scenario.seed}, {runs}, iotwin {cut.version}"
+    runs = replications_text(len(cut.cuts))
+    conditions = (
+        f"power cut at {cut.at_ns / 1e9:g} s; seed {cut.scenario.seed}, {runs}, iotwin"
+        f" {cut.version}"
     )
-    return "\n".join([*lines, f"$ {command}"]) + "\n"
+    return scenario_heading(cut.scenario, conditions, command)
 
 
 def table(cut: PowerCut) -> Table:
@@ -61,16 +60,8 @@ def mounts(cut: PowerCut) -> str:
 
 def cut_json(cut: PowerCut) -> dict[str, Any]:
     """Return the study in the form of `run --json`, with the moment of the cut."""
-    scenario = cut.scenario
     return {
-        "scenario": scenario.name,
-        "what_if": scenario.what_if.name if scenario.what_if else None,
-        "seed": scenario.seed,
-        "replications": len(cut.cuts),
-        "version": cut.version,
+        **variant_head(cut.scenario, len(cut.cuts), cut.version),
         "power_cut_s": cut.at_ns / 1e9,
-        "metrics": {
-            name: {"median": one.median, "lo": one.lo, "hi": one.hi, "unit": one.unit}
-            for name, one in cut.figures.items()
-        },
+        "metrics": {name: summary_json(one) for name, one in cut.figures.items()},
     }

@@ -10,6 +10,7 @@ Left out: bounds and verdicts, which are judgements of the recording's own file.
 from typing import Any
 
 from sim.report.study_tables import recorded_figures
+from sim.scenario import Scenario
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.summary import Summary
 
@@ -19,19 +20,25 @@ def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
     recorded = recorded_figures(outcome)
     metrics: dict[str, dict[str, Any]] = {}
     for name, summary in outcome.metrics.items():
-        metrics[name] = _summary(summary)
+        metrics[name] = summary_json(summary)
         figure = recorded.get(name)
         if figure is not None and figure.value is not None:
             metrics[name]["recorded"] = figure.value
-    what_if = outcome.scenario.what_if
     return {
-        "scenario": outcome.scenario.name,
-        "what_if": what_if.name if what_if else None,
-        "seed": outcome.scenario.seed,
-        "replications": len(outcome.replications),
-        "version": version,
+        **variant_head(outcome.scenario, len(outcome.replications), version),
         "kind": outcome.kind,
         "metrics": metrics,
+    }
+
+
+def variant_head(scenario: Scenario, replications: int, version: str) -> dict[str, Any]:
+    """Return what was run, and how to run it again."""
+    return {
+        "scenario": scenario.name,
+        "what_if": scenario.what_if.name if scenario.what_if else None,
+        "seed": scenario.seed,
+        "replications": replications,
+        "version": version,
     }
 
 
@@ -41,7 +48,9 @@ def study_json(study: Study) -> dict[str, Any]:
     for outcome in study.variants:
         variants.append(variant_json(outcome, study.version))
         if outcome.change is not None:
-            variants[-1]["change"] = {name: _summary(one) for name, one in outcome.change.items()}
+            variants[-1]["change"] = {
+                name: summary_json(one) for name, one in outcome.change.items()
+            }
     base = study.variants[0]
     return {
         "scenario": base.scenario.name,
@@ -52,7 +61,8 @@ def study_json(study: Study) -> dict[str, Any]:
     }
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return one metric."""
     return {
         "median": summary.median, "lo": summary.lo, "hi": summary.hi, "unit": summary.unit,
     }  # fmt: skip

@@ -10,6 +10,7 @@ Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 from collections.abc import Sequence
 
 from sim.report.tables import Column, Table, figure, interval, signed
+from sim.scenario import Scenario
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.recorded import Figure
 from sim.study.summary import Summary
@@ -27,15 +28,22 @@ FITTED_NOTES = {
 
 def heading(outcome: VariantOutcome, version: str, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
-    scenario = outcome.scenario
+    runs = replications_text(len(outcome.replications))
+    conditions = f"seed {outcome.scenario.seed}, {runs}, iotwin {version}"
+    return scenario_heading(outcome.scenario, conditions, command)
+
+
+def scenario_heading(scenario: Scenario, conditions: str, command: str) -> str:
+    """Return scenario and what-if, under which conditions, and the command as typed."""
     lines = [f"{scenario.name}: {scenario.title}"]
     if scenario.what_if:
         lines.append(f"what-if {scenario.what_if.name}: {scenario.what_if.title}")
-    number = len(outcome.replications)
-    runs = "1 replication" if number == 1 else f"{number} replications"
-    lines.append(f"seed {scenario.seed}, {runs}, iotwin {version}")
-    lines.append(f"$ {command}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, conditions, f"$ {command}"]) + "\n"
+
+
+def replications_text(number: int) -> str:
+    """Return how often a variant was run."""
+    return "1 replication" if number == 1 else f"{number} replications"
 
 
 def run_table(outcome: VariantOutcome) -> Table:

@@ -8,7 +8,7 @@ Invariants: accepted = handed on + in the queue + lost; the run up to the cut is
 Left out: what the programs do after the next boot.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from sim.engine.trace import Record
 from sim.fs.remains import Remains
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
+from sim.study.replicate import Progress, ShareOfProgress
 from sim.study.summary import Summary, summarise_all
 
 UNITS: Final = {
@@ -72,7 +73,7 @@ def cut_power(
     scenario: Scenario,
     at_ns: int,
     replications: int,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> PowerCut:
     """Run the scenario up to ``at_ns`` under successive seeds, and look what remains.
 
@@ -81,28 +82,14 @@ def cut_power(
     cuts = []
     version = ""
     for number in range(replications):
-        share = None if progress is None else _Share(progress, number, replications)
+        share = None if progress is None else ShareOfProgress(progress, number, replications)
         cut, version = _cut(scenario, at_ns, scenario.seed + number, share)
         cuts.append(cut)
     figures = summarise_all([cut.figures for cut in cuts], UNITS)
     return PowerCut(scenario, at_ns, tuple(cuts), figures, version)
 
 
-class _Share:
-    """The progress of one run as a part of all."""
-
-    def __init__(self, progress: Callable[[int, int], None], number: int, total: int) -> None:
-        self._progress = progress
-        self._number = number
-        self._total = total
-
-    def __call__(self, done: int, total: int) -> None:
-        self._progress(self._number * total + min(done, total), self._total * total)
-
-
-def _cut(
-    scenario: Scenario, at_ns: int, seed: int, progress: Callable[[int, int], None] | None
-) -> tuple[Cut, str]:
+def _cut(scenario: Scenario, at_ns: int, seed: int, progress: Progress | None) -> tuple[Cut, str]:
     """Run once; the last reading of /proc comes at the cut."""
     promises = Promises()
     machines: list[Machine] = []

@@ -57,7 +57,7 @@ Task = tuple[Scenario, int, bool]
 def _run_here(tasks: Sequence[Task], progress: Progress | None) -> list[Replication]:
     done = []
     for number, (scenario, seed, keep) in enumerate(tasks):
-        share = None if progress is None else _Share(progress, number, len(tasks))
+        share = None if progress is None else ShareOfProgress(progress, number, len(tasks))
         done.append(run_once(scenario, seed, keep, share))
     return done
 
@@ -74,7 +74,7 @@ def _run_elsewhere(
     return [future.result() for future in futures]
 
 
-class _Share:
+class ShareOfProgress:
     """The progress of one run as a part of the progress of all."""
 
     def __init__(self, progress: Progress, number: int, total: int) -> None:

@@ -11,6 +11,7 @@ from sim.fs.ext4.balloc import BlockAllocator
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import BJ_FORGET, BJ_METADATA, BJ_NONE
+from sim.fs.links import wrong_links
 
 
 def check(fs: Ext3Sb) -> list[str]:
@@ -66,21 +67,7 @@ def _check_windows(blocks: BlockAllocator) -> list[str]:
 
 def _check_names(fs: Ext3Sb) -> list[str]:
     """Link counts are the number of names; no inode without a name, unless it is an orphan."""
-    links: dict[int, int] = {}
-    for inode in fs.inodes.values():
-        for child in (inode.entries or {}).values():
-            links[child.ino] = links.get(child.ino, 0) + 1
-            if child.is_dir():
-                links[inode.ino] = links.get(inode.ino, 0) + 1
-    wrong = []
-    for inode in fs.inodes.values():
-        expected = links.get(inode.ino, 0)
-        if inode.is_dir() and (expected or inode is fs.root):
-            expected += 2 if inode is fs.root else 1
-        if inode.nlink != expected:
-            wrong.append(f"inode {inode.ino} has {inode.nlink} links, {expected} were found")
-        if (inode.nlink == 0) != (inode.ino in fs.orphans):
-            wrong.append(f"inode {inode.ino} is on the orphan list wrongly, or not on it")
+    wrong = wrong_links(fs.inodes.values(), fs.root, fs.orphans, "orphan")
     used = fs.layout.inodes_per_group * len(fs.layout.groups) - fs.inode_numbers.free_total
     if used != len(fs.inodes) + 10:  # Root and lost+found are among the first eleven.
         wrong.append(f"{used} inodes in use, {len(fs.inodes)} exist")

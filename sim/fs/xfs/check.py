@@ -8,6 +8,7 @@ Left out: repairing.
 
 from itertools import pairwise
 
+from sim.fs.links import wrong_links
 from sim.fs.xfs.geometry import AGFL_BLOCKS
 from sim.fs.xfs.sb import XfsInode, XfsSb
 
@@ -76,22 +77,7 @@ def _used(fs: XfsSb) -> Owned:
 
 def _check_names(fs: XfsSb) -> list[str]:
     """Link counts are the number of names; no inode without a name, unless it is unlinked."""
-    links: dict[int, int] = {}
-    for inode in fs.inodes.values():
-        for child in (inode.entries or {}).values():
-            links[child.ino] = links.get(child.ino, 0) + 1
-            if child.is_dir():
-                links[inode.ino] = links.get(inode.ino, 0) + 1
-    wrong = []
-    for inode in fs.inodes.values():
-        expected = links.get(inode.ino, 0)
-        if inode.is_dir() and (expected or inode is fs.root):
-            expected += 2 if inode is fs.root else 1
-        if inode.nlink != expected:
-            wrong.append(f"inode {inode.ino} has {inode.nlink} links, {expected} were found")
-        if (inode.nlink == 0) != (inode.ino in fs.unlinked):
-            wrong.append(f"inode {inode.ino} is on the unlinked list wrongly, or not on it")
-    return wrong
+    return wrong_links(fs.inodes.values(), fs.root, fs.unlinked, "unlinked")
 
 
 def _check_inode_numbers(fs: XfsSb) -> list[str]:
