@@ -46,6 +46,7 @@ from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
 from sim.sched.core import Sched
 from sim.sched.task import DEBT_LIMIT_NS, TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.wait import WaitQueue
 from sim.syscall_params import SyscallParams
 
 __all__ = [
@@ -296,6 +297,19 @@ class Sys:
         """Give back all memory that touch_memory() took (munmap, or exit)."""
         if self._mm is not None:
             self._mm.release()
+
+    # --- threads
+
+    def futex_wait(self, queue: WaitQueue) -> Blocking[None]:
+        """Sleep (S) until futex_wake(); the caller looks at its word again after it."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("futex", queue.sleep_on(self.task, TASK_INTERRUPTIBLE, "futex_wait"))
+
+    def futex_wake(self, queue: WaitQueue, count: int) -> None:
+        """Wake up to `count` threads that sleep there, oldest first."""
+        self.task.charge_system(self._entry_ns)
+        while count > 0 and queue.wake_one():
+            count -= 1
 
     # --- files
 

@@ -29,6 +29,7 @@ CALL: Final = "()"  # ends the name of a transaction that is a system call
 JOURNAL: Final = "journal"
 WAITS: Final = {
     "mutex_lock": "lock",
+    "futex_wait": "lock",
     **dict.fromkeys(
         (
             "log_wait_commit", "start_this_handle", "journal_commit_transaction", "journal_stop",
