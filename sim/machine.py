@@ -26,7 +26,7 @@ from sim.block.throttle import behind_limits
 from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.dm_snap import COW, REAL
-from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
+from sim.drivers.md.linear import DmLinear
 from sim.drivers.md.lvm import Lvm
 from sim.engine import Calendar, Environment, Streams, Tracer
 from sim.fs.block_dev import DevTmpfs
@@ -192,7 +192,7 @@ class Machine:
     ) -> DmLinear:
         return DmLinear(
             DiskStats(name, DM_MAJOR, minor), self.calendar, self.devices[on],
-            offset_bytes // SECTOR, size_bytes // SECTOR, self.version >= BARRIERS_SINCE,
+            offset_bytes // SECTOR, size_bytes // SECTOR, self.version,
         )  # fmt: skip
 
     def _add_origin(self, server: ServerSpec, spec: VolumeSpec, number: int) -> None:

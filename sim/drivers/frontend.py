@@ -55,6 +55,10 @@ class FrontendParams:
         minimum=0,
     )  # fmt: skip
 
+    discard: bool = param(
+        False, dim="bool", source="front end", doc="it passes discards on, if the device knows them"
+    )
+
     def queue_limits(self) -> Mapping[str, int]:
         """Return what it allows of a request queue at most, by the queue's parameters' names."""
         return {"max_segments": self.segments, "max_bytes": self.longest_bytes}
@@ -68,6 +72,9 @@ class Frontend(Driver):
         self.write_cache = device.write_cache
         self.rotational = device.rotational
         self.capacity_sectors = device.capacity_sectors
+        if params.discard:
+            self.max_discard_sectors = device.max_discard_sectors
+            self.discard_sectors = device.discard_sectors
         self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
         self._device = device
         self._bell_ns = params.bell_ns

@@ -10,11 +10,19 @@ Left out: event index (an exit that is saved while the host still looks), severa
 cache modes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from sim.drivers.frontend import Frontend, FrontendParams
 from sim.param import param
 from sim.registry import register
+from sim.sched.version import Change, changed_defaults
+from sim.units import Value
+
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
+    ((5, 0), "discard", True, "drivers/block/virtio_blk.c 5.0: VIRTIO_BLK_F_DISCARD, 1f23816b8eb8"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +53,15 @@ class VirtioBlkParams(FrontendParams):
         "10 us", dim="time_ns", source="assumed: irqfd and an injected interrupt", minimum=0,
         doc="from an answer in the ring to the interrupt",
     )  # fmt: skip
+    discard: bool = param(
+        False, dim="bool", source="drivers/block/virtio_blk.c before 5.0: no VIRTIO_BLK_F_DISCARD",
+        doc="it passes discards on, if the device knows them",
+    )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what a later driver can."""
+        return changed_defaults(KERNEL_CHANGES, kernel)
 
 
 register("frontend", "virtio-blk", params=VirtioBlkParams, doc="KVM: ring of 128, 126 segments")(

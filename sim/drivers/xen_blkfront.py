@@ -24,6 +24,7 @@ _INDIRECT: Final = "drivers/block/xen-blkfront.c 3.11: xen_blkif_max_segments 32
 KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((3, 11), "segments", 32, _INDIRECT),
     ((3, 11), "longest_bytes", 32 * 4096, _INDIRECT),
+    ((3, 2), "discard", True, "drivers/block/xen-blkfront.c 3.2: feature-discard, ed30bf317c5c"),
 )
 
 
@@ -57,9 +58,14 @@ class XenBlkfrontParams(FrontendParams):
         source="assumed: an event channel upcall that wakes a virtual CPU",
     )  # fmt: skip
 
+    discard: bool = param(
+        False, dim="bool", source="drivers/block/xen-blkfront.c before 3.2: no feature-discard",
+        doc="it passes discards on, if the device knows them",
+    )  # fmt: skip
+
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return what indirect descriptors changed."""
+        """Return what indirect descriptors changed, and discards."""
         return changed_defaults(KERNEL_CHANGES, kernel)
 
 

@@ -6,7 +6,7 @@ command refuses (EOPNOTSUPP).
 Linux counterpart: blkdev_issue_discard, block/blk-lib.c (2.6.28; splitting at pieces 3.7);
 blk_ioctl_discard, block/ioctl.c.
 Invariants: sectors asked for = sectors of the device's row; the cached pages of the range are gone.
-Left out: secure erase, BLKZEROOUT; discards of arrays and snapshots (those refuse).
+Left out: secure erase, BLKZEROOUT.
 """
 
 import errno

@@ -12,7 +12,7 @@ from tests.block.disks import MS, PAGE, Rig, ram
 
 def volume(rig, offset_pages=100):
     stats = DiskStats("dm-6", 253, 6)
-    return DmLinear(stats, rig.calendar, rig.disk, offset_pages * PAGE, 10_000 * PAGE, False)
+    return DmLinear(stats, rig.calendar, rig.disk, offset_pages * PAGE, 10_000 * PAGE, (2, 6, 16))
 
 
 def test_bios_are_moved_to_the_disk():
@@ -57,7 +57,7 @@ def test_parts_end_at_the_volumes_sectors():
 
 def test_volumes_stack():
     rig = Rig()
-    upper = DmLinear(DiskStats("dm-7", 253, 7), rig.calendar, volume(rig), 80, 800, False)
+    upper = DmLinear(DiskStats("dm-7", 253, 7), rig.calendar, volume(rig), 80, 800, (2, 6, 16))
     upper.submit_bio(rig.bio(WRITE, 1, 3))
     assert rig.run().issued() == [(111, 3)]
     assert (upper.stats.writes, upper.stats.in_flight) == (3, 0)

@@ -15,10 +15,11 @@ from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, READ, Bio
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, DISCARD, READ, Bio
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
 from sim.drivers.md.barrier import Barrier
+from sim.drivers.md.discard import SINCE_MD, common_discard
 from sim.drivers.md.flush import BARRIERS_SINCE, Flush
 from sim.drivers.md.path import Member, Path
 from sim.drivers.md.row import Row, md_row
@@ -110,9 +111,11 @@ class Array(BlockDevice):
     min_devices: ClassVar[int] = 2
     major: ClassVar[int] = MD_MAJOR
     reserved_sectors: ClassVar[int] = RESERVED_SECTORS  # of each member, for the superblock
+    discards_since: ClassVar[KernelVersion | None] = SINCE_MD  # None: the level refuses them
 
     reads: Path
     writes: Path
+    discards: Path | None  # None: they go the way of writes
 
     def __init__(self, params: object, context: ArrayContext, row: Row | None = None) -> None:
         sizes = [m.device.capacity_sectors for m in context.members if _is_there(m)]
@@ -123,6 +126,9 @@ class Array(BlockDevice):
         present = [member.device for member in self.members if _is_there(member)]
         self.rotational = any(device.rotational for device in present)
         self.supports_barriers = context.kernel >= BARRIERS_SINCE
+        if self.discards_since is not None and context.kernel >= self.discards_since:
+            self.max_discard_sectors, self.discard_sectors = common_discard(present)
+        self.discards = None
         self.stripe_bytes: int = 0  # data in a chunk of each member; 0: the level has no chunks
         self._present = present
         self._scheduler = context.scheduler
@@ -173,7 +179,12 @@ class Array(BlockDevice):
             return False
         if bio.flags & (BIO_BARRIER | BIO_FLUSH) and self._is_sequence(bio):
             return self._ordered().submit(bio)
-        return self.reads.submit(bio) if bio.op == READ else self.writes.submit(bio)
+        return self._path(bio).submit(bio)
+
+    def _path(self, bio: Bio) -> Path:
+        if bio.op == READ:
+            return self.reads
+        return self.discards if bio.op == DISCARD and self.discards is not None else self.writes
 
     def _is_closed(self) -> bool:
         """Return whether nothing is let in: for a barrier, or for a resync."""
@@ -203,10 +214,8 @@ class Array(BlockDevice):
             yield from flush.wait(task)
         elif self.barrier is not None and self.barrier.raised and bio.clone is None:
             yield from self.barrier.wait_barrier(task)
-        elif bio.op == READ:
-            yield from self.reads.wait(task, bio)
         else:
-            yield from self.writes.wait(task, bio)
+            yield from self._path(bio).wait(task, bio)
 
     def unplug(self) -> None:
         for device in self._present:

@@ -9,6 +9,7 @@ Linux counterpart: origin_map, snapshot_map, origin_resume (split_io), drivers/m
 (2.6.16); lib/activate/dev_manager.c of LVM2 for the names -real and -cow.
 Invariants: sectors of the origin's row = sectors of lv-real's but for kcopyd's reads. Barriers are
 refused to 2.6.30. Until its exception table is read or made, a snapshot cannot be used.
+Discards are refused, as by default in every release (5.3 has an option, 3ee16db390b4).
 Left out: a buffered read of a snapshot that has failed gives what is in memory, a direct one EIO; a
 volume on top of a failed snapshot is not told.
 """

@@ -5,7 +5,8 @@ bios one by one, from when they are submitted to when they end: nothing is queue
 Linux counterpart: dm_request, __split_bio, dec_pending, drivers/md/dm.c; linear_map,
 drivers/md/dm-linear.c (2.6.16).
 Invariants: sectors of the volume = sectors passed down; in_flight is the number of bios begun and
-not ended. Barriers are refused to 2.6.30 (BARRIERS_SINCE): a journal on such a volume goes without.
+not ended. Barriers are refused to 2.6.30 (BARRIERS_SINCE): a journal on such a volume goes without;
+discards to 2.6.35.
 Left out: tables of several targets (one stretch is a volume here), suspending.
 """
 
@@ -15,11 +16,13 @@ from sim.block.bio import Bio
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
 from sim.block.partition import part_of_runs
+from sim.drivers.md.discard import SINCE_DM
 from sim.drivers.md.passage import Layout, Passage
 from sim.drivers.md.path import Member
 from sim.drivers.md.row import Row
 from sim.engine.calendar import Calendar
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
 # drivers/md/dm.c: process_barrier; before it bios with one failed
 BARRIERS_SINCE: Final = (2, 6, 31)
@@ -47,12 +50,12 @@ class DmLinear(BlockDevice):
         below: BlockDevice,
         offset_sectors: int,
         capacity_sectors: int,
-        supports_barriers: bool,
+        kernel: KernelVersion,
     ) -> None:
         super().__init__(stats, capacity_sectors)
-        self.supports_barriers = supports_barriers and below.supports_barriers
+        self.supports_barriers = kernel >= BARRIERS_SINCE and below.supports_barriers
         self.rotational = below.rotational
-        self.max_discard_sectors = below.max_discard_sectors
+        self.max_discard_sectors = below.max_discard_sectors if kernel >= SINCE_DM else 0
         self.discard_sectors = below.discard_sectors
         assert offset_sectors + capacity_sectors <= below.capacity_sectors
         self.below = below

@@ -2,10 +2,11 @@
 
 Models: strip zones: over the size of the smallest member all take part, behind it those that are
 larger. A bio that lies within a chunk goes to one member, at once; one across a border is split.
+Discards too, from 3.7 on; from 4.12 each member gets one for all of its chunks (discard.py).
 Linux counterpart: create_strip_zones, find_zone, map_sector, raid0_make_request,
 drivers/md/raid0.c (2.6.16; layouts since 3.14: c84a1372df92).
 Invariants: every sector of the array is one sector of one member, and no two the same.
-Left out: discards; the time to find the zone.
+Left out: the time to find the zone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from sim.drivers.md.array import (
     rounded,
     usable,
 )  # fmt: skip
+from sim.drivers.md.discard import SINCE_RAID0_WHOLE, SpreadDiscards, member_stretches
 from sim.drivers.md.passage import SPLIT_SINCE, Layout, Passage
 from sim.drivers.md.path import Member
 from sim.param import param
@@ -102,6 +104,25 @@ class ZoneLayout(Layout):
         moved = zone.dev_start + chunk // count * chunk_sectors + into
         return self._members[zone.devices[turn % count]], moved, chunk_sectors - into
 
+    def stretches(self, first: int, end: int) -> list[tuple[Member, int, int]]:
+        """Return what each member has of these sectors (raid0_handle_discard)."""
+        chunk_sectors = self._chunk_sectors
+        found: list[tuple[Member, int, int]] = []
+        for zone in self._zones:
+            low, high = max(first, zone.start), min(end, zone.end)
+            if low >= high:
+                continue
+            count = len(zone.devices)
+            parts = member_stretches(
+                low - zone.start, high - zone.start, members=count, chunk_sectors=chunk_sectors
+            )
+            ahead = 0 if self._alternate else zone.start // chunk_sectors
+            for turn, (start, stop) in enumerate(parts):
+                if start < stop:
+                    member = self._members[zone.devices[(turn + ahead) % count]]
+                    found.append((member, zone.dev_start + start, zone.dev_start + stop))
+        return found
+
 
 class Raid0(Array):
     """Chunks in turn on all members."""
@@ -121,6 +142,8 @@ class Raid0(Array):
         passage = Passage(context.calendar, self.row, layout, context.kernel < SPLIT_SINCE)
         self.reads = passage
         self.writes = passage
+        if context.kernel >= SINCE_RAID0_WHOLE:
+            self.discards = SpreadDiscards(context.calendar, self.row, layout.stretches)
 
     def level_status(self) -> str:
         return self._status

@@ -6,7 +6,7 @@ of them by the array's thread (mirrored.py).
 Linux counterpart: raid10_find_phys, raid10_find_virt, raid10_size, drivers/md/raid10.c (2.6.16;
 offset from 2.6.18: c93983bf517c).
 Invariants: for each copy the mapping is a bijection; no member has two copies of a chunk.
-Left out: far sets (layout bit 17).
+Left out: far sets (layout bit 17); whole stripes of a discard at once (5.13).
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,8 @@ Linux counterpart: raid5_compute_sector, make_request, chunk_aligned_read, drive
 (2.6.16; 46031f9a38a9, 2.6.21).
 Invariants: every sector of the array is one sector of one member, no two the same, none of them in
 a parity chunk; each stripe has one parity chunk.
-Left out: RAID 4 and 6, reshaping, read errors.
+Left out: RAID 4 and 6, reshaping, read errors. Discards are refused: md passes them on since 3.17
+only if told so (devices_handle_discard_safely, 8e0e99ba64c7), because parity needs zeroes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ from sim.engine.calendar import Calendar
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
-from sim.sched.version import changed_defaults
+from sim.sched.version import KernelVersion, changed_defaults
 from sim.units import Value
 
 ALIGNED_READS_SINCE: Final = (2, 6, 21)  # chunk_aligned_read
@@ -283,6 +284,7 @@ class Raid5(Array):
 
     level: ClassVar[str] = "raid5"
     min_devices: ClassVar[int] = 3
+    discards_since: ClassVar[KernelVersion | None] = None
 
     def __init__(self, params: Raid5Params, context: ArrayContext) -> None:
         super().__init__(params, context)

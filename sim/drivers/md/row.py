@@ -12,7 +12,7 @@ Left out: that 5.9 to 5.13 and later releases begin the time at slightly differe
 
 from typing import Final
 
-from sim.block.bio import WRITE
+from sim.block.bio import DISCARD, WRITE
 from sim.block.genhd import DiskStats
 from sim.sched.version import KernelVersion
 
@@ -43,6 +43,9 @@ class CountedRow(Row):
         if op == WRITE:
             stats.writes += count
             stats.write_sectors += sectors
+        elif op == DISCARD:
+            stats.discards += count
+            stats.discard_sectors += sectors
         else:
             stats.reads += count
             stats.read_sectors += sectors

@@ -14,12 +14,14 @@ from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR, Bio
 from sim.drivers.md.array import Array, ArrayContext, chunk_mistakes, count_mistakes, rounded
+from sim.drivers.md.discard import SINCE_DM, SpreadDiscards, member_stretches
 from sim.drivers.md.linear import BARRIERS_SINCE
 from sim.drivers.md.passage import Layout, Passage
 from sim.drivers.md.path import Member
 from sim.drivers.md.row import Row
 from sim.param import param
 from sim.registry import register
+from sim.sched.version import KernelVersion
 
 DM_MAJOR: Final = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
 
@@ -47,6 +49,14 @@ class Stripes(Layout):
         row, turn = divmod(chunk, len(self._members))
         return self._members[turn], row * self._chunk_sectors + into, self._chunk_sectors - into
 
+    def stretches(self, first: int, end: int) -> list[tuple[Member, int, int]]:
+        """Return what each member has of these sectors (stripe_map_range)."""
+        parts = member_stretches(
+            first, end, members=len(self._members), chunk_sectors=self._chunk_sectors
+        )
+        placed = zip(self._members, parts, strict=True)
+        return [(member, low, high) for member, (low, high) in placed if low < high]
+
 
 class DmStriped(Array):
     """Chunks in turn on all members."""
@@ -54,6 +64,7 @@ class DmStriped(Array):
     min_devices: ClassVar[int] = 1
     major: ClassVar[int] = DM_MAJOR
     reserved_sectors: ClassVar[int] = 0
+    discards_since: ClassVar[KernelVersion | None] = SINCE_DM
 
     def __init__(self, params: StripedParams, context: ArrayContext) -> None:
         super().__init__(params, context, Row(context.stats))
@@ -61,6 +72,7 @@ class DmStriped(Array):
         layout = Stripes(self.members, params.chunk_bytes // SECTOR)
         self.reads = Passage(context.calendar, self.row, layout)
         self.writes = self.reads
+        self.discards = SpreadDiscards(context.calendar, self.row, layout.stretches)
 
     def _is_sequence(self, bio: Bio) -> bool:
         return True

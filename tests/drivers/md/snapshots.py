@@ -81,7 +81,7 @@ class Rig:
 
     def _linear(self, name, below, offset, sectors):
         stats = DiskStats(name, 253, 1)
-        return DmLinear(stats, self.calendar, below, offset, sectors, True)
+        return DmLinear(stats, self.calendar, below, offset, sectors, self.sched.kernel)
 
     def bio(self, op, sector, nr_sectors, count=1, flags=0):
         """Return a run of ``count`` bios of ``nr_sectors`` in all."""

@@ -94,7 +94,7 @@ def test_a_volume_on_an_array_and_an_array_on_volumes_lose_nothing(level, kernel
         plug="task" if kernel >= (2, 6, 39) else "queue", nr_requests=4, max_bytes=65536
     )
     rig = array(level, 4, kernel, queue=queue)
-    volume = DmLinear(DiskStats("dm-0", 253, 0), rig.calendar, rig.array, 63, 20_000, False)
+    volume = DmLinear(DiskStats("dm-0", 253, 0), rig.calendar, rig.array, 63, 20_000, (2, 6, 16))
     context = ArrayContext(DiskStats("md1", 9, 1), rig.sched, kernel, [volume])
     upper = lookup("array", "striped").cls(lookup("array", "striped").params(), context)
     draw = random.Random(1)
