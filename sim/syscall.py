@@ -39,6 +39,7 @@ from sim.fs.file import (
     File,
 )
 from sim.fs.namei import Vfs
+from sim.fs.pipe import Pipe
 from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
 from sim.mm.memory import Mm
@@ -51,7 +52,7 @@ from sim.syscall_params import SyscallParams
 
 __all__ = [
     "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_RDONLY", "O_RDWR", "O_SYNC", "O_TRUNC",
-    "O_WRONLY", "Kernel", "Sys",
+    "O_WRONLY", "Kernel", "Pipe", "Sys",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -279,6 +280,11 @@ class Sys:
         self.task.charge_system(self.kernel.params.wait_ns)
         return self._call("wait4", self.kernel.sched.waitpid(self.task, pid))
 
+    def wait(self) -> Blocking[int]:
+        """Wait until some child has exited, reap it, and return its pid."""
+        self.task.charge_system(self.kernel.params.wait_ns)
+        return self._call("wait4", self.kernel.sched.wait(self.task))
+
     def sleep(self, ns: int) -> Blocking[None]:
         """Sleep interruptibly for `ns`."""
         self.task.charge_system(self._entry_ns)
@@ -447,6 +453,21 @@ class Sys:
         """Make a directory."""
         self.task.charge_system(self._entry_ns)
         return self._call("mkdir", self._vfs.mkdir(self.task, path))
+
+    def pipe(self) -> Pipe:
+        """Make a pipe; who has it may read and write."""
+        self.task.charge_system(self._entry_ns)
+        return Pipe()
+
+    def pipe_write(self, pipe: Pipe, size: int, payload: Any) -> Blocking[None]:
+        """Write `size` bytes that stand for `payload`; waits for room."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("write", pipe.write(self.task, size, payload))
+
+    def pipe_read(self, pipe: Pipe) -> Blocking[Any]:
+        """Wait for what somebody writes, and return the payload."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("read", pipe.read(self.task))
 
     def read_text(self, path: str) -> Blocking[str]:
         """Open, read and close a file of /proc; return its text."""

@@ -15,7 +15,7 @@ from sim.cli.typed_program import is_program, printed, program_layer
 from sim.machine import simulate
 from sim.results import ProcSample, RunResult
 from sim.scenario import Scenario, load
-from sim.study.metrics import NS_PER_S, Observation
+from sim.study.observation import NS_PER_S, Observation
 from sim.tools.parse import parse_stat
 from sim.tools.run import GENERATIONS, run_tool, tool_sampling
 from sim.units import UnitError, parse_quantity

@@ -23,7 +23,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from sim.report.study_tables import recorded_figures
-from sim.study.metrics import NS_PER_S, Observation, refused_spans
+from sim.study.metrics import refused_spans
+from sim.study.observation import NS_PER_S, Observation
 from sim.study.outcome import Study, VariantOutcome
 from sim.tools.parse import parse_loadavg
 

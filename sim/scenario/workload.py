@@ -25,7 +25,7 @@ from sim.scenario.spec import (
 
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
-    "transfers",
+    "transfers", "filter", "busy",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
 from sim.study import critical_path as cp
-from sim.study.metrics import Observation
+from sim.study.observation import Observation
 from sim.study.timeline import BLOCKED, ON_CPU, PATTERNS, RUNNABLE, Timeline, Transaction
 
 NS_PER_MS: Final = 1e6

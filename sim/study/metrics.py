@@ -9,95 +9,17 @@ Invariants: a figure is a row of a table: name, unit, family, formula; per devic
 Left out: figures weighted by time between reports; every report covers the same interval.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from statistics import fmean
+from collections.abc import Mapping
 from typing import Final
 
-from sim.results import Record, RunResult
+from sim.results import RunResult
 from sim.scenario.spec import MeasureSpec
+from sim.study import metrics_servers
+from sim.study.observation import NS_PER_MS, NS_PER_S, Metric, Observation, mean
 from sim.study.summary import percentile
-from sim.tools.iostat_report import DeviceReport, IostatReport, compute_iostat
 from sim.tools.parse import parse_loadavg, parse_stat
 
-NS_PER_S: Final = 1_000_000_000
-NS_PER_MS: Final = 1_000_000
 PHASES: Final = 6  # of a pipeline that are shown one by one
-
-
-class Observation:
-    """One run, looked at through its measured part."""
-
-    def __init__(self, result: RunResult, measure: MeasureSpec) -> None:
-        self.result = result
-        self.measure = measure
-        last_ns = result.samples[-1].t_ns if result.samples else 0
-        begin, end = result.first_ns(measure.begin), result.first_ns(measure.end)
-        self.is_marked = begin is not None and end is not None
-        self.begin_ns = 0 if begin is None else begin
-        self.end_ns = last_ns if end is None else end
-
-    @cached_property
-    def reports(self) -> tuple[IostatReport, ...]:
-        """All reports after the one since boot."""
-        samples = self.result.samples
-        return tuple(compute_iostat(prev, cur) for prev, cur in pairwise(samples))
-
-    @cached_property
-    def full_reports(self) -> tuple[IostatReport, ...]:
-        """The reports that lie wholly inside the measured part."""
-        starts = [sample.t_ns for sample in self.result.samples]
-        return tuple(
-            report
-            for start_ns, report in zip(starts, self.reports, strict=False)
-            if self.begin_ns <= start_ns and report.t_ns <= self.end_ns
-        )
-
-    def device(self, name: str) -> tuple[DeviceReport, ...]:
-        """Return the full reports of one device."""
-        return tuple(
-            device
-            for report in self.full_reports
-            for device in report.devices
-            if device.name == name
-        )
-
-    def marked(self, name: str) -> list[Record]:
-        """Return the marks of that name inside the measured part."""
-        return [r for r in self.result.marks(name) if self.begin_ns <= r.t_ns <= self.end_ns]
-
-    def describe(self) -> str:
-        """Say which reports were averaged."""
-        number = len(self.full_reports)
-        if not number:
-            return "no full report lies inside the measured part"
-        interval_s = self.measure.interval_ns / NS_PER_S
-        first_s = self.full_reports[0].t_ns / NS_PER_S - interval_s
-        last_s = self.full_reports[-1].t_ns / NS_PER_S
-        return (
-            f"{number} full reports of {interval_s:g} s, from {first_s:g} s to {last_s:g} s,"
-            f" inside {self.measure.begin} at {self.begin_ns / NS_PER_S:.1f} s"
-            f" to {self.measure.end} at {self.end_ns / NS_PER_S:.1f} s"
-        )
-
-
-Compute = Callable[[Observation], float | None]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A figure: how it is called, in which unit, and how it is computed."""
-
-    name: str
-    unit: str
-    compute: Compute
-
-    @property
-    def formula(self) -> str:
-        """The first line of the computing function's docstring."""
-        return (self.compute.__doc__ or "").strip().partition("\n")[0]
 
 
 def messages_accepted(seen: Observation) -> float:
@@ -118,29 +40,29 @@ def throughput_per_s(seen: Observation) -> float | None:
 
 def dd_real_s(seen: Observation) -> float | None:
     """Time from the start of dd to its last line, mean over all dd of the run."""
-    return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_ns"))
+    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_ns"))
 
 
 def dd_user_s(seen: Observation) -> float | None:
     """User CPU time of dd (getrusage), mean over all dd of the run."""
-    return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_user_ns"))
+    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_user_ns"))
 
 
 def dd_system_s(seen: Observation) -> float | None:
     """System CPU time of dd (getrusage), mean over all dd of the run."""
-    return _mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_system_ns"))
+    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_system_ns"))
 
 
 def dd_bytes(seen: Observation) -> float | None:
     """Bytes that dd copied, mean over all dd of the run."""
-    return _mean(float(record.value) for record in seen.result.marks("dd_done"))
+    return mean(float(record.value) for record in seen.result.marks("dd_done"))
 
 
 def dd_bytes_per_s(seen: Observation) -> float | None:
     """dd_bytes / dd_real_s: what dd's last line says, mean over all dd of the run."""
     marks = seen.result.marks
     pairs = zip(marks("dd_done"), marks("dd_ns"), strict=True)
-    return _mean(
+    return mean(
         float(size.value) * NS_PER_S / float(took.value) for size, took in pairs if took.value
     )
 
@@ -154,7 +76,7 @@ def transactions_per_s(seen: Observation) -> float | None:
 
 def transaction_ms(seen: Observation) -> float | None:
     """Mean response time of these transactions."""
-    return _mean(float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns"))
+    return mean(float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns"))
 
 
 def transaction_p95_ms(seen: Observation) -> float | None:
@@ -185,7 +107,7 @@ def _sum_s(seen: Observation, name: str) -> float | None:
 
 def ttfb_ms(seen: Observation) -> float | None:
     """Mean time to first byte, at the balancer, of the pages of the measured part."""
-    return _mean(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
+    return mean(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
 
 
 def ttfb_p95_ms(seen: Observation) -> float | None:
@@ -196,7 +118,7 @@ def ttfb_p95_ms(seen: Observation) -> float | None:
 
 def ping_ms(seen: Observation) -> float | None:
     """Mean time of an ICMP echo in the measured part."""
-    return _mean(float(record.value) / NS_PER_MS for record in seen.marked("ping_ns"))
+    return mean(float(record.value) / NS_PER_MS for record in seen.marked("ping_ns"))
 
 
 def load1_peak(seen: Observation) -> float | None:
@@ -208,12 +130,12 @@ def load1_peak(seen: Observation) -> float | None:
 def tasks_iowait(seen: Observation) -> float | None:
     """Mean of procs_blocked in /proc/stat: tasks sleeping inside I/O, at the readings."""
     samples = (s for s in seen.result.samples if seen.begin_ns < s.t_ns <= seen.end_ns)
-    return _mean(float(parse_stat(s.text("stat")).procs_blocked) for s in samples)
+    return mean(float(parse_stat(s.text("stat")).procs_blocked) for s in samples)
 
 
 def tasks_d(seen: Observation) -> float | None:
     """Mean number of tasks in state D, as ps would count them at the readings."""
-    return _mean(float(record.value) for record in seen.marked("tasks_uninterruptible"))
+    return mean(float(record.value) for record in seen.marked("tasks_uninterruptible"))
 
 
 def cpu_idle_pct_min(seen: Observation) -> float | None:
@@ -223,8 +145,8 @@ def cpu_idle_pct_min(seen: Observation) -> float | None:
 
 def iowait_of_util(seen: Observation) -> float | None:
     """mean %iowait / mean %util of the busiest measured device."""
-    iowait = _mean(report.cpu.iowait_pct for report in seen.full_reports)
-    utils = [_mean(d.util_pct for d in seen.device(name)) for name in seen.measure.devices]
+    iowait = mean(report.cpu.iowait_pct for report in seen.full_reports)
+    utils = [mean(d.util_pct for d in seen.device(name)) for name in seen.measure.devices]
     busiest = max((util for util in utils if util is not None), default=0.0)
     return iowait / busiest if iowait is not None and busiest >= 1 else None
 
@@ -253,14 +175,9 @@ def refused_spans(result: RunResult) -> list[tuple[int, int]]:
     return spans
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    kept = list(values)
-    return fmean(kept) if kept else None
-
-
 def _cpu(state: str) -> Metric:
     def compute(seen: Observation) -> float | None:
-        return _mean(getattr(report.cpu, f"{state}_pct") for report in seen.full_reports)
+        return mean(getattr(report.cpu, f"{state}_pct") for report in seen.full_reports)
 
     compute.__doc__ = f"Mean %{state} of the full reports."
     return Metric(f"cpu.{state}_pct", "%", compute)
@@ -268,7 +185,7 @@ def _cpu(state: str) -> Metric:
 
 def _disk(device: str, column: str, unit: str) -> Metric:
     def compute(seen: Observation) -> float | None:
-        return _mean(getattr(report, column) for report in seen.device(device))
+        return mean(getattr(report, column) for report in seen.device(device))
 
     compute.__doc__ = f"Mean of iostat's {column} for {device} over the full reports."
     return Metric(f"disk.{device}.{column}", unit, compute)
@@ -276,7 +193,7 @@ def _disk(device: str, column: str, unit: str) -> Metric:
 
 def _transfer(device: str, name: str, unit: str, column: str, factor: int) -> Metric:
     def compute(seen: Observation) -> float | None:
-        return _mean(factor * float(getattr(report, column)) for report in seen.device(device))
+        return mean(factor * float(getattr(report, column)) for report in seen.device(device))
 
     times = "" if factor == 1 else f"{factor} x "
     compute.__doc__ = f"Mean of {times}iostat's {column} for {device} over the full reports."
@@ -285,8 +202,8 @@ def _transfer(device: str, name: str, unit: str, column: str, factor: int) -> Me
 
 def _merges_per_write(device: str) -> Metric:
     def compute(seen: Observation) -> float | None:
-        writes = _mean(report.w_per_s for report in seen.device(device))
-        merges = _mean(report.wrqm_per_s for report in seen.device(device))
+        writes = mean(report.w_per_s for report in seen.device(device))
+        merges = mean(report.wrqm_per_s for report in seen.device(device))
         return merges / writes if writes and merges is not None else None
 
     compute.__doc__ = f"mean wrqm/s / mean w/s of {device}."
@@ -369,7 +286,7 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
 def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
     """Return the figures that a scenario asks for, in the order of the tables."""
     found: list[Metric] = []
-    for family, metrics in _FAMILIES.items():
+    for family, metrics in (*_FAMILIES.items(), *metrics_servers.FAMILIES.items()):
         if family in measure.families:
             found += metrics
     if "disk" in measure.families:

@@ -13,7 +13,8 @@ from sim.results import RunResult
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
 from sim.study.label import kind_of
-from sim.study.metrics import Observation, units_of
+from sim.study.metrics import units_of
+from sim.study.observation import Observation
 from sim.study.recorded import FigureSet
 from sim.study.summary import Summary, paired_change, summarise_all
 

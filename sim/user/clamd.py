@@ -32,7 +32,7 @@ CLAMD_PORT = 3310  # clamd.conf: TCPSocket 3310
 BACKLOG = 15  # clamd.conf: MaxConnectionQueueLength 15
 REQUEST_BYTES = 80  # "SCAN " and a path
 ANSWER_BYTES = 60  # the path, ": OK"
-READ_BYTES = 128 * 1024  # libclamav/others.h: FILEBUFF 8192; what one burst of parsing takes here
+READ_BYTES = 1024 * 1024  # what is parsed between two bursts here; libclamav reads 8 KiB at a time
 RETRY_NS = 1_000_000_000  # assumed: a client of clamd tries a refused socket again after a second
 
 

@@ -40,14 +40,13 @@ from sim.user.smtp import (
     DATA,
     EHLO,
     EHLO_OK,
-    HELLO,
     OK,
     QUEUED,
     START_INPUT,
     Command,
     Reply,
-    transaction,
 )
+from sim.user.smtp_client import hand_over
 
 REFUSE_HOLD_NS = 15_000_000_000  # daemon.c: d_refuse_connections_until = now + 15
 WORK_RECIPIENT_FACTOR = 30_000  # conf.c: DEFAULT RecipientFactor
@@ -337,19 +336,8 @@ class Sendmail(ServerProgram):
 
     def _relay(self, sys: Sys, message_bytes: int) -> Blocking[bool]:
         """Be an SMTP client of the next host; True if it took the message."""
-        connection = yield from sys.connect(self.params.relay_host, self.params.relay_port)
-        if connection is None:
-            return False
-        banner: Reply | None = yield from sys.recv(connection)
-        if banner is None or not banner.accepts():
-            return False
-        for command in (HELLO, *transaction(message_bytes)):
-            yield from sys.send(connection, command.request_bytes, command)
-            reply: Reply | None = yield from sys.recv(connection)
-            if reply is None or not reply.accepts():
-                return False
-        yield from sys.close_connection(connection)
-        return True
+        params = self.params
+        return (yield from hand_over(sys, params.relay_host, params.relay_port, message_bytes))
 
     def _run_mailer(self, sys: Sys, message_bytes: int) -> Blocking[bool]:
         """Give the message to a program on a pipe, and wait for its end (openmailer, endmailer)."""

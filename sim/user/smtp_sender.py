@@ -3,7 +3,8 @@
 Models: two arrival patterns. *Closed*: `concurrency` workers each hold one connection and submit
 one message after another from a common list; a worker is either thinking (making its next one) or
 waiting for the server, so the server's slowness holds the arrivals back. *Open*: messages arrive in
-a Poisson stream of `rate`, each on a connection of its own, whatever the server does.
+a Poisson stream of `rate`, which may go up and down with the hours of a day (`profile`), each on a
+connection of its own, whatever the server does.
 Counterpart: RFC 5321 client without pipelining (MAIL, RCPT, DATA, body: four exchanges a message).
 Invariants: every message of a closed list is accepted exactly once; a refused or broken connection
  puts its message back; the number of connections never exceeds `concurrency` (closed).
@@ -12,7 +13,7 @@ Left out: TLS, authentication, several recipients in one envelope (a blast sends
 Estimate (closed): X = concurrency / (think + R), with R what the server takes for a message.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,17 @@ from sim.param import param
 from sim.registry import register
 from sim.user.smtp import HELLO, Reply, transaction
 from sim.world import World
+
+HOUR_NS = 3_600_000_000_000
+# Arrivals in the hours 0 to 23, relative to each other.
+PROFILES: Mapping[str, tuple[float, ...]] = {
+    "flat": (1.0,) * 24,
+    # assumed: half of it spam, at all hours alike, half the mail of an office with its nights
+    "office_and_spam": (
+        0.7, 0.65, 0.62, 0.62, 0.62, 0.65, 0.75, 0.95, 1.2, 1.4, 1.45, 1.4,
+        1.25, 1.3, 1.45, 1.45, 1.35, 1.2, 1.0, 0.9, 0.85, 0.8, 0.75, 0.72,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +91,16 @@ class SmtpSenderParams:
         source="assumed: a mail client's first retry",
         doc="wait after a refused, broken or timed-out connection",
     )
+    profile: str = param(
+        "flat",
+        dim="text",
+        choices=tuple(PROFILES),
+        source="scenario",
+        doc="how the rate goes over a day of which `rate` is the mean (open)",
+    )
+    first_hour: int = param(
+        0, dim="count", minimum=0, maximum=23, source="scenario", doc="hour of the day at boot"
+    )
     start_ns: int = param("0 s", dim="time_ns", minimum=0, source="scenario", doc="when it begins")
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
     marks_storm: bool = param(
@@ -117,11 +139,22 @@ class SmtpSender:
     def _stream(self, world: World) -> Generator[Any, Any, None]:
         """Open arrivals: a connection for each message."""
         gaps = world.stream("arrivals")
+        hours = PROFILES[self.params.profile]
+        peak_per_s = self.params.rate_per_s * (max(hours) * len(hours) / sum(hours))
         number = 0
         while self.params.messages == 0 or number < self.params.messages:
-            yield world.timeout(round(gaps.expovariate(self.params.rate_per_s) * 1e9))
+            yield world.timeout(round(gaps.expovariate(peak_per_s) * 1e9))
+            if not self._is_due(world):
+                continue
             number += 1
             world.process(self._single(world, self._size(world, f"size.{number}")))
+
+    def _is_due(self, world: World) -> bool:
+        """Thin the stream of the busiest hour out to the present one's."""
+        hours = PROFILES[self.params.profile]
+        hour = self.params.first_hour + world.clock_ns() // HOUR_NS
+        share = hours[hour % len(hours)] / max(hours)
+        return share == 1 or world.stream("thinning").random() < share
 
     def _single(self, world: World, size: int) -> Generator[Any, Any, None]:
         """Submit one message, trying again until it is accepted."""

@@ -6,7 +6,8 @@ import pytest
 
 from sim.results import Record
 from sim.scenario import MeasureSpec
-from sim.study.metrics import Observation, compute_metrics, metrics_of, refused_spans, units_of
+from sim.study.metrics import compute_metrics, metrics_of, refused_spans, units_of
+from sim.study.observation import Observation
 from tests.study.storms import NS_PER_S, storm
 
 MEASURE = MeasureSpec(

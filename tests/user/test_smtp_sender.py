@@ -7,6 +7,7 @@ import pytest
 from sim.sched.task import Blocking
 from sim.syscall import Sys
 from sim.user.smtp import BANNER, BODY, OK
+from sim.user.smtp_sender import PROFILES
 from tests.user.mail import blast, daemon_children, mail_server, process
 from tests.user.servers import TMPFS, S, boot, run_for, times_of, values_of
 
@@ -120,3 +121,15 @@ def test_a_message_whose_connection_breaks_is_sent_again(arrivals: str) -> None:
     run_for(machine, 30)
     assert sum(taken) == 5
     assert len(taken) in (9, 10)
+
+
+def test_a_profile_moves_arrivals_to_the_busy_hours_and_keeps_their_mean() -> None:
+    hours = PROFILES["office_and_spam"]
+    expected = 3600 * 0.02 / (sum(hours) / len(hours))
+    for first in (3, 10):
+        client = blast(
+            0, arrivals="open", rate="0.02 msg/s", profile="office_and_spam", first_hour=first
+        )
+        machine = run_for(mail_server(client), 3600)
+        seen = len(times_of(machine, "message_accepted"))
+        assert seen == pytest.approx(expected * hours[first], abs=4 * expected**0.5)

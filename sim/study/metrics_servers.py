@@ -1,0 +1,120 @@
+"""The figures of servers whose CPUs are full: of mail filters, and of the CPUs themselves.
+
+Models: what a graph of the CPUs, the mail log and accounting of processes would tell.
+Linux counterpart: sar -u, pflogsumm, acct(5).
+Invariants: as for sim/study/metrics.py, whose families these are.
+Left out: figures by process, but where programs tell of their own CPU time.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sim.study.observation import NS_PER_S, Metric, Observation, mean
+from sim.study.summary import percentile
+from sim.tools.iostat_report import CpuReport
+from sim.tools.parse import parse_loadavg, parse_meminfo, parse_stat
+
+FULL_PCT: Final = 99.0  # what a graph shows as 100 %
+
+
+def cpu_full_time_pct(seen: Observation) -> float | None:
+    """Share of the full reports with less than 1 % of idle, iowait and steal together."""
+    busy = [_busy_pct(report.cpu) for report in seen.full_reports]
+    return 100 * sum(pct >= FULL_PCT for pct in busy) / len(busy) if busy else None
+
+
+def cpu_busy_pct(seen: Observation) -> float | None:
+    """Mean of 100 - %idle - %iowait - %steal of the full reports."""
+    return mean(_busy_pct(report.cpu) for report in seen.full_reports)
+
+
+def _busy_pct(cpu: CpuReport) -> float:
+    return 100.0 - cpu.idle_pct - cpu.iowait_pct - cpu.steal_pct
+
+
+def cpu_steal_pct(seen: Observation) -> float | None:
+    """Mean %steal of the full reports."""
+    return mean(report.cpu.steal_pct for report in seen.full_reports)
+
+
+def load1(seen: Observation) -> float | None:
+    """Mean of the 1-minute load average at the readings of the measured part."""
+    samples = (s for s in seen.result.samples if seen.begin_ns < s.t_ns <= seen.end_ns)
+    return mean(parse_loadavg(sample.text("loadavg")).load1 for sample in samples)
+
+
+def anonymous_mib_peak(seen: Observation) -> float | None:
+    """Highest AnonPages of /proc/meminfo at the readings: memory of programs."""
+    texts = (s.text("meminfo") for s in seen.result.samples if s.t_ns >= seen.begin_ns)
+    return max((parse_meminfo(text).get("AnonPages", 0) / 1024 for text in texts), default=None)
+
+
+def filtered_per_s(seen: Observation) -> float | None:
+    """Messages that the content filter let through in the measured part, per second."""
+    length_ns = seen.end_ns - seen.begin_ns
+    return len(seen.marked("message_filtered")) * NS_PER_S / length_ns if length_ns else None
+
+
+def message_delay_s(seen: Observation) -> float | None:
+    """Mean time from a message's arrival to the filter's or the next host's 250."""
+    return mean(_delays_s(seen))
+
+
+def message_delay_p95_s(seen: Observation) -> float | None:
+    """95 % quantile of these times."""
+    delays = sorted(_delays_s(seen))
+    return percentile(delays, 0.95) if delays else None
+
+
+def _delays_s(seen: Observation) -> list[float]:
+    return [float(record.value) / NS_PER_S for record in seen.marked("message_delay_ns")]
+
+
+def queue_peak(seen: Observation) -> float:
+    """Highest number of messages that were accepted and not filtered yet."""
+    steps = [(record.t_ns, 1) for record in seen.marked("message_accepted")]
+    steps += [(record.t_ns, -1) for record in seen.marked("message_filtered")]
+    length = highest = 0
+    for _, step in sorted(steps):
+        length += step
+        highest = max(highest, length)
+    return highest
+
+
+def signatures_cpu_pct(seen: Observation) -> float | None:
+    """CPU time in loading virus signatures / CPU time of all kinds, in the measured part."""
+    return _share_of_cpu(seen, "signatures_cpu_ns")
+
+
+def scan_cpu_pct(seen: Observation) -> float | None:
+    """CPU time in scanning files for viruses / CPU time of all kinds."""
+    return _share_of_cpu(seen, "scan_cpu_ns")
+
+
+def _share_of_cpu(seen: Observation, mark: str) -> float | None:
+    """Return the share that programs told of with `mark` in the time that the CPUs were busy."""
+    busy_pct = cpu_busy_pct(seen)
+    if not busy_pct:
+        return None
+    cpus = len(parse_stat(seen.result.samples[0].text("stat")).cpus)
+    busy_ns = busy_pct / 100 * cpus * (seen.end_ns - seen.begin_ns)
+    return 100 * sum(float(record.value) for record in seen.marked(mark)) / busy_ns
+
+
+FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
+    "filter": (
+        Metric("filtered_per_s", "/s", filtered_per_s),
+        Metric("message_delay_s", "s", message_delay_s),
+        Metric("message_delay_p95_s", "s", message_delay_p95_s),
+        Metric("queue_peak", "messages", queue_peak),
+        Metric("signatures_cpu_pct", "%", signatures_cpu_pct),
+        Metric("scan_cpu_pct", "%", scan_cpu_pct),
+    ),
+    "busy": (
+        Metric("cpu_full_time_pct", "%", cpu_full_time_pct),
+        Metric("cpu.busy_pct", "%", cpu_busy_pct),
+        Metric("cpu.steal_pct", "%", cpu_steal_pct),
+        Metric("load1", "tasks", load1),
+        Metric("anonymous_mib_peak", "MiB", anonymous_mib_peak),
+    ),
+}
