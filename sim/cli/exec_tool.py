@@ -1,5 +1,6 @@
 """`iotwin exec`: a tool as if typed on the simulated server."""
 
+import functools
 import re
 import sys
 from collections.abc import Sequence
@@ -12,12 +13,12 @@ from sim.cli import options
 from sim.cli.output import check_writable, write_json
 from sim.cli.progress import Progress
 from sim.cli.typed_program import is_program, printed, program_layer
-from sim.machine import simulate
+from sim.machine import Machine, simulate
 from sim.results import ProcSample, RunResult
 from sim.scenario import Scenario, load
 from sim.study.observation import NS_PER_S, Observation
 from sim.tools.parse import parse_stat
-from sim.tools.run import GENERATIONS, run_tool, tool_sampling
+from sim.tools.run import FILES, GENERATIONS, run_tool, tool_sampling
 from sim.units import UnitError, parse_quantity
 
 # The first kernel of the distributions that came with a generation of the tools.
@@ -41,7 +42,7 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-@click.command("exec", short_help="Type iostat, sar, vmstat, uptime, dd on the simulated server.")
+@click.command("exec", short_help="Type iostat, sar, free, top, dd ... on the simulated server.")
 @options.scenario_argument
 @click.argument("argv", metavar="-- TOOL [ARGUMENT]...", nargs=-1, required=True)
 @options.what_if_option
@@ -74,9 +75,9 @@ def command(
 ) -> None:
     """Run a scenario and print what a tool on that server would have shown.
 
-    The tools are iostat, sar, vmstat, uptime and cpupower; they read nothing but the twin's /proc
-    and /sys. dd, with or without time before it, runs beside the programs of the scenario, until it
-    ends.
+    The tools are iostat, sar, vmstat, uptime, free, top, swapon and cpupower; they read nothing but
+    the twin's /proc and /sys. dd, with or without time before it, runs beside the programs of the
+    scenario, until it ends.
 
     \b
     Examples:
@@ -86,6 +87,8 @@ def command(
       iotwin exec sendmail --tools sysstat-12 -- iostat -xz 10
       iotwin exec sendmail -- sar -u -q -d 5 12
       iotwin exec sendmail -- vmstat 5
+      iotwin exec sendmail --at "1 min" -- top -b -n 1 -d 10
+      iotwin exec generic -- free -m -s 10
       iotwin exec web-governor -- cpupower frequency-info
       iotwin exec generic -- time dd if=/dev/zero of=/test.2GB bs=1M count=2048
     """
@@ -106,10 +109,15 @@ def command(
         measure = replace(scenario.measure, interval_ns=interval_s * NS_PER_S)
         scenario = replace(scenario, measure=measure)
     with Progress(f"simulating {scenario.label}") as progress:
-        result = simulate(scenario, scenario.seed, progress)
+        result = simulate(scenario, scenario.seed, progress, functools.partial(_show, argv[0]))
     samples = _samples(result, scenario, at_ns, repeats=interval_s is not None)
     text = "".join(_typed(argv, samples, scenario, layout))
     _tell(scenario, what_if, result, argv, text, json_path)
+
+
+def _show(tool: str, machine: Machine) -> None:
+    """Have the readings of /proc hold what the tool wants."""
+    machine.proc.snapshot_also(FILES[tool])
 
 
 def _tell(

@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
     "calibrate": ("sim.cli.calibrate", "Fit a scenario's parameters to its recording."),
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),
-    "exec": ("sim.cli.exec_tool", "Type iostat, sar, vmstat, uptime, dd on the simulated server."),
+    "exec": ("sim.cli.exec_tool", "Type iostat, sar, free, top, dd ... on the simulated server."),
     "fio": ("sim.cli.fio", "Run a job file of fio on a machine."),
     "table": ("sim.cli.table", "Fill an exercise table: RAID levels, instances, EBS, access."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),

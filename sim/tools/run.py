@@ -1,19 +1,18 @@
 """Run a tool by its command line over snapshots of /proc, as if typed on that server.
 
-Models: a shell that knows iostat, sar, vmstat, uptime and cpupower, in the generation that the
-server had.
-Linux counterpart: none; the tools themselves are sysstat, procps and cpupower.
+Models: a shell that knows the administrator's tools, in the generation that the server had.
+Linux counterpart: none; the tools themselves are sysstat, procps, util-linux and cpupower.
 Invariants: reads only the snapshots given; what is unknown raises ToolUsageError.
 Left out: pipes, redirections, other commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import cpupower, iostat, sar, uptime, vmstat
+from sim.tools import cpupower, free, iostat, sar, swapon, top, top_layout, uptime, vmstat
 from sim.tools.clock import Wall
 from sim.tools.iostat_layout import (
     SYSSTAT_7,
@@ -21,14 +20,18 @@ from sim.tools.iostat_layout import (
     SYSSTAT_12,
     TIME_FORMATS,
     IostatLayout,
+    TimeFormat,
 )
 from sim.tools.sar_layout import SAR_7, SAR_9, SAR_12, SarLayout
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ONCE, Sampling, ToolUsageError
 from sim.tools.vmstat import VmstatLayout
 
+PROCESSES = "processes"
+"""In FILES: stat, statm and status of every process."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
     """The tools that were installed together."""
 
@@ -36,38 +39,152 @@ class Generation:
     sar: SarLayout
     vmstat: VmstatLayout
     uptime: uptime.UptimeLayout
+    free: free.FreeLayout
+    top: top_layout.TopLayout
+    swapon: swapon.SwaponLayout
 
 
 GENERATIONS = {
-    "sysstat-7": Generation(SYSSTAT_7, SAR_7, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
-    "sysstat-9": Generation(SYSSTAT_9, SAR_9, vmstat.PROCPS_3_2, uptime.PROCPS_3_2),
-    "sysstat-12": Generation(SYSSTAT_12, SAR_12, vmstat.PROCPS_4_0, uptime.PROCPS_4_0),
+    "sysstat-7": Generation(
+        iostat=SYSSTAT_7, sar=SAR_7, vmstat=vmstat.PROCPS_3_2, uptime=uptime.PROCPS_3_2,
+        free=free.PROCPS_3_2, top=top_layout.PROCPS_3_2, swapon=swapon.UTIL_LINUX_2_17,
+    ),
+    "sysstat-9": Generation(
+        iostat=SYSSTAT_9, sar=SAR_9, vmstat=vmstat.PROCPS_3_2, uptime=uptime.PROCPS_3_2,
+        free=free.PROCPS_3_2, top=top_layout.PROCPS_3_2, swapon=swapon.UTIL_LINUX_2_17,
+    ),
+    "sysstat-12": Generation(
+        iostat=SYSSTAT_12, sar=SAR_12, vmstat=vmstat.PROCPS_4_0, uptime=uptime.PROCPS_4_0,
+        free=free.PROCPS_4_0, top=top_layout.PROCPS_4_0, swapon=swapon.UTIL_LINUX_2_38,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """Where a tool was typed: what it is told besides /proc."""
+
+    generation: Generation
+    hostname: str
+    release: str
+    machine: str
+    wall: Wall
+    times: TimeFormat
+    users: int
+
+
+Words = Sequence[str]
+Readings = Iterable[Snapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One command: the files below /proc that it reads, when, and what it makes of them."""
+
+    files: tuple[str, ...]
+    sampling: Callable[[Words, Generation], Sampling]
+    run: Callable[[Words, Readings, Terminal], Iterator[str]]
+
+
+def _cpupower_sampling(words: Words, _: Generation) -> Sampling:
+    cpupower.parse_options(words)
+    return ONCE
+
+
+def _cpupower(words: Words, readings: Readings, _: Terminal) -> Iterator[str]:
+    return cpupower.run_cpupower(cpupower.parse_options(words), readings)
+
+
+def _free_sampling(words: Words, generation: Generation) -> Sampling:
+    return free.parse_options(words, generation.free).sampling
+
+
+def _free(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    layout = at.generation.free
+    return free.run_free(free.parse_options(words, layout), readings, layout=layout)
+
+
+def _iostat_sampling(words: Words, generation: Generation) -> Sampling:
+    return iostat.parse_options(words, generation.iostat).sampling
+
+
+def _iostat(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    layout = at.generation.iostat
+    return iostat.run_iostat(
+        iostat.parse_options(words, layout), readings, layout=layout, hostname=at.hostname,
+        release=at.release, machine=at.machine, wall=at.wall, times=at.times,
+    )  # fmt: skip
+
+
+def _sar_sampling(words: Words, generation: Generation) -> Sampling:
+    return sar.parse_options(words, generation.sar).sampling
+
+
+def _sar(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    return sar.run_sar(
+        sar.parse_options(words, at.generation.sar), readings, title=at.generation.iostat,
+        hostname=at.hostname, release=at.release, machine=at.machine, wall=at.wall, times=at.times,
+    )  # fmt: skip
+
+
+def _swapon_sampling(words: Words, generation: Generation) -> Sampling:
+    swapon.parse_options(words, generation.swapon)
+    return ONCE
+
+
+def _swapon(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    layout = at.generation.swapon
+    return swapon.run_swapon(swapon.parse_options(words, layout), readings, layout=layout)
+
+
+def _top_sampling(words: Words, _: Generation) -> Sampling:
+    return top.parse_options(words).sampling
+
+
+def _top(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    return top.run_top(
+        top.parse_options(words), readings, layout=at.generation.top, wall=at.wall, users=at.users
+    )
+
+
+def _uptime_sampling(words: Words, _: Generation) -> Sampling:
+    uptime.parse_options(words)
+    return ONCE
+
+
+def _uptime(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    uptime.parse_options(words)
+    return uptime.run_uptime(readings, wall=at.wall, users=at.users, layout=at.generation.uptime)
+
+
+def _vmstat_sampling(words: Words, _: Generation) -> Sampling:
+    return vmstat.parse_options(words).sampling
+
+
+def _vmstat(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
+    return vmstat.run_vmstat(vmstat.parse_options(words), readings, layout=at.generation.vmstat)
+
+
+TOOLS = {
+    "cpupower": Tool((), _cpupower_sampling, _cpupower),
+    "free": Tool(("meminfo",), _free_sampling, _free),
+    "iostat": Tool(("stat", "uptime", "diskstats"), _iostat_sampling, _iostat),
+    "sar": Tool(
+        ("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"), _sar_sampling, _sar
+    ),
+    "swapon": Tool(("swaps",), _swapon_sampling, _swapon),
+    "top": Tool(("stat", "uptime", "loadavg", "meminfo", PROCESSES), _top_sampling, _top),
+    "uptime": Tool(("uptime", "loadavg"), _uptime_sampling, _uptime),
+    "vmstat": Tool(("stat", "meminfo", "vmstat", "diskstats"), _vmstat_sampling, _vmstat),
 }
-TOOLS = ("cpupower", "iostat", "sar", "uptime", "vmstat")
-FILES = {
-    "iostat": ("stat", "uptime", "diskstats"),
-    "sar": ("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"),
-    "uptime": ("uptime", "loadavg"),
-    "vmstat": ("stat", "meminfo", "vmstat"),
-}
+FILES = {name: tool.files for name, tool in TOOLS.items()}
 """The files below /proc that each tool reads."""
 
 
 def tool_sampling(argv: Sequence[str], *, layout: str = "sysstat-12") -> Sampling:
     """Return when the tool reads /proc; raise ToolUsageError for a command line it refuses."""
     tool, arguments = _split(argv)
-    generation = _generation(layout)
-    if tool == "iostat":
-        return iostat.parse_options(arguments, generation.iostat).sampling
-    if tool == "sar":
-        return sar.parse_options(arguments, generation.sar).sampling
-    if tool == "vmstat":
-        return vmstat.parse_options(arguments).sampling
-    if tool == "cpupower":
-        cpupower.parse_options(arguments)
-        return ONCE
-    uptime.parse_options(arguments)
-    return ONCE
+    return tool.sampling(arguments, _generation(layout))
 
 
 def run_tool(
@@ -91,35 +208,20 @@ def run_tool(
     tool, arguments = _split(argv)
     generation = _generation(layout)
     if locale not in TIME_FORMATS:
-        raise ToolUsageError(tool, f"unknown locale {locale!r}", ", ".join(TIME_FORMATS))
-    wall = Wall(boot_wallclock if boot_wallclock.tzinfo else boot_wallclock.replace(tzinfo=UTC))
-    if tool == "iostat":
-        return iostat.run_iostat(
-            iostat.parse_options(arguments, generation.iostat), snapshots,
-            layout=generation.iostat, hostname=hostname, release=release, machine=machine,
-            wall=wall, times=TIME_FORMATS[locale],
-        )  # fmt: skip
-    if tool == "sar":
-        return sar.run_sar(
-            sar.parse_options(arguments, generation.sar), snapshots,
-            title=generation.iostat, hostname=hostname, release=release, machine=machine,
-            wall=wall, times=TIME_FORMATS[locale],
-        )  # fmt: skip
-    if tool == "vmstat":
-        return vmstat.run_vmstat(
-            vmstat.parse_options(arguments), snapshots, layout=generation.vmstat
-        )
-    if tool == "cpupower":
-        return cpupower.run_cpupower(cpupower.parse_options(arguments), snapshots)
-    uptime.parse_options(arguments)
-    return uptime.run_uptime(snapshots, wall=wall, users=users, layout=generation.uptime)
+        raise ToolUsageError(argv[0], f"unknown locale {locale!r}", ", ".join(TIME_FORMATS))
+    at_zero = boot_wallclock if boot_wallclock.tzinfo else boot_wallclock.replace(tzinfo=UTC)
+    terminal = Terminal(
+        generation=generation, hostname=hostname, release=release, machine=machine,
+        wall=Wall(at_zero), times=TIME_FORMATS[locale], users=users,
+    )  # fmt: skip
+    return tool.run(arguments, snapshots, terminal)
 
 
-def _split(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
-    tool = argv[0] if argv else ""
-    if tool not in TOOLS:
-        raise ToolUsageError(tool or "(nothing)", "no such tool on this server", ", ".join(TOOLS))
-    return tool, argv[1:]
+def _split(argv: Sequence[str]) -> tuple[Tool, Sequence[str]]:
+    name = argv[0] if argv else ""
+    if name not in TOOLS:
+        raise ToolUsageError(name or "(nothing)", "no such tool on this server", ", ".join(TOOLS))
+    return TOOLS[name], argv[1:]
 
 
 def _generation(layout: str) -> Generation:

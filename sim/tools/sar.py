@@ -1,6 +1,6 @@
 """sar: what happened in each interval, and the averages at the end.
 
-Models: `sar [-ubBdpqrSwW] INTERVAL [COUNT]` of the layouts in `sar_layout`.
+Models: `sar [-ubBdpqrRSwW] INTERVAL [COUNT]` of the layouts in `sar_layout`.
 Linux counterpart: sysstat sar.c:main, read_stats, check_line_hdr, write_stats, write_stats_avg.
 Invariants: the first reading makes no report; a table alone has its header once, several tables
 have theirs in each report; averages come after COUNT reports, and where the readings end before
@@ -30,8 +30,8 @@ from sim.tools.usage import Sampling, ToolUsageError, parse_sampling, split_clus
 
 _MEANING = {
     "u": "-u CPU", "b": "-b all disks", "B": "-B paging", "d": "-d each disk",
-    "p": "-p names of disks", "q": "-q load", "r": "-r memory", "S": "-S swap space",
-    "w": "-w context switches", "W": "-W swapping",
+    "p": "-p names of disks", "q": "-q load", "r": "-r memory", "R": "-R pages of memory",
+    "S": "-S swap space",    "w": "-w context switches", "W": "-W swapping",
 }  # fmt: skip
 
 

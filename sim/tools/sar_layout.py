@@ -6,7 +6,7 @@ Linux counterpart: sysstat pr_stats.c:print_hdr_line, activity.c (12.6.1); pr_st
     sysstat-7   -w is cswch/s alone; -r has swap space too; memory and queue come last; no -S
     sysstat-9   9.0.4: -S and %commit (8.1.5), -B with reclaim (7.1.6), proc/s in -w (8.1.3)
     sysstat-12  kB (11.5.7), discards and no svctm (12.1.2), blocked tasks (9.1.7), names of
-                devices; tested against the tool itself
+                devices; tested against the tool itself; -R is gone (11.5.4)
 Invariants: the time fills 11 columns, a number 9 after a blank; titles are right-justified in the
 width of their numbers; a header begins with an empty line.
 Left out: other locales' word for Average; names that 12 makes from a device's numbers where they
@@ -82,6 +82,10 @@ _SWAP_7 = (
 )
 _FREE = Column("kbmemfree", "MemFree", 0)
 
+_MEMORY_RATES = SarTable(
+    compute=sar_report.memory_rates,
+    columns=_columns((("frmpg/s", "MemFree"), ("bufpg/s", "Buffers"), ("campg/s", "Cached"))),
+)
 _SWITCHES = SarTable(
     compute=sar_report.switches,
     columns=_columns((("proc/s", "proc"), ("cswch/s", "cswch"))),
@@ -117,6 +121,7 @@ SAR_7 = SarLayout(
         ("B", SarTable(compute=sar_report.paging, columns=_PAGING_7)),
         ("W", _SWAPPING),
         ("b", _TRANSFERS),
+        ("R", _MEMORY_RATES),
         ("d", _DISKS),
         ("r", SarTable(
             compute=sar_report.memory_but_free, gauges=sar_report.memory_gauges,
@@ -135,6 +140,7 @@ SAR_9 = SarLayout(
         ("W", _SWAPPING),
         ("B", _PAGING),
         ("b", _TRANSFERS),
+        ("R", _MEMORY_RATES),
         ("r", SarTable(
             compute=sar_report.memory_but_free, gauges=sar_report.memory_gauges,
             columns=(_FREE, *_USED, *_CACHES, *_COMMIT),

@@ -1,6 +1,6 @@
 """Compute what sar prints from two readings of /proc and the sums of those between.
 
-Models: the activities -u -w -W -B -b -r -S -q -d, each report and the averages at the end.
+Models: the activities -u -w -W -B -b -r -R -S -q -d, each report and the averages at the end.
 Linux counterpart: sysstat pr_stats.c (print_*_stats), rd_stats.c; sar.c, sadc.c up to 8.0.
 Invariants: with D(x) the increase of a counter, t the interval (from /proc/uptime) in seconds, and
 M(x) the mean of a gauge over the readings (the one reading in a report)
@@ -43,6 +43,7 @@ from sim.tools.parse import (
 )
 from sim.tools.snapshot import Snapshot
 
+KIB_PER_PAGE = 4
 # Devices without hardware of their own: in no sum over all disks (-b) from 10.0.4 on.
 VIRTUAL = ("dm-", "md", "loop", "ram", "zram", "nbd")
 _PAGING = ("pgpgin", "pgpgout", "pgfault", "pgmajfault", "pgfree")
@@ -249,6 +250,14 @@ def _memory(window: Window, unused_sum: int) -> dict[str, float]:
         "used_pct": (total - whole_unused) / total * 100 if total else 0.0,
         "committed_pct": whole_committed / promised * 100 if promised else 0.0,
     }
+
+
+def memory_rates(window: Window) -> Iterator[Row]:
+    """Yield pages per second that became free, buffers, cache; below 0: that went (-R)."""
+    before, now = window.prev.memory_kb, window.cur.memory_kb
+    names = ("MemFree", "Buffers", "Cached")
+    pages = {name: now[name] // KIB_PER_PAGE - before[name] // KIB_PER_PAGE for name in names}
+    yield Row("", {name: rate(pages[name], window.interval_cs) for name in names})
 
 
 def swap_space(window: Window) -> Iterator[Row]:

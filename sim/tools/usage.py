@@ -1,10 +1,11 @@
 """What a command line asked of a tool, and how a wrong one is refused.
 
-Models: the `INTERVAL [COUNT]` tail that iostat and vmstat share, and one-letter options.
-Linux counterpart: the argument loops of sysstat iostat.c:main and procps vmstat.c:main.
+Models: the `INTERVAL [COUNT]` tail that iostat and vmstat share, and one-letter options, alone, in
+clusters, or with a value.
+Linux counterpart: the argument loops of sysstat iostat.c:main and procps vmstat.c:main; getopt(3).
 Invariants: what a tool would not understand, or what this one leaves out, raises ToolUsageError
 with what is allowed; nothing is ignored.
-Left out: long options; a count without an interval.
+Left out: a count without an interval.
 """
 
 from __future__ import annotations
@@ -44,6 +45,36 @@ def split_clusters(words: Iterable[str]) -> list[str]:
         is_cluster = word.startswith("-") and not word.startswith("--") and len(word) > 2
         flat += [f"-{letter}" for letter in word[1:]] if is_cluster else [word]
     return flat
+
+
+def parse_letters(
+    tool: str, arguments: Sequence[str], *, flags: str, valued: str, allowed: str
+) -> dict[str, str]:
+    """Return the options given: their values, "" for those that take none (getopt)."""
+    found: dict[str, str] = {}
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-") or word.startswith("--") or len(word) < 2:
+            raise ToolUsageError(tool, f"unknown argument {word!r}", allowed)
+        letters = word[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            if letter in flags:
+                found[letter] = ""
+            elif letter not in valued:
+                raise ToolUsageError(tool, f"unknown option '-{letter}'", allowed)
+            else:
+                found[letter] = letters or (words.pop(0) if words else "")
+                letters = ""
+    return found
+
+
+def positive(tool: str, letter: str, word: str, allowed: str) -> int:
+    """Return the whole number after an option."""
+    if not word.isdecimal() or not int(word):
+        raise ToolUsageError(tool, f"-{letter} needs a whole number, not {word!r}", allowed)
+    return int(word)
 
 
 def parse_sampling(tool: str, numbers: Sequence[str], allowed: str) -> Sampling:

@@ -1,6 +1,6 @@
 """vmstat: processes, memory, swap, I/O, interrupts and CPU, one line per sample.
 
-Models: `vmstat [-n] [DELAY [COUNT]]`.
+Models: `vmstat [-n] [DELAY [COUNT]]`; `vmstat -s` and `vmstat -d` in `vmstat_totals`.
 Linux counterpart: procps 3.2.x vmstat.c:new_format, procps-ng 4.0.2 src/vmstat.c. With D(x) the
 increase of a counter, t the delay asked for (not measured) and T the D of all CPU ticks:
 
@@ -10,7 +10,7 @@ increase of a counter, t the delay asked for (not measured) and T the D of all C
 all rounded half up to whole numbers. The first line is since boot and divides by T / 100 ticks
 instead of t: on N CPUs its rates are N times too low, as in the real tool.
 Invariants: r leaves out the reader itself before 4.0; idle running backwards is carried as a debt.
-Left out: -a -d -D -m -p -s -S -t -w; the column "st" of distributions that patched 3.2; unit
+Left out: -a -D -m -p -S -t -w; the column "st" of distributions that patched 3.2; unit
 conversion in single precision (3.2 rounds memory above 16 GiB to 2 kB).
 """
 
@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 from sim.tools.parse import CpuTicks, Stat, parse_meminfo, parse_stat, parse_vmstat
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError, parse_sampling
+from sim.tools.vmstat_totals import TOTALS, TOTALS_3_2, TOTALS_4_0, TotalsLayout
 
 USER_HZ = 100
 KIB_PER_PAGE = 4
 HEADER_EVERY = 21  # rows of a terminal of unknown size (24) less 3
-_ALLOWED = "-n (header once), DELAY, COUNT"
+_ALLOWED = "-n (header once), DELAY, COUNT; -s (totals), -d (disks)"
 _CPU_COLUMNS = {
     "us": ("user", "nice"),
     "sy": ("system", "irq", "softirq"),
@@ -45,6 +46,7 @@ class VmstatLayout:
     cpu_columns: tuple[str, ...]
     counts_itself: bool  # in column r
     cached: tuple[str, ...]  # lines of meminfo added up in column cache
+    totals: TotalsLayout
 
 
 _GROUPS = "procs -----------memory---------- ---swap-- -----io---- -system-- "
@@ -54,6 +56,7 @@ PROCPS_3_2 = VmstatLayout(
     cpu_columns=("us", "sy", "id", "wa"),
     counts_itself=False,
     cached=("Cached",),
+    totals=TOTALS_3_2,
 )
 PROCPS_4_0 = VmstatLayout(
     name="procps-4.0",
@@ -61,6 +64,7 @@ PROCPS_4_0 = VmstatLayout(
     cpu_columns=("us", "sy", "id", "wa", "st"),
     counts_itself=True,
     cached=("Cached", "SReclaimable"),
+    totals=TOTALS_4_0,
 )
 _COLUMNS = (
     ("r", 2), ("b", 2), ("swpd", 6), ("free", 6), ("buff", 6), ("cache", 6),
@@ -74,6 +78,7 @@ class VmstatOptions:
 
     header_once: bool
     sampling: Sampling
+    totals: str = ""  # "s" or "d": a table of totals instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,19 +92,25 @@ class VmstatReading:
 
 def parse_options(arguments: Sequence[str]) -> VmstatOptions:
     """Return what the arguments (without the tool's name) ask; raise ToolUsageError."""
-    options = [word for word in arguments if word.startswith("-")]
-    for word in options:
-        if word != "-n":
-            raise ToolUsageError("vmstat", f"unknown option {word!r}", _ALLOWED)
+    options = {word for word in arguments if word.startswith("-")}
+    for word in options - {"-n", "-s", "-d"}:
+        raise ToolUsageError("vmstat", f"unknown option {word!r}", _ALLOWED)
     numbers = [word for word in arguments if not word.startswith("-")]
+    totals = sorted(options & {"-s", "-d"})
+    if len(totals) > 1 or (totals and numbers):
+        raise ToolUsageError("vmstat", f"{totals[-1]} stands alone", _ALLOWED)
     sampling = parse_sampling("vmstat", numbers, _ALLOWED)
-    return VmstatOptions(header_once=bool(options), sampling=sampling)
+    return VmstatOptions("-n" in options, sampling, totals[0][1] if totals else "")
 
 
 def run_vmstat(
     options: VmstatOptions, snapshots: Iterable[Snapshot], *, layout: VmstatLayout
 ) -> Iterator[str]:
     """Yield the header and one line per snapshot, with the header again every 21 lines."""
+    if options.totals:
+        for snapshot in snapshots:
+            yield TOTALS[options.totals](snapshot, layout.totals)
+            return
     prev: VmstatReading | None = None
     idle_debt = 0
     for number, snapshot in enumerate(snapshots):

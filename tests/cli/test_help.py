@@ -31,7 +31,7 @@ Commands:
   params     Show every parameter with unit, source and layer.
   calibrate  Fit a scenario's parameters to its recording.
   predict    Carry a fit into a what-if: median and 90 % interval.
-  exec       Type iostat, sar, vmstat, uptime, dd on the simulated server.
+  exec       Type iostat, sar, free, top, dd ... on the simulated server.
   fio        Run a job file of fio on a machine.
   table      Fill an exercise table: RAID levels, instances, EBS, access.
   import     Make a data set of recorded text.

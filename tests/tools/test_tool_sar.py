@@ -15,6 +15,9 @@ from tests.tools.sar_servers import server
 from tests.tools.tool_texts import disk_text, stat_text
 
 BOOT = datetime(2026, 11, 21, 14, 0, 0)
+LETTERS = {
+    "sysstat-7": "-ubBdqrRwW", "sysstat-9": "-ubBdqrRSwW", "sysstat-12": "-ubBdqrSwW",
+}  # fmt: skip
 SDA = (120, 0, 960, 600, 60, 6, 960, 600, 2, 900, 1200)  # per second
 
 
@@ -119,6 +122,21 @@ def test_requests_of_volumes_are_counted_again_in_the_sum_of_disks_before_10_0_4
     assert old[1:] == ["360.00", "240.00", "120.00", "1920.00", "1920.00"]
 
 
+def test_pages_that_went_are_negative_and_the_table_is_gone_in_sysstat_12() -> None:
+    first, second = steady((1.0, 2.0))
+    memory = second.text("meminfo").replace("MemFree: 100", "MemFree: 60")
+    later = Snapshot(second.t_ns, {**second.files, "meminfo": memory})
+    texts = run_tool(
+        ["sar", "-R", "10", "1"], [first, later], hostname="vm", release="6", layout="sysstat-9",
+        boot_wallclock=BOOT,
+    )  # fmt: skip
+    header, row, _ = "".join(texts).splitlines()[2:]
+    assert header.split()[-3:] == ["frmpg/s", "bufpg/s", "campg/s"]
+    assert row.split()[-3:] == ["-1.00", "0.00", "0.00"]
+    with pytest.raises(ToolUsageError, match="unknown option '-R'"):
+        tool_sampling(["sar", "-R", "1"], layout="sysstat-12")
+
+
 def test_reclaim_is_summed_over_zones_and_compared_with_what_was_scanned() -> None:
     row = sar("sar -B 10 1").splitlines()[3].split()
     assert row[1:3] == ["480.00", "96.00"]
@@ -156,7 +174,7 @@ def test_count_bounds_the_snapshots_taken() -> None:
 
 @pytest.mark.parametrize("layout", GENERATIONS)
 def test_cells_stand_under_their_titles(layout: str) -> None:
-    options = "-ubBdqrwW" if layout == "sysstat-7" else "-ubBdqrSwW"
+    options = LETTERS[layout]
     for block in sar(f"sar {options} 10 1", layout).split("\n\n")[1:]:
         header, *rows = (line for line in block.splitlines() if line.strip())
         assert {len(row) for row in rows} <= {len(header)}

@@ -10,7 +10,8 @@ import pytest
 from sim.tools.run import run_tool
 from sim.tools.snapshot import Snapshot
 from sim.tools.uptime import time_up
-from tests.tools.tool_texts import NS_PER_S, stat_text
+from sim.tools.usage import ToolUsageError
+from tests.tools.tool_texts import NS_PER_S, disk_text, stat_text
 
 BOOT = datetime(2009, 5, 14, 5, 11, 51)
 
@@ -65,6 +66,64 @@ def test_vmstat_3_2_leaves_itself_out_of_r_and_halves_rates_since_boot_on_two_cp
 
 def test_vmstat_4_0_divides_by_the_delay_asked_for_as_recorded() -> None:
     assert run("vmstat 1 2", "sysstat-12") == VMSTAT_4_0
+
+
+TOTALS_3_2 = """\
+      1048576  total memory
+       983040  used memory
+            0  active memory
+            0  inactive memory
+        65536  free memory
+        32768  buffer memory
+       458752  swap cache
+      2097152  total swap
+       524288  used swap
+      1572864  free swap
+        60000 non-nice user cpu ticks
+            0 nice user cpu ticks
+        20000 system cpu ticks
+        80000 idle cpu ticks
+        40000 IO-wait cpu ticks
+            0 IRQ cpu ticks
+            0 softirq cpu ticks
+            0 stolen cpu ticks
+       480000 pages paged in
+       480000 pages paged out
+        50000 pages swapped in
+        25000 pages swapped out
+      1000000 interrupts
+      5000000 CPU context switches
+   1200000000 boot time
+         4000 forks
+"""
+
+
+def test_vmstat_s_shows_what_was_counted_since_boot() -> None:
+    assert run("vmstat -s", "sysstat-9") == TOTALS_3_2
+
+
+def test_vmstat_s_of_4_0_counts_slab_as_cache_and_what_is_paged_in_k() -> None:
+    new = run("vmstat -s", "sysstat-12").splitlines()
+    assert new[6] == "       478752 K swap cache"
+    assert "       480000 K paged in" in new
+    assert len(new) == len(TOTALS_3_2.splitlines()) + 2  # time of guests
+
+
+def test_vmstat_d_shows_disks_and_no_partitions() -> None:
+    rows = disk_text("sda", [1234567, *range(2, 8), 9000, 1, 7999, 9]) + disk_text("sda1", [1] * 11)
+    texts = run_tool(
+        ["vmstat", "-d"], [Snapshot(0, {"diskstats": rows})], hostname="a", release="b",
+        boot_wallclock=BOOT,
+    )  # fmt: skip
+    _, titles, row = "".join(texts).splitlines()
+    assert titles.split()[-2:] == ["cur", "sec"]
+    assert row == "sda   1234567      2       3       4      5      6       7    9000      0      7"
+
+
+@pytest.mark.parametrize("command", ["vmstat -s 1", "vmstat -s -d"])
+def test_totals_stand_alone(command: str) -> None:
+    with pytest.raises(ToolUsageError, match="stands alone"):
+        run(command, "sysstat-12")
 
 
 def test_header_comes_again_every_21_lines_unless_told_once() -> None:

@@ -6,6 +6,7 @@ Invariants: cumulative counters never decrease; times are int ns, `sectors` 512 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 
@@ -68,6 +69,50 @@ class LoadAvg(Protocol):
         """The pid given out last."""
 
 
+class Process(Protocol):
+    """One process or kernel thread (struct task_struct)."""
+
+    pid: int
+    comm: str
+    nice: int
+    cpu: int
+    start_ns: int
+    utime_ns: int
+    stime_ns: int
+
+    @property
+    def ppid(self) -> int:
+        """The parent's pid."""
+
+    @property
+    def state_letter(self) -> str:
+        """The state as ps prints it."""
+
+
+class ProcessMemory(Protocol):
+    """The memory of a process (struct mm_struct), in pages."""
+
+    @property
+    def total_pages(self) -> int:
+        """Pages of address space in use."""
+
+    @property
+    def rss_pages(self) -> int:
+        """Of these, in memory."""
+
+    @property
+    def swap_pages(self) -> int:
+        """Of these, in swap alone."""
+
+
+class ProcessTable(Protocol):
+    """All processes by pid."""
+
+    @property
+    def tasks(self) -> Mapping[int, Process]:
+        """Those that live, and zombies."""
+
+
 class SystemCounters(Protocol):
     """The single counters of /proc/stat."""
 
@@ -90,6 +135,10 @@ class SystemCounters(Protocol):
     @property
     def nr_iowait(self) -> int:
         """Tasks asleep inside an I/O wait now."""
+
+    @property
+    def processes(self) -> ProcessTable:
+        """The processes."""
 
 
 class Vm(Protocol):

@@ -8,14 +8,22 @@ Left out: partial reads, directories, writing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from sim.fs.proc.counters import CpuTimes, DiskStats, LoadAvg, SwapArea, SystemCounters, Vm
+from sim.fs.proc.counters import (
+    CpuTimes,
+    DiskStats,
+    LoadAvg,
+    SwapArea,
+    SystemCounters,
+    Vm,
+)
 from sim.fs.proc.cpuinfo import CpuModel, render_cpuinfo
 from sim.fs.proc.diskstats import render_diskstats
 from sim.fs.proc.loadavg import render_averages
 from sim.fs.proc.mdstat import MdArray, render_mdstat
 from sim.fs.proc.meminfo import render_meminfo
+from sim.fs.proc.process import render_process
 from sim.fs.proc.stat import render_stat
 from sim.fs.proc.swaps import render_swaps
 from sim.fs.proc.uptime import render_uptime
@@ -23,7 +31,7 @@ from sim.fs.proc.version import parse_release
 from sim.fs.proc.vmstat import render_vmstat
 
 SNAPSHOT_FILES = ("stat", "diskstats", "loadavg", "uptime", "meminfo", "vmstat")
-NS_PER_S = 1_000_000_000
+PROCESSES = "processes"
 
 
 class ProcFs:
@@ -61,6 +69,7 @@ class ProcFs:
         self._refresh = refresh
         self._arrays = arrays
         self._cpu_files = cpu_files
+        self._more: tuple[str, ...] = ()
         self._avenrun: list[int] = []  # of which this is the text:
         self._averages = ""
         self._renderers: dict[str, Callable[[], str]] = {
@@ -87,10 +96,20 @@ class ProcFs:
         """Return the names of the files."""
         return tuple(sorted(self._renderers))
 
+    def snapshot_also(self, names: Iterable[str]) -> None:
+        """Put more files into what snapshot() returns; PROCESSES stands for all of /proc/PID."""
+        self._more = tuple(names)
+
     def snapshot(self) -> dict[str, str]:
         """Return the texts that the tools read, all of this moment, by name."""
-        texts = {name: self._renderers[name]() for name in SNAPSHOT_FILES}
-        return texts if self._cpu_files is None else texts | self._cpu_files()
+        own = [name for name in self._more if name != PROCESSES]
+        texts = {name: self._renderers[name]() for name in dict.fromkeys((*SNAPSHOT_FILES, *own))}
+        if self._cpu_files is not None:
+            texts |= self._cpu_files()
+        if PROCESSES in self._more:
+            for _, process in sorted(self._system.processes.tasks.items()):
+                texts |= render_process(process, None, version=self.version)
+        return texts
 
     def _stat(self) -> str:
         if self._refresh is not None:

@@ -65,6 +65,28 @@ class Load:
 
 
 @dataclass
+class Process:
+    """Process: a shell that has run for a while."""
+
+    pid: int = 4000
+    comm: str = "sh"
+    nice: int = 5
+    cpu: int = 1
+    start_ns: int = 3 * NS_PER_S
+    utime_ns: int = 125 * NS_PER_TICK // 10
+    stime_ns: int = 37 * NS_PER_TICK // 10
+    ppid: int = 1
+    state_letter: str = "D"
+
+
+@dataclass
+class Processes:
+    """ProcessTable."""
+
+    tasks: dict[int, Process] = field(default_factory=dict)
+
+
+@dataclass
 class System:
     """SystemCounters."""
 
@@ -73,6 +95,7 @@ class System:
     total_forks: int = 0
     nr_running: int = 1
     nr_iowait: int = 0
+    processes: Processes = field(default_factory=Processes)
 
 
 @dataclass

@@ -13,6 +13,8 @@ from tests.fs.proc.proc_counters import (
     Disk,
     Machine,
     Memory,
+    Process,
+    Processes,
     Swap,
     System,
 )
@@ -257,3 +259,37 @@ def test_release_without_numbers_is_refused(release: str) -> None:
 def test_release_older_than_the_tables_is_refused() -> None:
     with pytest.raises(ValueError, match=r"kernel 2\.4\.20: the oldest modelled is 2\.6\.11"):
         Machine("2.4.20").proc().read("stat")
+
+
+def with_processes(*processes: Process, release: str = "6.1.0") -> dict[str, str]:
+    """Return the snapshot of a machine asked for its processes."""
+    table = Processes({process.pid: process for process in processes})
+    proc = Machine(release, system=System(processes=table)).proc()
+    proc.snapshot_also(["swaps", "processes"])
+    return proc.snapshot()
+
+
+def test_stat_of_a_process_has_its_fields_in_their_places() -> None:
+    fields = with_processes(Process())["4000/stat"].split()
+    assert len(fields) == 41
+    assert fields[:4] == ["4000", "(sh)", "D", "1"]
+    assert (fields[13], fields[14]) == ("12", "3")
+    assert fields[17:20] == ["25", "5", "1"]
+    assert (fields[21], fields[38]) == ("300", "1")
+
+
+def test_status_of_a_process_names_its_state_and_owner() -> None:
+    lines = with_processes(Process())["4000/status"].splitlines()
+    assert lines[1] == "State:\tD (disk sleep)"
+    assert "Uid:\t0\t0\t0\t0" in lines
+
+
+def test_kernel_threads_have_no_sizes() -> None:
+    snapshot = with_processes(Process(comm="kswapd0"))
+    assert "VmSize" not in snapshot["4000/status"]
+    assert snapshot["4000/statm"] == "0 0 0 0 0 0 0\n"
+
+
+def test_processes_and_swaps_are_read_only_when_asked_for() -> None:
+    assert "swaps" in with_processes()
+    assert not {"swaps", "4000/stat"} & Machine().proc().snapshot().keys()
