@@ -22,6 +22,7 @@ from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.balance import Balancer
 from sim.sched.cputime import CpuTime
+from sim.sched.eevdf import EevdfQueue, eevdf_tunables
 from sim.sched.fair import FairQueue, fair_tunables, nice_to_weight
 from sim.sched.features import WAKE_IDLE_SIBLING, features
 from sim.sched.params import SchedParams
@@ -83,6 +84,8 @@ class Sched(Domain):
         queue: SchedClass
         if self._features.prio_array:
             queue = PrioArrays(self.nr_cpus)
+        elif self._features.eevdf:
+            queue = EevdfQueue(eevdf_tunables(self.kernel, self.nr_cpus), self.tick_ns)
         else:
             tunables = fair_tunables(self.kernel, self.nr_cpus)
             queue = FairQueue(tunables, child_first=self._features.child_runs_first)
@@ -149,7 +152,7 @@ class Sched(Domain):
             if rq.clock_ns != now:
                 rq.account()
             rq.nr_iowait -= 1
-        if self.nr_cpus > 1:
+        if self.nr_cpus > 1 and not task.sched_delayed:  # One who is still queued stays there.
             previous = rq
             if self.current is not None or self._wake_idle:
                 rq = self._select_woken(task, previous, now)

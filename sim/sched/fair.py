@@ -5,10 +5,10 @@ with the smallest runs next, for its share (by weight) of a period of ``latency`
 ``min_granularity`` a task when there are many. One who wakes is placed at most ``sleeper_credit``
 behind the queue's minimum, and preempts when it is more than ``wakeup_granularity`` behind.
 Linux counterpart: kernel/sched_fair.c 2.6.24-2.6.39, kernel/sched/fair.c 3.x-6.5: place_entity,
- sched_slice, check_preempt_tick, check_preempt_wakeup. From 6.6 (EEVDF) on this is an outline.
+ sched_slice, check_preempt_tick, check_preempt_wakeup. From 6.6 on: eevdf.py.
 Invariants: min_vruntime never decreases; every queued task is at one place of the sorted list.
-Left out: groups and autogroup, buddies, bandwidth limits, deadlines and lag of EEVDF. Slices end
- at ticks; run time is measured exactly.
+Left out: groups and autogroup, buddies, bandwidth limits. Slices end at ticks; run time is measured
+ exactly.
 """
 
 from bisect import insort
@@ -52,13 +52,11 @@ class FairTunables:
 MS: Final = 1_000_000
 # (latency, min granularity, wake-up granularity, periods of sleeper credit), before scaling.
 # 2.6.24 gives sleepers a whole latency, GENTLE_FAIR_SLEEPERS (51e0304ce6e5, 2.6.32) half of it.
-# EEVDF: base_slice for all three; lag is kept over a sleep, so there is hardly any credit.
-# sysctl_sched_* in kernel/sched_fair.c of 2.6.24, 2.6.32, 2.6.39, kernel/sched/fair.c of 6.5, 6.6.
+# sysctl_sched_* in kernel/sched_fair.c of 2.6.24, 2.6.32, 2.6.39, kernel/sched/fair.c of 6.5.
 DEFAULTS: Final[tuple[tuple[KernelVersion, tuple[int, int, int, int]], ...]] = (
     ((2, 6, 0), (20 * MS, 4 * MS, 10 * MS, WHOLE_PERIOD)),
     ((2, 6, 32), (5 * MS, 1 * MS, 1 * MS, HALF_PERIOD)),
     ((2, 6, 35), (6 * MS, 3 * MS // 4, 1 * MS, HALF_PERIOD)),
-    ((6, 6), (3 * MS // 4, 3 * MS // 4, 0, WHOLE_PERIOD)),
 )
 
 

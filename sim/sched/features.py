@@ -24,6 +24,7 @@ class Features:
     """What one release does."""
 
     prio_array: bool  # O(1) scheduler instead of the fair one
+    eevdf: bool  # earliest eligible virtual deadline first
     wake: str
     wake_wide: bool  # who wakes many leaves them where they were
     child_runs_first: bool
@@ -41,6 +42,7 @@ class Features:
 
 
 PRIO_ARRAY: Final = ((2, 6, 0), True), ((2, 6, 23), False)
+EEVDF: Final = ((2, 6, 0), False), ((6, 6), True)  # 147f3efaa241
 # wake_idle() searches in domains with SD_WAKE_IDLE: hyperthreads only, until select_idle_sibling()
 # (a1f84a3ab8e0, 2.6.33; distributions' 2.6.32 have it too, so it counts from there).
 WAKE: Final = ((2, 6, 0), WAKE_PREVIOUS), ((2, 6, 32), WAKE_IDLE_SIBLING)
@@ -79,6 +81,7 @@ def features(kernel: KernelVersion) -> Features:
     """Return what that release does."""
     return Features(
         prio_array=in_force(PRIO_ARRAY, kernel),
+        eevdf=in_force(EEVDF, kernel),
         wake=in_force(WAKE, kernel),
         wake_wide=in_force(WAKE_WIDE, kernel),
         child_runs_first=in_force(CHILD_RUNS_FIRST, kernel),

@@ -413,6 +413,7 @@ class RunQueue:
             if task.in_iowait:
                 self.nr_iowait += 1
         self.curr = None
+        queue.put_to_sleep(task)
         if not queue.nr_queued and domain.overloaded:
             domain.pull(self)
         if queue.nr_queued:

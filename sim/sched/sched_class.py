@@ -3,7 +3,7 @@
 Models: the policy behind one CPU's queue: in which order tasks run, for how long, and who preempts
 whom. The running task is not in the class's queue; the run queue holds it.
 Linux counterpart: struct sched_class (kernel/sched/sched.h, 2.6.23 on). fair.py implements it as
- CFS, prio_array.py as the O(1) scheduler before it.
+ CFS, eevdf.py as what came after it in 6.6, prio_array.py as the O(1) scheduler before.
 """
 
 from sim.sched.task import Task
@@ -53,6 +53,9 @@ class SchedClass:
     def run_alone(self, task: Task) -> None:
         """Begin the slice of a task that need not wait: this is enqueue() and pick_next()."""
         raise NotImplementedError
+
+    def put_to_sleep(self, curr: Task) -> None:
+        """Let go of the current task: it sleeps from now on, or has exited."""
 
     def waiting(self) -> list[Task]:
         """Return the queued tasks, next first."""

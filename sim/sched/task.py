@@ -60,11 +60,12 @@ class Task:
     """One task (struct task_struct)."""
 
     __slots__ = (
-        "at_exit", "children", "comm", "cpu", "exit_wait", "flips_halved_ns", "gen", "happening",
-        "ignores_sigchld", "in_iowait", "is_kthread", "last_ran_ns", "last_wakee", "nice",
-        "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched", "sleep_avg_ns", "start_ns",
-        "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns",
-        "vruntime", "waiting_on", "wakee_flips", "wchan", "weight",
+        "at_exit", "children", "comm", "cpu", "deadline", "exit_wait", "flips_halved_ns", "gen",
+        "happening", "ignores_sigchld", "in_iowait", "is_kthread", "last_ran_ns", "last_wakee",
+        "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched", "sched_delayed",
+        "sleep_avg_ns", "start_ns", "state", "stime_ns", "system_debt_ns", "time_slice_ns",
+        "user_debt_ns", "utime_ns", "vlag", "vruntime", "waiting_on", "wakee_flips", "wchan",
+        "weight",
     )  # fmt: skip
 
     def __init__(
@@ -92,7 +93,10 @@ class Task:
         self.is_kthread: bool = False
         self.cpu: int = 0  # where it runs, or ran last
         self.on_rq: bool = False
-        self.vruntime: int = 0  # of the fair class
+        self.vruntime: int = 0  # of the fair class,
+        self.deadline: int = 0  # and of EEVDF, as are the next two
+        self.vlag: int = 0
+        self.sched_delayed: bool = False
         self.prio: int = 120 + nice  # of the O(1) scheduler, as are the next two
         self.time_slice_ns: int = 0
         self.sleep_avg_ns: int = 0

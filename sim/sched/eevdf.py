@@ -1,0 +1,274 @@
+"""Earliest eligible virtual deadline first: who is owed time goes first, the most urgent before.
+
+Theory of operation. A task's *vruntime* v advances by its run time x 1024 / weight. The queue's
+average V, weighted, current task included, is what all would have with perfect sharing; a task's
+*lag* is V - v, and it is *eligible* while that is not negative. Each asks for slices of equal
+length; its virtual *deadline* is where v will be at the end of the slice. Of the eligible the one
+with the earliest deadline runs: to the end of its slice, or, if somebody urgent wakes, until it
+has had its share (RUN_TO_PARITY). Lag outlives a sleep: a sleeper that was owed time still is, and
+one that had too much (6.12 on) stays in the average until V has caught up (*delayed dequeue*), so
+that short sleeps cancel no debts.
+
+Estimate: n hogs of equal weight take turns of a slice, rounded up to ticks; a sleeper that works
+for less than it is owed takes the CPU at once, one that has used up its lag waits for a slice.
+
+Linux counterpart: kernel/sched/fair.c 6.6-6.18: avg_vruntime, place_entity, update_entity_lag,
+ pick_eevdf, update_deadline, check_preempt_wakeup_fair, requeue_delayed_entity; features.h.
+Invariants: the sums are those of the queued and the delayed; each of these is at one place of the
+ list sorted by deadline; somebody there is always eligible.
+Left out: slices of a task's own choice (sched_setattr), groups and autogroup, buddies, bandwidth
+ limits; moving a delayed task to another CPU. Slices end at ticks; run time is measured exactly.
+"""
+
+from bisect import insort
+from dataclasses import dataclass
+from typing import Final
+
+from sim.sched.fair import NICE_0_LOAD
+from sim.sched.sched_class import SchedClass
+from sim.sched.task import Task
+from sim.sched.version import KernelVersion, in_force
+
+# sysctl_sched_base_slice: 0.75 ms (6.6), 0.70 ms (2ae891b82695, 6.15).
+BASE_SLICE_NS: Final = ((6, 6), 750_000), ((6, 15), 700_000)
+# DELAY_DEQUEUE and DELAY_ZERO: 152e11f6df29, 54a58a787791 (6.12).
+DELAY_DEQUEUE: Final = ((6, 6), False), ((6, 12), True)
+# PLACE_REL_DEADLINE: 82e9d0456e06 (6.12).
+KEEP_DEADLINE: Final = ((6, 6), False), ((6, 12), True)
+
+Entry = tuple[int, int, Task]  # deadline, order among equals, task
+
+
+@dataclass(frozen=True, kw_only=True)
+class EevdfTunables:
+    """What a release does on this number of CPUs."""
+
+    slice_ns: int
+    delay_dequeue: bool  # who sleeps in debt stays in the average until it is paid
+    keep_deadline: bool  # who moves to another CPU keeps what is left of the slice
+
+
+def eevdf_tunables(kernel: KernelVersion, nr_cpus: int) -> EevdfTunables:
+    """Return the defaults of a release; slices times 1 + log2(CPUs, at most 8) (update_sysctl)."""
+    return EevdfTunables(
+        slice_ns=in_force(BASE_SLICE_NS, kernel) * min(nr_cpus, 8).bit_length(),
+        delay_dequeue=in_force(DELAY_DEQUEUE, kernel),
+        keep_deadline=in_force(KEEP_DEADLINE, kernel),
+    )
+
+
+class EevdfQueue(SchedClass):
+    """One CPU's queue (struct cfs_rq)."""
+
+    __slots__ = (
+        "_curr", "_delay", "_keep_deadline", "_lag_ns_max", "_nr_delayed", "_queue", "_sequence",
+        "_slice_ns", "_weighted_sum", "_weights", "_zero",
+    )  # fmt: skip
+
+    def __init__(self, tunables: EevdfTunables, tick_ns: int) -> None:
+        super().__init__()
+        self._slice_ns: int = tunables.slice_ns
+        self._lag_ns_max: int = max(2 * tunables.slice_ns, tick_ns)
+        self._delay: bool = tunables.delay_dequeue
+        self._keep_deadline: bool = tunables.keep_deadline
+        self._queue: list[Entry] = []  # queued and delayed
+        self._sequence: int = 0
+        self._nr_delayed: int = 0
+        self._weights: int = 0  # of those in the list
+        self._weighted_sum: int = 0  # of weight x vruntime
+        self._curr: Task | None = None
+        self._zero: int = 0  # V of an empty queue: where the last one left it
+
+    # -- The average
+
+    def _sums(self) -> tuple[int, int]:
+        """Return the sum of weight x vruntime and that of the weights, with the current task's."""
+        curr = self._curr
+        if curr is None:
+            return self._weighted_sum, self._weights
+        return self._weighted_sum + curr.weight * curr.vruntime, self._weights + curr.weight
+
+    def _average(self) -> int:
+        """Return V (avg_vruntime)."""
+        weighted, weights = self._sums()
+        return weighted // weights if weights else self._zero
+
+    def _lag(self, task: Task) -> int:
+        """Return what the task is owed, in virtual time, within bounds (update_entity_lag)."""
+        limit = self._lag_ns_max * NICE_0_LOAD // task.weight
+        return max(-limit, min(self._average() - task.vruntime, limit))
+
+    # -- Placement
+
+    def place_new(self, task: Task, curr: Task | None) -> None:
+        """Start on the average, with half a slice to make room soon (PLACE_DEADLINE_INITIAL)."""
+        task.vruntime = self._average()
+        task.deadline = task.vruntime + self._vslice(task) // 2
+
+    def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
+        """Give back the lag with which the task went to sleep, or what is left of its debt."""
+        if not task.sched_delayed:
+            self._place(task)
+            task.deadline = task.vruntime + self._vslice(task)
+            return
+        lag = self._lag(task)
+        self._forget_delayed(task)
+        if lag > 0:  # Paid, and more: on the average, as if it had just come.
+            task.vruntime = self._average()
+            task.deadline = task.vruntime + self._vslice(task)
+
+    def _place(self, task: Task) -> None:
+        """Set vruntime so that the lag is as it was, this task included in the average."""
+        weighted, weights = self._sums()
+        if not weights:
+            task.vruntime = self._zero
+            return
+        task.vruntime = weighted // weights - task.vlag * (weights + task.weight) // weights
+
+    def _vslice(self, task: Task) -> int:
+        """Return a slice in the task's virtual time."""
+        return self._slice_ns * NICE_0_LOAD // task.weight
+
+    def migrate_out(self, task: Task) -> None:
+        """Leave lag and deadline as dequeue() and put_to_sleep() have noted them."""
+
+    def migrate_in(self, task: Task) -> None:
+        """Place one that waits for a CPU; a sleeper gets its place when it has woken."""
+        if not task.on_rq:
+            return
+        self._place(task)
+        left = task.deadline if self._keep_deadline else self._vslice(task)
+        task.deadline = task.vruntime + left
+
+    # -- The queue
+
+    def enqueue(self, task: Task) -> None:
+        """Sort the task in."""
+        self._add(task)
+        self.load += task.weight
+        self.nr_queued += 1
+
+    def _add(self, task: Task) -> None:
+        self._sequence = sequence = self._sequence + 1
+        insort(self._queue, (task.deadline, sequence, task))
+        self._weights += task.weight
+        self._weighted_sum += task.weight * task.vruntime
+
+    def _remove(self, index: int) -> Task:
+        task = self._queue.pop(index)[2]
+        self._weights -= task.weight
+        self._weighted_sum -= task.weight * task.vruntime
+        return task
+
+    def _index(self, task: Task) -> int:
+        for index, entry in enumerate(self._queue):
+            if entry[2] is task:
+                return index
+        raise AssertionError(f"{task} is not queued")
+
+    def requeue(self, curr: Task) -> None:
+        """Sort the current task in again, with a new slice if it has had its own."""
+        self._curr = None
+        self._renew(curr)
+        self.enqueue(curr)
+
+    def _renew(self, curr: Task) -> None:
+        """Begin a new slice where the last one is used up (update_deadline)."""
+        if curr.vruntime >= curr.deadline:
+            curr.deadline = curr.vruntime + self._vslice(curr)
+
+    def dequeue(self, task: Task) -> None:
+        """Take the task out; note what it is owed and how far it is from its deadline."""
+        task.vlag = self._lag(task)
+        task.deadline -= task.vruntime
+        self._remove(self._index(task))
+        self.load -= task.weight
+        self.nr_queued -= 1
+
+    def pick_next(self) -> Task | None:
+        """Take out the eligible task with the earliest deadline (pick_eevdf)."""
+        while self.nr_queued:
+            task = self._remove(self._first_eligible(self._weighted_sum, self._weights))
+            if not task.sched_delayed:
+                self.load -= task.weight
+                self.nr_queued -= 1
+                self._curr = task
+                return task
+            self._dequeue_delayed(task)
+        return None
+
+    def _first_eligible(self, weighted: int, weights: int) -> int:
+        """Return the place of the first task that is not ahead of the average of these sums."""
+        for index, entry in enumerate(self._queue):
+            if entry[2].vruntime * weights <= weighted:
+                return index
+        return len(self._queue)
+
+    def run_alone(self, task: Task) -> None:
+        """Begin a slice."""
+        self._curr = task
+
+    def waiting(self) -> list[Task]:
+        """Return the queued tasks in the order of their deadlines."""
+        return [entry[2] for entry in self._queue if not entry[2].sched_delayed]
+
+    # -- Going to sleep
+
+    def put_to_sleep(self, curr: Task) -> None:
+        """Note the lag; who sleeps in debt stays in the average (dequeue_entity, set_delayed)."""
+        lag = self._lag(curr)
+        self._curr = None
+        if self._delay and lag < 0 and self.nr_queued and curr.gen is not None:
+            self._renew(curr)
+            self._add(curr)
+            curr.sched_delayed = True
+            self._nr_delayed += 1
+            return
+        curr.vlag = 0 if self._delay and lag < 0 else lag
+        if not self.nr_queued:
+            self._empty(curr)
+
+    def _empty(self, last: Task) -> None:
+        """Nobody wants to run: debts are off (pick_task_fair takes out the delayed, one by one)."""
+        for entry in self._queue:
+            self._dequeue_delayed(entry[2])
+        self._queue.clear()
+        self._weights = self._weighted_sum = 0
+        self._zero = max(self._zero, last.vruntime)
+
+    def _dequeue_delayed(self, task: Task) -> None:
+        """End the delay of a task whose debt is paid; what it is owed since is forgotten."""
+        task.sched_delayed = False
+        task.vlag = 0
+        self._nr_delayed -= 1
+
+    def _forget_delayed(self, task: Task) -> None:
+        """Take out a delayed task that wakes."""
+        self._remove(self._index(task))
+        self._dequeue_delayed(task)
+
+    # -- The current task
+
+    def account(self, curr: Task, ns: int) -> None:
+        """Advance vruntime; one who is alone gets slice after slice (update_curr)."""
+        if curr.weight != NICE_0_LOAD:
+            ns = ns * NICE_0_LOAD // curr.weight
+        curr.vruntime += ns
+        if not self.nr_queued:
+            self._renew(curr)
+
+    def slice_left_ns(self, curr: Task) -> int:
+        """Return when a tick would find the slice used up."""
+        return (curr.deadline - curr.vruntime) * curr.weight // NICE_0_LOAD
+
+    def preempts(self, curr: Task, woken: Task) -> bool:
+        """Return whether the woken task would be picked (check_preempt_wakeup_fair)."""
+        if curr.vruntime >= curr.deadline:
+            return True
+        weighted, weights = self._sums()
+        weighted += woken.weight * woken.vruntime
+        weights += woken.weight
+        if curr.vruntime * weights <= weighted or woken.vruntime * weights > weighted:
+            return False
+        first = self._first_eligible(weighted, weights)
+        return first == len(self._queue) or woken.deadline < self._queue[first][0]
