@@ -42,6 +42,7 @@ class LoopWay(Way):
         self._answered: Request | None = None  # the flush whose answer the worker has not seen
         self._flushed = WaitQueue()
         self._due: deque[Request] = deque()  # their service is over, no reply has been sent
+        self._active_ns: int = 0  # when the emulator last had something to do, or will have
         self._epoll = WaitQueue()
 
     def start(self, scheduler: Sched) -> None:
@@ -72,15 +73,20 @@ class LoopWay(Way):
 
     def _arrive(self, request: Request) -> None:
         """The emulator's thread has received the request."""
+        self._active_ns = max(self._active_ns, self.calendar.now)
         self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._served))
 
     def _served(self, job: Job) -> None:
-        """The reply is due; a CPU that has been idle for long wakes late."""
-        idle_ns = self.calendar.now - job.arrived_ns
+        """The reply is due; a CPU that has been idle for long wakes late.
+
+        What falls due before it is there is late too: one thread replies, in the order of service.
+        """
+        now_ns = self.calendar.now
         late_ns = 0
-        if idle_ns > self._poll_ns:
+        if now_ns - self._active_ns > self._poll_ns:
             late_ns = int(self.chance.expovariate(1.0) * self._wake_ns)
-        self.calendar.post(late_ns, self._fall_due, job.owner)
+        self._active_ns = max(self._active_ns, now_ns + late_ns)
+        self.calendar.post_at(self._active_ns, self._fall_due, job.owner)
 
     def _fall_due(self, request: Request) -> None:
         self._due.append(request)

@@ -23,7 +23,8 @@ from matplotlib.patches import Patch
 from sim.report.plot import BLUE, GREEN, GREY, ORANGE, PINK, RED
 from sim.report.tables import figure as number
 from sim.study import critical_path as cp
-from sim.study.explain import JOURNAL, WAITS, Explanation, Kind
+from sim.study.explain import Explanation, Kind
+from sim.study.waits import JOURNAL, WAITS
 
 SKY, YELLOW, SILVER = "#56B4E9", "#F0E442", "#CCCCCC"
 COLOURS: Final = {

@@ -19,47 +19,13 @@ from sim.scenario import Scenario
 from sim.study import critical_path as cp
 from sim.study.observation import Observation
 from sim.study.timeline import BLOCKED, ON_CPU, PATTERNS, RUNNABLE, Timeline, Transaction
+from sim.study.waits import JOURNAL, WAITS
 
 NS_PER_MS: Final = 1e6
 SAMPLED: Final = 200  # transactions of a kind that are followed
 MOMENTS: Final = 200  # at which the load average is taken apart
 CALL: Final = "()"  # ends the name of a transaction that is a system call
 
-# What a task waits for, by where it sleeps (jbd2, mm, block, net). Others stand for themselves.
-JOURNAL: Final = "journal"
-WAITS: Final = {
-    "mutex_lock": "lock",
-    "futex_wait": "lock",
-    **dict.fromkeys(
-        (
-            "log_wait_commit", "start_this_handle", "journal_commit_transaction", "journal_stop",
-            "do_get_write_access", "kjournald",
-        ),
-        JOURNAL,
-    ),
-    **dict.fromkeys(
-        (
-            "sync_page", "sync_buffer", "dio_await_one", "get_request_wait", "read_events", "dm_io",
-            "wait_for_completion",
-        ),
-        "disk",
-    ),
-    **dict.fromkeys(
-        ("balance_dirty_pages", "blk_congestion_wait", "inode_wait", "bdi_writeback_task"),
-        "page cache",
-    ),
-    **dict.fromkeys(
-        (
-            "sk_wait_data", "sk_stream_wait_memory", "inet_wait_for_connect", "inet_csk_accept",
-            "unix_wait_for_peer", "skb_recv_datagram",
-        ),
-        "network",
-    ),
-    **dict.fromkeys(("schedule_timeout", "schedule_hrtimeout"), "sleep"),
-    **dict.fromkeys((cp.USER, cp.SYSTEM, cp.INTERRUPTS), "CPU"),
-    cp.RUN_QUEUE: "run queue",
-    "do_wait": "child",
-}  # fmt: skip
 # Where a chain ends, in the order of the table; "other" is time that only time, another host or
 # nobody ended.
 ENDS: Final = (

@@ -25,7 +25,9 @@ RUNNABLE: Final = "Q"  # on a run queue
 ASLEEP: Final = "S"
 BLOCKED: Final = "D"
 INTERRUPT: Final = 0  # as a waker's pid
-PATTERNS: Final = ("sched_*", "block_rq_*", "disk_access", "jbd_*_commit", "usdt", "sys_*")
+PATTERNS: Final = (
+    "sched_*", "block_rq_*", "disk_access", "jbd_*_commit", "xlog_iclog_*", "usdt", "sys_*",
+)  # fmt: skip
 
 
 class Access(NamedTuple):
@@ -137,11 +139,11 @@ class Timeline:
         self.tasks: dict[int, TaskLine] = {}
         self.transactions: list[Transaction] = []
         self.ios: list[BlockIo] = []
-        self.commits: dict[str, list[tuple[int, int]]] = {}  # of a journal: (start, end)
+        self.commits: dict[str, list[tuple[int, int]]] = {}  # of a journal, records of a log
         self._started: dict[tuple[int, str], _Edge] = {}
         self._ended_edges: list[tuple[str, int, _Edge, _Edge]] = []
         self._in_driver: dict[tuple[str, int, int], BlockIo] = {}
-        self._committing: dict[str, int] = {}
+        self._committing: dict[tuple[str, int], int] = {}
         self._ended: BlockIo | None = None  # the latest request that did
         self._exited: tuple[int, int] = (-1, 0)  # when and who did last
         self._takes: dict[str, Callable[..., None]] = {
@@ -154,6 +156,8 @@ class Timeline:
             "disk_access": self._disk_access,
             "jbd_start_commit": self._start_commit,
             "jbd_end_commit": self._end_commit,
+            "xlog_iclog_syncing": self._start_commit,
+            "xlog_iclog_sync_done": self._end_commit,
             "usdt": self._probe,
             "sys_enter": self._sys_enter,
             "sys_exit": self._sys_exit,
@@ -251,12 +255,12 @@ class Timeline:
             if io is not None:
                 io.access = Access(now_ns, *parts_ns)
 
-    def _start_commit(self, now_ns: int, device: str, _tid: int) -> None:
-        self._committing[device] = now_ns
+    def _start_commit(self, now_ns: int, device: str, number: int) -> None:
+        self._committing[device, number] = now_ns
 
-    def _end_commit(self, now_ns: int, device: str, _tid: int) -> None:
-        if device in self._committing:
-            start_ns = self._committing.pop(device)
+    def _end_commit(self, now_ns: int, device: str, number: int) -> None:
+        start_ns = self._committing.pop((device, number), None)
+        if start_ns is not None:
             self.commits.setdefault(device, []).append((start_ns, now_ns))
 
     # -- Programs

@@ -8,6 +8,7 @@ against losing what was reached, and is no claim of accuracy (calibration/README
 import json
 import os
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -68,6 +69,21 @@ def test_predictions_stay_as_good_as_they_were(patterns, figure, bound):
     rows = [validate_run(directory, seed=1) for directory in runs(*patterns)]
     assert rows
     assert median_errors(rows)[figure] < bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 8, 32])
+def test_file_systems_come_in_the_recorded_order_at_each_concurrency(processes):
+    """Of messages per second; the median of the repeats, which one prediction stands for."""
+    measured_rate, predicted_rate = {}, {}
+    for kind in ("ext3", "ext4", "xfs"):
+        repeats = runs(f"c_mailq/{kind}-p{processes}-hdd7200.r?")
+        measured_rate[kind] = median(measured(run)["result"]["msg/s"] for run in repeats)
+        row = validate_run(repeats[0], seed=1)
+        predicted_rate[kind] = row.predicted["result"]["msg/s"]
+    assert sorted(predicted_rate, key=predicted_rate.get) == sorted(
+        measured_rate, key=measured_rate.get
+    )
 
 
 def test_families_of_later_issues_say_what_they_wait_for():

@@ -1,6 +1,8 @@
 """Emulated disks: their profile's service times, flushes, caches, credits, and the ways to them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sim.block.bio import READ, WRITE
 from sim.block.request import FLUSH, Request
@@ -12,6 +14,8 @@ from sim.drivers.slowdisk import (
 )
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
+from sim.sched.core import Sched
+from sim.sched.version import kernel_version
 from tests.drivers.drives import await_ms, random_reads, reads_per_s
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
@@ -128,3 +132,25 @@ def test_the_guests_thread_waits_now_and_then_for_a_cpu_of_the_host():
         for share in (0.0, 0.5)
     )
     assert busy - plain == pytest.approx(count * 0.5 * MS, rel=0.1)
+
+
+operations = st.tuples(st.integers(0, 3 * MS), st.sampled_from([READ, WRITE, FLUSH]))
+
+
+@given(st.lists(operations, max_size=20))
+def test_a_loop_device_ends_requests_in_the_order_in_which_an_arm_serves_them(gaps):
+    """However late its emulator wakes: one thread replies. A flush overtakes nothing."""
+    calendar = Calendar()
+    sched = Sched(calendar, 2, kernel_version("6.18"))
+    device = arm(under="loop", loop_wake_ns=5 * MS)
+    ended = []
+    device.attach("loop0", calendar, Streams(1), ended.append)
+    device.start(sched)
+    at_ns = 0
+    made = []
+    for gap_ns, op in gaps:
+        at_ns += gap_ns
+        made.append(Request(op, 4096 * len(made), PAGE, at_ns))
+        calendar.post(at_ns, device.submit, made[-1])
+    calendar.run_until(at_ns + 2 * S)
+    assert ended == made

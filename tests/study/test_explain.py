@@ -194,6 +194,17 @@ def test_mail_on_a_journal_waits_for_the_journal_and_the_load_says_so(small: Sce
     assert [one.name for one in found.resources] == ["disk sda", "journal of sda", "CPUs (2)"]
 
 
+@pytest.mark.parametrize("kernel", ["2.6.16", "2.6.39", "4.19"])
+def test_mail_on_xfs_waits_for_its_log_and_the_load_says_so(small: Scenario, kernel: str):
+    sets = ('machine.mount."/".type="xfs"', f'machine.kernel="{kernel}"')
+    found = explain(load(str(small.path), sets=sets))
+    receive, _ = found.kinds
+    assert receive.journal_share > 0.25
+    in_log = sum(number for wchan, number in found.load.blocked if wchan.startswith("xlog_"))
+    assert 0 < in_log <= found.load.journal + 0.02
+    assert {one.name for one in found.resources[:2]} == {"disk sda", "journal of sda"}
+
+
 def test_a_kind_that_nobody_has_names_those_there_are(small: Scenario):
     with pytest.raises(NothingToExplainError, match=r"'send' was seen \(seen: .*receive"):
         explain(small, ["send"])

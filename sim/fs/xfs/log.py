@@ -54,6 +54,7 @@ class Log:
     ) -> None:
         self.device = device
         self.kernel = sched.kernel
+        self.tracer = sched.tracer
         self.start_sector = start_block * 8
         self.size_sectors = blocks * 8
         self.barrier = params.barrier
@@ -180,6 +181,8 @@ class Log:
         iclog.ios = len(pieces)
         self.records += 1
         self.written_sectors += iclog.sectors
+        if self.tracer.enabled:
+            self.tracer.emit("xlog_iclog_syncing", self.device.name, iclog.lsn)
         flags = self._flags(iclog)
         end = RecordIo(self, iclog)
         for sector, sectors in pieces:
@@ -210,6 +213,8 @@ class Log:
         """A record is on the disk; complete all that are, in order (xlog_state_done_syncing)."""
         assert iclog.state == SYNCING
         iclog.state = DONE_SYNC
+        if self.tracer.enabled:
+            self.tracer.emit("xlog_iclog_sync_done", self.device.name, iclog.lsn)
         iclog.write_wait.wake_all()
         while self.closed and self.closed[0].state == DONE_SYNC:
             oldest = self.closed.popleft()
