@@ -56,6 +56,10 @@ class World:
         """Return a SimPy event that happens after `delay_ns`."""
         return self.env.timeout(delay_ns)
 
+    def event(self) -> Any:
+        """Return a SimPy event that happens when its `succeed` is called."""
+        return self.env.event()
+
     def process(self, generator: Generator[Any, Any, Any]) -> Any:
         """Start a SimPy process."""
         return self.env.process(generator)

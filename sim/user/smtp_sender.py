@@ -5,6 +5,8 @@ one message after another from a common list; a worker is either thinking (makin
 waiting for the server, so the server's slowness holds the arrivals back. *Open*: messages arrive in
 a Poisson stream of `rate`, which may go up and down with the hours of a day (`profile`), each on a
 connection of its own, whatever the server does.
+`connecting_max` is how many hand-shakes the program has under way at a time: one whose SYN is lost
+then holds up all behind it, until TCP sends it again.
 Counterpart: RFC 5321 client without pipelining (MAIL, RCPT, DATA, body: four exchanges a message).
 Invariants: every message of a closed list is accepted exactly once; a refused or broken connection
  puts its message back; the number of connections never exceeds `concurrency` (closed).
@@ -51,6 +53,13 @@ class SmtpSenderParams:
     )
     concurrency: int = param(
         1, dim="count", minimum=1, source="scenario", doc="connections held at a time (closed)"
+    )
+    connecting_max: int = param(
+        0,
+        dim="count",
+        minimum=0,
+        source="assumed: each worker connects by itself",
+        doc="hand-shakes under way at a time, the others in order of arrival; 0 = no limit",
     )
     messages_per_session: int = param(
         0,
@@ -121,6 +130,8 @@ class SmtpSender:
         self.params = params
         self.left = params.messages
         self.accepted = 0
+        self.connecting = 0
+        self.turns: list[Any] = []  # of those who wait until another hand-shake is over
 
     def main(self, world: World) -> Generator[Any, Any, None]:
         """Submit everything, then end (a stream without number of messages never does)."""
@@ -160,7 +171,7 @@ class SmtpSender:
         """Submit one message, trying again until it is accepted."""
         while True:
             try:
-                connection = yield from world.connect(self.params.port)
+                connection = yield from self._connect(world)
                 if (yield from self._greet(connection)) and (
                     yield from self._submit(connection, size)
                 ):
@@ -177,7 +188,7 @@ class SmtpSender:
         thinking = world.stream(f"think.{number}")
         while self.left:
             try:
-                connection = yield from world.connect(self.params.port)
+                connection = yield from self._connect(world)
             except (ConnectionRefused, ConnectionTimedOut):
                 world.trace_marker("connection_refused", 1)
                 yield world.timeout(self.params.retry_ns)
@@ -187,6 +198,22 @@ class SmtpSender:
                 yield world.timeout(self.params.retry_ns)
                 continue
             yield from self._session(world, connection, number, thinking)
+
+    def _connect(self, world: World) -> Generator[Any, Any, Any]:
+        """Connect when it is this worker's turn; the place is handed on when that is over."""
+        if self.params.connecting_max and self.connecting == self.params.connecting_max:
+            turn = world.event()
+            self.turns.append(turn)
+            yield turn
+        else:
+            self.connecting += 1
+        try:
+            return (yield from world.connect(self.params.port))
+        finally:
+            if self.turns:
+                self.turns.pop(0).succeed()
+            else:
+                self.connecting -= 1
 
     def _session(
         self, world: World, connection: Any, number: int, thinking: Any

@@ -1,6 +1,7 @@
 """`python -m calibration validate`: what it may look at, what it says, and how it fails."""
 
 import json
+from statistics import median
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,7 @@ from calibration.validate import compare
 from calibration.validate.compare import relative, validate, validate_run
 from calibration.validate.describe import DESCRIPTION, BadRun, Unsupported, describe
 from calibration.validate.machine import build
+from calibration.validate.measure import CHANCES, SEED_STEP, predict, simulate
 
 KERNEL = {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}}
 QUEUE = {"nr_requests": "128", "max_sectors_kb": "1280"}
@@ -95,16 +97,23 @@ def test_repeats_are_simulated_once_and_each_run_has_its_row(tmp_path, monkeypat
     assert rows[0].predicted == rows[1].predicted == rows[3].predicted != rows[2].predicted
 
 
-@pytest.mark.parametrize(
-    "change, mailer_status",
-    [({}, "tempfail"), ({"note": "listen backlog 10"}, "ok")],
-)
-def test_the_local_mailer_defers_in_the_later_closed_runs(directory, change, mailer_status):
-    params = {"sessions": 2, "messages": 9, "size": 5000, "openloop": None}
-    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": [], **change}
+def test_a_closed_storm_is_one_of_smtp_source_and_a_mailer_that_takes_everything(directory):
+    params = {"sessions": 20, "messages": 10, "size": 5000}
+    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
     scenario = build(describe(directory(run(workload=mta))), seed=1)
-    assert scenario.processes["sendmail"].params.mailer_status == mailer_status
+    assert scenario.processes["sendmail"].params.mailer_status == "ok"
     assert scenario.processes["sendmail"].nice == -15
+    assert scenario.processes["client"].params.connecting_max == 1
+
+
+def test_of_a_storm_the_middle_of_several_chances_is_predicted(directory):
+    params = {"sessions": 2, "messages": 4, "size": 5000}
+    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
+    disk = {"params": HDD, "queue": QUEUE, "fs": {"type": "ext3", "proc_mounts": "D /m ext3 rw"}}
+    described = describe(directory(run(workload=mta, disk=disk)))
+    awaits = [simulate(described, 3 + SEED_STEP * n).await_ms["w"] for n in range(CHANCES["mta"])]
+    assert len(set(awaits)) > 1
+    assert predict(described, 3).await_ms["w"] == median(awaits)
 
 
 @pytest.mark.parametrize(

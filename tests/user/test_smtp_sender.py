@@ -87,6 +87,39 @@ def test_sizes_spread_around_their_mean() -> None:
     assert sorted(sizes)[150] == pytest.approx(8192 / 2.718**0.5, rel=0.2)  # median
 
 
+@pytest.mark.parametrize("connecting_max, before_the_timer", [(0, 20), (1, 11)])
+def test_a_lost_syn_holds_up_all_who_connect_one_after_the_other(
+    connecting_max: int, before_the_timer: int
+) -> None:
+    """Twelve workers, a backlog of ten, which holds eleven: the SYN of the twelfth is lost.
+
+    Workers on their own go on with the other messages; in a queue they wait until TCP sends the
+    SYN again.
+    """
+    client = process("blast", "smtp_sender", via="lan", **blast(
+        20, 12, messages_per_session=1, connecting_max=connecting_max,
+    ))  # fmt: skip
+    machine = boot(client)
+    taken: list[int] = []
+
+    def server(sys: Sys) -> Blocking[None]:
+        listener = yield from sys.listen(25, 10)
+        yield from sys.sleep(S // 10)
+        while True:
+            connection = yield from sys.accept(listener)
+            yield from sys.send(connection, 90, BANNER)
+            while (command := (yield from sys.recv(connection))) is not None:
+                if command.verb == BODY:
+                    taken.append(sys.clock_ns())
+                yield from sys.send(connection, 50, OK)
+            yield from sys.close_connection(connection)
+
+    machine.kernel.start("server", "server", server)
+    run_for(machine, 10)
+    assert sum(t_ns < 0.9 * S for t_ns in taken) == before_the_timer
+    assert len(taken) == 20
+
+
 def test_without_a_server_it_tries_again_and_again() -> None:
     relay = process("server", "smtp_relay", via="lan")
     client = process("blast", "smtp_sender", via="lan", target="server", **blast(retry="2 s"))
