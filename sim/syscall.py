@@ -31,6 +31,7 @@ from sim.fs.file import (
     O_CREAT,
     O_DIRECT,
     O_DSYNC,
+    O_EXCL,
     O_RDONLY,
     O_RDWR,
     O_SYNC,
@@ -51,8 +52,8 @@ from sim.sched.wait import WaitQueue
 from sim.syscall_params import SyscallParams
 
 __all__ = [
-    "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_RDONLY", "O_RDWR", "O_SYNC", "O_TRUNC",
-    "O_WRONLY", "Kernel", "Pipe", "Sys",
+    "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_EXCL", "O_RDONLY", "O_RDWR", "O_SYNC",
+    "O_TRUNC", "O_WRONLY", "Kernel", "Pipe", "Sys",
 ]  # fmt: skip
 
 P = ParamSpec("P")

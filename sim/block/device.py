@@ -11,11 +11,16 @@ get_request_wait() and submits the same object again. submit_bio(task, device, b
 Left out: opening and closing, sizes of logical blocks other than 512 bytes.
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from mypy_extensions import mypyc_attr
 
 from sim.block.bio import Bio
 from sim.block.genhd import DiskStats
 from sim.sched.task import Blocking, Task
+
+OnSubmit: TypeAlias = Callable[[str, Bio], None]
 
 
 class UnmodelledError(Exception):
@@ -27,8 +32,8 @@ class BlockDevice:
     """A device with a row in /proc/diskstats."""
 
     __slots__ = (
-        "capacity_sectors", "discard_sectors", "max_discard_sectors", "name", "rotational", "stats",
-        "supports_barriers",
+        "capacity_sectors", "discard_sectors", "max_discard_sectors", "name", "on_submit",
+        "rotational", "stats", "supports_barriers",
     )  # fmt: skip
 
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
@@ -39,6 +44,13 @@ class BlockDevice:
         self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
+        self.on_submit: OnSubmit | None = None  # told of each run that comes from above all devices
+
+    def submit(self, bio: Bio) -> bool:
+        """Take a run from a file system or a program: submit_bio() at the top of a stack."""
+        if self.on_submit is not None:
+            self.on_submit(self.name, bio)
+        return self.submit_bio(bio)
 
     def submit_bio(self, bio: Bio) -> bool:
         """Take the rest of the run over; False when it stopped for want of a request slot."""
@@ -78,7 +90,8 @@ class BlockDevice:
 def submit_bio(task: Task, device: BlockDevice, bio: Bio) -> Blocking[None]:
     """Submit a run on behalf of ``task``, sleeping for request slots as often as needed.
 
-    A hot caller first tries ``if not device.submit_bio(bio)``, which needs no generator.
+    A hot caller first tries ``if not device.submit_bio(bio)``, which needs no generator; who is
+    above all devices, ``if not device.submit(bio)``.
     """
     while not device.submit_bio(bio):
         yield from device.get_request_wait(task, bio)

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from sim.cli import options
+from sim.cli.block_dumping import block_dump
 from sim.cli.crash import crash
 from sim.cli.exec_tool import TimeType
 from sim.cli.output import check_writable, write_file, write_json
@@ -29,6 +30,8 @@ from sim.scenario import load
 @click.option("--save", "save_path", metavar="FILE", help="Keep the readings of the first run.")
 @click.option("--crash-at", "crash_ns", type=TimeType(), metavar="TIME",
               help="Cut the power at that simulated time, and tell what is lost.")  # fmt: skip
+@click.option("--block-dump", "block_dump_path", metavar="FILE",
+              help="Write the log of vm.block_dump = 1, count it by process.")  # fmt: skip
 def command(
     scenario_name: str,
     what_if: str | None,
@@ -41,6 +44,7 @@ def command(
     plot_path: str | None,
     save_path: str | None,
     crash_ns: int | None,
+    block_dump_path: str | None,
 ) -> None:
     """Run a scenario (a name from `iotwin list`, or the path of a .toml file).
 
@@ -53,16 +57,22 @@ def command(
       iotwin run sendmail --set machine.cpus=8 --replications 10 --json -
       iotwin run ./my-server.toml --seed 3
       iotwin run sendmail --what-if tmpfs --crash-at "50 s"
+      iotwin run exim-io --block-dump blocks.txt
     """
     fit = options.fit_of(fit_path, scenario_name)
     scenario = load(
         scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit)
     )  # fmt: skip
-    check_writable(json_path, plot_path, save_path)
+    check_writable(json_path, plot_path, save_path, block_dump_path)
     if crash_ns is not None:
         if plot_path is not None or save_path is not None:
             raise click.UsageError("--crash-at has neither --plot nor --save")
         crash(scenario, crash_ns, replications, json_path)
+        return
+    if block_dump_path is not None:
+        if plot_path or save_path or json_path or replications > 1:
+            raise click.UsageError("--block-dump is one run's text: it has no other output")
+        block_dump(scenario, block_dump_path)
         return
     study = run_variants([scenario], replications, jobs, fit)
     [outcome] = study.variants

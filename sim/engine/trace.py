@@ -60,6 +60,7 @@ TRACEPOINTS: dict[str, tuple[str, ...]] = {
     "sys_enter": ("comm", "pid", "name", "cpu_ns"),
     "sys_exit": ("comm", "pid", "name", "ret", "cpu_ns"),
     "writeback_start": ("dev", "nr_pages"),
+    "writeback_dirty_inode": ("dev", "ino"),
     "balance_dirty_pages": ("comm", "pid", "pause_ns"),
     "tcp_retransmit_syn": ("port", "attempt"),
     "trace_marker": ("text",),

@@ -71,7 +71,7 @@ def io_submit(
     bios = make_bios(runs, pos, count, op, task.pid, request.end_io, None)
     context.in_flight += 1
     for bio in bios:
-        if not device.submit_bio(bio):
+        if not device.submit(bio):
             yield from submit_bio(task, device, bio)
     if bios:
         device.unplug()

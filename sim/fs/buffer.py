@@ -54,7 +54,7 @@ def submit_run(task: Task, device: BlockDevice, bio: Bio, kernel: KernelVersion)
     plug: Plug | None = None
     if bio.count > 1 and kernel >= SINCE_TASK_PLUG:
         plug = bio.plug = Plug()
-    if not device.submit_bio(bio):
+    if not device.submit(bio):
         yield from submit_bio(task, device, bio)
     if plug is not None:
         plug.flush()
@@ -71,5 +71,5 @@ def submit_read(
         READ, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK,
         PageIo(mapping, page, count).end_read, None, 1, 0, task.pid,
     )  # fmt: skip
-    if not device.submit_bio(bio):
+    if not device.submit(bio):
         yield from submit_bio(task, device, bio)

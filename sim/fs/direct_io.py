@@ -58,7 +58,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     op = WRITE if write else READ
     bios = make_bios(runs, pos, count, op, task.pid, _dio_bio_end_io, task)
     for bio in bios:
-        if not device.submit_bio(bio):
+        if not device.submit(bio):
             yield from submit_bio(task, device, bio)
     if bios:
         first = bios[0]

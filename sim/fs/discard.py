@@ -41,7 +41,7 @@ def issue_discard(task: Task, device: BlockDevice, sector: int, nr_sectors: int)
     """Discard a range of a device that knows the command; return when all of it has ended."""
     bios = discard_bios(device, sector, nr_sectors, task)
     for bio in bios:
-        if not device.submit_bio(bio):
+        if not device.submit(bio):
             yield from submit_bio(task, device, bio)
     device.unplug()
     while bios and bios[0].pending:  # submit_bio_wait

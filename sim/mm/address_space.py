@@ -249,6 +249,10 @@ class AddressSpace:
             self._mark_dirty(I_DIRTY_INODE)
 
     def _mark_dirty(self, flag: int) -> None:
+        tracer = self.vm.tracer
+        if tracer.enabled:
+            number = getattr(self.host, "ino", 0)  # 0: a device's own pages
+            tracer.emit("writeback_dirty_inode", self.bdi.name, number)
         was_clean = not self.dirty_state
         self.dirty_state |= flag
         # Whoever holds the lock puts the inode back on the list when he is done with it.

@@ -25,8 +25,9 @@ from sim.scenario.spec import (
 
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
-    "transfers", "filter", "busy",
+    "transfers", "filter", "busy", "mail", "blocks", "hdparm",
 )  # fmt: skip
+UNASKED = tuple(name for name in FAMILIES if name != "blocks")  # these have to be traced
 
 
 def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:
@@ -140,7 +141,7 @@ def read_measure(reading: Reading, root: Table, devices: Devices) -> MeasureSpec
     chosen = named if named is not None else (
         *devices.disks, *devices.arrays, *devices.volumes, *devices.snapshots
     )  # fmt: skip
-    return MeasureSpec(**values, families=families or FAMILIES, devices=chosen)
+    return MeasureSpec(**values, families=families or UNASKED, devices=chosen)
 
 
 def _leaf_place(table: Table, name: str) -> Leaf:

@@ -14,7 +14,7 @@ from typing import Final
 
 from sim.results import RunResult
 from sim.scenario.spec import MeasureSpec
-from sim.study import metrics_servers
+from sim.study import metrics_mail, metrics_servers
 from sim.study.observation import NS_PER_MS, NS_PER_S, Metric, Observation, mean
 from sim.study.summary import percentile
 from sim.tools.parse import parse_loadavg, parse_stat
@@ -286,7 +286,8 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
 def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
     """Return the figures that a scenario asks for, in the order of the tables."""
     found: list[Metric] = []
-    for family, metrics in (*_FAMILIES.items(), *metrics_servers.FAMILIES.items()):
+    rows = (*_FAMILIES.items(), *metrics_servers.FAMILIES.items(), *metrics_mail.FAMILIES.items())
+    for family, metrics in rows:
         if family in measure.families:
             found += metrics
     if "disk" in measure.families:

@@ -14,6 +14,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_complet
 
 from sim.machine import simulate
 from sim.scenario.spec import Scenario
+from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.metrics import compute_metrics
 from sim.study.outcome import Replication
 
@@ -22,7 +23,11 @@ Progress = Callable[[int, int], None]
 
 def run_once(scenario: Scenario, seed: int, keep: bool, progress: Progress | None) -> Replication:
     """Simulate and compute the figures."""
-    result = simulate(scenario, seed, progress)
+    if BLOCKS in scenario.measure.families:
+        dump = BlockDump(keep_lines=False)
+        result = dump.in_result(simulate(scenario, seed, progress, dump.attach))
+    else:
+        result = simulate(scenario, seed, progress)
     return Replication(
         seed=seed,
         metrics=compute_metrics(result, scenario.measure),

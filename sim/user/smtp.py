@@ -13,16 +13,24 @@ RCPT: Final = "RCPT"
 DATA: Final = "DATA"
 BODY: Final = "BODY"
 
+# What a recipient or a text may be.
+WANTED: Final = "wanted"
+UNKNOWN_USER: Final = "unknown user"
+VIRUS: Final = "virus"
+
 
 class Command:
     """One line (or, for BODY, the whole text up to the final dot) that a client sends."""
 
-    __slots__ = ("message_bytes", "request_bytes", "verb")
+    __slots__ = ("content", "message_bytes", "request_bytes", "verb")
 
-    def __init__(self, verb: str, request_bytes: int, message_bytes: int = 0) -> None:
+    def __init__(
+        self, verb: str, request_bytes: int, message_bytes: int = 0, content: str = WANTED
+    ) -> None:
         self.verb = verb
         self.request_bytes = request_bytes
         self.message_bytes = message_bytes
+        self.content = content  # what the server will find when it looks
 
 
 class Reply:
@@ -45,15 +53,18 @@ OK: Final = Reply(250, 45)
 EHLO_OK: Final = Reply(250, 190)
 START_INPUT: Final = Reply(354, 50)
 QUEUED: Final = Reply(250, 65)
+TRY_LATER: Final = Reply(421, 60)
+NO_SUCH_USER: Final = Reply(550, 55)
+NOT_WANTED: Final = Reply(550, 70)
 
 HELLO: Final = Command(EHLO, 28)
 
 
-def transaction(message_bytes: int) -> tuple[Command, ...]:
+def transaction(message_bytes: int, content: str = WANTED) -> tuple[Command, ...]:
     """Return the commands that submit one message of that size to one recipient."""
     return (
         Command(MAIL, 45, message_bytes),
-        Command(RCPT, 38),
+        Command(RCPT, 38, content=content),
         Command(DATA, 6),
-        Command(BODY, message_bytes, message_bytes),
+        Command(BODY, message_bytes, message_bytes, content),
     )

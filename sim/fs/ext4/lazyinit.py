@@ -106,7 +106,8 @@ class LazyInit:
                 BIO_FUA if is_last_of_first else 0, task.pid,
             )  # fmt: skip
             self._in_flight += 1
-            yield from submit_bio(task, device, bio)
+            if not device.submit(bio):
+                yield from submit_bio(task, device, bio)
             start += blocks
         device.unplug()
         counts = self.fs.kernel >= SINCE_IOWAIT

@@ -139,7 +139,7 @@ class Ext4AddressSpaceOps(Ext3AddressSpaceOps):
                 WRITE, (block + done) * SECTORS_PER_BLOCK, pages * SECTORS_PER_BLOCK,
                 end_io, None, 1, flags, task.pid,
             )  # fmt: skip
-            if not device.submit_bio(bio):
+            if not device.submit(bio):
                 yield from submit_bio(task, device, bio)
 
     def _completion(self, inode: "Ext4Inode", page: int, count: int, unwritten: bool) -> EndIo:
@@ -168,6 +168,6 @@ def submit_commit_data(task: Task, fs: "Ext4", run: DataRun, flags: int) -> Bloc
                         WRITE, (block + start - at) * SECTORS_PER_BLOCK,
                         (end - start) * SECTORS_PER_BLOCK, end_io, None, 1, flags, task.pid,
                     )  # fmt: skip
-                    if not device.submit_bio(bio):
+                    if not device.submit(bio):
                         yield from submit_bio(task, device, bio)
             at += count

@@ -127,8 +127,8 @@ class Ail:
                 break
             looked_at += 1
             home = item.home()
-            assert home is not None
-            if item.pin_count or home.pin_count:
+            # Without a home: freed by a transaction that is not on the disk yet, and then leaves.
+            if home is None or item.pin_count or home.pin_count:
                 self.log_force_due = True
             elif home.may_go():
                 buffers[home] = None

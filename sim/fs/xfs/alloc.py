@@ -120,12 +120,16 @@ class FreeSpace:
         return found, found + want
 
     def allocate_aligned(self, goal: int, count: int) -> int:
-        """Take `count` blocks at a multiple of `count`; return the first, or -1 if none are."""
+        """Take `count` blocks at a multiple of `count`; return the first, or -1 if none are.
+
+        Multiples count from the group's beginning (agbno), as clusters of inodes do.
+        """
         best = -1
+        base = self.start
         for low, high in self.by_place:
-            at = -(-low // count) * count
+            at = base - (base - low) // count * count
             if at <= goal and goal + count <= high:
-                at = goal // count * count
+                at = base + (goal - base) // count * count
             fits = at + count <= high and not self.busy.intersects(at, at + count)
             if fits and (best < 0 or abs(at - goal) < abs(best - goal)):
                 best = at

@@ -130,7 +130,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
                 self._completion(inode, page + done, page + done + pages), None, 1, flags,
                 task.pid,
             )  # fmt: skip
-            if not device.submit_bio(bio):
+            if not device.submit(bio):
                 yield from submit_bio(task, device, bio)
 
     def _completion(self, inode: XfsInode, start: int, end: int) -> EndIo:

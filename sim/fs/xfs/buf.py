@@ -54,7 +54,7 @@ class Buf(LogItem):
             if not self.io:
                 self.io = True
                 bio = Bio(READ, self.sector, self.sectors, self._end_read, None, 1, 0, task.pid)
-                if not device.submit_bio(bio):
+                if not device.submit(bio):
                     yield from submit_bio(task, device, bio)
             if self.io:
                 device.unplug()
@@ -85,7 +85,7 @@ class Buf(LogItem):
         self.io = True
         bio = Bio(WRITE, self.sector, self.sectors, write.end_io, None, 1, 0, task.pid)
         bio.plug = plug
-        if not device.submit_bio(bio):
+        if not device.submit(bio):
             yield from submit_bio(task, device, bio)
 
 

@@ -44,7 +44,7 @@ def issue_flush(task: Task, device: BlockDevice) -> Blocking[None]:
     """Flush the drive's cache and wait for it (blkdev_issue_flush)."""
     flush = CacheFlush()
     bio = Bio(WRITE, 0, 0, flush.end_io, None, 1, BIO_FLUSH, task.pid)
-    if not device.submit_bio(bio):
+    if not device.submit(bio):
         yield from submit_bio(task, device, bio)
     while not flush.done:
         yield from flush.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "blkdev_issue_flush")

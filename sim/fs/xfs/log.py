@@ -189,7 +189,7 @@ class Log:
             bio = Bio(
                 WRITE, self.start_sector + sector, sectors, end.end_io, None, 1, flags, task.pid
             )
-            if not self.device.submit_bio(bio):
+            if not self.device.submit(bio):
                 yield from submit_bio(task, self.device, bio)
 
     def _flags(self, iclog: Iclog) -> int:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.fs.xfs.alloc import FreeSpace
 from sim.fs.xfs.geometry import AGFL_BLOCKS, make_geometry
 from sim.fs.xfs.ialloc import InodeChunks
 from sim.fs.xfs.params import XfsParams
@@ -107,3 +108,16 @@ def test_numbers_are_used_lowest_first_and_a_whole_free_chunk_is_told() -> None:
     assert chunks.take(first) == first + 5
     told = [chunks.put(number) for number in numbers]
     assert told == [-1] * 63 + [first]
+
+
+@given(st.integers(64 * MIB, 20 * GIB), st.sampled_from([256, 512]))
+def test_the_clusters_of_a_chunk_hold_none_but_its_inodes(capacity: int, inode_bytes: int) -> None:
+    """Groups begin anywhere: a chunk is aligned within its group, as its clusters are."""
+    geometry = make_geometry(XfsParams(inode_size_bytes=inode_bytes), capacity)
+    for ag in range(geometry.ag_count):
+        space = FreeSpace(geometry, geometry.ag_start(ag), geometry.ag_end(ag))
+        space.give(geometry.ag_start(ag) + 21, geometry.ag_end(ag))
+        chunk = InodeChunks(geometry, space).make_chunk()
+        offset = geometry.inode_block(chunk) - geometry.ag_start(ag)
+        assert offset % geometry.chunk_blocks == 0
+        assert offset % geometry.cluster_blocks == 0
