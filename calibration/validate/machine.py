@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.validate.describe import Description, Disk, Unsupported
-from calibration.validate.programs import bypasses_its_file_system, pins_its_pages, programs
+from calibration.validate.programs import pins_its_pages, programs
 from calibration.validate.rigs import GUEST, LOOP, Rig
 from sim.scenario import Scenario
 from sim.scenario.load import load_text
@@ -171,7 +171,7 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
     yield '[machine.mount."/"]\ntype = "tmpfs"'
     if disk is not None:
         yield from _disk_lines(description, disk, rig)
-        if disk.fs is not None and not bypasses_its_file_system(description):
+        if disk.fs is not None:
             yield from _mount_lines(disk, rig)
             if description.kind in (
                 "fio",

@@ -4,8 +4,8 @@ Models: the recorder: counters at the beginning and at the end, a census of task
  second, and what the programs said themselves.
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
- direction, util in % of the wall time, iowait in % of all CPUs, own_load the median census of
- tasks in R or D. The run ends when the last process of the workload has.
+ direction, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of all
+ CPUs, own_load the median census of tasks in R or D. The run ends when the last process of the workload has.
 Left out: the recorder's own use of CPU.
 """
 
@@ -39,6 +39,7 @@ class Figures:
 
     result: Mapping[str, float | None]
     await_ms: Mapping[str, float]
+    aqu_sz: float
     util: float
     iowait: float
     own_load: float | None
@@ -46,8 +47,8 @@ class Figures:
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what json can write."""
         return {
-            "result": dict(self.result), "await_ms": dict(self.await_ms), "util": self.util,
-            "iowait": self.iowait, "own_load": self.own_load,
+            "result": dict(self.result), "await_ms": dict(self.await_ms), "aqu_sz": self.aqu_sz,
+            "util": self.util, "iowait": self.iowait, "own_load": self.own_load,
         }  # fmt: skip
 
 
@@ -100,6 +101,7 @@ def simulate(description: Description, seed: int) -> Figures:
             "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
             "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
         },
+        aqu_sz=(after.time_in_queue_ns - before.time_in_queue_ns) / (after.now_ns - before.now_ns),
         util=_percent(after.io_ticks_ns - before.io_ticks_ns, after.now_ns - before.now_ns),
         iowait=_percent(after.iowait_ns - before.iowait_ns, after.cpu_ns - before.cpu_ns),
         own_load=median(census),
@@ -112,12 +114,14 @@ class _Counters:
     def __init__(self, machine: Machine, disk: str) -> None:
         self.now_ns = machine.calendar.now
         self.reads = self.writes = self.read_ns = self.write_ns = self.io_ticks_ns = 0
+        self.time_in_queue_ns = 0
         if disk in machine.devices:
             stats = machine.devices[disk].stats
             stats.update(self.now_ns)
             self.reads, self.writes = stats.reads, stats.writes
             self.read_ns, self.write_ns = stats.read_ns, stats.write_ns
             self.io_ticks_ns = stats.io_ticks_ns
+            self.time_in_queue_ns = stats.time_in_queue_ns
         machine.sched.update()
         self.cpu_ns = sum(cpu.total_ns() for cpu in machine.sched.cpu_times)
         self.iowait_ns = sum(cpu.iowait_ns for cpu in machine.sched.cpu_times)

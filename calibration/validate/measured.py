@@ -26,7 +26,7 @@ _RESULTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "pcread": {"reads/s": ("ops_per_s",), "hit ratio": ("hit_ratio",)},
     "cpuburn": {"io ops/s": ("ops_per_s",), "CPU s": ("cpu_total_s",)},
 }
-_SUMMARY: Final = {"util": "util", "iowait": "iowait"}
+_SUMMARY: Final = {"aqu_sz": "aqu_sz", "util": "util", "iowait": "iowait"}
 _CENSUS: Final = ("own_R", "own_D", "kt_D")
 
 

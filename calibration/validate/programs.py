@@ -29,13 +29,13 @@ def programs(description: Description, rig: Rig, directory: str) -> Lines:
 
 
 def _fio(description: Description, rig: Rig, directory: str) -> Lines:
-    """fio: random reads of the device, or one sequential write past the page cache."""
+    """fio: random reads of the device, or one sequential write of a file."""
     params = description.workload
     if params["rw"] not in _FIO_KINDS:
         raise Unsupported(f"fio with rw={params['rw']}")
     if not params["direct"] and params["rw"] != "write":
         raise Unsupported(f"buffered I/O (rw={params['rw']}) through a page cache of 6.x or 7.x")
-    filename = f"/dev/{rig.disk}" if params["direct"] else f"{directory}/f"
+    filename = f"{directory}/f" if params["rw"] == "write" else f"/dev/{rig.disk}"
     yield "[process.fio]"
     yield f'program = "fio"\nnice = {rig.nice}\nfilename = "{filename}"'
     yield f'block_size = "{_fio_size(params["bs"])}"'
@@ -71,12 +71,6 @@ def _sequential_write(description: Description) -> Lines:
 
 
 _FIO_KINDS: Final = {"randread": _random_reads, "write": _sequential_write}
-
-
-def bypasses_its_file_system(description: Description) -> bool:
-    """Whether a run's I/O is what the device sees: direct writes of one large new file."""
-    params = description.workload
-    return description.kind == "fio" and params["rw"] == "write" and bool(params["direct"])
 
 
 def pins_its_pages(description: Description) -> bool:

@@ -275,4 +275,4 @@ class FlusherThread:
         pages = min(
             int(self.bdi.bandwidth.avg_pages_per_s) // 2, int(self.vm.pacing.dirty_limit) // 8
         )
-        return max(pages // MAX_WRITEBACK_PAGES, 1) * MAX_WRITEBACK_PAGES
+        return (pages // MAX_WRITEBACK_PAGES + 1) * MAX_WRITEBACK_PAGES

@@ -45,8 +45,11 @@ def test_what_is_read_as_measured_is_what_the_recorders_index_says():
     [
         (["a_randread/*-hdd7200.r1", "a_randread/*-ebs.r1"], "lat ms", 0.03),
         (["a_randread/randread-qd1-ssd.r1"], "lat ms", 0.05),
-        (["b_seqwrite/direct-128k-*.r1"], "MB/s", 0.06),
-        (["b_seqwrite/direct-1m-*.r1"], "MB/s", 0.10),
+        (["b_seqwrite/direct-128k-*.r1"], "MB/s", 0.03),
+        (["b_seqwrite/direct-1m-*.r1"], "MB/s", 0.03),
+        (["b_seqwrite/direct-*.r1", "a_randread/*-hdd7200.r1"], "aqu_sz", 0.04),
+        (["b_seqwrite/buffered-128k-*.r1"], "aqu_sz", 0.12),
+        (["b_seqwrite/buffered-128k-*.r1"], "await_ms w", 0.10),
         (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "msg/s", 0.14),
         (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "own_load", 0.05),
         (["b_seqwrite/buffered-*-ext4-*.r1"], "MB/s", 0.03),

@@ -6,6 +6,7 @@ Theory of operation (fs/xfs/xfs_aops.c)
  - From 5.8 the blocks are *unwritten* until the data are there; then a worker makes them valid and
    sets the size, in a transaction, and only then the pages are no longer under writeback. From 3.4
    to 5.7 the worker only logged the size; before, size and data were not tied to each other.
+ - Pages are under writeback until their ioend is done: 16 MiB at most, and one bio, from 5.18.
  - So no commit ever waits for anybody's data: fsync waits for its own data, then for the log.
 Linux counterpart: fs/xfs/xfs_aops.c xfs_map_blocks, xfs_end_io, xfs_setfilesize;
  fs/xfs/xfs_iomap.c xfs_iomap_write_unwritten; 2.6.16, 3.4, 5.8 (a5949d3faedf), 6.18.
@@ -30,7 +31,7 @@ from sim.sched.task import Blocking, Task
 if TYPE_CHECKING:
     from sim.fs.xfs.super import Xfs
 
-RUN_PAGES_MAX: Final = 2048
+IOEND_PAGES_MAX: Final = 4096  # fs/iomap/buffered-io.c 5.18: IOEND_BATCH_SIZE, ebb7fb1557b1
 BIO_PAGES: Final = 256  # BIO_MAX_PAGES
 SINCE_LARGE_FOLIOS: Final = (5, 18)
 SINCE_UNWRITTEN: Final = (5, 8)
@@ -41,7 +42,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
 
     def __init__(self, fs: "Xfs") -> None:
         self.fs = fs
-        self.bio_pages: int = RUN_PAGES_MAX if fs.kernel >= SINCE_LARGE_FOLIOS else BIO_PAGES
+        self.bio_pages: int = IOEND_PAGES_MAX if fs.kernel >= SINCE_LARGE_FOLIOS else BIO_PAGES
         self.unwritten: bool = fs.kernel >= SINCE_UNWRITTEN
         self.logs_size: bool = fs.kernel >= SINCE_LOGGED_TIMES
 
@@ -69,7 +70,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
                 return end
             if wbc.nr_to_write <= 0:
                 return found
-            stop = min(mapping.dirty.covered_until(found), end, found + RUN_PAGES_MAX)
+            stop = min(mapping.dirty.covered_until(found), end, found + IOEND_PAGES_MAX)
             stop = min(stop, found + wbc.nr_to_write)
             if wbc.sync_mode == WB_SYNC_ALL and mapping.nr_writeback:
                 yield from mapping.wait_on_writeback(task, found, stop)
