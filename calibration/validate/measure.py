@@ -5,7 +5,8 @@ Models: the recorder: counters at the beginning and at the end, a census of task
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
  direction, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of all
- CPUs, own_load the median census of tasks in R or D. The run ends when the last process of the workload has.
+ CPUs, own_load the median census of tasks in R or D. The run ends when the last process of the
+ workload has.
 Left out: the recorder's own use of CPU.
 """
 
