@@ -75,6 +75,7 @@ def _middle(figures: Sequence[Figures]) -> Figures:
         await_ms={
             name: median(one.await_ms[name] for one in figures) for name in first.await_ms
         },
+        aqu_sz=median(one.aqu_sz for one in figures),
         util=median(one.util for one in figures),
         iowait=median(one.iowait for one in figures),
         own_load=middle([one.own_load for one in figures]),
