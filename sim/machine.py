@@ -35,6 +35,7 @@ from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.fs.proc.sys_cpu import render_cpu_files
 from sim.fs.super import MountContext, VfsParams
+from sim.memory_setup import add_memory
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.kswapd import start_kswapd
 from sim.mm.params import VmParams
@@ -111,6 +112,8 @@ class Machine:
             syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
         )
         self.kernel.vm = self.vm
+        self.vm.anon_random = self.streams.stream("vm.anon")
+        add_memory(server, self.vm, self.vfs, self.devices, self.mark)
         if scenario.run.until == PROGRAMS_EXITED:
             self.kernel.on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
         self.kernel.elevators = [disk.elevator for disk in self.disks]
@@ -261,7 +264,8 @@ class Machine:
         return ProcFs(
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
-            vm=self.vm, partitions=frozenset(names), clocks_khz=clocks_of(self.sched),
+            vm=self.vm, swaps=self.vm.swap.areas, partitions=frozenset(names),
+            clocks_khz=clocks_of(self.sched),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
             refresh=self._refresh, cpu_files=functools.partial(render_cpu_files, self.sched),
             disks=[device.stats for device in self.devices.values()],
@@ -286,6 +290,8 @@ class Machine:
             for own in spec.instances():
                 program: Any = cls(spec.params)
                 if spec.runs == "server":
+                    if spec.cgroup is not None:
+                        self.kernel.cgroups[own] = spec.cgroup
                     program.name = own
                     self._install(program)
                     self.kernel.start(own, spec.program, program.main, spec.nice)

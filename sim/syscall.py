@@ -9,7 +9,8 @@ Invariants: every call charges its entry to the task's system time; a program ho
 A call charges itself when it is made and returns the rest, which is run by ``yield from`` at once:
  one generator less between a program and the kernel for each of its sleeps.
  The tracepoints sys_enter and sys_exit have Linux's names of the calls; a loop of chunks is one.
-Left out: signals but SIGCHLD, memory mapping, user ids, select() (one task per client here).
+Left out: signals but SIGCHLD and SIGKILL (files of who is killed stay open), mapped files, user
+ids, select() (one task per client here).
 
 `write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`: each is charged, but
 the kernel sees one extent. It differs from the loop only if another task dirties the same file in
@@ -18,7 +19,7 @@ between, or memory runs short within it.
 
 import errno
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sim.block.elevator import Elevator
@@ -43,17 +44,25 @@ from sim.fs.namei import Vfs
 from sim.fs.pipe import Pipe
 from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
+from sim.mm.anon import Pool, Region
 from sim.mm.memory import Mm
 from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network
 from sim.sched.core import Sched
-from sim.sched.task import DEBT_LIMIT_NS, TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.task import (
+    DEBT_LIMIT_NS,
+    TASK_INTERRUPTIBLE,
+    Blocking,
+    Killed,
+    Task,
+    sleep_ns,
+)
 from sim.sched.wait import WaitQueue
 from sim.syscall_params import SyscallParams
 
 __all__ = [
     "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_EXCL", "O_RDONLY", "O_RDWR", "O_SYNC",
-    "O_TRUNC", "O_WRONLY", "Kernel", "Pipe", "Sys",
+    "O_TRUNC", "O_WRONLY", "Kernel", "Pipe", "Pool", "Region", "Sys",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -84,6 +93,7 @@ class Kernel:
         self.nr_programs: int = 0  # started by init, and not yet at their end
         self.on_last_exit: Callable[[], None] | None = None
         self.vm: Vm | None = None  # of a machine with memory to run short of
+        self.cgroups: dict[str, str] = {}  # process in the scenario: its memory cgroup
         self.elevators: list[Elevator] = []  # of all disks: they keep something for each process
 
     def do_exit(self, task: Task) -> None:
@@ -150,9 +160,11 @@ class _Forked:
         kernel = self.parent.kernel
         task.charge_system(kernel.params.fork_child_ns)
         sys = Sys(kernel, task, self.parent.name)
-        yield from self.body(sys, *self.args)
-        sys.free_memory()
-        kernel.do_exit(task)
+        try:
+            yield from self.body(sys, *self.args)
+        finally:  # also when it is killed
+            sys.free_memory()
+            kernel.do_exit(task)
 
 
 class Sys:
@@ -177,6 +189,8 @@ class Sys:
 
     def _call(self, name: str, rest: Blocking[T]) -> Blocking[T]:
         """Return the rest of a call; with its tracepoints if these are wanted."""
+        if self.task.killed:
+            raise Killed(self.task.comm)
         return self._traced(name, rest) if self._tracer.enabled else rest
 
     def _traced(self, name: str, call: Blocking[T]) -> Blocking[T]:
@@ -293,17 +307,79 @@ class Sys:
 
     # --- memory
 
+    def _memory(self) -> Mm:
+        """Return the program's memory, an empty one if it has told of none yet."""
+        if self._mm is None:
+            vm = self.kernel.vm
+            assert vm is not None, "a booted machine has memory"
+            group = self.kernel.cgroups.get(self.name)
+            self._mm = Mm(vm, self.task, None if group is None else vm.memcgs[group])
+        return self._mm
+
+    def mmap(self, size: int, cuts: Sequence[int] = ()) -> Region:
+        """Reserve `size` bytes; raise OSError (ENOMEM) if vm.overcommit_memory refuses them.
+
+        Nothing is in memory yet: first use it in order, touch(). `cuts` are offsets, in bytes, of
+        parts that are used unlike each other: `region.pools` has them in order.
+        """
+        self.task.charge_system(self._entry_ns)
+        if self._tracer.enabled:
+            self._trace_enter("mmap")
+        region = self._memory().mmap(size, cuts)
+        if self._tracer.enabled:
+            self._trace_exit("mmap", -errno.ENOMEM if region is None else 0)
+        if region is None:
+            raise OSError(errno.ENOMEM, f"mmap of {size} bytes")
+        return region
+
+    def munmap(self, region: Region) -> None:
+        """Give a region back, with what of it is in swap."""
+        self.task.charge_system(self._entry_ns)
+        self._memory().munmap(region)
+
+    def touch(
+        self, region: Region, offset: int = 0, size: int = -1, write: bool = True
+    ) -> Blocking[None]:
+        """Use each page of a stretch of bytes once, in order (-1: to the end); no system call.
+
+        Growing, scanning, collecting garbage: what was never used is taken, what is out comes in.
+        """
+        self._die_if_killed()
+        if size < 0:
+            size = region.size * PAGE_SIZE - offset
+        return self._memory().touch_in_order(self.task, region, offset, size, write)
+
+    def touch_at_random(self, pool: Pool, touches: int, write_share: float = 0.0) -> Blocking[None]:
+        """Use a page of a part of a region so many times, each time any that was used before.
+
+        `region.pools[0]` is the part of a region without cuts; a write share of 0 to 1.
+        """
+        self._die_if_killed()
+        return self._memory().touch_at_random(self.task, pool, touches, write_share)
+
+    def faults(self) -> tuple[int, int]:
+        """Return minor and major page faults (ru_minflt, ru_majflt)."""
+        return (0, 0) if self._mm is None else (self._mm.minflt, self._mm.majflt)
+
+    def rss(self) -> tuple[int, int]:
+        """Return the bytes that this program has in memory, and in swap (VmRSS, VmSwap)."""
+        if self._mm is None:
+            return 0, 0
+        return self._mm.rss_pages * PAGE_SIZE, self._mm.swap_pages * PAGE_SIZE
+
     def touch_memory(self, size: int) -> Blocking[None]:
         """Use `size` bytes of memory for the first time: mmap() and a fault on each page."""
-        if self._mm is None:
-            assert self.kernel.vm is not None, "a booted machine has memory"
-            self._mm = Mm(self.kernel.vm)
-        return self._mm.fault_in(self.task, size)
+        return self._memory().fault_in(self.task, size)
 
     def free_memory(self) -> None:
-        """Give back all memory that touch_memory() took (munmap, or exit)."""
+        """Give back all memory (munmap, or exit)."""
         if self._mm is not None:
             self._mm.release()
+
+    def _die_if_killed(self) -> None:
+        """Do not come back from the kernel after SIGKILL."""
+        if self.task.killed:
+            raise Killed(self.task.comm)
 
     # --- threads
 

@@ -17,7 +17,7 @@ from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import generic_write_sync
 from sim.mm.memory import charge_contention, charge_distance
 from sim.mm.page_writeback import balance_dirty_pages
-from sim.mm.vmscan import reserve_memory
+from sim.mm.reclaim import reserve_memory
 from sim.sched.task import Blocking, Task
 
 WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.

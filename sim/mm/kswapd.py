@@ -5,7 +5,9 @@ until it is above the high one; where it finds nothing to free it waits for writ
 Linux counterpart: mm/vmscan.c: kswapd, balance_pgdat, 2.6.16 to 6.5.
 Invariants: a woken kswapd sleeps again only above the high watermark, or after MAX_RETRIES rounds
 without a page.
-Left out: priorities as such: a round looks at all that is old. The thread is started when it is
+Where there is swap it goes through the priorities (reclaim.py); otherwise a round looks at all that
+is old.
+Left out: nothing it does before it is needed: the thread is started when it is
 first needed, not at boot.
 """
 
@@ -15,7 +17,14 @@ from typing import Final
 
 from sim.mm.backing_dev import congestion_wait
 from sim.mm.node import Node
-from sim.mm.vmscan import SCAN_PAGES_MAX, shrink_lruvec, snapshot_refaults
+from sim.mm.reclaim import Reclaim, shrink_lists
+from sim.mm.vmscan import (
+    DEF_PRIORITY,
+    SCAN_PAGES_MAX,
+    SWAP_CLUSTER_MAX,
+    shrink_lruvec,
+    snapshot_refaults,
+)
 from sim.mm.vmstat import Vm
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
@@ -27,6 +36,7 @@ MAX_RETRIES: Final = 16  # MAX_RECLAIM_RETRIES, mm/internal.h
 def start_kswapd(sched: Sched, vm: Vm) -> None:
     """Give each node its kswapd (boot)."""
     vm.sched = sched
+    vm.tick_ns = sched.tick_ns
     vm.kswapd_wakers = [Kswapd(sched, vm, node).wake for node in vm.nodes]
 
 
@@ -66,6 +76,12 @@ class Kswapd:
         failures = 0
         while node.nr_free < node.watermarks.high and failures < MAX_RETRIES:
             missing = node.watermarks.high - node.nr_free
+            if vm.swap.areas:
+                freed = yield from self._balance_with_swap(task)
+                failures = 0 if freed else failures + 1
+                if not freed:
+                    yield from congestion_wait(task, vm)
+                continue
             freed, scanned = shrink_lruvec(vm, node.lruvec, min(missing, SCAN_PAGES_MAX))
             vm.pgscan_kswapd += scanned
             vm.pgsteal_kswapd += freed
@@ -77,3 +93,23 @@ class Kswapd:
                 failures += 1
                 yield from congestion_wait(task, vm)
         snapshot_refaults(node.lruvec)
+
+    def _balance_with_swap(self, task: Task) -> Blocking[int]:
+        """Go through the priorities until enough is free; return the pages freed."""
+        vm, node = self.vm, self.node
+        freed = 0
+        priority = DEF_PRIORITY
+        while priority >= 1 and node.nr_free < node.watermarks.high:
+            wanted = max(node.watermarks.high, SWAP_CLUSTER_MAX)
+            lruvec = node.lruvec
+            control = Reclaim(lruvec.anon, lruvec, wanted, vm.params.swappiness)
+            yield from shrink_lists(task, vm, control, priority)
+            vm.pgscan_kswapd += control.scanned
+            vm.pgsteal_kswapd += control.freed
+            task.charge_system(vm.params.page_scan_ns * control.scanned)
+            yield from task.cond_resched()
+            freed += control.freed
+            if control.scanned < wanted or not control.freed:
+                priority -= 1
+        node.lruvec.anon.refaults = node.lruvec.anon.workingset_activate
+        return freed

@@ -1,9 +1,10 @@
 """The LRU lists of a node, in generations.
 
-Models: lists of pages from young to old: file pages, active and inactive, and those of tmpfs. A
-list is a row of *generations*: pages that came within one another of `grain` pages. Which
-generation a page is of, and whether PG_referenced is set, says its tag (page_tags.py, page_lru.py);
-so a list costs memory by generations and runs, and a gigabyte read in order is a few runs.
+Models: lists of pages from young to old: file pages, active and inactive, and those of tmpfs
+(programs' own pages: anon_lru.py). A list is a row of *generations*: pages that came within one
+another of `grain` pages. Which generation a page is of, and whether PG_referenced is set, says its
+tag (page_tags.py, page_lru.py); so a list costs memory by generations and runs, and a gigabyte read
+in order is a few runs.
 Linux counterpart: struct lruvec, enum lru_list, include/linux/mmzone.h (2.6.28 to 6.5); to 2.6.27
 struct zone's active_list and inactive_list.
 Invariants: ``nr[lru]`` is the sum of its generations' counts; every page with a tag is counted in
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
+from sim.mm.anon_lru import AnonLru
 from sim.mm.writeback import LAST_PAGE
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class Lruvec:
     """The lists of one node."""
 
     __slots__ = (
-        "_drained", "_found", "generations", "grain", "inactive_age", "lists", "node", "nr",
+        "_drained", "_found", "anon", "generations", "grain", "inactive_age", "lists", "node", "nr",
         "refaults", "workingset_activate", "youngest",
     )  # fmt: skip
 
@@ -79,6 +81,7 @@ class Lruvec:
             OrderedDict() for _ in range(NR_LRU_LISTS)
         ]
         self.youngest: list[Generation] = [self._open(lru) for lru in range(NR_LRU_LISTS)]
+        self.anon = AnonLru(node.number, node.number, grain)  # programs' own pages
         self.inactive_age: int = 0  # pages evicted and activated since boot (workingset.py)
         self.workingset_activate: int = 0  # pages activated because they came back soon
         self.refaults: int = 0  # of these when reclaim last ended (snapshot_refaults)

@@ -1,63 +1,264 @@
-"""A program's own memory: anonymous pages, and what it costs to copy between pages.
+"""A program's own memory: anonymous pages, faults on them, and what it costs to copy between pages.
 
-Models: mm_struct as far as it holds pages: how many of each node a program has; a fault for each
-page that is used for the first time. Copying between the page cache and a program takes longer
-where one of the two lies on another node, and adding pages where other CPUs of the node do so too.
-Linux counterpart: mm/memory.c (do_anonymous_page, zap_pte_range); copy_to_user, copy_from_user.
+Models: mm_struct: the regions of a program; a fault for each page that is used for the first time
+(a page of zeroes), and for each that is not mapped (swap_state.py). Where a program touches its
+pages at random, the touches up to the next fault are drawn at once. Copying between the page cache
+and a program takes longer where one of the two lies on another node, and adding pages where other
+CPUs of the node do so too.
+Linux counterpart: mm/memory.c (do_anonymous_page, do_swap_page, zap_pte_range), mm/mmap.c;
+copy_to_user, copy_from_user.
 Invariants: what a program has is counted in nr_anon, and given back when it ends.
-Left out: page tables, huge pages, copy-on-write, swapping; which page of a program lies where: a
-page on another node costs more when it comes, not when it is read again.
+Left out: page tables, huge pages, copy-on-write; which page of a program lies where: a page on
+another node costs more when it comes, not when it is read again.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from sim.engine.draw import hypergeometric, misses_before_hit
 from sim.mm.address_space import AddressSpace
-from sim.mm.page_alloc import alloc_anon, free_anon
+from sim.mm.anon import Chunk, Pool, Region
+from sim.mm.anon_lru import ACTIVE, DIRTY, INACTIVE, WRITEBACK, YOUNG
+from sim.mm.page_alloc import alloc_anon
+from sim.mm.page_io import forget
 from sim.mm.params import PAGE_SIZE
-from sim.mm.vmscan import reserve_memory
+from sim.mm.reclaim import reserve_anon
+from sim.mm.swap_state import map_cached, map_under_writeback, swap_in
+from sim.mm.vmscan_anon import SINCE_ANON_INACTIVE
 from sim.mm.vmstat import Vm
-from sim.sched.task import Blocking, Task
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task
+from sim.sched.wait import WaitQueue
+
+if TYPE_CHECKING:
+    from sim.mm.memcontrol import MemCgroup
 
 FAULT_PAGES: Final = 256  # faults taken between two looks at free memory
+FAULT_PAGES_SHORT: Final = 32  # where memory is short
 
 
 class Mm:
     """The pages of one program (struct mm_struct)."""
 
-    __slots__ = ("nr_by_node", "vm")
+    __slots__ = (
+        "majflt", "memcg", "minflt", "nr_by_node", "regions", "task", "total_pages", "vm",
+    )  # fmt: skip
 
-    def __init__(self, vm: Vm) -> None:
+    def __init__(self, vm: Vm, task: Task | None = None, memcg: MemCgroup | None = None) -> None:
         self.vm = vm
+        self.task = task
+        self.memcg = memcg
         self.nr_by_node: list[int] = [0] * vm.nr_nodes
+        self.regions: dict[Region, None] = {}
+        self.total_pages: int = 0  # of all regions (total_vm)
+        self.minflt: int = 0
+        self.majflt: int = 0
 
     @property
     def rss_pages(self) -> int:
         """Return the pages in memory (resident set)."""
         return sum(self.nr_by_node)
 
-    def fault_in(self, task: Task, size: int) -> Blocking[None]:
-        """Use ``size`` bytes for the first time, page by page (handle_mm_fault)."""
+    @property
+    def swap_pages(self) -> int:
+        """Return the pages that are in swap only."""
+        return sum(chunk.out for region in self.regions for chunk in region.chunks())
+
+    def new_chunk(self, pool: Pool, size: int) -> Chunk:
+        """Make a chunk of a region to be."""
         vm = self.vm
-        left = -(-size // PAGE_SIZE)
-        while left:
-            pages = min(left, FAULT_PAGES)
-            if vm.nr_free - pages < vm.watermarks.min:
-                yield from reserve_memory(task, vm, pages)
-            here = vm.node_of_cpu(task.cpu)
-            for number, taken in enumerate(alloc_anon(vm, pages)):
-                self.nr_by_node[number] += taken
-                if number != here:  # To be cleared over there.
-                    task.charge_system(vm.params.remote_page_ns * taken)
-            task.charge_system(vm.params.fault_ns * pages)
-            yield from task.cond_resched()
-            left -= pages
+        vm.nr_chunks += 1
+        chunk = vm.chunks[vm.nr_chunks] = Chunk(vm.nr_chunks, self, pool, size)
+        return chunk
+
+    def charge_anon(self, node: int, pages: int) -> None:
+        """Count pages that became this program's; who took them sees to nr_free."""
+        self.nr_by_node[node] += pages
+        self.vm.nr_anon += pages
+        if self.memcg is not None:
+            self.memcg.usage += pages
+
+    def uncharge_anon(self, node: int, pages: int) -> None:
+        """Free pages of this program."""
+        vm = self.vm
+        self.nr_by_node[node] -= pages
+        vm.nr_anon -= pages
+        vm.nr_free += pages
+        vm.pgfree += pages
+        vm.nodes[node].nr_free += pages
+        if self.memcg is not None:
+            self.memcg.usage -= pages
+
+    def swap_room(self, pages: int) -> int:
+        """Return how many of so many pages may go to swap."""
+        return pages if self.memcg is None else self.memcg.swap_room(pages)
+
+    # -- Regions.
+
+    def mmap(self, size: int, cuts: Sequence[int] = ()) -> Region | None:
+        """Make a region of ``size`` bytes, cut at byte offsets; None if memory is refused."""
+        pages = -(-size // PAGE_SIZE)
+        if not self.vm.may_commit(pages):
+            return None
+        self.vm.committed += pages
+        self.vm.mms[self] = None
+        region = Region(self, pages, [cut // PAGE_SIZE for cut in cuts])
+        self.regions[region] = None
+        self.total_pages += pages
+        return region
+
+    def munmap(self, region: Region) -> None:
+        """Give a region's pages and slots back."""
+        del self.regions[region]
+        self.total_pages -= region.size
+        vm = self.vm
+        vm.committed -= region.size
+        for chunk in region.chunks():
+            _zap(vm, chunk)
+        if not self.regions:
+            del vm.mms[self]
 
     def release(self) -> None:
-        """Give everything back (exit_mmap, munmap)."""
-        free_anon(self.vm, self.nr_by_node)
-        self.nr_by_node = [0] * self.vm.nr_nodes
+        """Give everything back (exit_mmap)."""
+        for region in list(self.regions):
+            self.munmap(region)
+
+    # -- Faults.
+
+    def fault_in(self, task: Task, size: int) -> Blocking[None]:
+        """Make a region of ``size`` bytes and use it, page by page (handle_mm_fault)."""
+        region = self.mmap(size)
+        if region is None:
+            raise MemoryError(f"{size} bytes: overcommit_memory refuses them")
+        yield from self.touch_in_order(task, region, 0, size, True)
+
+    def touch_in_order(
+        self, task: Task, region: Region, offset: int, size: int, write: bool
+    ) -> Blocking[None]:
+        """Touch each page of a stretch once, in ascending order."""
+        first, last = offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE)
+        at = 0
+        for chunk in region.chunks():
+            low, high = max(first - at, 0), min(last - at, chunk.size)
+            if low < high:
+                yield from self._touch_stretch(task, chunk, low, high, write)
+            at += chunk.size
+
+    def _touch_stretch(
+        self, task: Task, chunk: Chunk, low: int, high: int, write: bool
+    ) -> Blocking[None]:
+        """Touch pages of one chunk: those in use, then new ones."""
+        known = min(high, chunk.used) - low
+        if known > 0:
+            if not chunk.sweep_left or known > chunk.sweep_left:
+                chunk.sweep_left = chunk.used
+                chunk.sweep_out = chunk.used - chunk.mapped
+            faults = hypergeometric(self.vm.anon_random, chunk.sweep_out, chunk.sweep_left, known)
+            chunk.sweep_out -= faults
+            chunk.sweep(known, write)
+            chunk.sweep_out = min(chunk.sweep_out, chunk.sweep_left)
+            for _ in range(faults):
+                if chunk.used == chunk.mapped:
+                    break
+                yield from self._fault(task, chunk, write, True)
+        if high > chunk.used:
+            yield from self._fault_new(task, chunk, high - max(low, chunk.used))
+
+    def _fault_new(self, task: Task, chunk: Chunk, left: int) -> Blocking[None]:
+        """Use pages for the first time (do_anonymous_page)."""
+        vm = self.vm
+        list_of_new = INACTIVE if vm.kernel >= SINCE_ANON_INACTIVE else ACTIVE
+        while left:
+            pages = min(left, FAULT_PAGES)
+            if vm.nr_free - pages < vm.watermarks.low or self.memcg is not None:
+                pages = min(pages, FAULT_PAGES_SHORT)
+                yield from reserve_anon(task, self, pages)
+            here = vm.node_of_cpu(task.cpu)
+            chunk.use(pages)
+            chunk.map(pages)
+            for number, taken in enumerate(alloc_anon(vm, pages)):
+                if not taken:
+                    continue
+                self.nr_by_node[number] += taken
+                vm.lru_of(self, number).add(list_of_new, chunk, DIRTY | YOUNG, taken)
+                if number != here:  # To be cleared over there.
+                    task.charge_system(vm.params.remote_page_ns * taken)
+            if self.memcg is not None:
+                self.memcg.usage += pages
+            self.minflt += pages
+            task.charge_system(vm.params.fault_ns * pages)
+            yield from task.cond_resched()
+            if chunk.dead:
+                raise Killed(task.comm)
+            left -= pages
+
+    def touch_at_random(
+        self, task: Task, pool: Pool, touches: int, write_share: float
+    ) -> Blocking[None]:
+        """Touch pages of a pool that are in use, each time any of them."""
+        random = self.vm.anon_random
+        while touches > 0 and pool.used:
+            missing = pool.used - pool.mapped
+            if not missing:
+                pool.touch_mapped(touches, write_share)
+                return
+            hits = misses_before_hit(random, missing / pool.used)
+            pool.touch_mapped(min(hits, touches), write_share)
+            if hits >= touches:
+                return
+            touches -= hits + 1
+            chunk = pool.chunk_at(int(random.random() * missing))
+            yield from self._fault(task, chunk, random.random() < write_share, False)
+
+    def _fault(self, task: Task, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
+        """Map a page in use that is not mapped, any or the next in order (do_swap_page)."""
+        vm = self.vm
+        vm.pgfault += 1
+        task.charge_system(vm.params.fault_ns)
+        in_cache = chunk.ahead if in_order and chunk.ahead else chunk.unmapped
+        while not in_cache + chunk.out:
+            yield from self._await_reading(task, chunk)
+            in_cache = chunk.unmapped
+        others = 0 if in_order and chunk.ahead else chunk.out
+        if vm.anon_random.random() * (in_cache + others) >= in_cache:
+            yield from reserve_anon(task, self, 1 << vm.params.page_cluster)
+            if chunk.out:
+                self.majflt += 1
+                vm.pgmajfault += 1
+                yield from swap_in(task, vm, chunk, write, in_order)
+                if task.killed:
+                    raise Killed(task.comm)
+                return
+        if not chunk.unmapped:  # Somebody has taken it out, or read it, meanwhile.
+            return
+        self.minflt += 1
+        if vm.anon_random.random() * chunk.unmapped < chunk.idle:
+            map_cached(vm, chunk, write)
+        else:
+            map_under_writeback(chunk, write)
+
+    def _await_reading(self, task: Task, chunk: Chunk) -> Blocking[None]:
+        """Wait until read-ahead has brought one of the pages that are on their way."""
+        assert chunk.reading
+        if chunk.io_wait is None:
+            chunk.io_wait = WaitQueue()
+        yield from chunk.io_wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "lock_page")
+        if task.killed:
+            raise Killed(task.comm)
+
+
+def _zap(vm: Vm, chunk: Chunk) -> None:
+    """Free the pages of a chunk that are not under I/O; the others follow when that ends."""
+    chunk.dead = True
+    chunk.pool.mapped -= chunk.mapped
+    chunk.pool.used -= chunk.used
+    for generation in list(chunk.generations.values()):
+        for cohort in generation.cohorts_of(chunk):
+            if not cohort.kind & WRITEBACK:
+                chunk.mm.uncharge_anon(generation.owner.node_number, cohort.count)
+                generation.remove(cohort, cohort.count)
+    forget(vm, chunk)
 
 
 def charge_distance(vm: Vm, task: Task, mapping: AddressSpace, start: int, end: int) -> None:

@@ -7,8 +7,9 @@ pages are taken down to the min watermark; below that the one who wants them rec
 Linux counterpart: mm/page_alloc.c (get_page_from_freelist, __alloc_pages), 2.6.16 to 6.5.
 Invariants: nr_free never becomes negative; the nodes' nr_free sum up to the machine's.
 Left out: orders, migrate types, per-CPU lists; zone_reclaim_mode, which preferred to reclaim on the
-own node where nodes are far apart (to 3.15); anonymous pages are not swapped, and where nothing
-else can be freed Linux would kill somebody: here the run stops with OutOfMemory.
+own node where nodes are far apart (to 3.15). Who cannot sleep here has no page go to swap: he frees
+file pages, takes from the reserve, and has somebody killed in the end; programs and who reads or
+writes files come through reclaim.py first.
 """
 
 from __future__ import annotations
@@ -16,16 +17,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.mm.node import Node
+from sim.mm.oom_kill import OutOfMemory, out_of_memory
 from sim.mm.vmscan import SWAP_CLUSTER_MAX, direct_reclaim
 
 if TYPE_CHECKING:
     from sim.mm.vmstat import Vm
 
 RUN_PAGES_MAX: Final = 256  # of anonymous memory taken from one node before looking again
-
-
-class OutOfMemory(Exception):
-    """All memory is in use and none can be freed: it takes swap, or an OOM killer, to go on."""
 
 
 def alloc_pages(vm: Vm, count: int) -> Node:
@@ -64,11 +62,10 @@ def _alloc_slowpath(vm: Vm, count: int) -> Node:
             return node
     most = max(zonelist, key=_nr_free)
     if most.nr_free < count:
-        raise OutOfMemory(
-            f"at {vm.calendar.now} ns: {count} pages wanted, {vm.nr_free} free of {vm.nr_total}"
-            f" ({vm.nr_anon} of programs, {vm.nr_shmem} of tmpfs, {vm.nr_dirty} dirty,"
-            f" {vm.nr_writeback} under writeback): swap and the OOM killer are not modelled"
-        )
+        out_of_memory(vm, None)
+        most = max(zonelist, key=_nr_free)
+        if most.nr_free < count:
+            raise OutOfMemory(f"at {vm.calendar.now} ns: {count} pages wanted, {vm.nr_free} free")
     return most
 
 

@@ -101,6 +101,22 @@ class VmParams:
         source="mm/backing-dev.c 3.2: INIT_BW, 100 MiB/s",
         doc="estimate of every device's write rate and of its dirty_ratelimit when the run begins",
     )  # fmt: skip
+    swappiness: int = param(
+        60, dim="count", minimum=0, maximum=200, source="mm/vmscan.c: vm_swappiness",
+        doc="how readily programs' pages go to swap rather than file pages (vm.swappiness)",
+    )  # fmt: skip
+    page_cluster: int = param(
+        3, dim="count", minimum=0, maximum=10, source="mm/swap.c: swap_setup, from 16 MiB on",
+        doc="read-ahead from swap at most, as a power of two (vm.page-cluster)",
+    )  # fmt: skip
+    overcommit_memory: int = param(
+        0, dim="count", minimum=0, maximum=2, source="mm/mmap.c: sysctl_overcommit_memory",
+        doc="0: obvious overcommits of memory are refused, 1: none, 2: all (vm.overcommit_memory)",
+    )  # fmt: skip
+    overcommit_ratio: float = param(
+        50, dim="percent", minimum=0, source="mm/mmap.c: sysctl_overcommit_ratio",
+        doc="share of memory beside swap that may be promised with overcommit_memory 2",
+    )  # fmt: skip
     numa_nodes: int = param(
         1, dim="count", minimum=1, maximum=64, source="scenario",
         doc="memory nodes, each with its part of memory and of the CPUs",

@@ -14,8 +14,9 @@ active one (c55e8d035b28).
 Linux counterpart: mm/vmscan.c (shrink_lruvec, shrink_active_list, shrink_page_list), 2.6.18 to 6.5.
 Invariants: a page that is scanned leaves its generation; each pass ends when both lists have been
 scanned once.
-Left out: mapped pages, whose use the page tables show; writing by reclaim itself (to 3.1 it wrote
-dirty pages it met): it wakes the flushers; slab; swapping; multi-generational LRU (6.1, an option).
+Anonymous pages, and rounds over both kinds: vmscan_anon.py, reclaim.py.
+Left out: mapped files' pages, whose use the page tables show; writing by reclaim itself (to 3.1 it
+wrote dirty pages it met): it wakes the flushers; slab; multi-generational LRU (6.1, an option).
 """
 
 from __future__ import annotations
@@ -23,10 +24,8 @@ from __future__ import annotations
 from math import isqrt
 from typing import TYPE_CHECKING, Final
 
-from sim.mm.backing_dev import congestion_wait
 from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, Lruvec
 from sim.mm.page_lru import move_run
-from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:
     from sim.mm.node import Node
@@ -121,22 +120,6 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
         wanted -= freed
         if wanted <= 0:
             break
-
-
-def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
-    """See that pages can be taken without going below the reserve; wait where that takes long.
-
-    The part of direct reclaim that sleeps: what is dirty has to be written first (throttling by
-    congestion_wait, do_try_to_free_pages).
-    """
-    for _ in range(DEF_PRIORITY):
-        if vm.nr_free - pages >= vm.watermarks.min:
-            break
-        stolen = vm.pgsteal_direct
-        direct_reclaim(vm, vm.nodes, max(pages, SWAP_CLUSTER_MAX))
-        yield from task.cond_resched()
-        if vm.pgsteal_direct == stolen and vm.nr_dirty + vm.nr_writeback:
-            yield from congestion_wait(task, vm)
 
 
 def snapshot_refaults(lruvec: Lruvec) -> None:

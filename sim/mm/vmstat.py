@@ -13,10 +13,12 @@ Left out: zones; per-CPU caches of free pages, and with them the counters' lag; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
+from sim.mm.anon_lru import AnonLru
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bandwidth import Pacing
 from sim.mm.lruvec import (
@@ -29,6 +31,8 @@ from sim.mm.lruvec import (
 )
 from sim.mm.node import Node, zonelists
 from sim.mm.params import PAGE_SIZE, VmParams
+from sim.mm.swap_ra import SwapRa
+from sim.mm.swapfile import Swap
 from sim.mm.watermarks import Watermarks
 from sim.mm.workingset import PRUNE_AT, SINCE_SHADOWS
 from sim.mm.writeback import Flusher
@@ -38,10 +42,16 @@ from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
+    from sim.mm.anon import Chunk
+    from sim.mm.memcontrol import MemCgroup
+    from sim.mm.memory import Mm
+    from sim.sched.task import Task
 
 
 SINCE_MORE_IO: Final = (2, 6, 24)
 SINCE_READS_ACTIVATE: Final = (4, 6)  # writing a page is no use of it any more (bbddabe2e436)
+OVERCOMMIT_ALWAYS: Final = 1  # vm.overcommit_memory
+OVERCOMMIT_NEVER: Final = 2
 COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
 
 
@@ -106,6 +116,20 @@ class Vm:
         self.allocstall: int = 0  # direct reclaims
         self.pageoutrun: int = 0  # times that kswapd was woken
         self.workingset_refault: int = 0
+        self.workingset_refault_anon: int = 0
+        self.oom_kills: int = 0
+        self.on_oom_kill: Callable[[Task, int], None] = _ignore  # (who, pages it had in memory)
+        self.swap = Swap()
+        self.swap_ra = SwapRa()
+        self.swap_writeback: int = 0  # on its way out
+        self.committed: int = 0  # pages that programs may use (vm_committed_as)
+        self.anon_random: Random = Random(0)  # Replaced by the machine's own stream.
+        self.mms: dict[Mm, None] = {}  # programs that have memory
+        self.chunks: dict[int, Chunk] = {}  # of their regions, by number
+        self.nr_chunks: int = 0  # ever
+        self.nr_lrus: int = self.nr_nodes  # pairs of lists of anonymous pages
+        self.memcgs: dict[str, MemCgroup] = {}
+        self.tick_ns: int = 10_000_000  # Set by start_kswapd().
         self.mappings: dict[AddressSpace, None] = {}  # that have pages
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
@@ -166,6 +190,45 @@ class Vm:
     def workingset_activate(self) -> int:
         """Return how many pages were activated because they came back soon."""
         return sum(node.lruvec.workingset_activate for node in self.nodes)
+
+    # -- Programs' own pages.
+
+    def lru_of(self, mm: Mm, node: int) -> AnonLru:
+        """Return the lists that a program's pages of a node are on."""
+        return self.nodes[node].lruvec.anon if mm.memcg is None else mm.memcg.lrus[node]
+
+    def new_lru(self, node: int, grain: int) -> AnonLru:
+        """Make another pair of lists, of a group's pages of a node."""
+        self.nr_lrus += 1
+        return AnonLru(self.nr_lrus - 1, node, grain)
+
+    def is_writing(self) -> bool:
+        """Return whether anything is dirty or on its way out, so that waiting frees memory."""
+        return bool(self.nr_dirty or self.nr_writeback or self.swap_writeback)
+
+    @property
+    def nr_unmapped(self) -> int:
+        """Return the anonymous pages that are in the swap cache only."""
+        return sum(chunk.unmapped + chunk.reading for chunk in self.chunks.values())
+
+    @property
+    def nr_swap_cached(self) -> int:
+        """Return the pages that are in memory and have a slot in swap (SwapCached)."""
+        return sum(sum(chunk.kept_slots.values()) for chunk in self.chunks.values())
+
+    def may_commit(self, pages: int) -> bool:
+        """Return whether a program may have so many more pages (__vm_enough_memory).
+
+        overcommit_memory: 0 refuses what is more than all memory and swap, 1 nothing, 2 what is
+        beyond swap and overcommit_ratio of memory.
+        """
+        params = self.params
+        if params.overcommit_memory == OVERCOMMIT_ALWAYS:
+            return True
+        if params.overcommit_memory == OVERCOMMIT_NEVER:
+            allowed = int(self.nr_total * params.overcommit_ratio / 100) + self.swap.nr_total
+            return self.committed + pages <= allowed
+        return pages <= self.nr_total + self.swap.nr_total
 
     # -- Reclaim: what allocation and the lists need of the rest of the kernel.
 
@@ -248,6 +311,27 @@ class Vm:
         for node in self.nodes:
             assert node.nr_free >= 0
             node.lruvec.check()
+        self._check_anon()
+
+    def _check_anon(self) -> None:
+        """Assert that programs' pages are on their lists, and those out in swap."""
+        lrus = [node.lruvec.anon for node in self.nodes]
+        lrus += [lru for memcg in self.memcgs.values() for lru in memcg.lrus]
+        for lru in lrus:
+            lru.check()
+        self.swap.check()
+        reading = sum(chunk.reading for chunk in self.chunks.values())
+        assert self.nr_anon == sum(sum(lru.nr) for lru in lrus) + reading
+        for chunk in self.chunks.values():
+            if not chunk.dead:
+                chunk.check()
+        slots = sum(sum(chunk.kept_slots.values()) for chunk in self.chunks.values())
+        slots += sum(sum(chunk.out_slots.values()) for chunk in self.chunks.values())
+        assert slots == self.swap.nr_used
+
+
+def _ignore(task: Task, pages: int) -> None:
+    """Nobody wants to know."""
 
 
 def ratelimit_pages(nr_total: int, nr_cpus: int) -> int:

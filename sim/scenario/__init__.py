@@ -16,6 +16,7 @@ from sim.scenario.layers import Layer
 from sim.scenario.load import UnknownScenario, find, load, load_text, scenario_files
 from sim.scenario.spec import (
     ArraySpec,
+    CgroupSpec,
     DiskSpec,
     LinkSpec,
     MeasureSpec,
@@ -28,12 +29,14 @@ from sim.scenario.spec import (
     Scenario,
     ServerSpec,
     SnapshotSpec,
+    SwapSpec,
     VolumeSpec,
     WhatIf,
 )
 
 __all__ = [
     "ArraySpec",
+    "CgroupSpec",
     "DiskSpec",
     "Layer",
     "LinkSpec",
@@ -50,6 +53,7 @@ __all__ = [
     "ScenarioError",
     "ServerSpec",
     "SnapshotSpec",
+    "SwapSpec",
     "UnknownScenario",
     "VolumeSpec",
     "WhatIf",

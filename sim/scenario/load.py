@@ -20,6 +20,7 @@ from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read
 from sim.scenario.reading import Reading
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
+from sim.scenario.swaps import check_cgroups
 from sim.scenario.workload import (
     check_hosts,
     check_references,
@@ -245,6 +246,7 @@ def _read(
     links = read_links(reading, root)
     processes = read_processes(reading, root)
     check_references(reading, root, processes)
+    check_cgroups(reading, root, processes)
     check_hosts(reading, root, processes)
     run = read_run(reading, root)
     measure = read_measure(reading, root, devices)

@@ -20,12 +20,13 @@ from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
+from sim.scenario.swaps import read_cgroups, read_swaps
 from sim.scenario.tunables import OPTIONAL, TUNABLES
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.units import given_text
 
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
-_GROUPS = ("disk", "array", "volume", "mount")
+_GROUPS = ("disk", "array", "volume", "mount", "swap", "cgroup")
 
 
 def read_server(
@@ -51,6 +52,8 @@ def read_server(
     }
     _check_mounts(reading, machine, devices)
     _check_refusals(reading, machine, mounts, devices)
+    swaps = read_swaps(reading, machine, devices, mounts)
+    cgroups = read_cgroups(reading, machine)
     if reading.problems or values is None:
         return None, devices
     server = ServerSpec(
@@ -61,6 +64,8 @@ def read_server(
         volumes={name: volume for name, volume in devices.volumes.items() if volume},
         snapshots={name: snap for name, snap in devices.snapshots.items() if snap},
         mounts={where: mount for where, mount in mounts.items() if mount},
+        swaps=swaps,
+        cgroups=cgroups,
     )
     return server, devices
 

@@ -161,6 +161,44 @@ class MountSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SwapSpec:
+    """A swap area: a device, or a file of a size on a mounted file system."""
+
+    name: str
+    device: str | None = param(
+        None, dim="text", source="scenario", doc="disk, partition, array or volume that it is"
+    )
+    file: str | None = param(None, dim="text", source="scenario", doc="or the file that it is")
+    size_bytes: int | None = param(
+        None, dim="bytes", source="scenario", doc="its size; all of a device if left away",
+        minimum=65536,
+    )  # fmt: skip
+    priority: int | None = param(
+        None, dim="count", source="swapon -p; left away: below all others, in order", minimum=-1,
+        maximum=32767, doc="higher ones are filled first, equal ones in turn",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CgroupSpec:
+    """A memory cgroup: a limit for the programs in it."""
+
+    name: str
+    memory_bytes: int = param(
+        dim="bytes", source="scenario", minimum=65536,
+        doc="limit of programs' pages (memory.limit_in_bytes, memory.max)",
+    )  # fmt: skip
+    swap_bytes: int | None = param(
+        None, dim="bytes", source="memory.swap.max: no limit", minimum=0,
+        doc="limit of its pages in swap; left away: none",
+    )  # fmt: skip
+    version: int = param(
+        2, dim="count", source="systemd 243: the unified hierarchy", minimum=1, maximum=2,
+        doc="version of the cgroup interface",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerSpec:
     """The simulated server. `tunables` has the parameters of kernel parts by table name."""
 
@@ -176,6 +214,8 @@ class ServerSpec:
     volumes: Mapping[str, VolumeSpec] = field(default_factory=dict)
     snapshots: Mapping[str, SnapshotSpec] = field(default_factory=dict)
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
+    swaps: Mapping[str, SwapSpec] = field(default_factory=dict)
+    cgroups: Mapping[str, CgroupSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +243,7 @@ class ProcessSpec:
     nice: int = param(0, dim="count", source="scenario", doc="nice value", minimum=-20, maximum=19)
     via: str | None = param(None, dim="text", source="scenario", doc="link it is behind")
     target: str | None = param(None, dim="text", source="scenario", doc="process it talks to")
+    cgroup: str | None = param(None, dim="text", source="scenario", doc="memory cgroup it is in")
 
     def instances(self) -> tuple[str, ...]:
         """Return the names under which `count` of it run."""

@@ -185,6 +185,22 @@ class Sched(Domain):
             return idle_sibling(waker, previous, self.rqs, wide)
         return previous if waker is previous else wake_affine(waker, previous)
 
+    def kill(self, task: Task) -> None:
+        """Have a task that is marked `killed` end: at once if it sleeps where signals wake.
+
+        Others end when they leave the kernel (syscall.py) or next fault.
+        """
+        gen = task.gen
+        if task.state != TASK_INTERRUPTIBLE or task.on_rq or gen is None:
+            return
+        gen.close()
+        if task.waiting_on is not None:
+            task.waiting_on.remove(task)
+        task.happening = None
+        task.gen = _nothing()
+        self.wake_up(task)
+        task.in_iowait = False
+
     # -- What the run queues ask (Domain)
 
     def return_from_main(self, task: Task) -> None:
@@ -287,3 +303,9 @@ class Sched(Domain):
     def total_forks(self) -> int:
         """Return the number of tasks ever created."""
         return self.processes.total_forks
+
+
+def _nothing() -> Blocking[None]:
+    """What is left to do for a task that was killed in its sleep."""
+    return
+    yield

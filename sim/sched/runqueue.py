@@ -24,7 +24,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Scheduler, Task
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Killed, Scheduler, Task
 
 NS_PER_SECOND: Final = 1_000_000_000
 SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost would never end.
@@ -374,6 +374,8 @@ class RunQueue:
                 if resumes == SPINNING_RESUMES:
                     raise RuntimeError(f"{task} goes on for ever without using CPU time")
         except StopIteration:
+            domain.return_from_main(task)
+        except Killed:
             domain.return_from_main(task)
         except Exception as error:
             seconds = self._calendar.now / NS_PER_SECOND

@@ -15,7 +15,8 @@ A wake-up between the first line and the moment the debt is burnt cancels the sl
 
 Linux counterpart: struct task_struct in include/linux/sched.h; kernel/timer.c schedule_timeout.
 Invariants: debts are never negative; only the scheduler writes what is below "the scheduler's".
-Left out: threads that share memory, groups, sessions, credentials; signals but SIGCHLD ignored.
+Left out: threads that share memory, groups, sessions, credentials; signals but SIGKILL, and SIGCHLD
+ignored.
 """
 
 from collections.abc import Callable, Generator
@@ -39,6 +40,10 @@ STATE_LETTERS: Final = {0: "R", 1: "S", 2: "D", 16: "Z", 32: "X"}
 DEBT_LIMIT_NS: Final = 1_000_000  # cond_resched() burns what is above: one tick at HZ=1000.
 
 
+class Killed(BaseException):
+    """A task that has been killed goes no further; whoever catches it must raise it again."""
+
+
 class Scheduler:
     """What a task needs of its scheduler (core.py)."""
 
@@ -51,6 +56,10 @@ class Scheduler:
         """Make the task runnable; return False when it was (try_to_wake_up)."""
         raise NotImplementedError
 
+    def kill(self, task: "Task") -> None:
+        """Make a task that has been marked `killed` see it."""
+        raise NotImplementedError
+
     def process_timeout(self, task: "Task") -> None:
         """Wake the task: the handler of a timer that was set for it."""
         self.wake_up(task)
@@ -61,11 +70,11 @@ class Task:
 
     __slots__ = (
         "at_exit", "children", "comm", "cpu", "deadline", "exit_wait", "flips_halved_ns", "gen",
-        "happening", "ignores_sigchld", "in_iowait", "is_kthread", "last_ran_ns", "last_wakee",
-        "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched", "sched_delayed",
-        "sleep_avg_ns", "start_ns", "state", "stime_ns", "system_debt_ns", "time_slice_ns",
-        "user_debt_ns", "utime_ns", "vlag", "vruntime", "waiting_on", "wakee_flips", "wchan",
-        "weight",
+        "happening", "ignores_sigchld", "in_iowait", "is_kthread", "killed", "last_ran_ns",
+        "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched",
+        "sched_delayed", "sleep_avg_ns", "start_ns", "state", "stime_ns", "system_debt_ns",
+        "time_slice_ns", "user_debt_ns", "utime_ns", "vlag", "vruntime", "waiting_on",
+        "wakee_flips", "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +90,7 @@ class Task:
         self.wchan: str = ""  # where it sleeps, or last slept
         self.in_iowait: bool = False
         self.ignores_sigchld: bool = False  # its children vanish at exit
+        self.killed: bool = False  # SIGKILL is pending: it dies when it next leaves the kernel
         self.at_exit: Callable[[Task], None] | None = None  # what its end costs, and undoes
         self.user_debt_ns: int = 0
         self.system_debt_ns: int = 0

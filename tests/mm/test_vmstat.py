@@ -3,7 +3,8 @@
 import pytest
 
 from sim.mm.filemap import do_generic_file_read, truncate_inode_pages
-from sim.mm.page_alloc import alloc_anon, free_anon
+from sim.mm.memory import Mm
+from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import FileRaState
 from tests.mm.machines import KERNELS, MIB, Machine, S, dirtier
 
@@ -23,11 +24,12 @@ def short_lived_files(task, machine, count):
 
 
 def program_of_changing_size(task, vm, steps):
+    mm = Mm(vm, task)
     for step in range(steps):
-        taken = alloc_anon(vm, 1000 + step)
+        yield from mm.fault_in(task, (1000 + step) * PAGE_SIZE)
         task.charge_user(S // 50)
         yield from task.cond_resched()
-        free_anon(vm, taken)
+        mm.release()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -1,0 +1,61 @@
+"""Sets up a booted machine's memory: swap on, memory cgroups, a record of each OOM kill.
+
+Models: what boot scripts do once disks and file systems are there (swapon -a, cgroup files).
+Linux counterpart: sys_swapon (mm/swapfile.c), the files of the memory controller.
+Invariants: a swap file is there in full before the run; areas are turned on in the order described.
+Left out: turning swap on or off in a run.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from sim.block.bio import SECTOR
+from sim.block.device import BlockDevice
+from sim.fs.namei import Vfs
+from sim.mm.memcontrol import MemCgroup
+from sim.mm.params import PAGE_SIZE
+from sim.mm.vmstat import Vm
+from sim.scenario import ServerSpec, SwapSpec
+from sim.sched.task import Task
+
+Mark = Callable[[str, str, int | str], None]
+Extents = list[tuple[int, int]]  # first page of a device (of 4 KiB), pages
+
+
+def add_memory(
+    server: ServerSpec, vm: Vm, vfs: Vfs, devices: Mapping[str, BlockDevice], mark: Mark
+) -> None:
+    """Turn swap on, make the cgroups, and have OOM kills marked."""
+    vm.on_oom_kill = partial(_mark_kill, mark)
+    for spec in server.swaps.values():
+        device, extents = _place_of(spec, vfs, devices)
+        path = f"/dev/{spec.device}" if spec.file is None else spec.file
+        vm.swap.swapon(path, device, extents, spec.priority, spec.file is None)
+    for name, group in server.cgroups.items():
+        swap_pages = None if group.swap_bytes is None else group.swap_bytes // PAGE_SIZE
+        vm.memcgs[name] = MemCgroup(
+            vm, name, group.memory_bytes // PAGE_SIZE, swap_pages, group.version
+        )
+
+
+def _place_of(
+    spec: SwapSpec, vfs: Vfs, devices: Mapping[str, BlockDevice]
+) -> tuple[BlockDevice, Extents]:
+    """Return where a swap area lies."""
+    if spec.file is None:
+        device = devices[str(spec.device)]
+        whole = device.capacity_sectors * SECTOR
+        size = whole if spec.size_bytes is None else min(spec.size_bytes, whole)
+        return device, [(0, size // PAGE_SIZE)]
+    assert spec.size_bytes is not None, "checked when the scenario was read"
+    inode = vfs.prepare_file(spec.file, spec.size_bytes)
+    assert inode.sb.device is not None, "checked when the scenario was read"
+    return inode.sb.device, inode.sb.get_blocks(inode, 0, spec.size_bytes // PAGE_SIZE)
+
+
+def _mark_kill(mark: Mark, task: Task, pages: int) -> None:
+    """Keep an OOM kill among the results: a record of the program's, and the kernel's line."""
+    mark(task.comm, "oom_kill", pages)
+    kib = pages * (PAGE_SIZE // 1024)
+    text = f"Out of memory: Killed process {task.pid} ({task.comm}), anon-rss:{kib}kB"
+    mark("kernel", "dmesg", text)

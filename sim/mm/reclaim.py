@@ -1,0 +1,267 @@
+"""Reclaim where there is swap, or a limit: rounds over anonymous and file pages.
+
+Models: whoever needs pages looks at more and more of the lists, from priority 12 down, until he has
+as many as he asked for (do_try_to_free_pages). Where there is no swap nothing is anonymous that
+could go, and the shorter way of vmscan.py is taken. A program that finds no memory at all has the
+OOM killer called: when 16 rounds (5 to 4.6) in a row freed nothing, and nothing is on its way out
+that would.
+Linux counterpart: mm/vmscan.c (try_to_free_pages, shrink_lruvec), mm/page_alloc.c
+(__alloc_pages_slowpath, should_reclaim_retry), mm/memcontrol.c (try_charge), 2.6.18 to 6.5.
+Invariants: when reserve_anon() returns the pages can be taken; it raises Killed if it was this
+program that was chosen.
+Left out: reclaim by allocations that must not sleep; the pages of a limited group's files, which
+belong to the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sim.block.plug import Plug
+from sim.mm.anon_lru import ACTIVE, INACTIVE, AnonLru
+from sim.mm.backing_dev import congestion_wait
+from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, Lruvec
+from sim.mm.oom_kill import out_of_memory
+from sim.mm.scan_balance import (
+    ANON,
+    EQUAL,
+    FILE,
+    SINCE_SPLIT,
+    SWAP_TENDENCY,
+    anon_share,
+    anon_share_by_use,
+    swap_tendency,
+    which,
+)
+from sim.mm.vmscan import (
+    DEF_PRIORITY,
+    SWAP_CLUSTER_MAX,
+    direct_reclaim,
+    inactive_is_low,
+    inactive_ratio,
+    shrink_active_list,
+    shrink_inactive_list,
+    snapshot_refaults,
+)
+from sim.mm.vmscan_anon import shrink_active_anon, shrink_inactive_anon
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task, sleep_ns
+
+if TYPE_CHECKING:
+    from sim.mm.memory import Mm
+    from sim.mm.vmstat import Vm
+
+MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
+SINCE_COST: Final = (5, 8)
+SINCE_TASK_PLUG: Final = (2, 6, 39)
+SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
+
+
+class Reclaim:
+    """What one who reclaims wants, and how he goes about it (struct scan_control)."""
+
+    __slots__ = ("freed", "is_kswapd", "lru", "lruvec", "scanned", "swappiness", "waits", "wanted")
+
+    def __init__(
+        self, lru: AnonLru, lruvec: Lruvec | None, wanted: int, swappiness: int,
+        *, is_kswapd: bool = False, waits: bool = False,
+    ) -> None:  # fmt: skip
+        """``lruvec`` has the file pages; a limited group has none."""
+        self.lru = lru
+        self.lruvec = lruvec
+        self.wanted = wanted
+        self.swappiness = swappiness
+        self.is_kswapd = is_kswapd
+        self.waits = waits  # for pages that are being written
+        self.freed: int = 0
+        self.scanned: int = 0
+
+    def is_done(self) -> bool:
+        """Return whether enough is free."""
+        return self.freed >= self.wanted
+
+
+def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blocking[None]:
+    """Look at the share of a priority of all lists (shrink_lruvec)."""
+    left = _scan_counts(vm, control, priority)
+    plug = Plug() if vm.kernel >= SINCE_TASK_PLUG else None
+    while any(left) and not control.is_done():
+        if left[0]:
+            number = min(left[0], SWAP_CLUSTER_MAX)
+            left[0] -= number
+            control.scanned += number
+            control.freed += yield from shrink_inactive_anon(
+                task, vm, control.lru, number, plug, control.waits
+            )
+        if left[1]:
+            number = min(left[1], SWAP_CLUSTER_MAX)
+            left[1] -= number
+            if _anon_is_low(vm, control.lru):
+                shrink_active_anon(vm, control.lru, number)
+        if left[2] and control.lruvec is not None:
+            number = min(left[2], SWAP_CLUSTER_MAX)
+            left[2] -= number
+            freed, looked = shrink_inactive_list(vm, control.lruvec, number)
+            control.freed += freed
+            control.scanned += looked
+            _note(control.lru, 2, looked, looked - freed)
+        if left[3] and control.lruvec is not None:
+            number = min(left[3], SWAP_CLUSTER_MAX)
+            left[3] -= number
+            if _file_is_low(vm, control.lruvec):
+                shrink_active_list(vm, control.lruvec, number)
+    if plug is not None:
+        plug.flush()
+    if vm.swap.nr_free and _anon_is_low(vm, control.lru):
+        shrink_active_anon(vm, control.lru, SWAP_CLUSTER_MAX)
+
+
+def _note(lru: AnonLru, index: int, looked: int, used: int) -> None:
+    recent = lru.recent
+    recent[index] += looked
+    recent[index + 1] += used
+
+
+def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
+    """Return whether active anonymous pages are to be moved (inactive_is_low, may_deactivate)."""
+    inactive, active = lru.nr[INACTIVE], lru.nr[ACTIVE]
+    if vm.kernel >= SINCE_REFAULTS_DEACTIVATE and lru.workingset_activate != lru.refaults:
+        return active > 0
+    return inactive * inactive_ratio(inactive + active) < active
+
+
+def _file_is_low(vm: Vm, lruvec: Lruvec) -> bool:
+    inactive, active = lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]
+    refaults = lruvec.workingset_activate != lruvec.refaults
+    return active > 0 and inactive_is_low(vm.kernel, inactive, active, refaults=refaults)
+
+
+def _scan_counts(vm: Vm, control: Reclaim, priority: int) -> list[int]:
+    """Return pages to look at of inactive and active anonymous, inactive and active file pages."""
+    lru, lruvec = control.lru, control.lruvec
+    anon = [lru.nr[INACTIVE], lru.nr[ACTIVE]]
+    file = [0, 0] if lruvec is None else [
+        lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]
+    ]  # fmt: skip
+    share = _anon_share(vm, control, priority, file)
+    if vm.kernel < SINCE_SPLIT and not _swaps_mapped(vm, control, priority):
+        anon[1] = 0
+    reachable = share * (vm.swap.nr_free > 0 or vm.swap.nr_used > 0)
+    counts = [_part(size, priority, reachable) for size in anon]
+    return counts + [_part(size, priority, 2 - share) for size in file]
+
+
+def _part(size: int, priority: int, share: float) -> int:
+    """Return 1/2^priority of a list, by its side's share of two."""
+    return int((size >> priority) * min(share, 1.0))
+
+
+def _anon_share(vm: Vm, control: Reclaim, priority: int, file: list[int]) -> float:
+    """Return the share of anonymous pages of 2: 0 none, 2 only they, 1 both in full."""
+    if control.lruvec is None:
+        return 1.0  # and there is nothing else
+    side = which(
+        vm.kernel, swappiness=control.swappiness, priority=priority,
+        file_is_tiny=sum(file) + vm.nr_free <= vm.watermarks.high,
+        inactive_file=file[0], file_is_low=_file_is_low(vm, control.lruvec),
+    )  # fmt: skip
+    if side == FILE:
+        return 0.0
+    if side == ANON:
+        return 2.0
+    if side == EQUAL:
+        return 1.0
+    lru = control.lru
+    _decay(lru, lru.nr[INACTIVE] + lru.nr[ACTIVE] + sum(file))
+    if vm.kernel >= SINCE_COST:
+        return 2 * anon_share(control.swappiness, lru.anon_cost, lru.file_cost)
+    anon, used, looked, busy = lru.recent
+    return 2 * anon_share_by_use(control.swappiness, (anon, used), (looked, busy))
+
+
+def _decay(lru: AnonLru, pages: int) -> None:
+    """Forget what is long ago: halve the counts when they are a quarter of the lists."""
+    while lru.anon_cost + lru.file_cost > max(pages // 4, 1):
+        lru.anon_cost //= 2
+        lru.file_cost //= 2
+    while sum(lru.recent) > max(pages // 4, 4):
+        lru.recent = [count // 2 for count in lru.recent]
+
+
+def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
+    """Return whether active anonymous pages are touched at all (to 2.6.27)."""
+    share = vm.nr_anon / vm.nr_total
+    return swap_tendency(share, priority, control.swappiness) >= SWAP_TENDENCY
+
+
+def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
+    """Free pages as the task that wants them; return how many."""
+    vm.allocstall += 1
+    for priority in range(DEF_PRIORITY, -1, -1):
+        before = control.scanned
+        yield from shrink_lists(task, vm, control, priority)
+        task.charge_system(vm.params.page_scan_ns * (control.scanned - before))
+        if control.is_done() or task.killed:
+            break
+        if task.system_debt_ns + task.user_debt_ns:
+            yield from task.cond_resched()
+    control.lru.refaults = control.lru.workingset_activate
+    if control.lruvec is not None:
+        snapshot_refaults(control.lruvec)
+    vm.pgscan_direct += control.scanned
+    vm.pgsteal_direct += control.freed
+    return control.freed
+
+
+def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
+    """See that pages can be taken without going below the reserve; wait where that takes long.
+
+    The part of direct reclaim that sleeps: what is dirty has to be written first (throttling by
+    congestion_wait, do_try_to_free_pages).
+    """
+    for _ in range(DEF_PRIORITY):
+        if vm.nr_free - pages >= vm.watermarks.min:
+            break
+        stolen = vm.pgsteal_direct
+        yield from _reclaim_once(task, vm, pages)
+        if vm.pgsteal_direct == stolen and vm.is_writing():
+            yield from congestion_wait(task, vm)
+
+
+def _reclaim_once(task: Task, vm: Vm, pages: int) -> Blocking[None]:
+    """Reclaim from the nodes, with swap if there is any."""
+    wanted = max(pages, SWAP_CLUSTER_MAX)
+    if not vm.swap.areas:
+        direct_reclaim(vm, vm.nodes, wanted)
+        yield from task.cond_resched()
+        return
+    for number in vm.zonelists[vm.node_of_cpu(task.cpu)]:
+        lruvec = vm.nodes[number].lruvec
+        control = Reclaim(lruvec.anon, lruvec, wanted, vm.params.swappiness)
+        wanted -= yield from try_to_free_pages(task, vm, control)
+        if wanted <= 0:
+            break
+
+
+def reserve_anon(task: Task, mm: Mm, pages: int) -> Blocking[None]:
+    """See that a program can have pages of its own; have somebody killed if nothing else helps."""
+    vm = mm.vm
+    if mm.memcg is not None:
+        yield from mm.memcg.charge(task, pages)
+    failures = 0
+    while vm.nr_free - pages < vm.watermarks.min:
+        for node in vm.nodes:
+            vm.wakeup_kswapd(node)
+        stolen = vm.pgsteal_direct
+        yield from reserve_memory(task, vm, pages)
+        if task.killed:
+            raise Killed(task.comm)
+        if vm.pgsteal_direct != stolen or vm.is_writing():
+            failures = 0
+            continue
+        failures += DEF_PRIORITY
+        if failures > MAX_RECLAIM_RETRIES and vm.nr_free - pages < vm.watermarks.min:
+            out_of_memory(vm, None)
+            failures = 0
+            if task.killed:
+                raise Killed(task.comm)
+            yield from sleep_ns(task, vm.tick_ns, TASK_UNINTERRUPTIBLE, "out_of_memory")

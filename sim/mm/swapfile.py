@@ -1,0 +1,336 @@
+"""Swap areas: which slot a page gets, and which area its slot is in.
+
+Models: areas with priorities: the highest is filled first, equal ones in turn. An area gives slots
+in clusters of 256: one free cluster to the end, so that pages that go out together lie together,
+then the next; where there is no free cluster, the free slots of used ones from the beginning.
+Of each slot is known whose it is (the chunk, anon.py) and whether its page is in memory as well.
+Linux counterpart: mm/swapfile.c: get_swap_page, scan_swap_map, swap_free, sys_swapon (2.6.16 to
+6.5), struct swap_info_struct.
+Invariants (``check()``): an area's nr_used is the number of its owned slots; slot 0, the header, is
+never given.
+Left out: a cluster for each CPU on flash (3.12); discard; bad slots; swapon of new areas in a run.
+"""
+
+from __future__ import annotations
+
+from array import array
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from sim.block.device import BlockDevice
+
+if TYPE_CHECKING:
+    from sim.mm.anon import Chunk
+
+SWAPFILE_CLUSTER: Final = 256  # slots, mm/swapfile.c
+PAGE_SECTORS: Final = 8
+AREA_SHIFT: Final = 40
+CLUSTER_MASK: Final = (1 << AREA_SHIFT) - 1
+RESIDENT: Final = 1  # in an owner's entry: its page is in memory too
+Entry = tuple["SwapArea", int]  # an area and a slot of it
+
+
+class SwapArea:
+    """One area (struct swap_info_struct); it is /proc/swaps' row as well."""
+
+    def __init__(
+        self, number: int, path: str, device: BlockDevice, extents: list[tuple[int, int]],
+        prio: int, is_block: bool,
+    ) -> None:  # fmt: skip
+        """``extents`` are (first page of the device, pages), in order of slots."""
+        self.number = number
+        self.path = path
+        self.device = device
+        self.extents = extents
+        self.prio = prio
+        self.is_block = is_block
+        self.nr_slots: int = sum(pages for _, pages in extents)  # with the header
+        self.nr_pages: int = self.nr_slots - 1
+        self.nr_used: int = 0
+        self.owners: dict[int, array[int]] = {}  # of clusters in use, by slot; 0 is free
+        self._used_in: dict[int, int] = {}  # slots used, of clusters in use
+        self._next_cluster: int = 0  # never used, from here on
+        self._free_clusters: list[int] = []  # used before, free again
+        self._slot: int = 1  # next of the current cluster
+        self._end: int = 1  # of the stretch it may give
+        self._open_cluster()
+
+    def _open_cluster(self) -> None:
+        cluster = self._next_cluster
+        self._next_cluster += 1
+        start = cluster * SWAPFILE_CLUSTER
+        self._slot = start + (cluster == 0)
+        self._end = min(start + SWAPFILE_CLUSTER, self.nr_slots)
+
+    def take(self, chunk: Chunk, limit: int) -> tuple[int, int]:
+        """Give up to ``limit`` adjoining slots to pages of a chunk; return (first, how many)."""
+        if self._slot >= self._end:
+            self._choose_stretch()
+        first = self._slot
+        count = min(limit, self._end - first)
+        if count <= 0:
+            return first, 0
+        self._slot += count
+        cluster = first // SWAPFILE_CLUSTER
+        owners = self.owners.get(cluster)
+        if owners is None:
+            owners = self.owners[cluster] = array("I", bytes(4 * SWAPFILE_CLUSTER))
+        value = chunk.number << 1 | RESIDENT
+        at = first % SWAPFILE_CLUSTER
+        for index in range(at, at + count):
+            assert not owners[index]
+            owners[index] = value
+        self._used_in[cluster] = self._used_in.get(cluster, 0) + count
+        self.nr_used += count
+        key = self.number << AREA_SHIFT | cluster
+        chunk.kept_slots[key] = chunk.kept_slots.get(key, 0) + count
+        return first, count
+
+    def _choose_stretch(self) -> None:
+        """Go to the next free cluster; if there is none, to the first free slots."""
+        if self._next_cluster * SWAPFILE_CLUSTER < self.nr_slots:
+            self._open_cluster()
+        elif self._free_clusters:
+            cluster = self._free_clusters.pop(0)
+            start = cluster * SWAPFILE_CLUSTER
+            self._slot = start + (cluster == 0)
+            self._end = min(start + SWAPFILE_CLUSTER, self.nr_slots)
+        else:
+            self._slot, self._end = self._first_free()
+
+    def _first_free(self) -> tuple[int, int]:
+        """Return the first free stretch of clusters in use (start, end); empty if all is full."""
+        for cluster, used in self._used_in.items():
+            start = cluster * SWAPFILE_CLUSTER
+            size = min(SWAPFILE_CLUSTER, self.nr_slots - start) - (cluster == 0)
+            if used < size:
+                owners = self.owners[cluster]
+                low = int(cluster == 0)
+                while owners[low]:
+                    low += 1
+                high = low
+                while high < size + (cluster == 0) and not owners[high]:
+                    high += 1
+                return start + low, start + high
+        return self.nr_slots, self.nr_slots
+
+    def free(self, slot: int) -> None:
+        """Take a slot back (swap_free)."""
+        cluster = slot // SWAPFILE_CLUSTER
+        owners = self.owners[cluster]
+        assert owners[slot % SWAPFILE_CLUSTER]
+        owners[slot % SWAPFILE_CLUSTER] = 0
+        self.nr_used -= 1
+        left = self._used_in[cluster] = self._used_in[cluster] - 1
+        start = cluster * SWAPFILE_CLUSTER
+        if not left and not start <= self._slot < self._end <= start + SWAPFILE_CLUSTER:
+            del self._used_in[cluster]
+            del self.owners[cluster]
+            self._free_clusters.append(cluster)
+
+    def sectors(self, slot: int, count: int) -> list[tuple[int, int]]:
+        """Return where adjoining slots lie on the device: (first sector, pages)."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for first, pages in self.extents:
+            low, high = max(slot, at), min(slot + count, at + pages)
+            if low < high:
+                found.append(((first + low - at) * PAGE_SECTORS, high - low))
+            at += pages
+        return found
+
+    def check(self) -> None:
+        """Assert the invariants of the file's opening lines."""
+        owned = sum(sum(1 for owner in owners if owner) for owners in self.owners.values())
+        assert owned == self.nr_used == sum(self._used_in.values())
+        assert 0 not in self.owners or not self.owners[0][0]
+
+
+class Swap:
+    """All areas, the highest priority first."""
+
+    def __init__(self) -> None:
+        self.areas: list[SwapArea] = []
+        self.by_number: list[SwapArea] = []
+
+    def swapon(self, path: str, device: BlockDevice, extents: list[tuple[int, int]],
+               prio: int | None, is_block: bool) -> SwapArea:  # fmt: skip
+        """Add an area; without a priority it comes after all others (-1, -2, ...)."""
+        if prio is None:
+            prio = min([0, *(area.prio for area in self.areas)]) - 1
+        area = SwapArea(len(self.by_number), path, device, extents, prio, is_block)
+        self.by_number.append(area)
+        self.areas.append(area)
+        self.areas.sort(key=_by_priority)
+        return area
+
+    @property
+    def nr_total(self) -> int:
+        """Return the slots of all areas."""
+        return sum(area.nr_pages for area in self.areas)
+
+    @property
+    def nr_free(self) -> int:
+        """Return the slots that nobody has (nr_swap_pages)."""
+        return sum(area.nr_pages - area.nr_used for area in self.areas)
+
+    @property
+    def nr_used(self) -> int:
+        """Return the slots in use."""
+        return sum(area.nr_used for area in self.areas)
+
+    def is_full(self) -> bool:
+        """Return whether slots are worth more than copies: over half are used (vm_swap_full)."""
+        return self.nr_free * 2 < self.nr_total
+
+    def take(self, chunk: Chunk, count: int) -> list[tuple[SwapArea, int, int]]:
+        """Give slots to pages of a chunk: runs (area, first, how many); fewer if swap is full.
+
+        Areas of equal priority get equal shares of what goes out together.
+        """
+        runs: list[tuple[SwapArea, int, int]] = []
+        index = 0
+        while count and index < len(self.areas):
+            equals = [area for area in self.areas if area.prio == self.areas[index].prio]
+            index += len(equals)
+            share = -(-count // len(equals))
+            for area in equals:
+                wanted = min(share, count)
+                while wanted:
+                    first, got = area.take(chunk, wanted)
+                    if not got:
+                        break
+                    runs.append((area, first, got))
+                    wanted -= got
+                    count -= got
+        return runs
+
+    def _entry(self, key: int) -> tuple[SwapArea, int]:
+        return self.by_number[key >> AREA_SHIFT], key & CLUSTER_MASK
+
+    def pick(self, random: Random, chunk: Chunk, kept: bool, in_order: bool) -> Entry:
+        """Return a slot of a chunk, of a page in memory (``kept``) or out: any, or the first."""
+        slots = chunk.kept_slots if kept else chunk.out_slots
+        key, left = _cluster_of(random, slots, in_order)
+        area, cluster = self._entry(key)
+        wanted = chunk.number << 1 | (RESIDENT if kept else 0)
+        owners = area.owners[cluster]
+        index = owners.index(wanted)
+        for _ in range(left):
+            index = owners.index(wanted, index + 1)
+        return area, cluster * SWAPFILE_CLUSTER + index
+
+    def some_out(self, random: Random, chunk: Chunk, limit: int, in_order: bool) -> list[Entry]:
+        """Return up to ``limit`` slots of pages that are out, none twice: any, or the first."""
+        found: dict[Entry, None] = {}
+        if not in_order:
+            for _ in range(min(limit, chunk.out)):
+                found[self.pick(random, chunk, kept=False, in_order=False)] = None
+            return list(found)
+        for key, count in chunk.out_slots.items():
+            area, cluster = self._entry(key)
+            index = -1
+            for _ in range(min(count, limit - len(found))):
+                index = area.owners[cluster].index(chunk.number << 1, index + 1)
+                found[area, cluster * SWAPFILE_CLUSTER + index] = None
+            if len(found) >= limit:
+                break
+        return list(found)
+
+    def set_out(self, chunk: Chunk, entry: Entry) -> None:
+        """A page has gone; its slot is all there is of it."""
+        self._move(chunk, entry, chunk.kept_slots, chunk.out_slots, 0)
+
+    def set_kept(self, chunk: Chunk, entry: Entry) -> None:
+        """A page is in memory again; its slot is kept."""
+        self._move(chunk, entry, chunk.out_slots, chunk.kept_slots, RESIDENT)
+
+    def _move(
+        self, chunk: Chunk, entry: Entry, origin: dict[int, int], target: dict[int, int],
+        resident: int,
+    ) -> None:  # fmt: skip
+        area, slot = entry
+        cluster = slot // SWAPFILE_CLUSTER
+        area.owners[cluster][slot % SWAPFILE_CLUSTER] = chunk.number << 1 | resident
+        key = area.number << AREA_SHIFT | cluster
+        _discount(origin, key)
+        target[key] = target.get(key, 0) + 1
+
+    def set_out_many(self, chunk: Chunk, count: int) -> None:
+        """So many pages have gone that were written longest ago."""
+        while count:
+            key = next(iter(chunk.kept_slots))
+            area, cluster = self._entry(key)
+            owners = area.owners[cluster]
+            wanted = chunk.number << 1 | RESIDENT
+            moved = min(count, chunk.kept_slots[key])
+            index = -1
+            for _ in range(moved):
+                index = owners.index(wanted, index + 1)
+                owners[index] = chunk.number << 1
+            _discount(chunk.kept_slots, key, moved)
+            chunk.out_slots[key] = chunk.out_slots.get(key, 0) + moved
+            count -= moved
+
+    def free_kept(self, random: Random, chunk: Chunk) -> None:
+        """Give back a slot of a page in memory."""
+        area, slot = self.pick(random, chunk, kept=True, in_order=False)
+        self._free(chunk.kept_slots, area, slot)
+
+    def free_entry(self, random: Random, chunk: Chunk, entry: Entry) -> None:
+        """Give back this slot, whose page is in memory; another one if it went out meanwhile.
+
+        A page of the chunk was taken for this one: nothing tells them apart.
+        """
+        area, slot = entry
+        owner = area.owners[slot // SWAPFILE_CLUSTER][slot % SWAPFILE_CLUSTER]
+        if owner == chunk.number << 1 | RESIDENT:
+            self._free(chunk.kept_slots, area, slot)
+        else:
+            self.free_kept(random, chunk)
+
+    def _free(self, slots: dict[int, int], area: SwapArea, slot: int) -> None:
+        _discount(slots, area.number << AREA_SHIFT | slot // SWAPFILE_CLUSTER)
+        area.free(slot)
+
+    def free_all(self, chunk: Chunk) -> None:
+        """Give back all slots of a chunk."""
+        mine = chunk.number
+        for key in [*chunk.kept_slots, *(k for k in chunk.out_slots if k not in chunk.kept_slots)]:
+            area, cluster = self._entry(key)
+            start = cluster * SWAPFILE_CLUSTER
+            for index, owner in enumerate(list(area.owners[cluster])):
+                if owner >> 1 == mine:
+                    area.free(start + index)
+        chunk.kept_slots.clear()
+        chunk.out_slots.clear()
+
+    def check(self) -> None:
+        """Assert the invariants of the file's opening lines."""
+        for area in self.areas:
+            area.check()
+
+
+def _by_priority(area: SwapArea) -> int:
+    return -area.prio
+
+
+def _cluster_of(random: Random, slots: dict[int, int], in_order: bool) -> tuple[int, int]:
+    """Return a cluster, and the how-manieth of its slots: any slot, or the first of all."""
+    if in_order:
+        return next(iter(slots)), 0
+    left = int(random.random() * sum(slots.values()))
+    for key, count in slots.items():
+        if left < count:
+            return key, left
+        left -= count
+    raise AssertionError("no slot is left")
+
+
+def _discount(slots: dict[int, int], key: int, count: int = 1) -> None:
+    left = slots[key] - count
+    assert left >= 0
+    if left:
+        slots[key] = left
+    else:
+        del slots[key]
