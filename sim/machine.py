@@ -108,18 +108,14 @@ class Machine:
         network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
         self.network = make_network(self.env, tcp, self.tracer, self._nic, network_line)
         self.proc = self._make_proc(server)
-        self.kernel = Kernel(
-            syscall, self.sched, self.vfs, self.proc, self.network, self.streams, self.mark
-        )
-        self.kernel.vm = self.vm
-        self.vm.anon_random = self.streams.stream("vm.anon")
-        add_memory(server, self.vm, self.vfs, self.devices, self.mark)
+        parts = (self.sched, self.vfs, self.proc, self.network, self.streams)
+        self.kernel = Kernel(syscall, *parts, self.mark)
+        add_memory(scenario, self.kernel, self.vm, self.devices)
         if scenario.run.until == PROGRAMS_EXITED:
             self.kernel.on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
         self.kernel.elevators = [disk.elevator for disk in self.disks]
         self._start_programs(scenario)
-        self._until = scenario.run.until
-        self._after_ns = scenario.run.after_ns
+        self._until, self._after_ns = scenario.run.until, scenario.run.after_ns
         self.end_ns = scenario.run.duration_ns
 
     # --- disks and volumes
@@ -265,9 +261,9 @@ class Machine:
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
             vm=self.vm, swaps=self.vm.swap.areas, partitions=frozenset(names),
-            clocks_khz=clocks_of(self.sched),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
-            refresh=self._refresh, cpu_files=functools.partial(render_cpu_files, self.sched),
+            clocks_khz=clocks_of(self.sched), refresh=self._refresh,
+            cpu_files=functools.partial(render_cpu_files, self.sched),
             disks=[device.stats for device in self.devices.values()],
         )  # fmt: skip
 
@@ -290,8 +286,6 @@ class Machine:
             for own in spec.instances():
                 program: Any = cls(spec.params)
                 if spec.runs == "server":
-                    if spec.cgroup is not None:
-                        self.kernel.cgroups[own] = spec.cgroup
                     program.name = own
                     self._install(program)
                     self.kernel.start(own, spec.program, program.main, spec.nice)

@@ -15,20 +15,24 @@ from sim.fs.namei import Vfs
 from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
-from sim.scenario import ServerSpec, SwapSpec
+from sim.scenario import Scenario, SwapSpec
 from sim.sched.task import Task
+from sim.syscall import Kernel
 
 Mark = Callable[[str, str, int | str], None]
 Extents = list[tuple[int, int]]  # first page of a device (of 4 KiB), pages
 
 
 def add_memory(
-    server: ServerSpec, vm: Vm, vfs: Vfs, devices: Mapping[str, BlockDevice], mark: Mark
+    scenario: Scenario, kernel: Kernel, vm: Vm, devices: Mapping[str, BlockDevice]
 ) -> None:
-    """Turn swap on, make the cgroups, and have OOM kills marked."""
-    vm.on_oom_kill = partial(_mark_kill, mark)
+    """Give the kernel its memory: turn swap on, make the cgroups, have OOM kills marked."""
+    server = scenario.server
+    kernel.vm = vm
+    vm.anon_chance = kernel.streams.stream("vm.anon")
+    vm.on_oom_kill = partial(_mark_kill, kernel.mark)
     for spec in server.swaps.values():
-        device, extents = _place_of(spec, vfs, devices)
+        device, extents = _place_of(spec, kernel.vfs, devices)
         path = f"/dev/{spec.device}" if spec.file is None else spec.file
         vm.swap.swapon(path, device, extents, spec.priority, spec.file is None)
     for name, group in server.cgroups.items():
@@ -36,6 +40,9 @@ def add_memory(
         vm.memcgs[name] = MemCgroup(
             vm, name, group.memory_bytes // PAGE_SIZE, swap_pages, group.version
         )
+    for process in scenario.processes.values():
+        if process.cgroup is not None:
+            kernel.cgroups |= dict.fromkeys(process.instances(), process.cgroup)
 
 
 def _place_of(

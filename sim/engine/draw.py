@@ -14,7 +14,7 @@ from typing import Final
 BERNOULLI_MAX: Final = 24  # trials done one by one
 
 
-def binomial(random: Random, trials: int, chance: float) -> int:
+def binomial(stream: Random, trials: int, chance: float) -> int:
     """Return how many of ``trials`` come true.
 
     Large numbers are halved by their median order statistic, a beta variate (Devroye 1986, X.4.3).
@@ -26,7 +26,7 @@ def binomial(random: Random, trials: int, chance: float) -> int:
     found = 0
     while trials > BERNOULLI_MAX:
         rank = 1 + trials // 2
-        split = random.betavariate(rank, trials + 1 - rank)
+        split = stream.betavariate(rank, trials + 1 - rank)
         if split >= chance:
             trials = rank - 1
             chance = chance / split
@@ -34,14 +34,14 @@ def binomial(random: Random, trials: int, chance: float) -> int:
             found += rank
             trials -= rank
             chance = (chance - split) / (1.0 - split)
-    draw = random.random
+    draw = stream.random
     for _ in range(trials):
         if draw() < chance:
             found += 1
     return found
 
 
-def hypergeometric(random: Random, marked: int, population: int, drawn: int) -> int:
+def hypergeometric(stream: Random, marked: int, population: int, drawn: int) -> int:
     """Return how many of ``drawn`` (without putting back) are of the ``marked`` ones."""
     assert 0 <= marked <= population
     assert 0 <= drawn <= population
@@ -52,12 +52,12 @@ def hypergeometric(random: Random, marked: int, population: int, drawn: int) -> 
     if marked < drawn:  # The two change places.
         marked, drawn = drawn, marked
     if 2 * marked > population:  # Count the others: drawn of them are fewer.
-        return drawn - _hits(random, population - marked, population, drawn)
-    return _hits(random, marked, population, drawn)
+        return drawn - _hits(stream, population - marked, population, drawn)
+    return _hits(stream, marked, population, drawn)
 
 
-def _hits(random: Random, marked: int, population: int, drawn: int) -> int:
-    draw = random.random
+def _hits(stream: Random, marked: int, population: int, drawn: int) -> int:
+    draw = stream.random
     left = marked
     for taken in range(drawn):
         if left == 0:
@@ -67,10 +67,10 @@ def _hits(random: Random, marked: int, population: int, drawn: int) -> int:
     return marked - left
 
 
-def misses_before_hit(random: Random, chance: float) -> int:
+def misses_before_hit(stream: Random, chance: float) -> int:
     """Return how many trials fail before the first that comes true (geometric from 0)."""
     assert chance > 0.0
     if chance >= 1.0:
         return 0
     # 1 - random() is in (0, 1].
-    return int(log(1.0 - random.random()) / log1p(-chance))
+    return int(log(1.0 - stream.random()) / log1p(-chance))

@@ -154,7 +154,7 @@ class Mm:
             if not chunk.sweep_left or known > chunk.sweep_left:
                 chunk.sweep_left = chunk.used
                 chunk.sweep_out = chunk.used - chunk.mapped
-            faults = hypergeometric(self.vm.anon_random, chunk.sweep_out, chunk.sweep_left, known)
+            faults = hypergeometric(self.vm.anon_chance, chunk.sweep_out, chunk.sweep_left, known)
             chunk.sweep_out -= faults
             chunk.sweep(known, write)
             chunk.sweep_out = min(chunk.sweep_out, chunk.sweep_left)
@@ -197,19 +197,19 @@ class Mm:
         self, task: Task, pool: Pool, touches: int, write_share: float
     ) -> Blocking[None]:
         """Touch pages of a pool that are in use, each time any of them."""
-        random = self.vm.anon_random
+        stream = self.vm.anon_chance
         while touches > 0 and pool.used:
             missing = pool.used - pool.mapped
             if not missing:
                 pool.touch_mapped(touches, write_share)
                 return
-            hits = misses_before_hit(random, missing / pool.used)
+            hits = misses_before_hit(stream, missing / pool.used)
             pool.touch_mapped(min(hits, touches), write_share)
             if hits >= touches:
                 return
             touches -= hits + 1
-            chunk = pool.chunk_at(int(random.random() * missing))
-            yield from self._fault(task, chunk, random.random() < write_share, False)
+            chunk = pool.chunk_at(int(stream.random() * missing))
+            yield from self._fault(task, chunk, stream.random() < write_share, False)
 
     def _fault(self, task: Task, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
         """Map a page in use that is not mapped, any or the next in order (do_swap_page)."""
@@ -221,7 +221,7 @@ class Mm:
             yield from self._await_reading(task, chunk)
             in_cache = chunk.unmapped
         others = 0 if in_order and chunk.ahead else chunk.out
-        if vm.anon_random.random() * (in_cache + others) >= in_cache:
+        if vm.anon_chance.random() * (in_cache + others) >= in_cache:
             yield from reserve_anon(task, self, 1 << vm.params.page_cluster)
             if chunk.out:
                 self.majflt += 1
@@ -233,7 +233,7 @@ class Mm:
         if not chunk.unmapped:  # Somebody has taken it out, or read it, meanwhile.
             return
         self.minflt += 1
-        if vm.anon_random.random() * chunk.unmapped < chunk.idle:
+        if vm.anon_chance.random() * chunk.unmapped < chunk.idle:
             map_cached(vm, chunk, write)
         else:
             map_under_writeback(chunk, write)

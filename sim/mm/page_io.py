@@ -125,7 +125,7 @@ def _split(parts: list[Part], pages: int) -> tuple[list[Part], list[Part]]:
 
 def end_writeback(vm: Vm, chunk: Chunk, count: int) -> None:
     """Pages of a chunk are in swap: rotate them, or free them if nobody owns them any more."""
-    random = vm.anon_random
+    random = vm.anon_chance
     mapped = chunk.io_read + chunk.io_written
     again = hypergeometric(random, mapped, chunk.io, count)
     written = hypergeometric(random, chunk.io_written, mapped, again)

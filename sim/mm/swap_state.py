@@ -39,11 +39,11 @@ Found = tuple[SwapArea, int, "Chunk"]  # area, slot, whose
 
 def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
     """Map a page that is in the swap cache and was not used since it came there."""
-    if chunk.ahead and vm.anon_random.random() * chunk.idle < chunk.ahead:
+    if chunk.ahead and vm.anon_chance.random() * chunk.idle < chunk.ahead:
         chunk.ahead -= 1
         vm.swap_ra.hits += 1
     if write or vm.swap.is_full():
-        vm.swap.free_kept(vm.anon_random, chunk)
+        vm.swap.free_kept(vm.anon_chance, chunk)
         chunk.rewritten += 1
     else:
         chunk.remapped += 1
@@ -62,7 +62,7 @@ def map_under_writeback(chunk: Chunk, write: bool) -> None:
 
 def swap_in(task: Task, vm: Vm, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
     """Read a page that is out, wait for it, and map it; memory for it there is."""
-    slot = vm.swap.pick(vm.anon_random, chunk, kept=False, in_order=in_order)
+    slot = vm.swap.pick(vm.anon_chance, chunk, kept=False, in_order=in_order)
     target = (slot[0], slot[1], chunk)
     wanted = _readahead(vm, target, in_order)
     wanted.sort(key=_by_slot)
@@ -97,7 +97,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
         return
     kind = SLOT | YOUNG
     if write or vm.swap.is_full():
-        vm.swap.free_entry(vm.anon_random, chunk, slot)
+        vm.swap.free_entry(vm.anon_chance, chunk, slot)
         kind = DIRTY | YOUNG
     chunk.map(1)
     lru = vm.lru_of(chunk.mm, node)
@@ -135,8 +135,8 @@ def _around_slot(vm: Vm, target: Found, pages: int) -> list[Found]:
 def _near_address(vm: Vm, chunk: Chunk, target: Found, pages: int, in_order: bool) -> list[Found]:
     """Return others of a chunk that are out and lie near a page of it."""
     found: list[Found] = []
-    near = binomial(vm.anon_random, pages, (chunk.out - 1) / max(chunk.used - 1, 1))
-    slots = vm.swap.some_out(vm.anon_random, chunk, near + 1, in_order)
+    near = binomial(vm.anon_chance, pages, (chunk.out - 1) / max(chunk.used - 1, 1))
+    slots = vm.swap.some_out(vm.anon_chance, chunk, near + 1, in_order)
     for area, slot in slots:
         if (area, slot) != target[:2] and len(found) < near:
             found.append((area, slot, chunk))

@@ -208,10 +208,10 @@ class Swap:
     def _entry(self, key: int) -> tuple[SwapArea, int]:
         return self.by_number[key >> AREA_SHIFT], key & CLUSTER_MASK
 
-    def pick(self, random: Random, chunk: Chunk, kept: bool, in_order: bool) -> Entry:
+    def pick(self, stream: Random, chunk: Chunk, kept: bool, in_order: bool) -> Entry:
         """Return a slot of a chunk, of a page in memory (``kept``) or out: any, or the first."""
         slots = chunk.kept_slots if kept else chunk.out_slots
-        key, left = _cluster_of(random, slots, in_order)
+        key, left = _cluster_of(stream, slots, in_order)
         area, cluster = self._entry(key)
         wanted = chunk.number << 1 | (RESIDENT if kept else 0)
         owners = area.owners[cluster]
@@ -220,12 +220,12 @@ class Swap:
             index = owners.index(wanted, index + 1)
         return area, cluster * SWAPFILE_CLUSTER + index
 
-    def some_out(self, random: Random, chunk: Chunk, limit: int, in_order: bool) -> list[Entry]:
+    def some_out(self, stream: Random, chunk: Chunk, limit: int, in_order: bool) -> list[Entry]:
         """Return up to ``limit`` slots of pages that are out, none twice: any, or the first."""
         found: dict[Entry, None] = {}
         if not in_order:
             for _ in range(min(limit, chunk.out)):
-                found[self.pick(random, chunk, kept=False, in_order=False)] = None
+                found[self.pick(stream, chunk, kept=False, in_order=False)] = None
             return list(found)
         for key, count in chunk.out_slots.items():
             area, cluster = self._entry(key)
@@ -272,12 +272,12 @@ class Swap:
             chunk.out_slots[key] = chunk.out_slots.get(key, 0) + moved
             count -= moved
 
-    def free_kept(self, random: Random, chunk: Chunk) -> None:
+    def free_kept(self, stream: Random, chunk: Chunk) -> None:
         """Give back a slot of a page in memory."""
-        area, slot = self.pick(random, chunk, kept=True, in_order=False)
+        area, slot = self.pick(stream, chunk, kept=True, in_order=False)
         self._free(chunk.kept_slots, area, slot)
 
-    def free_entry(self, random: Random, chunk: Chunk, entry: Entry) -> None:
+    def free_entry(self, stream: Random, chunk: Chunk, entry: Entry) -> None:
         """Give back this slot, whose page is in memory; another one if it went out meanwhile.
 
         A page of the chunk was taken for this one: nothing tells them apart.
@@ -287,7 +287,7 @@ class Swap:
         if owner == chunk.number << 1 | RESIDENT:
             self._free(chunk.kept_slots, area, slot)
         else:
-            self.free_kept(random, chunk)
+            self.free_kept(stream, chunk)
 
     def _free(self, slots: dict[int, int], area: SwapArea, slot: int) -> None:
         _discount(slots, area.number << AREA_SHIFT | slot // SWAPFILE_CLUSTER)
@@ -315,11 +315,11 @@ def _by_priority(area: SwapArea) -> int:
     return -area.prio
 
 
-def _cluster_of(random: Random, slots: dict[int, int], in_order: bool) -> tuple[int, int]:
+def _cluster_of(stream: Random, slots: dict[int, int], in_order: bool) -> tuple[int, int]:
     """Return a cluster, and the how-manieth of its slots: any slot, or the first of all."""
     if in_order:
         return next(iter(slots)), 0
-    left = int(random.random() * sum(slots.values()))
+    left = int(stream.random() * sum(slots.values()))
     for key, count in slots.items():
         if left < count:
             return key, left

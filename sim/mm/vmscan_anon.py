@@ -93,7 +93,7 @@ def shrink_inactive_anon(
     freed = 0
     out = PageOut()
     waited_for: WaitQueue | None = None
-    for cohort in lru.isolate(vm.anon_random, INACTIVE, limit):
+    for cohort in lru.isolate(vm.anon_chance, INACTIVE, limit):
         if cohort.kind & WRITEBACK:
             chunk = cohort.chunk
             lru.add(INACTIVE if waits else ACTIVE, chunk, cohort.kind, cohort.count)
@@ -116,7 +116,7 @@ def shrink_inactive_anon(
 
 def _look_at_cached(vm: Vm, lru: AnonLru, cohort: Cohort) -> int:
     """Free pages that only the swap cache has; those mapped again meanwhile stay."""
-    random, chunk, count = vm.anon_random, cohort.chunk, cohort.count
+    random, chunk, count = vm.anon_chance, cohort.chunk, cohort.count
     mapped = chunk.remapped + chunk.rewritten
     again = hypergeometric(random, mapped, chunk.cached, count)
     rewritten = hypergeometric(random, chunk.rewritten, mapped, again)
@@ -145,7 +145,7 @@ def _gone(vm: Vm, lru: AnonLru, chunk: Chunk, count: int) -> None:
 
 def _look_at_mapped(vm: Vm, lru: AnonLru, cohort: Cohort, out: PageOut) -> int:
     """Keep pages that were used; of the others free what is in swap, and write what is not."""
-    random, chunk, kind = vm.anon_random, cohort.chunk, cohort.kind
+    random, chunk, kind = vm.anon_chance, cohort.chunk, cohort.kind
     since_writes = chunk.writes - cohort.writes
     if kind & YOUNG:
         used = cohort.count
@@ -173,13 +173,13 @@ def _stay_or_dirty(
     vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, chance: float
 ) -> None:
     """Keep used pages; those that were as in swap have been written to with this chance."""
-    dirty = 0 if kind & DIRTY else binomial(vm.anon_random, count, chance)
+    dirty = 0 if kind & DIRTY else binomial(vm.anon_chance, count, chance)
     if dirty:
         now = kind | DIRTY
         if vm.kernel < SINCE_EXCLUSIVE:
             now &= ~SLOT
             for _ in range(dirty):
-                vm.swap.free_kept(vm.anon_random, chunk)
+                vm.swap.free_kept(vm.anon_chance, chunk)
         _stay(vm, lru, chunk, now, dirty)
     if count > dirty:
         _stay(vm, lru, chunk, kind, count - dirty)
@@ -200,7 +200,7 @@ def _pageout(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, out: Pag
     runs: list[tuple[SwapArea, int, int]] = []
     if kind & SLOT:
         for _ in range(count):
-            area, slot = vm.swap.pick(vm.anon_random, chunk, True, False)
+            area, slot = vm.swap.pick(vm.anon_chance, chunk, True, False)
             runs.append((area, slot, 1))
         runs = list(dict.fromkeys(runs))  # Drawn twice: one of the two has another slot.
         written = len(runs)
@@ -219,7 +219,7 @@ def _pageout(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, out: Pag
 
 def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
     """Move the oldest active pages to the inactive list; their accessed bits are cleared."""
-    random = vm.anon_random
+    random = vm.anon_chance
     for cohort in lru.isolate(random, ACTIVE, limit):
         chunk, kind = cohort.chunk, cohort.kind
         vm.pgrefill += cohort.count

@@ -17,6 +17,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.mm.anon_lru import AnonLru
 from sim.mm.backing_dev import BackingDevInfo
@@ -116,20 +117,6 @@ class Vm:
         self.allocstall: int = 0  # direct reclaims
         self.pageoutrun: int = 0  # times that kswapd was woken
         self.workingset_refault: int = 0
-        self.workingset_refault_anon: int = 0
-        self.oom_kills: int = 0
-        self.on_oom_kill: Callable[[Task, int], None] = _ignore  # (who, pages it had in memory)
-        self.swap = Swap()
-        self.swap_ra = SwapRa()
-        self.swap_writeback: int = 0  # on its way out
-        self.committed: int = 0  # pages that programs may use (vm_committed_as)
-        self.anon_random: Random = Random(0)  # Replaced by the machine's own stream.
-        self.mms: dict[Mm, None] = {}  # programs that have memory
-        self.chunks: dict[int, Chunk] = {}  # of their regions, by number
-        self.nr_chunks: int = 0  # ever
-        self.nr_lrus: int = self.nr_nodes  # pairs of lists of anonymous pages
-        self.memcgs: dict[str, MemCgroup] = {}
-        self.tick_ns: int = 10_000_000  # Set by start_kswapd().
         self.mappings: dict[AddressSpace, None] = {}  # that have pages
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
@@ -139,6 +126,24 @@ class Vm:
         self.ratelimit_pages: int = ratelimit_pages(self.nr_total, nr_cpus)
         self.ratelimits: list[int] = [0] * nr_cpus  # pages dirtied on each CPU since the last look
         self.pacing = Pacing()  # from 3.2
+        self._start_anon()
+
+    def _start_anon(self) -> None:
+        """Begin without programs, swap and memory cgroups."""
+        self.workingset_refault_anon: int = 0
+        self.oom_kills: int = 0
+        self.on_oom_kill: Callable[[Task, int], None] = _ignore  # (who, pages it had in memory)
+        self.swap = Swap()
+        self.swap_ra = SwapRa()
+        self.swap_writeback: int = 0  # on its way out
+        self.committed: int = 0  # pages that programs may use (vm_committed_as)
+        self.anon_chance: Random = Streams(0).stream("vm.anon")  # until a machine boots
+        self.mms: dict[Mm, None] = {}  # programs that have memory
+        self.chunks: dict[int, Chunk] = {}  # of their regions, by number
+        self.nr_chunks: int = 0  # ever
+        self.nr_lrus: int = self.nr_nodes  # pairs of lists of anonymous pages
+        self.memcgs: dict[str, MemCgroup] = {}
+        self.tick_ns: int = 10_000_000  # Set by start_kswapd().
 
     def add_bdi(self, bdi: BackingDevInfo) -> BackingDevInfo:
         """Make writeback look after a backing device (bdi_register)."""

@@ -78,7 +78,7 @@ def leave_anon_shadows(lru: AnonLru, chunk: Chunk, pages: int) -> None:
 def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
     """A page that was out has come in, any of those; return whether it came back soon."""
     shadows = chunk.shadows
-    left = int(vm.anon_random.random() * sum(pages for _, pages in shadows))
+    left = int(vm.anon_chance.random() * sum(pages for _, pages in shadows))
     index = 0
     while left >= shadows[index][1]:
         left -= shadows[index][1]
