@@ -14,10 +14,13 @@ Invariants:
 - Bytes sent and not yet read by the peer are at most window + send buffer when a sender that
   heeds ``has_write_space()`` goes on.
 
+- Bytes on their way are at most the window, but for a message that is longer: a stream carries
+  window / round trip, until the wire is full.
+
 Left out: loss and all that follows from it; delayed acknowledgements (the window opens by doubling,
 not by 1.5); messages sent back to back sharing the congestion window (each has it for itself, so
-slow start is felt within a message, the send buffer between them); half-closed connections: close()
-ends both ways, as SMTP, HTTP and databases use it.
+slow start is felt within a message, the receiver's window between them); half-closed connections:
+close() ends both ways, as SMTP, HTTP and databases use it.
 """
 
 from typing import Any, Final
@@ -63,6 +66,8 @@ class Sock:
         self._window_segments: int = tcp.initial_window_segments
         self._last_arrival_ns: int = 0
         self._last_sent_ns: int = 0
+        self._in_flight: list[tuple[int, int]] = []  # when acknowledged, bytes; oldest first
+        self._in_flight_bytes: int = 0
 
     # -- What subclasses do when something happens (sk_data_ready and so on).
 
@@ -88,17 +93,40 @@ class Sock:
         if nbytes <= 0:
             raise ValueError(f"a message of {nbytes} bytes: must be at least 1")
         self.sent_bytes += nbytes
-        arrival_ns = self.wire.transmit(nbytes)
-        if nbytes > MSS_BYTES:
-            arrival_ns += self._stall_ns(segments(nbytes))
+        wire = self.wire
+        arrival_ns = wire.transmit(nbytes)
+        stall_ns = self._stall_ns(segments(nbytes)) if nbytes > MSS_BYTES else 0
+        arrival_ns += stall_ns
+        if self._in_flight_bytes + nbytes > self.tcp.window_bytes:
+            departs_ns = self._when_there_is_room(nbytes)
+            if departs_ns > self.calendar.now:
+                own_ns = wire.serialisation_ns(segments(nbytes)) + wire.latency_ns + stall_ns
+                arrival_ns = max(arrival_ns, departs_ns + own_ns)
         self._post_in_order(arrival_ns, Message(self, peer, nbytes, payload))
+        self._in_flight.append((arrival_ns + wire.latency_ns, nbytes))
+        self._in_flight_bytes += nbytes
         return True
+
+    def _when_there_is_room(self, nbytes: int) -> int:
+        """Return when so much of what is on its way is acknowledged that a message may leave."""
+        departs_ns = self.calendar.now
+        acknowledged = 0
+        for acknowledged_ns, size in self._in_flight:
+            if acknowledged_ns > departs_ns:
+                if self._in_flight_bytes + nbytes <= self.tcp.window_bytes:
+                    break
+                departs_ns = acknowledged_ns
+            self._in_flight_bytes -= size
+            acknowledged += 1
+        del self._in_flight[:acknowledged]
+        return departs_ns
 
     def _stall_ns(self, nr_segments: int) -> int:
         """Return how long sending stands still for acknowledgements; open the window."""
         wire = self.wire
         now = self.calendar.now
-        if now - self._last_sent_ns > RESTART_AFTER_IDLE_NS:  # tcp_cwnd_restart
+        idle_ns = now - self._last_sent_ns
+        if idle_ns > RESTART_AFTER_IDLE_NS and not self._is_under_way():  # tcp_cwnd_restart
             self._window_segments = self.tcp.initial_window_segments
         self._last_sent_ns = now
         limit = max(segments(self.tcp.window_bytes), self.tcp.initial_window_segments)
@@ -111,6 +139,10 @@ class Sock:
             nr_segments -= self._window_segments
             self._window_segments = min(2 * self._window_segments, limit)
         return stall_ns
+
+    def _is_under_way(self) -> bool:
+        """Return whether something sent is not acknowledged yet (packets_out)."""
+        return bool(self._in_flight) and self._in_flight[-1][0] > self.calendar.now
 
     def _post_in_order(self, arrival_ns: int, message: Message) -> None:
         """Deliver no earlier than what was sent before: a stalled message holds up the next."""

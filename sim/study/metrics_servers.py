@@ -101,6 +101,16 @@ def _share_of_cpu(seen: Observation, mark: str) -> float | None:
     return 100 * sum(float(record.value) for record in seen.marked(mark)) / busy_ns
 
 
+def transfer_bytes_per_s(seen: Observation) -> float | None:
+    """Bytes that arrived on all streams / time from the client's start to the last one's end."""
+    begun_ns = seen.result.first_ns("transfer_begin")
+    arrived = list(seen.result.marks("transfer_bytes"))
+    if begun_ns is None or not arrived:
+        return None
+    length_ns = max(record.t_ns for record in arrived) - begun_ns
+    return sum(float(record.value) for record in arrived) * NS_PER_S / length_ns
+
+
 FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
     "filter": (
         Metric("filtered_per_s", "/s", filtered_per_s),
@@ -110,6 +120,7 @@ FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("signatures_cpu_pct", "%", signatures_cpu_pct),
         Metric("scan_cpu_pct", "%", scan_cpu_pct),
     ),
+    "transfer": (Metric("transfer_bytes_per_s", "B/s", transfer_bytes_per_s),),
     "busy": (
         Metric("cpu_full_time_pct", "%", cpu_full_time_pct),
         Metric("cpu.busy_pct", "%", cpu_busy_pct),

@@ -2,7 +2,9 @@
 
 import pytest
 
-from sim.machine import Machine
+from sim.machine import Machine, simulate
+from sim.scenario import load
+from sim.study.metrics import compute_metrics
 from tests.user.mail import process
 from tests.user.servers import S, boot, run_for, times_of, values_of
 
@@ -116,3 +118,30 @@ def test_what_nobody_takes_is_tried_again() -> None:
     machine = run_for(boot(processes), 11)
     assert len(times_of(machine, "message_deferred")) == 4  # at 1, 4, 7 and 10 s
     assert len(names_in(machine, "/var/spool/postfix")) == 1
+
+
+def busy_hour(what_if: str | None) -> dict[str, float]:
+    """Return the figures of the case's busiest quarter of an hour."""
+    sets = [
+        'run.duration="15 min"',
+        'measure.interval="1 min"',
+        "process.clients.first_hour=10",
+    ]
+    scenario = load("amavisd", what_if=what_if, sets=sets)
+    return compute_metrics(simulate(scenario, 4), scenario.measure)
+
+
+def test_the_case_loading_signatures_fills_the_cpus_and_a_resident_scanner_frees_them() -> None:
+    before, after = busy_hour(None), busy_hour("clamd")
+    assert before["cpu_full_time_pct"] > 70
+    assert after["cpu_full_time_pct"] == 0
+    assert before["signatures_cpu_pct"] > 85
+    assert after["cpu.busy_pct"] < 0.3 * before["cpu.busy_pct"]
+    assert after["load1"] < 0.5 * before["load1"]
+    assert after["anonymous_mib_peak"] < 0.6 * before["anonymous_mib_peak"]
+
+
+def test_the_case_has_the_same_signatures_in_both_scanners() -> None:
+    params = {p.path: p.value for p in load("amavisd", what_if="clamd").parameters}
+    for key in ("main", "daily", "unpacked", "load_user", "engine", "scan_user"):
+        assert params[f"process.amavisd.{key}"] == params[f"process.clamd.{key}"], key
