@@ -9,13 +9,13 @@ Finding requests to merge with is the queue's job for all elevators (elv_rqhash,
 that each elevator had the same hash, noop only the last request merged).
 """
 
-from bisect import bisect_left
 from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
 from sim.block.bio import Bio
 from sim.block.request import Request
+from sim.engine.bisection import bisect_left
 from sim.engine.calendar import Calendar
 from sim.sched.version import KernelVersion, in_force
 

@@ -16,6 +16,8 @@ flush_ns.
 
 from typing import Final
 
+from mypy_extensions import i64
+
 _WRITE: Final = 1  # bio.WRITE; bio.py imports this module
 _DISCARD: Final = 3  # bio.DISCARD
 
@@ -71,7 +73,7 @@ class DiskStats:
         self.io_ticks_ns: int = 0
         self.time_in_queue_ns: int = 0
         self._busy_since_ns: int = 0  # while something is in flight: up to when io_ticks_ns counts
-        self._waited_ns: int = 0  # time_in_queue_ns, less the start of each I/O in flight
+        self._waited_ns: i64 = 0  # time_in_queue_ns, less the start of each I/O in flight
         self.started: int = 0  # I/Os begun, to check the others by
 
     def update(self, now_ns: int) -> None:
@@ -81,7 +83,7 @@ class DiskStats:
             self._busy_since_ns = now_ns
             self.time_in_queue_ns = self._waited_ns + self.in_flight * now_ns
 
-    def start(self, count: int, now_ns: int) -> None:
+    def start(self, count: int, now_ns: i64) -> None:
         """Begin ``count`` I/Os."""
         in_flight = self.in_flight
         if not in_flight:
@@ -106,7 +108,7 @@ class DiskStats:
         self._waited_ns += now_ns
         assert self.in_flight > 0
 
-    def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: int) -> None:
+    def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: i64) -> None:
         """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
         waited_ns = self._waited_ns + (now_ns if count == 1 else count * now_ns)
         self._waited_ns = waited_ns

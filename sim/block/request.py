@@ -52,6 +52,7 @@ class Request:
     arrived_ns: int  # the driver's, as are the next two
     cylinder: int
     angle_ns: int
+    issue_ns: int  # given to the driver (io_start_time_ns): wbt's
 
     def __init__(
         self,
@@ -85,7 +86,6 @@ class Request:
         self.rest: list[tuple[Bio, int]] | None = None  # and the runs that follow
         self.started: bool = False
         self.elevator_private: ElevatorData | None = None
-        self.issue_ns: int = 0  # given to the driver, for wbt (io_start_time_ns)
 
 
 def append_bios(request: Request, bio: Bio, count: int) -> None:

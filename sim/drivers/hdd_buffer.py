@@ -15,7 +15,7 @@ from sim.drivers.hdd_geometry import Geometry
 
 
 class ReadBuffer:
-    """The segments of one drive: of each, the first sector and the one behind the last."""
+    """The segments of one drive."""
 
     __slots__ = (
         "_capacity_sectors", "_end", "_front_media_ns", "_front_ns", "_geometry", "_growing",
@@ -29,7 +29,9 @@ class ReadBuffer:
         self._capacity_sectors = capacity_sectors
         self._segments_max = segments
         self._segment_sectors = segment_sectors
-        self._segments: list[tuple[int, int]] = []  # but the growing one; oldest first
+        # But the growing one, oldest first: first sector; limit, which the end is at most; end of
+        # what was asked for; how long it was read on. Where that led is seldom asked (_behind).
+        self._segments: list[tuple[int, int, int, int]] = []
         self._growing: bool = False
         self._start: int = 0  # of the growing segment,
         self._end: int = 0  # without what was read on since it began
@@ -58,13 +60,8 @@ class ReadBuffer:
         """End reading on: the arm is wanted elsewhere."""
         if self._growing:
             self._growing = False
-            end = self._end
-            passed_ns = now_ns - self._front_ns
-            if passed_ns > 0:
-                end += self._geometry.sectors_in(end, passed_ns)
-                if end > self._limit:
-                    end = self._limit
-            self._segments.append((self._start, end))
+            segment = (self._start, self._limit, self._end, now_ns - self._front_ns)
+            self._segments.append(segment)
 
     def hit_ns(self, start: int, end: int, now_ns: int, phase_ns: int) -> int:
         """Return when the sectors are in the buffer, -1 if they need the arm."""
@@ -72,10 +69,16 @@ class ReadBuffer:
             ready_ns = self._growing_hit_ns(start, end, now_ns, phase_ns)
             if ready_ns >= 0:
                 return ready_ns
-        for first, behind in self._segments:
-            if first <= start and end <= behind:
+        for first, limit, asked_end, passed_ns in self._segments:
+            if first <= start and end <= limit and end <= self._behind(limit, asked_end, passed_ns):
                 return now_ns
         return -1
+
+    def _behind(self, limit: int, end: int, passed_ns: int) -> int:
+        """Return the sector behind a segment that was read on behind ``end`` for ``passed_ns``."""
+        if passed_ns > 0:
+            end += self._geometry.sectors_in(end, passed_ns)
+        return min(end, limit)
 
     def _growing_hit_ns(self, start: int, end: int, now_ns: int, phase_ns: int) -> int:
         """As hit_ns(), for the segment the head is reading; lets it read on behind the hit."""
@@ -104,9 +107,13 @@ class ReadBuffer:
         """Drop what a write overlaps."""
         if self._growing and self._start < end and start < self._end:
             self._growing = False
-        for first, behind in self._segments:
-            if first < end and start < behind:
+        for segment in self._segments:
+            if segment[0] < end and start < segment[1] and self._overlaps(segment, start, end):
                 self._segments = [
-                    kept for kept in self._segments if kept[1] <= start or end <= kept[0]
+                    kept for kept in self._segments if not self._overlaps(kept, start, end)
                 ]
                 return
+
+    def _overlaps(self, segment: tuple[int, int, int, int], start: int, end: int) -> bool:
+        first, limit, asked_end, passed_ns = segment
+        return first < end and start < self._behind(limit, asked_end, passed_ns)

@@ -17,6 +17,7 @@ from typing import Final
 SECTOR_BYTES: Final = 512
 NS_PER_S: Final = 1_000_000_000
 BEYOND: Final = 1 << 62  # no sector
+Zone = tuple[int, int, int, int]  # first sector, sectors per track, media ns, first cylinder
 INDEX_STEPS: Final = 1024  # at least so many in the index of zones: in few of them a zone begins
 
 
@@ -33,6 +34,7 @@ class Geometry:
         "_track_ns",
         "_zone_end",
         "_zone_index",
+        "_zones",
         "cylinders",
         "head_skew_ns",
         "heads",
@@ -85,6 +87,12 @@ class Geometry:
         self._index_shift: int = max(0, (sector // INDEX_STEPS).bit_length() - 1)
         steps = range(0, sector + 1, 1 << self._index_shift)
         self._zone_index: list[int] = [bisect_right(self._first_sector, at) - 1 for at in steps]
+        self._zones: list[Zone] = list(
+            zip(
+                self._first_sector, per_track, self._first_media_ns, self._first_cylinder,
+                strict=False,  # The first list has BEYOND in the end.
+            )
+        )  # fmt: skip
 
     def _zone_of(self, sector: int) -> int:
         """Return the number of the zone that the sector is in."""
@@ -114,8 +122,8 @@ class Geometry:
         zone = self._zone_index[start >> self._index_shift]
         while start >= self._zone_end[zone]:
             zone += 1
-        offset = start - self._first_sector[zone]
-        sectors = self._sectors_per_track[zone]
+        first_sector, sectors, first_media_ns, first_cylinder = self._zones[zone]
+        offset = start - first_sector
         track = offset // sectors
         offset -= track * sectors
         turn_ns = self.revolution_ns
@@ -123,12 +131,12 @@ class Geometry:
         cylinder = track // heads
         head = track - cylinder * heads
         media_ns = (
-            self._first_media_ns[zone]
+            first_media_ns
             + track * self._track_ns
             + offset * turn_ns // sectors
             + cylinder * self._cylinder_extra_ns
         )
-        cylinder += self._first_cylinder[zone]
+        cylinder += first_cylinder
         length = end - start
         if offset + length <= sectors:
             return cylinder, head, media_ns, cylinder, head, media_ns + length * turn_ns // sectors

@@ -8,7 +8,7 @@ Invariants: extents are disjoint and not adjacent; dirty_sectors is their total.
 Left out: limits on the number of extents, reordering by rotation.
 """
 
-from bisect import bisect_right
+from sim.engine.bisection import bisect_right
 
 
 class Extents:

@@ -25,6 +25,8 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 SECTORS_PER_PAGE: Final = PAGE_SIZE // SECTOR
 SECTOR_SHIFT: Final = 9
+SECTOR_MASK: Final = SECTOR - 1
+PAGE_MASK: Final = PAGE_SIZE - 1
 PINNING_SEEN_NS: Final = 50_000  # A debt as long as this passes before the bios are submitted.
 DIRECT_FLAGS: Final = BIO_SYNC | BIO_IDLE
 
@@ -39,10 +41,10 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
             return 0
     sb = inode.sb
     device = sb.device
-    if device is None or (pos | count) & (SECTOR - 1):
+    if device is None or (pos | count) & SECTOR_MASK:
         raise invalid(file.path)
     start = pos >> PAGE_SHIFT
-    end = (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    end = (pos + count + PAGE_MASK) >> PAGE_SHIFT
     if inode.mapping.pages.count:
         yield from filemap_fdatawrite(task, inode, start, end)
         yield from filemap_fdatawait(task, inode.mapping, start, end)
@@ -95,7 +97,7 @@ def make_bios(
 
     The others are chained to the first, whose `end_io` is called when all are complete.
     """
-    skip = (pos & (PAGE_SIZE - 1)) >> SECTOR_SHIFT  # of the first page
+    skip = (pos & PAGE_MASK) >> SECTOR_SHIFT  # of the first page
     sectors = count >> SECTOR_SHIFT
     if len(runs) == 1 and runs[0][0] >= 0:  # As most are.
         sector = runs[0][0] * SECTORS_PER_PAGE + skip

@@ -9,9 +9,10 @@ Left out: trees, as in ranges.py: a sequential file has a few runs, random acces
 that differs from its neighbours.
 """
 
-from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import Final
+
+from sim.engine.bisection import bisect_left, bisect_right
 
 Run = tuple[int, int, int]  # first page, page behind the last, tag
 

@@ -11,9 +11,10 @@ Where tens of thousands of ranges are common (single pages all over a big file),
 assignment's memmove of 16 bytes a range begins to show.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
+
+from sim.engine.bisection import bisect_left, bisect_right
 
 Range = tuple[int, int]
 

@@ -48,7 +48,8 @@ class Wire:
         self.bytes += wire_bytes
         start_ns = max(self._free_at_ns, self.calendar.now)
         # Rounded up, once, here.
-        self._free_at_ns = start_ns - (-wire_bytes * NS_PER_SECOND // self.rate_bytes_per_s)
+        rate = self.rate_bytes_per_s
+        self._free_at_ns = start_ns + (wire_bytes * NS_PER_SECOND + rate - 1) // rate
         return self._free_at_ns + self.latency_ns
 
     def serialisation_ns(self, nr_segments: int) -> int:

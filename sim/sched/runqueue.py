@@ -206,8 +206,8 @@ class RunQueue:
         self.clock_ns = now
         if now >= self._next_tick_ns:
             self._pass_tick(now)
-        if self.stolen_ns:
-            stolen = self.stolen_ns
+        stolen = self.stolen_ns
+        if stolen:
             if stolen > elapsed:
                 stolen = elapsed
             self.stolen_ns -= stolen

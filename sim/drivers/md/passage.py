@@ -17,7 +17,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.bio import Bio, end_bios
+from sim.block.bio import Bio, EndPart, end_bios
 from sim.drivers.md.path import Member, Path, nothing
 from sim.drivers.md.row import Row
 from sim.engine.calendar import Calendar
@@ -72,6 +72,7 @@ class Passage(Path):
         self._row = row
         self._layout = layout
         self._counts_pieces = counts_pieces  # to SPLIT_SINCE, in md
+        self._end_part_fn: EndPart = self._end_part  # Bound once, as RunQueue's timer.
 
     def submit(self, bio: Bio) -> bool:
         """Pass on what is left of the run."""
@@ -113,7 +114,7 @@ class Passage(Path):
     ) -> Bio:
         part = Part(bio, sector, member, self._calendar.now)
         clone = Bio(bio.op, moved, sectors, nothing, part, count, bio.flags, bio.task_id)
-        clone.end_part = self._end_part
+        clone.end_part = self._end_part_fn
         clone.plug = bio.plug
         return clone
 

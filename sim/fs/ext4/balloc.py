@@ -23,9 +23,9 @@ Unlike ext3 of the time, which allocates block by block, allocate() returns a ru
 loop over ext3_new_block() would have got from one window.
 """
 
-from bisect import bisect_left, bisect_right
 from typing import Final
 
+from sim.engine.bisection import bisect_left, bisect_right
 from sim.engine.rng import Streams
 from sim.fs.ext4.layout import BLOCKS_PER_GROUP, Layout
 from sim.fs.ext4.runs import Runs

@@ -14,9 +14,10 @@ Left out: gaps between entries too small for the next name (names in one directo
  length); the second level of the index, which a directory of more than some 500 leaves needs.
 """
 
-from bisect import bisect_right
 from typing import Final
 from zlib import crc32
+
+from sim.engine.bisection import bisect_right
 
 BLOCK_BYTES: Final = 4096
 DOT_BYTES: Final = 24  # "." and ".."

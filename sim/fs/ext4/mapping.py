@@ -11,9 +11,9 @@ Left out: nothing of the structure; a leaf without mapped blocks is freed with t
  emptied it, as ext3 does.
 """
 
-from bisect import bisect_right
 from typing import Final
 
+from sim.engine.bisection import bisect_right
 from sim.fs.extent_map import ExtentMap
 
 DIRECT_BLOCKS: Final = 12

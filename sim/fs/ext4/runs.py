@@ -6,7 +6,7 @@ Linux counterpart: the block bitmap, fs/ext3/balloc.c.
 Invariants: runs are ascending, not empty, and do not touch each other; `total` is their length.
 """
 
-from bisect import bisect_left, bisect_right
+from sim.engine.bisection import bisect_left, bisect_right
 
 
 class Runs:

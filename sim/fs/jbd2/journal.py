@@ -28,6 +28,7 @@ from sim.block.bio import (
     BIO_SYNC,
     WRITE,
     Bio,
+    EndIo,
 )
 from sim.block.device import BlockDevice
 from sim.engine.calendar import Calendar
@@ -121,6 +122,7 @@ class Journal:
         self.checkpoint_mutex = Mutex()
         self.in_flight = 0  # Bios of the log that kjournald or a checkpoint waits for.
         self.wait_log_io = WaitQueue()
+        self._end_log_io_fn: EndIo = self.end_log_io  # Bound once, as RunQueue's timer.
         self.stopping = False
         self.kept: list[Transaction] | None = None  # Committed, perhaps lost if the power went now.
         self.nr_commits = 0
@@ -221,7 +223,7 @@ class Journal:
         """Submit `count` single-block bios at `block`; wait_log() waits for them."""
         self.in_flight += 1
         bio = Bio(
-            WRITE, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, self.end_log_io,
+            WRITE, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, self._end_log_io_fn,
             None, count, flags, task.pid,
         )  # fmt: skip
         yield from submit_run(task, self.device, bio, self.kernel)
