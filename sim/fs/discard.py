@@ -10,6 +10,7 @@ Left out: secure erase, BLKZEROOUT.
 """
 
 import errno
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sim.block.bio import DISCARD, SECTOR, Bio
@@ -39,7 +40,14 @@ def blkdiscard(task: Task, file: File, pos: int, count: int) -> Blocking[None]:
 
 def issue_discard(task: Task, device: BlockDevice, sector: int, nr_sectors: int) -> Blocking[None]:
     """Discard a range of a device that knows the command; return when all of it has ended."""
-    bios = discard_bios(device, sector, nr_sectors, task)
+    return issue_discards(task, device, [(sector, nr_sectors)])
+
+
+def issue_discards(
+    task: Task, device: BlockDevice, ranges: Sequence[tuple[int, int]]
+) -> Blocking[None]:
+    """Send discards of all ranges (sector, sectors); return when the last of them has ended."""
+    bios = discard_bios(device, ranges, task)
     for bio in bios:
         if not device.submit(bio):
             yield from submit_bio(task, device, bio)
@@ -52,22 +60,28 @@ def issue_discard(task: Task, device: BlockDevice, sector: int, nr_sectors: int)
         task.in_iowait = False
 
 
-def discard_bios(device: BlockDevice, sector: int, nr_sectors: int, task: Task) -> list[Bio]:
-    """Return the bios for a range; the first wakes the task when all have ended."""
-    end = sector + nr_sectors
+def discard_bios(device: BlockDevice, ranges: Sequence[tuple[int, int]], task: Task) -> list[Bio]:
+    """Return the bios for some ranges; the first wakes the task when all have ended."""
     bios: list[Bio] = []
-    while sector < end:
-        stop = end
-        if end - sector > LONGEST_SECTORS:
-            stop = sector + LONGEST_SECTORS
-            stop -= stop % device.discard_sectors
-        bio = Bio(DISCARD, sector, stop - sector, _wake, task, 1, 0, task.pid)
-        if bios:
-            bios[0].pending += 1
-            bio.end_io, bio.private = _end_chained, bios[0]
-        bios.append(bio)
-        sector = stop
+    for first, nr_sectors in ranges:
+        for sector, stop in _pieces(first, first + nr_sectors, device.discard_sectors):
+            bio = Bio(DISCARD, sector, stop - sector, _wake, task, 1, 0, task.pid)
+            if bios:
+                bios[0].pending += 1
+                bio.end_io, bio.private = _end_chained, bios[0]
+            bios.append(bio)
     return bios
+
+
+def _pieces(sector: int, end: int, granularity: int) -> Iterator[tuple[int, int]]:
+    """Yield what one bio can say each, ending on whole pieces of the device."""
+    while end - sector > LONGEST_SECTORS:
+        stop = sector + LONGEST_SECTORS
+        stop -= stop % granularity
+        yield sector, stop
+        sector = stop
+    if sector < end:
+        yield sector, end
 
 
 def _wake(bio: Bio) -> None:

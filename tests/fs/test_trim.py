@@ -53,7 +53,7 @@ def run_(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("file_system", ["ext3", "ext4"])
+@pytest.mark.parametrize("file_system", ["ext3", "ext4", "xfs"])
 def test_what_is_free_is_discarded(run, file_system):
     machine, told = run(file_system=file_system)
     trimmed = told["fstrim_bytes"]
@@ -61,7 +61,7 @@ def test_what_is_free_is_discarded(run, file_system):
     assert stats.discard_sectors * 512 == trimmed
     _, mounted = machine.vfs.mounts[-1]
     free = mounted.statfs().blocks_free * 4096
-    assert 0.9 * free <= trimmed <= free
+    assert 0.9 * free <= trimmed <= 1.04 * free  # XFS keeps 32 MiB from users, not from the drive
     page_map = machine.disks[0].driver.flash.ftl._map
     assert page_map.used == pytest.approx((1 << 30) / 4096 - trimmed / 4096, abs=16)
 
@@ -71,7 +71,7 @@ def test_short_runs_are_left_out(run):
     assert told["fstrim_bytes"] == 0
 
 
-@pytest.mark.parametrize("device, file_system", [("hdd", "ext4"), ("ssd", "xfs")])
+@pytest.mark.parametrize("device, file_system", [("hdd", "ext4"), ("hdd", "xfs")])
 def test_who_knows_no_discard_refuses(run, device, file_system):
     _, told = run(device=device, file_system=file_system)
     assert told["fstrim_errno"] == errno.EOPNOTSUPP

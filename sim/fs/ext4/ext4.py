@@ -17,6 +17,8 @@ from typing import Final
 
 from sim.fs.ext4 import delalloc, extents, flex
 from sim.fs.ext4 import inode as files
+from sim.fs.ext4.discard import SINCE as SINCE_DISCARD
+from sim.fs.ext4.discard import OnlineDiscard
 from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout
 from sim.fs.ext4.lazyinit import SINCE as SINCE_LAZYINIT
 from sim.fs.ext4.lazyinit import LazyInit
@@ -36,7 +38,7 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.locking import Mutex
 from sim.sched.task import Blocking, Task
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
 from sim.units import Value
 
 SINCE_UNWRITTEN: Final = (5, 6)  # dioread_nolock is the default, 244adf6426ee
@@ -128,6 +130,13 @@ class Ext4Params(Ext3Params):
         doc="ext4lazyinit waits so many times what a group took; 0 = noinit_itable",
     )
 
+    discard: bool = param(
+        False,
+        dim="bool",
+        source="fs/ext4/super.c 2.6.33: nodiscard",
+        doc="mount -o discard: what a commit has freed is discarded, if the device knows that",
+    )
+
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what other kernels, and the mke2fs of their time, do differently."""
@@ -154,6 +163,17 @@ class Ext4Inode(Ext3Inode):
 
 class Ext4(Ext3):
     """A mounted ext4."""
+
+    @classmethod
+    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+        """Return what the release does not know."""
+        assert isinstance(params, Ext4Params)
+        if params.discard and kernel < SINCE_DISCARD:
+            return (
+                f"ext4: discard = true needs kernel {numbers(SINCE_DISCARD)} or later, "
+                f"this is {numbers(kernel)}"
+            )
+        return ""
 
     def __init__(self, params: Ext4Params, context: MountContext) -> None:
         self.promised_blocks: int = 0
@@ -316,6 +336,14 @@ class Ext4JournalClient(Ext3JournalClient):
     def __init__(self, fs: Ext4) -> None:
         super().__init__(fs)
         self.ext4 = fs
+        params = fs.params
+        assert isinstance(params, Ext4Params) and fs.device is not None
+        self.discards = params.discard and fs.device.max_discard_sectors > 0
+        self.online_discard = OnlineDiscard(fs)
+
+    def discard_freed(self, task: Task, freed: list[tuple[int, int]]) -> Blocking[None]:
+        """See discard.py."""
+        return self.online_discard.commit(task, freed)
 
     def submit_data(self, task: Task, run: DataRun, flags: int) -> Blocking[None]:
         """Submit what is dirty of a run of ordered data and has blocks."""

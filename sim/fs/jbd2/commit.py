@@ -102,6 +102,8 @@ def journal_commit_transaction(
     _process_forget(task, journal, transaction)
     if tracer.enabled:
         tracer.emit("jbd_end_commit", journal.device.name, transaction.tid)
+    if journal.client.discards and transaction.freed:
+        yield from journal.client.discard_freed(task, transaction.freed)
     _finish(journal, transaction, started_ns)
 
 

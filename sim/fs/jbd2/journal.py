@@ -57,8 +57,14 @@ def write_sync_plug(kernel: KernelVersion) -> int:
 class JournalClient:
     """What the journal needs of its file system."""
 
+    discards: bool = False  # whether discard_freed() is to be called
+
     def submit_data(self, task: Task, run: DataRun, flags: int) -> Blocking[None]:
         """Submit the dirty pages of a run of ordered data."""
+        raise NotImplementedError
+
+    def discard_freed(self, task: Task, freed: list[tuple[int, int]]) -> Blocking[None]:
+        """The blocks that a transaction freed are about to be released: discard them."""
         raise NotImplementedError
 
     def released(self, start: int, end: int) -> None:

@@ -24,6 +24,7 @@ from sim.block.plug import Plug
 from sim.fs.buffer import SINCE_TASK_PLUG
 from sim.fs.xfs.alloc import FreeSpace
 from sim.fs.xfs.buf import Buf, HomeWrite
+from sim.fs.xfs.discard import Discards
 from sim.fs.xfs.items import LogItem
 from sim.sched.task import (
     TASK_INTERRUPTIBLE,
@@ -42,8 +43,9 @@ ITEMS_MAX: Final = 1000  # looked at in one go
 class Ail:
     """The active item list (struct xfs_ail)."""
 
-    def __init__(self, fs: "XfsSb") -> None:
+    def __init__(self, fs: "XfsSb", discards: Discards) -> None:
         self.fs = fs
+        self.discards = discards
         self.items: dict[LogItem, None] = {}  # ascending by lsn
         self.target: int = -1
         self.work = WaitQueue()
@@ -65,8 +67,7 @@ class Ail:
             item.pin_count -= 1
             assert item.pin_count >= 0
             self._insert(item, lsn)
-        for space, start, end in freed:
-            space.settle(start, end)
+        self.discards.committed(freed)
         assert transaction >= self.durable_transaction
         self.durable_transaction = transaction
         if self.target >= lsn:

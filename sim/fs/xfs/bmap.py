@@ -37,23 +37,36 @@ def allocate(
     task: Task, fs: XfsSb, transaction: Transaction, goal: int, want: int, *, for_data: bool
 ) -> Blocking[tuple[int, int]]:
     """Take up to `want` adjacent blocks near `goal`; (-1, -1) if there are none."""
-    around_busy = fs.kernel >= SINCE_AROUND_BUSY
     task.charge_system(fs.params.block_ns)
-    for _ in range(2):
-        for least, try_lock in ((want, True), (want, False), (1, False)):
-            for ag in _groups_from(fs, goal):
-                space = fs.spaces[ag]
-                if space.longest() < least or (try_lock and fs.is_space_locked(ag)):
-                    continue
-                near = goal if space.start <= goal < space.end else space.start
-                start, end = space.allocate(near, want, for_data=for_data, around_busy=around_busy)
-                if start < 0:
-                    continue
-                if space.busy.intersects(start, end):
-                    yield from fs.force_log(task)
-                yield from fs.log_space(task, transaction, ag)
-                return start, end
-        yield from fs.force_log(task)
+    while True:
+        for _ in range(2):
+            found = yield from _allocate(task, fs, transaction, goal, want, for_data=for_data)
+            if found[0] >= 0:
+                return found
+            yield from fs.force_log(task)
+        if not fs.discards.under_way:
+            return -1, -1
+        yield from fs.discards.wait(task)
+
+
+def _allocate(
+    task: Task, fs: XfsSb, transaction: Transaction, goal: int, want: int, *, for_data: bool
+) -> Blocking[tuple[int, int]]:
+    """Go through the groups; (-1, -1) if none has what is not busy."""
+    around_busy = fs.kernel >= SINCE_AROUND_BUSY
+    for least, try_lock in ((want, True), (want, False), (1, False)):
+        for ag in _groups_from(fs, goal):
+            space = fs.spaces[ag]
+            if space.longest() < least or (try_lock and fs.is_space_locked(ag)):
+                continue
+            near = goal if space.start <= goal < space.end else space.start
+            start, end = space.allocate(near, want, for_data=for_data, around_busy=around_busy)
+            if start < 0:
+                continue
+            if space.busy.intersects(start, end):
+                yield from fs.force_log(task)
+            yield from fs.log_space(task, transaction, ag)
+            return start, end
     return -1, -1
 
 

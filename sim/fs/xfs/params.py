@@ -5,7 +5,7 @@ Models: the options that change when something is written, by kernel release and
 Linux counterpart: fs/xfs/xfs_super.c xfs_parseargs, Documentation/filesystems/xfs.txt; xfsprogs
  mkfs/xfs_mkfs.c.
 Invariants: options that contradict each other or the release are refused (ValueError).
-Left out: quotas, realtime subvolumes, stripe units, DMAPI, discards, an external log device (a
+Left out: quotas, realtime subvolumes, stripe units, DMAPI, an external log device (a
  mount has one device here).
 """
 
@@ -21,6 +21,7 @@ KIB: Final = 1024
 LOG_BUFFER_SIZES: Final = tuple(KIB * size for size in (16, 32, 64, 128, 256))
 UNTIL_NOBARRIER: Final = (4, 19)  # 1c02d502c20d: the option is gone
 SINCE_DELAYLOG: Final = (2, 6, 35)  # 71e330b59390: the code is there, as an experiment
+SINCE_DISCARD: Final = (2, 6, 39)  # e84661aa84e2
 UNTIL_NODELAYLOG: Final = (3, 3)  # 93b8a5854f24: nothing else is left
 
 
@@ -54,6 +55,12 @@ class XfsParams:
         dim="bool",
         source="fs/xfs/linux-2.6/xfs_super.c 2.6.35: experimental, off",
         doc="committed changes are collected in memory and logged together",
+    )
+    discard: bool = param(
+        False,
+        dim="bool",
+        source="fs/xfs/linux-2.6/xfs_super.c 2.6.39: nodiscard",
+        doc="mount -o discard: what is freed is discarded, if the device knows that",
     )
     wsync: bool = param(
         False,
@@ -216,6 +223,10 @@ def check_options(params: XfsParams, kernel: KernelVersion) -> None:
         raise ValueError(
             f"xfs: barrier = false: nobarrier is gone from {numbers(UNTIL_NOBARRIER)} on, "
             f"this is {release}"
+        )
+    if params.discard and kernel < SINCE_DISCARD:
+        raise ValueError(
+            f"xfs: discard = true needs kernel {numbers(SINCE_DISCARD)} or later, this is {release}"
         )
     if params.crc and params.inode_size_bytes < 512:
         raise ValueError("xfs: crc = true: inodes of 512 bytes or more (mkfs.xfs -i size)")

@@ -17,6 +17,7 @@ from sim.fs.xfs.alloc import FreeSpace
 from sim.fs.xfs.buf import Buf
 from sim.fs.xfs.cil import Cil
 from sim.fs.xfs.dir import XfsDir
+from sim.fs.xfs.discard import Discards
 from sim.fs.xfs.geometry import (
     AGF_SECTOR,
     AGFL_BLOCKS,
@@ -133,7 +134,8 @@ class XfsSb(FileSystem):
         self.log = Log(
             params, context.scheduler, self.disk, geometry.log_start, geometry.log_blocks
         )
-        self.ail = Ail(self)
+        self.discards = Discards(self, params.discard)
+        self.ail = Ail(self, self.discards)
         self.log.ail = self.ail
         self.cil: Cil | None = None
         if params.delaylog:

@@ -13,11 +13,12 @@ cycle is a log write, the seven others' data (near each other, 7 ms each), anoth
 from typing import Final
 
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
-from sim.fs.super import MountContext, StatFs
+from sim.fs.super import PAGE_SHIFT, MountContext, StatFs
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.fs.xfs import bmap, fsync, inactive, iomap, namei
 from sim.fs.xfs.aops import XfsAddressSpaceOps
 from sim.fs.xfs.check import check
+from sim.fs.xfs.discard import trim_free
 from sim.fs.xfs.geometry import AGF_SECTOR, AGI_SECTOR, INODES_PER_CHUNK, make_geometry
 from sim.fs.xfs.params import XfsParams, check_options
 from sim.fs.xfs.sb import XfsInode, XfsSb
@@ -257,6 +258,11 @@ class Xfs(XfsSb):
             if inode.size_changed:
                 yield from self.a_ops.write_inode(task, inode.mapping, False)
         yield from self.force_log(task)
+
+    def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
+        """See discard.py."""
+        blocks = yield from trim_free(task, self, max(1, -(-least_bytes >> PAGE_SHIFT)))
+        return blocks << PAGE_SHIFT
 
     def statfs(self) -> StatFs:
         """Return sizes and what is free; blocks of inodes not inactivated yet count as used."""
