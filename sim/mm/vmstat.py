@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.mm.anon_lru import AnonLru
+from sim.mm.anon_lru import ACTIVE, AnonLru
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bandwidth import Pacing
 from sim.mm.lruvec import (
@@ -212,6 +212,18 @@ class Vm:
         return bool(self.nr_dirty or self.nr_writeback or self.swap_writeback)
 
     @property
+    def commit_limit(self) -> int:
+        """Return the pages that overcommit_memory 2 allows (vm_commit_limit)."""
+        return int(self.nr_total * self.params.overcommit_ratio / 100) + self.swap.nr_total
+
+    @property
+    def nr_active_anon(self) -> int:
+        """Return programs' pages on the active lists, of nodes and of memory cgroups."""
+        groups = [lru for memcg in self.memcgs.values() for lru in memcg.lrus]
+        nodes = [node.lruvec.anon for node in self.nodes]
+        return sum(lru.nr[ACTIVE] for lru in nodes + groups)
+
+    @property
     def nr_unmapped(self) -> int:
         """Return the anonymous pages that are in the swap cache only."""
         return sum(chunk.unmapped + chunk.reading for chunk in self.chunks.values())
@@ -231,8 +243,7 @@ class Vm:
         if params.overcommit_memory == OVERCOMMIT_ALWAYS:
             return True
         if params.overcommit_memory == OVERCOMMIT_NEVER:
-            allowed = int(self.nr_total * params.overcommit_ratio / 100) + self.swap.nr_total
-            return self.committed + pages <= allowed
+            return self.committed + pages <= self.commit_limit
         return pages <= self.nr_total + self.swap.nr_total
 
     # -- Reclaim: what allocation and the lists need of the rest of the kernel.

@@ -243,6 +243,4 @@ class Exim(ServerProgram):
         self.queue_runners -= 1
 
 
-register("program", "exim", params=EximParams, doc="Exim 4.63 and its deliveries")(
-    Exim
-)
+register("program", "exim", params=EximParams, doc="Exim 4.63 and its deliveries")(Exim)

@@ -166,12 +166,31 @@ class Vm(Protocol):
     pageoutrun: int
     allocstall: int
     workingset_refault: int
+    workingset_refault_anon: int
+    oom_kills: int
+    committed: int  # pages that programs may use (vm_committed_as), without tmpfs
     pgpgin_sectors: int
     pgpgout_sectors: int
     pgfault: int
     pgmajfault: int
     pswpin: int
     pswpout: int
+
+    @property
+    def nr_unmapped(self) -> int:
+        """Pages of nr_anon that are in no page table, but in the swap cache."""
+
+    @property
+    def nr_swap_cached(self) -> int:
+        """Pages of nr_anon that have a slot in swap."""
+
+    @property
+    def nr_active_anon(self) -> int:
+        """Programs' pages on the active list."""
+
+    @property
+    def commit_limit(self) -> int:
+        """Pages that may be committed with vm.overcommit_memory 2."""
 
     @property
     def nr_active_file(self) -> int:

@@ -4,7 +4,7 @@ Models: every line of an x86-64 kernel's file, in its order; what the twin does 
 Linux counterpart: fs/proc/proc_misc.c:meminfo_read_proc (2.6.16), fs/proc/meminfo.c (2.6.28 on).
 Invariants: numbers are right-justified so that "kB" stands in one column unless a number is wide.
 Left out: DirectMap lines (2.6.27 on: the hardware's page sizes), lines of unusual configurations.
-Anonymous pages are shown as active. Before 2.6.28, when one pair of lists held both, file pages
+Pages of tmpfs are shown as active. Before 2.6.28, when one pair of lists held both, file pages
 are shown as inactive, whichever list they are on.
 MemAvailable is free + file cache + slab, without the watermarks that si_mem_available takes off.
 """
@@ -84,23 +84,25 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: Version) -> dict[str,
     swap_used = sum(area.nr_used for area in swaps)
     cached = vm.nr_file - vm.nr_buffers
     file_lru = vm.nr_file - vm.nr_shmem
-    anon_lru = vm.nr_anon + vm.nr_shmem
+    active_anon = vm.nr_active_anon + vm.nr_shmem
+    inactive_anon = vm.nr_anon - vm.nr_active_anon
     active_file = vm.nr_active_file if version >= SPLIT_LRU else 0
     reclaimable = vm.nr_slab if version >= SPLIT_LRU else 0
     pages = {
         "MemTotal": vm.nr_total, "MemFree": vm.nr_free,
         "MemAvailable": vm.nr_free + file_lru + reclaimable,
         "Buffers": vm.nr_buffers, "Cached": cached,
-        "Active": anon_lru + active_file, "Inactive": file_lru - active_file,
-        "Active(anon)": anon_lru,
+        "SwapCached": vm.nr_swap_cached,
+        "Active": active_anon + active_file,
+        "Inactive": inactive_anon + file_lru - active_file,
+        "Active(anon)": active_anon, "Inactive(anon)": inactive_anon,
         "Active(file)": active_file, "Inactive(file)": file_lru - active_file,
         "LowTotal": vm.nr_total, "LowFree": vm.nr_free,
         "SwapTotal": swap_total, "SwapFree": swap_total - swap_used,
         "Dirty": vm.nr_dirty, "Writeback": vm.nr_writeback,
-        "AnonPages": vm.nr_anon, "Shmem": vm.nr_shmem,
+        "AnonPages": vm.nr_anon - vm.nr_unmapped, "Shmem": vm.nr_shmem,
         "KReclaimable": vm.nr_slab, "Slab": vm.nr_slab, "SReclaimable": vm.nr_slab,
-        "CommitLimit": vm.nr_total // 2 + swap_total,  # vm.overcommit_ratio = 50
-        "Committed_AS": vm.nr_anon + vm.nr_shmem + swap_used,
+        "CommitLimit": vm.commit_limit, "Committed_AS": vm.committed + vm.nr_shmem,
     }  # fmt: skip
     values = {name: count * KIB_PER_PAGE for name, count in pages.items()}
     values["VmallocTotal"] = VMALLOC_TOTAL_KB

@@ -56,9 +56,9 @@ NAMES: tuple[tuple[Version, tuple[str, ...]], ...] = (
     (
         (5, 9),  # refaults by kind of page (170b04b7ae49)
         (
-            *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", "workingset_refault_file",
-            "workingset_activate_file", "nr_anon_pages", "nr_file_pages", "nr_dirty",
-            "nr_writeback", "nr_shmem", *_EVENTS_4_8,
+            *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", "workingset_refault_anon",
+            "workingset_refault_file", "workingset_activate_file", "nr_anon_pages", "nr_file_pages", "nr_dirty",
+            "nr_writeback", "nr_shmem", *_EVENTS_4_8, "oom_kill",
         ),
     ),
 )  # fmt: skip
@@ -68,10 +68,11 @@ def render_vmstat(vm: Vm, *, version: Version) -> str:
     """Return the text of /proc/vmstat."""
     values = {
         "nr_free_pages": vm.nr_free,
-        "nr_active_anon": vm.nr_anon + vm.nr_shmem,
+        "nr_inactive_anon": vm.nr_anon - vm.nr_active_anon,
+        "nr_active_anon": vm.nr_active_anon + vm.nr_shmem,
         "nr_inactive_file": vm.nr_inactive_file,
         "nr_active_file": vm.nr_active_file,
-        "nr_anon_pages": vm.nr_anon,
+        "nr_anon_pages": vm.nr_anon - vm.nr_unmapped,
         "nr_file_pages": vm.nr_file,
         "nr_dirty": vm.nr_dirty,
         "nr_writeback": vm.nr_writeback,
@@ -89,6 +90,8 @@ def render_vmstat(vm: Vm, *, version: Version) -> str:
         "pgdeactivate": vm.pgdeactivate,
         "pageoutrun": vm.pageoutrun,
         "allocstall": vm.allocstall,
+        "workingset_refault_anon": vm.workingset_refault_anon,
+        "oom_kill": vm.oom_kills,
         "allocstall_normal": vm.allocstall,
         "pgsteal_normal": vm.pgsteal_kswapd + vm.pgsteal_direct,
     }

@@ -110,6 +110,13 @@ class Memory:
     nr_dirty: int = 300
     nr_writeback: int = 40
     nr_anon: int = 30_000
+    nr_unmapped: int = 0
+    nr_swap_cached: int = 0
+    nr_active_anon: int = 30_000
+    committed: int = 266_388
+    commit_limit: int = 655_101
+    workingset_refault_anon: int = 0
+    oom_kills: int = 0
     nr_slab: int = 10_000
     pgpgin_sectors: int = 960
     pgpgout_sectors: int = 480
