@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.validate.describe import Description, Disk, Unsupported
-from calibration.validate.programs import pins_its_pages, programs
+from calibration.validate.programs import CGROUP, pins_its_pages, programs
 from calibration.validate.rigs import GUEST, LOOP, Rig
 from sim.scenario import Scenario
 from sim.scenario.load import load_text
@@ -88,6 +88,12 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
 _JOURNALS: Final = (
     (128, 4), (1 << 10, 16), (2 << 10, 32), (16 << 10, 64), (32 << 10, 128), (1 << 60, 256),
 )  # fmt: skip
+# sysctl -> key below machine.vm
+_SWAP_SYSCTLS: Final = {
+    "swappiness": "swappiness",
+    "page-cluster": "page_cluster",
+    "overcommit_memory": "overcommit_memory",
+}
 _FILE_SYSTEMS: Final = ("ext3", "ext4", "xfs")
 
 
@@ -136,6 +142,9 @@ def _memory(description: Description, rig: Rig) -> Iterator[str]:
 
     What a cgroup's programs share with nobody is their pages; the kernel's own are not in it.
     """
+    if description.kind == "memtouch":
+        yield from _memory_of_programs(description, rig)
+        return
     if description.kind != "pcread":
         yield f'memory = "{description.kernel.memory_kib} KiB"'
         return
@@ -148,6 +157,34 @@ def _memory(description: Description, rig: Rig) -> Iterator[str]:
         yield f'memory = "{limit + kernel_mib} MiB"'
         yield 'vm.min_free = "128 KiB"'
     yield f'vm.kernel = {{ value = "{kernel_mib} MiB", source = "{source}" }}'
+
+
+def _memory_of_programs(description: Description, rig: Rig) -> Iterator[str]:
+    """Yield memory and what swapping depends on; a limit is that of a group, see _group_lines()."""
+    kernel = description.kernel
+    yield f'memory = "{kernel.memory_kib} KiB"'
+    if kernel.is_guest:
+        beside_kib, source = rig.beside_programs_kib
+        yield f'vm.min_free = "{kernel.vm["min_free_kbytes"]} KiB"'
+        yield f'vm.kernel = {{ value = "{beside_kib} KiB", source = "{source}" }}'
+    for key, name in _SWAP_SYSCTLS.items():
+        if key in kernel.vm:
+            yield f"vm.{name} = {kernel.vm[key]}"
+
+
+def _group_lines(description: Description, rig: Rig) -> Iterator[str]:
+    """Yield the swap area and the memory cgroup of a run of programs' own memory."""
+    swap = description.workload.get("swap")
+    if swap not in (None, "none"):
+        if description.disk is None:
+            raise Unsupported("swap in a run without a disk")
+        yield f'[machine.swap.swap]\ndevice = "{rig.disk}"'
+    limit = description.workload.get("memcg_limit_mib")
+    if limit:
+        beside_kib, source = rig.beside_programs_kib
+        yield f"[machine.cgroup.{CGROUP}]\nversion = 1"
+        left_kib = int(limit) * 1024 - beside_kib
+        yield f'memory = {{ value = "{left_kib} KiB", source = "limit, less {source}" }}'
 
 
 def _dirty_limits(vm: Mapping[str, int]) -> Iterator[str]:
@@ -180,6 +217,8 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
                 yield 'metadata_cached = { value = false, source = "a new file system" }'
     if plain is not None:
         yield from _plain_mount(plain, rig)
+    if description.kind == "memtouch":
+        yield from _group_lines(description, rig)
 
 
 def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]:

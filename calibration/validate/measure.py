@@ -226,12 +226,25 @@ def _pcread_result(records: list[Record], description: Description) -> dict[str,
     }
 
 
+def _memtouch_result(records: list[Record], description: Description) -> dict[str, float | None]:
+    transactions = sum(_values(records, "memtouch_tx"))
+    longest_ns = max(_values(records, "memtouch_ns"), default=0)
+    total_ns = sum(_values(records, "memtouch_ns"))
+    return {
+        "tx/s": transactions * S / longest_ns if longest_ns else 0.0,
+        "tx ms": total_ns / transactions / MS if transactions else 0.0,
+        "major faults": sum(_values(records, "memtouch_majflt")),
+        "killed": sum(record.name == "oom_kill" for record in records),
+    }
+
+
 _RESULTS: Final[Mapping[str, Callable[[list[Record], Description], dict[str, float | None]]]] = {
     "fio": _fio_result,
     "mailq": _mailq_result,
     "cpuburn": _cpuburn_result,
     "mta": _mta_result,
     "pcread": _pcread_result,
+    "memtouch": _memtouch_result,
 }
 _ENDS: Final[Mapping[str, Callable[[Machine], bool]]] = {
     "fio": _all_have_said("fio_done"),
@@ -239,6 +252,7 @@ _ENDS: Final[Mapping[str, Callable[[Machine], bool]]] = {
     "cpuburn": _all_have_said("cpuburn_ns"),
     "mta": _mail_has_drained,
     "pcread": _all_have_said("pcread_reads"),
+    "memtouch": _all_have_said("memtouch_done"),
 }
 # What is recorded begins when this is so; at once where nothing is named.
 _BEGINS: Final[Mapping[str, Callable[[Machine], bool]]] = {

@@ -22,7 +22,12 @@ _RESULTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "fio write": {"MB/s": ("bw_MBps",), "lat ms": ("lat_mean_ms",)},
     "mailq": {"msg/s": ("msg_per_s",), "fsync ms": ("fsync_ms", "mean")},
     "mta": {"msg/s accepted": ("msg_per_s",), "drained s": ("drained_s",)},
-    "memtouch": {"tx/s": ("ops_per_s",), "tx ms": ("lat_mean_ms",)},
+    "memtouch": {
+        "tx/s": ("ops_per_s",),
+        "tx ms": ("lat_mean_ms",),
+        "major faults": ("major_faults",),
+        "killed": ("processes_killed",),
+    },
     "pcread": {"reads/s": ("ops_per_s",), "hit ratio": ("hit_ratio",)},
     "cpuburn": {"io ops/s": ("ops_per_s",), "CPU s": ("cpu_total_s",)},
 }

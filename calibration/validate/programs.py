@@ -16,13 +16,12 @@ from calibration.validate.rigs import Rig
 
 Lines = Iterator[str]
 STORM_BACKLOG: Final = 200  # Listen=200 in storm.mc
+CGROUP: Final = "work"  # the memory cgroup of a limited workload
 MAILQ_MESSAGES: Final = 400_000  # MAXM of mailq.c: all processes together
 
 
 def programs(description: Description, rig: Rig, directory: str) -> Lines:
     """Yield the [process.*] tables of a run."""
-    if description.kind in _TO_COME:
-        raise Unsupported(_TO_COME[description.kind])
     if description.kind not in _KINDS:
         raise Unsupported(f"workload '{description.kind}' (known: {', '.join(_KINDS)})")
     return _KINDS[description.kind](description, rig, directory)
@@ -125,7 +124,11 @@ def _read_user_us(description: Description) -> float:
     The program looks at its CPU clock. A guest's clock advances with the timer tick only, so that
     the loop ends when one full tick has been seen (groundtruth README, section 7).
     """
-    asked_us = float(description.workload.get("io_cpu_us") or 0)
+    return _in_ticks(description, float(description.workload.get("io_cpu_us") or 0))
+
+
+def _in_ticks(description: Description, asked_us: float) -> float:
+    """Return how long a program computes that waits for its CPU clock to advance so far."""
     if not description.kernel.is_guest:
         return asked_us
     tick_us = 1e6 / description.kernel.hz
@@ -192,13 +195,25 @@ def _pcread(description: Description, rig: Rig, directory: str) -> Lines:
     yield f'hit = "{params["hit_us"]} us"'
 
 
+def _memtouch(description: Description, rig: Rig, directory: str) -> Lines:
+    """memtouch.c: processes that touch pages of their own at random."""
+    params = description.workload
+    yield "[process.memtouch]"
+    yield f'program = "memtouch"\nnice = {rig.nice}'
+    if params.get("memcg_limit_mib"):
+        yield f'cgroup = "{CGROUP}"'
+    yield f'size = "{params["ws_mib"]} MiB"\nprocs = {params["procs"]}'
+    yield f'runtime = "{params["seconds"]} s"'
+    yield f"touches = {params['touches_per_transaction']}"
+    yield f"write_share = {float(params['write_share'])}"
+    yield f'transaction_user = "{_in_ticks(description, float(params["cpu_us"]))} us"'
+
+
 _KINDS: Final[Mapping[str, Callable[[Description, Rig, str], Lines]]] = {
     "fio": _fio,
     "mailq": _mailq,
     "cpuburn": _cpuburn,
     "mta": _mta,
     "pcread": _pcread,
-}
-_TO_COME: Final[Mapping[str, str]] = {
-    "memtouch": "anonymous memory beyond its limit: reclaim, swap, memory cgroups, OOM killer",
+    "memtouch": _memtouch,
 }

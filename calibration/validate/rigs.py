@@ -17,6 +17,8 @@ _STORM = "fit: 5.6 ms of system time a message with four forks and an exec, d_mt
 _EXT3 = "fit: 65 us from one message's write to the next on a CPU, traces of c_mailq/ext3-p32"
 _AS_EXT3 = "assumed: what ext3 needs for such a thing; a transaction as five handles"
 _GUEST_EXT3 = "fit: 600 us of CPU a message, 290 us of them as on tmpfs, u_c_mailq/ext3-p32"
+_FILL = "fit: 1.7 us a page, of which 1 us fills it: populate_s of e_overcommit, the run that fits"
+_GUEST_FILL = "fit: 13 us a page: populate_s of u_e_overcommit, the run that fits"
 _GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
 _GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
@@ -43,6 +45,7 @@ class Rig:
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
     queue: Mapping[str, tuple[str, str]]  # key below its disk's queue -> (value, source)
     kernel_mib: tuple[int, str]  # memory that is never page cache, where it is short
+    beside_programs_kib: tuple[int, str]  # of memory or of a limit, what is not programs' pages
     fio_start: tuple[float, float]  # wall time of fio before its jobs, user CPU of it; in ms
     nice: int  # of the workload; the kernel's threads have 0
 
@@ -64,6 +67,7 @@ LOOP: Final = Rig(
         "vfs.sync": ("0.1 us", _TMPFS),
         "vfs.lock_transfer": ("2.6 us", _SHARED),
         "vm.page_add": ("0.2 us", _TMPFS),
+        "vm.fault": ("0.7 us", _FILL),
         "vfs.direct": ("2 us", "assumed: get_user_pages, bio, blk-mq, queue_work"),
         "vfs.direct_page": ("0.36 us", _PINNED),
     },
@@ -89,6 +93,10 @@ LOOP: Final = Rig(
     },
     queue={},
     kernel_mib=(16, "a memory cgroup: what the kernel takes does not count towards its limit"),
+    beside_programs_kib=(
+        1360,
+        "recording: rss and cache in memory.stat end at 64176 KiB",
+    ),
     fio_start=(320, 80),
     nice=-15,  # groundtruth README: "nice -15, autogroup -15 in the loop rig"
 )
@@ -108,6 +116,7 @@ GUEST: Final = Rig(
         "vfs.close": ("10 us", _GUEST),
         "vfs.page_copy": ("10 us", _GUEST),
         "vfs.sync": ("5 us", _GUEST),
+        "vm.fault": ("12 us", _GUEST_FILL),
         "vfs.direct": ("100 us", "fit: 217 us from a read's reply to the next, u_a_randread jobs1"),
     },
     tmpfs={"operation": ("30 us", _GUEST), "page": ("10 us", _GUEST)},
@@ -132,6 +141,7 @@ GUEST: Final = Rig(
     },
     queue={"wbt": ("false", _UNTHROTTLED)},
     kernel_mib=(32, "fit: 139 to 149 MiB of page cache in 176 MiB, u_f_pagecache a0"),
+    beside_programs_kib=(42584, "recording: dmesg of an OOM kill, u_e: on no list, or locked"),
     fio_start=(450, 400),
     nice=0,
 )

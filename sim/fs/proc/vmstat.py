@@ -57,8 +57,8 @@ NAMES: tuple[tuple[Version, tuple[str, ...]], ...] = (
         (5, 9),  # refaults by kind of page (170b04b7ae49)
         (
             *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", "workingset_refault_anon",
-            "workingset_refault_file", "workingset_activate_file", "nr_anon_pages", "nr_file_pages", "nr_dirty",
-            "nr_writeback", "nr_shmem", *_EVENTS_4_8, "oom_kill",
+            "workingset_refault_file", "workingset_activate_file", "nr_anon_pages",
+            "nr_file_pages", "nr_dirty", "nr_writeback", "nr_shmem", *_EVENTS_4_8, "oom_kill",
         ),
     ),
 )  # fmt: skip
