@@ -47,7 +47,7 @@ from sim.fs.super import PAGE_SIZE
 from sim.mm.anon import Pool, Region
 from sim.mm.memory import Mm
 from sim.mm.vmstat import Vm
-from sim.net import Connection, DatagramSocket, ListeningSocket, Network
+from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
 from sim.sched.core import Sched
 from sim.sched.task import (
     DEBT_LIMIT_NS,
@@ -609,6 +609,29 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         yield from self.task.cond_resched()
         connection.close()
+
+    def udp_socket(self) -> UdpSocket:
+        """socket(AF_INET, SOCK_DGRAM)"""
+        self.task.charge_system(self._entry_ns)
+        return self.kernel.network.udp_socket()
+
+    def sendto(self, sock: UdpSocket, host: str, size: int, payload: Any) -> bool:
+        """Send a datagram of `size` bytes that stands for `payload`; False if there is no host."""
+        self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns * _packets(size))
+        return self.kernel.network.send_datagram(sock, host, size, payload)
+
+    def recvfrom(self, sock: UdpSocket, timeout_ns: int) -> Blocking[Any]:
+        """Wait for a datagram, at most so long; return its payload, None when time is over."""
+        return self._call("recvfrom", self._recvfrom(sock, timeout_ns))
+
+    def _recvfrom(self, sock: UdpSocket, timeout_ns: int) -> Blocking[Any]:
+        task = self.task
+        task.charge_system(self._entry_ns)
+        datagram = yield from sock.receive(task, timeout_ns)
+        if datagram is None:
+            return None
+        task.charge_system(self.kernel.params.packet_ns * _packets(datagram.nbytes))
+        return datagram.payload
 
     # --- /dev/log, and the trace
 

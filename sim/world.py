@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from sim.engine import Environment, Streams
-from sim.net import Link, Network, RemoteConnection, RemoteListener
+from sim.net import Datagram, Link, Network, RemoteConnection, RemoteListener
 
 
 class World:
@@ -47,6 +47,10 @@ class World:
     def listen(self, port: int) -> RemoteListener:
         """Open a port of this host; the server's programs know the host by this program's name."""
         return self.network.listen_outside(self.name, port, self.link)
+
+    def take_datagrams(self, handler: Callable[[Datagram], None]) -> None:
+        """Let `handler` take this host's datagrams; it may answer each, at once or later."""
+        self.network.take_datagrams(self.name, handler)
 
     def clock_ns(self) -> int:
         """Return simulated time since the server's boot."""

@@ -15,6 +15,7 @@ from sim.net.tcp import (
     NetworkError,
     TcpParams,
 )
+from sim.net.udp import Datagram, UdpSocket
 from sim.net.unix import DatagramSocket
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Connection",
     "ConnectionRefused",
     "ConnectionTimedOut",
+    "Datagram",
     "DatagramSocket",
     "Link",
     "ListeningSocket",
@@ -31,5 +33,6 @@ __all__ = [
     "RemoteConnection",
     "RemoteListener",
     "TcpParams",
+    "UdpSocket",
     "Wire",
 ]

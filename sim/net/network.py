@@ -42,6 +42,7 @@ from sim.net.tcp import (
     ConnectionTimedOut,
     TcpParams,
 )
+from sim.net.udp import Handler, UdpSocket
 from sim.sched.task import Blocking, Task
 
 LOCALHOST: Final = "localhost"
@@ -66,6 +67,7 @@ class Network:
         self._listeners: dict[int, Listener] = {}
         self._hosts: dict[str, Link] = {}  # what each outside host is behind
         self._outside: dict[tuple[str, int], Listener] = {}
+        self._datagram_handlers: dict[str, Handler] = {}
 
     # -- For the server's tasks.
 
@@ -88,7 +90,23 @@ class Network:
         yield from sock.wait_for_connect(task)
         return sock if sock.error is None else None
 
+    def udp_socket(self) -> UdpSocket:
+        """Return a socket for datagrams."""
+        return UdpSocket(self.on_interrupt)
+
+    def send_datagram(self, sock: UdpSocket, host: str, nbytes: int, payload: object) -> bool:
+        """Send to an outside host; False if there is none of that name."""
+        link = self._hosts.get(host)
+        if link is None:
+            return False
+        sock.send(link, self._datagram_handlers.get(host, _lost), nbytes, payload)
+        return True
+
     # -- For the world outside.
+
+    def take_datagrams(self, host: str, handler: Handler) -> None:
+        """Let `handler` take the datagrams for an outside host, where they arrive."""
+        self._datagram_handlers[host] = handler
 
     def ping_outside(self, link: Link) -> Event:
         """Send the server an echo request; return an event that is its answer."""
@@ -219,6 +237,10 @@ class Handshake:
         assert listener is not None and server is not None
         listener.half_open -= 1
         listener.add(server)
+
+
+def _lost(datagram: object) -> None:
+    """Nobody takes datagrams there."""
 
 
 def _syn_arrives(handshake: Handshake) -> None:

@@ -83,6 +83,15 @@ class Mysqld(ServerProgram):
         yield from session.close()
         yield from sys.close_connection(connection)
         self.connections -= 1
+        self._tell_status(sys)
+
+    def _tell_status(self, sys: Sys) -> None:
+        """Leave what SHOW STATUS would say now, and this thread's CPU time."""
+        sys.trace_marker("mysqld_cpu_ns", sys.cpu_clock_ns())
+        sys.trace_marker("mysqld_lock_waits", self.engine.waited())
+        if isinstance(self.engine, InnoDb):
+            sys.trace_marker("mysqld_log_fsyncs", self.engine.log_fsyncs)
+            sys.trace_marker("mysqld_page_writes", self.engine.page_writes)
 
     def _answer(
         self, sys: Sys, session: InnoDbSession | MyIsamSession, statement: Statement
