@@ -46,7 +46,7 @@ from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
-from sim.sched.clocked import clocks_of, make_sched
+from sim.sched.hardware import clocks_of, make_sched, readings
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
@@ -82,7 +82,7 @@ class Machine:
         self._sched_params = _tunables(server, "sched", SchedParams)
         self.sched = make_sched(
             self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
-            self.streams.stream("sched.newidle"), server.tunables,
+            self.streams, server.tunables,
         )  # fmt: skip
         self.load = LoadAverage(self.sched)
         self.load.start()
@@ -363,12 +363,12 @@ def simulate(
         machine = Machine(scenario, seed)
         if watch is not None:
             watch(machine)
-        interval_ns = scenario.measure.interval_ns
         samples = [machine.read_proc()]
         while machine.calendar.now < machine.end_ns:
-            machine.run_until(machine.calendar.now + interval_ns)
+            machine.run_until(machine.calendar.now + scenario.measure.interval_ns)
             samples.append(machine.read_proc())
-            machine.mark("ps", "tasks_uninterruptible", machine.sched.nr_uninterruptible)
+            for name, value in readings(machine.sched):
+                machine.mark("ps", name, value)
             if progress is not None:
                 progress(machine.calendar.now, machine.end_ns)
         machine.check()

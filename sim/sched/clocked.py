@@ -14,10 +14,9 @@ A machine without [machine.cpufreq], [machine.cpuidle] and [machine.guest] has p
 file costs it nothing.
 """
 
-from collections.abc import Mapping
 from math import gcd
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
@@ -27,7 +26,6 @@ from sim.sched.cpufreq_governors import Load
 from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.cpuidle import POLL, CpuidleParams, CState
 from sim.sched.cpuidle_menu import Menu
-from sim.sched.guest import GuestParams
 from sim.sched.params import SchedParams
 from sim.sched.runqueue import Domain, RunQueue
 from sim.sched.sched_class import SchedClass
@@ -278,23 +276,6 @@ class Power:
         return self._interrupt_waits_ns
 
 
-def make_sched(
-    calendar: Calendar, nr_cpus: int, kernel: KernelVersion, params: SchedParams, tracer: Tracer,
-    chance: Random, hardware: Mapping[str, Any],
-) -> Sched:  # fmt: skip
-    """Return the scheduler of a machine: with clocks and idle states, if its hardware has such.
-
-    `hardware` has CpufreqParams, CpuidleParams, GuestParams by the names of their tables.
-    """
-    cpufreq: CpufreqParams | None = hardware.get("cpufreq")
-    cpuidle: CpuidleParams | None = hardware.get("cpuidle")
-    guest: GuestParams | None = hardware.get("guest")
-    if cpufreq is None and cpuidle is None and guest is None:
-        return Sched(calendar, nr_cpus, kernel, params, tracer, chance)
-    power = Power(cpufreq, cpuidle, 0.0 if guest is None else guest.overhead_percent)
-    return ClockedSched(calendar, nr_cpus, kernel, params, tracer, chance, power=power)
-
-
 class ClockedSched(Sched):
     """The scheduler of a machine whose CPUs have clocks and idle states."""
 
@@ -337,8 +318,3 @@ class ClockedSched(Sched):
     def cpu_at(self, cpu: int) -> ClockedRunQueue:
         """Return a CPU, with its clock and residencies."""
         return self._clocked[cpu]
-
-
-def clocks_of(sched: Sched) -> list[int]:
-    """Return the list that always holds the clocks of that scheduler's CPUs, kHz; [] for none."""
-    return sched.clocks_khz if isinstance(sched, ClockedSched) else []

@@ -6,7 +6,7 @@ Invariants: the states of a CPU sum to the time since boot, exactly, whenever Ru
  has just run. iowait is idle time of a CPU on which a task went to sleep inside io_schedule() and
  has not been woken; tasks sleeping elsewhere do not count, and any work on the CPU hides it.
 Left out: sampling by ticks (Linux charges a whole tick to what it interrupts; the expectation is
- the same), guest and steal (always 0 until a hypervisor is modelled).
+ the same), guest. steal is 0 but for a guest among others (vcpu.py).
 """
 
 

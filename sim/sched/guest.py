@@ -1,11 +1,11 @@
 """What a hypervisor takes from a guest's CPUs beside the exits of its devices: [machine.guest].
 
 Models: in outline, as a share of all CPU time: page walks in two dimensions, more of them where
-memory is mapped in small pages, caches refilled after the host moved a vCPU.
+memory is mapped in small pages, caches refilled after the host moved a vCPU. With `host_cpus` also
+the time that other guests steal, by mechanism (vcpu.py): vCPUs share the host's CPUs.
 Linux counterpart: arch/x86/kvm/, mm/huge_memory.c; taskset, virsh vcpupin.
 Invariants: shares add up; without the table there is no hypervisor.
-Left out: time stolen by other guests (an over-provisioned host has none to steal), vCPUs without a
- CPU of the host of their own, ballooning. Exits of devices are sim/drivers' front ends and
+Left out: ballooning. Exits of devices are sim/drivers' front ends and
  sim/net/nic.py; merging of equal pages is a program, sim/user/ksmd.py.
 """
 
@@ -32,6 +32,22 @@ class GuestParams:
         0.5, dim="percent", minimum=0, maximum=100, key="migration",
         source="assumed: 100 us of refilled caches for each of some 50 moves a second",
         doc="CPU time added because the host moves vCPUs about; 0: they are pinned",
+    )  # fmt: skip
+    host_cpus: int = param(
+        0, dim="count", minimum=0, maximum=256, source="assumed: an over-provisioned host",
+        doc="physical CPUs that all guests share; 0: each vCPU has one of its own",
+    )  # fmt: skip
+    neighbours: int = param(
+        0, dim="count", minimum=0, maximum=1000, source="scenario",
+        doc="vCPUs of other guests on these CPUs",
+    )  # fmt: skip
+    neighbour_busy_percent: float = param(
+        20.0, dim="percent", minimum=0, maximum=100, key="neighbour_busy",
+        source="assumed: guests are some way from idle", doc="share of the time each wants to run",
+    )  # fmt: skip
+    neighbour_burst_ns: int = param(
+        "20 ms", dim="time_ns", minimum=1000, source="assumed: a page of a web service",
+        doc="mean CPU time of one of their bursts, exponential",
     )  # fmt: skip
 
     @property

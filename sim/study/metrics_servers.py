@@ -1,4 +1,4 @@
-"""The figures of servers whose CPUs are full: of mail filters, and of the CPUs themselves.
+"""The figures of servers whose CPUs are full: of mail filters, pollers, hosts, the CPUs themselves.
 
 Models: what a graph of the CPUs, the mail log and accounting of processes would tell.
 Linux counterpart: sar -u, pflogsumm, acct(5).
@@ -111,6 +111,79 @@ def transfer_bytes_per_s(seen: Observation) -> float | None:
     return sum(float(record.value) for record in arrived) * NS_PER_S / length_ns
 
 
+def poll_duration_s(seen: Observation) -> float | None:
+    """Longest time from the beginning of an interval to the end of poller.php."""
+    times = [float(record.value) / NS_PER_S for record in seen.marked("poll_ns")]
+    return max(times, default=None)
+
+
+def poll_missed(seen: Observation) -> float | None:
+    """Mean number of data sources that a poll did not come to."""
+    return mean(float(record.value) for record in seen.marked("poll_missed"))
+
+
+def sources_never_polled(seen: Observation) -> float | None:
+    """Data sources that no poll came to: graphs that never work."""
+    return mean(float(record.value) for record in seen.result.marks("sources_never_polled"))
+
+
+def snmp_timeouts(seen: Observation) -> float | None:
+    """Questions without an answer, each poll."""
+    polls = len(seen.marked("poll_ns"))
+    lost = sum(float(record.value) for record in seen.marked("snmp_timeouts"))
+    return lost / polls if polls else None
+
+
+def mysqld_cpu_pct(seen: Observation) -> float | None:
+    """CPU time of mysqld's threads that ended in the measured part / its length."""
+    spent_ns = [float(record.value) for record in seen.marked("mysqld_cpu_ns")]
+    length_ns = seen.end_ns - seen.begin_ns
+    return 100 * sum(spent_ns) / length_ns if spent_ns and length_ns else None
+
+
+def mysql_lock_waits(seen: Observation) -> float | None:
+    """Row locks (or table locks) that somebody had to wait for in the measured part."""
+    return _grown(seen, "mysqld_lock_waits")
+
+
+def innodb_io_per_s(seen: Observation) -> float | None:
+    """Fsyncs of InnoDB's log and pages that it wrote, per second."""
+    length_s = (seen.end_ns - seen.begin_ns) / NS_PER_S
+    grown = [_grown(seen, f"mysqld_{name}") for name in ("log_fsyncs", "page_writes")]
+    known = [value for value in grown if value is not None]
+    return sum(known) / length_s if known and length_s else None
+
+
+def _grown(seen: Observation, name: str) -> float | None:
+    """Return how much a status variable of mysqld grew in the measured part."""
+    seen_values = [float(record.value) for record in seen.marked(name)]
+    before = [float(r.value) for r in seen.result.marks(name) if r.t_ns < seen.begin_ns]
+    return seen_values[-1] - (before[-1] if before else 0.0) if seen_values else None
+
+
+def host_busy_pct(seen: Observation) -> float | None:
+    """CPU time of the virtual host's CPUs, of all guests, / their number and the time."""
+    cpus = seen.result.marks("host_cpus")
+    busy = seen.marked("host_busy_ns")
+    if len(busy) < 2:
+        return None
+    elapsed_ns = busy[-1].t_ns - busy[0].t_ns
+    number = float(next(iter(cpus)).value)
+    return 100 * (float(busy[-1].value) - float(busy[0].value)) / (elapsed_ns * number)
+
+
+def neighbours_slowdown(seen: Observation) -> float | None:
+    """Time that bursts of the other guests took / what they would take alone on a CPU."""
+    took, wanted = (_between(seen, f"neighbours_{name}_ns") for name in ("took", "wanted"))
+    return took / wanted if took and wanted else None
+
+
+def _between(seen: Observation, name: str) -> float | None:
+    """Return how much a reading grew from the first to the last of the measured part."""
+    found = seen.marked(name)
+    return float(found[-1].value) - float(found[0].value) if found else None
+
+
 FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
     "filter": (
         Metric("filtered_per_s", "/s", filtered_per_s),
@@ -119,6 +192,19 @@ FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("queue_peak", "messages", queue_peak),
         Metric("signatures_cpu_pct", "%", signatures_cpu_pct),
         Metric("scan_cpu_pct", "%", scan_cpu_pct),
+    ),
+    "poll": (
+        Metric("poll_duration_s", "s", poll_duration_s),
+        Metric("poll_missed", "sources", poll_missed),
+        Metric("sources_never_polled", "sources", sources_never_polled),
+        Metric("snmp_timeouts", "", snmp_timeouts),
+        Metric("cpu.mysqld_pct", "%", mysqld_cpu_pct),
+        Metric("mysql_lock_waits", "", mysql_lock_waits),
+        Metric("innodb_io_per_s", "/s", innodb_io_per_s),
+    ),
+    "host": (
+        Metric("host.cpu.busy_pct", "%", host_busy_pct),
+        Metric("host.neighbours_slowdown", "", neighbours_slowdown),
     ),
     "transfer": (Metric("transfer_bytes_per_s", "B/s", transfer_bytes_per_s),),
     "busy": (
