@@ -25,7 +25,7 @@ from sim.scenario.spec import (
 
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
-    "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm",
+    "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm", "mkfs",
 )  # fmt: skip
 UNASKED = tuple(name for name in FAMILIES if name != "blocks")  # these have to be traced
 

@@ -67,6 +67,21 @@ def dd_bytes_per_s(seen: Observation) -> float | None:
     )
 
 
+def mkfs_s(seen: Observation) -> float | None:
+    """Time of mkfs from its start to its end, mean over all of the run."""
+    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("mkfs_ns"))
+
+
+def mkfs_discard_s(seen: Observation) -> float | None:
+    """Time that mkfs took to discard its device, mean over all of the run."""
+    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("mkfs_discard_ns"))
+
+
+def mkfs_written_bytes(seen: Observation) -> float | None:
+    """Bytes that mkfs wrote, mean over all of the run."""
+    return mean(float(record.value) for record in seen.result.marks("mkfs_written"))
+
+
 def transactions_per_s(seen: Observation) -> float | None:
     """Transactions completed in the measured part, of all classes, per second."""
     length_ns = seen.end_ns - seen.begin_ns
@@ -262,6 +277,11 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("dd_system_s", "s", dd_system_s),
         Metric("dd_bytes", "B", dd_bytes),
         Metric("dd_bytes_per_s", "B/s", dd_bytes_per_s),
+    ),
+    "mkfs": (
+        Metric("mkfs_s", "s", mkfs_s),
+        Metric("mkfs_discard_s", "s", mkfs_discard_s),
+        Metric("mkfs_written_bytes", "B", mkfs_written_bytes),
     ),
     "phases": tuple(_phase(number) for number in range(1, PHASES + 1)),
     "pipelines": (

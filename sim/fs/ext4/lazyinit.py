@@ -16,8 +16,8 @@ Invariants: bytes written = all tables but the blocks whose inodes were used bef
 order, one at a time.
 Left out: that one thread serves all file systems; the prefetching of bitmaps (5.9) before; zeroing
 by the device (write same, write zeroes), which instance stores and disks of the time have not;
-lazy_journal_init, which nothing makes up for later; mke2fs's discard of the whole device (a flash
-drive that takes it has `used = "0 %"` in its scenario).
+lazy_journal_init, which nothing makes up for later; mke2fs itself (program `mkfs`), whose discard
+of the whole device has happened before: a flash drive that takes it has `used = "0 %"`.
 """
 
 from random import Random
