@@ -175,6 +175,8 @@ class Region:
         self.mm = mm
         self.size = size
         bounds = [0, *cuts, size]
+        if any(low >= high for low, high in pairwise(bounds)):
+            raise ValueError(f"cuts before pages {list(cuts)} of a region of {size}: not ascending")
         self.pools: list[Pool] = [Pool(mm, low, high - low) for low, high in pairwise(bounds)]
 
     @property

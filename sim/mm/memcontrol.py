@@ -5,7 +5,8 @@ the group's own lists first; if that frees nothing, the group's worst program is
 versions differ in who waits: in version 1 a reclaimer waits for the pages it meets on their way to
 swap (there was no other brake on writers), in version 2 it passes them.
 Linux counterpart: mm/memcontrol.c (try_charge, mem_cgroup_out_of_memory), 2.6.25 to 6.5.
-Invariants: ``usage`` is the sum of the group's pages in memory; its lists hold just these.
+Invariants: ``usage`` is the sum of the group's pages in memory, ``swap_used`` that of its slots;
+its lists hold just these pages.
 Left out: file pages and kernel memory (both count in Linux); hierarchies; memory.high, min, low.
 """
 
@@ -52,8 +53,11 @@ class MemCgroup:
         """Return how many of so many pages may go to swap."""
         if self.swap_limit is None:
             return pages
-        used = sum(mm.swap_pages for mm in self.vm.mms if mm.memcg is self)
-        return max(min(pages, self.swap_limit - used), 0)
+        return max(min(pages, self.swap_limit - self.swap_used), 0)
+
+    def swap_is_full(self) -> bool:
+        """Return whether over half of the swap it may have is used."""
+        return self.swap_limit is not None and 2 * self.swap_used > self.swap_limit
 
     def charge(self, task: Task, pages: int) -> Blocking[None]:
         """See that so many pages fit under the limit (try_charge)."""

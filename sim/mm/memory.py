@@ -94,6 +94,12 @@ class Mm:
         """Return how many of so many pages may go to swap."""
         return pages if self.memcg is None else self.memcg.swap_room(pages)
 
+    def swap_is_full(self) -> bool:
+        """Return whether slots are worth more than copies (mem_cgroup_swap_full)."""
+        if self.memcg is not None and self.memcg.swap_is_full():
+            return True
+        return self.vm.swap.is_full()
+
     # -- Regions.
 
     def mmap(self, size: int, cuts: Sequence[int] = ()) -> Region | None:

@@ -42,7 +42,7 @@ def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
     if chunk.ahead and vm.anon_chance.random() * chunk.idle < chunk.ahead:
         chunk.ahead -= 1
         vm.swap_ra.hits += 1
-    if write or vm.swap.is_full():
+    if write or chunk.mm.swap_is_full():
         vm.swap.free_kept(vm.anon_chance, chunk)
         chunk.rewritten += 1
     else:
@@ -96,7 +96,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
         forget(vm, chunk)
         return
     kind = SLOT | YOUNG
-    if write or vm.swap.is_full():
+    if write or chunk.mm.swap_is_full():
         vm.swap.free_entry(vm.anon_chance, chunk, slot)
         kind = DIRTY | YOUNG
     chunk.map(1)

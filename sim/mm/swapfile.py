@@ -203,6 +203,7 @@ class Swap:
                     runs.append((area, first, got))
                     wanted -= got
                     count -= got
+        _charge(chunk, sum(got for _, _, got in runs))
         return runs
 
     def _entry(self, key: int) -> tuple[SwapArea, int]:
@@ -275,7 +276,7 @@ class Swap:
     def free_kept(self, stream: Random, chunk: Chunk) -> None:
         """Give back a slot of a page in memory."""
         area, slot = self.pick(stream, chunk, kept=True, in_order=False)
-        self._free(chunk.kept_slots, area, slot)
+        self._free(chunk, area, slot)
 
     def free_entry(self, stream: Random, chunk: Chunk, entry: Entry) -> None:
         """Give back this slot, whose page is in memory; another one if it went out meanwhile.
@@ -285,13 +286,14 @@ class Swap:
         area, slot = entry
         owner = area.owners[slot // SWAPFILE_CLUSTER][slot % SWAPFILE_CLUSTER]
         if owner == chunk.number << 1 | RESIDENT:
-            self._free(chunk.kept_slots, area, slot)
+            self._free(chunk, area, slot)
         else:
             self.free_kept(stream, chunk)
 
-    def _free(self, slots: dict[int, int], area: SwapArea, slot: int) -> None:
-        _discount(slots, area.number << AREA_SHIFT | slot // SWAPFILE_CLUSTER)
+    def _free(self, chunk: Chunk, area: SwapArea, slot: int) -> None:
+        _discount(chunk.kept_slots, area.number << AREA_SHIFT | slot // SWAPFILE_CLUSTER)
         area.free(slot)
+        _charge(chunk, -1)
 
     def free_all(self, chunk: Chunk) -> None:
         """Give back all slots of a chunk."""
@@ -302,6 +304,7 @@ class Swap:
             for index, owner in enumerate(list(area.owners[cluster])):
                 if owner >> 1 == mine:
                     area.free(start + index)
+                    _charge(chunk, -1)
         chunk.kept_slots.clear()
         chunk.out_slots.clear()
 
@@ -309,6 +312,13 @@ class Swap:
         """Assert the invariants of the file's opening lines."""
         for area in self.areas:
             area.check()
+
+
+def _charge(chunk: Chunk, slots: int) -> None:
+    """Count slots that a chunk got for its memory cgroup (mem_cgroup_try_charge_swap)."""
+    group = chunk.mm.memcg
+    if group is not None:
+        group.swap_used += slots
 
 
 def _by_priority(area: SwapArea) -> int:
