@@ -100,13 +100,13 @@ class Machine:
         self._lvm = Lvm(self.sched, self.version, functools.partial(self.mark, "kernel", "dmesg"))
         self._bdis: dict[str, BackingDevInfo] = {}
         self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
+        tcp = _tunables(server, "tcp", TcpParams)
+        network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
+        self.network = make_network(self.env, tcp, self.tracer, self._nic, network_line)
         self._add_disks(server)
         self._mount_all(server)
         start_writeback(self.sched, self.vm)
         start_kswapd(self.sched, self.vm)
-        tcp = _tunables(server, "tcp", TcpParams)
-        network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
-        self.network = make_network(self.env, tcp, self.tracer, self._nic, network_line)
         self.proc = self._make_proc(server)
         parts = (self.sched, self.vfs, self.proc, self.network, self.streams)
         self.kernel = Kernel(syscall, *parts, self.mark)
@@ -233,8 +233,9 @@ class Machine:
         """Mount file systems, shorter paths first, making the directories the others lie on."""
         for path, spec in sorted(server.mounts.items(), key=_by_depth):
             context = MountContext(
-                vm=self.vm, scheduler=self.sched, random=self.streams.stream(f"{path}.allocation")
-            )
+                vm=self.vm, scheduler=self.sched, network=self.network,
+                random=self.streams.stream(f"{path}.allocation"),
+            )  # fmt: skip
             if spec.device is not None:
                 context.device = self.devices[spec.device]
                 context.bdi = self._backing_dev(spec.device)

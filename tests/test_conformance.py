@@ -267,9 +267,18 @@ def test_merges_lose_no_sector(name: str) -> None:
 SMALL_DISK = EXT3.replace("4 GiB", "64 MiB").replace("2 ms", "0.1 ms")
 
 
+NEEDS = {  # a host that exports it
+    "nfs": (
+        'machine.mount."/".server="filer"', 'machine.mount."/".capacity="64 MiB"',
+        'link.lan.latency="0.1 ms"', 'process.filer.program="nfsd"', 'process.filer.via="lan"',
+    ),
+}  # fmt: skip
+
+
 def mounted(name: str) -> Machine:
     """Boot a machine whose root is such a file system (one without a device leaves it idle)."""
-    return boot(machine=SMALL_DISK, sets=[f'machine.mount."/".type="{name}"'])
+    sets = [f'machine.mount."/".type="{name}"', *NEEDS.get(name, ())]
+    return boot(machine=SMALL_DISK, sets=sets)
 
 
 @pytest.mark.parametrize("name", of("filesystem"))

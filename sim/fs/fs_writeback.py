@@ -217,12 +217,10 @@ class FlusherThread:
     """flush-MAJOR:MINOR, the thread of one device (bdi_writeback_task, bdi_writeback_thread)."""
 
     def __init__(self, vm: Vm, bdi: BackingDevInfo) -> None:
-        device = bdi.device
-        assert device is not None
         self.vm = vm
         self.bdi = bdi
         prefix = "kworker/u:" if vm.kernel >= SINCE_KWORKER else ""
-        self.comm: str = f"{prefix}flush-{device.stats.major}:{device.stats.minor}"
+        self.comm: str = f"{prefix}flush-{bdi.dev_name()}"
         self.next_old_flush_ns: int = vm.calendar.now + vm.params.dirty_writeback_ns
 
     def main(self, task: Task) -> Blocking[None]:
@@ -253,7 +251,7 @@ class FlusherThread:
         wbc.range_cyclic = True
         wbc.for_kupdate = for_kupdate
         bdi.in_progress = True
-        while for_kupdate or bdi.pages_asked > 0 or vm.nr_dirty > dirty_limits(vm)[0]:
+        while for_kupdate or bdi.pages_asked > 0 or vm.nr_reclaimable() > dirty_limits(vm)[0]:
             if for_kupdate:
                 wbc.older_than_ns = vm.calendar.now - vm.params.dirty_expire_ns
             chunk = wbc.nr_to_write = self._chunk_pages()

@@ -196,6 +196,8 @@ class Vfs:
         task.charge_system(self.params.close_ns)
         inode = file.inode
         if file.writable:
+            if inode.sb.flushes_on_close:
+                yield from inode.sb.flush(task, inode)
             inode.writers -= 1
             if inode.writers == 0:
                 inode.sb.release(task, inode)

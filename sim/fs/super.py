@@ -22,6 +22,7 @@ from sim.fs.remains import Remains
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace, do_generic_file_read
 from sim.mm.vmstat import Vm
+from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
@@ -109,12 +110,14 @@ class MountContext:
     def __init__(
         self, *, vm: Vm, scheduler: Sched, random: Random,
         device: BlockDevice | None = None, bdi: BackingDevInfo | None = None,
+        network: Network | None = None,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.scheduler = scheduler
         self.random = random
         self.device = device  # None where nothing is on a disk,
-        self.bdi = bdi  # nor written back.
+        self.bdi = bdi  # nor written back there.
+        self.network = network  # the server's, for file systems of other hosts
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -139,6 +142,7 @@ class FileSystem:
         self.kernel = context.scheduler.kernel
         self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
         self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
+        self.flushes_on_close = False  # close() of a file open for writing waits in flush().
         self.root: Inode | None = None
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
@@ -220,6 +224,10 @@ class FileSystem:
 
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
         """Make the inode durable; its dirty pages have been submitted (f_op->fsync)."""
+        raise NotImplementedError
+
+    def flush(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Make a file's data durable at close, if ``flushes_on_close`` (f_op->flush)."""
         raise NotImplementedError
 
     def release(self, task: Task, inode: Inode) -> None:

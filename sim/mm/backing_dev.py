@@ -33,7 +33,7 @@ READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (t
 
 
 class BackingDevInfo:
-    """One backing device; a memory-backed one (``device`` is None) never has dirty pages."""
+    """One backing device; without a ``device`` it never has dirty pages (tmpfs; but see NFS)."""
 
     def __init__(self, name: str, device: BlockDevice | None) -> None:
         self.name: str = name
@@ -54,6 +54,7 @@ class BackingDevInfo:
         self.pages_asked: int = 0  # to be written whatever the thresholds: reclaim needs them clean
         self.nr_dirty: int = 0  # pages
         self.nr_writeback: int = 0  # pages
+        self.nr_unstable: int = 0  # pages that an NFS server has, but perhaps not on its disk
         self.dirtied: int = 0  # pages since boot, as the next
         self.written: int = 0
         self.bandwidth = WriteBandwidth()
@@ -62,6 +63,11 @@ class BackingDevInfo:
     def writes_back(self) -> bool:
         """Return whether dirty pages have anywhere to go (bdi_cap_writeback_dirty)."""
         return self.device is not None
+
+    def dev_name(self) -> str:
+        """Return MAJOR:MINOR, by which flusher threads are called."""
+        assert self.device is not None
+        return f"{self.device.stats.major}:{self.device.stats.minor}"
 
     def write_congested(self) -> bool:
         """Return whether a writer that has something else to do should do that first."""

@@ -63,25 +63,25 @@ def balance_dirty_pages_writing(
     pages_written = 0
     while True:
         limit = task_dirty_limit(vm, share)
-        if vm.nr_dirty + vm.nr_writeback <= limit:
+        if vm.nr_dirty + vm.nr_unstable + vm.nr_writeback <= limit:
             vm.dirty_exceeded = False
             break
         vm.dirty_exceeded = True
         if vm.tracer.enabled:  # It writes rather than pauses.
             vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, 0)
-        if vm.nr_dirty:
+        if vm.nr_reclaimable():
             wbc = WritebackControl(WB_SYNC_NONE, write_chunk)
             wbc.range_cyclic = True
             yield from vm.flusher.writeback_inodes(task, wbc, bdi)
             limit = task_dirty_limit(vm, share)
-            if vm.nr_dirty + vm.nr_writeback <= limit:
+            if vm.nr_dirty + vm.nr_unstable + vm.nr_writeback <= limit:
                 vm.dirty_exceeded = False
                 break
             pages_written += write_chunk - wbc.nr_to_write
             if pages_written >= write_chunk:
                 break
         yield from congestion_wait(task, vm)
-    if not bdi.in_progress and vm.nr_dirty > dirty_limits(vm)[0]:
+    if not bdi.in_progress and vm.nr_reclaimable() > dirty_limits(vm)[0]:
         vm.flusher.start_background(bdi)
 
 
@@ -95,7 +95,7 @@ def balance_dirty_pages_paced(
     calendar = vm.calendar
     while True:
         background, thresh = dirty_limits(vm)
-        dirty = vm.nr_dirty + vm.nr_writeback
+        dirty = vm.nr_dirty + vm.nr_unstable + vm.nr_writeback
         freerun = (background + thresh) // 2
         now_ns = calendar.now
         if dirty <= freerun:
@@ -105,7 +105,7 @@ def balance_dirty_pages_paced(
             break
         if not bdi.in_progress:
             vm.flusher.start_background(bdi)
-        bdi_dirty = bdi.nr_dirty + bdi.nr_writeback
+        bdi_dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
         ratio = update_bandwidth(vm, bdi, thresh, freerun)
         bandwidth = bdi.bandwidth
         task_ratelimit = bandwidth.dirty_ratelimit * ratio
@@ -133,7 +133,7 @@ def balance_dirty_pages_paced(
         dirtier.nr_dirtied_pause = max(poll_pages, 1)
         if task_ratelimit >= 1 or not bdi_dirty:
             break
-    if not bdi.in_progress and vm.nr_dirty > background:
+    if not bdi.in_progress and vm.nr_reclaimable() > background:
         vm.flusher.start_background(bdi)
 
 
@@ -181,7 +181,7 @@ def update_bandwidth(vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int) -> 
     pacing = vm.pacing
     bandwidth = bdi.bandwidth
     now_ns = vm.calendar.now
-    dirty = vm.nr_dirty + vm.nr_writeback
+    dirty = vm.nr_dirty + vm.nr_unstable + vm.nr_writeback
     elapsed_ns = now_ns - bandwidth.stamp_ns
     due = elapsed_ns >= BANDWIDTH_INTERVAL_NS
     if due or not pacing.dirty_limit:
@@ -190,7 +190,8 @@ def update_bandwidth(vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int) -> 
     limit = max(pacing.dirty_limit, float(thresh))
     ratio = pos_ratio(
         dirty=dirty, thresh=thresh, freerun=freerun, limit=limit, bdi_thresh=thresh * share,
-        bdi_dirty=bdi.nr_dirty + bdi.nr_writeback, bandwidth=bandwidth.avg_pages_per_s,
+        bdi_dirty=bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback,
+        bandwidth=bandwidth.avg_pages_per_s,
     )  # fmt: skip
     if due:
         # An interval that began while the device was idle says nothing about its speed.

@@ -120,7 +120,7 @@ class PdflushThread:
         """Write inodes that have been dirty for longer than dirty_expire."""
         vm = self.vm
         start_ns = vm.calendar.now
-        nr_to_write = vm.nr_dirty + sum(bdi.nr_dirty_inodes() for bdi in vm.bdis)
+        nr_to_write = vm.nr_reclaimable() + sum(bdi.nr_dirty_inodes() for bdi in vm.bdis)
         wbc = WritebackControl(WB_SYNC_NONE, 0)
         wbc.older_than_ns = start_ns - vm.params.dirty_expire_ns
         wbc.nonblocking = True
@@ -146,7 +146,7 @@ class PdflushThread:
         asked = sum(bdi.pages_asked for bdi in vm.bdis)
         for bdi in vm.bdis:
             bdi.pages_asked = 0
-        while asked > 0 or vm.nr_dirty >= dirty_limits(vm)[0]:
+        while asked > 0 or vm.nr_reclaimable() >= dirty_limits(vm)[0]:
             wbc.encountered_congestion = False
             wbc.nr_to_write = MAX_WRITEBACK_PAGES
             yield from vm.flusher.writeback_inodes(task, wbc, None)

@@ -97,6 +97,7 @@ class Vm:
         self.nr_anon: int = 0
         self.nr_dirty: int = 0
         self.nr_writeback: int = 0
+        self.nr_unstable: int = 0  # clean here, perhaps not on the NFS server's disk (to 5.7)
         self.dirtied: int = 0  # since boot, as the next two
         self.written: int = 0
         self.discarded: int = 0  # dirty pages that were truncated
@@ -153,6 +154,10 @@ class Vm:
         bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
         self.bdis.append(bdi)
         return bdi
+
+    def nr_reclaimable(self) -> int:
+        """Return the pages that writeback could make clean (nr_reclaimable of page-writeback.c)."""
+        return self.nr_dirty + self.nr_unstable
 
     def update(self) -> None:
         """Bring pgpgin and pgpgout up to now; call it before reading them.

@@ -102,6 +102,10 @@ class Network:
         sock.send(link, self._datagram_handlers.get(host, _lost), nbytes, payload)
         return True
 
+    def link_to(self, host: str) -> Link | None:
+        """Return what an outside host is behind, None if there is no such host."""
+        return self._hosts.get(host)
+
     # -- For the world outside.
 
     def take_datagrams(self, host: str, handler: Handler) -> None:

@@ -247,7 +247,7 @@ def _read(
     processes = read_processes(reading, root)
     check_references(reading, root, processes)
     check_cgroups(reading, root, processes)
-    check_hosts(reading, root, processes)
+    check_hosts(reading, root, processes, server.mounts if server else {})
     run = read_run(reading, root)
     measure = read_measure(reading, root, devices)
     recorded = read_recorded(reading, root)

@@ -8,6 +8,7 @@ Left out: routes of several links.
 """
 
 import re
+from collections.abc import Mapping
 
 from sim.param import params_of
 from sim.scenario.devices import Devices
@@ -18,6 +19,7 @@ from sim.scenario.recordings import data_sets, figure_sets, shown
 from sim.scenario.spec import (
     LinkSpec,
     MeasureSpec,
+    MountSpec,
     ProcessSpec,
     RecordedSpec,
     RunSpec,
@@ -26,6 +28,7 @@ from sim.scenario.spec import (
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
     "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm", "mkfs",
+    "logins",
 )  # fmt: skip
 UNASKED = tuple(name for name in FAMILIES if name != "blocks")  # these have to be traced
 
@@ -96,23 +99,37 @@ def check_references(reading: Reading, root: Table, processes: dict[str, Process
             )
 
 
-def check_hosts(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
-    """Note programs that connect to a host outside the server which is not there."""
+def check_hosts(
+    reading: Reading, root: Table, processes: dict[str, ProcessSpec],
+    mounts: Mapping[str, MountSpec],
+) -> None:  # fmt: skip
+    """Note programs and mounts that need a host outside the server which is not there."""
     outside = [process for process in processes.values() if process.runs == "outside"]
     hosts = [host for process in outside for host in process.instances()]
     group = root.table("process") or Table(root.place, root.layer)
     hosts += [name for name, _ in group.tables() if name not in processes]  # told of already
     for name, table in group.tables():
-        params = processes[name].params if name in processes else None
-        for declared in params_of(type(params)) if params else ():
-            host = getattr(params, declared.name)
-            if declared.names_host and host not in hosts:
-                leaf = table.leaf(declared.key)
-                where = "" if leaf else f", the default of '{declared.key}' in [process.{name}]"
-                place = leaf.at if leaf else table.place
-                reading.problems.append(
-                    unknown(place, "host outside the server", host, hosts, where)
-                )
+        if name in processes:
+            _check_host(reading, table, processes[name].params, f"process.{name}", hosts)
+    machine = root.table("machine")
+    mounted = machine and machine.table("mount")
+    for where, table in mounted.tables() if mounted else ():
+        if where in mounts:
+            path = dotted(("machine", "mount", where))
+            _check_host(reading, table, mounts[where].params, path, hosts)
+
+
+def _check_host(
+    reading: Reading, table: Table, params: object, path: str, hosts: list[str]
+) -> None:
+    """Note a parameter that names a host which is not among those."""
+    for declared in params_of(type(params)):
+        host = getattr(params, declared.name)
+        if declared.names_host and host not in hosts:
+            leaf = table.leaf(declared.key)
+            where = "" if leaf else f", the default of '{declared.key}' in [{path}]"
+            place = leaf.at if leaf else table.place
+            reading.problems.append(unknown(place, "host outside the server", host, hosts, where))
 
 
 def read_run(reading: Reading, root: Table) -> RunSpec | None:

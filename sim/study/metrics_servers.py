@@ -184,6 +184,33 @@ def _between(seen: Observation, name: str) -> float | None:
     return float(found[-1].value) - float(found[0].value) if found else None
 
 
+def logins(seen: Observation) -> float | None:
+    """Log-ins that came to a prompt in the measured part."""
+    return float(len(seen.marked("login_ns")))
+
+
+def login_duration_s(seen: Observation) -> float | None:
+    """Median time from a connection to the prompt."""
+    return _login_percentile(seen, 0.5)
+
+
+def login_duration_p95_s(seen: Observation) -> float | None:
+    """Time from a connection to the prompt that one log-in in twenty exceeds."""
+    return _login_percentile(seen, 0.95)
+
+
+def _login_percentile(seen: Observation, share: float) -> float | None:
+    times = sorted(float(record.value) / NS_PER_S for record in seen.marked("login_ns"))
+    return percentile(times, share) if times else None
+
+
+def backup_mb_per_s(seen: Observation) -> float | None:
+    """Rate of the backups that ended, their close() included."""
+    sizes = [float(record.value) for record in seen.marked("backup_done")]
+    times = [float(record.value) for record in seen.marked("backup_ns")]
+    return sum(sizes) * NS_PER_S / sum(times) / 1e6 if sum(times) else None
+
+
 FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
     "filter": (
         Metric("filtered_per_s", "/s", filtered_per_s),
@@ -207,6 +234,12 @@ FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         Metric("host.neighbours_slowdown", "", neighbours_slowdown),
     ),
     "transfer": (Metric("transfer_bytes_per_s", "B/s", transfer_bytes_per_s),),
+    "logins": (
+        Metric("logins", "", logins),
+        Metric("login_duration_s", "s", login_duration_s),
+        Metric("login_duration_p95_s", "s", login_duration_p95_s),
+        Metric("backup_mb_per_s", "MB/s", backup_mb_per_s),
+    ),
     "busy": (
         Metric("cpu_full_time_pct", "%", cpu_full_time_pct),
         Metric("cpu.busy_pct", "%", cpu_busy_pct),

@@ -18,6 +18,7 @@ JOURNAL: Final = "journal"
 LOCK: Final = "lock"
 DISK: Final = "disk"
 PAGE_CACHE: Final = "page cache"
+MEMORY: Final = "memory"
 NETWORK: Final = "network"
 SLEEP: Final = "sleep"
 IDLE: Final = "nothing to do"
@@ -36,16 +37,20 @@ _CHANNELS: Final = {
         "wait_for_completion", "submit_bio_wait", "xfs_buf_iowait", "blkdev_issue_flush",
         "blk_mq_get_tag", "rq_qos_wait", "request_wait_answer", "bitmap_unplug", "dm_snapshot",
         "get_active_stripe", "md_barrier_request", "md_flush_request", "md_make_request",
-        "raid1_write_request", "raise_barrier", "wait_barrier",
+        "raid1_write_request", "raise_barrier", "wait_barrier", "xfs_extent_busy_flush",
+        "lock_page", "folio_wait_writeback",
     ),
     PAGE_CACHE: ("balance_dirty_pages", "blk_congestion_wait", "inode_wait", "bdi_writeback_task"),
     NETWORK: (
         "sk_wait_data", "sk_stream_wait_memory", "inet_wait_for_connect", "inet_csk_accept",
         "unix_wait_for_peer", "skb_recv_datagram",
+        "rpc_wait_bit_interruptible", "rpc_wait_bit_killable", "nfs_commit_set_lock",
     ),
+    MEMORY: ("try_charge", "out_of_memory"),
     SLEEP: ("schedule_timeout", "msleep", "simpy"),
     IDLE: (
         "worker_thread", "pdflush", "kswapd", "md_thread", "ep_poll", "ext4_lazyinit_thread",
+        "kvm_vcpu_block",
     ),
     "CPU": (cp.USER, cp.SYSTEM, cp.INTERRUPTS),
     "run queue": (cp.RUN_QUEUE,),

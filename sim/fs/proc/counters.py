@@ -154,6 +154,7 @@ class Vm(Protocol):
     nr_shmem: int  # of these: pages of tmpfs
     nr_dirty: int
     nr_writeback: int
+    nr_unstable: int
     nr_anon: int
     nr_slab: int
     pgfree: int

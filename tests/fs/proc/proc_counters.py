@@ -109,6 +109,7 @@ class Memory:
     nr_shmem: int = 1_000
     nr_dirty: int = 300
     nr_writeback: int = 40
+    nr_unstable: int = 0
     nr_anon: int = 30_000
     nr_unmapped: int = 0
     nr_swap_cached: int = 0

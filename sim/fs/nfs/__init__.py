@@ -1,0 +1,1 @@
+"""The NFS client: files on another host."""
