@@ -13,7 +13,7 @@ from typing import Final
 
 from calibration.dataset import DATASET, DataSet, load_data_set, sha256_of
 from calibration.fit.columns import RecordedColumn, recorded_columns
-from calibration.samples import Recording
+from calibration.samples import COLUMNS, Recording
 from sim.scenario import RecordedSpec, Scenario
 from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
 from sim.scenario.fitted import FitError
@@ -77,7 +77,7 @@ def _values(recording: Recording, metric: str) -> list[float]:
     """Return a figure of every report, [] where the recording has no such column."""
     head, _dot, rest = metric.partition(".")
     if head == "cpu":
-        return [one.value for one in recording.select(rest, "all")] if "_of_" not in rest else []
+        return [one.value for one in recording.select(rest, "all")] if rest in COLUMNS else []
     if head != "disk":
         return []
     device, _dot, column = rest.rpartition(".")
