@@ -10,10 +10,8 @@ Left out: shutting down, hot plugging, more than one server in a world.
 """
 
 import functools
-import gc
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import sim
@@ -29,6 +27,7 @@ from sim.drivers.md.dm_snap import COW, REAL
 from sim.drivers.md.linear import DmLinear
 from sim.drivers.md.lvm import Lvm
 from sim.engine import Calendar, Environment, Streams, Tracer
+from sim.engine.garbage import rare_collections
 from sim.fs.block_dev import DevTmpfs
 from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
@@ -58,7 +57,6 @@ from sim.world import World
 
 SECTOR = 512
 PROGRAMS_EXITED = "programs_exited"  # the mark that [run] may wait for: no program is left
-GC_OBJECTS = 50_000  # so many more than before, some 10 MB, until Python looks for cycles
 SD_MAJOR = 8  # include/linux/major.h: SCSI_DISK0_MAJOR, 16 minors a disk
 DM_MAJOR = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
 BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the scenarios booted
@@ -315,7 +313,7 @@ class Machine:
 
     def run_until(self, when_ns: int) -> None:
         """Let everything up to and including `when_ns` happen."""
-        with _rare_collections():
+        with rare_collections():
             self.calendar.run_until(when_ns)
 
     def read_proc(self) -> ProcSample:
@@ -337,17 +335,6 @@ class Machine:
             assert not mistakes, f"{path or '/'}: {mistakes}"
 
 
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let Python look for cycles seldom: the twin makes none, and looking was 5 % of a storm."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(GC_OBJECTS, *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-
-
 def simulate(
     scenario: Scenario,
     seed: int,
@@ -360,7 +347,7 @@ def simulate(
     trace it. Raise AssertionError if at the end something is inconsistent: a result that cannot be
     trusted is none.
     """
-    with _rare_collections():
+    with rare_collections():
         machine = Machine(scenario, seed)
         if watch is not None:
             watch(machine)

@@ -59,3 +59,13 @@ class Inode:
         if self.entries is None:
             raise not_a_directory(f"inode {self.ino}")
         return self.entries
+
+
+def is_below(directory: Inode, ancestor: Inode) -> bool:
+    """Return whether `directory` is `ancestor` or lies below it."""
+    walk: Inode | None = directory
+    while walk is not None:
+        if walk is ancestor:
+            return True
+        walk = walk.parent
+    return False

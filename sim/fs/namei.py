@@ -37,7 +37,7 @@ from sim.fs.file import (
     O_TRUNC,
     File,
 )
-from sim.fs.inode import Inode
+from sim.fs.inode import Inode, is_below
 from sim.fs.super import FileSystem, VfsParams
 from sim.sched.spinning import owed_until_ns
 from sim.sched.task import Blocking, Task
@@ -308,9 +308,9 @@ class Vfs:
         replaced = yield from file_system.lookup(task, new_dir, new_name)
         if replaced is moved:
             return None
-        if moved.is_dir() and _is_below(new_dir, moved):
+        if moved.is_dir() and is_below(new_dir, moved):
             raise invalid(new_name)
-        if replaced is not None and _is_below(old_dir, replaced):
+        if replaced is not None and is_below(old_dir, replaced):
             raise not_empty(new_name)
         if replaced is not None:
             if replaced.is_dir() and not moved.is_dir():
@@ -387,16 +387,6 @@ def _by_length(mount: tuple[str, FileSystem]) -> int:
 
 def _lock_order(old_dir: Inode, new_dir: Inode) -> tuple[Inode, Inode]:
     """lock_rename: an ancestor before its descendant, so that no two wait for each other."""
-    if old_dir is new_dir or not _is_below(old_dir, new_dir):
+    if old_dir is new_dir or not is_below(old_dir, new_dir):
         return old_dir, new_dir
     return new_dir, old_dir
-
-
-def _is_below(directory: Inode, ancestor: Inode) -> bool:
-    """Return whether `directory` is `ancestor` or lies below it."""
-    walk: Inode | None = directory
-    while walk is not None:
-        if walk is ancestor:
-            return True
-        walk = walk.parent
-    return False
