@@ -494,6 +494,12 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._call("fdatasync", sync.fdatasync(self._vfs, self.task, self._files[fd]))
 
+    def sync_file_range(self, fd: int) -> Blocking[None]:
+        """Begin to write what is dirty of a file, wait for none of it (SYNC_FILE_RANGE_WRITE)."""
+        self.task.charge_system(self._entry_ns)
+        file = self._files[fd]
+        return self._call("sync_file_range", sync.sync_file_range(self._vfs, self.task, file))
+
     def close(self, fd: int) -> Blocking[None]:
         """Close a descriptor."""
         self.task.charge_system(self._entry_ns)

@@ -183,7 +183,9 @@ def _sized(row: Row) -> Iterator[tuple[str, float, float, float]]:
     """Yield what was moved, requests/s, size and bytes/s: of all requests, or by direction."""
     moved = bytes_of(row)
     if "areq_bytes" in row and moved is not None and rate_of(row):
-        yield "moved", rate_of(row), row["areq_bytes"], moved
+        # areq-sz is of discards too (rd_stats.c, compute_ext_disk_stats: nr_ios, sectors of all).
+        asked = moved + row.get("discard_bytes_per_s", 0.0)
+        yield "asked for", rate_of(row), row["areq_bytes"], asked
     for letter, word in DIRECTIONS.items():
         columns = (f"{letter}_per_s", f"{letter}areq_bytes", f"{word}_bytes_per_s")
         if all(column in row for column in columns) and row[columns[0]]:

@@ -77,8 +77,7 @@ def device_look(name: str, row: Row, block: BlockDevice | None) -> DeviceLook:
     rate, util = rate_of(row), row.get("util_pct")
     moved = bytes_of(row)
     service = service_ms(util / 100, rate) if util is not None else row.get("svctm_ms")
-    # The printed size first: bytes per second may be printed in hundredths of a MB.
-    size = row.get("areq_bytes", moved / rate if moved is not None and rate else None)
+    size = _size(row, moved, rate)
     guess, reason = guess_class(name, row, service, size, block)
     return DeviceLook(
         name=name,
@@ -93,6 +92,18 @@ def device_look(name: str, row: Row, block: BlockDevice | None) -> DeviceLook:
         guess=guess,
         reason=reason,
     )
+
+
+def _size(row: Row, moved: float | None, rate: float) -> float | None:
+    """Return the mean size of a request that moves something.
+
+    The printed size first: bytes per second may be printed in hundredths of a MB. That is of
+    discards too, which move nothing and may be of gigabytes.
+    """
+    transfers = rate - row.get("d_per_s", 0.0)
+    if moved is not None and transfers and (row.get("d_per_s") or "areq_bytes" not in row):
+        return moved / transfers
+    return row.get("areq_bytes")
 
 
 def lowest(devices: Sequence[DeviceLook]) -> list[DeviceLook]:

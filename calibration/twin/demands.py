@@ -5,7 +5,8 @@ the page cache. *Writes*: one write into the page cache; if somebody waits for w
 an fsync.
 Linux counterpart: block/genhd.c (the columns), fs/jbd2 (what an fsync adds).
 Invariants: every estimate is arithmetic on recorded columns, or says "assumed".
-Left out: discards; swap; reads and writes of one transaction; how arrivals bunch.
+Left out: discards; swap; reads and writes of one transaction; how arrivals bunch, but for large
+writes that nobody waits for.
 
 Estimates. Reads: rate = r/s, size = bytes read / reads. Writes that are buffered: rate and size
 from w/s and what was merged. Writes that end with an fsync: on a journaling file system one leaves
@@ -16,6 +17,10 @@ Somebody waits for writes if the device flushes; where that is not known, if iow
 of what one waiter causes (util / CPUs) and there are few reads to wait for.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
 N = X R of them. Elsewhere what comes does not seem to depend on the answer: open.
+Bursts: large buffered writes come when a flusher, a truncation or a close lets them. Of n that come
+together to an idle device, which is S = util / X busy with each, the k-th has waited k S when it is
+done: await = (n + 1) S / 2. So n = 2 await / S - 1, and a transaction is n writes that are written
+back at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +43,8 @@ FLUSHES: Final = 2.0  # of a commit, before and after its last block
 SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 3 of one flush
 SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
 CUSTOMER_MIN: Final = 0.5
+BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
+BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which flushers wake up
 LOG_REQUESTS: Final = 2.0  # of a commit: the journal's blocks, its commit block
 REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
 JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
@@ -71,6 +78,7 @@ class Class:
     customers: int | None
     reason: str
     flushes: float = 0.0  # of each, if it ends with an fsync
+    at_once: float = 1.0  # writes of one transaction, which reach the device together
 
     @property
     def is_large(self) -> bool:
@@ -188,10 +196,21 @@ def _buffered(writes: Direction, device: DeviceLook, reason: str) -> Class:
     if size < LARGE_BYTES:
         rate += device.row.get("wrqm_per_s", 0.0)
         size = _sectors(writes.rate_per_s * writes.size_bytes / rate)
+    customers = _customers(writes, device)
+    at_once = burst_of(writes, device) if size >= LARGE_BYTES and customers is None else 1.0
     return Class(
-        kind=WRITE, rate_per_s=rate, size_bytes=size, reason=reason,
-        customers=_customers(writes, device),
+        kind=WRITE, rate_per_s=rate / at_once, size_bytes=size, reason=reason,
+        customers=customers, at_once=at_once,
     )  # fmt: skip
+
+
+def burst_of(writes: Direction, device: DeviceLook) -> float:
+    """Return how many writes come together to a device that is mostly idle: see above; 1 if few."""
+    busy = (device.util_pct or 0.0) >= 100 * SHARED_UTIL
+    if busy or not device.service_ms or writes.await_ms is None:
+        return 1.0
+    number = min(2 * writes.await_ms / device.service_ms - 1, BURST_S * writes.rate_per_s)
+    return number if number >= BURST_MIN else 1.0
 
 
 def flushes_of(writes: Direction, device: DeviceLook, customers: int | None) -> float:

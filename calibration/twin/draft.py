@@ -37,6 +37,9 @@ BACKGROUND_NS: Final = 10 * MS  # of computing at a time
 REQUESTS_SIMULATED: Final = 4_000  # in one run of the fit: rates are then known to 2 %
 INTERVAL_S: Final = 5
 MEASURED_S: Final = (10, 40)
+BURSTS_SIMULATED: Final = 150  # then their rate is known to 8 %
+BURSTS_S_MAX: Final = 120
+WHOLE: Final = 0.5  # of the longest request; recorded ones that are shorter did not adjoin
 WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
 FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
@@ -84,6 +87,9 @@ def draw_classes(draft: Draft, seen: Look) -> None:
     requests = sum(load.device.rate_per_s for load in draft.loads)
     low, high = MEASURED_S
     wanted_s = min(max(REQUESTS_SIMULATED / requests, low), high)
+    bursts = [one.rate_per_s for load in draft.loads for one in load.classes if one.at_once > 1]
+    if bursts:
+        wanted_s = max(wanted_s, min(BURSTS_SIMULATED / min(bursts), BURSTS_S_MAX))
     draft.measured_s = INTERVAL_S * round(wanted_s / INTERVAL_S)
     buffered = any(one.kind == WRITE for load in draft.loads for one in load.classes)
     draft.settle_s = EXPIRE_S if buffered else SETTLE_S
@@ -157,16 +163,18 @@ def _area(draft: Draft, load: Load) -> int:
 
 def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> None:
     put = draft.sheet.put
-    put(section, "writes", 1, f"{ESTIMATE}: a transaction is one write")
+    if one.at_once > 1:
+        _burst(draft, one, section)
+    else:
+        put(section, "writes", 1, f"{ESTIMATE}: a transaction is one write")
     put(section, "write_size", format_quantity(one.size_bytes, "bytes"), ESTIMATE)
-    small = one.kind != SYNC and not one.is_large
-    put(section, "write_pattern", "random" if small else "append",
-        f"assumed: {one.size_bytes / 1024:.3g} KiB a write")  # fmt: skip
+    apart, why = _lie_apart(draft, load, one)
+    put(section, "write_pattern", "random" if apart else "append", f"assumed: {why}")
     place = draft.server.places[load.name]
     put(section, "write_file", place.file(f"twin-{one.kind}"))
     if one.kind == SYNC and one.customers is not None and one.customers > 1:
         put(section, "write_files", 2 * one.customers, "assumed: each customer has a file")
-    if small:
+    if apart:
         put(section, "write_area", format_quantity(_area(draft, load), "bytes"),
             "assumed: not recorded")  # fmt: skip
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
@@ -179,6 +187,26 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     draft.prior(dotted(*section, "write_size"), "bytes", one.size_bytes, factor, factor)
 
 
+def _burst(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
+    """Put what is written back at a time, and how many writes that are."""
+    at_once = float(f"{one.at_once:.3g}")
+    law = f"{ESTIMATE}: n = 2 await / S - 1"
+    draft.sheet.put(section, "writes", at_once, law)
+    draft.sheet.put(section, "writeback", 1, f"{law}: they reach the device together")
+    draft.prior(dotted(*section, "writes"), "number", at_once, 2, 2)
+
+
+def _lie_apart(draft: Draft, load: Load, one: Class) -> tuple[bool, str]:
+    """Return whether writes do not adjoin, and why that is assumed."""
+    longest = draft.server.requests_max.get(load.name, 0)
+    size = f"{one.size_bytes / 1024:.3g} KiB a write"
+    if one.kind == SYNC:
+        return False, size
+    if one.is_large and one.size_bytes < WHOLE * longest:
+        return True, f"{size}, where a request may have {longest // 1024} KiB"
+    return not one.is_large, size
+
+
 def _device(draft: Draft, load: Load) -> None:
     """Latency and transfer of a device without an arm, by the size of what it serves."""
     if turns(load.device):
@@ -187,8 +215,12 @@ def _device(draft: Draft, load: Load) -> None:
     put = draft.sheet.put
     put(section, "slots", SLOTS_ASSUMED, "assumed: not recorded")
     draft.prior(dotted(*section, "slots"), "count", SLOTS_ASSUMED, 4, 8)
+    bursts = any(one.at_once > 1 for one in load.classes)
     for word, direction in (("read", load.reads), ("write", load.writes)):
-        _direction(draft, section, word, direction.size_bytes, direction.await_ms)
+        if word == "write" and bursts:
+            _transfer(draft, section, word, direction.size_bytes, load.device.service_ms, (8, 4))
+        else:
+            _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     flush_ms = load.device.row.get("f_await_ms")
     if flush_ms and load.device.row.get("f_per_s"):
         put(section, "flush", format_quantity(max(1000, round(flush_ms * MS)), "time_ns"),
@@ -203,16 +235,26 @@ def _direction(
         put(section, word, format_quantity(LATENCY_NS, "time_ns"), "assumed: as profile ssd-sata")
         put(section, f"{word}_rate", "0 B/s", "assumed: latency alone")
         return
-    rate = size / (await_ms / 1000)
     if size >= LARGE_BYTES:
-        put(section, word, format_quantity(LARGE_LATENCY_NS, "time_ns"), "assumed: of an SSD")
-        put(section, f"{word}_rate", format_quantity(float(f"{rate:.4g}"), "bytes_per_s"), ESTIMATE)
-        draft.prior(dotted(*section, f"{word}_rate"), "bytes_per_s", rate, 4, 8)
+        _transfer(draft, section, word, size, await_ms, (4, 8))
         return
     latency = max(10_000, round(await_ms * MS))
     put(section, word, format_quantity(latency, "time_ns"), ESTIMATE)
     put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
     draft.prior(dotted(*section, word), "time_ns", latency, 8, 2)
+
+
+def _transfer(
+    draft: Draft, section: tuple[str, ...], word: str, size: int, time_ms: float | None,
+    factors: tuple[float, float],
+) -> None:  # fmt: skip
+    """Put latency and rate of a direction that transfer makes long; `time_ms` for one request."""
+    assert time_ms
+    rate = size / (time_ms / 1000)
+    put = draft.sheet.put
+    put(section, word, format_quantity(LARGE_LATENCY_NS, "time_ns"), "assumed: of an SSD")
+    put(section, f"{word}_rate", format_quantity(float(f"{rate:.4g}"), "bytes_per_s"), ESTIMATE)
+    draft.prior(dotted(*section, f"{word}_rate"), "bytes_per_s", rate, *factors)
 
 
 def _cpu(draft: Draft, seen: Look) -> None:

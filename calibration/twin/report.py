@@ -72,6 +72,8 @@ def _classes(draft: Draft) -> Iterator[str]:
     for load in draft.loads:
         for one in load.classes:
             size = f"{one.size_bytes / 1024:.3g} KiB"
+            if one.at_once > 1:
+                size = f"{one.at_once:.0f} x {size}"
             how = (
                 f"closed, {one.customers} customers"
                 if one.customers is not None

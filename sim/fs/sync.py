@@ -17,7 +17,7 @@ Theory of operation (fs/buffer.c do_fsync, 2.6.16)
  - From 3.1 the file system takes the lock itself (commit 02c24a82187d); ext3 still did, ext4 not.
 Linux counterpart: fs/buffer.c, fs/sync.c, mm/filemap.c, 2.6.16, 2.6.32, 3.2.
 Invariants: when fsync returns no page that was dirty at the call is dirty or under writeback.
-Left out: sync_file_range, errors of the device.
+Left out: ranges and waits of sync_file_range, errors of the device.
 """
 
 from sim.fs.file import O_SYNC, File
@@ -25,7 +25,13 @@ from sim.fs.inode import I_DIRTY_DATASYNC, Inode
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.mm.filemap import AddressSpace
-from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
+from sim.mm.writeback import (
+    ALL_PAGES,
+    LAST_PAGE,
+    WB_SYNC_ALL,
+    WB_SYNC_NONE,
+    WritebackControl,
+)
 from sim.sched.task import Blocking, Task
 
 
@@ -98,6 +104,16 @@ def sync_page_range(task: Task, inode: Inode, start: int, end: int) -> Blocking[
         finally:
             inode.i_mutex.unlock(task)
     yield from filemap_fdatawait(task, inode.mapping, start, end)
+
+
+def sync_file_range(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
+    """sync_file_range(2) of a whole file with SYNC_FILE_RANGE_WRITE alone: begin to write it."""
+    task.charge_system(vfs.params.sync_ns)
+    mapping = file.inode.mapping
+    if mapping.nr_dirty:
+        yield from mapping.a_ops.writepages(
+            task, mapping, WritebackControl(WB_SYNC_NONE, ALL_PAGES)
+        )
 
 
 def sync(vfs: Vfs, task: Task) -> Blocking[None]:

@@ -1,9 +1,9 @@
 """A server without a name: transactions of one class, with their demands on CPU and disk.
 
-Models: each transaction computes, reads, writes, and may fsync; `concurrency` worker threads carry
-them out. *Closed*: as many customers, each thinks, then has its transaction done: slowness holds
-the arrivals back. *Open*: a Poisson stream of `rate`; a transaction that finds all workers busy
-waits in one queue, in order of arrival, without limit.
+Models: each transaction computes, reads, writes, and may fsync or begin to write back; so many
+worker threads (`concurrency`) carry them out. *Closed*: as many customers, each thinks, then has
+its transaction done: slowness holds the arrivals back. *Open*: a Poisson stream of `rate`; a
+transaction that finds all workers busy waits in one queue, in order of arrival, without limit.
 Counterpart: a database or application server with a pool of threads, known by its demands alone.
 Invariants: a worker takes the next arrival when it is free, and begins then or when that comes:
  Kiefer and Wolfowitz's order of a queue with many servers. Records: "transaction_ns", its response
@@ -127,6 +127,10 @@ class TransactionsParams:
     fsyncs: float = param(
         0.0, dim="number", minimum=0, maximum=1, source="scenario",
         doc="share of the transactions that end with an fsync of what they wrote",
+    )  # fmt: skip
+    writeback: float = param(
+        0.0, dim="number", minimum=0, maximum=1, source="scenario",
+        doc="share of the transactions that begin to write back what they wrote, and do not wait",
     )  # fmt: skip
     counted: bool = param(
         True, dim="bool", source="scenario",
@@ -265,6 +269,8 @@ class _Worker:
             yield from self._write()
         if writes and self._draw_number(params.fsyncs):
             yield from sys.fsync(self._write_fd)
+        if writes and self._draw_number(params.writeback):
+            yield from sys.sync_file_range(self._write_fd)
 
     def _read(self) -> Blocking[None]:
         params, shared = self.params, self.shared

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.look.checks import CHECKS, Checked, Finding, laws_of, release, run_checks
+from calibration.look.devices import device_look
 from calibration.look.intervals import Interval, intervals_of, rate_of
 from calibration.readers import read_file
 from sim.scenario.recordings import RECORDINGS
@@ -70,6 +71,16 @@ BREAKS: dict[str, Break] = {
         replace(SOUND, end_s=30.0 + x, length_s=20.0 + x),
     ),
 }
+
+
+def test_the_size_of_a_request_is_one_of_discards_too() -> None:
+    """areq-sz of sysstat: 160 requests of 64 KiB and 40 discards of 1 MiB a second."""
+    moved = 160 * 65536 + 40 * 2**20
+    row = with_row(
+        SOUND, d_per_s=40.0, discard_bytes_per_s=40.0 * 2**20, areq_bytes=moved / 200,
+    )  # fmt: skip
+    assert "sizes" not in wrong(row)
+    assert device_look("sda", row.devices["sda"], None).size_bytes == 65536
 
 
 @pytest.mark.parametrize("name", BREAKS)

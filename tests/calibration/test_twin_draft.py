@@ -135,6 +135,52 @@ def test_without_flushes_the_writes_are_left_to_writeback() -> None:
     assert one_class(text(row, heading=NEW, kernel="5.15.0")).kind == WRITE
 
 
+def burst_row(*, n: int, bursts: float, size_kib: int, service_ms: float) -> str:
+    """Return a row of a device to which n writes come together so many times a second."""
+    w, await_ms = n * bursts, (n + 1) * service_ms / 2
+    return (
+        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} 0.00 0.00 {await_ms:.2f}"
+        f" {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 {w * await_ms / 1000:.2f}"
+        f" {w * service_ms / 10:.2f}\n"
+    )
+
+
+@given(n=st.integers(5, 60), bursts=st.floats(0.3, 2), service_ms=st.floats(0.5, 2))
+@settings(max_examples=20, deadline=None)
+def test_large_writes_that_wait_for_each_other_on_an_idle_device_come_together(
+    n: int, bursts: float, service_ms: float
+) -> None:
+    row = burst_row(n=n, bursts=bursts, size_kib=1024, service_ms=service_ms)
+    found = one_class(text(row, heading=NEW, kernel="6.1.0"))
+    assert (found.kind, found.customers) == (WRITE, None)
+    assert found.at_once == pytest.approx(min(n, 5 * n * bursts), rel=0.1)
+    assert found.rate_per_s * found.at_once == pytest.approx(n * bursts, rel=0.01)
+
+
+def test_what_comes_together_is_written_back_at_once_and_short_requests_lie_apart() -> None:
+    row = burst_row(n=20, bursts=1, size_kib=512, service_ms=1)
+    host = HOST | {"/sys/block/sda/queue/max_sectors_kb": "4096\n"}
+    sections = draft_of(text(row, heading=NEW, kernel="6.1.0"), host).sheet.sections
+    writes = sections["process", "sda-writes"]
+    assert (writes["writes"].value, writes["writeback"].value) == (20, 1)
+    assert writes["write_pattern"].value == "random"
+    whole = burst_row(n=20, bursts=1, size_kib=4096, service_ms=1)
+    sections = draft_of(text(whole, heading=NEW, kernel="6.1.0"), host).sheet.sections
+    assert sections["process", "sda-writes"]["write_pattern"].value == "append"
+
+
+@pytest.mark.parametrize(("kernel", "is_new"), [("4.19.0", False), ("5.15.0", True)])
+def test_pages_cost_what_they_do_on_cpus_of_the_kernels_time(kernel: str, is_new: bool) -> None:
+    row = burst_row(n=20, bursts=1, size_kib=4096, service_ms=1)
+    sections = draft_of(text(row, heading=NEW, kernel=kernel)).sheet.sections
+    assert ("page_copy" in sections.get(("machine", "vfs"), {})) == is_new
+
+
+def test_single_writes_are_left_to_the_flusher() -> None:
+    row = burst_row(n=1, bursts=20, size_kib=1024, service_ms=2)
+    assert one_class(text(row, heading=NEW, kernel="6.1.0")).at_once == 1
+
+
 @pytest.mark.parametrize(("iowait", "kind"), [(10.0, SYNC), (0.5, WRITE)])
 def test_where_flushes_are_not_recorded_iowait_tells_and_it_is_said(
     iowait: float, kind: str

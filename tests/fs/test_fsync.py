@@ -37,6 +37,26 @@ def test_data_journal_writes_data_twice_the_second_time_later() -> None:
     assert_sound(machine, fs)
 
 
+def test_sync_file_range_begins_to_write_the_data_waits_for_none_and_commits_nothing() -> None:
+    machine = Machine()
+    fs = machine.mount_ext3()
+    returned: list[tuple[int, int]] = []
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/big", 1 << 20, fsync=False)
+        file = yield from machine.vfs.open(task, "/big", O_WRONLY)
+        begun = machine.calendar.now
+        yield from sync.sync_file_range(machine.vfs, task, file)
+        returned.append((machine.calendar.now - begun, machine.vm.nr_writeback))
+
+    machine.run(main, for_ns=S)
+    [(took_ns, under_way)] = returned
+    assert took_ns < 5 * MS  # CPU time; the disk needs more than 15
+    assert under_way == 256
+    assert sum(blocks for _, blocks in machine.writes()) == 256
+    assert fs.journal_of().nr_commits == 0
+
+
 def test_data_writeback_does_not_wait_for_the_data_of_others() -> None:
     machine = Machine()
     machine.mount_ext3(data="writeback")

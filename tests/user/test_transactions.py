@@ -175,6 +175,18 @@ def test_sequential_reads_go_on_where_the_last_one_ended() -> None:
     assert steps.count(128) > 0.9 * len(steps)
 
 
+def test_writes_that_are_written_back_at_once_reach_the_device_without_a_flusher() -> None:
+    asked = [
+        run_for(boot(closed(1, writes=4, write_size='"64 KiB"', writeback=share,
+                            think_time='"0.5 s"')), 4)
+        for share in (0, 1)
+    ]  # fmt: skip
+    none, all_of_it = (machine.devices["sda"].stats.write_sectors for machine in asked)
+    done = len(times_s(asked[1]))
+    assert none == 0
+    assert all_of_it >= (done - 1) * 4 * 128
+
+
 @pytest.mark.parametrize(("share", "commits"), [(0.0, 0.2), (1.0, 10.0)])
 def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> None:
     text = closed(1, writes=1, fsyncs=share, think_time='"80 ms"')
