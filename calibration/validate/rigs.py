@@ -54,6 +54,7 @@ LOOP: Final = Rig(
     disk="loop0",
     under="loop",
     costs={
+        "cpuidle.table": ("vcpu", "groundtruth README: a virtual machine"),
         "syscall.entry": ("0.1 us", "assumed: a null call without mitigations, 3 GHz"),
         "syscall.interrupt": ("0 us", "none: the emulator's process ends requests itself"),
         "syscall.fork": ("0.6 ms", _STORM),

@@ -31,8 +31,6 @@ class LoopWay(Way):
 
     def __init__(self, params: SlowdiskParams) -> None:
         self._thread_ns = params.loop_thread_ns
-        self._wake_ns = params.loop_wake_ns
-        self._poll_ns = params.loop_poll_ns
         self._copy_sector_ns: float = SECTOR * NS_PER_S / params.loop_copy_bytes_per_s
         self._copy_spread = params.loop_copy_spread
         self._taken_in_ns: int = 0  # when all that was written so far has been taken in
@@ -42,7 +40,6 @@ class LoopWay(Way):
         self._answered: Request | None = None  # the flush whose answer the worker has not seen
         self._flushed = WaitQueue()
         self._due: deque[Request] = deque()  # their service is over, no reply has been sent
-        self._active_ns: int = 0  # when the emulator last had something to do, or will have
         self._epoll = WaitQueue()
 
     def start(self, scheduler: Sched) -> None:
@@ -73,23 +70,11 @@ class LoopWay(Way):
 
     def _arrive(self, request: Request) -> None:
         """The emulator's thread has received the request."""
-        self._active_ns = max(self._active_ns, self.calendar.now)
         self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._served))
 
     def _served(self, job: Job) -> None:
-        """The reply is due; a CPU that has been idle for long wakes late.
-
-        What falls due before it is there is late too: one thread replies, in the order of service.
-        """
-        now_ns = self.calendar.now
-        late_ns = 0
-        if now_ns - self._active_ns > self._poll_ns:
-            late_ns = int(self.chance.expovariate(1.0) * self._wake_ns)
-        self._active_ns = max(self._active_ns, now_ns + late_ns)
-        self.calendar.post_at(self._active_ns, self._fall_due, job.owner)
-
-    def _fall_due(self, request: Request) -> None:
-        self._due.append(request)
+        """The reply is due: one thread replies, in the order of service."""
+        self._due.append(job.owner)
         self._epoll.wake_all()
 
     def _emulator(self, task: Task) -> Blocking[None]:

@@ -50,11 +50,6 @@ class SlowdiskParams:
         source=_TRACES + "c_mailq p1: 60 us (median) from a flush's answer to the commit block",
         doc="loop: CPU time of the kernel's worker from a flush's answer to what waited for it",
     )  # fmt: skip
-    loop_wake_ns: int = param(
-        "50 us", dim="time_ns", minimum=0,
-        source=_TRACES + "a_randread jobs1: 48 (p10), 78, 89 (mean) us from reply to next request",
-        doc="loop: mean time to wake halted virtual CPUs, there and back, exponential",
-    )  # fmt: skip
     loop_poll_ns: int = param(
         "200 us", dim="time_ns", minimum=0,
         source="drivers/cpuidle/governors/haltpoll.c: guest_halt_poll_ns 200000",

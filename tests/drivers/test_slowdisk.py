@@ -139,10 +139,10 @@ operations = st.tuples(st.integers(0, 3 * MS), st.sampled_from([READ, WRITE, FLU
 
 @given(st.lists(operations, max_size=20))
 def test_a_loop_device_ends_requests_in_the_order_in_which_an_arm_serves_them(gaps):
-    """However late its emulator wakes: one thread replies. A flush overtakes nothing."""
+    """One thread replies; a flush overtakes nothing."""
     calendar = Calendar()
     sched = Sched(calendar, 2, kernel_version("6.18"))
-    device = arm(under="loop", loop_wake_ns=5 * MS)
+    device = arm(under="loop")
     ended = []
     device.attach("loop0", calendar, Streams(1), ended.append)
     device.start(sched)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.device import UnmodelledError
-from sim.fs.remains import Remains
+from sim.fs.remains import RemainingFile, Remains
 from sim.machine import Machine
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_TRUNC, O_WRONLY, Sys
@@ -16,6 +16,7 @@ from tests.user.servers import S, boot
 MS = 1_000_000
 EXT3 = {"type": "ext3", "device": "sda"}
 EXT4 = {"type": "ext4", "device": "sda"}
+XFS = {"type": "xfs", "device": "sda"}
 
 
 def server(mount: dict[str, object], *, cache: bool = False, kernel: str = "2.6.16") -> Machine:
@@ -101,6 +102,13 @@ MODES = [
     (EXT4, "2.6.32"),
     (EXT4, "6.1"),
     (EXT4 | {"data": "writeback"}, "6.1"),
+    (XFS, "2.6.16"),
+    (XFS, "2.6.32"),
+    (XFS, "2.6.39"),
+    (XFS | {"wsync": True}, "3.2"),
+    (XFS, "3.10"),
+    (XFS, "4.18"),
+    (XFS, "6.1"),
 ]
 
 
@@ -109,7 +117,8 @@ MODES = [
 @given(first=steps, second=steps, cut_ms=st.integers(0, 1500), cache=st.booleans())
 def test_nothing_is_lost_that_fsync_promised(mount, kernel, first, second, cut_ms, cache):
     """Two programs; without a volatile cache, or with one and barriers."""
-    machine = server(mount | {"barrier": cache}, cache=cache, kernel=kernel)
+    must_flush = mount["type"] == "xfs" and kernel == "6.1"  # nobarrier is gone
+    machine = server(mount | {"barrier": cache or must_flush}, cache=cache, kernel=kernel)
     ledgers = [Ledger(), Ledger()]
     for own, ledger, todo in zip("ab", ledgers, (first, second), strict=True):
         machine.kernel.start(own, own, workload(ledger, todo, own))
@@ -142,7 +151,7 @@ def test_files_made_one_after_the_other_leave_the_first_ones(mount, kernel, file
     assert names == [f"/f{number:02d}" for number in range(len(names))]
 
 
-@pytest.mark.parametrize("mount", [EXT3, EXT4])
+@pytest.mark.parametrize("mount", [EXT3, EXT4, XFS])
 @given(cut_ms=st.integers(0, 4000))
 @settings(max_examples=10)
 def test_a_name_that_is_replaced_by_rename_is_never_missing(mount, cut_ms):
@@ -192,9 +201,9 @@ def test_a_size_without_its_contents_is_what_data_writeback_leaves(data, complet
     assert found.files["/idle"].is_complete is complete
 
 
-def lost_promises(*, barrier: bool) -> int:
+def lost_promises(mount: dict[str, object], kernel: str, *, barrier: bool) -> int:
     """Count promises broken over many cuts, on a disk with a volatile cache."""
-    machine = server(EXT3 | {"barrier": barrier}, cache=True)
+    machine = server(mount | {"barrier": barrier}, cache=True, kernel=kernel)
     ledger = Ledger()
     todo = [("sync", number % 4, 1 + number % 7) for number in range(200)]
     machine.kernel.start("a", "a", workload(ledger, todo, "a"))
@@ -206,9 +215,56 @@ def lost_promises(*, barrier: bool) -> int:
     return broken
 
 
-def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does_not():
-    assert lost_promises(barrier=False) > 0
-    assert lost_promises(barrier=True) == 0
+@pytest.mark.parametrize(
+    ("mount", "kernel"),
+    [(EXT3, "2.6.16"), (EXT4, "6.1"), (XFS, "2.6.16"), (XFS, "2.6.39"), (XFS, "4.18")],
+)
+def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does_not(mount, kernel):
+    assert lost_promises(mount, kernel, barrier=False) > 0
+    assert lost_promises(mount, kernel, barrier=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "size", "complete"), [("2.6.16", 8 * 4096, False), ("2.6.32", 0, True)]
+)
+def test_xfs_logs_a_size_after_its_data_from_2_6_22_on(kernel, size, complete):
+    """Before, a file that was written and renamed had its length and no contents: a null file."""
+    machine = server(XFS, kernel=kernel)
+
+    def program(sys: Sys) -> Blocking[None]:
+        one = yield from sys.open("/idle", O_WRONLY | O_CREAT)
+        yield from sys.write(one, 8 * 4096)
+        yield from sys.rename("/idle", "/renamed")
+        two = yield from sys.open("/synced", O_WRONLY | O_CREAT)
+        yield from sys.write(two, 4096)
+        yield from sys.fsync(two)
+
+    machine.kernel.start("writer", "writer", program)
+    machine.run_until(1 * S)
+    found = left(machine)
+    assert found.has("/synced", 4096)
+    assert found.files["/renamed"] == RemainingFile(size, size if complete else 0)
+
+
+@pytest.mark.parametrize(("mount", "kernel"), [(EXT3, "2.6.16"), (XFS, "2.6.16"), (XFS, "6.1")])
+@given(cut_ms=st.integers(0, 600))
+@settings(max_examples=20)
+def test_what_was_synced_of_a_mailbox_survives_what_is_appended(mount, kernel, cut_ms):
+    machine = server(mount, kernel=kernel)
+    synced = [0]
+
+    def program(sys: Sys) -> Blocking[None]:
+        fd = yield from sys.open("/mbox", O_WRONLY | O_CREAT)
+        for number in range(20):
+            yield from sys.write(fd, 4096 * (1 + number % 3))
+            if number % 2:
+                yield from sys.fsync(fd)
+                synced[0] = sum(4096 * (1 + n % 3) for n in range(number + 1))
+            yield from sys.sleep(10 * MS)
+
+    machine.kernel.start("writer", "writer", program)
+    machine.run_until(cut_ms * MS)
+    assert not synced[0] or left(machine).has("/mbox", synced[0])
 
 
 def test_nothing_is_left_of_a_tmpfs():

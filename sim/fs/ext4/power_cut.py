@@ -32,18 +32,20 @@ from sim.fs.ext4.sb import Ext3Inode, pages_of_size
 from sim.fs.inode import Inode
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import Transaction
-from sim.fs.remains import RemainingFile, Remains
+from sim.fs.remains import Recovered, RemainingFile, Remains, walk
 from sim.mm.ranges import RangeSet
 
 if TYPE_CHECKING:
     from sim.fs.ext4.super import Ext3
 
 
-class _Recovered:
+class _Undone:
     """Names, sizes and losses that differ from those in memory."""
 
-    def __init__(self) -> None:
-        self.names: dict[Inode, dict[str, Inode | None]] = {}
+    def __init__(self, fs: "Ext3", unsafe: RangeSet) -> None:
+        self._fs = fs
+        self._unsafe = unsafe
+        self.names = Recovered()
         self.sizes: dict[Inode, int] = {}
         self.unwritten: set[Inode] = set()
         self.changes = 0
@@ -53,16 +55,18 @@ class _Recovered:
         for one in reversed(transaction.undo):
             self.changes += 1
             if one.name is not None:
-                self.names.setdefault(one.inode, {})[one.name] = one.child
+                self.names.put(one.inode, one.name, one.child)
                 continue
             self.sizes[one.inode] = one.size
             if one.unwritten:
                 self.unwritten.add(one.inode)
 
-    def entries(self, directory: Inode) -> dict[str, Inode]:
-        """Return a directory as recovery finds it."""
-        names = dict(directory.directory()) | self.names.get(directory, {})
-        return {name: inode for name, inode in names.items() if inode is not None}
+    def describe(self, inode: Inode) -> RemainingFile:
+        """Return what is there of a file."""
+        assert isinstance(inode, Ext3Inode)
+        size = self.sizes.get(inode, inode.disk_size)
+        lost = inode in self.unwritten or not _is_complete(self._fs, inode, size, self._unsafe)
+        return RemainingFile(size, 0 if lost else size)
 
 
 def remains(fs: "Ext3") -> Remains:
@@ -73,18 +77,16 @@ def remains(fs: "Ext3") -> Remains:
     for start, end in journal.device.unsafe_runs():
         unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
     durable, damage = _last_durable(journal, unsafe)
-    recovered = _Recovered()
+    undone = _Undone(fs, unsafe)
     lost = [one for one in journal.kept if one.tid > durable]
     for transaction in (*lost, journal.committing, journal.running)[::-1]:
         if transaction is not None:
-            recovered.undo(transaction)
-    found: dict[str, RemainingFile] = {}
+            undone.undo(transaction)
     assert fs.root is not None
-    _walk(fs, fs.root, "", recovered, unsafe, found)
     return Remains(
         kind=f"{fs.params.driver}, data={fs.params.data}",
-        files=found,
-        lost_changes=recovered.changes,
+        files=walk(fs.root, undone.names, undone.describe),
+        lost_changes=undone.changes,
         last_durable=durable,
         damage=tuple(damage + _damage_at_home(fs, journal, unsafe)),
     )
@@ -123,22 +125,6 @@ def _damage_at_home(fs: "Ext3", journal: Journal, unsafe: RangeSet) -> list[str]
     if not lost:
         return []
     return [f"{lost} metadata blocks are old at home, and the log has given them up"]
-
-
-def _walk(
-    fs: "Ext3", directory: Inode, path: str, recovered: _Recovered, unsafe: RangeSet,
-    found: dict[str, RemainingFile],
-) -> None:  # fmt: skip
-    """Enter all files below a directory."""
-    for name, inode in sorted(recovered.entries(directory).items()):
-        place = f"{path}/{name}"
-        if inode.is_dir():
-            _walk(fs, inode, place, recovered, unsafe, found)
-            continue
-        assert isinstance(inode, Ext3Inode)
-        size = recovered.sizes.get(inode, inode.disk_size)
-        complete = inode not in recovered.unwritten and _is_complete(fs, inode, size, unsafe)
-        found[place] = RemainingFile(size, complete)
 
 
 def _is_complete(fs: "Ext3", inode: Ext3Inode, size: int, unsafe: RangeSet) -> bool:

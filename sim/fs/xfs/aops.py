@@ -21,6 +21,7 @@ from sim.block.device import submit_bio
 from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read
 from sim.fs.super import PAGE_SHIFT
 from sim.fs.xfs import bmap
+from sim.fs.xfs.changes import keep_pages
 from sim.fs.xfs.iomap import SINCE_LOGGED_TIMES
 from sim.fs.xfs.sb import XfsInode
 from sim.fs.xfs.trans import trans_alloc, trans_cancel, trans_commit
@@ -98,6 +99,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
         stop = yield from bmap.map_extent(task, fs, transaction, inode, low, high - low)
         assert stop > low, "blocks that were promised are not there"
         bmap.unpromise(fs, inode, low, stop)
+        keep_pages(fs, transaction, inode, ((low, stop),))
         if self.unwritten:
             inode.unwritten.add(low, stop)
         inode.blocks_lock.unlock(task)
@@ -189,6 +191,7 @@ class DataIo:
         transaction = yield from trans_alloc(task, fs, "write")
         if inode.unwritten.intersects(self.start, self.end):
             inode.unwritten.remove(self.start, self.end)
+            keep_pages(fs, transaction, inode, ((self.start, self.end),))
             transaction.log_fork(inode)
         else:
             transaction.log_inode(inode)

@@ -21,6 +21,7 @@ Left out: reverse mappings, shared extents.
 from typing import Final
 
 from sim.fs.xfs.alloc import chunk_mask
+from sim.fs.xfs.changes import keep_pages
 from sim.fs.xfs.geometry import BLOCK_SIZE
 from sim.fs.xfs.items import EXTENT_BYTES, intent_bytes
 from sim.fs.xfs.sb import XfsInode, XfsSb
@@ -127,6 +128,7 @@ def unmap_from(
 ) -> Blocking[None]:
     """Take back all blocks of a file from file block `keep` on (xfs_itruncate_extents)."""
     runs = inode.map.unmap_from(keep)
+    keep_pages(fs, transaction, inode, (), tuple(runs))
     inode.unwritten.remove(keep, keep + (1 << 50))
     needed = tree_leaves(fs, inode.extents())
     for block in inode.tree_blocks[needed:]:

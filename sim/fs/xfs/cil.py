@@ -150,6 +150,7 @@ class Cil:
         log = self.log
         iclog = yield from log.write_commit(task)
         iclog.callbacks.append(CheckpointEnd(self, checkpoint).committed)
+        iclog.items += len(checkpoint.items)
         checkpoint.commit_lsn = iclog.lsn
         log.unreserve(checkpoint.bytes)
         self.commit_wait.wake_all()

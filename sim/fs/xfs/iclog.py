@@ -48,6 +48,7 @@ class Iclog:
         self.need_flush: bool = False
         self.need_fua: bool = False
         self.callbacks: list[Committed] = []
+        self.items: int = 0  # changed objects that they commit
         self.write_wait = WaitQueue()
         self.force_wait = WaitQueue()
 
@@ -63,6 +64,7 @@ class Iclog:
         """Make it empty and ACTIVE again; return what was to be called."""
         callbacks = self.callbacks
         self.callbacks = []
+        self.items = 0
         self.state = ACTIVE
         self.offset = 0
         self.lsn = -1

@@ -19,6 +19,7 @@ from typing import Final
 
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.xfs import bmap
+from sim.fs.xfs.changes import keep_pages
 from sim.fs.xfs.geometry import AGI_SECTOR
 from sim.fs.xfs.sb import XfsInode, XfsSb
 from sim.fs.xfs.trans import Transaction, trans_alloc, trans_cancel, trans_commit
@@ -44,6 +45,7 @@ def truncate(task: Task, fs: XfsSb, inode: XfsInode, size: int) -> Blocking[None
     transaction = yield from trans_alloc(task, fs, "itruncate")
     yield from inode.blocks_lock.lock(task)
     if size < inode.size:
+        keep_pages(fs, transaction, inode, tuple(inode.mapping.dirty.overlap(keep, LAST_PAGE)))
         yield from truncate_inode_pages(task, inode.mapping, keep)
     inode.size = size
     inode.disk_size = min(inode.disk_size, size)
@@ -90,6 +92,7 @@ def free_eofblocks(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
 def evict(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
     """Drop the pages of an inode without names and users; they are never written."""
     yield from inode.blocks_lock.lock(task)
+    keep_pages(fs, None, inode, tuple(inode.mapping.dirty.overlap(0, LAST_PAGE)))
     yield from truncate_inode_pages(task, inode.mapping, 0)
     bmap.unpromise(fs, inode, 0, LAST_PAGE)
     inode.blocks_lock.unlock(task)

@@ -20,6 +20,7 @@ from typing import Final
 from sim.fs.errors import no_space
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.xfs import bmap
+from sim.fs.xfs.changes import keep_pages
 from sim.fs.xfs.sb import XfsInode, XfsSb
 from sim.fs.xfs.trans import trans_alloc, trans_commit
 from sim.sched.task import Blocking, Task
@@ -133,6 +134,7 @@ def fill_holes(task: Task, fs: XfsSb, inode: XfsInode, start: int, end: int) -> 
         if block < 0:
             stop = yield from bmap.map_extent(task, fs, transaction, inode, at, count)
             bmap.unpromise(fs, inode, at, stop)
+            keep_pages(fs, transaction, inode, ((at, stop),))
             if stop == at:
                 break
         at = stop

@@ -26,13 +26,14 @@ With n writers a cycle is one or two log writes and the data of those that wrote
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, SECTOR, WRITE, Bio
 from sim.block.device import BlockDevice, submit_bio
 from sim.fs.xfs.iclog import ACTIVE, DONE_SYNC, SYNCING, WANT_SYNC, Iclog
 from sim.fs.xfs.items import REGION_BYTES
 from sim.fs.xfs.params import XfsParams
+from sim.mm.ranges import RangeSet
 from sim.sched.core import Sched
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -44,6 +45,14 @@ if TYPE_CHECKING:
 SINCE_FLUSH_FUA: Final = (2, 6, 37)
 SINCE_FEWER_FLUSHES: Final = (5, 14)  # eef983ffeae7
 FREE_SHARE: Final = 4  # xlog_grant_push_ail keeps a quarter of the log free
+
+
+class Written(NamedTuple):
+    """A record that the disk has reported as written."""
+
+    lsn: int
+    sectors: int
+    transaction_before: int  # the last one that is committed by the records before
 
 
 class Log:
@@ -58,6 +67,7 @@ class Log:
         self.start_sector = start_block * 8
         self.size_sectors = blocks * 8
         self.barrier = params.barrier
+        self.item_ns = params.buffer_ns
         self.iclogs = [Iclog(params.logbsize_bytes) for _ in range(params.logbufs)]
         self.current: int = 0
         self.head: int = 2  # mkfs.xfs wrote an unmount record of two sectors
@@ -67,6 +77,7 @@ class Log:
         self.flush_wait = WaitQueue()
         self.grant_wait = WaitQueue()
         self.records: int = 0
+        self.kept: deque[Written] | None = None  # records on the disk, if a power cut is expected
         self.written_sectors: int = 0
         self._ioend = Workqueue(sched, "xfslogd" if self.kernel < (3, 8) else "kworker/xfs-log", 1)
         self.ail: Ail | None = None  # Set by the mount, which makes both.
@@ -175,9 +186,7 @@ class Log:
 
     def _sync(self, task: Task, iclog: Iclog) -> Blocking[None]:
         """Submit a record, in two pieces where the ring ends (xlog_sync)."""
-        at = iclog.lsn % self.size_sectors
-        first = min(iclog.sectors, self.size_sectors - at)
-        pieces = [(at, first)] + ([(0, iclog.sectors - first)] if first < iclog.sectors else [])
+        pieces = self._pieces(iclog.lsn, iclog.sectors)
         iclog.ios = len(pieces)
         self.records += 1
         self.written_sectors += iclog.sectors
@@ -191,6 +200,12 @@ class Log:
             )
             if not self.device.submit(bio):
                 yield from submit_bio(task, self.device, bio)
+
+    def _pieces(self, lsn: int, sectors: int) -> list[tuple[int, int]]:
+        """Return where a record lies in the log, in sectors."""
+        at = lsn % self.size_sectors
+        first = min(sectors, self.size_sectors - at)
+        return [(at, first)] + ([(0, sectors - first)] if first < sectors else [])
 
     def _flags(self, iclog: Iclog) -> int:
         """Return the flags of a record's bios."""
@@ -210,20 +225,57 @@ class Log:
             self._ioend.queue(EndOfRecord(self, iclog).work)
 
     def done_syncing(self, iclog: Iclog) -> None:
-        """A record is on the disk; complete all that are, in order (xlog_state_done_syncing)."""
+        """A record is on the disk: who waits for its I/O may send the next."""
         assert iclog.state == SYNCING
         iclog.state = DONE_SYNC
         if self.tracer.enabled:
             self.tracer.emit("xlog_iclog_sync_done", self.device.name, iclog.lsn)
         iclog.write_wait.wake_all()
+
+    def do_callback(self, task: Task) -> Blocking[None]:
+        """Commit what is in the records that are on the disk, in order (xlog_state_do_callback).
+
+        Who waits for that is woken behind it: whoever sends the next record is first.
+        """
         while self.closed and self.closed[0].state == DONE_SYNC:
-            oldest = self.closed.popleft()
+            oldest = self.closed[0]
+            task.charge_system(self.item_ns * oldest.items)
+            yield  # Until its CPU time is used.
+            self.closed.popleft()
             self.last_sync = oldest.lsn
+            self._keep(oldest)
             for committed in oldest.renew():
                 committed()
             oldest.force_wait.wake_all()
             self.flush_wait.wake_all()
             self.grant_wait.wake_all()
+
+    # --- when the power goes
+
+    def is_durable(self) -> bool:
+        """Return whether a record that has ended is on the medium, whatever caches are below."""
+        flushes = self.barrier and self.device.supports_barriers
+        return flushes or self.device.is_write_through()
+
+    def _keep(self, iclog: Iclog) -> None:
+        """Note where a record is, and which transactions do without it."""
+        if self.kept is None:
+            return
+        assert self.ail is not None
+        self.kept.append(Written(iclog.lsn, iclog.sectors, self.ail.durable_transaction))
+        tail = self.tail()
+        while self.kept and self.kept[0].lsn + self.kept[0].sectors <= tail:
+            self.kept.popleft()
+
+    def last_whole(self, unsafe: RangeSet, durable: int) -> int:
+        """Return the last transaction before the first record with sectors in `unsafe`."""
+        assert self.kept is not None
+        for record in self.kept:
+            for at, sectors in self._pieces(record.lsn, record.sectors):
+                start = self.start_sector + at
+                if unsafe.intersects(start, start + sectors):
+                    return record.transaction_before
+        return durable
 
     # --- forcing
 
@@ -306,7 +358,6 @@ class EndOfRecord:
         self.iclog = iclog
 
     def work(self, task: Task) -> Blocking[None]:
-        """See Log.done_syncing()."""
+        """See Log.done_syncing(), Log.do_callback()."""
         self.log.done_syncing(self.iclog)
-        return
-        yield
+        yield from self.log.do_callback(task)

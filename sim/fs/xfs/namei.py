@@ -23,6 +23,7 @@ from sim.fs.errors import no_space
 from sim.fs.inode import S_IFDIR, S_IFREG
 from sim.fs.xfs import bmap
 from sim.fs.xfs.alloc import chunk_mask
+from sim.fs.xfs.changes import keep_name
 from sim.fs.xfs.dir import DirChange
 from sim.fs.xfs.geometry import AGI_SECTOR, BLOCK_SIZE
 from sim.fs.xfs.inactive import AGI_COUNTS, unlinked_mask
@@ -170,6 +171,7 @@ def _add_entry(
     inode: XfsInode,
 ) -> Blocking[None]:  # fmt: skip
     """Enter a name (xfs_dir_createname)."""
+    keep_name(fs, transaction, directory, name, None)
     change = directory.directory_blocks().add(name)
     directory.directory()[name] = inode
     yield from _log_change(task, fs, transaction, directory, change)
@@ -180,6 +182,7 @@ def _remove_entry(
 ) -> Blocking[None]:
     """Remove a name (xfs_dir_removename)."""
     task.charge_system(fs.params.directory_block_ns)
+    keep_name(fs, transaction, directory, name, directory.directory()[name])
     del directory.directory()[name]
     change = directory.directory_blocks().remove(name)
     yield from _log_change(task, fs, transaction, directory, change)
@@ -234,6 +237,7 @@ def rename(
     if replaced is None:
         yield from _add_entry(task, fs, transaction, new_dir, new_name, inode)
     else:
+        keep_name(fs, transaction, new_dir, new_name, replaced)
         new_dir.directory()[new_name] = inode
         change = new_dir.directory_blocks().replace(new_name)
         yield from _log_change(task, fs, transaction, new_dir, change)

@@ -6,6 +6,7 @@ Invariants: every inode that has not been freed is in `inodes` under its number.
 Left out: reclaim of inodes; attribute forks.
 """
 
+from collections import deque
 from typing import Final
 
 from sim.block.device import BlockDevice
@@ -15,6 +16,7 @@ from sim.fs.super import FileSystem, MountContext
 from sim.fs.xfs.ail import Ail
 from sim.fs.xfs.alloc import FreeSpace
 from sim.fs.xfs.buf import Buf
+from sim.fs.xfs.changes import Change
 from sim.fs.xfs.cil import Cil
 from sim.fs.xfs.dir import XfsDir
 from sim.fs.xfs.discard import Discards
@@ -80,6 +82,7 @@ class XfsInode(Inode):
         self.last_commit: Committed = NOTHING_COMMITTED
         self.data_commit: Committed = NOTHING_COMMITTED  # the last of more than times
         self.disk_size: int = 0  # bytes whose data are on the disk
+        self.logged_size: int = 0  # as in the log, if a power cut is expected
         self.size_changed: bool = False  # and not logged yet (i_update_core, to 3.3)
         self.blocks_lock = Mutex()  # i_lock: mapping against truncating
         self.released_dirty: bool = False  # XFS_IDIRTY_RELEASE
@@ -126,6 +129,7 @@ class XfsSb(FileSystem):
         self.inode_items: dict[int, InodeItem] = {}
         self.promised_blocks: int = 0
         self.transactions: int = 0
+        self.kept: deque[Change] | None = None  # what a power cut may undo, if one is expected
         self.open_transactions: int = 0
         self.spaces = [self._make_space(ag) for ag in range(geometry.ag_count)]
         self.chunks = [InodeChunks(geometry, space) for space in self.spaces]

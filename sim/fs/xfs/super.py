@@ -10,9 +10,11 @@ one write of data and one of log, 16 ms each: 31 messages a second for one proce
 cycle is a log write, the seven others' data (near each other, 7 ms each), another log write: 94.
 """
 
+from collections import deque
 from typing import Final
 
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.remains import Remains
 from sim.fs.super import PAGE_SHIFT, MountContext, StatFs
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.fs.xfs import bmap, fsync, inactive, iomap, namei
@@ -21,6 +23,7 @@ from sim.fs.xfs.check import check
 from sim.fs.xfs.discard import trim_free
 from sim.fs.xfs.geometry import AGF_SECTOR, AGI_SECTOR, INODES_PER_CHUNK, make_geometry
 from sim.fs.xfs.params import XfsParams, check_options
+from sim.fs.xfs.power_cut import remains
 from sim.fs.xfs.sb import XfsInode, XfsSb
 from sim.fs.xfs.trans import trans_alloc, trans_commit
 from sim.mm.filemap import AddressSpace
@@ -85,6 +88,17 @@ class Xfs(XfsSb):
         for ag in range(self.geometry.ag_count):
             for sector in (AGF_SECTOR, AGI_SECTOR):
                 self.header_buf(ag, sector).uptodate = True
+
+    # --- when the power goes
+
+    def expect_power_cut(self) -> None:
+        self.kept = deque()
+        self.log.kept = deque()
+        for inode in self.inodes.values():
+            inode.logged_size = inode.disk_size
+
+    def remains(self) -> Remains:
+        return remains(self)
 
     # --- threads
 

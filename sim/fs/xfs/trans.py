@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from sim.fs.xfs.alloc import FreeSpace, Touched
 from sim.fs.xfs.buf import Buf
+from sim.fs.xfs.changes import forget_durable, log_size
 from sim.fs.xfs.cil import HEADER_BYTES
 from sim.fs.xfs.items import LogItem
 from sim.sched.task import Blocking, Task
@@ -135,6 +136,7 @@ def trans_commit(task: Task, transaction: Transaction) -> Blocking[None]:
     fs.log.unreserve(transaction.reservation)
     for buf in transaction.buffers:
         buf.holders -= 1
+    _keep_sizes(fs, transaction)
     for inode in transaction.inodes:
         inode.last_commit = inode.data_commit = done
     for inode in transaction.timed:
@@ -142,6 +144,15 @@ def trans_commit(task: Task, transaction: Transaction) -> Blocking[None]:
     fs.open_transactions -= 1
     if transaction.sync:
         yield from fs.force_commit(task, done)
+
+
+def _keep_sizes(fs: "XfsSb", transaction: Transaction) -> None:
+    """Note the sizes that are in the log from now on, if a power cut is expected."""
+    if fs.kept is None:
+        return
+    for inode in (*transaction.inodes, *transaction.timed):
+        log_size(fs, transaction, inode)
+    forget_durable(fs)
 
 
 def trans_cancel(transaction: Transaction) -> None:
@@ -164,6 +175,7 @@ def _write_now(task: Task, transaction: Transaction) -> Blocking[Committed]:
     fs.transactions += 1
     transaction.number = fs.transactions
     iclog.callbacks.append(TransactionEnd(transaction, start_lsn).committed)
+    iclog.items += len(transaction.items)
     iclog.need_fua = True
     lsn = iclog.lsn
     yield from log.release(task, iclog)
