@@ -24,6 +24,7 @@ from typing import Final
 from sim.block.bio import READ, SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import FLUSH, Request
+from sim.drivers.ebs_path import EbsPath
 from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, UNLIMITED
 from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
@@ -69,6 +70,11 @@ class EbsParams:
     instance: str = param(
         UNLIMITED, dim="text", source="scenario", choices=EBS_PATH_NAMES,
         doc="instance type, whose path all its volumes share",
+    )  # fmt: skip
+    card_traffic_bytes_per_s: int = param(
+        0, dim="bytes_per_s", source="assumed: nothing else uses the card", key="card_traffic",
+        doc="other traffic of an instance on the card that it shares with its volumes, if it does",
+        minimum=0,
     )  # fmt: skip
     queue_depth: int = param(
         1024, dim="count", source="assumed: the front end is the limit", doc="operations at a time",
@@ -312,7 +318,8 @@ class Ebs(Driver):
         self._bucket = params.make_bucket()
         self._throughput = Pipe(params.throughput_bytes_per_s())
         self._instance = params.instance
-        self._path: Pipe | None = None
+        self._card_traffic = params.card_traffic_bytes_per_s
+        self._path: EbsPath | None = None
         self._unit_sectors = params.unit_bytes // SECTOR
         self._latency_ns = (params.read_latency_ns, params.write_latency_ns)
         self._join_ns = params.join_latency_ns
@@ -322,14 +329,17 @@ class Ebs(Driver):
     def share(self, shared: dict[str, object]) -> None:
         rate = EBS_PATHS.get(self._instance)
         if rate is not None:
-            path = shared.setdefault(f"ebs {self._instance}", Pipe(rate))
-            assert isinstance(path, Pipe)
+            path = shared.setdefault(f"ebs {self._instance}", EbsPath(self._instance, rate))
+            assert isinstance(path, EbsPath)
             self._path = path
+            path.add_traffic(self._card_traffic)
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
         self._complete = complete
         self._chance = streams.stream(f"{name}.latency")
+        if self._path is not None:
+            self._path.attach(streams)
 
     def submit(self, request: Request) -> None:
         now_ns = self._calendar.now

@@ -6,7 +6,7 @@ Hand estimate: m3.xlarge, optimized: 500 Mbit/s = 62.5 MB/s for all volumes toge
 Linux counterpart: none. Sources: Amazon EC2 User Guide (2014-2017), "Amazon EBS-Optimized
 Instances"; "Instance Types", network performance.
 Invariants: EBS_PATHS has only paths that exist: no optimized row for a type that cannot be.
-Left out: limits on operations (4000 of 16 KiB for 500 Mbit/s), other traffic on the network card.
+Left out: limits on operations (4000 of 16 KiB for 500 Mbit/s).
 """
 
 from collections.abc import Mapping

@@ -79,6 +79,14 @@ def test_an_own_path_is_there_only_where_it_can_be_had():
     assert ("c3.8xlarge", "shared") in rows
 
 
+def test_half_a_card_is_left_to_a_volume_when_others_have_the_other_half():
+    subject = next(
+        one for one in ebs(("m3",)).subjects
+        if (one.facts["type"], one.facts["path"]) == ("m3.large", "shared, half busy")
+    )  # fmt: skip
+    assert measure(subject, READ, 1) == pytest.approx(31.25, rel=0.1)
+
+
 def test_a_path_of_500_mbit_carries_62_5_mb_a_second():
     subject = next(
         one for one in ebs().subjects
