@@ -54,6 +54,8 @@ LOOK_NS: Final = 1_000_000_000  # poller.php: looks at poller_output each second
 COMMAND_BYTES: Final = 70  # "update /var/lib/.../name.rrd --template ... N:1234567"
 HEADER_BYTES: Final = 4096  # of a round-robin file: what an update reads, and rewrites a part of
 ROW_BYTES: Final = 8  # a double
+FINE_ROWS: Final = 600  # Cacti 0.8.7: rows of five minutes; the coarser archives have theirs seldom
+ROWS_APART: Final = 37  # assumed: between the beginnings of two files; any number does
 DATABASE: Final = "/var/lib/mysql"
 
 
@@ -107,8 +109,8 @@ class CactiParams:
         "/var/www/cacti/rra", dim="text", source="Cacti: the directory rra", doc="rrd files"
     )
     rrd_bytes: int = param(
-        "94 KiB", dim="bytes", minimum=HEADER_BYTES, doc="size of a round-robin file",
-        source="Cacti 0.8.7: averages and maxima, each of 600 + 700 + 775 + 797 rows, of 16 bytes",
+        "47 KiB", dim="bytes", minimum=2 * HEADER_BYTES, doc="size of a round-robin file",
+        source="Cacti 0.8.7: averages and maxima, each of 600 + 700 + 775 + 797 rows of 8 bytes",
     )  # fmt: skip
     start_ns: int = param(
         "60 ms", dim="time_ns", minimum=0, doc="user CPU of starting poller.php, and of cmd.php",
@@ -167,6 +169,7 @@ class Cacti(ServerProgram):
         self.items = Table("poller_item", rows, 600)
         self.hosts = Table("host", params.devices, 500)
         self.output = Table("poller_output", rows, 80)
+        self.updates = [0] * rows  # of each file
         self.polled = bytearray(rows)  # data sources that were ever asked in time
 
     def directories(self) -> tuple[str, ...]:
@@ -335,20 +338,28 @@ class Cacti(ServerProgram):
 
     def _rrdtool(self, sys: Sys, commands: Pipe) -> Blocking[None]:
         """Update one file after the other until told to quit (rrdtool -)."""
-        params = self.params
-        places = sys.stream("rows")
-        rows = (params.rrd_bytes - HEADER_BYTES) // ROW_BYTES
         while True:
             number = yield from sys.pipe_read(commands)
             if number is None:
                 return
-            sys.compute(params.update_user_ns)
+            sys.compute(self.params.update_user_ns)
             fd = yield from sys.open(self._rrd(number), O_RDWR)
             yield from sys.pread(fd, HEADER_BYTES, 0)
-            place = HEADER_BYTES + int(places.random() * rows) * ROW_BYTES
-            yield from sys.pwrite(fd, ROW_BYTES, place)
+            for place in self._rows(number):
+                yield from sys.pwrite(fd, ROW_BYTES, place)
             yield from sys.pwrite(fd, HEADER_BYTES // 4, 0)
             yield from sys.close(fd)
+
+    def _rows(self, number: int) -> tuple[int, int]:
+        """Return where the next row of the averages is, and that of the maxima.
+
+        Files were made at different times, so that their rows are at different places.
+        """
+        row = (number * ROWS_APART + self.updates[number]) % FINE_ROWS
+        self.updates[number] += 1
+        half = (self.params.rrd_bytes - HEADER_BYTES) // 2
+        first = HEADER_BYTES + row * ROW_BYTES
+        return first, first + half
 
 
 def _connected(sys: Sys) -> Blocking[Connection]:

@@ -105,6 +105,7 @@ class SnmpSession:
         sys = self._sys
         for _ in range(self.retries + 1):
             self.request += 1
+            yield  # The CPU time owed passes here, before the question is sent.
             question = Get(device, self.request, values)
             sys.sendto(self._socket, self.host, HEAD_BYTES + VALUE_BYTES * values, question)
             ends_ns = sys.clock_ns() + self.timeout_ns
