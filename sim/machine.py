@@ -259,7 +259,7 @@ class Machine:
         return ProcFs(
             release=server.kernel, hz=self._sched_params.hz, now=self.now, boot_ns=0,
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
-            vm=self.vm, swaps=self.vm.swap.areas, partitions=frozenset(names),
+            vm=self.vm, swaps=self.vm.swap.by_number, partitions=frozenset(names),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
             clocks_khz=clocks_of(self.sched), refresh=self._refresh,
             cpu_files=functools.partial(render_cpu_files, self.sched),

@@ -28,8 +28,9 @@ STEP_NS: Final = 10 * MS  # how exactly the end of the workload is found
 LIMIT_NS: Final = 3600 * S
 _DEALT_WITH: Final = ("message_delivered", "message_deferred", "message_queued")
 # Simulations of a run, where the figures hang on what chance draws once and no description tells:
-# the block group of the mail queue moves a storm's throughput by a third.
-CHANCES: Final = {"mta": 5}
+# the block group of the mail queue moves a storm's throughput by a third; whose pages go to swap
+# first decides which of several programs alike keeps its own.
+CHANCES: Final = {"mta": 5, "memtouch": 3}
 SEED_STEP: Final = 1 << 32  # apart from all seeds that anybody gives
 DRAIN_NS: Final = 60 * S  # what is not delivered this long after the client's end stays queued
 

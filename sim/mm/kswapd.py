@@ -106,7 +106,6 @@ class Kswapd:
             yield from shrink_lists(task, vm, control, priority)
             vm.pgscan_kswapd += control.scanned
             vm.pgsteal_kswapd += control.freed
-            task.charge_system(vm.params.page_scan_ns * control.scanned)
             yield from task.cond_resched()
             freed += control.freed
             if control.scanned < wanted or not control.freed:

@@ -89,9 +89,13 @@ def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blockin
             number = min(left[0], SWAP_CLUSTER_MAX)
             left[0] -= number
             control.scanned += number
+            written = vm.pswpout
             control.freed += yield from shrink_inactive_anon(
                 task, vm, control.lru, number, plug, control.waits
             )
+            task.charge_system(vm.params.page_scan_ns * number)
+            if vm.pswpout != written and task.system_debt_ns:
+                yield  # Others take the next slots meanwhile, and their writes come between.
         if left[1]:
             number = min(left[1], SWAP_CLUSTER_MAX)
             left[1] -= number
@@ -103,6 +107,7 @@ def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blockin
             freed, looked = shrink_inactive_list(vm, control.lruvec, number)
             control.freed += freed
             control.scanned += looked
+            task.charge_system(vm.params.page_scan_ns * looked)
             _note(control.lru, 2, looked, looked - freed)
         if left[3] and control.lruvec is not None:
             number = min(left[3], SWAP_CLUSTER_MAX)
@@ -197,9 +202,7 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     """Free pages as the task that wants them; return how many."""
     vm.allocstall += 1
     for priority in range(DEF_PRIORITY, -1, -1):
-        before = control.scanned
         yield from shrink_lists(task, vm, control, priority)
-        task.charge_system(vm.params.page_scan_ns * (control.scanned - before))
         if control.is_done() or task.killed:
             break
         if task.system_debt_ns + task.user_debt_ns:

@@ -150,8 +150,8 @@ class Swap:
     """All areas, the highest priority first."""
 
     def __init__(self) -> None:
-        self.areas: list[SwapArea] = []
-        self.by_number: list[SwapArea] = []
+        self.areas: list[SwapArea] = []  # in the order in which they are asked
+        self.by_number: list[SwapArea] = []  # in that of swapon
 
     def swapon(self, path: str, device: BlockDevice, extents: list[tuple[int, int]],
                prio: int | None, is_block: bool) -> SwapArea:  # fmt: skip
@@ -194,6 +194,8 @@ class Swap:
             equals = [area for area in self.areas if area.prio == self.areas[index].prio]
             index += len(equals)
             share = -(-count // len(equals))
+            if len(equals) > 1:  # Another one begins next time (plist_requeue).
+                self.areas[index - len(equals) : index] = [*equals[1:], equals[0]]
             for area in equals:
                 wanted = min(share, count)
                 while wanted:
