@@ -34,14 +34,13 @@ _CHANNELS: Final = {
         "xfs_extent_busy_flush",
     ),
     DISK: (
-        "sync_page", "lock_page", "folio_wait_writeback", "sync_buffer", "dio_await_one", "get_request_wait", "read_events", "dm_io",
+        "sync_page", "sync_buffer", "dio_await_one", "get_request_wait", "read_events", "dm_io",
         "wait_for_completion", "submit_bio_wait", "xfs_buf_iowait", "blkdev_issue_flush",
         "blk_mq_get_tag", "rq_qos_wait", "request_wait_answer", "bitmap_unplug", "dm_snapshot",
         "get_active_stripe", "md_barrier_request", "md_flush_request", "md_make_request",
         "raid1_write_request", "raise_barrier", "wait_barrier", "xfs_extent_busy_flush",
         "lock_page", "folio_wait_writeback",
     ),
-    "memory": ("out_of_memory", "try_charge"),
     PAGE_CACHE: ("balance_dirty_pages", "blk_congestion_wait", "inode_wait", "bdi_writeback_task"),
     NETWORK: (
         "sk_wait_data", "sk_stream_wait_memory", "inet_wait_for_connect", "inet_csk_accept",
