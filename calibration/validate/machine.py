@@ -165,7 +165,7 @@ def _memory_of_programs(description: Description, rig: Rig) -> Iterator[str]:
     yield f'memory = "{kernel.memory_kib} KiB"'
     if kernel.is_guest:
         beside_kib, source = rig.beside_programs_kib
-        yield f'vm.min_free = "{kernel.vm["min_free_kbytes"]} KiB"'
+        yield f'vm.min_free = "{kernel.vm.get("min_free_kbytes", 0)} KiB"'
         yield f'vm.kernel = {{ value = "{beside_kib} KiB", source = "{source}" }}'
     for key, name in _SWAP_SYSCTLS.items():
         if key in kernel.vm:

@@ -22,6 +22,11 @@ HDD = {
 }  # fmt: skip
 READS = {"rw": "randread", "bs": "4k", "direct": 1, "mode": "jobs", "n": 2, "runtime_s": 2}
 
+TOUCHES = {
+    "ws_mib": 12, "procs": 2, "seconds": 1, "touches_per_transaction": 8, "write_share": 0.3,
+    "cpu_us": 1000, "memcg_limit_mib": 10, "swap": "hdd",
+}  # fmt: skip
+
 
 def run(**changes):
     """Return the description of a small run, some keys changed."""
@@ -116,10 +121,30 @@ def test_of_a_storm_the_middle_of_several_chances_is_predicted(directory):
     assert predict(described, 3).await_ms["w"] == median(awaits)
 
 
+def test_programs_beyond_a_limit_have_a_group_and_swap_on_the_disk(directory):
+    described = describe(directory(run(workload={"type": "memtouch", "params": TOUCHES})))
+    server = build(described, seed=1).server
+    assert server.swaps["swap"].device == "loop0"
+    assert server.cgroups["work"].memory_bytes == 10 * 2**20 - 1360 * 1024
+    figures = predict(described, 1)
+    assert figures.result["killed"] == 0
+    assert figures.result["major faults"] > 0
+    assert figures.util > 50
+
+
+def test_programs_beyond_a_limit_without_swap_are_killed(directory):
+    params = {**TOUCHES, "swap": "none", "procs": 4, "ws_mib": 11}
+    described = describe(directory(run(workload={"type": "memtouch", "params": params}, disk=None)))
+    assert predict(described, 1).result["killed"] == 1
+
+
 @pytest.mark.parametrize(
     "change, reason",
     [
-        ({"workload": {"type": "memtouch", "params": {}}}, "swap"),
+        (
+            {"workload": {"type": "memtouch", "params": TOUCHES}, "disk": None},
+            "swap in a run without",
+        ),
         ({"workload": {"type": "dhrystone", "params": {}}}, "known: fio, mailq, cpuburn, mta"),
         ({"disk": {"params": {**HDD, "model": "tape"}, "queue": QUEUE}}, "'tape'"),
         ({"disk": {"params": {**HDD, "wobble": 3}, "queue": QUEUE}}, "'wobble'"),
@@ -161,11 +186,11 @@ def test_a_directory_that_is_not_there_is_a_usage_mistake(tmp_path):
 
 
 def test_json_is_a_list_of_rows(directory):
-    path = directory(run(workload={"type": "memtouch", "params": {}}))
+    path = directory(run(workload={"type": "dhrystone", "params": {}}))
     result = CliRunner().invoke(main, ["validate", str(path), "--jobs", "1", "--json", "-"])
     [row] = json.loads(result.stdout)
     assert row["id"] == "a/reads.r1" and row["predicted"] is None
-    assert row["error"].startswith("not supported yet: anonymous memory beyond its limit")
+    assert row["error"].startswith("not supported yet: workload 'dhrystone'")
 
 
 def test_tables_show_runs_and_families(directory):

@@ -1,0 +1,111 @@
+"""[machine.swap.NAME], [machine.cgroup.NAME]: what they mean, and mistakes in them."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.machine import Machine
+from sim.scenario import ScenarioError
+from sim.scenario.load import load_text
+
+BASE = """
+title = "swap"
+[machine]
+kernel = "4.4"
+memory = "256 MiB"
+[machine.mount."/"]
+type = "ext4"
+device = "sda"
+[machine.mount."/tmp"]
+type = "tmpfs"
+[machine.disk.sda]
+profile = "sas-15k"
+[machine.disk.sdb]
+profile = "sas-15k"
+capacity = "1 GiB"
+[process.m]
+program = "memtouch"
+size = "8 MiB"
+runtime = "100 ms"
+[run]
+duration = "10 s"
+until = "memtouch_done"
+"""
+
+
+def load(more, base=BASE):
+    return load_text(base + more, Path("swap.toml"), seed=1)
+
+
+def booted(more):
+    return Machine(load(more), 1)
+
+
+def test_areas_are_turned_on_in_order_with_their_priorities():
+    machine = booted("""
+[machine.swap.a]
+device = "sdb"
+size = "512 MiB"
+[machine.swap.b]
+file = "/swapfile"
+size = "64 MiB"
+priority = 5
+""")
+    assert machine.proc.read("swaps").split("\n")[1:3] == [
+        "/dev/sdb                                partition\t524284\t0\t-1",
+        "/swapfile                               file\t\t65532\t0\t5",
+    ]
+    assert [area.path for area in machine.vm.swap.areas] == ["/swapfile", "/dev/sdb"]
+    lies = machine.vm.swap.areas[0].sectors(1, 16383)
+    assert sum(pages for _, pages in lies) == 16383
+
+
+def test_a_process_in_a_group_is_held_to_its_limit():
+    machine = booted(
+        """
+[machine.swap.a]
+device = "sdb"
+[machine.cgroup.small]
+memory = "4 MiB"
+""".replace("[process.m]", "")
+    )
+    assert machine.vm.memcgs["small"].limit == 1024
+    held = load_text(
+        BASE.replace('program = "memtouch"', 'program = "memtouch"\ncgroup = "small"')
+        + '[machine.swap.a]\ndevice = "sdb"\n[machine.cgroup.small]\nmemory = "4 MiB"\n',
+        Path("swap.toml"), seed=1,
+    )  # fmt: skip
+    machine = Machine(held, 1)
+    while machine.calendar.now < machine.end_ns:
+        machine.run_until(machine.calendar.now + 50_000_000)
+        assert machine.vm.memcgs["small"].usage <= 1024 + 32
+        machine.check()
+    assert machine.vm.pswpout >= 1024
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ('[machine.swap.a]\npriority = 3\n', "needs either 'device' or 'file'"),
+        ('[machine.swap.a]\ndevice = "sdc"\n', "unknown device 'sdc'"),
+        ('[machine.swap.a]\ndevice = "sda"\n', "sda is mounted on / already"),
+        ('[machine.swap.a]\ndevice = "sdb"\nsize = "2 GiB"\n', "larger than sdb"),
+        ('[machine.swap.a]\ndevice = "sdb"\n[machine.swap.b]\ndevice = "sdb"\n', "swap 'a' already"),
+        ('[machine.swap.a]\nfile = "/swapfile"\n', "lacks 'size'"),
+        ('[machine.swap.a]\nfile = "/tmp/s"\nsize = "1 MiB"\n', "no file system with a device"),
+        ('[machine.swap.a]\ndevice = "sdb"\nprio = 3\n', "prio"),
+        ('[machine.cgroup.g]\nversion = 2\n', "lacks 'memory'"),
+        ('[machine.cgroup.g]\nmemory = "4 MiB"\nversion = 3\n', "version"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_place(more, problem):
+    with pytest.raises(ScenarioError) as told:
+        load(more)
+    assert problem in str(told.value)
+    assert "swap.toml:" in str(told.value)
+
+
+def test_a_process_in_no_group_that_there_is_is_a_mistake():
+    base = BASE.replace('program = "memtouch"', 'program = "memtouch"\ncgroup = "smal"')
+    with pytest.raises(ScenarioError, match="small"):
+        load('[machine.cgroup.small]\nmemory = "4 MiB"\n', base)
