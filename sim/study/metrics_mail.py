@@ -68,33 +68,39 @@ def queue_length_end(seen: Observation) -> float:
 
 def _queue(seen: Observation) -> Iterator[tuple[int, int]]:
     """Yield (time, messages in the queue then) at each change before the end."""
+    return _lengths(seen, {"message_accepted": 1, "message_delivered": -1})
+
+
+def _lengths(seen: Observation, steps: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yield (time, sum of the steps that marks have made) at each change before the end."""
     length = 0
     for record in seen.result.records:
-        if record.name in ("message_accepted", "message_delivered") and record.t_ns <= seen.end_ns:
-            length += 1 if record.name == "message_accepted" else -1
+        if record.name in steps and record.t_ns <= seen.end_ns:
+            length += steps[record.name]
             yield record.t_ns, length
 
 
 def iowait_median(seen: Observation) -> float | None:
-    """Median %iowait of the reports during which a message was in the queue, or being received."""
-    values = _iowait_during_mail(seen)
+    """Median %iowait of the reports during which a message was being delivered."""
+    values = _iowait_in_deliveries(seen)
     return median(values) if values else None
 
 
 def iowait_max(seen: Observation) -> float | None:
     """Highest %iowait of these reports."""
-    return max(_iowait_during_mail(seen), default=None)
+    return max(_iowait_in_deliveries(seen), default=None)
 
 
 def iowait_half_pct(seen: Observation) -> float | None:
     """Share of these reports in which %iowait was 40 or more: a CPU of two waited throughout."""
-    values = _iowait_during_mail(seen)
+    values = _iowait_in_deliveries(seen)
     return 100 * fmean(value >= 40 for value in values) if values else None
 
 
-def _iowait_during_mail(seen: Observation) -> list[float]:
-    """Return %iowait of the full reports in which mail was there."""
-    changes = list(_queue(seen))
+def _iowait_in_deliveries(seen: Observation) -> list[float]:
+    """Return %iowait of the full reports in which a delivery was under way."""
+    steps = {"delivery_started": 1, "message_delivered": -1, "message_deferred": -1}
+    changes = list(_lengths(seen, steps))
     times = [t_ns for t_ns, _ in changes]
     values = []
     for report in seen.full_reports:

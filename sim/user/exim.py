@@ -17,7 +17,8 @@ Linux counterpart: none; Exim.
 Invariants: every message answered 250 is in the spool or delivered, never both, never neither; a
  message that was refused leaves no file.
  Marks: "message_accepted", "message_rejected", "message_queued" (left for a queue run),
- "message_delivered", "message_deferred", "client_turned_away"; "delivery_ns" from 250 to the end.
+ "delivery_started", then "message_delivered" or "message_deferred"; "client_turned_away";
+ "delivery_ns" from 250 to the end.
 Left out: several recipients, remote and pipe deliveries, callouts and DNS (their waits would be
  other hosts'), TLS, smtp_accept_queue, delivery of mail that the server itself makes.
 

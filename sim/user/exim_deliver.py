@@ -66,6 +66,7 @@ class Delivery:
             return
         message.busy = True
         sys.probe("deliver__start")
+        sys.trace_marker("delivery_started", message.size)
         work_ns = params.exec_ns + params.delivery_user_ns + params.byte_user_ns * message.size
         sys.compute(round(params.cpu_scale * work_ns))
         yield from spool.read(sys, message)
