@@ -38,6 +38,19 @@ def test_every_file_of_the_kernel_is_compiled_or_said_not_to_be(
     assert [name for name in forgotten if not any(fnmatch(name, p) for p in INTERPRETED)] == []
 
 
+def test_what_is_compiled_for_speed_is_there_and_compiled(
+    settings: configparser.ConfigParser,
+) -> None:
+    section = settings["iotwin:compile"]
+    included = {
+        path.relative_to(TOP).as_posix()
+        for pattern in section["include"].split()
+        for path in TOP.glob(pattern)
+    }
+    patterns = section["optimise"].split()
+    assert [p for p in patterns if not any(fnmatch(path, p) for path in included)] == []
+
+
 def test_every_part_of_the_twin_has_its_layer(settings: configparser.ConfigParser) -> None:
     layers = settings["importlinter:contract:layers"]["layers"]
     named = set(layers.replace("|", " ").replace(":", " ").split())

@@ -274,7 +274,8 @@ def _dirty_metadata(handle: Handle, head: JournalHead) -> None:
         handle.credits -= 1
     head.jbddirty = True
     if head.transaction is transaction and head.jlist != BJ_METADATA:
-        transaction.forget.pop(head, None)
+        if transaction.forget:
+            transaction.forget.pop(head, None)
         head.jlist = BJ_METADATA
         transaction.buffers[head] = None
 
