@@ -335,7 +335,7 @@ class Sys:
     def munmap(self, region: Region) -> None:
         """Give a region back, with what of it is in swap."""
         self.task.charge_system(self._entry_ns)
-        self._memory().munmap(region)
+        region.mm.munmap(region)
 
     def touch(
         self, region: Region, offset: int = 0, size: int = -1, write: bool = True
@@ -344,18 +344,16 @@ class Sys:
 
         Growing, scanning, collecting garbage: what was never used is taken, what is out comes in.
         """
-        self._die_if_killed()
         if size < 0:
             size = region.size * PAGE_SIZE - offset
-        return self._memory().touch_in_order(self.task, region, offset, size, write)
+        return region.mm.touch_in_order(self.task, region, offset, size, write)
 
     def touch_at_random(self, pool: Pool, touches: int, write_share: float = 0.0) -> Blocking[None]:
         """Use a page of a part of a region so many times, each time any that was used before.
 
         `region.pools[0]` is the part of a region without cuts; a write share of 0 to 1.
         """
-        self._die_if_killed()
-        return self._memory().touch_at_random(self.task, pool, touches, write_share)
+        return pool.mm.touch_at_random(self.task, pool, touches, write_share)
 
     def faults(self) -> tuple[int, int]:
         """Return minor and major page faults (ru_minflt, ru_majflt)."""
@@ -375,11 +373,6 @@ class Sys:
         """Give back all memory (munmap, or exit)."""
         if self._mm is not None:
             self._mm.release()
-
-    def _die_if_killed(self) -> None:
-        """Do not come back from the kernel after SIGKILL."""
-        if self.task.killed:
-            raise Killed(self.task.comm)
 
     # --- threads
 

@@ -135,9 +135,10 @@ class Chunk:
 class Pool:
     """Pages that a program uses alike: the part of a region between two cuts."""
 
-    __slots__ = ("chunks", "first", "mapped", "size", "touches", "used", "writes")
+    __slots__ = ("chunks", "first", "mapped", "mm", "size", "touches", "used", "writes")
 
     def __init__(self, mm: Mm, first: int, size: int) -> None:
+        self.mm = mm
         self.first = first  # page of the region
         self.size = size
         self.used: int = 0

@@ -143,6 +143,8 @@ class Mm:
         self, task: Task, region: Region, offset: int, size: int, write: bool
     ) -> Blocking[None]:
         """Touch each page of a stretch once, in ascending order."""
+        if task.killed:
+            raise Killed(task.comm)
         first, last = offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE)
         at = 0
         for chunk in region.chunks():
@@ -176,6 +178,8 @@ class Mm:
         vm = self.vm
         list_of_new = INACTIVE if vm.kernel >= SINCE_ANON_INACTIVE else ACTIVE
         while left:
+            if chunk.dead:  # It was killed.
+                raise Killed(task.comm)
             pages = min(left, FAULT_PAGES)
             if vm.nr_free - pages < vm.watermarks.low or self.memcg is not None:
                 pages = min(pages, FAULT_PAGES_SHORT)
@@ -195,14 +199,14 @@ class Mm:
             self.minflt += pages
             task.charge_system(vm.params.fault_ns * pages)
             yield from task.cond_resched()
-            if chunk.dead:
-                raise Killed(task.comm)
             left -= pages
 
     def touch_at_random(
         self, task: Task, pool: Pool, touches: int, write_share: float
     ) -> Blocking[None]:
         """Touch pages of a pool that are in use, each time any of them."""
+        if task.killed:
+            raise Killed(task.comm)
         stream = self.vm.anon_chance
         while touches > 0 and pool.used:
             missing = pool.used - pool.mapped
@@ -219,6 +223,8 @@ class Mm:
 
     def _fault(self, task: Task, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
         """Map a page in use that is not mapped, any or the next in order (do_swap_page)."""
+        if task.killed:
+            raise Killed(task.comm)
         vm = self.vm
         vm.pgfault += 1
         task.charge_system(vm.params.fault_ns)

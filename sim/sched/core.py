@@ -191,7 +191,10 @@ class Sched(Domain):
         Others end when they leave the kernel (syscall.py) or next fault.
         """
         gen = task.gen
-        if task.state != TASK_INTERRUPTIBLE or task.on_rq or gen is None:
+        if task.state != TASK_INTERRUPTIBLE or gen is None:
+            return
+        if task.on_rq:  # It is about to sleep: it does not (signal_pending).
+            self.wake_up(task)
             return
         gen.close()
         if task.waiting_on is not None:

@@ -90,7 +90,7 @@ memory = "4 MiB"
         ('[machine.swap.a]\ndevice = "sdc"\n', "unknown device 'sdc'"),
         ('[machine.swap.a]\ndevice = "sda"\n', "sda is mounted on / already"),
         ('[machine.swap.a]\ndevice = "sdb"\nsize = "2 GiB"\n', "larger than sdb"),
-        ('[machine.swap.a]\ndevice = "sdb"\n[machine.swap.b]\ndevice = "sdb"\n', "swap 'a' already"),
+        (2 * '[machine.swap.a]\ndevice = "sdb"\n'.replace("a]", "%s]") % ("a", "b"), "'a' already"),
         ('[machine.swap.a]\nfile = "/swapfile"\n', "lacks 'size'"),
         ('[machine.swap.a]\nfile = "/tmp/s"\nsize = "1 MiB"\n', "no file system with a device"),
         ('[machine.swap.a]\ndevice = "sdb"\nprio = 3\n', "prio"),
