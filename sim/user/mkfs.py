@@ -10,7 +10,7 @@ a 7200 rpm disk 10 s and, not lazy, half a minute.
 Counterpart: e2fsprogs misc/mke2fs.c (mke2fs_discard_device, write_inode_tables, 1.42 to 1.47), lib/
 ext2fs/mkjournal.c; xfsprogs mkfs/xfs_mkfs.c (discard_blocks, 3.1 to 6.1).
 Invariants: bytes discarded = the device's size, or none; records: "mkfs_ns", "mkfs_discard_ns" its
-times, "mkfs_discarded", "mkfs_written" bytes, "mkfs_done".
+times, "mkfs_discarded", "mkfs_written" bytes, "mkfs_done"; "mkfs_errno" why there is no device.
 Left out: bitmaps (of groups in use only: one block in eight thousand); reading what was there; the
 file system that comes of it: what is mounted during a run was made before. Writes go past the page
 cache (mke2fs -D; mkfs.xfs always), since nothing buffers those of a device here.
@@ -87,7 +87,11 @@ class Mkfs(ServerProgram):
         params = self.params
         yield from sys.sleep(params.start_ns)
         begun_ns = sys.clock_ns()
-        fd = yield from sys.open(params.device, O_RDWR | O_DIRECT)
+        try:
+            fd = yield from sys.open(params.device, O_RDWR | O_DIRECT)
+        except OSError as error:
+            sys.trace_marker("mkfs_errno", error.errno or 0)
+            return
         size = sys.fstat_size(fd)
         discarded = yield from self._discard(sys, fd, size)
         sys.trace_marker("mkfs_discard_ns", sys.clock_ns() - begun_ns)

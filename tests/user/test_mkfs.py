@@ -1,5 +1,7 @@
 """mkfs: what is discarded, what is written, and what that costs on a flash drive and on a disk."""
 
+import errno
+
 import pytest
 
 from sim.machine import simulate
@@ -65,6 +67,10 @@ def test_inode_tables_are_a_sixtyfourth_of_the_device(mkfs):
 def test_a_journal_that_is_left_as_it_is_leaves_little_to_write(mkfs):
     told = mkfs(options="lazy_journal_init = true")
     assert told["mkfs_written"] < MIB
+
+
+def test_a_device_that_is_not_there_is_told(mkfs):
+    assert mkfs(options='device = "/dev/sdz"')["mkfs_errno"] == errno.ENOENT
 
 
 def test_through_a_front_end_that_passes_no_discards_nothing_is_discarded(mkfs):
