@@ -20,8 +20,7 @@ Invariants:
 - Each near entry comes before each far one. What is due before the *horizon* goes into near.
 - No entry of a cancelled timer calls anything; dead entries are at most half of many.
 
-Left out: calendar queues and timing wheels of more levels. The few entries of near are looked
-through from the front, where most new ones belong.
+Left out: calendar queues, wheels of more levels: near is short, most new entries go to its front.
 """
 
 import random
