@@ -8,7 +8,7 @@ import errno
 import random
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -362,10 +362,12 @@ def test_a_machine_with_the_program_boots_and_runs(name: str) -> None:
     entry = lookup("program", name)
     outside = getattr(entry.cls, "runs", None) == "outside"
     via = 'via = "lan"\n' if outside else ""
-    next_host = '[process.relay]\nprogram = "smtp_relay"\nvia = "lan"\n'
+    named = [one.name for one in params_of(entry.params) if one.names_host]
+    hosts = [one.default for one in fields(entry.params) if one.name in named]
+    others = "".join(f'[process.{host}]\nprogram = "smtp_relay"\nvia = "lan"\n' for host in hosts)
     release = ".".join(map(str, max(entry.since or (0,), (2, 6, 16))))
     sets = [f'machine.kernel="{release}"']
-    machine = run_for(boot(f'{next_host}[process.it]\nprogram = "{name}"\n{via}', sets=sets), 2)
+    machine = run_for(boot(f'{others}[process.it]\nprogram = "{name}"\n{via}', sets=sets), 2)
     assert machine.calendar.now == 2 * S
 
 
