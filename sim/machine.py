@@ -237,6 +237,8 @@ class Machine:
             if spec.device is not None:
                 context.device = self.devices[spec.device]
                 context.bdi = self._backing_dev(spec.device)
+            if spec.journal_device is not None:
+                context.journal_device = self.devices[spec.journal_device]
             self.vfs.mount(path, lookup("filesystem", spec.type).cls(spec.params, context))
         if "/dev" not in server.mounts:
             context = MountContext(

@@ -1,7 +1,7 @@
 """Pages of the page cache to and from blocks of a device.
 
 Models: submit_bh() for a run of adjacent blocks: one bio of 4 KiB for each, as ext3 writes, or one
-bio for the whole run, as mpage_readpages() reads.
+bio for the whole run, as mpage_readpages() reads; blkdev_issue_flush().
 Linux counterpart: fs/buffer.c (block_write_full_page, end_buffer_async_write), fs/mpage.c, 2.6.16.
 Invariants: each page submitted is ended once.
 Left out: blocks smaller than a page; a plug around several runs (each has its own).
@@ -9,12 +9,13 @@ Left out: blocks smaller than a page; a plug around several runs (each has its o
 
 from typing import Final
 
-from sim.block.bio import READ, WRITE, Bio
+from sim.block.bio import BIO_FLUSH, READ, WRITE, Bio
 from sim.block.device import BlockDevice, submit_bio
 from sim.block.plug import Plug
 from sim.mm.filemap import AddressSpace
-from sim.sched.task import Blocking, Task
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.version import KernelVersion
+from sim.sched.wait import WaitQueue
 
 SECTORS_PER_BLOCK: Final = 8
 SINCE_TASK_PLUG: Final = (2, 6, 39)  # blk_start_plug() in generic_writepages(), jbd's commit
@@ -73,3 +74,26 @@ def submit_read(
     )  # fmt: skip
     if not device.submit(bio):
         yield from submit_bio(task, device, bio)
+
+
+def issue_flush(task: Task, device: BlockDevice) -> Blocking[None]:
+    """Flush the drive's cache and wait for it (blkdev_issue_flush)."""
+    flush = CacheFlush()
+    bio = Bio(WRITE, 0, 0, flush.end_io, None, 1, BIO_FLUSH, task.pid)
+    if not device.submit(bio):
+        yield from submit_bio(task, device, bio)
+    while not flush.done:
+        yield from flush.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "blkdev_issue_flush")
+
+
+class CacheFlush:
+    """A flush on its way."""
+
+    def __init__(self) -> None:
+        self.done: bool = False
+        self.wait = WaitQueue()
+
+    def end_io(self, bio: Bio) -> None:
+        """The cache is empty (interrupt)."""
+        self.done = True
+        self.wait.wake_all()

@@ -110,13 +110,14 @@ class MountContext:
     def __init__(
         self, *, vm: Vm, scheduler: Sched, random: Random,
         device: BlockDevice | None = None, bdi: BackingDevInfo | None = None,
-        network: Network | None = None,
+        network: Network | None = None, journal_device: BlockDevice | None = None,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.scheduler = scheduler
         self.random = random
         self.device = device  # None where nothing is on a disk,
         self.bdi = bdi  # nor written back there.
+        self.journal_device = journal_device  # where the journal is, if not on `device`
         self.network = network  # the server's, for file systems of other hosts
 
 
@@ -125,6 +126,7 @@ class FileSystem:
     """A mounted file system; registered classes are made as `cls(params, context)`."""
 
     requires_device: ClassVar[bool] = True  # FS_REQUIRES_DEV; asked of the class
+    takes_journal_device: ClassVar[bool] = False  # its journal may be on another device
 
     @classmethod
     def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:

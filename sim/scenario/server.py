@@ -103,6 +103,10 @@ def _mount(reading: Reading, where: str, table: Table, path: tuple[str, ...]) ->
         table = table.without("device")
     if device is None and needs_device:
         reading.error(table.place, f"[{dotted(path)}] lacks 'device' (what {entry.name} lies on)")
+    journal = table.leaf("journal_device")
+    if journal is not None and not _takes_journal_device(entry.name):
+        able = ", ".join(name for name in names("filesystem") if _takes_journal_device(name))
+        reading.error(journal.at, f"{entry.name} has no journal on another device (known: {able})")
     own, params = reading.values(table, path, [MountSpec, entry.params], floor=kind.layer)
     if own is None or params is None:
         return None
@@ -114,15 +118,16 @@ def _check_mounts(reading: Reading, machine: Table, devices: Devices) -> None:
     group = machine.table("mount")
     taken: dict[str, str] = {}
     for where, table in group.tables() if group else ():
-        leaf = table.leaf("device")
-        if leaf is None or not isinstance(leaf.value, str) or not _needs_device(table):
-            continue
-        if leaf.value not in devices.sizes:
-            reading.problems.append(unknown(leaf.at, "device", leaf.value, devices.sizes))
-        elif leaf.value in taken:
-            reading.error(leaf.at, f"{leaf.value} is mounted on {taken[leaf.value]} already")
-        check_free(reading, leaf.at, leaf.value, devices.taken, devices.sizes)
-        taken.setdefault(leaf.value, where)
+        for key in ("device", "journal_device"):
+            leaf = table.leaf(key)
+            if leaf is None or not isinstance(leaf.value, str) or not _needs_device(table):
+                continue
+            if leaf.value not in devices.sizes:
+                reading.problems.append(unknown(leaf.at, key, leaf.value, devices.sizes))
+            elif leaf.value in taken:
+                reading.error(leaf.at, f"{leaf.value} is mounted on {taken[leaf.value]} already")
+            check_free(reading, leaf.at, leaf.value, devices.taken, devices.sizes)
+            taken.setdefault(leaf.value, where)
     if group is None or "/" not in group.children:
         reading.error(machine.place, 'nothing is mounted on "/"')
 
@@ -141,6 +146,11 @@ def _check_refusals(
         why = refusal and refusal(spec.params, kernel_version(reading.kernel), size_bytes)
         if why:
             reading.error(table.place, f'machine.mount."{where}": {why}')
+
+
+def _takes_journal_device(kind: str) -> bool:
+    """Whether the journal of a file system may be on another device."""
+    return bool(getattr(lookup("filesystem", kind).cls, "takes_journal_device", False))
 
 
 def _needs_device(mount: Table) -> bool:

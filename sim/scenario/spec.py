@@ -158,6 +158,10 @@ class MountSpec:
     params: object
     type: str = param(dim="text", source="scenario", doc="file system")
     device: str | None = param(None, dim="text", source="scenario", doc="what it lies on")
+    journal_device: str | None = param(
+        None, dim="text", source="scenario",
+        doc="where its journal is, if not on the same device (mke2fs -J device)",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,6 @@ _CHANNELS: Final = {
         "do_get_write_access", "kjournald",
         "xlog_wait_on_iclog", "xlog_force_lsn", "xlog_cil_force_seq", "xlog_cil_order_write",
         "xlog_state_get_iclog_space", "xlog_grant_head_wait", "xfsaild", "xfs_log_worker",
-        "xfs_extent_busy_flush",
     ),
     DISK: (
         "sync_page", "sync_buffer", "dio_await_one", "get_request_wait", "read_events", "dm_io",

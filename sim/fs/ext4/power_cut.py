@@ -74,9 +74,14 @@ def remains(fs: "Ext3") -> Remains:
     journal = fs.journal
     assert journal.kept is not None, "expect_power_cut() comes before the run"
     unsafe = RangeSet()
-    for start, end in journal.device.unsafe_runs():
+    for start, end in journal.home.unsafe_runs():
         unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
-    durable, damage = _last_durable(journal, unsafe)
+    log_unsafe = unsafe
+    if journal.device is not journal.home:
+        log_unsafe = RangeSet()
+        for start, end in journal.device.unsafe_runs():
+            log_unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
+    durable, damage = _last_durable(journal, log_unsafe)
     undone = _Undone(fs, unsafe)
     lost = [one for one in journal.kept if one.tid > durable]
     for transaction in (*lost, journal.committing, journal.running)[::-1]:
@@ -114,7 +119,7 @@ def _damage_at_home(fs: "Ext3", journal: Journal, unsafe: RangeSet) -> list[str]
         return []
     lost = 0
     log = RangeSet()
-    for start, end in journal.runs:
+    for start, end in fs.journal_runs:
         log.add(start, end)
     for start, end in unsafe:
         for block in range(start, end):

@@ -6,8 +6,9 @@ Invariants: `check()` finds nothing whenever no call is under way.
 Left out: unmounting during a run; recovery; remounting.
 """
 
-from typing import Final
+from typing import ClassVar, Final
 
+from sim.block.device import BlockDevice
 from sim.fs.errors import no_space
 from sim.fs.ext4 import fsync, namei
 from sim.fs.ext4 import inode as files
@@ -34,11 +35,14 @@ from sim.sched.task import Blocking, Task
 
 NS_PER_S: Final = 1_000_000_000
 DAY_S: Final = 86400
+EXTERNAL_BLOCKS_MAX: Final = 10_240_000  # e2fsprogs mkjournal.c: EXT2_MAX_JOURNAL_BLOCKS
 PREFETCH_GROUPS: Final = 32  # s_mb_prefetch without flex_bg, fs/ext4/mballoc.c
 
 
 class Ext3(Ext3Sb):
     """A mounted ext3."""
+
+    takes_journal_device: ClassVar[bool] = True
 
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
         device = context.device
@@ -53,9 +57,11 @@ class Ext3(Ext3Sb):
         self.root.nlink = 2
         self.root.size = BLOCK_SIZE
         self.map_at_once(self.root, 0, 1)
+        log_device = context.journal_device or device
+        runs = self.make_journal() if log_device is device else self.external_journal(log_device)
         self.journal = Journal(
-            self.make_journal_client(), device, self.calendar, self.metadata, self.kernel,
-            runs=self.make_journal(), commit_interval_ns=params.commit_ns,
+            self.make_journal_client(), log_device, self.calendar, self.metadata, self.kernel,
+            home=device, runs=runs, commit_interval_ns=params.commit_ns,
             barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
             waits_for_data_first=params.driver == "ext3",
@@ -116,6 +122,11 @@ class Ext3(Ext3Sb):
         length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
         goal = self.layout.blocks // 2 if params.journal_in_middle else 0
         return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
+
+    def external_journal(self, device: BlockDevice) -> list[tuple[int, int]]:
+        """Return the log on a device of its own (mke2fs -O journal_dev): all behind block 0."""
+        length = min(device.capacity_sectors * 512 // BLOCK_SIZE - 1, EXTERNAL_BLOCKS_MAX)
+        return [(1, 1 + (min(self.params.journal_bytes // BLOCK_SIZE, length) or length))]
 
     def place_journal(self, goal: int, length: int) -> list[tuple[int, int]]:
         """Give the journal `length` blocks from the goal on; ValueError if there is no room."""

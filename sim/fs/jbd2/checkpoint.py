@@ -82,7 +82,7 @@ def _wait_for_one(task: Task, journal: Journal, head: JournalHead) -> Blocking[N
         journal.log_start_commit(owner.tid)
         yield from journal.log_wait_commit(task, owner.tid)
     elif head.locked:
-        journal.device.unplug()
+        journal.home.unplug()
         yield from journal.wait_buffer.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "sync_buffer")
     else:
         remove_checkpoint(journal, head)
@@ -102,6 +102,7 @@ def cleanup_journal_tail(task: Task, journal: Journal) -> Blocking[bool]:
     freed = block - journal.tail
     if freed < 0:
         freed += journal.length_blocks - 1
+    yield from journal.flush_home(task)
     journal.free += freed
     assert journal.free < journal.length_blocks
     journal.tail_sequence = first_tid
@@ -137,7 +138,7 @@ def submit_home(task: Task, journal: Journal, run: list[JournalHead]) -> Blockin
         WRITE, run[0].block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, home.end_io,
         None, count, 0, task.pid,
     )  # fmt: skip
-    yield from submit_run(task, journal.device, bio, journal.kernel)
+    yield from submit_run(task, journal.home, bio, journal.kernel)
 
 
 class HomeWrite:

@@ -97,6 +97,7 @@ def journal_commit_transaction(
     yield from journal.wait_log(task)
     journal.shadowed = None
     journal.end_shadow(transaction)
+    yield from journal.flush_home(task)
     yield from _write_commit_block(task, journal, transaction)
 
     _process_forget(task, journal, transaction)

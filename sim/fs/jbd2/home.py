@@ -62,19 +62,19 @@ class MetadataOps(AddressSpaceOps):
             WRITE, run[0].block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, write.end_io,
             None, count, 0, task.pid,
         )  # fmt: skip
-        yield from submit_run(task, journal.device, bio, journal.kernel)
+        yield from submit_run(task, journal.home, bio, journal.kernel)
 
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
         """Read metadata blocks."""
-        yield from submit_read(task, self.journal.device, mapping, start, start, end - start)
+        yield from submit_read(task, self.journal.home, mapping, start, start, end - start)
 
     def end_page(self, mapping: AddressSpace) -> int:
         """Return where the device ends."""
-        return self.journal.device.capacity_sectors // SECTORS_PER_BLOCK
+        return self.journal.home.capacity_sectors // SECTORS_PER_BLOCK
 
     def sync_page(self) -> None:
         """Somebody waits for the device."""
-        self.journal.device.unplug()
+        self.journal.home.unplug()
 
     def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
         """A block device's inode is not on it."""

@@ -11,7 +11,8 @@ Theory of operation
 Linux counterpart: fs/jbd/journal.c, 2.6.16.
 Invariants: free + used blocks of the ring = its length; commit_sequence <= commit_request <=
  transaction_sequence; at most one transaction runs and at most one commits.
-Left out: recovery, aborts, external journals, checksums.
+Left out: recovery, aborts, checksums; that with an external journal a commit without ordered data
+ does not flush the data's drive.
 
 Estimate: a commit of 8 metadata blocks on a disk of 5.5 ms a request, nothing else going on: data
 5.5, descriptor with metadata merged to one request 5.5, commit block 4 (it just missed its place:
@@ -33,7 +34,7 @@ from sim.block.bio import (
 from sim.block.device import BlockDevice
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
-from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
+from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_run
 from sim.fs.inode import Inode
 from sim.fs.jbd2.state import BJ_FORGET, DataRun, JournalHead, Transaction
 from sim.mm.filemap import AddressSpace
@@ -42,6 +43,8 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
+# Barriers for external journals: cc3e1bea5d87 (2.6.33, ext4); of ext3 the same is assumed.
+SINCE_DATA_FLUSH: Final = (2, 6, 33)
 LENGTH_MIN: Final = 1024  # JFS_MIN_JOURNAL_BLOCKS
 RESERVED_BLOCKS_MIN: Final = 32  # __log_space_left: allowance for rounding errors
 
@@ -77,7 +80,7 @@ class Journal:
 
     def __init__(
         self, client: JournalClient, device: BlockDevice, calendar: Calendar,
-        mapping: AddressSpace, kernel: KernelVersion, *,
+        mapping: AddressSpace, kernel: KernelVersion, *, home: BlockDevice,
         runs: list[tuple[int, int]], commit_interval_ns: int, barrier: bool,
         jiffy_ns: int, buffer_ns: int, handle_ns: int, waits_for_data_first: bool,
     ) -> None:  # fmt: skip
@@ -85,7 +88,8 @@ class Journal:
         if length_blocks < LENGTH_MIN:
             raise ValueError(f"a journal of {length_blocks} blocks: {LENGTH_MIN} are needed")
         self.client = client
-        self.device = device
+        self.device = device  # The log's (j_dev), and
+        self.home = home  # that of all else (j_fs_dev): mostly the same.
         self.calendar = calendar
         self.tracer = Tracer(calendar)  # The machine's, once mounted on one.
         self.mapping = mapping  # The block device's page cache: metadata at home.
@@ -193,7 +197,19 @@ class Journal:
     def commits_are_durable(self) -> bool:
         """Return whether what is committed is on the medium, whatever caches are below."""
         flushes = self.barrier and self.device.supports_barriers
+        if self.home is not self.device and not self.home.is_write_through():
+            flushes = flushes and self.kernel >= SINCE_DATA_FLUSH
+            return flushes
         return flushes or self.device.is_write_through()
+
+    def flush_home(self, task: Task) -> Blocking[None]:
+        """Flush the cache of the data's drive, if the log is on another one (t_need_data_flush).
+
+        Else the commit block's flush is for both.
+        """
+        is_elsewhere = self.home is not self.device
+        if is_elsewhere and self.barrier and self.kernel >= SINCE_DATA_FLUSH:
+            yield from issue_flush(task, self.home)
 
     # --- writing to the log
 

@@ -250,7 +250,7 @@ def _wait_for_access(
     transaction = handle.transaction
     while True:
         if head.locked:
-            journal.device.unplug()
+            journal.home.unplug()
             yield from journal.wait_buffer.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "sync_buffer")
         elif (
             head.jlist == BJ_SHADOW

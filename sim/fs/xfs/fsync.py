@@ -15,13 +15,11 @@ Invariants: what was done to the file before the call is on the disk after it.
 Left out: realtime files, external logs (whose data device would be flushed first).
 """
 
-from sim.block.bio import BIO_FLUSH, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
+from sim.fs.buffer import issue_flush
 from sim.fs.inode import I_DIRTY_INODE
 from sim.fs.xfs.sb import XfsInode, XfsSb
 from sim.fs.xfs.trans import trans_alloc, trans_commit
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
-from sim.sched.wait import WaitQueue
+from sim.sched.task import Blocking, Task
 
 
 def sync_file(task: Task, fs: XfsSb, inode: XfsInode, datasync: bool) -> Blocking[None]:
@@ -38,26 +36,3 @@ def sync_file(task: Task, fs: XfsSb, inode: XfsInode, datasync: bool) -> Blockin
         sent = yield from fs.force_commit(task, wanted)
     if not sent and fs.params.barrier and not inode.is_dir():
         yield from issue_flush(task, fs.disk)
-
-
-def issue_flush(task: Task, device: BlockDevice) -> Blocking[None]:
-    """Flush the drive's cache and wait for it (blkdev_issue_flush)."""
-    flush = CacheFlush()
-    bio = Bio(WRITE, 0, 0, flush.end_io, None, 1, BIO_FLUSH, task.pid)
-    if not device.submit(bio):
-        yield from submit_bio(task, device, bio)
-    while not flush.done:
-        yield from flush.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "blkdev_issue_flush")
-
-
-class CacheFlush:
-    """A flush on its way."""
-
-    def __init__(self) -> None:
-        self.done: bool = False
-        self.wait = WaitQueue()
-
-    def end_io(self, bio: Bio) -> None:
-        """The cache is empty (interrupt)."""
-        self.done = True
-        self.wait.wake_all()

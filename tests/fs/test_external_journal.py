@@ -1,0 +1,96 @@
+"""A journal on a disk of its own: what is written where, what it gains, what it promises."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.machine import Machine
+from sim.scenario import ScenarioError
+from sim.sched.task import Blocking
+from sim.syscall import O_CREAT, O_WRONLY, Sys
+from tests.user.servers import S, boot
+
+MS = 1_000_000
+DISK = 'disk.{} = {{ profile = "sas-15k", write_cache = {}, scheduler = "noop" }}\n'
+
+
+def server(kind: str, *, log: str, cache: bool = False, options: str = "") -> Machine:
+    text = DISK.format("sda", str(cache).lower()) + DISK.format("sdb", str(cache).lower())
+    where = f', journal_device = "{log}"' if log else ""
+    text += f'mount."/" = {{ type = "{kind}", device = "sda"{where}{options} }}\n'
+    machine = boot(machine=text, sets=('machine.kernel="3.10"',))
+    for _path, file_system in machine.vfs.mounts:
+        file_system.expect_power_cut()
+    return machine
+
+
+def mail(sys: Sys) -> Blocking[None]:
+    """Make files durable, one after the other."""
+    number = 0
+    while True:
+        fd = yield from sys.open(f"/m{number}", O_WRONLY | O_CREAT)
+        yield from sys.write(fd, 4096)
+        yield from sys.fsync(fd)
+        sys.trace_marker("synced", number)
+        yield from sys.close(fd)
+        number += 1
+
+
+def synced(machine: Machine) -> int:
+    return sum(record.name == "synced" for record in machine.records)
+
+
+def run(machine: Machine, until_ns: int) -> Machine:
+    machine.kernel.start("mail", "mail", mail)
+    machine.run_until(until_ns)
+    return machine
+
+
+@pytest.mark.parametrize("kind", ["ext3", "ext4"])
+def test_the_log_is_on_its_disk_and_the_rest_is_not(kind):
+    machine = server(kind, log="sdb")
+    issued: dict[str, list[int]] = {"sda": [], "sdb": []}
+    machine.tracer.start("block_rq_issue", sink=lambda r: issued[r.args[0]].append(r.args[2]))
+    run(machine, 2 * S)
+    log = issued["sdb"]
+    assert len(log) >= 2 * synced(machine)  # descriptor with metadata, and commit block, of each
+    assert log == sorted(log)  # and one behind the other
+    assert len(issued["sda"]) >= synced(machine)  # the data
+    machine.check()
+
+
+@pytest.mark.parametrize("kind", ["ext3", "ext4"])
+def test_a_log_of_its_own_saves_the_seeks_between_data_and_log(kind):
+    """A commit's two writes take a revolution each at most, without a seek to and fro."""
+    beside, alone = (synced(run(server(kind, log=log), 3 * S)) for log in ("", "sdb"))
+    assert alone > 1.15 * beside
+
+
+@pytest.mark.parametrize("kind", ["ext3", "ext4"])
+@given(cut_ms=st.integers(0, 900), cache=st.booleans())
+@settings(max_examples=8)
+def test_what_was_synced_survives_a_power_cut_of_both_disks(kind, cut_ms, cache):
+    """With caches, the data's drive is flushed before the commit block is written (2.6.33)."""
+    machine = run(server(kind, log="sdb", cache=cache, options=", barrier = true"), cut_ms * MS)
+    [(_, file_system)] = [one for one in machine.vfs.mounts if one[0] in ("", "/")]
+    found = file_system.remains()
+    assert found.damage == ()
+    for number in range(synced(machine)):
+        assert found.has(f"/m{number}", 4096)
+
+
+@pytest.mark.parametrize(
+    ("mount", "told"),
+    [
+        ('type = "ext3", device = "sda", journal_device = "sdc"', r'"sdc"'),
+        ('type = "ext3", device = "sda", journal_device = "sda"', "sda is mounted on / already"),
+        (
+            'type = "xfs", device = "sda", journal_device = "sdb"',
+            r"xfs has no journal on another device \(known: ext3, ext4\)",
+        ),
+    ],
+)
+def test_a_device_that_cannot_be_the_log_is_told(mount, told):
+    text = DISK.format("sda", "false") + DISK.format("sdb", "false")
+    with pytest.raises(ScenarioError, match=told):
+        boot(machine=f'{text}mount."/" = {{ {mount} }}\n')
