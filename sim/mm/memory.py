@@ -56,6 +56,11 @@ class Mm:
         self.majflt: int = 0
 
     @property
+    def pid(self) -> int:
+        """Return whose it is; 0 if no task's."""
+        return 0 if self.task is None else self.task.pid
+
+    @property
     def rss_pages(self) -> int:
         """Return the pages in memory (resident set)."""
         return sum(self.nr_by_node)

@@ -26,7 +26,7 @@ _MULTIPLIERS: Final[Mapping[str, int]] = {
     "k": 1024, "kB": 1000,
 }  # fmt: skip
 _FLAGS: Final[Mapping[str, Mapping[str, str]]] = {  # operand -> flag -> parameter
-    "iflag": {"direct": "input_direct"},
+    "iflag": {"direct": "input_direct", "nocache": "input_nocache"},
     "oflag": {"direct": "output_direct", "sync": "output_sync", "dsync": "output_dsync"},
     "conv": {"fsync": "fsync", "fdatasync": "fdatasync", "notrunc": "notrunc"},
 }

@@ -28,7 +28,7 @@ from sim.scenario.spec import (
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
     "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm", "mkfs",
-    "logins",
+    "logins", "memory", "work", "stalls", "waits",
 )  # fmt: skip
 UNASKED = tuple(name for name in FAMILIES if name != "blocks")  # these have to be traced
 

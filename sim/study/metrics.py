@@ -14,7 +14,7 @@ from typing import Final
 
 from sim.results import RunResult
 from sim.scenario.spec import MeasureSpec
-from sim.study import metrics_mail, metrics_servers
+from sim.study import metrics_mail, metrics_memory, metrics_servers
 from sim.study.observation import NS_PER_MS, NS_PER_S, Metric, Observation, mean
 from sim.study.summary import percentile
 from sim.tools.parse import parse_loadavg, parse_stat
@@ -248,6 +248,7 @@ _DISK_COLUMNS: Final = (
     ("svctm_ms", "ms"),
     ("util_pct", "%"),
 )
+_WAIT_COLUMNS: Final = (("rrqm_per_s", "/s"), ("r_await_ms", "ms"), ("w_await_ms", "ms"))
 # What iostat without -x says, with its kilobytes as bytes.
 _TRANSFER_COLUMNS: Final = (
     ("io_per_s", "/s", "tps", 1),
@@ -303,17 +304,26 @@ _FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
 }
 
 
+_ALL_FAMILIES: Final = (
+    *_FAMILIES.items(), *metrics_servers.FAMILIES.items(), *metrics_mail.FAMILIES.items(),
+    *metrics_memory.FAMILIES.items(),
+)  # fmt: skip
+
+
 def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
     """Return the figures that a scenario asks for, in the order of the tables."""
     found: list[Metric] = []
-    rows = (*_FAMILIES.items(), *metrics_servers.FAMILIES.items(), *metrics_mail.FAMILIES.items())
-    for family, metrics in rows:
+    for family, metrics in _ALL_FAMILIES:
         if family in measure.families:
             found += metrics
     if "disk" in measure.families:
         for device in measure.devices:
             found += [_disk(device, column, unit) for column, unit in _DISK_COLUMNS]
             found.append(_merges_per_write(device))
+    if "waits" in measure.families:
+        for device in measure.devices:
+            found += [_disk(device, column, unit) for column, unit in _WAIT_COLUMNS]
+            found.append(_transfer(device, "aqu_sz", "", "avgqu_sz", 1))
     if "transfers" in measure.families:
         for device in measure.devices:
             found += [_transfer(device, *row) for row in _TRANSFER_COLUMNS]

@@ -1,7 +1,8 @@
 """dd: copy a file, a device or zeroes, record by record.
 
 Models: one process that reads a record and writes it, until the count is reached or the input ends;
-with conv=fsync or fdatasync the output is durable before it ends. `blocks` is dd's count=.
+with conv=fsync or fdatasync the output is durable before it ends;
+iflag=nocache (8.11) drops what it has read. `blocks` is dd's count=.
 Counterpart: coreutils src/dd.c (dd_copy, iread, iwrite, finish_up).
 Invariants: bytes out = bytes in; the elapsed time includes fsync and close, as dd's does; records:
  "dd_begin" and "dd_done" (bytes) its ends, "stdout" has the lines it prints, "dd_failed" an errno
@@ -52,6 +53,9 @@ class DdParams:
         0, dim="count", minimum=0, source="scenario", doc="records of the output passed over"
     )
     input_direct: bool = param(False, dim="bool", source="scenario", doc="iflag=direct")
+    input_nocache: bool = param(
+        False, dim="bool", source="scenario", doc="iflag=nocache: what was read leaves the cache"
+    )
     output_direct: bool = param(False, dim="bool", source="scenario", doc="oflag=direct")
     output_sync: bool = param(False, dim="bool", source="scenario", doc="oflag=sync")
     output_dsync: bool = param(False, dim="bool", source="scenario", doc="oflag=dsync")
@@ -216,6 +220,8 @@ class Dd(ServerProgram):
                 size = yield from sys.read(source, bs)
                 if not size:
                     return
+                if params.input_nocache:
+                    sys.fadvise_dontneed(source)
             self.read.count(size, bs)
             if params.output_direct:
                 yield  # The record is filled before the device hears of it.

@@ -6,7 +6,7 @@ Invariants: cumulative counters never decrease; times are int ns, `sectors` 512 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 
@@ -93,6 +93,10 @@ class ProcessMemory(Protocol):
     """The memory of a process (struct mm_struct), in pages."""
 
     @property
+    def pid(self) -> int:
+        """Whose it is."""
+
+    @property
     def total_pages(self) -> int:
         """Pages of address space in use."""
 
@@ -143,6 +147,10 @@ class SystemCounters(Protocol):
 
 class Vm(Protocol):
     """Page counts of now, and paging events since boot (vm_stat, vm_event_states)."""
+
+    @property
+    def mms(self) -> Iterable[ProcessMemory]:
+        """The memories of programs that have any."""
 
     @property
     def nr_total(self) -> int:

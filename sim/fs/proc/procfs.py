@@ -107,8 +107,9 @@ class ProcFs:
         if self._cpu_files is not None:
             texts |= self._cpu_files()
         if PROCESSES in self._more:
-            for _, process in sorted(self._system.processes.tasks.items()):
-                texts |= render_process(process, None, version=self.version)
+            memories = {mm.pid: mm for mm in self._vm.mms}
+            for pid, process in sorted(self._system.processes.tasks.items()):
+                texts |= render_process(process, memories.get(pid), version=self.version)
         return texts
 
     def _stat(self) -> str:

@@ -99,6 +99,16 @@ class System:
 
 
 @dataclass
+class ProcessMemory:
+    """ProcessMemory: that of the shell."""
+
+    pid: int = 4000
+    total_pages: int = 1_000
+    rss_pages: int = 600
+    swap_pages: int = 150
+
+
+@dataclass
 class Memory:
     """Vm, of 1 GiB."""
 
@@ -138,6 +148,7 @@ class Memory:
     pgmajfault: int = 12
     pswpin: int = 50
     pswpout: int = 25
+    mms: tuple[ProcessMemory, ...] = ()
 
 
 @dataclass

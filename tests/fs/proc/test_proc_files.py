@@ -15,6 +15,7 @@ from tests.fs.proc.proc_counters import (
     Memory,
     Process,
     Processes,
+    ProcessMemory,
     Swap,
     System,
 )
@@ -282,6 +283,21 @@ def test_status_of_a_process_names_its_state_and_owner() -> None:
     lines = with_processes(Process())["4000/status"].splitlines()
     assert lines[1] == "State:\tD (disk sleep)"
     assert "Uid:\t0\t0\t0\t0" in lines
+
+
+def test_memory_of_a_process_is_in_all_three_files_and_what_is_swapped_from_2_6_34_on() -> None:
+    for release, swapped in (("2.6.32", False), ("2.6.34", True)):
+        table = Processes({4000: Process()})
+        machine = Machine(
+            release, system=System(processes=table), memory=Memory(mms=(ProcessMemory(),))
+        )
+        proc = machine.proc()
+        proc.snapshot_also(["processes"])
+        texts = proc.snapshot()
+        assert texts["4000/stat"].split()[22:24] == ["4096000", "600"]
+        assert texts["4000/statm"] == "1000 600 0 0 0 1000 0\n"
+        assert "VmRSS:\t    2400 kB\n" in texts["4000/status"]
+        assert ("VmSwap:\t     600 kB\n" in texts["4000/status"]) is swapped
 
 
 def test_kernel_threads_have_no_sizes() -> None:

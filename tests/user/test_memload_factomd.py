@@ -1,0 +1,127 @@
+"""memload and factomd: memory taken, used, collected, given back; small machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sim.machine import Machine, simulate
+from sim.results import RunResult
+from sim.scenario import load_text
+from sim.tools.parse import parse_meminfo, parse_vmstat
+
+SERVER = """
+title = "t"
+[machine]
+kernel = "2.6.32"
+memory = "64 MiB"
+vm.kernel = "8 MiB"
+[machine.disk.sda]
+device = "ssd"
+capacity = "1 GB"
+[machine.disk.sdb]
+device = "ssd"
+capacity = "1 GB"
+[machine.mount."/"]
+type = "ext4"
+device = "sda"
+[run]
+duration = "10 s"
+"""
+SWAP = """
+[machine.swap.sdb]
+device = "sdb"
+"""
+MEMLOAD = """
+[process.load]
+program = "memload"
+"""
+FACTOMD = """
+[process.factomd]
+program = "factomd"
+heap = "1 MiB"
+block = "4 KiB"
+database = "/ldb"
+database_size = "64 MiB"
+text_size = "1 MiB"
+log = "/log"
+"""
+
+
+def run(*tables: str) -> RunResult:
+    return simulate(load_text(SERVER + "".join(tables), Path("t.toml")), 1)
+
+
+def last_vmstat(result: RunResult, name: str) -> int:
+    return parse_vmstat(result.samples[-1].text("vmstat"))[name]
+
+
+def test_memory_that_fits_is_never_swapped() -> None:
+    result = run(SWAP, MEMLOAD, 'size = "32 MiB"\nuses = "5000 /s"\n')
+    assert last_vmstat(result, "pswpout") == 0
+    assert [r.value for r in result.marks("progress")][-1] == 32 << 20
+
+
+def test_memory_beyond_that_of_the_machine_goes_to_swap_and_comes_back() -> None:
+    result = run(SWAP, MEMLOAD, 'size = "96 MiB"\nuses = "500 /s"\n')
+    assert last_vmstat(result, "pswpout") > (96 - 64) << 8
+    assert last_vmstat(result, "pswpin") > 0
+    assert not list(result.marks("oom_kill"))
+
+
+def test_without_swap_it_is_killed_and_tells_nothing_more() -> None:
+    server = SERVER.replace("vm.kernel", "vm.overcommit_memory = 1\nvm.kernel")
+    lines = 'size = "96 MiB"\ngrowth = "20 MB/s"\n'
+    result = simulate(load_text(server + MEMLOAD + lines, Path("t.toml")), 1)
+    [kill] = result.marks("oom_kill")
+    assert kill.comm == "memload"
+    assert 2e9 < kill.t_ns < 4e9  # 56 MiB at 20 MB/s
+    assert all(record.t_ns < kill.t_ns for record in result.marks("progress"))
+
+
+def test_more_than_there_is_is_refused_unless_overcommit_is_allowed() -> None:
+    [refused] = run(MEMLOAD, 'size = "96 MiB"\n').marks("out_of_memory")
+    assert refused.value == 96 << 20
+
+
+def test_what_is_given_back_leaves_swap_empty() -> None:
+    result = run(SWAP, MEMLOAD, 'size = "96 MiB"\nhold = "3 s"\n')
+    memory = parse_meminfo(result.samples[-1].text("meminfo"))
+    assert memory["SwapFree"] == memory["SwapTotal"]
+    assert memory["AnonPages"] == 0
+
+
+def test_hot_pages_stay_in_memory_beside_cold_ones() -> None:
+    hot = 'hot = "16 MiB"\nhot_uses = "50000 /s"\n'
+    with_hot = run(SWAP, MEMLOAD, f'size = "96 MiB"\n{hot}')
+    assert last_vmstat(with_hot, "pswpin") < 10_000  # Uniform: half of 500,000 uses would miss.
+
+
+def test_collector_passes_over_a_heap_that_fits_once_a_period() -> None:
+    lines = 'blocks = 4000\ngc_share = 0.5\ngc_period = "1 s"\npasses_before = 0\n'
+    result = run(FACTOMD, lines)
+    passes = [record.value for record in result.marks("gc_pass")]
+    assert set(passes) == {4000}
+    assert 8 <= len(passes) <= 11
+    assert last_vmstat(result, "pgmajfault") == 0
+
+
+def test_collector_of_a_heap_that_does_not_fit_reads_it_from_swap_in_order() -> None:
+    result = run(SWAP, FACTOMD, "blocks = 20000\ngc_share = 0.5\n")
+    assert last_vmstat(result, "pswpin") > 4 * last_vmstat(result, "pgmajfault") > 0
+
+
+def test_a_chain_that_grows_without_swap_ends_in_an_oom_kill_at_the_blocks_that_fit() -> None:
+    lines = 'blocks = 8000\ngrowth = "1000 /s"\npasses_before = 0\n'
+    result = run(FACTOMD, lines)
+    ended = [*result.marks("oom_kill"), *result.marks("out_of_memory")]
+    assert len(ended) == 1
+    last = [record.value for record in result.marks("progress")][-1]
+    assert 10_000 < last < 14_080  # 64 - 8 - 1 MiB and the reserve, 4 KiB each
+
+
+def test_requests_make_several_goroutines_read_at_once() -> None:
+    lines = 'blocks = 100\nreads = 0\ntext_reads = 0\nrequests = "10 /s"\nuser = "1 ms"\n'
+    machine = Machine(load_text(SERVER + FACTOMD + lines, Path("t.toml")), 1)
+    machine.run_until(5 * 10**9)
+    reads = machine.disks[0].stats.reads
+    assert 5 * 10 * 12 / 2 < reads < 5 * 10 * 12 * 2
