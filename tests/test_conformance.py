@@ -366,7 +366,7 @@ def test_a_machine_with_the_program_boots_and_runs(name: str) -> None:
     hosts = [one.default for one in fields(entry.params) if one.name in named]
     others = "".join(f'[process.{host}]\nprogram = "smtp_relay"\nvia = "lan"\n' for host in hosts)
     release = ".".join(map(str, max(entry.since or (0,), (2, 6, 16))))
-    sets = [f'machine.kernel="{release}"']
+    sets = [f'machine.kernel="{release}"', 'machine.disk.sda.capacity="64 GiB"']
     machine = run_for(boot(f'{others}[process.it]\nprogram = "{name}"\n{via}', sets=sets), 2)
     assert machine.calendar.now == 2 * S
 

@@ -82,6 +82,9 @@ _SYSTEM: Final[Cells] = {
     "proc/s": Cell("forks_per_s"), "cswch/s": Cell("ctxt_per_s"),
     # -W
     "pswpin/s": Cell("swapin_pages_per_s"), "pswpout/s": Cell("swapout_pages_per_s"),
+    # -R, to 11.5: how memory grew
+    "frmpg/s": Cell("mem_free_pages_per_s"), "bufpg/s": Cell("mem_buffers_pages_per_s"),
+    "campg/s": Cell("mem_cached_pages_per_s"),
     # -B; what the kernel calls pgpgin is KiB
     "pgpgin/s": Cell("pgin_bytes_per_s", KIB), "pgpgout/s": Cell("pgout_bytes_per_s", KIB),
     "fault/s": Cell("pgfault_per_s"), "majflt/s": Cell("pgmajfault_per_s"),

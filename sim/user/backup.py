@@ -29,11 +29,13 @@ NS_PER_S: Final = 1_000_000_000
 class BackupParams:
     """What is copied where."""
 
-    source: str = param(dim="text", source="scenario", doc="the file that is read")
+    source: str = param("/data", dim="text", source="scenario", doc="the file that is read")
     size_bytes: int = param(
-        dim="bytes", minimum=1, source="scenario", doc="its size; it exists beforehand"
+        "1 GiB", dim="bytes", minimum=1, source="scenario", doc="its size; it exists beforehand"
     )
-    destination: str = param(dim="text", source="scenario", doc="the file that is written")
+    destination: str = param(
+        "/backup", dim="text", source="scenario", doc="the file that is written"
+    )
     chunk_bytes: int = param(
         "128 KiB", dim="bytes", minimum=512, source="assumed: buffers of tar and pv",
         doc="bytes of a piece",

@@ -45,9 +45,9 @@ class SshdParams:
         "30 ms", dim="time_ns", minimum=0, source="assumed: PAM, dynamic linking, profile scripts",
         doc="user CPU of the rest",
     )  # fmt: skip
-    files: int = param(
+    opened: int = param(
         60, dim="count", minimum=1, maximum=10_000, source="assumed: strace of a log-in with bash",
-        doc="files that a log-in reads",
+        doc="files that a log-in opens and reads",
     )  # fmt: skip
     files_bytes: int = param(
         "8 MiB", dim="bytes", minimum=4096, source="assumed: libc, PAM, bash, profiles",
@@ -67,8 +67,8 @@ class Sshd(ServerProgram):
 
     def files(self) -> Mapping[str, int]:
         params = self.params
-        size = params.files_bytes // params.files
-        sizes = {self._library(number): size for number in range(params.files)}
+        size = params.files_bytes // params.opened
+        sizes = {self._library(number): size for number in range(params.opened)}
         return sizes | {"/var/log/lastlog": 1024 * LASTLOG_BYTES, "/var/run/utmp": 64 * WTMP_BYTES}
 
     def _library(self, number: int) -> str:
@@ -100,7 +100,7 @@ class Sshd(ServerProgram):
 
     def _read_files(self, sys: Sys) -> Blocking[None]:
         """Read what a log-in reads (ld.so, PAM, bash)."""
-        for number in range(self.params.files):
+        for number in range(self.params.opened):
             fd = yield from sys.open(self._library(number), O_RDONLY)
             yield from sys.read(fd, self.params.files_bytes)
             yield from sys.close(fd)

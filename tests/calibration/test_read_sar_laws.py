@@ -53,11 +53,17 @@ MEANINGS = {
 }  # fmt: skip
 
 
-def meaning(key, name):
-    """Return the column of a key; tps is of a device or of all of them."""
-    if key == "tps":
+GROWTH = {
+    "frmpg/s": ("mem_free_pages_per_s", 1), "bufpg/s": ("mem_buffers_pages_per_s", 1),
+    "campg/s": ("mem_cached_pages_per_s", 1),
+}  # fmt: skip
+
+
+def meaning(cell, name):
+    """Return the column of a cell; tps is of a device or of all, -R has growth of what -r has."""
+    if cell.key == "tps":
         return ("io_per_s", 1) if name else ("all_io_per_s", 1)
-    return MEANINGS[key]
+    return GROWTH.get(cell.title) or MEANINGS[cell.key]
 
 
 def table_of(options, snapshots):
@@ -69,7 +75,7 @@ def table_of(options, snapshots):
         for table in options.tables:
             for row in table.compute(Window(prev, cur, table.gauges(cur), 1)):
                 for cell in table.columns:
-                    column, unit = meaning(cell.key, row.name)
+                    column, unit = meaning(cell, row.name)
                     half = unit * 0.5001 * 10**-cell.decimals
                     rows[second, report, row.name, column] = (row.values[cell.key] * unit, half)
     return rows

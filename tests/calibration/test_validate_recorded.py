@@ -94,10 +94,3 @@ def test_file_systems_come_in_the_recorded_order_at_each_concurrency(processes):
     assert sorted(predicted_rate, key=predicted_rate.get) == sorted(
         measured_rate, key=measured_rate.get
     )
-
-
-def test_families_of_later_issues_say_what_they_wait_for():
-    directories = runs("e_overcommit/*.r1")
-    reasons = {str(validate_run(directory, seed=1).error()) for directory in directories}
-    assert len(reasons) == 1
-    assert all(reason.startswith("not supported yet: ") for reason in reasons)
