@@ -147,11 +147,12 @@ def _scan_counts(vm: Vm, control: Reclaim, priority: int) -> list[int]:
     file = [0, 0] if lruvec is None else [
         lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]
     ]  # fmt: skip
-    share = _anon_share(vm, control, priority, file)
+    # Without a free slot nothing anonymous is looked at (nr_swap_pages <= 0, get_scan_ratio).
+    swaps = vm.swap.nr_free > 0 or vm.kernel < SINCE_SPLIT
+    share = _anon_share(vm, control, priority, file) if swaps else 0.0
     if vm.kernel < SINCE_SPLIT and not _swaps_mapped(vm, control, priority):
         anon[1] = 0
-    reachable = share * (vm.swap.nr_free > 0 or vm.swap.nr_used > 0)
-    counts = [_part(size, priority, reachable) for size in anon]
+    counts = [_part(size, priority, share) for size in anon]
     return counts + [_part(size, priority, 2 - share) for size in file]
 
 

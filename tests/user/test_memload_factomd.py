@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sim.machine import Machine, simulate
 from sim.results import RunResult
-from sim.scenario import load_text
+from sim.scenario import load, load_text
 from sim.tools.parse import parse_meminfo, parse_vmstat
 
 SERVER = """
@@ -125,3 +127,11 @@ def test_requests_make_several_goroutines_read_at_once() -> None:
     machine.run_until(5 * 10**9)
     reads = machine.disks[0].stats.reads
     assert 5 * 10 * 12 / 2 < reads < 5 * 10 * 12 * 2
+
+
+def test_without_swap_the_daemon_is_killed_about_where_it_was():
+    """1340 MiB less 100 MiB at 19 KiB a block; about 70,000 blocks were recorded."""
+    result = simulate(load("factomd", what_if="no_swap"), seed=1)
+    assert [record.comm for record in result.records if record.name == "oom_kill"] == ["factomd"]
+    blocks = [int(record.value) for record in result.records if record.name == "progress"]
+    assert blocks[-1] == pytest.approx(67_000, rel=0.05)
