@@ -19,13 +19,13 @@ rate, then r. dd of S bytes through a page cache that may be dirty up to D: writ
 from typing import ClassVar, Final
 
 from sim.fs.errors import no_space
-from sim.fs.file import File
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.libfs import add_name, simple_link, simple_rename, simple_rmdir
 from sim.fs.links import wrong_links
 from sim.fs.nfs.params import NfsParams
 from sim.fs.nfs.write import PAGE_SIZE, NfsBackingDev, NfsInode, NfsPages
 from sim.fs.super import FileSystem, MountContext, StatFs
-from sim.mm.filemap import AddressSpace, do_generic_file_read, truncate_inode_pages
+from sim.mm.filemap import AddressSpace, truncate_inode_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.net.nfs3 import (
     CREATE,
@@ -80,12 +80,7 @@ class Nfs(FileSystem):
 
     def _make(self, directory: Inode, name: str, mode: int) -> Inode:
         inode = self._new_inode(mode)
-        directory.directory()[name] = inode
-        directory.mtime_ns = self.calendar.now
-        if mode == S_IFDIR:
-            inode.nlink = 2
-            inode.parent = directory
-            directory.nlink += 1
+        add_name(directory, name, inode, self.calendar.now)
         return inode
 
     def prepare_directory(self, directory: Inode, name: str) -> Inode:
@@ -134,8 +129,7 @@ class Nfs(FileSystem):
     def link(self, task: Task, inode: Inode, directory: Inode, name: str) -> Blocking[None]:
         """Give a file one more name."""
         yield from self._ask(task, LINK)
-        directory.directory()[name] = inode
-        inode.nlink += 1
+        simple_link(inode, directory, name)
 
     def unlink(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
         """Remove a name; a file that is open is renamed until its last close (nfs_sillyrename)."""
@@ -150,26 +144,14 @@ class Nfs(FileSystem):
     def rmdir(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
         """Remove an empty directory."""
         yield from self._ask(task, RMDIR)
-        inode = directory.directory().pop(name)
-        inode.nlink -= 2
-        inode.parent = None
-        directory.nlink -= 1
+        simple_rmdir(directory, name)
 
     def rename(
         self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
     ) -> Blocking[None]:
         """Move a name."""
         yield from self._ask(task, RENAME)
-        inode = old_dir.directory().pop(old_name)
-        replaced = new_dir.directory().get(new_name)
-        new_dir.directory()[new_name] = inode
-        if inode.is_dir():
-            inode.parent = new_dir
-            old_dir.nlink -= 1
-            new_dir.nlink += 1
-        if replaced is not None:
-            replaced.nlink -= 2 if replaced.is_dir() else 1
-            new_dir.nlink -= 1 if replaced.is_dir() else 0
+        simple_rename(old_dir, old_name, new_dir, new_name)
 
     def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
         """Forget a file whose last name and user are gone."""
@@ -193,10 +175,6 @@ class Nfs(FileSystem):
         if size < inode.size:
             yield from truncate_inode_pages(task, inode.mapping, pages_of(size))
         self._resize(inode, size)
-
-    def read(self, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
-        """See that the pages are in memory."""
-        return do_generic_file_read(task, file.inode.mapping, file.ra, pos, count)
 
     def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
         """Make pages dirty; nothing is read first (nfs_write_begin, nfs_updatepage)."""

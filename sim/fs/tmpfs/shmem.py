@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from sim.fs.errors import no_space
 from sim.fs.file import File
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.libfs import add_name, simple_link, simple_rename, simple_rmdir
 from sim.fs.remains import Remains
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext, StatFs
 from sim.mm.backing_dev import BackingDevInfo
@@ -97,12 +98,7 @@ class Tmpfs(FileSystem):
 
     def _make(self, directory: Inode, name: str, mode: int) -> Inode:
         inode = self._new_inode(mode)
-        directory.directory()[name] = inode
-        directory.mtime_ns = self.calendar.now
-        if mode == S_IFDIR:
-            inode.nlink = 2
-            inode.parent = directory
-            directory.nlink += 1
+        add_name(directory, name, inode, self.calendar.now)
         return inode
 
     def prepare_directory(self, directory: Inode, name: str) -> Inode:
@@ -152,8 +148,7 @@ class Tmpfs(FileSystem):
     def link(self, task: Task, inode: Inode, directory: Inode, name: str) -> Blocking[None]:
         """Give a file one more name."""
         task.charge_system(self.params.operation_ns)
-        directory.directory()[name] = inode
-        inode.nlink += 1
+        simple_link(inode, directory, name)
         return
         yield
 
@@ -167,10 +162,7 @@ class Tmpfs(FileSystem):
     def rmdir(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
         """Remove an empty directory."""
         task.charge_system(self.params.operation_ns)
-        inode = directory.directory().pop(name)
-        inode.nlink -= 2
-        inode.parent = None
-        directory.nlink -= 1
+        simple_rmdir(directory, name)
         return
         yield
 
@@ -179,16 +171,7 @@ class Tmpfs(FileSystem):
     ) -> Blocking[None]:
         """Move a name."""
         task.charge_system(self.params.operation_ns)
-        inode = old_dir.directory().pop(old_name)
-        replaced = new_dir.directory().get(new_name)
-        new_dir.directory()[new_name] = inode
-        if inode.is_dir():
-            inode.parent = new_dir
-            old_dir.nlink -= 1
-            new_dir.nlink += 1
-        if replaced is not None:
-            replaced.nlink -= 2 if replaced.is_dir() else 1
-            new_dir.nlink -= 1 if replaced.is_dir() else 0
+        simple_rename(old_dir, old_name, new_dir, new_name)
         return
         yield
 
