@@ -5,8 +5,8 @@ Models: the recorder: counters at the beginning and at the end, a census of task
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
  direction, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of all
- CPUs, own_load the median census of tasks in R or D. The run ends when the last process of the
- workload has.
+ CPUs, own_load the median census of tasks in R or D, load the mean of what enters the load average
+ every 5 s. The run ends when the last process of the workload has.
 Left out: the recorder's own use of CPU.
 """
 
@@ -18,12 +18,14 @@ from typing import Any, Final
 
 from calibration.validate.describe import Description
 from calibration.validate.machine import build, rig_of
+from calibration.validate.sharing import Hog, sharing
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
 
 S: Final = 1_000_000_000
 MS: Final = 1_000_000
+LOAD_SAMPLES_NS: Final = 5 * S  # kernel/sched/loadavg.c LOAD_FREQ, but for its odd tick
 STEP_NS: Final = 10 * MS  # how exactly the end of the workload is found
 LIMIT_NS: Final = 3600 * S
 _DEALT_WITH: Final = ("message_delivered", "message_deferred", "message_queued")
@@ -45,12 +47,14 @@ class Figures:
     util: float
     iowait: float
     own_load: float | None
+    load: float | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what json can write."""
         return {
             "result": dict(self.result), "await_ms": dict(self.await_ms), "aqu_sz": self.aqu_sz,
             "util": self.util, "iowait": self.iowait, "own_load": self.own_load,
+            "load": self.load,
         }  # fmt: skip
 
 
@@ -80,6 +84,7 @@ def _middle(figures: Sequence[Figures]) -> Figures:
         util=median(one.util for one in figures),
         iowait=median(one.iowait for one in figures),
         own_load=middle([one.own_load for one in figures]),
+        load=middle([one.load for one in figures]),
     )  # fmt: skip
 
 
@@ -92,22 +97,30 @@ def simulate(description: Description, seed: int) -> Figures:
         machine.run_until(machine.calendar.now + S)
     before = _Counters(machine, rig_of(description).disk)
     census: list[int] = []
+    loads: list[int] = []
     while not has_ended(machine) and machine.calendar.now < LIMIT_NS:
         if machine.calendar.now % S == 0:
             census.append(_active(machine))
+        if machine.calendar.now % LOAD_SAMPLES_NS == LOAD_SAMPLES_NS // 2:
+            loads.append(machine.load.active())
         machine.run_until(machine.calendar.now + STEP_NS)
     after = _Counters(machine, rig_of(description).disk)
     machine.check()
+    await_ms = {
+        "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
+        "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
+    }
+    result = _RESULTS[description.kind](machine.records, description)
+    if description.kind == "cpuburn":
+        result |= _sharing(machine, await_ms["r"])
     return Figures(
-        result=_RESULTS[description.kind](machine.records, description),
-        await_ms={
-            "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
-            "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
-        },
+        result=result,
+        await_ms=await_ms,
         aqu_sz=(after.time_in_queue_ns - before.time_in_queue_ns) / (after.now_ns - before.now_ns),
         util=_percent(after.io_ticks_ns - before.io_ticks_ns, after.now_ns - before.now_ns),
         iowait=_percent(after.iowait_ns - before.iowait_ns, after.cpu_ns - before.cpu_ns),
         own_load=median(census),
+        load=fmean(loads) if loads else None,
     )
 
 
@@ -206,6 +219,19 @@ def _cpuburn_result(records: list[Record], description: Description) -> dict[str
         "io ops/s": reads / description.workload["seconds"] if has_readers else None,
         "CPU s": sum(int(hog.value) for hog in hogs) / S,
     }
+
+
+def _sharing(machine: Machine, await_ms: float) -> dict[str, float | None]:
+    """Return how the hogs and the readers of a run shared the CPUs."""
+    nices = {spec.name: spec.nice for spec in machine.scenario.processes.values()}
+    hogs = [
+        Hog(nice=nices[r.comm], cpu_s=int(r.value) / S, wall_s=r.t_ns / S)
+        for r in machine.records
+        if r.name == "cpuburn_ns" and r.comm.startswith("hog")
+    ]
+    has_readers = "reader" in nices
+    read_ms = _mean_ms(machine.records, "cpuburn_read_ns") if has_readers else None
+    return sharing(hogs, read_ms, await_ms)
 
 
 def _mta_result(records: list[Record], description: Description) -> dict[str, float | None]:

@@ -11,10 +11,11 @@ import csv
 import gzip
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any, Final
 
 from calibration.validate.describe import read_run
+from calibration.validate.sharing import Hog, sharing
 
 # workload type -> {name in the index: path in the run's result}; fio by what it did
 _RESULTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
@@ -44,8 +45,23 @@ def measured(directory: Path) -> dict[str, Any] | None:
     found: dict[str, Any] = {"result": _result(run["workload"], result)}
     found["await_ms"] = {kind: summary[f"{kind}_await"] for kind in ("r", "w")}
     found |= {name: summary[key] for name, key in _SUMMARY.items() if key in summary}
+    if run["workload"].get("type") == "cpuburn":
+        found["result"] |= _sharing(result, summary["r_await"])
+    if "load_n_mean" in summary:
+        # Others' tasks are in the load average of a machine that is not ours alone.
+        found["load"] = summary["load_n_mean"] - summary.get("ext_R_mean", 0)
     load = own_load(directory)
     return found if load is None else found | {"own_load": load}
+
+
+def _sharing(result: Mapping[str, Any], await_ms: float) -> dict[str, Any]:
+    """Return how the hogs and the readers of a run shared the CPUs, as they said."""
+    hogs = [
+        Hog(nice=hog["nice"], cpu_s=hog["cpu_s"], wall_s=hog["wall_s"])
+        for hog in result.get("cpu", ())
+    ]
+    reads = [reader["lat_mean_ms"] for reader in result.get("io", ())]
+    return sharing(hogs, fmean(reads) if reads else None, await_ms)
 
 
 def _result(workload: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:

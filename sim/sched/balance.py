@@ -6,7 +6,8 @@ Models, on one domain of CPUs that share a cache:
   from 6.18.2 on it throws a die as well, loaded with the share of looks that were worth it;
 - idle balance: at every tick an idle CPU looks again. One calendar entry stands for these ticks of
   all CPUs, and only while a task waits somewhere;
-- busy balance: much rarer, a busy CPU looks for a busier one.
+- busy balance: much rarer, a busy CPU looks for a busier one; from 5.10 on half as often after a
+  look that found balance, so that a CPU with too much is slow to notice that it has too little.
 Loads remember the last tick, as cpu_load[] does: for old releases a queue must have been there at
 the last tick, and a CPU that was busy then does not pull when it goes idle. So a waiting task meets
 an idle CPU after a tick or two, not at once.
@@ -32,8 +33,8 @@ class Balancer:
     """The balancing of one machine's run queues."""
 
     __slots__ = (
-        "_busy_ns", "_busy_period_ns", "_calendar", "_chance", "_domain", "_failed", "_features",
-        "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
+        "_busy_ns", "_busy_period_ns", "_calendar", "_calm_period_ns", "_chance", "_domain",
+        "_failed", "_features", "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +51,9 @@ class Balancer:
         self._features = features
         self._tick_ns = tick_ns
         self._busy_period_ns: int = busy_period_ns(features, len(rqs), tick_ns)
+        self._calm_period_ns: int = self._busy_period_ns  # after a look that found balance
+        if features.busy_balance_doubles:
+            self._calm_period_ns = 2 * self._busy_period_ns + tick_ns  # off beat, once
         self._failed: list[int] = [0] * len(rqs)  # attempts in a row that moved nothing
         self._pending: bool = False  # the next tick is in the calendar
         # When each CPU looks next although it is busy. Not all at once, or tasks come and go back.
@@ -107,14 +111,18 @@ class Balancer:
                 self._idle_balance(rq)
                 rq.run_attached()
             elif now >= self._busy_ns[rq.cpu]:
-                period_ns = self._busy_period_ns
-                self._busy_ns[rq.cpu] += (now - self._busy_ns[rq.cpu]) // period_ns * period_ns
-                self._busy_ns[rq.cpu] += period_ns
-                rq.account()
-                self._load_balance(rq, rq.load())
+                self._busy_balance(rq, now)
             waiting += rq.queue.nr_queued
         if waiting:
             self.queue_grew()
+
+    def _busy_balance(self, rq: RunQueue, now: int) -> None:
+        """Pull for a busy CPU; say when it looks next (rebalance_domains)."""
+        rq.account()
+        uneven = self._load_balance(rq, rq.load())
+        period_ns = self._busy_period_ns if uneven else self._calm_period_ns
+        missed_ns = (now - self._busy_ns[rq.cpu]) // period_ns * period_ns
+        self._busy_ns[rq.cpu] += missed_ns + period_ns
 
     def _idle_balance(self, rq: RunQueue) -> None:
         """Pull for an idle CPU: one task; from 5.10 on half of the difference."""
@@ -125,8 +133,11 @@ class Balancer:
         for _ in range(max(longest // 2, 1)):
             self._load_balance(rq, 0)
 
-    def _load_balance(self, rq: RunQueue, load: int) -> None:
-        """Pull tasks to `rq`, whose load is taken to be `load`, from the busiest (load_balance)."""
+    def _load_balance(self, rq: RunQueue, load: int) -> bool:
+        """Pull tasks to `rq`, whose load is taken to be `load`, from the busiest (load_balance).
+
+        Return whether there was something to pull, even if no task was small enough.
+        """
         by_tick = self._features.newidle_by_tick
         total = load
         most = 0
@@ -140,10 +151,11 @@ class Balancer:
                 busiest = other
                 most = theirs
         if busiest is None or 100 * most <= self._features.imbalance_pct * load:
-            return
+            return False
         imbalance = self._imbalance(busiest, most, load, total // len(self._rqs))
         if imbalance:
             self._move_tasks(rq, busiest, imbalance)
+        return imbalance > 0
 
     def _imbalance(self, busiest: RunQueue, most: int, load: int, average: int) -> int:
         """Return the weight to move, 0 for none (find_busiest_group)."""
