@@ -77,9 +77,9 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "rpm": '"15000 rpm", 15000',
     "percent": '"30 %", 30',
     "clock_khz": '"2.4 GHz", "1200 MHz"',
-    "count": "128",
-    "number": "0.5",
-    "text": '"a text"',
+    "count": "such as 128",
+    "number": "such as 0.5",
+    "text": 'such as "a text"',
     "bool": "true, false",
 }
 DIMS: Final[tuple[str, ...]] = tuple(_EXAMPLES)

@@ -40,12 +40,12 @@ SEED_MAX = 2**63 - 1
 
 
 class UnknownScenario(LookupError):
-    """No scenario, or no what-if of it, has that name."""
+    """No scenario, or no what-if of it, has that name; `problem` says so, up to the name."""
 
-    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+    def __init__(self, problem: str, name: str, known: Sequence[str]) -> None:
         hint = nearest(name, tuple(known))
         text = f" - did you mean '{hint}'?" if hint else ""
-        super().__init__(f"no {what} '{name}'{text} (known: {', '.join(known) or 'none'})")
+        super().__init__(f"{problem} '{name}'{text} (known: {', '.join(known) or 'none'})")
         self.nearest = hint
 
 
@@ -57,15 +57,16 @@ def scenario_files() -> dict[str, Path]:
 
 def find(name: str) -> Path:
     """Return the file of a scenario given by name or by path; raise UnknownScenario."""
-    if name.endswith(".toml") or "/" in name:
+    if name.endswith(".toml") or "/" in name or Path(name).name == "":
         if Path(name).is_file():
             return Path(name)
-        raise UnknownScenario(
-            "scenario file", name, sorted(str(p) for p in Path(name).parent.glob("*.toml"))
-        )
+        is_folder = Path(name).is_dir()
+        folder = Path(name) if is_folder else Path(name).parent
+        problem = "a folder, not a scenario file:" if is_folder else "no scenario file"
+        raise UnknownScenario(problem, name, sorted(str(p) for p in folder.glob("*.toml")))
     files = scenario_files()
     if name not in files:
-        raise UnknownScenario("scenario", name, sorted(files))
+        raise UnknownScenario("no scenario", name, sorted(files))
     return files[name]
 
 
@@ -103,7 +104,7 @@ def load_text(
     if fit is not None:
         document = replace(document, base=merge(document.base, fit))
     if what_if is not None and what_if not in document.variants:
-        raise UnknownScenario(f"what-if of '{path.stem}'", what_if, sorted(document.variants))
+        raise UnknownScenario(f"'{path.stem}' has no what-if", what_if, sorted(document.variants))
     assignments = _assignments(sets)
     found: list[Problem] = list(document.problems)
     chosen = None

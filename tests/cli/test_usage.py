@@ -30,7 +30,14 @@ def test_an_unknown_scenario_names_the_nearest(command: str) -> None:
 
 def test_an_unknown_what_if_names_the_nearest(tmp_path: Path) -> None:
     text = refused("run", small_file(tmp_path), "--what-if", "slwo")
-    assert "no what-if of 'small' 'slwo' - did you mean 'slow'? (known: slow)" in text
+    assert "'small' has no what-if 'slwo' - did you mean 'slow'? (known: slow)" in text
+
+
+def test_a_folder_is_no_scenario_and_its_files_are_offered(tmp_path: Path) -> None:
+    small_file(tmp_path)
+    text = refused("run", f"{tmp_path}/")
+    assert text.startswith("iotwin: error: a folder, not a scenario file: ")
+    assert "small.toml" in text
 
 
 BAD = [

@@ -146,7 +146,7 @@ def test_an_unknown_scenario_names_the_nearest() -> None:
     with pytest.raises(UnknownScenario, match="did you mean 'sendmail'"):
         load("sendmial")
     with pytest.raises(
-        UnknownScenario, match="no what-if of 'two-disks' 'airr' - did you mean 'air'"
+        UnknownScenario, match="'two-disks' has no what-if 'airr' - did you mean 'air'"
     ):
         read(EXAMPLE, "airr")
 
