@@ -233,6 +233,7 @@ class Machine:
             context = MountContext(
                 vm=self.vm, scheduler=self.sched, network=self.network,
                 random=self.streams.stream(f"{path}.allocation"),
+                threads=self.streams.stream(f"{path}.threads"),
             )  # fmt: skip
             if spec.device is not None:
                 context.device = self.devices[spec.device]

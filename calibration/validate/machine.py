@@ -22,7 +22,9 @@ from sim.units import parse_quantity
 PINNED_KIB_MAX: Final = 512
 FS_DIRECTORY: Final = "/mnt"  # where the file system under test is mounted
 # model of the emulator -> registered device, {its key: (ours, unit)}
-_ALL: Final = {"size_mb": ("capacity", "MiB"), "flush_us": ("flush", "us")}
+_ALL: Final = {
+    "size_mb": ("capacity", "MiB"), "flush_us": ("flush", "us"), "spin_us": ("loop_spin", "us"),
+}  # fmt: skip
 _SLOTS: Final = {
     **_ALL,
     "slots": ("slots", ""),
@@ -63,7 +65,7 @@ _MODELS: Final[Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]] = {
     ),
 }
 # What the emulator also knows and the model needs no key for.
-_ELSEWHERE: Final = ("model", "seed", "spin_us", "wcache", "wcache_mb", "rot")
+_ELSEWHERE: Final = ("model", "seed", "wcache", "wcache_mb", "rot")
 # Options of /proc/mounts -> what they set; those that set nothing of ours are None.
 _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "rw": None,
@@ -95,6 +97,8 @@ _SWAP_SYSCTLS: Final = {
     "overcommit_memory": "overcommit_memory",
 }
 _FILE_SYSTEMS: Final = ("ext3", "ext4", "xfs")
+# The recorder mounts, waits 0.3 s, looks for a second whether the machine is quiet, and records.
+MOUNTED_AGO: Final = 'mounted_ago = { value = "1.3 s", source = "groundtruth: rig/rec.py" }'
 
 
 def rig_of(description: Description) -> Rig:
@@ -264,6 +268,8 @@ def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     if disk.fs == "ext3":
         yield from _ext3_journal(disk)
     yield from _costs(rig.xfs if disk.fs == "xfs" else rig.ext3)
+    if disk.fs != "xfs":
+        yield MOUNTED_AGO
     for option in disk.mount_options:
         if option not in _MOUNT_OPTIONS:
             raise Unsupported(f"the mount option '{option}'")

@@ -2,7 +2,11 @@
 
 Models: a worker hands reads and writes on at once and waits for a flush before it takes what
 follows it; the emulator is a process of the same machine, which copies in what is written, and in
-whose context requests end, after a little CPU time of its one thread.
+whose context requests end, after a little CPU time of its one thread. It sleeps until shortly
+before the next reply is due and spins for the rest (epoll_pwait2, spin_us), so that a halted CPU's
+way back does not delay the reply, only who waited for it.
+Hand estimate, one reader at a time: 24 us of the thread, 40 us until the reader's CPU is back, 2 us
+of his own: 66 us from reply to request (recorded: 65 at the median of a_randread qd1).
 Linux counterpart: drivers/block/loop.c (6.18: loop_process_work, lo_rw_aio), fs/fuse/file.c.
 Invariants: no request overtakes a flush.
 Left out: the CPU time of the loop worker and of the copies; real-time priority (the emulator has
@@ -10,12 +14,15 @@ nice -20).
 """
 
 from collections import deque
+from random import Random
 from typing import Final
 
 from sim.block.bio import SECTOR, WRITE
+from sim.block.driver import Complete
 from sim.block.request import FLUSH, Request
-from sim.drivers.slowdisk_model import NS_PER_S, Job
+from sim.drivers.slowdisk_model import NS_PER_S, Job, ServiceModel
 from sim.drivers.slowdisk_way import SlowdiskParams, Way
+from sim.engine.calendar import Calendar
 from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
@@ -41,6 +48,14 @@ class LoopWay(Way):
         self._flushed = WaitQueue()
         self._due: deque[Request] = deque()  # their service is over, no reply has been sent
         self._epoll = WaitQueue()
+        self._spin_ns = params.loop_spin_ns
+        self._spin_until_ns: int = 0  # when the reply that the emulator is awake for is due
+
+    def attach(
+        self, calendar: Calendar, chance: Random, model: ServiceModel, complete: Complete
+    ) -> None:
+        Way.attach(self, calendar, chance, model, complete)
+        model.foresee = self._set_timer
 
     def start(self, scheduler: Sched) -> None:
         kthread_run(scheduler, "kworker/loop", self._worker)
@@ -72,6 +87,14 @@ class LoopWay(Way):
         """The emulator's thread has received the request."""
         self.model.arrive(self.ask(request, request.sector, request.nr_sectors, self._served))
 
+    def _set_timer(self, due_ns: int) -> None:
+        """A reply will be due: the emulator sleeps until shortly before."""
+        self.calendar.post_at(max(self.calendar.now, due_ns - self._spin_ns), self._wake, due_ns)
+
+    def _wake(self, due_ns: int) -> None:
+        self._spin_until_ns = due_ns
+        self._epoll.wake_all()
+
     def _served(self, job: Job) -> None:
         """The reply is due: one thread replies, in the order of service."""
         self._due.append(job.owner)
@@ -81,7 +104,12 @@ class LoopWay(Way):
         """Reply to one request after the other: each ends in this process's context."""
         while True:
             while not self._due:
-                yield from self._epoll.sleep_on(task, TASK_INTERRUPTIBLE, "ep_poll")
+                ahead_ns = self._spin_until_ns - self.calendar.now
+                if ahead_ns > 0:
+                    task.charge_system(ahead_ns)
+                    yield  # Until the reply is due.
+                else:
+                    yield from self._epoll.sleep_on(task, TASK_INTERRUPTIBLE, "ep_poll")
             request = self._due.popleft()
             task.charge_system(self._thread_ns)
             yield  # Until the CPU time of the reply is used.

@@ -50,6 +50,10 @@ def end(job: Job) -> None:
     job.ended(job)
 
 
+def unforeseen(due_ns: int) -> None:
+    """Do nothing with the time at which a job will be done."""
+
+
 class ServiceModel:
     """What serves jobs."""
 
@@ -57,6 +61,12 @@ class ServiceModel:
         """Learn time and chance; called once."""
         self.calendar = calendar
         self.chance = chance
+        self.foresee: Callable[[int], None] = unforeseen  # told when a job will be done
+
+    def post(self, took_ns: int, fn: Callable[[Job], None], job: Job) -> None:
+        """Call `fn` when the job is done, in `took_ns`."""
+        self.foresee(self.calendar.now + took_ns)
+        self.calendar.post(took_ns, fn, job)
 
     def arrive(self, job: Job) -> None:
         """Take a job."""
@@ -141,7 +151,7 @@ class ArmModel(ServiceModel):
         else:
             access_ns = self._mechanics.access_ns(job, now_ns, self.chance)
             took_ns = self._overhead_ns + int(access_ns)
-        self.calendar.post(took_ns, self._done, job)
+        self.post(took_ns, self._done, job)
 
     def _done(self, job: Job) -> None:
         self._busy = False
@@ -199,9 +209,9 @@ class ArmModel(ServiceModel):
                 self._dirty.append(copy)
                 self._dirty_bytes += size
                 interface_ns = int(job.sectors * self._interface_sector_ns)
-                self.calendar.post(self._overhead_ns + interface_ns, end, job)
+                self.post(self._overhead_ns + interface_ns, end, job)
             elif job.op == FLUSH and self._oldest_dirty() > job.epoch:
-                self.calendar.post(self._flush_ns, end, job)
+                self.post(self._flush_ns, end, job)
             else:
                 left.append(job)
         self._waiting = left
@@ -249,7 +259,7 @@ class SlotModel(ServiceModel):
             start_ns = max(now_ns, self._free_ns[0])
             done_ns = self.ends_ns(job, start_ns)
             heapreplace(self._free_ns, done_ns)
-        self.calendar.post(done_ns - now_ns, end, job)
+        self.post(done_ns - now_ns, end, job)
 
     def ends_ns(self, job: Job, start_ns: int) -> int:
         """Return when a job that gets a slot at `start_ns` will be done."""

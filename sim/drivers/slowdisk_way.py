@@ -50,6 +50,11 @@ class SlowdiskParams:
         source=_TRACES + "c_mailq p1: 60 us (median) from a flush's answer to the commit block",
         doc="loop: CPU time of the kernel's worker from a flush's answer to what waited for it",
     )  # fmt: skip
+    loop_spin_ns: int = param(
+        "50 us", dim="time_ns", minimum=0,
+        source="groundtruth: rig/slowdisk.c: spin_us = 50 where a profile says nothing",
+        doc="loop: the emulator wakes so long before a reply is due, and spins until then",
+    )  # fmt: skip
     loop_poll_ns: int = param(
         "200 us", dim="time_ns", minimum=0,
         source="drivers/cpuidle/governors/haltpoll.c: guest_halt_poll_ns 200000",

@@ -111,10 +111,12 @@ class MountContext:
         self, *, vm: Vm, scheduler: Sched, random: Random,
         device: BlockDevice | None = None, bdi: BackingDevInfo | None = None,
         network: Network | None = None, journal_device: BlockDevice | None = None,
+        threads: Random | None = None,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.scheduler = scheduler
         self.random = random
+        self.threads = threads or random  # when its threads begin, apart from all other chance
         self.device = device  # None where nothing is on a disk,
         self.bdi = bdi  # nor written back there.
         self.journal_device = journal_device  # where the journal is, if not on `device`

@@ -14,7 +14,11 @@ from sim.drivers.slowdisk import (
 )
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
 from sim.sched.core import Sched
+from sim.sched.cpuidle import CpuidleParams
+from sim.sched.hardware import make_sched
+from sim.sched.params import SchedParams
 from sim.sched.version import kernel_version
 from tests.drivers.drives import await_ms, random_reads, reads_per_s
 
@@ -154,3 +158,31 @@ def test_a_loop_device_ends_requests_in_the_order_in_which_an_arm_serves_them(ga
         calendar.post(at_ns, device.submit, made[-1])
     calendar.run_until(at_ns + 2 * S)
     assert ended == made
+
+
+@pytest.mark.parametrize("spin_us, late_us", [(0, 40), (15, 25), (50, 0)])
+def test_the_emulator_is_awake_before_a_reply_is_due(spin_us, late_us):
+    """A halted CPU takes 40 us to come back, of which the spin hides its own length; 2 us: a switch."""
+
+    def ended_ns(hardware):
+        calendar = Calendar()
+        sched = make_sched(
+            calendar,
+            1,
+            kernel_version("6.18"),
+            SchedParams(),
+            Tracer(calendar),
+            Streams(1),
+            hardware,
+        )
+        ends = []
+        params = {"loop_spin_ns": spin_us * US, "sigma": 0.0, "read_ns": MS, "slots": 1}
+        device = Slowdisk(SlowdiskSlotParams(under="loop", **params))
+        device.attach("loop0", calendar, Streams(1), lambda request: ends.append(calendar.now))
+        device.start(sched)
+        calendar.post(S, device.submit, Request(READ, 0, PAGE, S))
+        calendar.run_until(2 * S)
+        return ends[0]
+
+    halting = ended_ns({"cpuidle": CpuidleParams(table="vcpu")})
+    assert halting - ended_ns({}) == pytest.approx(late_us * US, abs=2 * US)

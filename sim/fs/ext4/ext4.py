@@ -182,10 +182,15 @@ class Ext4(Ext3):
         self.delays = params.delalloc and not self.journals_data
         self.converts = self.delays and self.kernel >= SINCE_UNWRITTEN
         self.conversions = Conversions(self)
-        self.lazyinit: LazyInit | None = None
-        if params.fresh and params.lazy_itable_init and self.kernel >= SINCE_LAZYINIT:
-            self.lazyinit = LazyInit(self, params.init_itable, context.random)
         self._fill_uninitialised()
+
+    def make_lazyinit(self, context: MountContext) -> LazyInit | None:
+        """Return what the thread has to do: zero the tables of a new one, read bitmaps."""
+        params = self.params
+        assert isinstance(params, Ext4Params)
+        if params.fresh and params.lazy_itable_init and self.kernel >= SINCE_LAZYINIT:
+            return LazyInit(self, params.init_itable, context.random)
+        return Ext3.make_lazyinit(self, context)
 
     def lay_out(self, params: Ext3Params, capacity_bytes: int) -> Layout:
         """Return flexible block groups."""
@@ -246,8 +251,7 @@ class Ext4(Ext3):
         device = self.device
         assert device is not None
         self.scheduler.spawn(f"jbd2/{device.name}-8", self._jbd2)
-        if self.lazyinit is not None and self.lazyinit.wait_multiple:
-            self.scheduler.spawn("ext4lazyinit", self.lazyinit.main)
+        self.start_lazyinit()
 
     def _jbd2(self, task: Task) -> Blocking[None]:
         return kjournald(task, self.journal)

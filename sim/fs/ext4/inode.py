@@ -262,7 +262,7 @@ def _modify_group(task: Task, fs: Ext3Sb, handle: Handle, group: int) -> Blockin
     bitmap = fs.layout.groups[group].block_bitmap
     if not fs.params.metadata_cached:
         if fs.params.driver == "ext4":
-            yield from fs.prefetch_bitmaps(task)
+            yield from fs.prefetch_bitmaps(task, group)
         yield from fs.bread(task, bitmap)
     yield from modify_block(task, journal, handle, bitmap, undo=True)
     yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))

@@ -148,6 +148,13 @@ class Ext3Params:
         source="assumed: the server has been up for days",
         doc="bitmaps, inode tables and directories are in memory when the run begins",
     )
+    mounted_ago_ns: int = param(
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="assumed: the run begins with the mount",
+        doc="how long before the run it was mounted: its thread ext4lazyinit has waited as long",
+    )
     operation_ns: int = param(
         "8 us",
         dim="time_ns",
@@ -264,8 +271,8 @@ class Ext3Sb(FileSystem):
         """Read a metadata block that is not in memory, and wait for it."""
         raise NotImplementedError
 
-    def prefetch_bitmaps(self, task: Task) -> Blocking[None]:
-        """Start to read many groups' block bitmaps, the first time."""
+    def prefetch_bitmaps(self, task: Task, number: int) -> Blocking[None]:
+        """Start to read the block bitmaps of a group and those beside it, the first time."""
         raise NotImplementedError
 
     def read_inode_block(self, task: Task, ino: int) -> Blocking[None]:

@@ -14,6 +14,7 @@ from sim.fs.ext4 import fsync, namei
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4.check import check
 from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout, journal_blocks, make_layout
+from sim.fs.ext4.lazyinit import SINCE_PREFETCH, LazyInit
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
 from sim.fs.ext4.power_cut import remains
 from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
@@ -36,7 +37,7 @@ from sim.sched.task import Blocking, Task
 NS_PER_S: Final = 1_000_000_000
 DAY_S: Final = 86400
 EXTERNAL_BLOCKS_MAX: Final = 10_240_000  # e2fsprogs mkjournal.c: EXT2_MAX_JOURNAL_BLOCKS
-PREFETCH_GROUPS: Final = 32  # s_mb_prefetch without flex_bg, fs/ext4/mballoc.c
+PREFETCH_GROUPS: Final = 32  # s_mb_prefetch, fs/ext4/mballoc.c; with flex_bg to the end of one
 
 
 class Ext3(Ext3Sb):
@@ -66,13 +67,16 @@ class Ext3(Ext3Sb):
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
             waits_for_data_first=params.driver == "ext3",
         )  # fmt: skip
-        self.unread_groups = self.layout.groups[:PREFETCH_GROUPS]
+        flex = self.layout.flex_groups
+        self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
+        self.unread_groups = set(range(0, len(self.layout.groups), self.prefetch_step))
         self.locks_fsync = params.driver == "ext3"
         self.journal.tracer = context.scheduler.tracer
         metadata.journal = self.journal
         if params.free_run_blocks:
             seed = context.random.getrandbits(32)
             self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
+        self.lazyinit = self.make_lazyinit(context)
 
     # --- what a file system of this family makes itself of
 
@@ -99,9 +103,27 @@ class Ext3(Ext3Sb):
         """Return an empty page cache for a file."""
         return AddressSpace(self.vm, inode, self.a_ops, self.bdi)
 
+    def make_lazyinit(self, context: MountContext) -> LazyInit | None:
+        """Return what the thread ext4lazyinit has to do after mounting, if anything."""
+        if self.prefetches():
+            return LazyInit(self, 0, context.threads)
+        return None
+
+    def prefetches(self) -> bool:
+        """Tell whether a thread will read all block bitmaps."""
+        params = self.params
+        since = params.driver == "ext4" and self.kernel >= SINCE_PREFETCH
+        return since and not params.metadata_cached
+
     def start(self) -> None:
-        """Start kjournald."""
+        """Start kjournald, and the thread that begins a little after mounting."""
         self.scheduler.spawn("kjournald", self._kjournald)
+        self.start_lazyinit()
+
+    def start_lazyinit(self) -> None:
+        """Start the thread ext4lazyinit, if it has something to do."""
+        if self.lazyinit is not None and self.lazyinit.has_work():
+            self.scheduler.spawn("ext4lazyinit", self.lazyinit.main)
 
     def _kjournald(self, task: Task) -> Blocking[None]:
         return kjournald(task, self.journal)
@@ -199,10 +221,16 @@ class Ext3(Ext3Sb):
         else:
             yield from self.metadata.wait_on_page(task, block, block + 1)
 
-    def prefetch_bitmaps(self, task: Task) -> Blocking[None]:
-        """Submit reads of many groups' bitmaps, when the first is wanted (ext4_mb_prefetch)."""
-        groups, self.unread_groups = self.unread_groups, ()
-        for group in groups:
+    def prefetch_bitmaps(self, task: Task, number: int) -> Blocking[None]:
+        """Submit reads of many groups' bitmaps, when the first is wanted (ext4_mb_prefetch).
+
+        Many: those of the group's flexible group, or of 32 groups.
+        """
+        first = number - number % self.prefetch_step
+        if first not in self.unread_groups:
+            return
+        self.unread_groups.remove(first)
+        for group in self.layout.groups[first : first + self.prefetch_step]:
             block = group.block_bitmap
             if self.metadata.missing(block, block + 1):
                 self.metadata.start_read(block, block + 1)

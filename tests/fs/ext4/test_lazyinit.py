@@ -92,3 +92,65 @@ def test_inodes_in_use_are_not_zeroed() -> None:
     run(machine, fs, 100)
     assert fs.lazyinit is not None
     assert fs.lazyinit.blocks_zeroed == tables(fs) - 1
+
+
+def reads(machine: Machine) -> int:
+    """Return how many requests have read."""
+    return machine.disk.stats.reads
+
+
+def cold(kernel: str = "6.18", **options: object):  # type: ignore[no-untyped-def]
+    """Return a machine with a new ext4 of 4 GiB of which nothing is in memory."""
+    machine = Machine(kernel, capacity_bytes=4 * GIB)
+    return machine, machine.mount_ext4(metadata_cached=False, **options)
+
+
+def test_block_bitmaps_that_are_written_are_read_soon_after_the_mount() -> None:
+    """Of 32 groups four: the first of each flexible group, the journal's, and the last."""
+    machine, fs = cold()
+    run(machine, fs, 5.1)
+    assert reads(machine) == 4
+    assert not any(
+        fs.metadata.missing(group.block_bitmap, group.block_bitmap + 1)
+        for group in fs.layout.groups
+    )
+
+
+def test_whoever_allocates_reads_those_of_his_flexible_group_alone() -> None:
+    machine, fs = cold()
+    machine.run(lambda task: machine.write_file(task, "/a", 1 << 20, fsync=True), for_ns=S)
+    assert fs.lazyinit is not None
+    assert fs.lazyinit.start_delay_ns > S
+    assert sorted(fs.unread_groups) == [16]
+    before = reads(machine)
+    run(machine, fs, 5.1)
+    assert reads(machine) == before + 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [("5.12", {}), ("6.18", {"mounted_ago_ns": 5 * S})],
+    ids=["before 5.13", "mounted long before"],
+)
+def test_no_thread_reads_bitmaps(kernel: str, options: dict) -> None:  # type: ignore[type-arg]
+    machine, fs = cold(kernel, **options)
+    run(machine, fs, 10)
+    assert reads(machine) == 0
+
+
+def test_bitmaps_in_memory_are_not_read_again() -> None:
+    machine = Machine("6.18", capacity_bytes=4 * GIB)
+    fs = machine.mount_ext4()
+    run(machine, fs, 10)
+    assert fs.lazyinit is None
+    assert reads(machine) == 0
+
+
+def test_an_ext3_by_ext4s_code_has_32_groups_read_at_once() -> None:
+    machine = Machine("6.18", capacity_bytes=8 * GIB)
+    fs = machine.mount_ext3(metadata_cached=False)
+    assert fs.lazyinit is not None
+    machine.calendar.run_until(fs.lazyinit.start_delay_ns + 20 * MS)
+    assert sorted(fs.unread_groups) == [32]  # the first 32 are on their way
+    run(machine, fs, 5.1)
+    assert reads(machine) == len(fs.layout.groups) == 64
