@@ -18,6 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from sim.engine.draw import hypergeometric
+from sim.mm.scan_balance import ReclaimStat
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
@@ -105,8 +106,7 @@ class AnonLru:
     """Both lists."""
 
     __slots__ = (
-        "anon_cost", "evictions", "file_cost", "grain", "last", "lists", "node_number", "nr",
-        "recent", "refaults", "workingset_activate",
+        "grain", "last", "lists", "node_number", "nr", "refaults", "stat", "workingset_activate",
     )  # fmt: skip
 
     def __init__(self, number: int, node_number: int, grain: int) -> None:
@@ -114,12 +114,9 @@ class AnonLru:
         self.node_number = node_number
         self.grain = grain  # pages after which a generation is closed
         self.last: int = number << 40  # number of the youngest generation
-        self.evictions: int = 0  # pages evicted and activated since boot (workingset.py)
         self.nr: list[int] = [0, 0]
         self.lists: list[deque[AnonGeneration]] = [deque(), deque()]
-        self.anon_cost: int = 0  # see scan_balance.py
-        self.file_cost: int = 0
-        self.recent: list[int] = [0, 0, 0, 0]  # anon looked at, in use; file looked at, in use
+        self.stat = ReclaimStat()  # of the node's file pages too
         self.workingset_activate: int = 0  # pages activated because they came back soon
         self.refaults: int = 0  # of these when reclaim last ended
 
@@ -163,6 +160,7 @@ class AnonLru:
 
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""
+        assert all(r <= s for r, s in zip(self.stat.rotated, self.stat.scanned, strict=True))
         for lru, generations in enumerate(self.lists):
             assert self.nr[lru] == sum(g.count for g in generations)
             for generation in generations:

@@ -33,7 +33,10 @@ LRU_INACTIVE_FILE: Final = 2
 LRU_ACTIVE_FILE: Final = 3
 NR_LRU_LISTS: Final = 4
 
-REFERENCED: Final = 1  # PG_referenced in a tag; the generation's number is above it
+# In a tag, below the generation's number:
+REFERENCED: Final = 1  # PG_referenced
+WORKINGSET: Final = 2  # PG_workingset: has been on the active list (1899ad18c607, 4.20)
+TAG_SHIFT: Final = 2
 Found = tuple["AddressSpace", int, int, int]  # mapping, first page, page behind the last, tag
 
 
@@ -61,15 +64,15 @@ class Generations:
 
     def of(self, tag: int) -> Generation:
         """Return the generation of a page with this tag."""
-        return self.by_number[tag >> 1]
+        return self.by_number[tag >> TAG_SHIFT]
 
 
 class Lruvec:
     """The lists of one node."""
 
     __slots__ = (
-        "_drained", "_found", "anon", "generations", "grain", "inactive_age", "lists", "node", "nr",
-        "refaults", "workingset_activate", "youngest",
+        "_drained", "_found", "anon", "generations", "grain", "lists", "node", "nr", "refaults",
+        "stat", "workingset_activate", "youngest",
     )  # fmt: skip
 
     def __init__(self, node: Node, generations: Generations, grain: int) -> None:
@@ -82,7 +85,7 @@ class Lruvec:
         ]
         self.youngest: list[Generation] = [self._open(lru) for lru in range(NR_LRU_LISTS)]
         self.anon = AnonLru(node.number, node.number, grain)  # programs' own pages
-        self.inactive_age: int = 0  # pages evicted and activated since boot (workingset.py)
+        self.stat = self.anon.stat  # of how reclaim went, of both kinds
         self.workingset_activate: int = 0  # pages activated because they came back soon
         self.refaults: int = 0  # of these when reclaim last ended (snapshot_refaults)
         self._drained: list[int] = [0] * NR_LRU_LISTS  # generation being taken from the tail
@@ -134,7 +137,7 @@ class Lruvec:
                 high = low + limit
             # Some may have gone since the runs were looked for.
             for first, last, now in mapping.tag_runs(low, high):
-                if now >> 1 == tag >> 1:
+                if now >> TAG_SHIFT == tag >> TAG_SHIFT:
                     taken.append((mapping, first, last, now))
                     limit -= last - first
             if taken and not found:
@@ -170,7 +173,7 @@ def _runs_of(generation: Generation) -> list[Found]:
         (mapping, low, high, tag)
         for mapping in generation.mappings
         for low, high, tag in mapping.tag_runs(0, LAST_PAGE)
-        if tag >> 1 == number
+        if tag >> TAG_SHIFT == number
     ]
     found.reverse()
     return found

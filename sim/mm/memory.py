@@ -25,6 +25,7 @@ from sim.mm.page_alloc import alloc_anon
 from sim.mm.page_io import forget
 from sim.mm.params import PAGE_SIZE
 from sim.mm.reclaim import reserve_anon
+from sim.mm.scan_balance import ANON
 from sim.mm.swap_state import map_cached, map_under_writeback, swap_in
 from sim.mm.vmscan_anon import SINCE_ANON_INACTIVE
 from sim.mm.vmstat import Vm
@@ -196,7 +197,9 @@ class Mm:
                 if not taken:
                     continue
                 self.nr_by_node[number] += taken
-                vm.lru_of(self, number).add(list_of_new, chunk, DIRTY | YOUNG, taken)
+                lru = vm.lru_of(self, number)
+                lru.add(list_of_new, chunk, DIRTY | YOUNG, taken)
+                lru.stat.note(ANON, taken, taken if list_of_new == ACTIVE else 0)
                 if number != here:  # To be cleared over there.
                     task.charge_system(vm.params.remote_page_ns * taken)
             if self.memcg is not None:

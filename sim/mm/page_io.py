@@ -17,7 +17,8 @@ from sim.block.bio import BIO_PROCESS_SYNC, READ, WRITE, Bio
 from sim.block.device import submit_bio
 from sim.block.plug import Plug
 from sim.engine.draw import hypergeometric
-from sim.mm.anon_lru import DIRTY, INACTIVE, SLOT, UNMAPPED, WRITEBACK, YOUNG, AnonLru
+from sim.mm.anon_lru import DIRTY, SLOT, UNMAPPED, WRITEBACK, YOUNG, AnonLru
+from sim.mm.workingset import list_of_readahead
 from sim.sched.task import Blocking, Task
 from sim.sched.wait import WaitQueue
 
@@ -175,7 +176,8 @@ def end_readahead(vm: Vm, chunk: Chunk, node: int) -> None:
         return
     chunk.cached += 1
     chunk.ahead += 1
-    vm.lru_of(chunk.mm, node).add(INACTIVE, chunk, UNMAPPED | SLOT, 1)
+    lru = vm.lru_of(chunk.mm, node)
+    lru.add(list_of_readahead(vm, lru, chunk), chunk, UNMAPPED | SLOT, 1)
     if chunk.io_wait is not None:
         chunk.io_wait.wake_all()
 

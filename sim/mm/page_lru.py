@@ -18,9 +18,12 @@ from sim.mm.lruvec import (
     LRU_ACTIVE_FILE,
     LRU_INACTIVE_FILE,
     REFERENCED,
+    TAG_SHIFT,
+    WORKINGSET,
     Generation,
 )
 from sim.mm.page_tags import NO_TAG, PageTags
+from sim.mm.scan_balance import FILE
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
@@ -30,7 +33,7 @@ def lru_cache_add(
     mapping: AddressSpace, start: int, end: int, youngest: Generation, flags: int
 ) -> None:
     """Put new pages, that are in the page cache already, on the list of `youngest`."""
-    tag = youngest.number << 1 | flags
+    tag = youngest.number << TAG_SHIFT | flags
     if mapping.tags is not None:
         mapping.tags.set(start, end, tag)
         _join(mapping, youngest)
@@ -40,7 +43,9 @@ def lru_cache_add(
     elif mapping.tag != tag:
         _expand(mapping).set(start, end, tag)
         _join(mapping, youngest)
-    youngest.lruvec.grow(youngest, end - start)
+    lruvec = youngest.lruvec
+    lruvec.grow(youngest, end - start)
+    lruvec.stat.scanned[youngest.lru >= LRU_INACTIVE_FILE] += end - start
 
 
 def _expand(mapping: AddressSpace) -> PageTags:
@@ -72,7 +77,7 @@ def mark_page_accessed(mapping: AddressSpace, start: int, end: int) -> None:
             if not tag & REFERENCED:
                 mapping.tag = tag | REFERENCED
             else:
-                activate_run(mapping, start, start + mapping.pages.count, tag)
+                activate_page(mapping, start, start + mapping.pages.count, tag)
             return
         tags = _expand(mapping)
     _mark_runs(mapping, tags, start, end)
@@ -83,14 +88,20 @@ def _mark_runs(mapping: AddressSpace, tags: PageTags, start: int, end: int) -> N
     for low, high, tag in tags.runs(start, end):
         if not tag & REFERENCED:
             tags.set(low, high, tag | REFERENCED)
-        elif by_number[tag >> 1].lru == LRU_INACTIVE_FILE:
-            activate_run(mapping, low, high, tag)
+        elif by_number[tag >> TAG_SHIFT].lru == LRU_INACTIVE_FILE:
+            activate_page(mapping, low, high, tag)
+
+
+def activate_page(mapping: AddressSpace, low: int, high: int, tag: int) -> None:
+    """Move a run of inactive pages to the active list since it was used again."""
+    mapping.vm.generations.of(tag).lruvec.stat.note(FILE, high - low, high - low)
+    activate_run(mapping, low, high, tag)
 
 
 def activate_run(mapping: AddressSpace, low: int, high: int, tag: int) -> None:
-    """Move a run of inactive pages to the active list; PG_referenced is cleared (activate_page)."""
-    mapping.vm.generations.of(tag).lruvec.inactive_age += high - low
-    move_run(mapping, low, high, tag, LRU_ACTIVE_FILE, 0)
+    """Move a run of pages to the active list; PG_referenced is cleared."""
+    mapping.vm.generations.of(tag).lruvec.stat.nonresident_age += high - low
+    move_run(mapping, low, high, tag, LRU_ACTIVE_FILE, tag & WORKINGSET)
     mapping.vm.pgactivate += high - low
 
 
@@ -100,12 +111,12 @@ def move_run(mapping: AddressSpace, low: int, high: int, tag: int, lru: int, fla
     lruvec = old.lruvec
     youngest = lruvec.youngest[lru]
     if mapping.tags is None and high - low == mapping.pages.count:
-        mapping.tag = youngest.number << 1 | flags
+        mapping.tag = youngest.number << TAG_SHIFT | flags
         old.mappings.pop(mapping, None)
         mapping.joined.clear()
     else:
         tags = _expand(mapping) if mapping.tags is None else mapping.tags
-        tags.set(low, high, youngest.number << 1 | flags)
+        tags.set(low, high, youngest.number << TAG_SHIFT | flags)
     _join(mapping, youngest)
     lruvec.shrink(old, high - low)
     lruvec.grow(youngest, high - low)

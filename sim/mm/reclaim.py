@@ -24,10 +24,11 @@ from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, Lruvec
 from sim.mm.oom_kill import out_of_memory
 from sim.mm.scan_balance import (
     ANON,
-    EQUAL,
     FILE,
+    FRACTIONS,
     SINCE_SPLIT,
     SWAP_TENDENCY,
+    WHOLE,
     anon_share,
     anon_share_by_use,
     swap_tendency,
@@ -108,7 +109,6 @@ def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blockin
             control.freed += freed
             control.scanned += looked
             task.charge_system(vm.params.page_scan_ns * looked)
-            _note(control.lru, 2, looked, looked - freed)
         if left[3] and control.lruvec is not None:
             number = min(left[3], SWAP_CLUSTER_MAX)
             left[3] -= number
@@ -118,12 +118,6 @@ def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blockin
         plug.flush()
     if vm.swap.nr_free and _anon_is_low(vm, control.lru):
         shrink_active_anon(vm, control.lru, SWAP_CLUSTER_MAX)
-
-
-def _note(lru: AnonLru, index: int, looked: int, used: int) -> None:
-    recent = lru.recent
-    recent[index] += looked
-    recent[index + 1] += used
 
 
 def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
@@ -149,48 +143,39 @@ def _scan_counts(vm: Vm, control: Reclaim, priority: int) -> list[int]:
     ]  # fmt: skip
     # Without a free slot nothing anonymous is looked at (nr_swap_pages <= 0, get_scan_ratio).
     swaps = vm.swap.nr_free > 0 or vm.kernel < SINCE_SPLIT
-    share = _anon_share(vm, control, priority, file) if swaps else 0.0
+    anon_part, file_part = _parts(vm, control, priority, file) if swaps else (0.0, 1.0)
     if vm.kernel < SINCE_SPLIT and not _swaps_mapped(vm, control, priority):
         anon[1] = 0
-    counts = [_part(size, priority, share) for size in anon]
-    return counts + [_part(size, priority, 2 - share) for size in file]
+    counts = [int((size >> priority) * anon_part) for size in anon]
+    return counts + [int((size >> priority) * file_part) for size in file]
 
 
-def _part(size: int, priority: int, share: float) -> int:
-    """Return 1/2^priority of a list, by its side's share of two."""
-    return int((size >> priority) * min(share, 1.0))
-
-
-def _anon_share(vm: Vm, control: Reclaim, priority: int, file: list[int]) -> float:
-    """Return the share of anonymous pages of 2: 0 none, 2 only they, 1 both in full."""
+def _parts(vm: Vm, control: Reclaim, priority: int, file: list[int]) -> tuple[float, float]:
+    """Return the parts of a round that anonymous and file pages get."""
     if control.lruvec is None:
-        return 1.0  # and there is nothing else
+        return 1.0, 0.0  # and there is nothing else
     side = which(
         vm.kernel, swappiness=control.swappiness, priority=priority,
         file_is_tiny=sum(file) + vm.nr_free <= vm.watermarks.high,
-        inactive_file=file[0], file_is_low=_file_is_low(vm, control.lruvec),
+        inactive_anon=control.lru.nr[INACTIVE], inactive_file=file[0],
+        file_is_low=_file_is_low(vm, control.lruvec),
     )  # fmt: skip
-    if side == FILE:
-        return 0.0
-    if side == ANON:
-        return 2.0
-    if side == EQUAL:
-        return 1.0
-    lru = control.lru
-    _decay(lru, lru.nr[INACTIVE] + lru.nr[ACTIVE] + sum(file))
+    if side != FRACTIONS:
+        return WHOLE[side]
+    share = _anon_share(vm, control, sum(file))
+    return share, 1.0 - share
+
+
+def _anon_share(vm: Vm, control: Reclaim, file_pages: int) -> float:
+    """Return the share of anonymous pages by what was met of late."""
+    stat, anon_pages = control.lru.stat, sum(control.lru.nr)
     if vm.kernel >= SINCE_COST:
-        return 2 * anon_share(control.swappiness, lru.anon_cost, lru.file_cost)
-    anon, used, looked, busy = lru.recent
-    return 2 * anon_share_by_use(control.swappiness, (anon, used), (looked, busy))
-
-
-def _decay(lru: AnonLru, pages: int) -> None:
-    """Forget what is long ago: halve the counts when they are a quarter of the lists."""
-    while lru.anon_cost + lru.file_cost > max(pages // 4, 1):
-        lru.anon_cost //= 2
-        lru.file_cost //= 2
-    while sum(lru.recent) > max(pages // 4, 4):
-        lru.recent = [count // 2 for count in lru.recent]
+        stat.forget_costs(anon_pages + file_pages)
+        return anon_share(control.swappiness, stat.costs[ANON], stat.costs[FILE])
+    stat.forget(ANON, anon_pages)
+    stat.forget(FILE, file_pages)
+    found = list(zip(stat.scanned, stat.rotated, strict=True))
+    return anon_share_by_use(vm.kernel, control.swappiness, found[ANON], found[FILE])
 
 
 def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:

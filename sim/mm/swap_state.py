@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Final
 
 from sim.block.plug import Plug
 from sim.engine.draw import binomial
-from sim.mm.anon_lru import ACTIVE, DIRTY, INACTIVE, SLOT, YOUNG
+from sim.mm.anon_lru import DIRTY, SLOT, YOUNG
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.page_io import SwapRead, forget, swap_readpage
 from sim.mm.swapfile import RESIDENT, SWAPFILE_CLUSTER, SwapArea
-from sim.mm.vmscan_anon import SINCE_ANON_INACTIVE
-from sim.mm.workingset import refault_anon
+from sim.mm.workingset import list_of_swapin
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
@@ -101,8 +100,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
         kind = DIRTY | YOUNG
     chunk.map(1)
     lru = vm.lru_of(chunk.mm, node)
-    to_active = vm.kernel < SINCE_ANON_INACTIVE or refault_anon(vm, lru, chunk)
-    lru.add(ACTIVE if to_active else INACTIVE, chunk, kind, 1)
+    lru.add(list_of_swapin(vm, lru, chunk), chunk, kind, 1)
 
 
 def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:

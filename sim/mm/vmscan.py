@@ -24,8 +24,15 @@ from __future__ import annotations
 from math import isqrt
 from typing import TYPE_CHECKING, Final
 
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, Lruvec
+from sim.mm.lruvec import (
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_FILE,
+    REFERENCED,
+    WORKINGSET,
+    Lruvec,
+)
 from sim.mm.page_lru import move_run
+from sim.mm.scan_balance import FILE
 
 if TYPE_CHECKING:
     from sim.mm.node import Node
@@ -88,7 +95,9 @@ def _in_proportion(pages: int, active: int, inactive: int) -> int:
 def shrink_active_list(vm: Vm, lruvec: Lruvec, pages: int) -> None:
     """Move the oldest active pages to the inactive list; they stay referenced if they are."""
     for mapping, low, high, tag in lruvec.isolate(LRU_ACTIVE_FILE, pages):
-        move_run(mapping, low, high, tag, LRU_INACTIVE_FILE, tag & REFERENCED)
+        flags = tag & REFERENCED | WORKINGSET
+        move_run(mapping, low, high, tag, LRU_INACTIVE_FILE, flags)
+        lruvec.stat.note(FILE, high - low, 0)
         vm.pgdeactivate += high - low
         vm.pgrefill += high - low
 
@@ -101,8 +110,11 @@ def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
         scanned += high - low
         reclaimed += mapping.evict_pages(low, high)
         for first, last, now in mapping.tag_runs(low, high):
-            move_run(mapping, first, last, now, put_back, now & REFERENCED)
-    if reclaimed < scanned:
+            move_run(mapping, first, last, now, put_back, now & (REFERENCED | WORKINGSET))
+    kept = scanned - reclaimed
+    lruvec.stat.note(FILE, scanned, kept if put_back == LRU_ACTIVE_FILE else 0)
+    lruvec.stat.note_cost(vm.kernel, FILE, 0, kept)
+    if kept:
         vm.wakeup_flushers()
     return reclaimed, scanned
 

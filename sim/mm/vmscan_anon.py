@@ -34,6 +34,7 @@ from sim.mm.anon_lru import (
     Cohort,
 )
 from sim.mm.page_io import Part, swap_writepages
+from sim.mm.scan_balance import ANON
 from sim.mm.workingset import leave_anon_shadows
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -59,6 +60,10 @@ class PageOut:
     def add(self, area: SwapArea, slot: int, chunk: Chunk, count: int) -> None:
         """Add pages of a chunk."""
         self.runs.append((area, slot, chunk, count))
+
+    def pages(self) -> int:
+        """Return how many pages there are (nr_pageout)."""
+        return sum(count for _, _, _, count in self.runs)
 
     def submit(self, task: Task, vm: Vm, plug: Plug | None) -> Blocking[None]:
         """Write all, adjoining slots together."""
@@ -93,7 +98,10 @@ def shrink_inactive_anon(
     freed = 0
     out = PageOut()
     waited_for: WaitQueue | None = None
-    for cohort in lru.isolate(vm.anon_chance, INACTIVE, limit):
+    had, active = lru.nr[INACTIVE], lru.nr[ACTIVE]
+    isolated = lru.isolate(vm.anon_chance, INACTIVE, limit)
+    scanned = had - lru.nr[INACTIVE]
+    for cohort in isolated:
         if cohort.kind & WRITEBACK:
             chunk = cohort.chunk
             lru.add(INACTIVE if waits else ACTIVE, chunk, cohort.kind, cohort.count)
@@ -105,6 +113,8 @@ def shrink_inactive_anon(
             freed += _look_at_cached(vm, lru, cohort)
         else:
             freed += _look_at_mapped(vm, lru, cohort, out)
+    lru.stat.note(ANON, scanned, lru.nr[ACTIVE] - active)
+    lru.stat.note_cost(vm.kernel, ANON, out.pages(), scanned - freed)
     if out.runs:
         yield from out.submit(task, vm, plug)
     if waited_for is not None and not freed:
@@ -138,7 +148,7 @@ def _look_at_cached(vm: Vm, lru: AnonLru, cohort: Cohort) -> int:
 
 def _gone(vm: Vm, lru: AnonLru, chunk: Chunk, count: int) -> None:
     """Count pages that are in swap only now."""
-    leave_anon_shadows(lru, chunk, count)
+    leave_anon_shadows(vm, lru, chunk, count)
     chunk.out += count
     chunk.mm.uncharge_anon(lru.node_number, count)
 
@@ -189,7 +199,6 @@ def _stay(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int) -> None:
     """Put used pages on a list again (page_check_references)."""
     if kind & REFERENCED or vm.kernel < SINCE_ANON_INACTIVE:
         vm.pgactivate += count
-        lru.anon_cost += count
         lru.add(ACTIVE, chunk, kind | REFERENCED, count)
     else:
         lru.add(INACTIVE, chunk, kind | REFERENCED, count)
@@ -217,6 +226,16 @@ def _pageout(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, out: Pag
         lru.add(ACTIVE, chunk, kind & ~YOUNG, count - written)
 
 
+def _used(vm: Vm, cohort: Cohort) -> int:
+    """Return how many pages of an active cohort were used since they came (page_referenced)."""
+    if cohort.kind & (UNMAPPED | WRITEBACK):
+        return 0
+    if cohort.kind & YOUNG:
+        return cohort.count
+    chance = 1.0 - exp(cohort.touches - cohort.chunk.touches)
+    return binomial(vm.anon_chance, cohort.count, chance)
+
+
 def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
     """Move the oldest active pages to the inactive list; their accessed bits are cleared."""
     random = vm.anon_chance
@@ -224,6 +243,7 @@ def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
         chunk, kind = cohort.chunk, cohort.kind
         vm.pgrefill += cohort.count
         vm.pgdeactivate += cohort.count
+        lru.stat.note(ANON, cohort.count, _used(vm, cohort))
         if kind & (UNMAPPED | WRITEBACK):
             lru.add(INACTIVE, chunk, kind, cohort.count)
             continue

@@ -9,28 +9,34 @@ Linux counterpart: mm/workingset.c, 3.15 (a528910e12ec) to 6.5.
 From 4.6 on only reads activate (f0281a00fe80): a write forgets the shadows of what it writes.
 Invariants: only pages that are not resident have a shadow that will ever be looked at; shadows of
 one file are fewer than PRUNE_AT, or each is young enough to matter.
-Of anonymous pages too from 5.9 on (aae466b0052e): a chunk (anon.py) keeps how many went when; their
-own clock counts anonymous pages only, and the distance may be as long as the active list and all
-file pages.
-Left out: the reclaim of nodes of shadows. From 5.9 on the distance of a file page may be as long as
-the anonymous lists as well where there is swap.
+From 5.8 on both kinds compete: the clock counts anonymous pages as well (31d8fcac00fc), and where
+there is free swap a file page's distance may be as long as the anonymous lists too (34e58cac6d8f).
+Of anonymous pages there are shadows from 5.9 on (aae466b0052e): a chunk (anon.py) keeps how many
+went when; the distance may be as long as their active list and all file pages.
+What was on the active list before it went, and comes back, says that reclaim took the wrong side
+(scan_balance.py).
+Left out: the reclaim of nodes of shadows.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sim.mm.anon_lru import ACTIVE, AnonLru
-from sim.mm.lruvec import LRU_ACTIVE_FILE, Lruvec
+from sim.mm.anon_lru import ACTIVE, INACTIVE, AnonLru
+from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, WORKINGSET, Lruvec
 from sim.mm.page_lru import activate_run
 from sim.mm.page_tags import NO_TAG, PageTags
+from sim.mm.scan_balance import ANON, FILE, SINCE_SPLIT
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
     from sim.mm.anon import Chunk
     from sim.mm.vmstat import Vm
 
+SINCE_SWAPIN_ACTIVE: Final = (4, 8)
 SINCE_SHADOWS: Final = (3, 15)
+SINCE_BOTH_AGE: Final = (5, 8)
+SINCE_ANON_SHADOWS: Final = (5, 9)
 PRUNE_AT: Final = 4096  # runs of shadows in one file
 
 
@@ -42,8 +48,8 @@ def leave_shadows(mapping: AddressSpace, start: int, end: int) -> None:
     vm = mapping.vm
     for low, high, tag in mapping.tag_runs(start, end):
         lruvec = vm.generations.of(tag).lruvec
-        lruvec.inactive_age += high - low
-        shadows.set(low, high, _pack(vm, lruvec))
+        lruvec.stat.nonresident_age += high - low
+        shadows.set(low, high, _pack(vm, lruvec, tag))
     if len(shadows) > vm.shadow_runs_max:
         mapping.shadows = _pruned(vm, shadows)
         vm.shadow_runs_max = max(PRUNE_AT, 2 * len(mapping.shadows))
@@ -58,21 +64,62 @@ def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int) -> N
     shadows.set(start, end, NO_TAG)
     for low, high, shadow in found:
         vm.workingset_refault += high - low
-        lruvec = vm.nodes[shadow % len(vm.nodes)].lruvec
-        if _distance(vm, lruvec, shadow) <= lruvec.nr[LRU_ACTIVE_FILE]:
-            lruvec.workingset_activate += high - low
+        lruvec = _lruvec_of(vm, shadow)
+        if _distance(vm, lruvec, shadow) <= _working_set(vm, lruvec):
+            pages = high - low
+            lruvec.workingset_activate += pages
+            lruvec.stat.rotated[FILE] += pages
+            was_active = shadow & WORKINGSET
+            if was_active:
+                lruvec.stat.note_cost(vm.kernel, FILE, pages, 0)
             for first, last, tag in mapping.tag_runs(low, high):
-                activate_run(mapping, first, last, tag)
+                activate_run(mapping, first, last, tag | was_active)
 
 
-def leave_anon_shadows(lru: AnonLru, chunk: Chunk, pages: int) -> None:
+def _working_set(vm: Vm, lruvec: Lruvec) -> int:
+    """Return what a file page that comes back competes with (workingset_size)."""
+    if vm.kernel >= SINCE_BOTH_AGE and vm.swap.nr_free:
+        return lruvec.nr[LRU_ACTIVE_FILE] + sum(lruvec.anon.nr)
+    return lruvec.nr[LRU_ACTIVE_FILE]
+
+
+def leave_anon_shadows(vm: Vm, lru: AnonLru, chunk: Chunk, pages: int) -> None:
     """Note when anonymous pages were evicted; those of one grain together."""
-    lru.evictions += pages
+    if vm.kernel < SINCE_BOTH_AGE:
+        return
+    stat = lru.stat
+    stat.nonresident_age += pages
+    if vm.kernel < SINCE_ANON_SHADOWS:
+        return
     shadows = chunk.shadows
-    if shadows and lru.evictions - shadows[-1][0] < lru.grain:
+    if shadows and stat.nonresident_age - shadows[-1][0] < lru.grain:
         shadows[-1][1] += pages
     else:
-        shadows.append([lru.evictions, pages])
+        shadows.append([stat.nonresident_age, pages])
+
+
+def list_of_swapin(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
+    """Return the list of a page that has been read from swap, and note that it was.
+
+    To 2.6.27 the active one; then the inactive one (c5fdae469a6a); from 4.8 to 5.8 the active one
+    again (1a8018fb4c69); since then as its shadow says.
+    """
+    if vm.kernel >= SINCE_ANON_SHADOWS:
+        active = refault_anon(vm, lru, chunk)
+    else:
+        active = not SINCE_SPLIT <= vm.kernel < SINCE_SWAPIN_ACTIVE
+        lru.stat.note_cost(vm.kernel, ANON, 1, 0)
+    lru.stat.note(ANON, 1, int(active))
+    return ACTIVE if active else INACTIVE
+
+
+def list_of_readahead(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
+    """Return the same of a page that was read ahead, and that nobody has mapped yet."""
+    if SINCE_SWAPIN_ACTIVE <= vm.kernel < SINCE_ANON_SHADOWS:
+        lru.stat.note_cost(vm.kernel, ANON, 1, 0)
+        lru.stat.note(ANON, 1, 0)
+        return INACTIVE
+    return list_of_swapin(vm, lru, chunk)
 
 
 def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
@@ -89,28 +136,45 @@ def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
     else:
         del shadows[index]
     vm.workingset_refault_anon += 1
-    lru.anon_cost += 1
-    if lru.evictions - when > lru.nr[ACTIVE] + vm.nr_file - vm.nr_shmem:
+    stat = lru.stat
+    if stat.nonresident_age - when > _anon_working_set(vm, lru, chunk):
         return False
-    lru.evictions += 1
+    stat.note_cost(vm.kernel, ANON, 1, 0)
+    stat.nonresident_age += 1
     lru.workingset_activate += 1
     return True
 
 
-def _pack(vm: Vm, lruvec: Lruvec) -> int:
-    """Return a shadow: the clock in grains, and the node."""
-    return lruvec.inactive_age // lruvec.grain * len(vm.nodes) + lruvec.node.number
+def _anon_working_set(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
+    """Return what a page that comes back from swap competes with; a group's files are not its."""
+    pages = lru.nr[ACTIVE] if vm.swap.nr_free else 0
+    if chunk.mm.memcg is None:
+        nr = vm.nodes[lru.node_number].lruvec.nr
+        pages += nr[LRU_ACTIVE_FILE] + nr[LRU_INACTIVE_FILE]
+    return pages
+
+
+def _pack(vm: Vm, lruvec: Lruvec, tag: int) -> int:
+    """Return a shadow: the clock in grains, the node, and whether the page had been active."""
+    age = lruvec.stat.nonresident_age // lruvec.grain
+    node = age * len(vm.nodes) + lruvec.node.number
+    return node * 2 * WORKINGSET | tag & WORKINGSET
+
+
+def _lruvec_of(vm: Vm, shadow: int) -> Lruvec:
+    return vm.nodes[shadow // (2 * WORKINGSET) % len(vm.nodes)].lruvec
 
 
 def _distance(vm: Vm, lruvec: Lruvec, shadow: int) -> int:
-    return lruvec.inactive_age - shadow // len(vm.nodes) * lruvec.grain
+    age = shadow // (2 * WORKINGSET) // len(vm.nodes)
+    return lruvec.stat.nonresident_age - age * lruvec.grain
 
 
 def _pruned(vm: Vm, shadows: PageTags) -> PageTags:
     """Return the shadows that could still bring an activation: no older than all lists."""
     kept = PageTags()
     for low, high, shadow in shadows.all_runs():
-        lruvec = vm.nodes[shadow % len(vm.nodes)].lruvec
-        if _distance(vm, lruvec, shadow) <= sum(lruvec.nr):
+        lruvec = _lruvec_of(vm, shadow)
+        if _distance(vm, lruvec, shadow) <= sum(lruvec.nr) + sum(lruvec.anon.nr):
             kept.set(low, high, shadow)
     return kept

@@ -71,6 +71,7 @@ class ExactClock:
         self.active = deque()
         self.inactive = deque()
         self.used = {}  # page in memory: its accessed bit
+        self.known = set()  # pages ever touched: those not in memory are in swap
 
     def touch(self, page):
         """Touch a page; return whether it was there."""
@@ -80,7 +81,8 @@ class ExactClock:
         if len(self.used) >= self.frames:
             self._reclaim(32)
         self.used[page] = True
-        self.active.append(page)
+        (self.inactive if page in self.known else self.active).append(page)
+        self.known.add(page)
         return False
 
     def _reclaim(self, wanted):
