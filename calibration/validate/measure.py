@@ -18,7 +18,9 @@ from typing import Any, Final
 
 from calibration.validate.describe import Description
 from calibration.validate.machine import build, rig_of
+from calibration.validate.programs import GATE_MS
 from calibration.validate.sharing import Hog, sharing
+from sim.drivers.slowdisk import Slowdisk
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
@@ -36,6 +38,7 @@ _DEALT_WITH: Final = ("message_delivered", "message_deferred", "message_queued")
 CHANCES: Final = {"mta": 5, "memtouch": 3}
 CHANCES_OF_WRITES: Final = 5
 SEED_STEP: Final = 1 << 32  # apart from all seeds that anybody gives
+SLOW_AGAIN_NS: Final = 300 * MS  # from the end of preparation to the disk's own speed, rec.py
 DRAIN_NS: Final = 60 * S  # what is not delivered this long after the client's end stays queued
 
 
@@ -97,8 +100,8 @@ def simulate(description: Description, seed: int) -> Figures:
     machine = Machine(build(description, seed), seed)
     has_ended = _ENDS[description.kind]
     has_begun = _BEGINS.get(description.kind)
-    while has_begun is not None and not has_begun(machine) and machine.calendar.now < LIMIT_NS:
-        machine.run_until(machine.calendar.now + S)
+    if has_begun is not None:
+        _prepare(machine, has_begun)
     before = _Counters(machine, rig_of(description).disk)
     census: list[int] = []
     loads: list[int] = []
@@ -126,6 +129,19 @@ def simulate(description: Description, seed: int) -> Figures:
         own_load=median(census),
         load=fmean(loads) if loads else None,
     )
+
+
+def _prepare(machine: Machine, has_prepared: Callable[[Machine], bool]) -> None:
+    """Let a workload prepare itself on a disk at full speed, and the recorder begin (rec.py)."""
+    emulated = [disk.driver for disk in machine.disks if isinstance(disk.driver, Slowdisk)]
+    for driver in emulated:
+        driver.hurry()
+    while not has_prepared(machine) and machine.calendar.now < LIMIT_NS:
+        machine.run_until(machine.calendar.now + STEP_NS)
+    machine.run_until(machine.calendar.now + SLOW_AGAIN_NS)
+    for driver in emulated:
+        driver.slow_down()
+    machine.run_until(machine.calendar.now + GATE_MS * MS - SLOW_AGAIN_NS - STEP_NS)
 
 
 class _Counters:
@@ -282,10 +298,10 @@ _ENDS: Final[Mapping[str, Callable[[Machine], bool]]] = {
     "mailq": _all_have_said("mailq_done"),
     "cpuburn": _all_have_said("cpuburn_ns"),
     "mta": _mail_has_drained,
-    "pcread": _all_have_said("pcread_reads"),
+    "pcread": _all_have_said("pcread_done"),
     "memtouch": _all_have_said("memtouch_done"),
 }
-# What is recorded begins when this is so; at once where nothing is named.
+# Prepared at full speed until this is so, and then recorded; at once where nothing is named.
 _BEGINS: Final[Mapping[str, Callable[[Machine], bool]]] = {
     "pcread": _all_have_said("pcread_warm"),
 }

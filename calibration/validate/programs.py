@@ -184,14 +184,19 @@ def _closed_client(params: Mapping[str, Any]) -> Lines:
     yield f'messages_per_session = 1\nmessage_size = "{params["size"]} B"\nretry = "1 s"'
 
 
+GATE_MS: Final = 1300
+_GATE: Final = "rig/rec.py: 0.3 s until the disk is slow again, gate_wait_s 1.0"
+
+
 def _pcread(description: Description, rig: Rig, directory: str) -> Lines:
     """pcread.c: readers of one file, a part of the warm-up each."""
     params = description.workload
     yield "[process.pcread]"
-    yield f'program = "pcread"\ncount = {params["procs"]}\nnice = {rig.nice}'
+    yield f'program = "pcread"\nprocs = {params["procs"]}\nnice = {rig.nice}'
     yield f'filename = "{directory}/f"\nfile_size = "{params["file_mib"]} MiB"'
     yield f'runtime = "{params["seconds"]} s"\nalpha = {float(params["zipf_alpha"])}'
-    yield f"warm_reads = {int(params['warm_reads']) // int(params['procs'])}"
+    yield f"warm_reads = {params['warm_reads']}"
+    yield f'gate = {{ value = "{GATE_MS} ms", source = "{_GATE}" }}'
     yield f'hit = "{params["hit_us"]} us"'
 
 

@@ -174,6 +174,10 @@ class Slowdisk(Driver):
         self, params: SlowdiskArmParams | SlowdiskSlotParams | SlowdiskVolumeParams
     ) -> None:
         self._model = params.make_model()
+        self._fast = SlotModel(
+            slots=16, read_ns=1000, write_ns=1000, sigma=0.0, flush_ns=params.flush_ns,
+            read_rate_bytes_per_s=0.0, write_rate_bytes_per_s=0.0,
+        )  # fmt: skip
         self._way = WAYS[params.under](params)
         self.queue_depth = self._way.depth
         self.write_cache = True  # both block devices say "write back"
@@ -182,10 +186,19 @@ class Slowdisk(Driver):
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._model.attach(calendar, streams.stream(f"{name}.service"))
+        self._fast.attach(calendar, streams.stream(f"{name}.service"))
         self._way.attach(calendar, streams.stream(f"{name}.wake"), self._model, complete)
 
     def start(self, scheduler: Sched) -> None:
         self._way.start(scheduler)
+
+    def hurry(self) -> None:
+        """Serve at full speed from now on, while a run is being prepared (its file `ctl`)."""
+        self._way.model = self._fast
+
+    def slow_down(self) -> None:
+        """Serve as the profile says again."""
+        self._way.model = self._model
 
     def submit(self, request: Request) -> None:
         self._way.submit(request)

@@ -48,6 +48,21 @@ def test_random_reads_take_overhead_seek_half_a_turn_and_transfer():
     assert await_ms(rig) == pytest.approx(13.2, rel=0.02)
 
 
+def test_a_disk_that_hurries_takes_a_microsecond_until_it_is_slowed_down():
+    device = Slowdisk(SlowdiskArmParams())
+    calendar = Calendar()
+    ended = []
+    device.attach("sdx", calendar, Streams(1), lambda _: ended.append(calendar.now))
+    device.hurry()
+    calendar.post(0, device.submit, Request(READ, 4_000_000, PAGE, 0))
+    calendar.run()
+    assert ended == [US]
+    device.slow_down()
+    device.submit(Request(READ, 4_000_000, PAGE, US))
+    calendar.run()
+    assert ended[1] > 5 * MS
+
+
 def test_one_arm_serves_no_faster_with_a_queue():
     alone, queued = (reads_per_s(random_reads(arm(), depth, 2000)) for depth in (1, 16))
     assert queued == pytest.approx(alone, rel=0.03)

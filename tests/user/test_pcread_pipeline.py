@@ -29,6 +29,20 @@ def test_without_popularity_the_hit_ratio_is_what_is_cached_of_the_file():
     assert hit_ratio(machine) == pytest.approx(cached, abs=0.06)
 
 
+def test_children_begin_together_and_share_one_disk_evenly():
+    process = pcread(
+        file_size="400 MiB", alpha=0.0, procs=4, warm_reads=40, gate="2 s", runtime="3 s",
+        hit="0.1 ms",
+    )  # fmt: skip
+    machine = run_for(boot(process, machine=EXT3), 60)
+    at_ns = {record.name: record.t_ns for record in machine.records}
+    assert at_ns["pcread_begun"] - at_ns["pcread_warm"] == pytest.approx(2 * S, rel=0.01)
+    ends = [r.t_ns - at_ns["pcread_begun"] for r in machine.records if r.name == "pcread_reads"]
+    assert ends == [pytest.approx(3 * S, rel=0.05)] * 4
+    reads = values_of(machine, "pcread_reads")
+    assert min(reads) > 0.8 * max(reads)
+
+
 def test_popular_pages_are_read_more_often_than_others():
     even = pcread(file_size="40 MiB", alpha=0.0, warm_reads=1000, runtime="2 s", hit="0.1 ms")
     skewed = pcread(file_size="40 MiB", alpha=1.0, warm_reads=1000, runtime="2 s", hit="0.1 ms")
