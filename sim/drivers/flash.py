@@ -123,6 +123,7 @@ class Dies:
         self._page_ns: float = self._page_sectors * self._sector_ns
         self._die_free_ns: list[float] = [0.0] * params.dies  # heaps
         self._channel_free_ns: list[float] = [0.0] * params.channels
+        self._all_free_ns: float = 0.0  # when the last of both is
 
     def read(self, ready_ns: int, sectors: int) -> int:
         """Sense and move so many sectors; return when the last is in the controller."""
@@ -130,6 +131,35 @@ class Dies:
         width = min(pages, self.count)
         sense_ns = self._sense_ns * pages / width
         move_ns = sectors * self._sector_ns / width
+        if self._all_free_ns <= ready_ns:
+            last_ns = self._read_idle(ready_ns + sense_ns, move_ns, width)
+        else:
+            last_ns = self._read_busy(ready_ns, sense_ns, move_ns, width)
+        self._all_free_ns = max(self._all_free_ns, last_ns)
+        return ceil(last_ns)
+
+    def _read_idle(self, sensed_ns: float, move_ns: float, width: int) -> float:
+        """Read with every die and channel free: all sense at once, and the channels take turns.
+
+        What _read_busy() would do, without its heaps: sorted lists are heaps. 1.15x, 80 GB of dd.
+        """
+        dies, channels = self._die_free_ns, self._channel_free_ns
+        dies.sort()
+        channels.sort()
+        del dies[:width]
+        moved_ns = sensed_ns
+        left = width
+        while left > 0:
+            moved_ns += move_ns
+            turn = min(left, len(channels))
+            dies.extend([moved_ns] * turn)
+            del channels[:turn]
+            channels.extend([moved_ns] * turn)
+            left -= turn
+        return moved_ns
+
+    def _read_busy(self, ready_ns: int, sense_ns: float, move_ns: float, width: int) -> float:
+        """Read with whatever die and channel are free first."""
         dies = self._die_free_ns
         channels = self._channel_free_ns
         moved_ns = last_ns = float(ready_ns)
@@ -139,7 +169,7 @@ class Dies:
             heapreplace(dies, moved_ns)
             heapreplace(channels, moved_ns)
             last_ns = max(last_ns, moved_ns)
-        return ceil(last_ns)
+        return last_ns
 
     def program(self, now_ns: int, pages: int, sensed: float) -> int:
         """Program so many pages, each after sensing a share of one; return when all are."""
@@ -154,6 +184,7 @@ class Dies:
             done_ns = max(moved_ns, dies[0]) + work_ns
             heapreplace(dies, done_ns)
             last_ns = max(last_ns, done_ns)
+        self._all_free_ns = max(self._all_free_ns, last_ns)
         return ceil(last_ns)
 
 

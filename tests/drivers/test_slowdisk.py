@@ -177,7 +177,7 @@ def test_a_loop_device_ends_requests_in_the_order_in_which_an_arm_serves_them(ga
 
 @pytest.mark.parametrize("spin_us, late_us", [(0, 40), (15, 25), (50, 0)])
 def test_the_emulator_is_awake_before_a_reply_is_due(spin_us, late_us):
-    """A halted CPU takes 40 us to come back, of which the spin hides its own length; 2 us: a switch."""
+    """A halted CPU needs 40 us to come back, less what the spin hides; a switch takes 2 us."""
 
     def ended_ns(hardware):
         calendar = Calendar()

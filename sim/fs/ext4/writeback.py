@@ -8,13 +8,15 @@ Theory of operation (fs/ext3/inode.c, fs/buffer.c, 2.6.16)
  - The commit writes ordered data itself, without handles (submit_commit_data).
 Linux counterpart: fs/ext3/inode.c ext3_ordered_writepage, fs/jbd/commit.c, 2.6.16.
 Invariants: a page under writeback has its block.
-Left out: one handle for each page; here one for up to 16 pages.
+Left out: one handle for each page; here one for up to 16 pages, from 2.6.39 on for up to 128: each
+run of pages has a plug of its own, which has to hold a whole request (512 KiB), as the one around
+all of them does, and waits for one slot as a page does.
 """
 
 from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC
-from sim.fs.buffer import submit_read, submit_write
+from sim.fs.buffer import SINCE_TASK_PLUG, submit_read, submit_write
 from sim.fs.ext4.inode import WRITE_CREDITS
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, pages_of_size
 from sim.fs.inode import I_DIRTY_INODE
@@ -27,6 +29,7 @@ from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
 PAGES_PER_HANDLE: Final = 16
+PAGES_PER_PLUG: Final = 128
 
 
 class Ext3AddressSpaceOps(AddressSpaceOps):
@@ -35,6 +38,8 @@ class Ext3AddressSpaceOps(AddressSpaceOps):
     def __init__(self, fs: Ext3Sb) -> None:
         self.fs = fs
         self.writes_in_handles = not fs.journals_data
+        plugs = fs.kernel >= SINCE_TASK_PLUG
+        self._handle_pages: int = PAGES_PER_PLUG if plugs else PAGES_PER_HANDLE
 
     def writepages(
         self, task: Task, mapping: AddressSpace, wbc: WritebackControl
@@ -46,7 +51,7 @@ class Ext3AddressSpaceOps(AddressSpaceOps):
         journal = self.fs.journal_of()
         left = wbc.nr_to_write
         while left > 0:
-            chunk = min(left, PAGES_PER_HANDLE)
+            chunk = min(left, self._handle_pages)
             wbc.nr_to_write = chunk
             handle = yield from journal_start(task, journal, WRITE_CREDITS)
             try:
