@@ -4,9 +4,10 @@ Models: the recorder: counters at the beginning and at the end, a census of task
  second, and what the programs said themselves.
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
- direction, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of all
- CPUs, own_load the median census of tasks in R or D, load the mean of what enters the load average
- every 5 s. The run ends when the last process of the workload has.
+ direction, wps writes a second and wareq_sz their mean size in KiB, aqu_sz the mean number of
+ requests, util in % of the wall time, iowait in % of all CPUs, own_load the median census of tasks
+ in R or D, load the mean of what enters the load average every 5 s, own_D the mean census of those
+ in D, kernel threads included. The run ends when the last process of the workload has.
 Left out: the recorder's own use of CPU.
 """
 
@@ -28,6 +29,7 @@ from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
 S: Final = 1_000_000_000
 MS: Final = 1_000_000
 LOAD_SAMPLES_NS: Final = 5 * S  # kernel/sched/loadavg.c LOAD_FREQ, but for its odd tick
+SECTORS_PER_KIB: Final = 2
 STEP_NS: Final = 10 * MS  # how exactly the end of the workload is found
 LIMIT_NS: Final = 3600 * S
 _DEALT_WITH: Final = ("message_delivered", "message_deferred", "message_queued")
@@ -48,18 +50,22 @@ class Figures:
 
     result: Mapping[str, float | None]
     await_ms: Mapping[str, float]
+    wps: float
+    wareq_sz: float
     aqu_sz: float
     util: float
     iowait: float
     own_load: float | None
     load: float | None
+    own_D: float | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what json can write."""
         return {
-            "result": dict(self.result), "await_ms": dict(self.await_ms), "aqu_sz": self.aqu_sz,
-            "util": self.util, "iowait": self.iowait, "own_load": self.own_load,
-            "load": self.load,
+            "result": dict(self.result), "await_ms": dict(self.await_ms), "wps": self.wps,
+            "wareq_sz": self.wareq_sz, "aqu_sz": self.aqu_sz, "util": self.util,
+            "iowait": self.iowait, "own_load": self.own_load, "load": self.load,
+            "own_D": self.own_D,
         }  # fmt: skip
 
 
@@ -87,11 +93,14 @@ def _middle(figures: Sequence[Figures]) -> Figures:
         await_ms={
             name: median(one.await_ms[name] for one in figures) for name in first.await_ms
         },
+        wps=median(one.wps for one in figures),
+        wareq_sz=median(one.wareq_sz for one in figures),
         aqu_sz=median(one.aqu_sz for one in figures),
         util=median(one.util for one in figures),
         iowait=median(one.iowait for one in figures),
         own_load=middle([one.own_load for one in figures]),
         load=middle([one.load for one in figures]),
+        own_D=middle([one.own_D for one in figures]),
     )  # fmt: skip
 
 
@@ -103,11 +112,13 @@ def simulate(description: Description, seed: int) -> Figures:
     if has_begun is not None:
         _prepare(machine, has_begun)
     before = _Counters(machine, rig_of(description).disk)
-    census: list[int] = []
+    active: list[int] = []
+    asleep: list[int] = []
     loads: list[int] = []
     while not has_ended(machine) and machine.calendar.now < LIMIT_NS:
+        asleep.append(_uninterruptible(machine))
         if machine.calendar.now % S == 0:
-            census.append(_active(machine))
+            active.append(asleep[-1] + _running(machine))
         if machine.calendar.now % LOAD_SAMPLES_NS == LOAD_SAMPLES_NS // 2:
             loads.append(machine.load.active())
         machine.run_until(machine.calendar.now + STEP_NS)
@@ -123,11 +134,15 @@ def simulate(description: Description, seed: int) -> Figures:
     return Figures(
         result=result,
         await_ms=await_ms,
+        wps=(after.writes - before.writes) * S / (after.now_ns - before.now_ns),
+        wareq_sz=_ratio(after.write_sectors - before.write_sectors, after.writes - before.writes)
+        / SECTORS_PER_KIB,
         aqu_sz=(after.time_in_queue_ns - before.time_in_queue_ns) / (after.now_ns - before.now_ns),
         util=_percent(after.io_ticks_ns - before.io_ticks_ns, after.now_ns - before.now_ns),
         iowait=_percent(after.iowait_ns - before.iowait_ns, after.cpu_ns - before.cpu_ns),
-        own_load=median(census),
+        own_load=median(active),
         load=fmean(loads) if loads else None,
+        own_D=fmean(asleep),
     )
 
 
@@ -150,12 +165,13 @@ class _Counters:
     def __init__(self, machine: Machine, disk: str) -> None:
         self.now_ns = machine.calendar.now
         self.reads = self.writes = self.read_ns = self.write_ns = self.io_ticks_ns = 0
-        self.time_in_queue_ns = 0
+        self.write_sectors = self.time_in_queue_ns = 0
         if disk in machine.devices:
             stats = machine.devices[disk].stats
             stats.update(self.now_ns)
             self.reads, self.writes = stats.reads, stats.writes
             self.read_ns, self.write_ns = stats.read_ns, stats.write_ns
+            self.write_sectors = stats.write_sectors
             self.io_ticks_ns = stats.io_ticks_ns
             self.time_in_queue_ns = stats.time_in_queue_ns
         machine.sched.update()
@@ -163,12 +179,18 @@ class _Counters:
         self.iowait_ns = sum(cpu.iowait_ns for cpu in machine.sched.cpu_times)
 
 
-def _active(machine: Machine) -> int:
-    """Count the tasks that run, wait for a CPU, or sleep uninterruptibly, as the recorder does."""
+def _running(machine: Machine) -> int:
+    """Count the programs' tasks that run or wait for a CPU, as the recorder does."""
     return sum(
-        task.state == TASK_UNINTERRUPTIBLE or (task.state == TASK_RUNNING and not task.is_kthread)
+        task.state == TASK_RUNNING and not task.is_kthread
         for task in machine.sched.processes.tasks.values()
     )
+
+
+def _uninterruptible(machine: Machine) -> int:
+    """Count the tasks that sleep uninterruptibly, kernel threads too, as the recorder does."""
+    tasks = machine.sched.processes.tasks.values()
+    return sum(task.state == TASK_UNINTERRUPTIBLE for task in tasks)
 
 
 def _all_have_said(name: str) -> Callable[[Machine], bool]:
@@ -195,8 +217,12 @@ def _percent(part: int, whole: int) -> float:
     return 100 * part / whole if whole else 0.0
 
 
+def _ratio(total: int, count: int) -> float:
+    return total / count if count else 0.0
+
+
 def _ratio_ms(total_ns: int, count: int) -> float:
-    return total_ns / count / MS if count else 0.0
+    return _ratio(total_ns, count) / MS
 
 
 def _values(records: list[Record], name: str) -> Iterator[int]:

@@ -32,8 +32,10 @@ _RESULTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "pcread": {"reads/s": ("ops_per_s",), "hit ratio": ("hit_ratio",)},
     "cpuburn": {"io ops/s": ("ops_per_s",), "CPU s": ("cpu_total_s",)},
 }
-_SUMMARY: Final = {"aqu_sz": "aqu_sz", "util": "util", "iowait": "iowait"}
-_CENSUS: Final = ("own_R", "own_D", "kt_D")
+_SUMMARY: Final = {"wps": "wps", "aqu_sz": "aqu_sz", "util": "util", "iowait": "iowait"}
+_RUNNING: Final = ("own_R",)
+_ASLEEP: Final = ("own_D", "kt_D")
+_KIB_PER_MIB: Final = 1024
 
 
 def measured(directory: Path) -> dict[str, Any] | None:
@@ -45,13 +47,14 @@ def measured(directory: Path) -> dict[str, Any] | None:
     found: dict[str, Any] = {"result": _result(run["workload"], result)}
     found["await_ms"] = {kind: summary[f"{kind}_await"] for kind in ("r", "w")}
     found |= {name: summary[key] for name, key in _SUMMARY.items() if key in summary}
+    if summary.get("wps"):
+        found["wareq_sz"] = summary["wMBps"] * _KIB_PER_MIB / summary["wps"]
     if run["workload"].get("type") == "cpuburn":
         found["result"] |= _sharing(result, summary["r_await"])
-    if "load_n_mean" in summary:
+    if summary.get("load_n_mean") is not None:
         # Others' tasks are in the load average of a machine that is not ours alone.
         found["load"] = summary["load_n_mean"] - summary.get("ext_R_mean", 0)
-    load = own_load(directory)
-    return found if load is None else found | {"own_load": load}
+    return found | _census(directory)
 
 
 def _sharing(result: Mapping[str, Any], await_ms: float) -> dict[str, Any]:
@@ -80,11 +83,20 @@ def _at(table: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return found
 
 
-def own_load(directory: Path) -> float | None:
-    """Return the median number of active tasks of the recorder's census, None without one."""
+def _census(directory: Path) -> dict[str, float]:
+    """Return what the recorder counted each second, nothing without its file.
+
+    The median number of active tasks, and the mean number of those that sleep uninterruptibly
+    without the first and last count, which stand before and behind the workload.
+    """
     path = directory / "sampler.csv.gz"
     if not path.is_file():
-        return None
+        return {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        rows = [sum(float(row[name]) for name in _CENSUS) for row in csv.DictReader(lines)]
-    return float(median(rows)) if rows else None
+        rows = list(csv.DictReader(lines))
+    if not rows:
+        return {}
+    asleep = [sum(float(row[name]) for name in _ASLEEP) for row in rows]
+    running = [sum(float(row[name]) for name in _RUNNING) for row in rows]
+    active = [sum(tasks) for tasks in zip(asleep, running, strict=True)]
+    return {"own_load": float(median(active)), "own_D": fmean(asleep[1:-1] or asleep)}

@@ -15,7 +15,10 @@ from typing import Any
 from calibration.validate.compare import Row, flat
 from sim.report.tables import Column, Table
 
-_GENERAL = ("await_ms r", "await_ms w", "aqu_sz", "util", "iowait", "own_load", "load")
+_GENERAL = (
+    "await_ms r", "await_ms w", "wps", "wareq_sz", "aqu_sz", "util", "iowait", "own_load", "load",
+    "own_D",
+)  # fmt: skip
 
 
 def run_table(rows: Sequence[Row]) -> Table:

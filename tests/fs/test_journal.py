@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sim.block.bio import BIO_IDLE, BIO_PROCESS_SYNC, BIO_SYNC
 from sim.fs import read_write
 from sim.fs.ext4.super import Ext3
 from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
@@ -259,3 +260,21 @@ def test_a_commit_with_barriers_flushes_before_and_after_its_commit_block(
     writes = machine.writes()
     assert [blocks for _, blocks in writes].count(0) == flushes
     assert len(writes) == 3 + flushes
+
+
+@pytest.mark.parametrize(
+    "kernel, somebody_waits, nobody_waits",
+    [
+        ("2.6.16", 0, 0),
+        ("2.6.32", BIO_PROCESS_SYNC, 0),
+        ("3.10", BIO_SYNC, BIO_SYNC),
+        ("6.18", BIO_SYNC | BIO_IDLE, BIO_SYNC | BIO_IDLE),
+    ],
+)
+def test_a_commit_is_written_with_its_releases_flags(
+    kernel: str, somebody_waits: int, nobody_waits: int
+) -> None:
+    """From 6.8 on with REQ_IDLE as well: writeback throttling lets these requests through."""
+    journal = Machine(kernel).mount_ext3().journal
+    assert journal.commit_flags(True) == somebody_waits
+    assert journal.commit_flags(False) == nobody_waits

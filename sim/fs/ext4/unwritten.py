@@ -8,21 +8,22 @@ Theory of operation (fs/ext4/page-io.c, 5.6 on)
  - The handle was reserved with the one that allocated, and may join a transaction that is locked.
    But the inode's block may be on its way to the log for the transaction before: then the kworker
    sleeps until it is there (do_get_write_access), and the fsync with it.
- - There are as many kworkers as have something to do at once (concurrency-managed workqueues).
+ - One kworker does it for the whole file system, an extent at a time (alloc_workqueue(.., 1):
+   "concurrency isn't really necessary"). While it sleeps for one inode's block all other fsyncs
+   wait behind it, even those whose blocks are free; then their handles join one transaction.
 Linux counterpart: fs/ext4/page-io.c ext4_end_io_end, fs/ext4/extents.c
  ext4_convert_unwritten_io_end_vec, workqueue ext4-rsv-conversion; 5.6 (244adf6426ee) to 6.18.
 Invariants: pages are under writeback until their extent is valid.
 Left out: merging of several completions of one inode into one handle.
 """
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from sim.block.bio import Bio
 from sim.fs.ext4.sb import Ext3Inode, dirty_size, keep_size, mark_inode_dirty
 from sim.fs.jbd2.transaction import journal_start_reserved, stop_handle
-from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
-from sim.sched.wait import WaitQueue
+from sim.sched.task import Blocking, Task
+from sim.sched.workqueue import Workqueue
 
 if TYPE_CHECKING:
     from sim.fs.ext4.ext4 import Ext4
@@ -41,7 +42,18 @@ class UnwrittenIo:
 
     def end_io(self, bio: Bio) -> None:
         """They are on the disk (interrupt)."""
-        self.conversions.queue(self)
+        self.conversions.workqueue.queue(self.convert)
+
+    def convert(self, task: Task) -> Blocking[None]:
+        """Make an extent valid, then end the writeback of its pages (kworker)."""
+        fs = self.conversions.fs
+        task.charge_system(fs.params.operation_ns)
+        handle = journal_start_reserved(task, fs.journal, CONVERSION_CREDITS)
+        keep_size(handle, self.inode, unwritten=True)
+        dirty_size(handle, self.inode)
+        yield from mark_inode_dirty(task, fs, handle, self.inode)
+        stop_handle(fs.journal, handle)
+        self.inode.mapping.end_writeback(self.start, self.end)
 
 
 class Conversions:
@@ -49,34 +61,4 @@ class Conversions:
 
     def __init__(self, fs: "Ext4") -> None:
         self.fs = fs
-        self.work: deque[UnwrittenIo] = deque()
-        self.idle: int = 0  # kworkers that sleep
-        self.more_work = WaitQueue()
-
-    def queue(self, io: UnwrittenIo) -> None:
-        """Have a kworker convert an extent; one more if all are busy (queue_work)."""
-        self.work.append(io)
-        if self.idle >= len(self.work):
-            self.more_work.wake_all()
-        else:
-            self.fs.scheduler.spawn("kworker/u:ext4-rsv-conversion", self._worker)
-
-    def _worker(self, task: Task) -> Blocking[None]:
-        """Convert what there is; sleep; again."""
-        while True:
-            while self.work:
-                io = self.work.popleft()
-                yield from self._convert(task, io)
-            self.idle += 1
-            yield from self.more_work.sleep_on(task, TASK_INTERRUPTIBLE, "worker_thread")
-            self.idle -= 1
-
-    def _convert(self, task: Task, io: UnwrittenIo) -> Blocking[None]:
-        """Make an extent valid, then end the writeback of its pages."""
-        fs = self.fs
-        handle = journal_start_reserved(task, fs.journal, CONVERSION_CREDITS)
-        keep_size(handle, io.inode, unwritten=True)
-        dirty_size(handle, io.inode)
-        yield from mark_inode_dirty(task, fs, handle, io.inode)
-        stop_handle(fs.journal, handle)
-        io.inode.mapping.end_writeback(io.start, io.end)
+        self.workqueue = Workqueue(fs.scheduler, "kworker/u:ext4-rsv-conversion", 1)

@@ -25,6 +25,7 @@ from sim.block.bio import (
     BIO_BARRIER,
     BIO_FLUSH,
     BIO_FUA,
+    BIO_IDLE,
     BIO_PROCESS_SYNC,
     BIO_SYNC,
     WRITE,
@@ -45,6 +46,11 @@ from sim.sched.wait import WaitQueue
 
 # Barriers for external journals: cc3e1bea5d87 (2.6.33, ext4); of ext3 the same is assumed.
 SINCE_DATA_FLUSH: Final = (2, 6, 33)
+# JBD2_JOURNAL_REQ_FLAGS: writeback throttling lets the journal's own writes through, so that a
+# commit does not wait for data that others sync; 6a3afb6ac6df.
+SINCE_JOURNAL_IDLE: Final = (6, 8)
+# WRITE_SYNC whoever asked for the commit: so in 3.4 (fs/jbd2/commit.c), not so in 2.6.38.
+SINCE_ALWAYS_SYNC: Final = (3, 4)
 LENGTH_MIN: Final = 1024  # JFS_MIN_JOURNAL_BLOCKS
 RESERVED_BLOCKS_MIN: Final = 32  # __log_space_left: allowance for rounding errors
 
@@ -97,6 +103,9 @@ class Journal:
         self.barrier = barrier
         self._commit_flags: int = write_sync_plug(kernel) if kernel >= (2, 6, 29) else 0
         self._sync_flags: int = BIO_SYNC if kernel >= (2, 6, 29) else 0
+        self._always_sync: bool = kernel >= SINCE_ALWAYS_SYNC
+        if kernel >= SINCE_JOURNAL_IDLE:
+            self._commit_flags = self._sync_flags = BIO_SYNC | BIO_IDLE
         self.commit_interval_ns = commit_interval_ns
         self.commit_timer_pending: bool = False
         self.jiffy_ns = jiffy_ns
@@ -279,8 +288,11 @@ class Journal:
             yield from self.wait_log_io.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "sync_buffer")
 
     def commit_flags(self, synchronous: bool) -> int:
-        """Return the bio flags of a commit's writes: synchronous if somebody waits, from 2.6.29."""
-        return self._commit_flags if synchronous else 0
+        """Return the bio flags of a commit's writes.
+
+        Synchronous from 2.6.29 on if a handle of the transaction was, from 3.4 on always.
+        """
+        return self._commit_flags if synchronous or self._always_sync else 0
 
     def sync_flags(self) -> int:
         """Return the bio flags of sync_dirty_buffer(): WRITE_SYNC from 2.6.29."""

@@ -28,7 +28,7 @@ With n writers a cycle is one or two log writes and the data of those that wrote
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, SECTOR, WRITE, Bio
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_IDLE, BIO_SYNC, SECTOR, WRITE, Bio
 from sim.block.device import BlockDevice, submit_bio
 from sim.fs.xfs.iclog import ACTIVE, DONE_SYNC, SYNCING, WANT_SYNC, Iclog
 from sim.fs.xfs.items import REGION_BYTES
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 SINCE_FLUSH_FUA: Final = (2, 6, 37)
 SINCE_FEWER_FLUSHES: Final = (5, 14)  # eef983ffeae7
+SINCE_LOG_IDLE: Final = (5, 7)  # 2def2845cc33: writeback throttling lets the log through
 FREE_SHARE: Final = 4  # xlog_grant_push_ail keeps a quarter of the log free
 
 
@@ -209,11 +210,12 @@ class Log:
 
     def _flags(self, iclog: Iclog) -> int:
         """Return the flags of a record's bios."""
+        sync = BIO_SYNC | BIO_IDLE if self.kernel >= SINCE_LOG_IDLE else BIO_SYNC
         if not self.barrier:
-            return BIO_SYNC
+            return sync
         if self.kernel >= SINCE_FEWER_FLUSHES:
             flush = BIO_FLUSH if iclog.need_flush else 0
-            return BIO_SYNC | flush | (BIO_FUA if iclog.need_fua else 0)
+            return sync | flush | (BIO_FUA if iclog.need_fua else 0)
         if self.kernel >= SINCE_FLUSH_FUA:
             return BIO_SYNC | BIO_FLUSH | BIO_FUA
         return BIO_SYNC | (BIO_BARRIER if self.device.supports_barriers else 0)

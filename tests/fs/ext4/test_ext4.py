@@ -188,3 +188,15 @@ def test_pages_stay_under_writeback_until_their_extent_is_valid() -> None:
     machine.run(main)
     assert seen == [0, 0]
     assert any("rsv-conversion" in task.comm for task in machine.sched.processes.tasks.values())
+
+
+def test_one_kworker_converts_the_extents_of_the_whole_file_system() -> None:
+    """However many fsync at once: alloc_workqueue("ext4-rsv-conversion", .., 1)."""
+    machine = Machine("6.18")
+    machine.mount_ext4()
+    machine.run(
+        *(lambda task, n=n: machine.write_file(task, f"/{n}", 16384) for n in range(12)),  # type: ignore[misc]
+        for_ns=5 * S,
+    )
+    names = [task.comm for task in machine.sched.processes.tasks.values()]
+    assert sum("ext4-rsv-conversion" in name for name in names) == 1
