@@ -43,6 +43,7 @@ class BlockDevice:
     model: str | None
     volume: str | None  # the name that the device mapper gives it
     slaves: tuple[str, ...]  # the devices that it lies on (a partition's disk, where it is one)
+    wbt_lat_us: int | None = None  # what writeback throttling aims at; 0: it is off
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ def _device(name: str, texts: Mapping[str, str], names: list[str]) -> BlockDevic
         request_bytes_max=_kib(_int(texts, f"{queue}/max_sectors_kb")),
         logical_block_bytes=_int(texts, f"{queue}/logical_block_size"),
         write_cache=_line(texts, f"{queue}/write_cache"),
+        wbt_lat_us=_int(texts, f"{queue}/wbt_lat_usec"),
         queue_depth=_int(texts, f"{folder}/device/queue_depth"),
         model=_line(texts, f"{folder}/device/model"),
         volume=_line(texts, f"{folder}/dm/name"),

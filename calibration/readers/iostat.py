@@ -185,7 +185,8 @@ class IostatReader:
             self.table.is_open = False
 
     def _cpu_row(self, table: _Table, line: Line, words: Sequence[str]) -> bool:
-        if not all(_NUMBERLIKE.fullmatch(word) for word in words):
+        # More numbers than titles are no cut row, but another tool's (vmstat, into the same file).
+        if len(words) > len(table.titles) or not all(map(_NUMBERLIKE.fullmatch, words)):
             return False
         self._take(table, line, "all", words)
         return True

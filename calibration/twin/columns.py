@@ -21,6 +21,7 @@ from calibration.look import Look
 from calibration.look.devices import SEEK_MS
 from calibration.look.intervals import Interval
 from calibration.readers.proc_report import device_columns
+from calibration.twin.commits import are_waited_for
 from calibration.twin.demands import READ, SYNC, WRITE, Load
 from calibration.twin.server import Server, turns
 from sim.machine import simulate
@@ -162,6 +163,8 @@ def _counts(name: str, value: float, load: Load) -> bool:
     if name == "util_pct":
         return value >= UTIL_MIN_PCT or (load.device.service_ms or 0.0) >= SEEK_MS
     direction = load.reads if name.startswith("r") else load.writes
+    if name == "f_per_s" and not are_waited_for(value):
+        return False
     if name in _CLASS_RATES:
         return any(one.kind in _CLASS_RATES[name] for one in load.classes)
     return value > 0 and direction.rate_per_s * 20 >= load.device.rate_per_s

@@ -9,12 +9,11 @@ Left out: discards; swap; reads and writes of one transaction; how arrivals bunc
 writes that nobody waits for.
 
 Estimates. Reads: rate = r/s, size = bytes read / reads. Writes that are buffered: rate and size
-from w/s and what was merged. Writes that end with an fsync: on a journaling file system one leaves
-the data, the journal's blocks and the commit block: three requests, the last two with a flush each;
-so commits = flushes / 2, or w/s / 3 where flushes are not recorded (before Linux 5.5, sysstat
-12.1.3), and rate = w/s - 2 commits: several writers share one. Some make one flush (`flushes_of`).
-Somebody waits for writes if the device flushes; where that is not known, if iowait is at least half
-of what one waiter causes (util / CPUs) and there are few reads to wait for.
+from w/s and what was merged. Writes that end with an fsync: a third of them, or as many as the
+flushes say (calibration/twin/commits.py); what these do not explain is buffered.
+Somebody waits for writes if the device flushes more than a journal does by itself; where that is
+not known, if iowait is at least half of what one waiter causes (util / CPUs) and there are few
+reads to wait for.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
 N = X R of them. Elsewhere what comes does not seem to depend on the answer: open.
 Bursts: large buffered writes come when a flusher, a truncation or a close lets them. Of n that come
@@ -24,7 +23,8 @@ back at once.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from calibration.look import Look
@@ -32,21 +32,25 @@ from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest
 from calibration.look.intervals import rate_of
 from calibration.look.laws import requests_in_system
+from calibration.twin.commits import (
+    LOG_REQUESTS,
+    REQUESTS,
+    are_waited_for,
+    beside,
+    commit_s,
+    flushes_of,
+    shared_max,
+)
 
 BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
 BUSY_SHARE: Final = 0.05  # of the requests, or of the busy time, of all devices
 DEVICES_MAX: Final = 3
 CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
 LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
-FLUSH_PER_S: Final = 0.1
-FLUSHES: Final = 2.0  # of a commit, before and after its last block
-SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 3 of one flush
 SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
 CUSTOMER_MIN: Final = 0.5
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
 BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which flushers wake up
-LOG_REQUESTS: Final = 2.0  # of a commit: the journal's blocks, its commit block
-REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
 JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
 PAGE: Final = 4096
 SECTOR: Final = 512
@@ -66,6 +70,11 @@ class Direction:
     rate_per_s: float
     size_bytes: int
     await_ms: float | None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether transfer makes its time."""
+        return self.size_bytes >= LARGE_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +146,7 @@ def _load(device: DeviceLook, seen: Look) -> Load:
     reads, writes = directions(device.row, device.size_bytes)
     classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
     if writes.rate_per_s >= CLASS_PER_S:
-        classes.append(_writes(reads, writes, device, seen))
+        classes += _writes(reads, writes, device, seen)
     return Load(device=device, reads=reads, writes=writes, classes=tuple(classes))
 
 
@@ -170,24 +179,41 @@ def _reads(reads: Direction, device: DeviceLook) -> Class:
     )  # fmt: skip
 
 
-def _writes(reads: Direction, writes: Direction, device: DeviceLook, seen: Look) -> Class:
+def _writes(
+    reads: Direction, writes: Direction, device: DeviceLook, seen: Look
+) -> tuple[Class, ...]:
+    """Return the classes of a device's writes: those waited for, those left to the flusher."""
     waits, reason = somebody_waits(reads, writes, device, seen)
-    return (_fsyncs if waits else _buffered)(writes, device, reason)
+    if not waits:
+        return (_buffered(writes, device, reason),)
+    return _fsyncs(writes, device, reason)
 
 
-def _fsyncs(writes: Direction, device: DeviceLook, reason: str) -> Class:
-    """Return the class of writes that are waited for: each commit is of one fsync or of several."""
+def _fsyncs(writes: Direction, device: DeviceLook, reason: str) -> tuple[Class, ...]:
+    """Return the fsyncs (each commit is of one or of several), and what they do not explain."""
     customers = _customers(writes, device)
-    flushes = flushes_of(writes, device, customers)
-    commits = device.row.get("f_per_s", 0.0) / flushes or writes.rate_per_s / REQUESTS
-    rate = max(commits, writes.rate_per_s - LOG_REQUESTS * commits) if flushes > 1 else commits
+    recorded = device.row.get("f_per_s", 0.0)
+    alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
+    flushes = flushes_of(writes.rate_per_s, recorded, alone=alone)
+    commits = recorded / flushes or writes.rate_per_s / REQUESTS
+    rate = commits
+    if flushes > 1:
+        most = shared_max(commits, commit_s(device.row)) if alone and recorded else inf
+        rate = max(commits, min(writes.rate_per_s - LOG_REQUESTS * commits, most))
     if customers is not None:
         customers = max(customers, round(rate / commits))
+    rest = beside(writes.rate_per_s, rate + LOG_REQUESTS * commits) if alone and recorded else 0.0
     left = writes.rate_per_s * writes.size_bytes - commits * JOURNAL_BYTES
-    return Class(
-        kind=SYNC, rate_per_s=rate, size_bytes=_sectors(max(left / rate, PAGE)), reason=reason,
+    # Beside large writes an fsync is taken for one of a page; else all writes have one size.
+    size = PAGE if rest and writes.is_large else max(left / (rate + rest), PAGE)
+    waited = Class(
+        kind=SYNC, rate_per_s=rate, size_bytes=_sectors(size), reason=reason,
         customers=customers, flushes=flushes,
     )  # fmt: skip
+    if not rest:
+        return (waited,)
+    others = replace(writes, rate_per_s=rest, size_bytes=_sectors((left - rate * size) / rest))
+    return waited, _buffered(others, device, f"more than {flushes * rate:.2g} flushes/s explain")
 
 
 def _buffered(writes: Direction, device: DeviceLook, reason: str) -> Class:
@@ -213,26 +239,15 @@ def burst_of(writes: Direction, device: DeviceLook) -> float:
     return number if number >= BURST_MIN else 1.0
 
 
-def flushes_of(writes: Direction, device: DeviceLook, customers: int | None) -> float:
-    """Return how many flushes an fsync makes: those of a commit, or a single one.
-
-    Commits that several writers share have more writes a flush as well; they come about where
-    writers queue. Where there is no queue, three requests a flush are single fsyncs: of ext4
-    without a journal, or with a drive that writes through on demand (FUA).
-    """
-    recorded = device.row.get("f_per_s", 0.0)
-    alone = customers is None and (device.util_pct or 0.0) < 100 * SHARED_UTIL
-    return 1.0 if alone and recorded and writes.rate_per_s / recorded >= SINGLE else FLUSHES
-
-
 def somebody_waits(
     reads: Direction, writes: Direction, device: DeviceLook, seen: Look
 ) -> tuple[bool, str]:
     """Return whether writes are waited for, and why that is believed."""
     flushes = device.row.get("f_per_s")
     if flushes is not None:
-        waits = flushes >= FLUSH_PER_S
-        return waits, f"{flushes:.2g} flushes/s recorded" if waits else "no flushes recorded"
+        waits = are_waited_for(flushes)
+        said = f"{flushes:.2g} flushes/s recorded" if flushes else "no flushes recorded"
+        return waits, said if waits or not flushes else f"{said}: a journal's own, every 5 s"
     iowait = seen.cpu.shares_pct.get("iowait_pct", 0.0)
     one_waiter = (device.util_pct or 0.0) / (seen.cpu.cpus or 1)
     few_reads = reads.rate_per_s < 0.1 * (reads.rate_per_s + writes.rate_per_s)

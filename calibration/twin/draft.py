@@ -8,32 +8,30 @@ the recording cannot tell (how many requests a device serves side by side) has a
 is seen in the report to be not identified.
 Left out: parameters of disks with an arm: their profile is a data sheet's; only how far the arm
 travels, by the size of the file that is read, is fitted.
-
-CPU time is shared out over the transactions; that of niced tasks is a class of its own in the
-background. If the CPUs are full, the time of the others is a closed class too: what arrives at full
-CPUs cannot be told from the time that it takes.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from calibration.look import Look
-from calibration.look.bottleneck import FULL
 from calibration.twin.demands import LARGE_BYTES, READ, SYNC, WRITE, Class, Load
 from calibration.twin.server import RECORDED, Server, disk_section, turns
 from calibration.twin.sheet import Sheet, dotted
 from sim.scenario.calibrate_spec import PriorSpec
 from sim.units import format_quantity
+from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL
 
 MS: Final = 10**6
 S: Final = 10**9
 WORKERS: Final = 64  # of an open stream: more than are ever busy unless the device is full
 SLOTS_ASSUMED: Final = 4
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
+LATENCY_MIN_NS: Final = 10_000  # of any device
+HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
 EXPIRE_S: Final = 40  # buffered writes reach the device only after dirty_expire, 30 s
-BACKGROUND_NS: Final = 10 * MS  # of computing at a time
+TURNS: Final = 8  # files written in turn: the first is clean again before its next turn
+TURN_S: Final = 5  # dirty_writeback_centisecs
 REQUESTS_SIMULATED: Final = 4_000  # in one run of the fit: rates are then known to 2 %
 INTERVAL_S: Final = 5
 MEASURED_S: Final = (10, 40)
@@ -43,8 +41,8 @@ WHOLE: Final = 0.5  # of the longest request; recorded ones that are shorter did
 WORKING_SET_BYTES: Final = 8 * 2**30
 WORKING_SET_MIN_BYTES: Final = 2**30
 FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
+APPENDED_S: Final = 500  # of appending at the recorded rate: a run at thrice of it
 FILLED: Final = 0.9  # of a disk, at most: the rest is its file system's own
-NICE: Final = 19
 ESTIMATE: Final = "estimate: operational analysis of the recording"
 
 
@@ -82,8 +80,8 @@ class Draft:
         )
 
 
-def draw_classes(draft: Draft, seen: Look) -> None:
-    """Put processes, device parameters, run and measure into the sheet."""
+def draw_classes(draft: Draft) -> None:
+    """Put the processes and the parameters of the devices into the sheet."""
     requests = sum(load.device.rate_per_s for load in draft.loads)
     low, high = MEASURED_S
     wanted_s = min(max(REQUESTS_SIMULATED / requests, low), high)
@@ -97,9 +95,6 @@ def draw_classes(draft: Draft, seen: Look) -> None:
         for one in load.classes:
             _process(draft, load, one)
         _device(draft, load)
-    _cpu(draft, seen)
-    _iowait(draft)
-    _run(draft)
 
 
 def process_name(device: str, kind: str) -> str:
@@ -168,15 +163,18 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     else:
         put(section, "writes", 1, f"{ESTIMATE}: a transaction is one write")
     put(section, "write_size", format_quantity(one.size_bytes, "bytes"), ESTIMATE)
-    apart, why = _lie_apart(draft, load, one)
-    put(section, "write_pattern", "random" if apart else "append", f"assumed: {why}")
+    pattern, why = _pattern(draft, load, one)
+    put(section, "write_pattern", pattern, f"assumed: {why}")
     place = draft.server.places[load.name]
     put(section, "write_file", place.file(f"twin-{one.kind}"))
     if one.kind == SYNC and one.customers is not None and one.customers > 1:
         put(section, "write_files", 2 * one.customers, "assumed: each customer has a file")
-    if apart:
-        put(section, "write_area", format_quantity(_area(draft, load), "bytes"),
-            "assumed: not recorded")  # fmt: skip
+    if one.kind == WRITE and one.at_once == 1:
+        put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
+        put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")
+    if pattern != APPEND:
+        area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
+        put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
     put(section, "fsyncs", 1 if one.kind == SYNC else 0, one.reason)
     if one.kind == SYNC and one.flushes == 1:
         draft.server.single_flushes.add(load.name)
@@ -196,15 +194,18 @@ def _burst(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
     draft.prior(dotted(*section, "writes"), "number", at_once, 2, 2)
 
 
-def _lie_apart(draft: Draft, load: Load, one: Class) -> tuple[bool, str]:
-    """Return whether writes do not adjoin, and why that is assumed."""
+def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
+    """Return how writes lie to each other, and why that is assumed."""
+    place = draft.server.places[load.name]
     longest = draft.server.requests_max.get(load.name, 0)
     size = f"{one.size_bytes / 1024:.3g} KiB a write"
-    if one.kind == SYNC:
-        return False, size
-    if one.is_large and one.size_bytes < WHOLE * longest:
-        return True, f"{size}, where a request may have {longest // 1024} KiB"
-    return not one.is_large, size
+    if one.kind == WRITE and not one.is_large:
+        return RANDOM, size
+    if one.kind == WRITE and one.size_bytes < WHOLE * longest:
+        return RANDOM, f"{size}, where a request may have {longest // 1024} KiB"
+    if one.rate_per_s * one.at_once * one.size_bytes * APPENDED_S > FILLED * place.size_bytes:
+        return SEQUENTIAL, f"{size}, which would fill the file system"
+    return APPEND, size
 
 
 def _device(draft: Draft, load: Load) -> None:
@@ -213,18 +214,34 @@ def _device(draft: Draft, load: Load) -> None:
         return
     section = disk_section(load.name)
     put = draft.sheet.put
-    put(section, "slots", SLOTS_ASSUMED, "assumed: not recorded")
-    draft.prior(dotted(*section, "slots"), "count", SLOTS_ASSUMED, 4, 8)
-    bursts = any(one.at_once > 1 for one in load.classes)
-    for word, direction in (("read", load.reads), ("write", load.writes)):
-        if word == "write" and bursts:
-            _transfer(draft, section, word, direction.size_bytes, load.device.service_ms, (8, 4))
-        else:
+    if any(one.at_once > 1 for one in load.classes):
+        _one_path(draft, load, section)
+    else:
+        put(section, "slots", SLOTS_ASSUMED, "assumed: not recorded")
+        draft.prior(dotted(*section, "slots"), "count", SLOTS_ASSUMED, 4, 8)
+        for word, direction in (("read", load.reads), ("write", load.writes)):
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     flush_ms = load.device.row.get("f_await_ms")
     if flush_ms and load.device.row.get("f_per_s"):
         put(section, "flush", format_quantity(max(1000, round(flush_ms * MS)), "time_ns"),
             f"{RECORDED}: f_await")  # fmt: skip
+
+
+def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Serve a device's bursts one request after the other, as n = 2 await / S - 1 has it.
+
+    What a read takes is hidden behind them: a share `util` of the reads finds a burst under way.
+    """
+    draft.sheet.put(section, "slots", 1, f"{ESTIMATE}: requests of a burst wait for each other")
+    _transfer(draft, section, "write", load.writes.size_bytes, load.device.service_ms, (4, 4))
+    await_ms = load.reads.await_ms
+    if await_ms and load.reads.size_bytes < LARGE_BYTES:
+        alone = max(LATENCY_MIN_NS, round(await_ms * MS / HIDDEN))
+        draft.sheet.put(section, "read", format_quantity(alone, "time_ns"), ESTIMATE)
+        draft.sheet.put(section, "read_rate", "0 B/s", "assumed: latency alone, transfer included")
+        draft.prior(dotted(*section, "read"), "time_ns", alone, HIDDEN, HIDDEN)
+    else:
+        _direction(draft, section, "read", load.reads.size_bytes, await_ms)
 
 
 def _direction(
@@ -238,7 +255,7 @@ def _direction(
     if size >= LARGE_BYTES:
         _transfer(draft, section, word, size, await_ms, (4, 8))
         return
-    latency = max(10_000, round(await_ms * MS))
+    latency = max(LATENCY_MIN_NS, round(await_ms * MS))
     put(section, word, format_quantity(latency, "time_ns"), ESTIMATE)
     put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
     draft.prior(dotted(*section, word), "time_ns", latency, 8, 2)
@@ -257,85 +274,8 @@ def _transfer(
     draft.prior(dotted(*section, f"{word}_rate"), "bytes_per_s", rate, *factors)
 
 
-def _cpu(draft: Draft, seen: Look) -> None:
-    """Share CPU time out; niced time, and all time of full CPUs, in classes of their own."""
-    shares = seen.cpu.shares_pct
-    cpus = draft.server.cpus
-    user = shares.get("user_pct", 0.0)
-    system = sum(shares.get(name, 0.0) for name in ("system_pct", "irq_pct", "soft_pct"))
-    nice = shares.get("nice_pct", 0.0)
-    if "idle_pct" not in shares and not user:
-        draft.notes.append("CPU: not recorded; the transactions compute nothing")
-        return
-    if shares.get("steal_pct", 0.0) >= 1:
-        draft.notes.append(f"CPU: {shares['steal_pct']:.1f} % stolen by the hypervisor is left out")
-    full = user + system + nice >= 100 * FULL
-    if nice >= 1:
-        _background(draft, "niced", nice * cpus / 100, full=full)
-        draft.sheet.put(("process", "niced"), "nice", NICE,
-                        f"{RECORDED}: nice time; the value itself is assumed")  # fmt: skip
-    if user + system >= 100 * FULL:
-        draft.notes.append("CPU: full: user and system time are a class of their own")
-        _background(draft, "computing", cpus, full=True)
-        _system_share(draft, "computing", system / (user + system))
-        return
-    rate = sum(one.rate_per_s for load in draft.loads for one in load.classes)
-    for key, percent, down in (("user", user, 3.0), ("system", system, 10.0)):
-        _share(draft, key, percent * cpus / 100 / rate, down)
-
-
-def _iowait(draft: Draft) -> None:
-    """Leave iowait out of the fit where it is chance: of several waiters on several CPUs."""
-    waiters = sum(one.customers or 0 for load in draft.loads for one in load.classes)
-    if waiters > 1 and draft.server.cpus > 1:
-        draft.server.left_out["cpu iowait_pct"] = (
-            f"{waiters} waiters: whether they sleep on one of {draft.server.cpus} CPUs or on all"
-            " of them is chance, and stays so"
-        )
-
-
-def _share(draft: Draft, key: str, seconds: float, down: float) -> None:
-    """Give every transaction the same CPU time; fit that of the class with most of them."""
-    demand_ns = max(1000, round(seconds * S))
-    for name in draft.streams:
-        section = ("process", name)
-        draft.sheet.put(section, key, format_quantity(demand_ns, "time_ns"),
-                        f"{ESTIMATE}: CPU time / transactions")  # fmt: skip
-    if demand_ns > 10_000:
-        rates = {
-            process_name(load.name, one.kind): one.rate_per_s
-            for load in draft.loads
-            for one in load.classes
-        }
-        most = max(rates, key=lambda name: rates[name])
-        draft.prior(dotted("process", most, key), "time_ns", demand_ns, down, 2)
-
-
-def _system_share(draft: Draft, name: str, share: float) -> None:
-    """Divide the time of a class in the background into user and system time."""
-    parts = (("user", max(1000, round((1 - share) * BACKGROUND_NS))),
-             ("system", round(share * BACKGROUND_NS)))  # fmt: skip
-    for key, part_ns in parts:
-        draft.sheet.put(("process", name), key, format_quantity(part_ns, "time_ns"),
-                        f"{RECORDED}: {100 * share:.0f} % of CPU time is the kernel's")  # fmt: skip
-
-
-def _background(draft: Draft, name: str, cpus: float, *, full: bool) -> None:
-    """Add computing that keeps so many CPUs busy: all that is left over, if they are full."""
-    section = ("process", name)
-    put = draft.sheet.put
-    workers = draft.server.cpus if full else max(1, -(-round(100 * cpus) // 100))
-    put(section, "program", "transactions")
-    put(section, "arrivals", "closed", "assumed: computing has no arrivals of its own")
-    put(section, "concurrency", workers, f"{ESTIMATE}: {cpus:.2f} CPUs busy")
-    put(section, "counted", False)
-    put(section, "user", format_quantity(BACKGROUND_NS, "time_ns"), "assumed: at a time")
-    think_ns = 0 if full else round(BACKGROUND_NS * max(0.0, workers / cpus - 1))
-    put(section, "think_time", format_quantity(think_ns, "time_ns"),
-        f"{ESTIMATE}: {cpus:.2f} CPUs busy")  # fmt: skip
-
-
-def _run(draft: Draft) -> None:
+def draw_run(draft: Draft) -> None:
+    """Put how long to run and what to measure into the sheet."""
     put = draft.sheet.put
     first = draft.streams[0]
     put(("process", first), "warm_up", f"{draft.settle_s} s")

@@ -34,8 +34,9 @@ from calibration.twin.columns import (
     recorded_columns,
     simulate_twin,
 )
+from calibration.twin.cpu_time import draw_cpu
 from calibration.twin.demands import loads_of
-from calibration.twin.draft import Draft, draw_classes
+from calibration.twin.draft import Draft, draw_classes, draw_run
 from calibration.twin.server import draw_server
 from calibration.twin.sheet import Sheet
 from calibration.twin.verdict import Verdict, verdict_of
@@ -74,7 +75,9 @@ def draw_draft(seen: Look, seed: int) -> Draft:
     sheet.put((), "doc", "Fitted to a recording of counters; what does each part of it change?")
     sheet.put((), "seed", seed)
     draft = Draft(sheet=sheet, loads=loads, server=draw_server(sheet, seen, loads))
-    draw_classes(draft, seen)
+    draw_classes(draft)
+    draw_cpu(draft, seen)
+    draw_run(draft)
     return draft
 
 

@@ -19,10 +19,11 @@ from calibration.dataset import Source
 from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
 from calibration.look.devices import DeviceLook
-from calibration.twin.demands import Load
-from calibration.twin.sheet import Sheet
-from calibration.validate.rigs import LOOP
+from calibration.twin.demands import READ, Load
+from calibration.twin.page_costs import put_page_costs
+from calibration.twin.sheet import Path, Sheet
 from sim.block.elevator import default_elevator
+from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS
 from sim.registry import lookup, names
 from sim.scenario.devices import PROFILES as PROFILE_FILES
 from sim.scenario.server import is_kernel
@@ -42,13 +43,9 @@ PROFILES: Final[Mapping[str, str]] = {
     "15000": "sas-15k", "10000": "sas-10k", "7200": "sata-7200", "5400": "sata-7200",
 }  # fmt: skip
 EXT4_SINCE: Final = (2, 6, 28)  # no more called ext4dev
+WBT_SINCE: Final = (4, 10)  # 87760e5eef35: block: hook up writeback throttling
 MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
 SLOTS: Final = "slowdisk_slots"
-# Kernels from here on run on CPUs of 2018 and later: what a page costs there was measured on one of
-# 3 GHz; the kernel's defaults are of a server of 2005.
-NEW_CPUS_SINCE: Final = (5, 0)
-NEW_CPUS: Final = "assumed: a CPU of about 3 GHz; there, "
-_PAGE_COSTS: Final = ("vfs.page_copy", "vm.page_add", "vfs.direct_page")
 # Number of /proc/sys/vm -> our parameter, its text.
 _VM: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
     "dirty_ratio": ("dirty_ratio", lambda value: f"{value} %"),
@@ -96,10 +93,12 @@ def draw_server(sheet: Sheet, seen: Look, loads: list[Load]) -> Server:
     _cpus(sheet, seen, server)
     _memory(sheet, source, server)
     _vm(sheet, source.host)
-    _page_costs(sheet, server)
     for load in loads:
         _disk(sheet, load.device, source.host, server)
         _mount(sheet, load.device, seen, server)
+    systems = {place.path: place.type for place in server.places.values()}
+    bulk = any(one.is_large and one.kind != READ for load in loads for one in load.classes)
+    put_page_costs(sheet, server.kernel, systems, bulk=bulk)
     if not any(place.path == "/" for place in server.places.values()):
         sheet.put(("machine", "mount", "/"), "type", "tmpfs", "assumed: the root's device was idle")
     return server
@@ -189,16 +188,6 @@ def _vm(sheet: Sheet, host: Host | None) -> None:
             sheet.put(("machine", "vm"), key, text(value), f"{RECORDED}: vm.{name}")
 
 
-def _page_costs(sheet: Sheet, server: Server) -> None:
-    """Put what a page costs the kernel, on a machine that is not as old as the defaults."""
-    if kernel_version(server.kernel) < NEW_CPUS_SINCE:
-        return
-    for path in _PAGE_COSTS:
-        part, key = path.split(".")
-        value, source = LOOP.costs[path]
-        sheet.put(("machine", part), key, value, NEW_CPUS + source)
-
-
 def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -> None:
     section = disk_section(device.name)
     why = f"{device.guess} ({device.reason})"
@@ -258,6 +247,7 @@ def _queue(sheet: Sheet, name: str, host: Host | None, server: Server) -> None:
         server.notes.append(f"{name}: elevator and queue not recorded; the kernel's defaults")
         return
     section = (*disk_section(name), "queue")
+    _throttling(sheet, section, block, server)
     if block.nr_requests and block.nr_requests >= 4:
         sheet.put(section, "nr_requests", block.nr_requests, f"{RECORDED}: queue/nr_requests")
     if block.request_bytes_max:
@@ -267,6 +257,19 @@ def _queue(sheet: Sheet, name: str, host: Host | None, server: Server) -> None:
         if kernel_version(server.kernel) >= MULTI_PAGE_SINCE:
             pages = max(128, block.request_bytes_max // 4096)
             sheet.put(section, "max_segments", pages, "assumed: a segment holds several pages")
+
+
+def _throttling(sheet: Sheet, section: Path, block: BlockDevice, server: Server) -> None:
+    """Put what writeback throttling aims at: a virtual device may call itself rotational."""
+    if kernel_version(server.kernel) < WBT_SINCE:
+        return
+    if block.wbt_lat_us is not None:
+        said = format_quantity(1000 * block.wbt_lat_us, "time_ns")
+        sheet.put(section, "wbt_lat", said, f"{RECORDED}: queue/wbt_lat_usec")
+    elif block.is_rotational is not None:
+        target_ns = ROTATIONAL_LAT_NS if block.is_rotational else FLASH_LAT_NS
+        said = format_quantity(target_ns, "time_ns")
+        sheet.put(section, "wbt_lat", said, f"{RECORDED}: queue/rotational, its default")
 
 
 def _elevator(sheet: Sheet, name: str, block: BlockDevice | None, server: Server) -> None:

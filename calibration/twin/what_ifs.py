@@ -132,7 +132,8 @@ def _tmpfs(draft: Draft) -> WhatIf:
         values[dotted("machine", "mount", place.path, "type")] = "tmpfs"
     memory = int(parse_quantity(_value(draft, "machine", "memory"), "bytes"))
     # A tmpfs may have half of the memory (mm/shmem.c); all files together take half of that.
-    area = format_quantity(memory // (4 * len(draft.streams)) // MIB * MIB, "bytes")
+    share = memory // (4 * len(draft.streams))
+    area = _whole_mib(share)
     for name in draft.streams:
         section = ("process", name)
         if _value(draft, *section, "reads"):
@@ -140,11 +141,17 @@ def _tmpfs(draft: Draft) -> WhatIf:
             values[dotted(*section, "working_set")] = area
         if _value(draft, *section, "writes"):
             values[dotted(*section, "write_pattern")] = "sequential"
-            values[dotted(*section, "write_area")] = area
+            files = _value(draft, *section, "write_files")
+            number = files if isinstance(files, int) else 1
+            values[dotted(*section, "write_area")] = _whole_mib(share // number)
     return WhatIf(
         name="tmpfs", title="Everything in memory: tmpfs", values=values,
         doc=f"If {area} of each file were enough: what does the device cost at all?",
     )  # fmt: skip
+
+
+def _whole_mib(size_bytes: int) -> str:
+    return format_quantity(max(MIB, size_bytes // MIB * MIB), "bytes")
 
 
 def _options(draft: Draft) -> Iterator[WhatIf]:

@@ -14,6 +14,8 @@ Theory: with demand D_k at device k, S_cpu on c CPUs, and X transactions per sec
     utilisation law     U_k = X D_k,  U_cpu = X S_cpu / c
     open                X = rate, while every U < 1 and X R <= concurrency
     closed              X = concurrency / (think + R) <= 1 / max D_k
+Written pages leave 30 s after their file first became dirty: one file leaves all at once, every
+half minute; files that are written in turn, each for some seconds, leave one after the other.
 By hand, the defaults on a 15K disk: a random read of 8 KiB takes 5.6 ms. One customer without
 thinking gets 175 a second; 40 a second in an open stream keep the disk 22 % busy.
 """
@@ -120,6 +122,10 @@ class TransactionsParams:
         1, dim="count", minimum=1, maximum=10_000, source="scenario",
         doc="files that are written; worker n has the n-th, round and round",
     )  # fmt: skip
+    write_turn_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario",
+        doc="so long all workers write one of the files, then the next; 0: worker n the n-th",
+    )  # fmt: skip
     write_area_bytes: int = param(
         "1 GiB", dim="bytes", minimum=BLOCK, source="scenario",
         doc="size of a file that is written other than at its end; it exists beforehand",
@@ -171,7 +177,7 @@ class Transactions(ServerProgram):
         return sizes
 
     def write_path(self, number: int) -> str:
-        """Return the file that worker `number` writes."""
+        """Return the file that worker `number` writes, or that is written in that turn."""
         params = self.params
         several = params.write_files > 1
         return (
@@ -226,7 +232,7 @@ class Transactions(ServerProgram):
 class _Worker:
     """One thread: its descriptors and its chances."""
 
-    __slots__ = ("_cpu", "_numbers", "_places", "_read_fd", "_sizes", "_write_fd", "arrivals",
+    __slots__ = ("_cpu", "_numbers", "_places", "_read_fd", "_sizes", "_write_fds", "arrivals",
                  "number", "params", "shared", "sys")  # fmt: skip
 
     def __init__(self, shared: Transactions, sys: Sys, number: int) -> None:
@@ -241,7 +247,8 @@ class _Worker:
         self._numbers = sys.stream(f"numbers.{number}")
         self._sizes = sys.stream(f"sizes.{number}")
         self._places = sys.stream(f"places.{number}")
-        self._read_fd = self._write_fd = -1
+        self._read_fd = -1
+        self._write_fds: list[int] = []  # its file, or that of each turn
 
     def open_files(self) -> Blocking[None]:
         """Open what will be read and written."""
@@ -252,8 +259,11 @@ class _Worker:
         if params.writes:
             appends = params.write_pattern == APPEND
             flags = O_WRONLY | O_CREAT | O_APPEND if appends else O_WRONLY
-            path = self.shared.write_path(self.number)
-            self._write_fd = yield from self.sys.open(path, flags)
+            turns = range(params.write_files) if params.write_turn_ns else (self.number,)
+            for number in turns:
+                path = self.shared.write_path(number)
+                fd = yield from self.sys.open(path, flags)
+                self._write_fds.append(fd)
 
     def transaction(self) -> Blocking[None]:
         """Compute, read, write, and make durable what was written."""
@@ -265,12 +275,19 @@ class _Worker:
         for _ in range(self._draw_number(params.reads)):
             yield from self._read()
         writes = self._draw_number(params.writes)
+        fd = self._write_fd() if writes else -1
         for _ in range(writes):
-            yield from self._write()
+            yield from self._write(fd)
         if writes and self._draw_number(params.fsyncs):
-            yield from sys.fsync(self._write_fd)
+            yield from sys.fsync(fd)
         if writes and self._draw_number(params.writeback):
-            yield from sys.sync_file_range(self._write_fd)
+            yield from sys.sync_file_range(fd)
+
+    def _write_fd(self) -> int:
+        """Return its file, or the one whose turn it is."""
+        turn_ns = self.params.write_turn_ns
+        turn = self.sys.clock_ns() // turn_ns if turn_ns else 0
+        return self._write_fds[turn % len(self._write_fds)]
 
     def _read(self) -> Blocking[None]:
         params, shared = self.params, self.shared
@@ -282,18 +299,18 @@ class _Worker:
             shared.read_position = position + size
         yield from self.sys.pread(self._read_fd, size, position)
 
-    def _write(self) -> Blocking[None]:
+    def _write(self, fd: int) -> Blocking[None]:
         params, shared = self.params, self.shared
         size = min(self._draw_size(params.write_size_bytes), params.write_area_bytes)
         if params.write_pattern == APPEND:
-            yield from self.sys.write(self._write_fd, size)
+            yield from self.sys.write(fd, size)
             return
         if params.write_pattern == RANDOM:
             position = self._place(size, params.write_area_bytes)
         else:
             position = _round(shared.write_position, size, params.write_area_bytes)
             shared.write_position = position + size
-        yield from self.sys.pwrite(self._write_fd, size, position)
+        yield from self.sys.pwrite(fd, size, position)
 
     def _draw_number(self, mean: float) -> int:
         """Return the whole part, and one more as often as the rest says."""

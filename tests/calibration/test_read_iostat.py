@@ -17,6 +17,13 @@ def read(text, interval_s=None):
     return read_text(text, "a.txt", interval_s)
 
 
+VMSTAT = """\
+procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
+ r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st
+ 1  0      0 811008  12000 401408    0    0     5    11  110  205  3  1 95  1  0
+"""
+
+
 @pytest.mark.parametrize("generation", TEXTS)
 def test_every_generation_says_the_same_in_the_same_columns(generation):
     recording = read(TEXTS[generation])
@@ -27,6 +34,17 @@ def test_every_generation_says_the_same_in_the_same_columns(generation):
     cpu = {s.column: s.value for s in recording.samples if s.kind == "cpu" and s.report == 1}
     expected = {"user_pct": 5.92, "system_pct": 5.36, "iowait_pct": 21.74, "idle_pct": 66.98}
     assert {name: cpu[name] for name in expected} == pytest.approx(expected, abs=0.05)
+
+
+def test_more_numbers_than_a_cpu_table_has_titles_are_another_tools():
+    """iostat and vmstat into one file: the latter's row below avg-cpu is its own."""
+    header, row = VMSTAT.splitlines()[1:3]
+    lines = CPU.splitlines()
+    recording = read("\n".join([header, lines[0], row, *lines[1:], ""]))
+    assert recording.problems == ()
+    assert set(recording.formats) == {"vmstat", "iostat"}
+    idle = [s.value for s in recording.samples if s.column == "idle_pct"]
+    assert sorted(idle) == sorted([float(row.split()[14]), 66.98])
 
 
 @pytest.mark.parametrize("generation", TEXTS)

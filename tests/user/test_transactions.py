@@ -251,3 +251,26 @@ def test_a_service_scale_is_a_multiple_of_latency_and_transfer() -> None:
     half = SERVER.replace("slots = 1", "slots = 1\nservice_scale = 0.5")
     mean_s = fmean(times_s(run(closed(1, **READS), 30, machine=half)))
     assert mean_s == pytest.approx(fmean(times_s(run(closed(1, **READS), 30))) / 2, rel=0.1)
+
+
+def written_by_5_s(**params: object) -> list[float]:
+    """Return the writes of each 5 s from 40 s on, of 20 small writes a second."""
+    text = open_stream(20, writes=1, write_size='"4 KiB"', write_pattern='"random"',
+                       write_area='"64 MiB"', **params)  # fmt: skip
+    where = SERVER.replace("ext3", "ext4")  # ext3 writes data at each commit of its journal
+    machine = boot(text, machine=where, duration="10 min",
+                   sets=("machine.kernel=2.6.32",))  # fmt: skip
+    seen = []
+    for end in range(40, 115, 5):
+        run_for(machine, end - machine.calendar.now / S)
+        seen.append(machine.devices["sda"].stats.writes)
+    return [float(after - before) for before, after in pairwise(seen)]
+
+
+def test_files_written_in_turn_leave_one_after_the_other_and_one_file_all_at_once() -> None:
+    """30 s after it became dirty; 5 s of 20 writes a second are 100."""
+    at_once, in_turn = written_by_5_s(), written_by_5_s(write_files=8, write_turn='"5 s"')
+    assert sum(1 for one in at_once if one < 10) > len(at_once) / 2
+    assert max(at_once) > 400
+    assert all(50 < one < 160 for one in in_turn)
+    assert fmean(in_turn) == pytest.approx(100, rel=0.1)

@@ -1,0 +1,66 @@
+"""How many fsyncs stand behind a device's flushes, and how much was written beside them.
+
+Models: the journal's part in a disk's writes, told from the counters alone.
+Linux counterpart: fs/jbd2/journal.c:kjournald2 (the timer), commit.c (who joins a commit).
+Invariants: everything is arithmetic on rates and response times; nothing is drawn.
+Left out: XFS, whose log is forced every 30 s if nobody asks; asked for, it flushes alike.
+
+Theory. A journal commits by itself 5 s after its first change (JBD2_DEFAULT_MAX_COMMIT_AGE), with a
+flush before and after its last block: up to 0.4 flushes a second are made with nobody waiting.
+An fsync leaves three requests: data, the journal's blocks, the commit block. Several fsyncs share a
+commit if they come while the one before is under way, for T = 2 w_await + 2 f_await. Of fsyncs
+that come at random at a rate X that is X T beside the first, so that c commits a second are
+    X = c (1 + X T) = c / (1 - c T)
+fsyncs, and any number once commits follow each other without a gap. Writes beyond X + 2 c were left
+to the flusher by somebody else.
+By hand: 211 writes/s of 4 MB with 1 flush/s (c = 0.5, T = 80 ms): 0.52 fsyncs a second explain 1.5
+writes; the other 209.5 are bulk.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+FLUSHES: Final = 2.0  # of a commit, before and after its last block
+SINGLE: Final = 2.25  # writes a flush: halfway from those of a commit, 1.5, to 3 of one flush
+SINGLE_MAX: Final = 6.0  # twice those of one flush: from here on most writes are not of fsyncs
+LOG_REQUESTS: Final = 2.0  # of a commit: the journal's blocks, its commit block
+REQUESTS: Final = 3.0  # of an fsync: data, the journal's blocks, its commit block
+COMMIT_AGE_S: Final = 5.0  # JBD2_DEFAULT_MAX_COMMIT_AGE
+OWN_FLUSHES_PER_S: Final = FLUSHES / COMMIT_AGE_S  # of a journal that nobody waits for
+BESIDE_MIN: Final = 0.25  # of the writes; less is the estimate's own error
+
+
+def are_waited_for(flushes_per_s: float) -> bool:
+    """Return whether there are more flushes than a journal makes by itself."""
+    return flushes_per_s > OWN_FLUSHES_PER_S
+
+
+def flushes_of(writes_per_s: float, flushes_per_s: float, *, alone: bool) -> float:
+    """Return how many flushes an fsync makes: those of a commit, or a single one.
+
+    Commits that several writers share have more writes a flush as well; they come about where
+    writers queue. Where there is no queue (`alone`), three requests a flush are single fsyncs: of
+    ext4 without a journal, or with a drive that writes through on demand (FUA).
+    """
+    if not alone or not flushes_per_s:
+        return FLUSHES
+    return 1.0 if SINGLE <= writes_per_s / flushes_per_s < SINGLE_MAX else FLUSHES
+
+
+def commit_s(row: Mapping[str, float]) -> float:
+    """Return how long a commit takes, seconds: two writes, two flushes; 0 if not recorded."""
+    write_ms = row.get("w_await_ms", row.get("await_ms", 0.0))
+    return (LOG_REQUESTS * write_ms + FLUSHES * row.get("f_await_ms", 0.0)) / 1000
+
+
+def shared_max(commits_per_s: float, time_s: float) -> float:
+    """Return the fsyncs per second that share so many commits if they come at random."""
+    busy = commits_per_s * time_s
+    return commits_per_s / (1 - busy) if busy < 1 else math.inf
+
+
+def beside(writes_per_s: float, explained_per_s: float) -> float:
+    """Return the writes per second that are not of fsyncs; 0 if hardly any."""
+    rest = writes_per_s - explained_per_s
+    return rest if rest >= BESIDE_MIN * writes_per_s else 0.0

@@ -1,0 +1,154 @@
+"""Whose writes they are: fsyncs, the journal's own commits, bulk; and who pays for a page."""
+
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibration.twin.columns import recorded_columns
+from calibration.twin.commits import OWN_FLUSHES_PER_S, flushes_of, shared_max
+from calibration.twin.demands import JOURNAL_BYTES, SYNC, WRITE, Class, loads_of
+from calibration.twin.page_costs import FOLIO_PAGES
+from sim.scenario.load import load_text
+from sim.units import parse_quantity
+from tests.calibration.test_twin_draft import HOST, NEW, draft_of, notes_of, seen_of, text
+
+KIB = 1024
+
+
+def row(*, w: float, size_kib: float, flushes: float, w_await: float = 2, util: float = 10) -> str:
+    """Return a row of sysstat 12 of a device that is written to; a flush takes 1 ms."""
+    return (
+        f"sda 0.00 0.00 0.00 0.00 0.00 0.00 {w:.2f} {w * size_kib:.2f} 0.00 0.00 {w_await:.2f}"
+        f" {size_kib:.2f} 0.00 0.00 0.00 0.00 0.00 0.00 {flushes:.2f} 1.00"
+        f" {w * w_await / 1000:.2f} {util:.2f}\n"
+    )
+
+
+def classes(device: str, kernel: str = "6.1.0") -> dict[str, Class]:
+    """Return the classes of the only device, by kind."""
+    [load] = loads_of(seen_of(text(device, heading=NEW, kernel=kernel)))
+    return {one.kind: one for one in load.classes}
+
+
+@given(commits=st.floats(0.1, 500), time_s=st.floats(0, 0.1))
+def test_fsyncs_that_share_commits_are_those_that_come_while_one_is_under_way(
+    commits: float, time_s: float
+) -> None:
+    found = shared_max(commits, time_s)
+    assert found >= commits
+    if found < inf:
+        assert found == pytest.approx(commits * (1 + found * time_s))
+
+
+@given(flushes=st.floats(0.01, OWN_FLUSHES_PER_S), w=st.floats(20, 500))
+@settings(max_examples=20, deadline=None)
+def test_a_journal_that_commits_by_itself_says_nothing_of_fsyncs(flushes: float, w: float) -> None:
+    device = row(w=w, size_kib=64, flushes=round(flushes, 2))
+    found = classes(device)
+    assert list(found) == [WRITE]
+    assert "a journal's own" in found[WRITE].reason
+    recorded = text(device, heading=NEW, kernel="6.1.0")
+    draft = draft_of(recorded)
+    columns = recorded_columns(seen_of(recorded), draft.loads, draft.server)
+    assert not [one for one in columns if "f_per_s" in one.metric]
+
+
+@given(w=st.floats(60, 900), size_kib=st.sampled_from([16, 512, 4096]), c=st.floats(0.3, 3))
+@settings(max_examples=40, deadline=None)
+def test_fsyncs_and_what_is_written_beside_them_are_all_that_was_written(
+    w: float, size_kib: int, c: float
+) -> None:
+    """Requests: an fsync's data, two of each commit, the rest. Bytes: theirs and the journal's."""
+    w, c = round(w, 2), round(c, 2)
+    found = classes(row(w=w, size_kib=size_kib, flushes=2 * c))
+    waited, bulk = found[SYNC], found[WRITE]
+    writes_per_s = waited.rate_per_s + 2 * c + bulk.rate_per_s * bulk.at_once
+    assert writes_per_s == pytest.approx(w, rel=0.01)
+    moved = (
+        waited.rate_per_s * waited.size_bytes
+        + bulk.rate_per_s * bulk.at_once * bulk.size_bytes
+        + c * JOURNAL_BYTES
+    )
+    assert moved == pytest.approx(w * size_kib * KIB, rel=0.03)
+    assert c <= waited.rate_per_s <= 1.1 * c
+
+
+@pytest.mark.parametrize(("writes", "flushes"), [(2.0, 2.0), (3.0, 1.0), (5.9, 1.0), (60.0, 2.0)])
+def test_a_flush_is_single_where_writes_are_those_of_single_fsyncs(
+    writes: float, flushes: float
+) -> None:
+    assert flushes_of(writes, 1.0, alone=True) == flushes
+    assert flushes_of(writes, 1.0, alone=False) == 2.0
+
+
+def costs_ns(recorded: str, host: dict[str, str]) -> dict[str, float]:
+    """Return what pages cost on the drafted machine, which must load."""
+    draft = draft_of(recorded, host)
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+    paths = (("vm", "page_add"), ("vfs", "page_copy"))
+    values = {key: draft.sheet.sections["machine", part][key].value for part, key in paths}
+    return {key: parse_quantity(value, "time_ns") for key, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "shared"),
+    [("6.12.0", "ext4", 1), ("6.18.0", "ext4", FOLIO_PAGES), ("6.8.0", "xfs", FOLIO_PAGES),
+     ("6.1.0", "xfs", 1), ("6.18.0", "ext3", 1)],
+)  # fmt: skip
+def test_what_a_folio_costs_is_shared_by_its_pages_where_bulk_is_written_in_folios(
+    kernel: str, kind: str, shared: int
+) -> None:
+    host = {path: said.replace(" ext4 ", f" {kind} ") for path, said in HOST.items()}
+    bulk = text(row(w=100, size_kib=1024, flushes=0), heading=NEW, kernel=kernel)
+    assert costs_ns(bulk, host) == {"page_add": round(200 / shared), "page_copy": 400}
+    small = text(row(w=100, size_kib=8, flushes=0), heading=NEW, kernel=kernel)
+    assert costs_ns(small, host) == {"page_add": 200, "page_copy": 400}
+
+
+def test_kernel_time_of_bulk_is_fitted_as_the_price_of_a_page() -> None:
+    """50 MB/s are 12,800 pages/s; 10 % of four CPUs are 31 us of each, were it all theirs."""
+    recorded = text(row(w=50, size_kib=1024, flushes=0), heading=NEW, kernel="6.1.0", system=10)
+    draft = draft_of(recorded)
+    priors = {one.path: one for one in draft.priors}
+    assert priors["machine.vfs.page_copy"].high == pytest.approx(2 * 0.4e9 / 12_800, rel=0.01)
+    assert not [path for path in priors if path.endswith(".system")]
+
+
+def test_user_time_beside_niced_tasks_that_fill_the_cpus_is_a_class_of_its_own() -> None:
+    device = row(w=50, size_kib=16, flushes=0)
+    recorded = text(device, heading=NEW, user=18, nice=70, system=11.5, iowait=0)
+    sections = draft_of(recorded).sheet.sections
+    assert sections["process", "computing"]["think_time"].value == "3.888889 ms"
+    assert sections["process", "niced"]["think_time"].value == "0 s"
+    assert sections["process", "sda-writes"]["user"].value == "1 us"  # the least there is
+    assert "CPU: full with niced tasks" in notes_of(draft_of(recorded))
+
+
+@pytest.mark.parametrize(
+    ("files", "target"),
+    [({}, 2_000_000), ({"rotational": "1"}, 75_000_000), ({"wbt_lat_usec": "0"}, 0),
+     ({"rotational": "1", "wbt_lat_usec": "500"}, 500_000)],
+)  # fmt: skip
+def test_writeback_is_throttled_as_the_recorded_device_says(
+    files: dict[str, str], target: int
+) -> None:
+    """A virtual device that calls itself rotational has 75 ms for a read before writes wait."""
+    queue = {f"/sys/block/vda/queue/{name}": f"{said}\n" for name, said in files.items()}
+    host = {path.replace("sda", "vda"): said for path, said in HOST.items()} | queue
+    device = row(w=50, size_kib=16, flushes=0).replace("sda", "vda")
+    draft = draft_of(text(device, heading=NEW, kernel="6.1.0"), host)
+    disk = load_text(draft.sheet.text(""), Path("twin.toml")).server.disks["vda"]
+    assert disk.queue.wbt_lat_ns == target
+
+
+def test_bulk_that_would_fill_the_file_system_goes_round_and_round() -> None:
+    host = HOST | {"/sys/block/sda/queue/max_sectors_kb": "1024\n"}
+    patterns = {
+        rate: draft_of(text(row(w=rate, size_kib=1024, flushes=0), heading=NEW), host)
+        .sheet.sections["process", "sda-writes"]["write_pattern"].value
+        for rate in (10, 400)
+    }  # fmt: skip
+    assert patterns == {10: "append", 400: "sequential"}
