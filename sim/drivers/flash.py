@@ -141,7 +141,7 @@ class Dies:
     def _read_idle(self, sensed_ns: float, move_ns: float, width: int) -> float:
         """Read with every die and channel free: all sense at once, and the channels take turns.
 
-        What _read_busy() would do, without its heaps: sorted lists are heaps. 1.15x, 80 GB of dd.
+        As _read_busy() would, without its heaps: sorted lists are heaps. 128 KiB: 0.5 us, not 1.2.
         """
         dies, channels = self._die_free_ns, self._channel_free_ns
         dies.sort()

@@ -1,40 +1,69 @@
 """Block devices as files: what a program finds under /dev.
 
-Models: a file of the device's size whose blocks are the device's, read directly or through a page
-cache of its own (with read-ahead; its pages are the "buffers" of free(1)), written directly. The
-directory is mounted on /dev by whoever boots the machine; it has a name for each disk, partition
-and volume.
-Linux counterpart: fs/block_dev.c (blkdev_readpages; block/fops.c from 5.16), devtmpfs.c.
-Invariants: file block n is device block n; the names never change during a run; no page is dirty.
-Left out: buffered writes to a device (EINVAL); that a mounted file system's metadata is in the same
- page cache.
+Models: a file of the device's size whose blocks are the device's, read and written directly or
+through a page cache of its own (with read-ahead; its pages are the "buffers" of free(1)). What is
+dirty there is written back as a file's is, by the thread of the device, a bio for each block; fsync
+writes it all and, from 2.6.35 on, flushes the drive's cache; so does the last close, which
+therefore takes as long as the device needs: dd of=/dev/sdb shows the device's rate, dd of=/file
+memory's. The directory is mounted on /dev by whoever boots the machine; it has a name for each
+disk, partition and volume.
+Linux counterpart: fs/block_dev.c (blkdev_writepage, blkdev_fsync, blkdev_put; block/fops.c from
+5.16), devtmpfs.c.
+Invariants: file block n is device block n; the names never change during a run; nothing is dirty
+ while nobody has the device open.
+Left out: that a mounted file system's metadata is in the same page cache; that the last close drops
+ the pages too (kill_bdev); CPU time of buffer heads; bios larger than a block (6.6).
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR
 from sim.block.device import BlockDevice
-from sim.fs.buffer import SECTORS_PER_BLOCK, submit_read
-from sim.fs.errors import exists, fs_error, invalid
+from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_read, submit_write
+from sim.fs.errors import exists, fs_error, no_space
+from sim.fs.fs_writeback import watch
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
-from sim.fs.super import FileSystem, MountContext
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext
+from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import MAPPING_BUFFERS, MAPPING_SHMEM, AddressSpace, AddressSpaceOps
+from sim.mm.page_writeback import write_cache_pages
+from sim.mm.writeback import LAST_PAGE, WritebackControl
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
 EPERM = 1
+SINCE_FLUSH: Final = (2, 6, 35)  # ab0a9735e069: blkdev_fsync() flushes the drive's cache
 
 
 class BlockDevOps(AddressSpaceOps):
-    """What the page cache asks of a block device (def_blk_aops); nothing of it is ever dirty."""
+    """What the page cache asks of a block device (def_blk_aops)."""
 
-    def __init__(self, device: BlockDevice) -> None:
+    def __init__(self, device: BlockDevice, kernel: KernelVersion) -> None:
         self.device = device
+        self.kernel = kernel
 
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
         """Submit the reads of locked pages in one bio."""
         yield from submit_read(task, self.device, mapping, start, start, end - start)
+
+    def writepages(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Write dirty blocks."""
+        return write_cache_pages(task, mapping, wbc)
+
+    def writepage(
+        self, task: Task, mapping: AddressSpace, start: int, end: int, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Submit blocks that are under writeback, a bio for each (blkdev_writepage)."""
+        return submit_write(task, self.device, mapping, start, start, end - start, 0, self.kernel)
+
+    def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
+        """A device's inode is not on it."""
+        return
+        yield
 
     def end_page(self, mapping: AddressSpace) -> int:
         """Return where the device ends."""
@@ -52,7 +81,8 @@ class BlockDevSb(FileSystem):
         super().__init__(context)
         device = context.device
         self.bdi = BackingDevInfo("bdev" if device is None else device.name, device)
-        self.a_ops = AddressSpaceOps() if device is None else BlockDevOps(device)
+        self.a_ops = AddressSpaceOps() if device is None else BlockDevOps(device, self.kernel)
+        self.flushes_on_close = device is not None
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache."""
@@ -60,8 +90,28 @@ class BlockDevSb(FileSystem):
         return AddressSpace(self.vm, inode, self.a_ops, self.bdi, kind)
 
     def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
-        """Refuse: of writes, only direct ones are modelled."""
-        raise invalid(f"inode {inode.ino}")
+        """Copy into the page cache, as far as the device goes (block_write_begin, _end)."""
+        if pos >= inode.size:
+            raise no_space(f"/dev/{self.bdi.name}")
+        if self.bdi not in self.vm.bdis:
+            watch(self.scheduler, self.vm, self.bdi)
+        count = min(count, inode.size - pos)
+        end = pos + count
+        mapping = inode.mapping
+        for partial in (pos, end):
+            if partial % PAGE_SIZE and partial < inode.size:
+                yield from self._read_page(task, mapping, partial >> PAGE_SHIFT)
+        start, stop = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
+        yield from mapping.wait_on_page(task, start, stop)
+        mapping.set_dirty(start, stop)
+        return count
+
+    def _read_page(self, task: Task, mapping: AddressSpace, page: int) -> Blocking[None]:
+        """Read a page of which a write leaves part as it is."""
+        if mapping.missing(page, page + 1):
+            mapping.start_read(page, page + 1)
+            yield from mapping.a_ops.readpages(task, mapping, page, page + 1)
+        yield from mapping.wait_on_page(task, page, page + 1)
 
     def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
         """Block n is block n."""
@@ -73,9 +123,16 @@ class BlockDevSb(FileSystem):
         yield
 
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
-        """Nothing is dirty."""
-        return
-        yield
+        """Flush the drive's cache behind the pages that have been written (blkdev_fsync)."""
+        if self.device is not None and self.kernel >= SINCE_FLUSH:
+            yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
+            yield from issue_flush(task, self.device)
+
+    def flush(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Write what is dirty when the last one closes the device (sync_blockdev)."""
+        if inode.count == 1:
+            yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
+            yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
 
     def atime_is_due(self, inode: Inode) -> bool:
         """The time of a device file is in devtmpfs, in memory."""
@@ -119,9 +176,11 @@ class DevTmpfs(BlockDevSb):
         raise fs_error(EPERM, name)
 
     def sync_fs(self, task: Task) -> Blocking[None]:
-        """Nothing to do."""
-        return
-        yield
+        """Write what is dirty of each device (sync_bdevs)."""
+        assert self.root is not None
+        for inode in self.root.directory().values():
+            yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
+            yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
 
     def check(self) -> list[str]:
         """Nothing can be inconsistent."""

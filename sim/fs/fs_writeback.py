@@ -46,6 +46,14 @@ def start_writeback(sched: Sched, vm: Vm) -> None:
         sched.spawn(thread.comm, thread.main)
 
 
+def watch(sched: Sched, vm: Vm, bdi: BackingDevInfo) -> None:
+    """Look after one more device, about to have its first dirty page (bdi_forker_thread)."""
+    vm.add_bdi(bdi)
+    if vm.kernel >= SINCE_FLUSHER_THREADS:
+        thread = FlusherThread(vm, bdi)
+        sched.spawn(thread.comm, thread.main)
+
+
 # -- One inode
 
 

@@ -19,7 +19,7 @@ from sim.scenario.errors import Place, Problem, ScenarioError
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import FioValueError
 from sim.user.fio_params import DIRECTIONS, SYNCHRONOUS, FioParams
-from sim.user.fio_stat import TRIM, WRITE
+from sim.user.fio_stat import TRIM
 
 SECTOR: Final = 512
 # fio's own defaults of what FioParams has others for (options.c).
@@ -207,7 +207,6 @@ def _size_problems(
 ) -> Iterator[Problem]:
     """Yield what is wrong with sizes, and with how a device may be used."""
     splits = (values["read_split"], values["write_split"])
-    writes = WRITE in DIRECTIONS[str(values["rw"])]
     used = [size for split in splits for size, _ in split]
     place = section.place_of("bssplit" if "bssplit" in section.places else "bs")
     trims = TRIM in DIRECTIONS[str(values["rw"])]
@@ -218,11 +217,6 @@ def _size_problems(
     size = values["size_bytes"]
     if size and size < min(used):
         yield Problem(section.place_of("size"), "size is smaller than one block of 'bs'")
-    if is_device and writes and not values["direct"]:
-        yield Problem(
-            section.place_of("filename"), "buffered writes to a device are not modelled",
-            allowed="direct=1, or a file",
-        )  # fmt: skip
 
 
 def _jobs(section: _Section, group: int) -> Iterator[FioJob]:

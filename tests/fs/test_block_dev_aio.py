@@ -1,10 +1,13 @@
 """Devices as files under /dev, and asynchronous direct I/O on them."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from sim.fs.sync import sync
 from sim.sched.task import TASK_INTERRUPTIBLE
 from sim.syscall import O_DIRECT, O_RDONLY, O_WRONLY, Sys
-from tests.user.servers import MS, RAM_DISK, boot, run_program
+from tests.user.servers import MS, RAM_DISK, S, boot, run_program
 
 MACHINE = RAM_DISK.replace("queue_depth = 1", "queue_depth = 4") + (
     '[machine.mount."/"]\ntype = "tmpfs"'
@@ -61,11 +64,96 @@ def test_a_device_is_read_through_its_page_cache_with_read_ahead():
     assert machine.vm.nr_buffers == stats.read_sectors // 8
 
 
-def test_a_device_is_written_past_the_page_cache_only():
+def of_kernel(release: str) -> str:
+    """Return what sets a kernel."""
+    return f'machine.kernel = "{release}"'
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 300_000)), min_size=1, max_size=8),
+    st.sampled_from(["2.6.16", "2.6.32", "3.2", "4.14"]),
+)
+def test_all_that_was_written_is_on_the_device_after_the_last_close(writes, kernel):
+    """Every page once; before the close none need be. Pages that are left in part are read."""
+
     def program(sys: Sys):
         fd = yield from sys.open("/dev/sda", O_WRONLY)
-        with pytest.raises(OSError, match="Invalid argument"):
-            yield from sys.write(fd, 4096)
+        for pos, count in writes:
+            assert (yield from sys.pwrite(fd, count, pos)) == count
+        yield from sys.close(fd)
+
+    machine = boot(machine=MACHINE, sets=[of_kernel(kernel)])
+    run_program(machine, program)
+    touched = {page for pos, n in writes for page in range(pos >> 12, (pos + n - 1 >> 12) + 1)}
+    stats = machine.devices["sda"].stats
+    assert stats.write_sectors == 8 * len(touched)
+    partial = {at >> 12 for pos, n in writes for at in (pos, pos + n) if at % 4096}
+    assert stats.read_sectors <= 8 * len(partial)
+    assert machine.vm.nr_dirty == 0
+    machine.check()
+
+
+def test_while_somebody_has_the_device_open_a_close_writes_nothing():
+    written = []
+
+    def program(sys: Sys):
+        first = yield from sys.open("/dev/sda", O_WRONLY)
+        second = yield from sys.open("/dev/sda", O_WRONLY)
+        yield from sys.write(first, 1 << 20)
+        for fd in (first, second):
+            yield from sys.close(fd)
+            written.append(machine.devices["sda"].stats.write_sectors)
+
+    machine = boot(machine=MACHINE)
+    run_program(machine, program)
+    assert written == [0, 2048]
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "3.2"])
+def test_dirty_pages_of_an_open_device_are_written_when_they_are_old(kernel):
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
+        yield from sys.write(fd, 1 << 20)
+        yield from sys.sleep(29 * S)
+        assert machine.devices["sda"].stats.write_sectors == 0
+        yield from sys.sleep(8 * S)
+        assert machine.devices["sda"].stats.write_sectors == 2048
+
+    machine = boot(machine=MACHINE, sets=[of_kernel(kernel)])
+    run_program(machine, program, seconds=60)
+
+
+def test_sync_writes_what_is_dirty_of_devices():
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
+        yield from sys.write(fd, 1 << 20)
+        yield from sync(machine.vfs, sys.task)
+        assert machine.devices["sda"].stats.write_sectors == 2048
+
+    machine = boot(machine=MACHINE)
+    run_program(machine, program)
+
+
+def test_fsync_of_a_device_waits_for_its_pages():
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
+        yield from sys.write(fd, 1 << 20)
+        yield from sys.fsync(fd)
+        assert machine.devices["sda"].stats.write_sectors == 2048
+
+    machine = boot(machine=MACHINE, sets=[of_kernel("2.6.35")])
+    run_program(machine, program)
+
+
+def test_a_device_is_full_at_its_end():
+    """A write over the end is cut short; one behind it finds no space."""
+
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
+        assert (yield from sys.pwrite(fd, 8192, (4 << 30) - 4096)) == 4096
+        with pytest.raises(OSError, match="No space left on device"):
+            yield from sys.pwrite(fd, 4096, 4 << 30)
 
     run_program(boot(machine=MACHINE), program)
 

@@ -164,7 +164,6 @@ def test_comments_and_blanks_are_passed_over():
         ("time_based", 1, "time_based needs 'runtime'"),
         ("ioengine=io_uring", 1, "io_uring through the page cache is not modelled"),
         ("direct=1\nbs=1000", 1, "direct I/O is in whole sectors"),
-        ("rw=write", 1, "buffered writes to a device are not modelled"),
         ("size=1k", 1, "size is smaller than one block of 'bs'"),
     ],
 )
