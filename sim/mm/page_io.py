@@ -81,8 +81,12 @@ def swap_flags(vm: Vm) -> int:
 
 def swap_writepages(
     task: Task, vm: Vm, area: SwapArea, slot: int, parts: list[Part], plug: Plug | None
-) -> Blocking[None]:
-    """Submit pages of adjoining slots, whose state says already that they are on their way."""
+) -> Blocking[bool]:
+    """Submit pages of adjoining slots, whose state says already that they are on their way.
+
+    Return whether that slept, for a request of a full queue.
+    """
+    slept = False
     count = sum(pages for _, pages in parts)
     vm.pswpout += count
     vm.swap_writeback += count
@@ -95,7 +99,9 @@ def swap_writepages(
         )  # fmt: skip
         bio.plug = plug
         if not area.device.submit_bio(bio):
+            slept = True
             yield from submit_bio(task, area.device, bio)
+    return slept
 
 
 def swap_readpage(

@@ -1,14 +1,14 @@
 """Swap areas: which slot a page gets, and which area its slot is in.
 
 Models: areas with priorities: the highest is filled first, equal ones in turn. An area gives slots
-in clusters of 256: one free cluster to the end, so that pages that go out together lie together,
-then the next; where there is no free cluster, the free slots of used ones from the beginning.
+in clusters of 256: the free slots of one to its end, so that pages that go out together lie
+together, then those of the next; which is next, says swap_clusters.py.
 Of each slot is known whose it is (the chunk, anon.py) and whether its page is in memory as well.
 Linux counterpart: mm/swapfile.c: get_swap_page, scan_swap_map, swap_free, sys_swapon (2.6.16 to
 6.5), struct swap_info_struct.
 Invariants (``check()``): an area's nr_used is the number of its owned slots; slot 0, the header, is
 never given.
-Left out: a cluster for each CPU on flash (3.12); discard; bad slots; swapon of new areas in a run.
+Left out: discard; bad slots; swapon of new areas in a run.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from sim.block.device import BlockDevice
+from sim.mm.swap_clusters import SwapClusters, order_of
+from sim.sched.version import KernelVersion
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
@@ -35,7 +37,7 @@ class SwapArea:
 
     def __init__(
         self, number: int, path: str, device: BlockDevice, extents: list[tuple[int, int]],
-        prio: int, is_block: bool,
+        prio: int, is_block: bool, order: int,
     ) -> None:  # fmt: skip
         """``extents`` are (first page of the device, pages), in order of slots."""
         self.number = number
@@ -49,18 +51,11 @@ class SwapArea:
         self.nr_used: int = 0
         self.owners: dict[int, array[int]] = {}  # of clusters in use, by slot; 0 is free
         self._used_in: dict[int, int] = {}  # slots used, of clusters in use
-        self._next_cluster: int = 0  # never used, from here on
-        self._free_clusters: list[int] = []  # used before, free again
-        self._slot: int = 1  # next of the current cluster
-        self._end: int = 1  # of the stretch it may give
-        self._open_cluster()
-
-    def _open_cluster(self) -> None:
-        cluster = self._next_cluster
-        self._next_cluster += 1
-        start = cluster * SWAPFILE_CLUSTER
-        self._slot = start + (cluster == 0)
-        self._end = min(start + SWAPFILE_CLUSTER, self.nr_slots)
+        clusters = -(-self.nr_slots // SWAPFILE_CLUSTER)
+        self._clusters = SwapClusters(order, clusters)
+        self._cluster: int = self._clusters.next()  # being filled
+        self._slot: int = 1  # next of it
+        self._end: int = min(SWAPFILE_CLUSTER, self.nr_slots)  # of the stretch it may give
 
     def take(self, chunk: Chunk, limit: int) -> tuple[int, int]:
         """Give up to ``limit`` adjoining slots to pages of a chunk; return (first, how many)."""
@@ -87,32 +82,48 @@ class SwapArea:
         return first, count
 
     def _choose_stretch(self) -> None:
-        """Go to the next free cluster; if there is none, to the first free slots."""
-        if self._next_cluster * SWAPFILE_CLUSTER < self.nr_slots:
-            self._open_cluster()
-        elif self._free_clusters:
-            cluster = self._free_clusters.pop(0)
-            start = cluster * SWAPFILE_CLUSTER
-            self._slot = start + (cluster == 0)
-            self._end = min(start + SWAPFILE_CLUSTER, self.nr_slots)
-        else:
-            self._slot, self._end = self._first_free()
+        """Go on in the current cluster, then in the next."""
+        low = self._end
+        if self._cluster < 0:  # It was full.
+            self._cluster = self._clusters.next()
+            low = self._cluster * SWAPFILE_CLUSTER
+        while self._cluster >= 0:
+            self._slot, self._end = self._free_stretch(self._cluster, low)
+            if self._slot < self._end:
+                return
+            self._leave(self._cluster)
+            self._cluster = self._clusters.next()
+            low = self._cluster * SWAPFILE_CLUSTER
+        self._slot = self._end = 0
 
-    def _first_free(self) -> tuple[int, int]:
-        """Return the first free stretch of clusters in use (start, end); empty if all is full."""
-        for cluster, used in self._used_in.items():
-            start = cluster * SWAPFILE_CLUSTER
-            size = min(SWAPFILE_CLUSTER, self.nr_slots - start) - (cluster == 0)
-            if used < size:
-                owners = self.owners[cluster]
-                low = int(cluster == 0)
-                while owners[low]:
-                    low += 1
-                high = low
-                while high < size + (cluster == 0) and not owners[high]:
-                    high += 1
-                return start + low, start + high
-        return self.nr_slots, self.nr_slots
+    def _free_stretch(self, cluster: int, low: int) -> tuple[int, int]:
+        """Return the first free stretch of a cluster from a slot on (start, end), if any."""
+        start = cluster * SWAPFILE_CLUSTER
+        stop = min(start + SWAPFILE_CLUSTER, self.nr_slots)
+        low = max(low, start, 1)
+        owners = self.owners.get(cluster)
+        if owners is None:
+            return low, stop
+        while low < stop and owners[low - start]:
+            low += 1
+        high = low
+        while high < stop and not owners[high - start]:
+            high += 1
+        return low, high
+
+    def _leave(self, cluster: int) -> None:
+        """Have a cluster that was being filled among the others again, if it is not full."""
+        used = self._used_in.get(cluster, 0)
+        start = cluster * SWAPFILE_CLUSTER
+        if not used:
+            self._forget(cluster)
+        elif used < min(SWAPFILE_CLUSTER, self.nr_slots - start) - (cluster == 0):
+            self._clusters.has_room(cluster)
+
+    def _forget(self, cluster: int) -> None:
+        self._used_in.pop(cluster, None)
+        self.owners.pop(cluster, None)
+        self._clusters.is_empty(cluster)
 
     def free(self, slot: int) -> None:
         """Take a slot back (swap_free)."""
@@ -122,11 +133,11 @@ class SwapArea:
         owners[slot % SWAPFILE_CLUSTER] = 0
         self.nr_used -= 1
         left = self._used_in[cluster] = self._used_in[cluster] - 1
-        start = cluster * SWAPFILE_CLUSTER
-        if not left and not start <= self._slot < self._end <= start + SWAPFILE_CLUSTER:
-            del self._used_in[cluster]
-            del self.owners[cluster]
-            self._free_clusters.append(cluster)
+        if cluster != self._cluster:
+            if left:
+                self._clusters.has_room(cluster)
+            else:
+                self._forget(cluster)
 
     def sectors(self, slot: int, count: int) -> list[tuple[int, int]]:
         """Return where adjoining slots lie on the device: (first sector, pages)."""
@@ -149,16 +160,19 @@ class SwapArea:
 class Swap:
     """All areas, the highest priority first."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: KernelVersion) -> None:
+        self.kernel = kernel
         self.areas: list[SwapArea] = []  # in the order in which they are asked
         self.by_number: list[SwapArea] = []  # in that of swapon
+        self.promised: int = 0  # slots, to pages on their way out that have none yet
 
     def swapon(self, path: str, device: BlockDevice, extents: list[tuple[int, int]],
                prio: int | None, is_block: bool) -> SwapArea:  # fmt: skip
         """Add an area; without a priority it comes after all others (-1, -2, ...)."""
         if prio is None:
             prio = min([0, *(area.prio for area in self.areas)]) - 1
-        area = SwapArea(len(self.by_number), path, device, extents, prio, is_block)
+        order = order_of(self.kernel, device.rotational)
+        area = SwapArea(len(self.by_number), path, device, extents, prio, is_block, order)
         self.by_number.append(area)
         self.areas.append(area)
         self.areas.sort(key=_by_priority)
@@ -172,7 +186,7 @@ class Swap:
     @property
     def nr_free(self) -> int:
         """Return the slots that nobody has (nr_swap_pages)."""
-        return sum(area.nr_pages - area.nr_used for area in self.areas)
+        return sum(area.nr_pages - area.nr_used for area in self.areas) - self.promised
 
     @property
     def nr_used(self) -> int:
@@ -183,12 +197,21 @@ class Swap:
         """Return whether slots are worth more than copies: over half are used (vm_swap_full)."""
         return self.nr_free * 2 < self.nr_total
 
+    def promise(self, chunk: Chunk, count: int) -> int:
+        """Set slots aside for pages of a chunk; return how many, fewer if swap is full."""
+        promised = min(count, self.nr_free)
+        self.promised += promised
+        _charge(chunk, promised)
+        return promised
+
     def take(self, chunk: Chunk, count: int) -> list[tuple[SwapArea, int, int]]:
-        """Give slots to pages of a chunk: runs (area, first, how many); fewer if swap is full.
+        """Give the slots that were promised to pages of a chunk: runs (area, first, how many).
 
         Areas of equal priority get equal shares of what goes out together.
         """
         runs: list[tuple[SwapArea, int, int]] = []
+        assert count <= self.promised
+        self.promised -= count
         index = 0
         while count and index < len(self.areas):
             equals = [area for area in self.areas if area.prio == self.areas[index].prio]
@@ -205,7 +228,7 @@ class Swap:
                     runs.append((area, first, got))
                     wanted -= got
                     count -= got
-        _charge(chunk, sum(got for _, _, got in runs))
+        assert not count
         return runs
 
     def _entry(self, key: int) -> tuple[SwapArea, int]:

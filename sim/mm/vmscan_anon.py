@@ -45,46 +45,83 @@ if TYPE_CHECKING:
     from sim.mm.swapfile import SwapArea
     from sim.mm.vmstat import Vm
 
+SWAP_CLUSTER_MAX: Final = 32  # pages of a look at most, include/linux/swap.h
 SINCE_ANON_INACTIVE: Final = (5, 9)  # b518154e59aa: new pages begin on the inactive list
 SINCE_EXCLUSIVE: Final = (5, 19)  # 6c287605fd56: writing a page does not part it from its slot
 
+Run = tuple["SwapArea", int, "Chunk", int]  # area, slot, whose, pages
+
 
 class PageOut:
-    """What one look at a list sends out: runs of slots, and whose pages are in them."""
+    """What one look at a list sends out: pages with slots of their own, and pages without.
 
-    __slots__ = ("runs",)
+    A page gets its slot when its turn comes (add_to_swap), and is submitted before the next one's
+    turn. So while there are requests the slots of a look adjoin, and make one request; where the
+    queue is full each page waits, others take the next slots meanwhile, and the requests of all are
+    a page or two long.
+    """
+
+    __slots__ = ("fresh", "runs")
 
     def __init__(self) -> None:
-        self.runs: list[tuple[SwapArea, int, Chunk, int]] = []
+        self.runs: list[Run] = []
+        self.fresh: list[Part] = []  # that swap has promised slots to
 
     def add(self, area: SwapArea, slot: int, chunk: Chunk, count: int) -> None:
-        """Add pages of a chunk."""
+        """Add pages of a chunk, in their slots."""
         self.runs.append((area, slot, chunk, count))
+
+    def add_fresh(self, chunk: Chunk, count: int) -> None:
+        """Add pages of a chunk that will get slots."""
+        self.fresh.append((chunk, count))
 
     def pages(self) -> int:
         """Return how many pages there are (nr_pageout)."""
-        return sum(count for _, _, _, count in self.runs)
+        pages = sum(count for _, _, _, count in self.runs)
+        return pages + sum(count for _, count in self.fresh)
 
     def submit(self, task: Task, vm: Vm, plug: Plug | None) -> Blocking[None]:
         """Write all, adjoining slots together."""
-        self.runs.sort(key=_by_slot)
-        index = 0
-        while index < len(self.runs):
-            area, slot, chunk, count = self.runs[index]
-            parts: list[Part] = [(chunk, count)]
-            end = slot + count
+        yield from _write(task, vm, self.runs, plug)
+        while self.fresh:
+            slept = yield from _write(task, vm, self._take(vm, 1), plug)
+            if self.fresh and not slept:  # Nobody comes between the others.
+                yield from _write(task, vm, self._take(vm, SWAP_CLUSTER_MAX), plug)
+
+    def _take(self, vm: Vm, limit: int) -> list[Run]:
+        """Give slots to the first pages without."""
+        runs: list[Run] = []
+        while limit and self.fresh:
+            chunk, count = self.fresh.pop(0)
+            taken = min(count, limit)
+            limit -= taken
+            if count > taken:
+                self.fresh.insert(0, (chunk, count - taken))
+            runs += [(area, slot, chunk, n) for area, slot, n in vm.swap.take(chunk, taken)]
+        return runs
+
+
+def _write(task: Task, vm: Vm, runs: list[Run], plug: Plug | None) -> Blocking[bool]:
+    """Write pages in their slots, adjoining ones together; return whether that slept."""
+    runs.sort(key=_by_slot)
+    index = 0
+    slept = False
+    while index < len(runs):
+        area, slot, chunk, count = runs[index]
+        parts: list[Part] = [(chunk, count)]
+        end = slot + count
+        index += 1
+        while index < len(runs) and runs[index][0] is area and runs[index][1] == end:
+            _, _, chunk, count = runs[index]
+            parts.append((chunk, count))
+            end += count
             index += 1
-            while index < len(self.runs) and self.runs[index][0] is area:
-                _, other, chunk, count = self.runs[index]
-                if other != end:
-                    break
-                parts.append((chunk, count))
-                end += count
-                index += 1
-            yield from swap_writepages(task, vm, area, slot, parts, plug)
+        waited = yield from swap_writepages(task, vm, area, slot, parts, plug)
+        slept = slept or waited
+    return slept
 
 
-def _by_slot(run: tuple[SwapArea, int, Chunk, int]) -> tuple[int, int]:
+def _by_slot(run: Run) -> tuple[int, int]:
     return run[0].number, run[1]
 
 
@@ -115,7 +152,7 @@ def shrink_inactive_anon(
             freed += _look_at_mapped(vm, lru, cohort, out)
     lru.stat.note(ANON, scanned, lru.nr[ACTIVE] - active)
     lru.stat.note_cost(vm.kernel, ANON, out.pages(), scanned - freed)
-    if out.runs:
+    if out.runs or out.fresh:
         yield from out.submit(task, vm, plug)
     if waited_for is not None and not freed:
         if plug is not None:
@@ -214,8 +251,9 @@ def _pageout(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, out: Pag
         runs = list(dict.fromkeys(runs))  # Drawn twice: one of the two has another slot.
         written = len(runs)
     else:
-        runs = vm.swap.take(chunk, chunk.mm.swap_room(count))
-        written = sum(pages for _, _, pages in runs)
+        written = vm.swap.promise(chunk, chunk.mm.swap_room(count))
+        if written:
+            out.add_fresh(chunk, written)
     for area, slot, pages in runs:
         out.add(area, slot, chunk, pages)
     if written:

@@ -134,7 +134,7 @@ class Vm:
         self.workingset_refault_anon: int = 0
         self.oom_kills: int = 0
         self.on_oom_kill: Callable[[Task, int], None] = _ignore  # (who, pages it had in memory)
-        self.swap = Swap()
+        self.swap = Swap(self.kernel)
         self.swap_ra = SwapRa()
         self.swap_writeback: int = 0  # on its way out
         self.committed: int = 0  # pages that programs may use (vm_committed_as)
