@@ -17,7 +17,7 @@ from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import generic_write_sync
 from sim.mm.memory import charge_contention, charge_distance
 from sim.mm.page_writeback import balance_dirty_pages
-from sim.mm.reclaim import reserve_memory
+from sim.mm.reclaim import reserve_for_file
 from sim.sched.task import Blocking, Task
 
 WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.
@@ -90,7 +90,7 @@ def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> B
         pages = pages_of(at, chunk)
         task.charge_system(vfs.params.page_copy_ns * pages)
         if vm.nr_free - pages < vm.watermarks.min:
-            yield from reserve_memory(task, vm, pages)
+            yield from reserve_for_file(task, vm, pages)
         done = yield from inode.sb.write(task, inode, at, chunk)
         written += done
         if vm.nr_nodes > 1:

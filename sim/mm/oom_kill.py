@@ -51,12 +51,19 @@ def badness(vm: Vm, mm: Mm) -> int:
     return 2 * points if task.nice > 0 else points
 
 
-def out_of_memory(vm: Vm, memcg: MemCgroup | None) -> None:
-    """Kill the worst program, of a group if it is that which is short."""
+def out_of_memory(vm: Vm, memcg: MemCgroup | None, asker: Task | None = None) -> None:
+    """Kill the worst program, of a group if it is that which is short.
+
+    Where no program has memory of its own, ``asker`` is killed: all are alike then (a page or two
+    of stack and text), and what he asks for is the only thing that ends.
+    """
     candidates = [mm for mm in vm.mms if mm.task is not None]
     if memcg is not None:
         candidates = [mm for mm in candidates if mm.memcg is memcg]
     if any(_is_dying(mm) for mm in candidates):
+        return
+    if not candidates and asker is not None:
+        _kill_task(vm, asker, 0)
         return
     if not candidates:
         raise OutOfMemory(
@@ -77,13 +84,13 @@ def kill(vm: Vm, mm: Mm) -> None:
     """Kill a program (oom_kill_process)."""
     task = mm.task
     assert task is not None
-    vm.oom_kills += 1
-    vm.on_oom_kill(task, mm.rss_pages)
-    _send_sigkill(task)
+    _kill_task(vm, task, mm.rss_pages)
     if vm.kernel >= SINCE_REAPER:
         mm.release()
 
 
-def _send_sigkill(task: Task) -> None:
+def _kill_task(vm: Vm, task: Task, pages: int) -> None:
+    vm.oom_kills += 1
+    vm.on_oom_kill(task, pages)
     task.killed = True
     task.sched.kill(task)

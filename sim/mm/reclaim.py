@@ -216,6 +216,20 @@ def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
             yield from congestion_wait(task, vm)
 
 
+def reserve_for_file(task: Task, vm: Vm, pages: int) -> Blocking[None]:
+    """See that a write can have pages; have somebody killed if nothing can be freed.
+
+    A tmpfs larger than memory comes here: its pages are clean nowhere and go nowhere.
+    """
+    if vm.nr_free - pages >= vm.watermarks.min:
+        return
+    yield from reserve_memory(task, vm, pages)
+    if vm.nr_free - pages < vm.watermarks.min and not vm.is_writing():
+        out_of_memory(vm, None, task)
+    if task.killed:
+        raise Killed(task.comm)
+
+
 def _reclaim_once(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     """Reclaim from the nodes, with swap if there is any."""
     wanted = max(pages, SWAP_CLUSTER_MAX)

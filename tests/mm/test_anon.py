@@ -12,7 +12,9 @@ from sim.mm.params import PAGE_SIZE
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from tests.mm.anon_machine import ExactClock, add_swap, limited, program, swapping, uniform_user
 from tests.mm.machines import MS, S
+from tests.user.servers import boot, run_for
 
+TMPFS_ALONE = '[machine.mount."/"]\ntype = "tmpfs"'
 KERNELS = ["2.6.18", "2.6.32", "3.10", "4.4", "5.10", "6.5"]
 
 
@@ -281,3 +283,24 @@ def test_touching_memory_that_is_there_costs_the_same_however_often():
     program(machine, None, uniform_user(4096, 10**12, counts))
     machine.run_until(2)
     assert counts == [0]
+
+
+def filled_tmpfs(others):
+    """Write a tmpfs larger than memory; return (who was killed, pages of tmpfs) afterwards."""
+    process = '[process.filler]\nprogram = "dd"\nof = "/big"\nbs = "1 MiB"\nblocks = 2000\n'
+    sets = ('machine.mount."/".type="tmpfs"', 'machine.mount."/".size="4 GiB"')
+    machine = run_for(boot(process + others, sets=sets, machine=TMPFS_ALONE), 20)
+    killed = [record.comm for record in machine.records if record.name == "oom_kill"]
+    return killed, machine.vm.nr_shmem * PAGE_SIZE >> 20
+
+
+def test_who_fills_a_tmpfs_beyond_memory_is_killed_if_nobody_has_memory_of_his_own():
+    killed, filled_mib = filled_tmpfs("")
+    assert killed == ["dd"]
+    assert 900 < filled_mib < 930  # 1024 less the kernel's 96, of which the reserve is free
+
+
+def test_who_has_most_memory_of_his_own_is_killed_for_a_tmpfs_first():
+    loader = '[process.loader]\nprogram = "memload"\nsize = "100 MiB"\ngrowth = "1 GB/s"\n'
+    killed, _ = filled_tmpfs(loader)
+    assert killed == ["memload", "dd"]
