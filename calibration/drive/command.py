@@ -11,7 +11,7 @@ from calibration.drive.outcome import Outcome, confront
 from calibration.drive.report import params_table, score_table, to_json
 from calibration.drive.sheet import read_sheet
 from calibration.drive.trace import read_trace
-from sim.cli.output import UnwritableError, check_writable, write_file, write_json
+from sim.cli.output import UnwritableError, check_json, check_picture, write_file, write_json
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
 
@@ -51,7 +51,8 @@ def command(
       python -m calibration drive atlas10k.trace.gz --drive drives.json:atlas10k --plot cdf.png
     """
     try:
-        check_writable(json_path, plot_path)
+        check_json(json_path)
+        check_picture(plot_path)
         sheet = read_sheet(reference)
         accesses = read_trace(trace, sheet.blocks_512)
         if fit_requests is not None and fit_requests >= len(accesses):

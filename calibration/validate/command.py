@@ -9,7 +9,7 @@ from calibration.validate.compare import Row, validate
 from calibration.validate.describe import BadRun, describe
 from calibration.validate.report import family_table, run_table
 from sim.cli.options import jobs_of
-from sim.cli.output import check_writable, write_rows
+from sim.cli.output import check_json, write_rows
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
 from sim.study.replicate import processes
@@ -41,7 +41,7 @@ def command(
       python -m calibration validate ../shared/groundtruth/a_randread/* --jobs 2 --json a.json
       python -m calibration validate RUN_DIR --json -
     """
-    check_writable(json_path)
+    check_json(json_path)
     try:
         for directory in directories:
             describe(directory)

@@ -10,7 +10,7 @@ from calibration.drive.bad_input import BadInput
 from calibration.withheld.predict import Answer, answer, simulate
 from calibration.withheld.table import TABLE, chosen, read_questions
 from sim.cli.options import jobs_of
-from sim.cli.output import UnwritableError, check_writable, write_file
+from sim.cli.output import UnwritableError, check_writable, write_text
 from sim.cli.progress import Progress
 from sim.report.tables import Column, Table, figure, interval, print_table
 from sim.scenario import ScenarioError, UnknownScenario
@@ -52,7 +52,7 @@ def command(
     else:
         print_table(_table(answers), sys.stdout)
     if output is not None:
-        write_file(Path(output), lambda place: place.write_text(text, encoding="utf-8"))
+        write_text(text, Path(output))
 
 
 def _answers(table: Path, only: tuple[str, ...], jobs: int | None) -> list[Answer]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from sim.cli.output import write_file
+from sim.cli.output import write_text
 from sim.cli.progress import Progress
 from sim.machine import simulate
 from sim.scenario import Scenario
@@ -31,6 +31,6 @@ def block_dump(scenario: Scenario, path: str) -> None:
         simulate(scenario, scenario.seed, progress, dump.attach)
     lines = dump.lines or []
     text = "".join(f"{line}\n" for line in lines)
-    write_file(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
+    write_text(text, Path(path))
     click.echo(counts_text(dump), nl=False)
     click.echo(f"{len(lines)} lines written to {path}", err=True)

@@ -13,7 +13,14 @@ from calibration.fit.recorded import columns_of
 from calibration.fit.report import report
 from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
-from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.output import (
+    check_json,
+    check_picture,
+    check_replaceable,
+    write_file,
+    write_json,
+    write_text,
+)
 from sim.cli.progress import Progress
 from sim.scenario import Scenario, find, load
 from sim.scenario.calibrate_spec import CalibrateSpec
@@ -40,8 +47,11 @@ def calibrate_scenario(
     spec = _spec(scenario)
     states = _states(spec, against)
     label = "both" if len(states) > 1 else states[0]
-    place = Path(output or f"{scenario.name}.{label}.toml")
-    check_writable(str(place), json_path, plot_path)
+    name = output or f"{scenario.name}.{label}.toml"
+    check_replaceable(name)
+    check_json(json_path)
+    check_picture(plot_path)
+    place = Path(name)
     plan = Plan(
         scenario=scenario_name, spec=spec, states=states, seed=scenario.seed,
         simulations=simulations, members=members, sets=sets,
@@ -50,7 +60,7 @@ def calibrate_scenario(
     _prepare(journal, resume=resume)
     result = _calibrate(scenario, plan, journal, jobs)
     text = fit_text(result)
-    write_file(place, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(text, place)
     if plot_path is not None:
         # By name: matplotlib takes a second, and most fits draw nothing.
         plot_fit = import_module("calibration.fit.picture").plot_fit

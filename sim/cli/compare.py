@@ -5,7 +5,7 @@ import sys
 import click
 
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, check_picture, write_json
 from sim.cli.variants import run_variants, write_plot
 from sim.report.study_json import study_json
 from sim.report.study_tables import compare_table, heading, notes, run_table
@@ -52,7 +52,8 @@ def command(
     variants = [
         load(scenario_name, what_if=name, sets=sets, seed=seed, fit=layer) for name in names
     ]
-    check_writable(json_path, plot_path)
+    check_json(json_path)
+    check_picture(plot_path)
     study = run_variants([base, *variants], replications, jobs, fit)
     if json_path != "-":
         first, *others = study.variants

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.compiled import status
 from sim.registry import KINDS, names
 from sim.report.tables import Column, Table, print_table
@@ -39,7 +39,7 @@ def command(json_path: str | None) -> None:
       iotwin doctor
       iotwin doctor --json -
     """
-    check_writable(json_path)
+    check_json(json_path)
     findings = _findings()
     missing = [name for name in _NEEDED if _version(name) is None]
     if json_path != "-":

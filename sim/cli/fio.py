@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sim.cli import options
-from sim.cli.output import check_writable, write_file
+from sim.cli.output import check_json, check_writable, write_text
 from sim.cli.progress import Progress
 from sim.report.fio_json import fio_json
 from sim.report.fio_text import fio_text
@@ -47,7 +47,8 @@ def command(
       iotwin fio reads.fio --machine generic --output-format=json --output reads.json
       iotwin fio reads.fio --machine generic --set machine.disk.sda.profile=ssd-sata
     """
-    check_writable(output_path, json_path)
+    check_json(json_path)
+    check_writable(output_path)
     file = read_fio_file(Path(job_file))
     scenario = load_machine(machine_name, seed=seed, sets=sets)
     with Progress(f"fio {job_file}") as progress:
@@ -69,7 +70,7 @@ def _document(result: FioResult) -> str:
 
 
 def _write(text: str, path: str) -> None:
-    write_file(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
+    write_text(text, Path(path))
 
 
 def _told_errors(result: FioResult) -> int:

@@ -9,7 +9,7 @@ import click
 from calibration.dataset import DATASET
 from calibration.importing import ASKED, Draft, examine, write
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.report.tables import Column, Table, print_table
 
 SHOWN_PROBLEMS = 10
@@ -49,7 +49,7 @@ def command(
       iotwin import storm.log -o recordings --name storm --title "the storm of last Monday"
       iotwin look recordings/storm
     """
-    check_writable(json_path)
+    check_json(json_path)
     draft = examine(files, name=name, title=title)
     folder = write(draft, parent)
     _tell_problems(draft)

@@ -5,7 +5,7 @@ import sys
 import click
 
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.report.tables import Column, Table, print_table
 from sim.scenario.load import headlines
 
@@ -21,7 +21,7 @@ def command(json_path: str | None) -> None:
       iotwin list --json -
     """
     found = headlines()
-    check_writable(json_path)
+    check_json(json_path)
     if json_path != "-":
         rows: list[tuple[str, ...]] = []
         for headline in found:

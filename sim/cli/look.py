@@ -11,7 +11,7 @@ from calibration.look.report import to_json, to_text
 from calibration.look.summary import NothingToLookAt, Throughput
 from sim.cli import options
 from sim.cli.exec_tool import TimeType
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.units import UnitError, parse_quantity
 
 NS_PER_S = 10**9
@@ -64,7 +64,7 @@ def command(
       iotwin look iostat.txt uptime.txt --throughput "11 /s" --customers 16 --think "270 ms"
       iotwin look storm --json look.json
     """
-    check_writable(json_path)
+    check_json(json_path)
     known = None
     if throughput_per_s is not None:
         known = Throughput(per_s=throughput_per_s, source="--throughput")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import Parameter, Scenario, load
 from sim.scenario.spec import ASSUMED, ORIGINS
@@ -50,7 +50,7 @@ def command(
         seed=seed,
         fit=options.fit_layer_of(fit_path, scenario_name),
     )
-    check_writable(json_path)
+    check_json(json_path)
     if json_path != "-":
         click.echo(f"{scenario.label}: {scenario.title}\n")
         shown = [p for p in scenario.parameters if p.origin == ASSUMED or not assumed]

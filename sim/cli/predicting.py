@@ -10,7 +10,7 @@ from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import prediction_json, prediction_table
 from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.cli.progress import Progress
 from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
@@ -48,7 +48,7 @@ def predict_variant(
     scenario = load(
         scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best)
     )  # fmt: skip
-    check_writable(json_path)
+    check_json(json_path)
     recorded: dict[str, Figure] = {}
     for one in scenario.recorded:
         recorded |= load_figures(one).figures

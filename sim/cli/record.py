@@ -8,7 +8,7 @@ import click
 
 from calibration import record as recorder
 from sim.cli import options
-from sim.cli.output import check_writable, write_json
+from sim.cli.output import check_json, write_json
 from sim.cli.progress import Progress
 
 
@@ -78,7 +78,7 @@ def command(
       iotwin look storm
       iotwin record --print-script > record.py; scp record.py host:; ssh host python3 record.py DIR
     """
-    check_writable(json_path)
+    check_json(json_path)
     run = recorder.resume if resume else recorder.record
     if duration_s is None:
         click.echo(f"recording into {folder} every {interval_s:g} s; Ctrl-C ends it", err=True)

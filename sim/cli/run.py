@@ -9,7 +9,7 @@ from sim.cli import options
 from sim.cli.block_dumping import block_dump
 from sim.cli.crash import crash
 from sim.cli.exec_tool import TimeType
-from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.output import check_json, check_picture, check_writable, write_json, write_text
 from sim.cli.variants import run_variants, write_plot
 from sim.report.study_json import variant_json
 from sim.report.study_tables import heading, notes, run_table
@@ -63,7 +63,9 @@ def command(
     scenario = load(
         scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit)
     )  # fmt: skip
-    check_writable(json_path, plot_path, save_path, block_dump_path)
+    check_json(json_path)
+    check_picture(plot_path)
+    check_writable(save_path, block_dump_path)
     if crash_ns is not None:
         if plot_path is not None or save_path is not None:
             raise click.UsageError("--crash-at has neither --plot nor --save")
@@ -87,4 +89,4 @@ def command(
     result = outcome.replications[0].result
     if save_path is not None and result is not None:
         text = result.to_text()
-        write_file(Path(save_path), lambda place: place.write_text(text, encoding="utf-8"))
+        write_text(text, Path(save_path))

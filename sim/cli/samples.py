@@ -13,7 +13,7 @@ from calibration.readers import UnreadableRecording, read_bytes, read_file
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
 from calibration.samples_tables import always_zero, columns_table, facts_lines, summary_table
 from sim.cli import options
-from sim.cli.output import check_writable, write_rows
+from sim.cli.output import check_json, write_rows
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
 from sim.scenario.recordings import RECORDINGS
@@ -101,7 +101,7 @@ def command(
       iostat -x 5 12 | iotwin samples - --interval 5s
       iotwin samples --columns
     """
-    check_writable(json_path)
+    check_json(json_path)
     if list_columns:
         _list_columns(json_path)
         return

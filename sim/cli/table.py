@@ -11,7 +11,7 @@ import click
 
 import sim
 from sim.cli import options
-from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.output import check_json, check_picture, write_file, write_json
 from sim.cli.progress import Progress
 from sim.registry import nearest
 from sim.report.exercise_table import Rows, exercise_json, exercise_table
@@ -95,7 +95,8 @@ def command(
       iotwin table raid --profile sata-7200 --json raid.json
       iotwin table access --plot access.png
     """
-    check_writable(json_path, plot_path)
+    check_json(json_path)
+    check_picture(plot_path)
     if name is None:
         rows = tuple((table, offer.line) for table, offer in TABLES.items())
         print_table(Table((Column("table"), Column("what it shows")), rows), sys.stdout)

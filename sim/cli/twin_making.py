@@ -22,7 +22,7 @@ from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin, draw_draft, ensemble_text, fit_draft
 from calibration.twin.report import twin_json, twin_text
 from sim.cli import options
-from sim.cli.output import check_writable, write_file, write_json
+from sim.cli.output import check_json, check_replaceable, write_json, write_text
 from sim.cli.progress import Progress
 from sim.scenario.recordings import RECORDINGS
 from sim.study.replicate import processes
@@ -42,15 +42,16 @@ def make(
         draft = draw_draft(seen, seed)
     except (NothingToLookAt, NothingToTwin) as error:
         raise click.UsageError(str(error)) from None
-    place = Path(output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml")
-    fit_place = place.with_suffix(".fit.toml")
-    check_writable(str(place), str(fit_place), json_path)
+    name = output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml"
+    place, fit_place = Path(name), Path(name).with_suffix(".fit.toml")
+    check_replaceable(name, str(fit_place))
+    check_json(json_path)
     made_by = f"iotwin twin --simulations {simulations} --seed {seed} {shlex.join(paths)}"
     comment = _comment(seen, made_by)
     twin = _fit(draft, seen, comment, simulations, seed, jobs)
     fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
-    write_file(place, lambda path: path.write_text(twin.text, encoding="utf-8"))
-    write_file(fit_place, lambda path: path.write_text(fit_text, encoding="utf-8"))
+    write_text(twin.text, place)
+    write_text(fit_text, fit_place)
     if json_path != "-":
         click.echo(f"{comment}\n{twin_text(twin, seen)}")
         names = " ".join(one.name for one in draft.sheet.what_ifs)
