@@ -71,7 +71,7 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "rw": None,
     "relatime": 'atime = "relatime"',
     "noatime": 'atime = "noatime"',
-    "strictatime": 'atime = "atime"',
+    "strictatime": 'atime = "strictatime"',
     "sync": "sync = true",
     "dirsync": "dirsync = true",
     "nobarrier": "barrier = false",

@@ -31,6 +31,27 @@ def test_bad_options_of_xfs_are_refused_with_their_place(options: list[str], mes
     assert re.search(r"small\.toml:\d+|--set", str(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (
+            ['machine.mount."/".type="ext3"', 'machine.mount."/".max_batch_time="1 ms"'],
+            "min_batch_time and max_batch_time are jbd2's (ext4: kernel 2.6.29; ext3 mounted by it:"
+            " 4.3), this is 2.6.16",
+        ),
+        (
+            ['machine.mount."/".type="ext3"', 'machine.mount."/".max_batch="1 ms"'],
+            "did you mean 'max_batch_time'",
+        ),
+        (['machine.mount."/".type="ext3"', 'machine.mount."/".atime="strict"'], "strictatime"),
+    ],
+)
+def test_bad_options_of_ext3_are_refused_with_their_place(sets: list[str], message: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(message)) as caught:
+        scenario(sets=sets)
+    assert re.search(r"small\.toml:\d+|--set", str(caught.value))
+
+
 def test_a_device_too_small_for_xfs_is_refused() -> None:
     with pytest.raises(ScenarioError, match="8 MiB in 1 allocation groups hold no xfs"):
         scenario(sets=[XFS, 'machine.disk.sda.capacity="8 MiB"'])

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.fs.atime import RULES as ATIME_RULES
 from sim.fs.ext4.balloc import BlockAllocator, Window
 from sim.fs.ext4.dir import DirectoryBlocks
 from sim.fs.ext4.ialloc import InodeAllocator
@@ -24,10 +25,12 @@ from sim.fs.jbd2.transaction import modify_block
 from sim.fs.super import FileSystem, MountContext
 from sim.param import param
 from sim.sched.task import Blocking, Task
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
 from sim.units import Value
 
 NS_PER_S: Final = 1_000_000_000
+DEF_MAX_BATCH_NS: Final = 15_000_000  # EXT4_DEF_MAX_BATCH_TIME
+SINCE_BATCH_TIMES: Final = (2, 6, 29)  # 30773840c19c
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,22 @@ class Ext3Params:
         source="include/linux/jbd.h: JBD_DEFAULT_MAX_COMMIT_AGE 5",
         doc="age at which a transaction is committed",
     )
+    min_batch_ns: int = param(
+        0,
+        dim="time_ns",
+        key="min_batch_time",
+        minimum=0,
+        source="fs/ext4/ext4.h 2.6.29: EXT4_DEF_MIN_BATCH_TIME 0",
+        doc="jbd2: shortest pause of a synchronous commit for others to join (dirsync, sync)",
+    )
+    max_batch_ns: int = param(
+        DEF_MAX_BATCH_NS,
+        dim="time_ns",
+        key="max_batch_time",
+        minimum=0,
+        source="fs/ext4/ext4.h 2.6.29: EXT4_DEF_MAX_BATCH_TIME 15000 us",
+        doc="jbd2: longest pause of a synchronous commit for others to join; 0 = none",
+    )
     barrier: bool = param(
         False,
         dim="bool",
@@ -57,7 +76,7 @@ class Ext3Params:
     atime: str = param(
         "atime",
         dim="text",
-        choices=("atime", "relatime", "noatime"),
+        choices=ATIME_RULES,
         source="fs/inode.c 2.6.16 update_atime",
         doc="when reading a file modifies its inode",
     )
@@ -213,6 +232,20 @@ KERNEL_CHANGES: Final[tuple[Change, ...]] = (
 )
 
 
+def batch_refusal(params: Ext3Params, kernel: KernelVersion) -> str:
+    """Return why a release does not take the bounds of the pause, nothing if it does."""
+    given = (params.min_batch_ns, params.max_batch_ns) != (0, DEF_MAX_BATCH_NS)
+    if not given or knows_batch_times(params, kernel):
+        return ""
+    since = "ext4: kernel 2.6.29; ext3 mounted by it: 4.3"
+    return f"min_batch_time and max_batch_time are jbd2's ({since}), this is {numbers(kernel)}"
+
+
+def knows_batch_times(params: Ext3Params, kernel: KernelVersion) -> bool:
+    """Tell whether it is jbd2 of a release that has min_batch_time and max_batch_time."""
+    return params.driver == "ext4" and kernel >= SINCE_BATCH_TIMES
+
+
 class Ext3Inode(Inode):
     """An inode with its block map, its reservation window and, of a directory, its blocks."""
 
@@ -238,6 +271,12 @@ class Ext3Inode(Inode):
 class Ext3Sb(FileSystem):
     """The state of a mounted ext3; the operations are in super.py and the modules it names."""
 
+    @classmethod
+    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+        """Return what the release does not know."""
+        assert isinstance(params, Ext3Params)
+        return batch_refusal(params, kernel)
+
     def __init__(self, params: Ext3Params, context: MountContext, layout: Layout) -> None:
         super().__init__(context)
         self.params = params
@@ -252,6 +291,13 @@ class Ext3Sb(FileSystem):
         self.sync_directories = params.sync or params.dirsync
         self.orders_data = params.data == "ordered"
         self.journals_data = params.data == "journal"
+
+    def batch_times(self, jiffy_ns: int) -> tuple[int, int]:
+        """Return the shortest and the longest pause before a synchronous commit; jbd's: a tick."""
+        params = self.params
+        if not knows_batch_times(params, self.kernel):
+            return 0, jiffy_ns
+        return params.min_batch_ns, params.max_batch_ns
 
     def journal_of(self) -> Journal:
         """Return the journal."""

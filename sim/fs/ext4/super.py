@@ -9,6 +9,7 @@ Left out: unmounting during a run; recovery; remounting.
 from typing import ClassVar, Final
 
 from sim.block.device import BlockDevice
+from sim.fs import atime
 from sim.fs.errors import no_space
 from sim.fs.ext4 import fsync, namei
 from sim.fs.ext4 import inode as files
@@ -34,8 +35,6 @@ from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.task import Blocking, Task
 
-NS_PER_S: Final = 1_000_000_000
-DAY_S: Final = 86400
 EXTERNAL_BLOCKS_MAX: Final = 10_240_000  # e2fsprogs mkjournal.c: EXT2_MAX_JOURNAL_BLOCKS
 PREFETCH_GROUPS: Final = 32  # s_mb_prefetch, fs/ext4/mballoc.c; with flex_bg to the end of one
 
@@ -59,6 +58,7 @@ class Ext3(Ext3Sb):
         self.root.size = BLOCK_SIZE
         self.map_at_once(self.root, 0, 1)
         log_device = context.journal_device or device
+        min_batch_ns, max_batch_ns = self.batch_times(context.scheduler.tick_ns)
         runs = self.make_journal() if log_device is device else self.external_journal(log_device)
         self.journal = Journal(
             self.make_journal_client(), log_device, self.calendar, self.metadata, self.kernel,
@@ -66,6 +66,7 @@ class Ext3(Ext3Sb):
             barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
             waits_for_data_first=params.driver == "ext3",
+            min_batch_ns=min_batch_ns, max_batch_ns=max_batch_ns,
         )  # fmt: skip
         flex = self.layout.flex_groups
         self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
@@ -322,15 +323,8 @@ class Ext3(Ext3Sb):
         self.blocks.discard_window(_ext3(inode).window)
 
     def atime_is_due(self, inode: Inode) -> bool:
-        """Return whether the access time changes, by the second, and shall (update_atime)."""
-        rule = self.params.atime
-        now = self.calendar.now
-        before = inode.atime_ns
-        if rule == "noatime" or now // NS_PER_S == before // NS_PER_S:
-            inode.atime_stays_ns = (now // NS_PER_S + 1) * NS_PER_S
-            return False
-        recent = before > inode.mtime_ns and now - before < DAY_S * NS_PER_S
-        return rule != "relatime" or not recent
+        """See atime.py."""
+        return atime.is_due(self.params.atime, inode, self.calendar.now)
 
     def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
         """Journal the inode with its access time."""

@@ -89,6 +89,7 @@ class Journal:
         mapping: AddressSpace, kernel: KernelVersion, *, home: BlockDevice,
         runs: list[tuple[int, int]], commit_interval_ns: int, barrier: bool,
         jiffy_ns: int, buffer_ns: int, handle_ns: int, waits_for_data_first: bool,
+        min_batch_ns: int, max_batch_ns: int,
     ) -> None:  # fmt: skip
         length_blocks = sum(end - start for start, end in runs)
         if length_blocks < LENGTH_MIN:
@@ -109,6 +110,8 @@ class Journal:
         self.commit_interval_ns = commit_interval_ns
         self.commit_timer_pending: bool = False
         self.jiffy_ns = jiffy_ns
+        self.min_batch_ns = min_batch_ns  # bounds of the pause before a synchronous commit:
+        self.max_batch_ns = max_batch_ns  # batch.py
         self.buffer_ns = buffer_ns
         self.handle_ns = handle_ns
         self.waits_for_data_first = waits_for_data_first  # jbd; jbd2 lets data and log overlap

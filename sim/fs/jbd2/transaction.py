@@ -8,9 +8,7 @@ Theory of operation (fs/jbd/transaction.c, 2.6.16)
    the old contents are copied aside ("frozen") and all go on; while it is being written to the log
    (BJ_Shadow) its would-be modifier sleeps, with all the locks it holds; afterwards it just gets a
    second owner. While its home copy is being written, the modifier sleeps in lock_buffer (iowait).
- - A handle marked sync commits at its end, after a pause in which others may join: one jiffy, and
-   one more for as long as handles keep coming, unless the same task made the last sync commit too.
-   From 2.6.28 the pause is the average commit time at most, and only if the transaction is younger.
+ - A handle marked sync commits at its end, after a pause in which others may join (batch.py).
 Linux counterpart: fs/jbd/transaction.c, fs/jbd/revoke.c, 2.6.16; 2.6.32 where it says so.
 Invariants: credits given back + blocks modified = credits asked for; when journal_stop() of a sync
  handle returns, its transaction is on disk.
@@ -25,6 +23,7 @@ plus what is left of the commit running on arrival, T/2 on average.
 
 from typing import Final
 
+from sim.fs.jbd2.batch import let_others_join
 from sim.fs.jbd2.checkpoint import drop_head, log_wait_for_space
 from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import (
@@ -39,7 +38,7 @@ from sim.fs.jbd2.state import (
     JournalHead,
     Transaction,
 )
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 NS_PER_S: Final = 1_000_000_000
 
@@ -126,9 +125,7 @@ def journal_stop(task: Task, journal: Journal, handle: Handle) -> Blocking[None]
     transaction = handle.transaction
     assert transaction.updates > 0
     if handle.sync:
-        if journal.last_sync_writer != task.pid:
-            journal.last_sync_writer = task.pid
-            yield from _let_others_join(task, journal, transaction)
+        yield from let_others_join(task, journal, transaction)
         transaction.synchronous = True
     stop_handle(journal, handle)
     if handle.sync:
@@ -148,22 +145,6 @@ def stop_handle(journal: Journal, handle: Handle) -> None:
         or journal.calendar.now >= transaction.expires_ns
     ):
         journal.log_start_commit(transaction.tid)
-
-
-def _let_others_join(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
-    """Pause before a synchronous commit, with the handle open."""
-    if journal.kernel >= (2, 6, 28):
-        age_ns = journal.calendar.now - transaction.start_ns
-        pause_ns = min(journal.average_commit_ns, journal.jiffy_ns)
-        if age_ns < pause_ns:
-            yield from sleep_ns(task, pause_ns, TASK_UNINTERRUPTIBLE, "journal_stop")
-        return
-    while True:
-        seen = transaction.handle_count
-        to_next_tick_ns = journal.jiffy_ns - journal.calendar.now % journal.jiffy_ns
-        yield from sleep_ns(task, to_next_tick_ns, TASK_UNINTERRUPTIBLE, "journal_stop")
-        if transaction.handle_count == seen:
-            return
 
 
 def journal_force_commit(task: Task, journal: Journal) -> Blocking[None]:

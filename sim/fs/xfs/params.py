@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.fs.atime import RULES as ATIME_RULES
 from sim.param import param
 from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
 from sim.units import Value
@@ -77,7 +78,7 @@ class XfsParams:
     atime: str = param(
         "atime",
         dim="text",
-        choices=("atime", "relatime", "noatime"),
+        choices=ATIME_RULES,
         source="fs/inode.c 2.6.16 update_atime",
         doc="when reading a file modifies its inode",
     )

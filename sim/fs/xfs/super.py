@@ -13,6 +13,7 @@ cycle is a log write, the seven others' data (near each other, 7 ms each), anoth
 from collections import deque
 from typing import Final
 
+from sim.fs import atime
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.remains import Remains
 from sim.fs.super import PAGE_SHIFT, MountContext, StatFs
@@ -34,8 +35,6 @@ from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from sim.sched.version import KernelVersion
 from sim.sched.workqueue import Workqueue
 
-NS_PER_S: Final = 1_000_000_000
-DAY_S: Final = 86400
 RESERVE_SHARE: Final = 20  # xfs_default_resblks: 5 per cent,
 RESERVE_BLOCKS_MAX: Final = 8192  # at most
 INODE_SHARE: Final = 4  # XFS_DFL_IMAXIMUM_PCT: inodes may take a quarter of the blocks
@@ -237,13 +236,8 @@ class Xfs(XfsSb):
             self.conversions.queue(EofBlocks(self, file).work)
 
     def atime_is_due(self, inode: Inode) -> bool:
-        """Return whether the access time changes, by the second, and shall (update_atime)."""
-        rule = self.params.atime
-        now, before = self.calendar.now, inode.atime_ns
-        if rule == "noatime" or now // NS_PER_S == before // NS_PER_S:
-            return False
-        recent = before > inode.mtime_ns and now - before < DAY_S * NS_PER_S
-        return rule != "relatime" or not recent
+        """See atime.py."""
+        return atime.is_due(self.params.atime, inode, self.calendar.now)
 
     def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
         """Log the inode with its access time; to 3.3 that waits in memory."""
