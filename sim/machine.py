@@ -21,6 +21,7 @@ from sim.block.genhd import DiskStats
 from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
 from sim.block.throttle import behind_limits
+from sim.cpu_setup import add_groups, sys_files, terms_of
 from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.dm_snap import COW, REAL
@@ -32,7 +33,6 @@ from sim.fs.block_dev import DevTmpfs
 from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
-from sim.fs.proc.sys_cpu import render_cpu_files
 from sim.fs.super import MountContext, VfsParams
 from sim.memory_setup import add_memory
 from sim.mm.backing_dev import BackingDevInfo
@@ -82,6 +82,7 @@ class Machine:
             self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
             self.streams, server.tunables,
         )  # fmt: skip
+        self.groups = add_groups(server, self.sched)
         self.load = LoadAverage(self.sched)
         self.load.start()
         self.vm = Vm(
@@ -108,6 +109,7 @@ class Machine:
         self.proc = self._make_proc(server)
         parts = (self.sched, self.vfs, self.proc, self.network, self.streams)
         self.kernel = Kernel(syscall, *parts, self.mark)
+        self.kernel.terms = terms_of(scenario, self.groups)
         add_memory(scenario, self.kernel, self.vm, self.devices)
         if scenario.run.until == PROGRAMS_EXITED:
             self.kernel.on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
@@ -265,7 +267,7 @@ class Machine:
             vm=self.vm, swaps=self.vm.swap.by_number, partitions=frozenset(names),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
             clocks_khz=clocks_of(self.sched), refresh=self._refresh,
-            cpu_files=functools.partial(render_cpu_files, self.sched),
+            cpu_files=functools.partial(sys_files, server, self.sched, self.groups),
             disks=[device.stats for device in self.devices.values()],
         )  # fmt: skip
 

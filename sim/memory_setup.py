@@ -36,13 +36,16 @@ def add_memory(
         path = f"/dev/{spec.device}" if spec.file is None else spec.file
         vm.swap.swapon(path, device, extents, spec.priority, spec.file is None)
     for name, group in server.cgroups.items():
+        if group.memory_bytes is None:
+            continue
         swap_pages = None if group.swap_bytes is None else group.swap_bytes // PAGE_SIZE
         vm.memcgs[name] = MemCgroup(
             vm, name, group.memory_bytes // PAGE_SIZE, swap_pages, group.version
         )
     for process in scenario.processes.values():
-        if process.cgroup is not None:
-            kernel.cgroups |= dict.fromkeys(process.instances(), process.cgroup)
+        top = (process.cgroup or "").partition("/")[0]  # Memory is limited there only.
+        if top in vm.memcgs:
+            kernel.cgroups |= dict.fromkeys(process.instances(), top)
 
 
 def _place_of(

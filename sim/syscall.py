@@ -57,6 +57,7 @@ from sim.sched.task import (
     Task,
     sleep_ns,
 )
+from sim.sched.terms import Terms
 from sim.sched.wait import WaitQueue
 from sim.syscall_params import SyscallParams
 
@@ -94,6 +95,7 @@ class Kernel:
         self.on_last_exit: Callable[[], None] | None = None
         self.vm: Vm | None = None  # of a machine with memory to run short of
         self.cgroups: dict[str, str] = {}  # process in the scenario: its memory cgroup
+        self.terms: dict[str, Terms] = {}  # and on what terms it competes, if not the usual ones
         self.elevators: list[Elevator] = []  # of all disks: they keep something for each process
 
     def do_exit(self, task: Task) -> None:
@@ -111,7 +113,8 @@ class Kernel:
     ) -> Task:
         """Start a program as a child of init; `name` is its process in the scenario."""
         self.nr_programs += 1
-        return self.sched.spawn(comm, _Program(self, name, body).run, None, nice)
+        run = _Program(self, name, body).run
+        return self.sched.spawn(comm, run, None, nice, self.terms.get(name))
 
     def program_exited(self) -> None:
         """Note that a program that init started is through; tell if it was the last."""

@@ -75,9 +75,9 @@ def command(
 ) -> None:
     """Run a scenario and print what a tool on that server would have shown.
 
-    The tools are iostat, sar, vmstat, uptime, free, top, swapon and cpupower; they read nothing but
-    the twin's /proc and /sys. dd, with or without time before it, runs beside the programs of the
-    scenario, until it ends.
+    The tools are iostat, sar, vmstat, uptime, free, top, swapon, cpupower and cat; they read
+    nothing but the twin's /proc and /sys. dd, with or without time before it, runs beside the
+    programs of the scenario, until it ends.
 
     \b
     Examples:
@@ -90,6 +90,7 @@ def command(
       iotwin exec sendmail --at "1 min" -- top -b -n 1 -d 10
       iotwin exec generic -- free -m -s 10
       iotwin exec web-governor -- cpupower frequency-info
+      iotwin exec web-limits -- cat /sys/fs/cgroup/web/cpu.stat
       iotwin exec generic -- time dd if=/dev/zero of=/test.2GB bs=1M count=2048
     """
     if is_program(argv):

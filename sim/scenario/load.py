@@ -15,12 +15,12 @@ from pathlib import Path
 
 from sim.registry import nearest
 from sim.scenario.calibrate import read_calibrate
+from sim.scenario.cgroups import check_cgroups
 from sim.scenario.errors import Place, Problem, ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.scenario.reading import Reading
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
-from sim.scenario.swaps import check_cgroups
 from sim.scenario.workload import (
     check_hosts,
     check_references,
@@ -247,7 +247,7 @@ def _read(
     links = read_links(reading, root)
     processes = read_processes(reading, root)
     check_references(reading, root, processes)
-    check_cgroups(reading, root, processes)
+    check_cgroups(reading, root, processes, server)
     check_hosts(reading, root, processes, server.mounts if server else {})
     run = read_run(reading, root)
     measure = read_measure(reading, root, devices)

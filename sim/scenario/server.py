@@ -14,14 +14,16 @@ from pathlib import Path
 
 from sim.registry import lookup, names
 from sim.scenario.arrays import check_free
+from sim.scenario.cgroups import read_cgroups
 from sim.scenario.clocks import check_clocks
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
-from sim.scenario.swaps import read_cgroups, read_swaps
+from sim.scenario.swaps import read_swaps
 from sim.scenario.tunables import OPTIONAL, TUNABLES
+from sim.sched.terms import CPUS_MAX
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.units import given_text
 
@@ -53,7 +55,9 @@ def read_server(
     _check_mounts(reading, machine, devices)
     _check_refusals(reading, machine, mounts, devices)
     swaps = read_swaps(reading, machine, devices, mounts)
-    cgroups = read_cgroups(reading, machine)
+    known = kernel_version(reading.kernel) if is_kernel(reading.kernel) else None
+    cpus = CPUS_MAX if values is None else values["cpus"]
+    cgroups = read_cgroups(reading, machine, known, cpus)
     if reading.problems or values is None:
         return None, devices
     server = ServerSpec(

@@ -185,11 +185,11 @@ class SwapSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class CgroupSpec:
-    """A memory cgroup: a limit for the programs in it."""
+    """A control group: limits for the programs in it, of memory and of CPU time."""
 
     name: str
-    memory_bytes: int = param(
-        dim="bytes", source="scenario", minimum=65536,
+    memory_bytes: int | None = param(
+        None, dim="bytes", source="memory.max: no limit", minimum=65536,
         doc="limit of programs' pages (memory.limit_in_bytes, memory.max)",
     )  # fmt: skip
     swap_bytes: int | None = param(
@@ -200,6 +200,35 @@ class CgroupSpec:
         2, dim="count", source="systemd 243: the unified hierarchy", minimum=1, maximum=2,
         doc="version of the cgroup interface",
     )  # fmt: skip
+    cpu_weight: int = param(
+        100, dim="count", source="cpu.weight: CGROUP_WEIGHT_DFL", minimum=1, maximum=10000,
+        doc="its weight among its siblings, in version 2 (cpu.weight)",
+    )  # fmt: skip
+    cpu_shares: int = param(
+        1024, dim="count", source="cpu.shares: NICE_0_LOAD", minimum=2, maximum=262144,
+        doc="its weight among its siblings, in version 1 (cpu.shares)",
+    )  # fmt: skip
+    cpu_quota_ns: int | None = param(
+        None, dim="time_ns", source="cpu.max: max", minimum=1_000_000,
+        doc="CPU time a period, of all CPUs together (cpu.cfs_quota_us, cpu.max)",
+    )  # fmt: skip
+    cpu_period_ns: int = param(
+        "100 ms", dim="time_ns", source="kernel/sched/fair.c default_cfs_period",
+        minimum=1_000_000, maximum=1_000_000_000, doc="the period (cpu.cfs_period_us, cpu.max)",
+    )  # fmt: skip
+    cpu_burst_ns: int = param(
+        0, dim="time_ns", source="cpu.max.burst: 0", minimum=0,
+        doc="what may be saved up of earlier quotas (cpu.max.burst, from 5.14 on)",
+    )  # fmt: skip
+    cpus: str | None = param(
+        None, dim="text", source="cpuset.cpus: all",
+        doc='CPUs that its programs may run on, such as "0-1,3" (cpuset.cpus)',
+    )  # fmt: skip
+
+    @property
+    def has_cpu_limits(self) -> bool:
+        """Whether it says anything to the cpu controller."""
+        return self.cpu_quota_ns is not None or (self.cpu_weight, self.cpu_shares) != (100, 1024)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +276,15 @@ class ProcessSpec:
     nice: int = param(0, dim="count", source="scenario", doc="nice value", minimum=-20, maximum=19)
     via: str | None = param(None, dim="text", source="scenario", doc="link it is behind")
     target: str | None = param(None, dim="text", source="scenario", doc="process it talks to")
-    cgroup: str | None = param(None, dim="text", source="scenario", doc="memory cgroup it is in")
+    cgroup: str | None = param(None, dim="text", source="scenario", doc="cgroup it is in")
+    policy: str = param(
+        "other", dim="text", source="sched(7): SCHED_OTHER", choices=("other", "batch", "idle"),
+        doc="scheduling policy (chrt)",
+    )  # fmt: skip
+    cpus: str | None = param(
+        None, dim="text", source="sched(7): all",
+        doc='CPUs that it is pinned to, such as "0-1,3" (taskset -c)',
+    )  # fmt: skip
 
     def instances(self) -> tuple[str, ...]:
         """Return the names under which `count` of it run."""

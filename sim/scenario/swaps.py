@@ -1,10 +1,9 @@
-"""Read [machine.swap.NAME] and [machine.cgroup.NAME]: swap areas, and limits of memory.
+"""Read [machine.swap.NAME]: swap areas.
 
-Models: what /etc/fstab or swapon, and the memory controller's files say of a real server.
-Linux counterpart: mm/swapfile.c (sys_swapon), mm/memcontrol.c.
-Invariants: an area is a device that nothing else uses, or a file on a file system with a device;
- every cgroup that a process is in is described.
-Left out: cgroups in cgroups.
+Models: what /etc/fstab or swapon says of a real server.
+Linux counterpart: mm/swapfile.c (sys_swapon).
+Invariants: an area is a device that nothing else uses, or a file on a file system with a device.
+Left out: encrypted swap.
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading
-from sim.scenario.spec import CgroupSpec, MountSpec, ProcessSpec, SwapSpec
+from sim.scenario.spec import MountSpec, SwapSpec
 from sim.units import rough_bytes
 
 
@@ -81,25 +80,3 @@ def _check_device(
             leaf.at, f"swap '{spec.name}' is larger than {device}",
             allowed=f"up to {rough_bytes(whole)}",
         )  # fmt: skip
-
-
-def read_cgroups(reading: Reading, machine: Table) -> dict[str, CgroupSpec]:
-    """Return the memory cgroups by name."""
-    found = {}
-    for name, table, path in reading.named_tables(machine, ("machine",), "cgroup"):
-        [values] = reading.values(table, path, [CgroupSpec])
-        if values is not None:
-            found[name] = CgroupSpec(**values, name=name)
-    return found
-
-
-def check_cgroups(reading: Reading, root: Table, processes: Mapping[str, ProcessSpec]) -> None:
-    """Note processes in a cgroup that is not there."""
-    machine = root.table("machine")
-    group = None if machine is None else machine.table("cgroup")
-    known = {} if group is None else group.children
-    for name, table in (root.table("process") or Table(root.place, root.layer)).tables():
-        leaf = table.leaf("cgroup")
-        process = processes.get(name)
-        if leaf is not None and process is not None and process.cgroup not in known:
-            reading.problems.append(unknown(leaf.at, "cgroup", str(process.cgroup), known))

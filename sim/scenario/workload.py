@@ -29,8 +29,10 @@ FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
     "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm", "mkfs",
     "logins", "memory", "work", "stalls", "waits",
+    "throttling",
 )  # fmt: skip
-UNASKED = tuple(name for name in FAMILIES if name != "blocks")  # these have to be traced
+# Blocks have to be traced, and quotas are rare.
+UNASKED = tuple(name for name in FAMILIES if name not in ("blocks", "throttling"))
 
 
 def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:

@@ -14,7 +14,7 @@ an idle CPU after a tick or two, not at once.
 Linux counterpart: load_balance, load_balance_newidle, find_busiest_group, can_migrate_task,
  rebalance_tick in kernel/sched.c (2.6.16); kernel/sched/fair.c later:
  sched_balance_newidle, update_newidle_stats of 6.19 (33cf66d88306), which is in 6.18.y too.
-Invariants: the running task is never moved; only waiting tasks are.
+Invariants: the running task is never moved; only waiting tasks are, and only to where they may run.
 Left out: several domains (NUMA, packages, hyperthreads), active balancing, CPU power.
 """
 
@@ -23,6 +23,7 @@ from typing import Final
 
 from sim.sched.features import Features
 from sim.sched.runqueue import Domain, RunQueue
+from sim.sched.task import Task
 
 CACHE_NICE_TRIES: Final = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
 NS_PER_MS: Final = 1_000_000
@@ -147,7 +148,7 @@ class Balancer:
                 continue
             theirs = other.source_load() if by_tick else other.load()
             total += theirs
-            if theirs > most and other.queue.nr_queued:
+            if theirs > most and other.queue.nr_queued and self._has_for(rq, other):
                 busiest = other
                 most = theirs
         if busiest is None or 100 * most <= self._features.imbalance_pct * load:
@@ -156,6 +157,12 @@ class Balancer:
         if imbalance:
             self._move_tasks(rq, busiest, imbalance)
         return imbalance > 0
+
+    def _has_for(self, rq: RunQueue, other: RunQueue) -> bool:
+        """Return whether a task that waits on `other` may run on `rq` (LBF_ALL_PINNED if not)."""
+        if not self._domain.restricted:
+            return True
+        return any(_may_run_on(task, rq) for task in other.queue.waiting())
 
     def _imbalance(self, busiest: RunQueue, most: int, load: int, average: int) -> int:
         """Return the weight to move, 0 for none (find_busiest_group)."""
@@ -180,14 +187,24 @@ class Balancer:
         self._failed[rq.cpu] = failed + 1
         busiest.account()
         for task in reversed(busiest.queue.waiting()):
-            if now - task.last_ran_ns < hot_ns or task.weight >> patience > imbalance:
+            weight = busiest.queue.load_of(task)
+            if now - task.last_ran_ns < hot_ns or weight >> patience > imbalance:
+                continue
+            if not _may_run_on(task, rq):
                 continue
             busiest.detach(task)
             rq.attach(task)
             self._failed[rq.cpu] = 0
-            imbalance -= task.weight
+            imbalance -= weight
             if imbalance <= 0 or rq.curr is None:
                 return
+
+
+def _may_run_on(task: Task, rq: RunQueue) -> bool:
+    """Return whether affinity and quotas let a task run there (can_migrate_task)."""
+    if task.allowed is not None and rq.cpu not in task.allowed:
+        return False
+    return not rq.queue.quotas or not rq.queue.is_throttled(task)
 
 
 def busy_period_ns(features: Features, nr_cpus: int, tick_ns: int) -> int:

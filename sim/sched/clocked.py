@@ -227,10 +227,9 @@ class ClockedRunQueue(RunQueue):
             self.policy.cpu_woke()
         return latency_ns
 
-    def _put_asleep(self, task: Task) -> None:
-        super()._put_asleep(task)
-        if self.curr is None:
-            self._enter_idle(self._calendar.now)
+    def _go_idle(self) -> None:
+        super()._go_idle()
+        self._enter_idle(self._calendar.now)
 
     def _enter_idle(self, since_ns: int) -> None:
         """Sleep from `since_ns` on, as deep as the governor says."""

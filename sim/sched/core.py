@@ -6,7 +6,7 @@ Linux counterpart: kernel/sched.c: try_to_wake_up, sched_fork, wake_up_new_task,
 Invariants: a task is on exactly one run queue, or asleep, or dead; nr_uninterruptible is the number
  of tasks asleep in TASK_UNINTERRUPTIBLE, the sum of the CPUs' nr_iowait that of the sleepers in
  io_schedule().
-Left out: signals, CPU affinity, real-time priorities.
+Left out: signals, real-time priorities; changing a task's terms once it runs.
 
 A task may also wait for something outside the kernel: ``value = yield event`` with a SimPy event is
 an interruptible sleep until it is processed; a failed event raises its exception in the task.
@@ -25,21 +25,32 @@ from sim.sched.cputime import CpuTime
 from sim.sched.eevdf import EevdfQueue, eevdf_tunables
 from sim.sched.fair import FairQueue, fair_tunables, nice_to_weight
 from sim.sched.features import WAKE_IDLE_SIBLING, features
+from sim.sched.group_queue import GroupQueue
 from sim.sched.params import SchedParams
 from sim.sched.prio_array import PrioArrays
 from sim.sched.process import ProcessTable
 from sim.sched.runqueue import Domain, RunQueue
 from sim.sched.sched_class import SchedClass
-from sim.sched.select_cpu import idle_sibling, idlest, record_wakee, wake_affine, wake_wide
+from sim.sched.select_cpu import (
+    allowed_of,
+    idle_sibling,
+    idlest,
+    record_wakee,
+    wake_affine,
+    wake_wide,
+)
 from sim.sched.task import (
     EXIT_ZOMBIE,
+    SCHED_IDLE,
     TASK_INTERRUPTIBLE,
     TASK_RUNNING,
     TASK_UNINTERRUPTIBLE,
     Blocking,
     Task,
 )
-from sim.sched.version import KernelVersion
+from sim.sched.task_group import TaskGroup
+from sim.sched.terms import IDLE_WEIGHT, Terms
+from sim.sched.version import KernelVersion, in_force
 
 NS_PER_SECOND: Final = 1_000_000_000
 
@@ -80,18 +91,19 @@ class Sched(Domain):
             chance = Streams(0).stream("sched.newidle")
         self._balancer = Balancer(self, self.rqs, self._features, self.tick_ns, chance)
 
-    def _make_rq(self, cpu: int) -> RunQueue:
-        queue: SchedClass
+    def _make_queue(self) -> SchedClass:
+        """Return an empty queue of the release's class."""
         if self._features.prio_array:
-            queue = PrioArrays(self.nr_cpus)
-        elif self._features.eevdf:
-            queue = EevdfQueue(eevdf_tunables(self.kernel, self.nr_cpus), self.tick_ns)
-        else:
-            tunables = fair_tunables(self.kernel, self.nr_cpus)
-            queue = FairQueue(tunables, child_first=self._features.child_runs_first)
+            return PrioArrays(self.nr_cpus)
+        if self._features.eevdf:
+            return EevdfQueue(eevdf_tunables(self.kernel, self.nr_cpus), self.tick_ns)
+        tunables = fair_tunables(self.kernel, self.nr_cpus)
+        return FairQueue(tunables, child_first=self._features.child_runs_first)
+
+    def _make_rq(self, cpu: int) -> RunQueue:
         switch_ns = self.params.context_switch_ns
         return RunQueue(
-            self, cpu, queue, switch_ns=switch_ns, tick_ns=self.tick_ns,
+            self, cpu, self._make_queue(), switch_ns=switch_ns, tick_ns=self.tick_ns,
             clock_step_ns=self.params.clock_step_ns,
         )  # fmt: skip
 
@@ -103,14 +115,26 @@ class Sched(Domain):
         main: Callable[[Task], Blocking[None]],
         parent: Task | None = None,
         nice: int = 0,
+        terms: Terms | None = None,
     ) -> Task:
-        """Start a task that runs ``main(task)``; the cost of forking is its parent's to charge."""
+        """Start a task that runs ``main(task)``; the cost of forking is its parent's to charge.
+
+        A child competes on its parent's terms, a task without a parent on `terms`, if any.
+        """
         task = self.processes.create(self, comm, parent, nice, nice_to_weight(nice))
         task.gen = main(task)
+        if parent is not None:
+            task.allowed = parent.allowed
+            task.group = parent.group
+            task.policy = parent.policy
+            if task.policy == SCHED_IDLE:
+                task.weight = parent.weight
+        elif terms is not None:
+            self._set_terms(task, terms)
         if self.tracer.enabled:
             by = ("swapper", 0) if parent is None else (parent.comm, parent.pid)
             self.tracer.emit("sched_process_fork", *by, comm, task.pid)
-        rq = self._select_new(parent)
+        rq = self._select_new(parent, task.allowed)
         curr = self.current
         rq.account()
         rq.queue.place_new(task, rq.curr)
@@ -119,12 +143,32 @@ class Sched(Domain):
             rq.resched()
         return task
 
-    def _select_new(self, parent: Task | None) -> RunQueue:
+    def _set_terms(self, task: Task, terms: Terms) -> None:
+        """Have a new task compete on these terms."""
+        task.policy = terms.policy
+        if terms.policy == SCHED_IDLE:
+            task.weight = in_force(IDLE_WEIGHT, self.kernel)
+        task.group = terms.group
+        task.allowed = terms.allowed
+        if terms.allowed is not None:
+            self.restricted = True
+
+    def _select_new(self, parent: Task | None, allowed: frozenset[int] | None) -> RunQueue:
         """Return where a new task starts (sched_fork, sched_balance_self)."""
         if parent is None:
-            return idlest(self.rqs[0], self.rqs)
+            rqs = self.rqs if allowed is None else allowed_of(self.rqs, allowed)
+            return idlest(rqs[0], rqs)
         rq = self.rqs[parent.cpu]
-        return idlest(rq, self.rqs) if self._features.balance_fork else rq
+        if not self._features.balance_fork:
+            return rq
+        return idlest(rq, self.rqs if allowed is None else allowed_of(self.rqs, allowed))
+
+    def add_groups(self, groups: list[TaskGroup]) -> None:
+        """Have tasks compete in groups, parents named before children; before any task runs."""
+        for rq in self.rqs:
+            assert rq.curr is None
+            assert not rq.queue.nr_queued
+            rq.queue = GroupQueue(self, self._make_queue, groups, rq.unthrottled)
 
     def waitpid(self, task: Task, pid: int) -> Blocking[None]:
         """Wait until that child has exited, and reap it; ChildProcessError if there is none."""
@@ -154,7 +198,9 @@ class Sched(Domain):
             rq.nr_iowait -= 1
         if self.nr_cpus > 1 and not task.sched_delayed:  # One who is still queued stays there.
             previous = rq
-            if self.current is not None or self._wake_idle:
+            if task.allowed is not None:
+                rq = self._select_allowed(task, task.allowed, previous, now)
+            elif self.current is not None or self._wake_idle:
                 rq = self._select_woken(task, previous, now)
             elif self.interrupted_ns == now and self.interrupted_rq is not previous:
                 rq = wake_affine(self.interrupted_rq, previous)  # _select_woken() without the call
@@ -167,6 +213,18 @@ class Sched(Domain):
         rq.queue.place_woken(task, state, now)
         rq.activate(task)
         return True
+
+    def _select_allowed(
+        self, task: Task, allowed: frozenset[int], previous: RunQueue, now: int
+    ) -> RunQueue:
+        """Return the CPU for a task with an affinity: what the release chooses, if that is one.
+
+        Else an idle one of its CPUs, or the one with the fewest tasks (select_fallback_rq).
+        """
+        rq = self._select_woken(task, previous, now)
+        if rq.cpu in allowed and (rq.curr is None or not self._wake_idle):
+            return rq
+        return idlest(previous, allowed_of(self.rqs, allowed))
 
     def _select_woken(self, task: Task, previous: RunQueue, now: int) -> RunQueue:
         """Return the CPU on which a task wakes that last ran on `previous`."""

@@ -16,15 +16,15 @@ Linux counterpart: kernel/sched/fair.c 6.6-6.18: avg_vruntime, place_entity, upd
  pick_eevdf, update_deadline, check_preempt_wakeup_fair, requeue_delayed_entity; features.h.
 Invariants: the sums are those of the queued and the delayed; each of these is at one place of the
  list sorted by deadline; somebody there is always eligible.
-Left out: slices of a task's own choice (sched_setattr), groups and autogroup, buddies, bandwidth
- limits; moving a delayed task to another CPU. Slices end at ticks; run time is measured exactly.
+Left out: slices of a task's own choice (sched_setattr), buddies; moving a delayed task to another
+ CPU. Slices end at ticks; run time is measured exactly. Groups are group_queue.py's.
 """
 
 from bisect import insort
 from dataclasses import dataclass
 from typing import Final
 
-from sim.sched.fair import NICE_0_LOAD
+from sim.sched.fair import NICE_0_LOAD, policy_preempts
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import Task
 from sim.sched.version import KernelVersion, in_force
@@ -218,7 +218,8 @@ class EevdfQueue(SchedClass):
         """Note the lag; who sleeps in debt stays in the average (dequeue_entity, set_delayed)."""
         lag = self._lag(curr)
         self._curr = None
-        if self._delay and lag < 0 and self.nr_queued and curr.gen is not None:
+        # Who exits has no debts; who is a group (pid < 0) may well.
+        if self._delay and lag < 0 and self.nr_queued and (curr.gen is not None or curr.pid < 0):
             self._renew(curr)
             self._add(curr)
             curr.sched_delayed = True
@@ -263,6 +264,8 @@ class EevdfQueue(SchedClass):
 
     def preempts(self, curr: Task, woken: Task) -> bool:
         """Return whether the woken task would be picked (check_preempt_wakeup_fair)."""
+        if woken.policy or curr.policy:
+            return policy_preempts(curr.policy, woken.policy)
         if curr.vruntime >= curr.deadline:
             return True
         weighted, weights = self._sums()

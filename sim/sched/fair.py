@@ -7,7 +7,7 @@ behind the queue's minimum, and preempts when it is more than ``wakeup_granulari
 Linux counterpart: kernel/sched_fair.c 2.6.24-2.6.39, kernel/sched/fair.c 3.x-6.5: place_entity,
  sched_slice, check_preempt_tick, check_preempt_wakeup. From 6.6 on: eevdf.py.
 Invariants: min_vruntime never decreases; every queued task is at one place of the sorted list.
-Left out: groups and autogroup, buddies, bandwidth limits. Slices end at ticks; run time is measured
+Left out: buddies. Groups are group_queue.py's. Slices end at ticks; run time is measured
  exactly.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import Task
+from sim.sched.task import SCHED_IDLE, Task
 from sim.sched.version import KernelVersion, in_force
 
 NICE_0_LOAD: Final = 1024
@@ -36,6 +36,11 @@ def nice_to_weight(nice: int) -> int:
     if not -20 <= nice <= 19:
         raise ValueError(f"nice {nice}: must be from -20 to 19")
     return PRIO_TO_WEIGHT[nice + 20]
+
+
+def policy_preempts(running: int, woken: int) -> bool:
+    """Return whether a woken task preempts, if one of the two policies is not SCHED_NORMAL."""
+    return running == SCHED_IDLE and woken != SCHED_IDLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +195,8 @@ class FairQueue(SchedClass):
 
     def preempts(self, curr: Task, woken: Task) -> bool:
         """Return whether the woken task is a wake-up granularity behind (wakeup_preempt_entity)."""
+        if woken.policy or curr.policy:
+            return policy_preempts(curr.policy, woken.policy)
         granularity = self._wakeup_ns
         if woken.weight != NICE_0_LOAD:
             granularity = granularity * NICE_0_LOAD // woken.weight

@@ -16,7 +16,7 @@ from bisect import insort
 from typing import Final
 
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Task
+from sim.sched.task import SCHED_BATCH, TASK_UNINTERRUPTIBLE, Task
 
 MS: Final = 1_000_000
 DEF_TIMESLICE_NS: Final = 100 * MS  # of nice 0
@@ -116,7 +116,7 @@ class PrioArrays(SchedClass):
 
     def place_woken(self, task: Task, slept_as: int, now_ns: int) -> None:
         """Credit the sleep (recalc_task_prio); for a program, waiting for a disk is little."""
-        slept_ns = now_ns - task.last_ran_ns
+        slept_ns = 0 if task.policy == SCHED_BATCH else now_ns - task.last_ran_ns
         had_ns = task.sleep_avg_ns
         ceiling_ns = MAX_SLEEP_AVG_NS
         if not task.is_kthread:

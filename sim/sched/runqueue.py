@@ -15,9 +15,10 @@ Linux counterpart: struct rq, schedule(), scheduler_tick() in kernel/sched.c.
 Invariants: an idle CPU has an empty queue. clock_ns is when the time was last accounted for; the
  columns of CpuTime sum to it. nr_iowait is the number of tasks that went to sleep here in
  io_schedule() and have not been woken.
-Left out: real-time classes, CPU affinity, hot-plug, throttling.
+Left out: real-time classes, hot-plug.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from sim.engine.calendar import Calendar
@@ -33,7 +34,7 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current", "nr_uninterruptible", "overloaded", "tracer")
+    __slots__ = ("current", "nr_uninterruptible", "overloaded", "restricted", "tracer")
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         super().__init__(calendar)
@@ -42,6 +43,7 @@ class Domain(Scheduler):
         self.nr_uninterruptible: int = 0
         # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.
         self.overloaded: bool = False
+        self.restricted: bool = False  # some task may not run everywhere
 
     def return_from_main(self, task: Task) -> None:
         """The task's generator has returned."""
@@ -112,8 +114,7 @@ class RunQueue:
 
     def load(self) -> int:
         """Return the weights of the tasks that run or wait here; 1024 is one task of nice 0."""
-        curr = self.curr
-        return self.queue.load if curr is None else self.queue.load + curr.weight
+        return self.queue.total_load(self.curr)
 
     def source_load(self) -> int:
         """Return a low guess of the load: of now or of the last tick, the smaller."""
@@ -144,6 +145,9 @@ class RunQueue:
         if curr is None:
             if self.clock_ns != self._calendar.now:
                 self.account()
+            if self.queue.quotas and self.queue.holds_back(task):
+                self.queue.enqueue(task)
+                return
             self.queue.run_alone(task)
             self._switch_to(task)
             return
@@ -194,6 +198,17 @@ class RunQueue:
             self.account()
             self._preempt(curr)
 
+    def unthrottled(self, come_back: Callable[[], None]) -> None:
+        """Let a group of tasks come back to this queue; run them if nobody else does."""
+        self.account()
+        come_back()
+        if self.curr is None:
+            self.run_attached()
+        elif not self._resuming:
+            self._limit_burst(self.curr)
+        if self.queue.nr_queued:
+            self._domain.queue_grew(self)
+
     # -- Time
 
     def account(self) -> None:
@@ -239,9 +254,7 @@ class RunQueue:
 
     def _pass_tick(self, now: int) -> None:
         """Note the load of the last tick: it is that of now, nothing has changed since."""
-        curr = self.curr
-        load = self.queue.load
-        self._tick_load = load if curr is None else load + curr.weight
+        self._tick_load = self.queue.total_load(self.curr)
         self._next_tick_ns = (now // self._tick_ns + 1) * self._tick_ns
 
     def _burn_user(self, task: Task, ns: int) -> int:
@@ -293,7 +306,8 @@ class RunQueue:
     def _start_burst(self, task: Task) -> None:
         """Set the timer to when the debt will be burnt or the slice is over."""
         delay = task.user_debt_ns + task.system_debt_ns + self.stolen_ns
-        if self.queue.nr_queued:
+        queue = self.queue
+        if queue.nr_queued or queue.bounded:
             left = self._slice_left_ns(task)
             if left < delay:
                 delay = left
@@ -327,13 +341,13 @@ class RunQueue:
             assert task is not None
             self.account()
             if task.system_debt_ns or task.user_debt_ns:
-                if queue.nr_queued and self._slice_left_ns(task) == 0:
+                if (queue.nr_queued or queue.bounded) and self._slice_left_ns(task) == 0:
                     self._preempt(task)
                 else:
                     self._start_burst(task)
             elif task.state:  # not TASK_RUNNING
                 self._put_asleep(task)
-            elif queue.nr_queued and self._slice_left_ns(task) == 0:
+            elif (queue.nr_queued or queue.bounded) and self._slice_left_ns(task) == 0:
                 self._preempt(task)
             else:
                 self._resume(task)
@@ -392,11 +406,21 @@ class RunQueue:
             self._start_burst(task)
 
     def _preempt(self, task: Task) -> None:
-        """Queue the current task again and run the next."""
+        """Queue the current task again and run the next, if its group's quota leaves any."""
         task.nivcsw += 1
         task.last_ran_ns = self.clock_ns
         self.queue.requeue(task)
-        self._run_next()
+        if self.queue.nr_queued:
+            self._run_next()
+            return
+        self.curr = None
+        if self._domain.overloaded:
+            self._domain.pull(self)
+        if self.queue.nr_queued:
+            self._run_next()
+        else:
+            self._generation += 1  # A timer set before is void: nobody's burst ends.
+            self._go_idle()
 
     def _put_asleep(self, task: Task) -> None:
         """Take the current task off the CPU: its debt is burnt and it is not runnable."""
@@ -421,8 +445,12 @@ class RunQueue:
         if queue.nr_queued:
             self._run_next()
         else:
-            self._burst_ends_ns = -1
-            self.nr_switches += 1
-            if self._tracer.enabled:
-                self._trace_switch("swapper", 0)
-            self.last = None
+            self._go_idle()
+
+    def _go_idle(self) -> None:
+        """Run nobody."""
+        self._burst_ends_ns = -1
+        self.nr_switches += 1
+        if self._tracer.enabled:
+            self._trace_switch("swapper", 0)
+        self.last = None

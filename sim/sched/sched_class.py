@@ -3,7 +3,8 @@
 Models: the policy behind one CPU's queue: in which order tasks run, for how long, and who preempts
 whom. The running task is not in the class's queue; the run queue holds it.
 Linux counterpart: struct sched_class (kernel/sched/sched.h, 2.6.23 on). fair.py implements it as
- CFS, eevdf.py as what came after it in 6.6, prio_array.py as the O(1) scheduler before.
+ CFS, eevdf.py as what came after it in 6.6, prio_array.py as the O(1) scheduler before;
+ group_queue.py has a queue of theirs for each group of tasks.
 """
 
 from sim.sched.task import Task
@@ -12,11 +13,29 @@ from sim.sched.task import Task
 class SchedClass:
     """The tasks that wait for one CPU, and the policy that orders them."""
 
-    __slots__ = ("load", "nr_queued")
+    __slots__ = ("bounded", "load", "nr_queued", "quotas")
 
     def __init__(self) -> None:
         self.nr_queued: int = 0
         self.load: int = 0  # weights of the queued
+        self.quotas: int = 0  # groups whose time is limited, and
+        self.bounded: bool = False  # the current task is in one: its turn ends although it is alone
+
+    def total_load(self, curr: Task | None) -> int:
+        """Return the weights of the queued and of the current task."""
+        return self.load if curr is None else self.load + curr.weight
+
+    def load_of(self, task: Task) -> int:
+        """Return what a queued task is of that."""
+        return task.weight
+
+    def holds_back(self, task: Task) -> bool:
+        """Return whether a task that wakes may not run although the CPU is idle."""
+        return False
+
+    def is_throttled(self, task: Task) -> bool:
+        """Return whether a group that the task is in has been taken off this CPU."""
+        return False
 
     def place_new(self, task: Task, curr: Task | None) -> None:
         """Give a task that was just forked its first place (task_new)."""

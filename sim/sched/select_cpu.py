@@ -5,7 +5,7 @@ that is clearly less loaded; nobody looks for a third CPU that is idle. Later, a
 is one. From 3.12 on one of many tasks that the same task wakes stays on its CPU if none is idle.
 Linux counterpart: try_to_wake_up with SD_WAKE_AFFINE, wake_idle, find_idlest_cpu in kernel/sched.c
  (2.6.16); select_task_rq_fair, select_idle_sibling in kernel/sched_fair.c (2.6.32 on).
-Left out: affinity, domains beyond one cache, sync wake-ups.
+Left out: domains beyond one cache, sync wake-ups.
 """
 
 from typing import Final
@@ -70,10 +70,15 @@ def wake_wide(waker: Task, nr_cpus: int) -> bool:
     return waker.wakee_flips >= nr_cpus * nr_cpus
 
 
+def allowed_of(rqs: list[RunQueue], allowed: frozenset[int]) -> list[RunQueue]:
+    """Return those CPUs that an affinity allows, in order."""
+    return [rq for rq in rqs if rq.cpu in allowed]
+
+
 def idlest(parent: RunQueue, rqs: list[RunQueue]) -> RunQueue:
-    """Return the CPU with the fewest tasks, the parent's among equals (find_idlest_cpu)."""
-    best = parent
-    fewest = parent.nr_running()
+    """Return the one with the fewest tasks, the parent's among equals (find_idlest_cpu)."""
+    best = parent if parent in rqs else rqs[0]
+    fewest = best.nr_running()
     for rq in rqs:
         if rq.nr_running() < fewest:
             best = rq

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from sim.engine.calendar import Calendar
 
 if TYPE_CHECKING:
+    from sim.sched.task_group import TaskGroup
     from sim.sched.wait import WaitQueue
 
 T = TypeVar("T")
@@ -36,6 +37,10 @@ TASK_UNINTERRUPTIBLE: Final = 2
 EXIT_ZOMBIE: Final = 16
 EXIT_DEAD: Final = 32
 STATE_LETTERS: Final = {0: "R", 1: "S", 2: "D", 16: "Z", 32: "X"}
+
+SCHED_NORMAL: Final = 0
+SCHED_BATCH: Final = 3
+SCHED_IDLE: Final = 5
 
 DEBT_LIMIT_NS: Final = 1_000_000  # cond_resched() burns what is above: one tick at HZ=1000.
 
@@ -69,12 +74,12 @@ class Task:
     """One task (struct task_struct)."""
 
     __slots__ = (
-        "at_exit", "children", "comm", "cpu", "deadline", "exit_wait", "flips_halved_ns", "gen",
-        "happening", "ignores_sigchld", "in_iowait", "is_kthread", "killed", "last_ran_ns",
-        "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq", "parent", "pid", "prio", "sched",
-        "sched_delayed", "sleep_avg_ns", "start_ns", "state", "stime_ns", "system_debt_ns",
-        "time_slice_ns", "user_debt_ns", "utime_ns", "vlag", "vruntime", "waiting_on",
-        "wakee_flips", "wchan", "weight",
+        "allowed", "at_exit", "children", "comm", "cpu", "deadline", "exit_wait",
+        "flips_halved_ns", "gen", "group", "happening", "ignores_sigchld", "in_iowait",
+        "is_kthread", "killed", "last_ran_ns", "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq",
+        "parent", "pid", "policy", "prio", "sched", "sched_delayed", "sleep_avg_ns", "start_ns",
+        "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns",
+        "vlag", "vruntime", "waiting_on", "wakee_flips", "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +106,9 @@ class Task:
         self.gen: Blocking[None] | None = None
         self.happening: Any = None  # the SimPy event it waits for
         self.is_kthread: bool = False
+        self.allowed: frozenset[int] | None = None  # CPUs that it may run on; None: all
+        self.group: TaskGroup | None = None  # that it competes in
+        self.policy: int = SCHED_NORMAL
         self.cpu: int = 0  # where it runs, or ran last
         self.on_rq: bool = False
         self.vruntime: int = 0  # of the fair class,

@@ -100,10 +100,9 @@ class HostRunQueue(RunQueue):
         super()._start_burst(task)
         self._let_run(self._vcpus.get(task.pid))
 
-    def _put_asleep(self, task: Task) -> None:
-        super()._put_asleep(task)
-        if self.curr is None:
-            self._let_run(None)
+    def _go_idle(self) -> None:
+        super()._go_idle()
+        self._let_run(None)
 
     def _let_run(self, vcpu: Vcpu | None) -> None:
         """Stop the vCPU that had this CPU, and start the one that has it now."""
@@ -253,10 +252,9 @@ class VcpuRunQueue(ClockedRunQueue):
         self._burst_ends_ns = self.clock_ns + FAR_NS
         self._generation += 1  # A timer set before is void, and there is no other.
 
-    def _put_asleep(self, task: Task) -> None:
-        super()._put_asleep(task)
-        if self.curr is None:
-            self._vcpu.block()
+    def _go_idle(self) -> None:
+        super()._go_idle()
+        self._vcpu.block()
 
 
 class GuestSched(ClockedSched):

@@ -6,6 +6,7 @@ Invariants: as for sim/study/metrics.py, whose families these are.
 Left out: figures by process, but where programs tell of their own CPU time.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,6 +15,7 @@ from sim.study.summary import percentile
 from sim.tools.iostat_report import CpuReport
 from sim.tools.parse import parse_loadavg, parse_meminfo, parse_stat
 
+NS_PER_US: Final = 1_000
 FULL_PCT: Final = 99.0  # what a graph shows as 100 %
 
 
@@ -211,7 +213,39 @@ def backup_mb_per_s(seen: Observation) -> float | None:
     return sum(sizes) * NS_PER_S / sum(times) / 1e6 if sum(times) else None
 
 
+def _quota_counts(seen: Observation) -> Counter[str]:
+    """Return by how much the counters of all groups' cpu.stat grew in the measured part."""
+    samples = [s for s in seen.result.samples if seen.begin_ns <= s.t_ns <= seen.end_ns]
+    grown: Counter[str] = Counter()
+    for sample, sign in ((samples[-1], 1), (samples[0], -1)) if samples else ():
+        for path, text in sample.files.items():
+            if path.startswith("cgroup/") and path.endswith("/cpu.stat"):
+                for line in text.splitlines():
+                    name, value = line.split()
+                    grown[name] += sign * int(value)
+    return grown
+
+
+def throttled_periods_pct(seen: Observation) -> float | None:
+    """Share of the periods of quotas in which somebody was throttled."""
+    grown = _quota_counts(seen)
+    periods = grown["nr_periods"]
+    return 100 * grown["nr_throttled"] / periods if periods else None
+
+
+def throttled_cpus(seen: Observation) -> float | None:
+    """Mean number of CPUs on which a group was throttled."""
+    grown = _quota_counts(seen)
+    throttled_ns = grown["throttled_time"] + grown["throttled_usec"] * NS_PER_US
+    length_ns = seen.end_ns - seen.begin_ns
+    return throttled_ns / length_ns if length_ns and grown["nr_periods"] else None
+
+
 FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
+    "throttling": (
+        Metric("throttled_periods_pct", "%", throttled_periods_pct),
+        Metric("throttled_cpus", "CPUs", throttled_cpus),
+    ),
     "filter": (
         Metric("filtered_per_s", "/s", filtered_per_s),
         Metric("message_delay_s", "s", message_delay_s),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import cpupower, free, iostat, sar, swapon, top, top_layout, uptime, vmstat
+from sim.tools import cat, cpupower, free, iostat, sar, swapon, top, top_layout, uptime, vmstat
 from sim.tools.clock import Wall
 from sim.tools.iostat_layout import (
     SYSSTAT_7,
@@ -84,6 +84,15 @@ class Tool:
     files: tuple[str, ...]
     sampling: Callable[[Words, Generation], Sampling]
     run: Callable[[Words, Readings, Terminal], Iterator[str]]
+
+
+def _cat_sampling(words: Words, _: Generation) -> Sampling:
+    cat.parse_options(words)
+    return ONCE
+
+
+def _cat(words: Words, readings: Readings, _: Terminal) -> Iterator[str]:
+    return cat.run_cat(cat.parse_options(words), readings)
 
 
 def _cpupower_sampling(words: Words, _: Generation) -> Sampling:
@@ -166,6 +175,7 @@ def _vmstat(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
 
 
 TOOLS = {
+    "cat": Tool((*cat.PROC_FILES, PROCESSES), _cat_sampling, _cat),
     "cpupower": Tool((), _cpupower_sampling, _cpupower),
     "free": Tool(("meminfo",), _free_sampling, _free),
     "iostat": Tool(("stat", "uptime", "diskstats"), _iostat_sampling, _iostat),

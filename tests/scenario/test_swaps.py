@@ -94,7 +94,6 @@ memory = "4 MiB"
         ('[machine.swap.a]\nfile = "/swapfile"\n', "lacks 'size'"),
         ('[machine.swap.a]\nfile = "/tmp/s"\nsize = "1 MiB"\n', "no file system with a device"),
         ('[machine.swap.a]\ndevice = "sdb"\nprio = 3\n', "prio"),
-        ('[machine.cgroup.g]\nversion = 2\n', "lacks 'memory'"),
         ('[machine.cgroup.g]\nmemory = "4 MiB"\nversion = 3\n', "version"),
     ],
 )  # fmt: skip

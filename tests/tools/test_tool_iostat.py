@@ -178,7 +178,7 @@ def test_command_line_says_when_to_read(command: str, sampling: Sampling) -> Non
         ("iostat -k -m", "-k and -m exclude each other"),
         ("iostat 5 3 sda", "unknown argument '5 3 sda'"),
         ("iostat 0", "must be at least 1"),
-        ("mpstat 1", "mpstat: no such tool on this server; allowed: cpupower, free, iostat"),
+        ("mpstat 1", "mpstat: no such tool on this server; allowed: cat, cpupower, free, iostat"),
         ("vmstat -m", "vmstat: unknown option '-m'"),
         ("uptime -p", "uptime: unknown argument '-p'; allowed: no argument"),
         ("", "no such tool"),

@@ -1,0 +1,65 @@
+"""Sets up a booted machine's CPU limits: groups that compete for time, and each program's terms.
+
+Models: what systemd, docker or a boot script write into the cpu and cpuset controllers' files, and
+what taskset and chrt do before a program starts.
+Linux counterpart: the files of kernel/sched/core.c (cpu_files, cpu_legacy_files).
+Invariants: if one group says anything to the cpu controller it is on for all: each competes with
+ its siblings as one. Groups that do not leave CPUs and tasks as they are.
+Left out: changes in a run.
+"""
+
+from sim.fs.proc.cgroup import render_cgroups
+from sim.fs.proc.sys_cpu import render_cpu_files
+from sim.scenario import Scenario
+from sim.scenario.cgroups import allowed_cpus, parent_of
+from sim.scenario.spec import CgroupSpec, ServerSpec
+from sim.sched.bandwidth import Bandwidth
+from sim.sched.core import Sched
+from sim.sched.task_group import TaskGroup, weight_to_shares
+from sim.sched.terms import POLICIES, Terms
+
+
+def add_groups(server: ServerSpec, sched: Sched) -> dict[str, TaskGroup]:
+    """Have the scheduler know the groups; return them by name, {} if the controller is off."""
+    found: dict[str, TaskGroup] = {}
+    if not any(spec.has_cpu_limits for spec in server.cgroups.values()):
+        return found
+    for name, spec in server.cgroups.items():
+        shares = spec.cpu_shares if spec.version == 1 else weight_to_shares(spec.cpu_weight)
+        parent = found.get(parent_of(name))
+        found[name] = TaskGroup(name, shares, parent, _bandwidth(spec, sched))
+    sched.add_groups(list(found.values()))
+    return found
+
+
+def _bandwidth(spec: CgroupSpec, sched: Sched) -> Bandwidth | None:
+    if spec.cpu_quota_ns is None:
+        return None
+    return Bandwidth(
+        sched.calendar, sched.kernel, quota_ns=spec.cpu_quota_ns, period_ns=spec.cpu_period_ns,
+        burst_ns=spec.cpu_burst_ns,
+    )  # fmt: skip
+
+
+def terms_of(scenario: Scenario, groups: dict[str, TaskGroup]) -> dict[str, Terms]:
+    """Return on what terms each process competes, by the name it runs under; not the usual ones."""
+    found: dict[str, Terms] = {}
+    usual = Terms()
+    for process in scenario.processes.values():
+        terms = Terms(
+            policy=POLICIES[process.policy], allowed=allowed_cpus(process, scenario.server.cgroups),
+            group=groups.get(process.cgroup or ""),
+        )  # fmt: skip
+        if process.runs == "server" and terms != usual:
+            found |= dict.fromkeys(process.instances(), terms)
+    return found
+
+
+def sys_files(server: ServerSpec, sched: Sched, groups: dict[str, TaskGroup]) -> dict[str, str]:
+    """Return what tools read of /sys: clocks, idle states, control groups."""
+    files = render_cpu_files(sched)
+    if groups:
+        sched.update()
+        versions = {name: spec.version for name, spec in server.cgroups.items()}
+        files |= render_cgroups(groups, versions)
+    return files

@@ -1,0 +1,47 @@
+"""On what terms a program competes for the CPUs: policy, affinity, group.
+
+Models: what taskset, chrt and a control group set for a program before it starts; its children
+inherit it.
+Linux counterpart: sched_setscheduler, sched_setaffinity (kernel/sched/core.c), cpuset.cpus.
+Invariants: an affinity has at least one CPU. Who is SCHED_BATCH or SCHED_IDLE takes the CPU from
+ nobody when it wakes; who is SCHED_IDLE gives it to everybody else (fair.py, eevdf.py). Before
+ 2.6.23 a batch program earns nothing by sleeping (prio_array.py).
+Left out: changing terms while the program runs; real-time policies.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sim.sched.task import SCHED_BATCH, SCHED_IDLE, SCHED_NORMAL
+from sim.sched.task_group import TaskGroup
+
+POLICIES: Final = {"other": SCHED_NORMAL, "batch": SCHED_BATCH, "idle": SCHED_IDLE}
+# From which release on: b0a9499c3dd5 (2.6.16), 0e6aca43e08a (2.6.23).
+POLICY_SINCE: Final = {"other": (2, 6), "batch": (2, 6, 16), "idle": (2, 6, 23)}
+# WEIGHT_IDLEPRIO: cce7ade80369 (2.6.30).
+IDLE_WEIGHT: Final = ((2, 6, 23), 2), ((2, 6, 30), 3)
+
+CPUS_MAX: Final = 8192  # NR_CPUS of today's distributions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a program is started with."""
+
+    policy: int = SCHED_NORMAL
+    allowed: frozenset[int] | None = None  # CPUs; None: all
+    group: TaskGroup | None = None
+
+
+def parse_cpus(text: str) -> frozenset[int]:
+    """Return the CPUs of a list such as "0-2,5" (cpulist_parse); raise ValueError if it is none."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"not a list of CPUs: {text!r}")
+        low, high = int(first), int(last or first)
+        if low > high or high >= CPUS_MAX:
+            raise ValueError(f"not a range of CPUs: {part.strip()!r}")
+        found.update(range(low, high + 1))
+    return frozenset(found)

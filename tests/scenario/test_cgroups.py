@@ -1,0 +1,161 @@
+"""Limits of CPU time, affinity and policy in a scenario: what they mean, and mistakes in them."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.machine import Machine
+from sim.scenario import ScenarioError
+from sim.scenario.load import load_text
+from sim.sched.task import SCHED_BATCH
+
+BASE = """
+title = "limits"
+[machine]
+kernel = "%s"
+cpus = 2
+memory = "256 MiB"
+[machine.mount."/"]
+type = "tmpfs"
+[process.p]
+program = "cpuburn"
+runtime = "1 s"
+%s
+[link.l]
+latency = "1 ms"
+[process.outside]
+program = "ping"
+via = "l"
+%s
+[run]
+duration = "1 s"
+"""
+
+
+def load(group="", own="", outside="", kernel="6.1"):
+    return load_text(BASE % (kernel, own, outside) + group, Path("limits.toml"), seed=1)
+
+
+def ran(group="", own="", kernel="6.1"):
+    machine = Machine(load(group, own, kernel=kernel), 1)
+    machine.run_until(1_000_000_000)
+    machine.check()
+    return machine
+
+
+def files(machine):
+    texts = machine.proc.snapshot()
+    return {name: text for name, text in texts.items() if name.startswith("cgroup")}
+
+
+QUOTA = """
+[machine.cgroup.g]
+cpu_quota = "25 ms"
+cpu_weight = 50
+"""
+
+
+def test_files_of_version_2_say_what_was_set_and_what_happened():
+    """In the last period the hog ran over to a tick, by 2 ms."""
+    found = files(ran(QUOTA, 'cgroup = "g"'))
+    stat = found.pop("cgroup/g/cpu.stat").splitlines()
+    assert stat == [
+        "usage_usec 252000",
+        "nr_periods 10",
+        "nr_throttled 10",
+        "throttled_usec 748000",
+    ]
+    assert found == {"cgroup/g/cpu.weight": "50\n", "cgroup/g/cpu.max": "25000 100000\n"}
+
+
+def test_files_of_version_1_say_so_under_their_own_names_and_in_ns():
+    group = """
+[machine.cgroup.g]
+version = 1
+cpu_shares = 512
+cpu_quota = "25 ms"
+[machine.cgroup.h]
+version = 1
+"""
+    found = files(ran(group, 'cgroup = "g"', kernel="4.4"))
+    assert found["cgroup/cpu/g/cpu.shares"] == "512\n"
+    assert found["cgroup/cpu/g/cpu.cfs_quota_us"] == "25000\n"
+    assert found["cgroup/cpu/h/cpu.cfs_quota_us"] == "-1\n"
+    assert found["cgroup/cpu/h/cpu.cfs_period_us"] == "100000\n"
+    lines = dict(line.split() for line in found["cgroup/cpu/g/cpu.stat"].splitlines())
+    assert list(lines) == ["nr_periods", "nr_throttled", "throttled_time"]
+    assert int(lines["throttled_time"]) > 500_000_000
+
+
+def test_without_a_word_to_the_cpu_controller_it_is_off():
+    machine = ran('[machine.cgroup.g]\nmemory = "64 MiB"\n', 'cgroup = "g"')
+    assert files(machine) == {}
+    assert machine.kernel.terms == {}
+
+
+def test_a_group_that_says_nothing_competes_as_well_once_another_says_something():
+    machine = ran(QUOTA + '[machine.cgroup.other]\nmemory = "64 MiB"\n')
+    assert list(machine.groups) == ["g", "other"]
+    assert machine.groups["other"].shares == 1024
+
+
+def test_a_child_named_before_its_parent_is_in_it_and_in_its_memory_limit():
+    group = """
+[machine.cgroup."web/php"]
+cpu_weight = 10
+[machine.cgroup.web]
+memory = "64 MiB"
+"""
+    machine = ran(group, 'cgroup = "web/php"')
+    assert machine.groups["web/php"].parent is machine.groups["web"]
+    assert machine.kernel.cgroups["p"] == "web"
+
+
+def test_a_process_is_pinned_to_what_it_and_its_groups_allow():
+    group = '[machine.cgroup.g]\ncpus = "1"\n'
+    machine = ran(group, 'cgroup = "g"\ncpus = "0-1"\npolicy = "batch"')
+    terms = machine.kernel.terms["p"]
+    assert (terms.allowed, terms.policy, terms.group) == (frozenset([1]), SCHED_BATCH, None)
+    assert machine.sched.cpu_times[0].user_ns == 0
+    assert machine.sched.cpu_times[1].user_ns > 900_000_000
+
+
+@pytest.mark.parametrize(
+    ("group", "own", "kernel", "problem"),
+    [
+        ('[machine.cgroup.g]\ncpu_wait = 3\n', "", "6.1", "did you mean 'cpu_weight'"),
+        ('[machine.cgroup.g]\ncpu_weight = 0\n', "", "6.1", "cpu_weight"),
+        ('[machine.cgroup.g]\ncpu_quota = "20"\n', "", "6.1", "cpu_quota"),
+        ('[machine.cgroup.g]\ncpu_quota = "0.5 ms"\n', "", "6.1", "at least 1 ms"),
+        ('[machine.cgroup.g]\ncpu_shares = 9\n', "", "6.1", "accepted: cpu_weight, or another"),
+        ('[machine.cgroup.g]\ncpu_weight = 9\nversion = 1\n', "", "6.1", "accepted: cpu_shares"),
+        (QUOTA, "", "4.4", "version 2 has a cpu controller from 4.15 on"),
+        ('[machine.cgroup.g]\ncpu_quota = "9 ms"\nversion = 1\n', "", "2.6.32", "came with 3.2"),
+        ('[machine.cgroup.g]\ncpu_shares = 9\nversion = 1\n', "", "2.6.16", "came with 2.6.24"),
+        ('[machine.cgroup.g]\ncpu_period = "9 ms"\n', "", "6.1", "there is no 'cpu_quota'"),
+        (QUOTA + 'cpu_burst = "30 ms"\n', "", "6.1", "more than the quota"),
+        (QUOTA + 'cpu_burst = "3 ms"\n', "", "5.4", "came with 5.14"),
+        ('[machine.cgroup."a/b"]\n', "", "6.1", "parent cgroup 'a'"),
+        ('[machine.cgroup."a//b"]\n', "", "6.1", "named as below /sys/fs/cgroup"),
+        ('[machine.cgroup.a]\n[machine.cgroup."a/b"]\nmemory = "9 MiB"\n', "", "6.1", "at the top"),
+        ('[machine.cgroup.a]\nswap = "9 MiB"\n', "", "6.1", "lacks 'memory' beside 'swap'"),
+        ('[machine.cgroup.g]\ncpus = "2"\n', "", "6.1", "there is no CPU 2"),
+        ('[machine.cgroup.g]\ncpus = "1-0"\n', "", "6.1", "not a range of CPUs"),
+        ("", 'cpus = "0,x"', "6.1", 'accepted: such as "0" or "0-1"'),
+        ('[machine.cgroup.g]\ncpus = "0"\n', 'cgroup = "g"\ncpus = "1"', "6.1", "no CPU is left"),
+        ("", 'policy = "fifo"', "6.1", '"other", "batch", "idle"'),
+        ("", 'policy = "idle"', "2.6.18", "came with 2.6.23"),
+        ("", 'cgroup = "h"', "6.1", "cgroup 'h'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_place(group, own, kernel, problem):
+    with pytest.raises(ScenarioError) as told:
+        load(group, own, kernel=kernel)
+    assert problem in str(told.value)
+    assert "limits.toml:" in str(told.value)
+
+
+@pytest.mark.parametrize("key", ['cpus = "0"', 'policy = "idle"', 'cgroup = "g"'])
+def test_a_program_outside_the_server_has_no_cpu_there(key):
+    with pytest.raises(ScenarioError, match="runs outside the server: no"):
+        load("[machine.cgroup.g]\n", outside=key)
