@@ -31,7 +31,7 @@ FAR_NS: Final = 1_000_000_000  # nobody waits at any level: nothing ends the tur
 class GroupQueue(SchedClass):
     """All queues of one CPU."""
 
-    __slots__ = ("_begun", "_below", "_by_group", "_root", "_sched", "_unthrottled")
+    __slots__ = ("_below", "_by_group", "_root", "_sched", "_unthrottled")
 
     def __init__(
         self, sched: Scheduler, make_queue: Callable[[], SchedClass], groups: list[TaskGroup],
