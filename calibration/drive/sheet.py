@@ -3,7 +3,9 @@
 Models: what a data sheet prints of a drive.
 Linux counterpart: none.
 Invariants: numbers are finite, and positive but for the change of heads; inner tracks hold no more
- than outer ones; a seek over more cylinders takes no less time; the capacity fits on the surfaces.
+ than outer ones; a seek over more cylinders takes no less time; the capacity fits on the surfaces,
+ give or take a tenth: "outer" may be the mean of a zone. What is not said of a change of heads (a
+ sheet often has no such line, or null) is 0, and rules.py knows how little it can be.
 Left out: what the rows do not have: sizes of buffers, write caching, zones between the outermost
  and the innermost one.
 """
@@ -47,7 +49,9 @@ _NUMBERS: Mapping[str, bool] = {
     "seek_ms_single": False, "seek_ms_average": False, "seek_ms_full": False,
     "head_switch_ms": False,
 }  # fmt: skip
-_MAY_BE_0 = ("head_switch_ms",)  # another head of the same cylinder may be there at once
+_MAY_BE_0 = ("head_switch_ms",)  # another head of the same cylinder may be there at once,
+_MAY_LACK = ("head_switch_ms",)  # and nobody may have said
+_ROOM_MARGIN = 1.1
 _NOT_BELOW = (  # the first is not below the second
     ("blocks_per_track_outer", "blocks_per_track_inner"),
     ("seek_ms_average", "seek_ms_single"),
@@ -94,7 +98,7 @@ def sheet_of(row: object, place: str) -> DataSheet:
                 given=row[high], allowed=f"at least {values[low]:g}",
             )  # fmt: skip
     room = int(values["surfaces"] * values["cylinders"] * values["blocks_per_track_outer"])
-    if values["blocks_512"] > room:
+    if values["blocks_512"] > room * _ROOM_MARGIN:
         raise BadInput(
             f"{place}: blocks_512", "more than surfaces x cylinders x blocks_per_track_outer",
             given=row["blocks_512"], allowed=f"at most {room}",
@@ -104,6 +108,8 @@ def sheet_of(row: object, place: str) -> DataSheet:
 
 
 def _number(row: Mapping[str, Any], key: str, place: str) -> float:
+    if key in _MAY_LACK and row.get(key) is None:
+        return 0.0
     if key not in row:
         near = nearest(key, tuple(row))
         hint = f" - is it '{near}'?" if near and near not in _NUMBERS else ""

@@ -7,7 +7,15 @@ import pytest
 from click.testing import CliRunner
 
 from calibration.__main__ import main
-from tests.calibration.drive_traces import ROW, default_params, measured_on, text, write_files
+from calibration.drive.rules import params_of_sheet
+from tests.calibration.drive_traces import (
+    ROW,
+    default_params,
+    measured_on,
+    sheet,
+    text,
+    write_files,
+)
 
 
 @pytest.fixture
@@ -50,6 +58,14 @@ def test_a_drive_is_a_file_and_a_name(files, reference):
 def test_a_row_that_cannot_be_names_the_number(tmp_path, change, said):
     files = write_files(tmp_path, measured_on(default_params(), 5), maker1=ROW | change)
     assert said in message(*files)
+
+
+@pytest.mark.parametrize("change", [{"head_switch_ms": None}, {"blocks_512": 5_200_000}])
+def test_what_sheets_leave_out_or_round_is_no_mistake(change):
+    """Nothing on changes of heads; four in a hundred blocks more than the outermost zone allows."""
+    found = sheet(**change)
+    assert found.head_switch_ms == (0.9 if "blocks_512" in change else 0.0)
+    assert params_of_sheet(found).head_switch_ns >= 800_000
 
 
 def test_a_missing_number_is_named_with_what_may_have_been_meant(tmp_path):
