@@ -2,7 +2,7 @@
 
 Models: the page that an administrator writes on the morning after.
 Linux counterpart: none.
-Invariants: what was accepted is handed on, in the queue, or lost.
+Invariants: what was accepted is handed on, in a mailbox, in the queue, or lost.
 Left out: which messages.
 """
 
@@ -16,9 +16,10 @@ from sim.study.power_cut import PowerCut
 MEANINGS = {
     "messages_accepted": "answered 250 before the cut",
     "messages_handed_on": "of these, taken over by the next host",
+    "messages_in_mailboxes": "of these, delivered on this machine, whole after the next boot",
     "messages_in_queue": "of these, there and whole after the next boot",
     "messages_lost": "of these, accepted and lost",
-    "messages_sent_twice": "handed on, and still in the queue after the next boot",
+    "messages_sent_twice": "handed on or delivered, and still in the queue after the next boot",
     "files_incomplete": "there by name, but not all of their contents",
     "changes_undone": "of names and sizes, not on the medium yet",
     "damage": "that recovery cannot mend",

@@ -2,9 +2,12 @@
 
 Models: somebody who pulls the plug, boots again, and compares the queue with what the senders were
 told. A promise (promise__made) is kept once somebody else has it (promise__kept), or if all its
-files are there and complete after recovery.
+files are there and complete after recovery. It may come to rest on other files of the same machine,
+a mailbox, with a note beside the first ones that says so (promise__moved): then it is kept if those
+are there, or the first ones without the note, which makes the program do it again.
 Linux counterpart: none.
-Invariants: accepted = handed on + in the queue + lost; the run up to the cut is that of `run`.
+Invariants: accepted = handed on + in mailboxes + in the queue + lost; the run up to the cut is
+that of `run`.
 Left out: what the programs do after the next boot.
 """
 
@@ -21,9 +24,9 @@ from sim.study.summary import Summary, summarise_all
 
 UNITS: Final = {
     "messages_accepted": "messages", "messages_handed_on": "messages",
-    "messages_in_queue": "messages", "messages_lost": "messages",
-    "messages_sent_twice": "messages", "files_incomplete": "files", "changes_undone": "changes",
-    "damage": "findings",
+    "messages_in_mailboxes": "messages", "messages_in_queue": "messages",
+    "messages_lost": "messages", "messages_sent_twice": "messages",
+    "files_incomplete": "files", "changes_undone": "changes", "damage": "findings",
 }  # fmt: skip
 
 
@@ -31,22 +34,41 @@ class NothingPromisedError(Exception):
     """No program of the scenario promises that anything survives."""
 
 
+Files = tuple[tuple[str, int], ...]  # (path, bytes that must be there)
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where a promise has come to rest, and what says so beside the files that it rested on."""
+
+    note: Files
+    files: Files
+
+
 @dataclass
 class Promises:
     """What programs have said until now."""
 
-    made: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # key: files
+    made: dict[str, Files] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
+    moved: dict[str, Move] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
         """Note a probe (usdt)."""
         comm, _pid, name, _cpu_ns, *values = record.args
         if name == "promise__made":
-            key, *files = values
-            pairs = zip(files[::2], files[1::2], strict=True)
-            self.made[f"{comm} {key}"] = tuple((str(path), int(size)) for path, size in pairs)
+            self.made[f"{comm} {values[0]}"] = _files(values[1:])
         elif name == "promise__kept":
             self.kept.add(f"{comm} {values[0]}")
+        elif name == "promise__moved":
+            note, *files = _files(values[1:])
+            self.moved[f"{comm} {values[0]}"] = Move(note=(note,), files=tuple(files))
+
+
+def _files(values: Sequence[object]) -> Files:
+    """Return the pairs of a probe's values: path, size, path, size."""
+    pairs = zip(values[::2], values[1::2], strict=True)
+    return tuple((str(path), int(str(size))) for path, size in pairs)
 
 
 @dataclass(frozen=True)
@@ -117,22 +139,37 @@ def _cut(scenario: Scenario, at_ns: int, seed: int, progress: Progress | None) -
 
 def _figures(promises: Promises, mounts: dict[str, Remains]) -> dict[str, float]:
     """Hold promises against what is there."""
-    waiting = {key: files for key, files in promises.made.items() if key not in promises.kept}
-    safe = [key for key, files in waiting.items() if _is_there(files, mounts)]
-    twice = [key for key in promises.kept if _is_there(promises.made.get(key, ()), mounts)]
+    waiting = [key for key in promises.made if key not in promises.kept]
+    in_mailboxes = [
+        key
+        for key in waiting
+        if key in promises.moved and _is_there(promises.moved[key].files, mounts)
+    ]
+    in_queue = [key for key in promises.made if _is_in_queue(promises, key, mounts)]
+    elsewhere = promises.kept.union(in_mailboxes)
+    twice = elsewhere.intersection(in_queue)
+    in_queue_alone = len(in_queue) - len(twice)
     incomplete = [
         path for one in mounts.values() for path, file in one.files.items() if not file.is_complete
     ]
     return {
         "messages_accepted": len(promises.made),
         "messages_handed_on": len(promises.made) - len(waiting),
-        "messages_in_queue": len(safe),
-        "messages_lost": len(waiting) - len(safe),
+        "messages_in_mailboxes": len(in_mailboxes),
+        "messages_in_queue": in_queue_alone,
+        "messages_lost": len(waiting) - len(in_mailboxes) - in_queue_alone,
         "messages_sent_twice": len(twice),
         "files_incomplete": len(incomplete),
         "changes_undone": sum(one.lost_changes for one in mounts.values()),
         "damage": sum(len(one.damage) for one in mounts.values()),
     }
+
+
+def _is_in_queue(promises: Promises, key: str, mounts: dict[str, Remains]) -> bool:
+    """Return whether the program will take a message up again after the next boot."""
+    move = promises.moved.get(key)
+    noted = move is not None and _is_there(move.note, mounts)
+    return not noted and _is_there(promises.made[key], mounts)
 
 
 def _is_there(files: Sequence[tuple[str, int]], mounts: dict[str, Remains]) -> bool:

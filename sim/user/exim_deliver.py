@@ -22,7 +22,7 @@ from sim.sched.task import Blocking
 from sim.syscall import O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_WRONLY, Sys
 from sim.user.dspam import dspam
 from sim.user.exim_params import DSPAM, MBOX, EximParams
-from sim.user.exim_spool import STDIO_CHUNK, Message, Spool
+from sim.user.exim_spool import JOURNAL_LINE, STDIO_CHUNK, Message, Spool
 
 RETRY_RECORD_BYTES = 4096  # a page of the hints data base
 
@@ -34,6 +34,8 @@ class Delivery:
         self.params = params
         self.spool = spool
         self.results: dict[int, bool] = {}  # what transport processes told their parents
+        self.mailbox_bytes: dict[str, int] = {}  # of those that something was appended to,
+        self.ends: dict[int, int] = {}  # and where in them a message ends
 
     def files(self) -> dict[str, int]:
         """Return mailboxes and hints that are there before the start."""
@@ -75,7 +77,7 @@ class Delivery:
         yield from sys.waitpid(pid)
         if self.results.pop(message.number):
             yield from spool.journal(sys, message)
-            sys.probe("promise__kept", message.ident)
+            self._promise_mailbox(sys, message)
             yield from spool.log_message(sys, message)
             yield from spool.remove(sys, message)
             sys.trace_marker("message_delivered", message.size)
@@ -87,6 +89,15 @@ class Delivery:
             sys.trace_marker("message_deferred", message.size)
         message.busy = False
         sys.probe("deliver__done")
+
+    def _promise_mailbox(self, sys: Sys, message: Message) -> None:
+        """From now on the mailbox must survive a power cut; the journal file says so."""
+        path = self.mailbox_path(message.mailbox)
+        size = self.ends.pop(message.number, message.size)
+        if self.params.mailbox_format != MBOX:
+            path = f"{path}/new/{message.ident}"
+        journal = self.spool.path(message, "J")
+        sys.probe("promise__moved", message.ident, journal, JOURNAL_LINE, path, size)
 
     def _ask_retry(self, sys: Sys) -> Blocking[None]:
         """Look up when this address may be tried (dbfn_read of db/retry)."""
@@ -125,6 +136,8 @@ class Delivery:
             return False
         fd = yield from sys.open(mailbox, O_WRONLY | O_CREAT | O_APPEND)
         yield from sys.write(fd, message.size, chunk=STDIO_CHUNK)
+        before = self.mailbox_bytes.get(mailbox, self.params.mailbox_bytes)
+        self.mailbox_bytes[mailbox] = self.ends[message.number] = before + message.size
         yield from sys.fsync(fd)
         yield from sys.close(fd)
         yield from sys.unlink(f"{mailbox}.lock")

@@ -33,6 +33,7 @@ def test_on_a_journal_nothing_accepted_is_lost(small: str, at: str) -> None:
     found = figures(small, "--crash-at", at)
     assert found["messages_lost"] == 0 and found["damage"] == 0
     assert found["messages_accepted"] == (found["messages_handed_on"] + found["messages_in_queue"])
+    assert found["messages_in_mailboxes"] == 0  # All go to the next host.
 
 
 def test_on_tmpfs_all_is_lost_that_was_not_handed_on(tmp_path: Path) -> None:

@@ -208,3 +208,36 @@ def test_a_power_cut_loses_no_message_that_was_accepted(data: str, at_s: float) 
     assert cut.figures["messages_accepted"] > 0
     assert cut.figures["messages_lost"] == 0
     assert cut.figures["damage"] == 0
+
+
+def test_what_is_delivered_rests_on_its_mailbox() -> None:
+    """Accepted = in mailboxes + in the queue + lost: nobody else has taken anything over."""
+    scenario = exim_scenario(day(accepted_per_day=300_000))
+    [cut] = cut_power(scenario, 6 * S, 1).cuts
+    found = cut.figures
+    assert found["messages_handed_on"] == 0
+    assert found["messages_in_mailboxes"] > 0
+    places = ("messages_in_mailboxes", "messages_in_queue", "messages_lost")
+    assert found["messages_accepted"] == sum(found[name] for name in places)
+
+
+@pytest.mark.parametrize("mailbox_format", ["mbox", "maildir"])
+def test_mail_that_was_delivered_is_lost_with_a_mailbox_on_tmpfs(mailbox_format: str) -> None:
+    """The spool is durable, but its files have gone: nothing brings the message back."""
+    sets = ('machine.mount."/var/mail".type="tmpfs"',)
+    scenario = exim_scenario(
+        day(accepted_per_day=300_000), given={"sets": sets}, mailbox_format=mailbox_format
+    )
+    [cut] = cut_power(scenario, 6 * S, 1).cuts
+    assert cut.figures["messages_in_mailboxes"] == 0
+    assert cut.figures["messages_lost"] > 0
+
+
+def test_without_barriers_a_volatile_cache_loses_mail_that_was_accepted() -> None:
+    server = """\
+disk.sda = { profile = "sas-15k", write_cache = true }
+mount."/" = { type = "ext3", device = "sda", barrier = false }
+"""
+    scenario = exim_scenario(day(accepted_per_day=300_000), given={"machine": server})
+    cuts = [cut_power(scenario, at_ms * S // 1000, 1).cuts[0] for at_ms in range(2000, 9000, 500)]
+    assert sum(cut.figures["messages_lost"] for cut in cuts) > 0
