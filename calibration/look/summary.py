@@ -69,6 +69,7 @@ class Look:
     used: tuple[Interval, ...]
     cpu: CpuLook
     devices: tuple[DeviceLook, ...]
+    swap_devices: tuple[str, ...]
     stacks: tuple[Stack, ...]
     system: System
     demands: Demands | None
@@ -100,6 +101,7 @@ def look(
         used=tuple(used),
         cpu=cpu,
         devices=tuple(devices),
+        swap_devices=swapping,
         stacks=tuple(stacks),
         system=system,
         demands=_demands(source, used, devices, cpu, throughput, customers),

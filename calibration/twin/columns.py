@@ -22,7 +22,7 @@ from calibration.look.devices import SEEK_MS
 from calibration.look.intervals import Interval
 from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
-from calibration.twin.demands import READ, SYNC, WRITE, Load
+from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Load
 from calibration.twin.server import Server, turns
 from sim.machine import simulate
 from sim.results import RunResult
@@ -34,7 +34,7 @@ WARM: Final = "warmed_up"
 SHARE_MIN_PCT: Final = 0.5  # of CPU time; less is hardly printed
 UTIL_MIN_PCT: Final = 2.0
 _RATES: Final = ("r_per_s", "w_per_s", "f_per_s", "write_bytes_per_s", "wareq_bytes")
-_CLASS_RATES: Final = {"r_per_s": (READ,), "w_per_s": (WRITE, SYNC)}
+_CLASS_RATES: Final = {"r_per_s": (READ,), "w_per_s": (WRITE, SYNC, SWAP_OUT)}
 CPU: Final = ("user_pct", "nice_pct", "system_pct", "iowait_pct")
 
 

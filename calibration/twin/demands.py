@@ -2,11 +2,12 @@
 
 Models: the load of each busy device as two classes. *Reads*: a transaction is one read that missed
 the page cache. *Writes*: one write into the page cache; if somebody waits for writes, it ends with
-an fsync.
+an fsync. *Swapouts*: on a device that holds swap alone, runs of pages that reclaim writes at once.
 Linux counterpart: block/genhd.c (the columns), fs/jbd2 (what an fsync adds).
 Invariants: every estimate is arithmetic on recorded columns, or says "assumed".
-Left out: discards; swap; reads and writes of one transaction; how arrivals bunch, but for large
-writes that nobody waits for.
+Left out: discards; swap beside files on one disk; memory that is short (a swap area's load is as it
+was recorded, and what-ifs of memory are not asked of it); reads and writes of one transaction; how
+arrivals bunch at a disk with an arm.
 
 Estimates. Reads: rate = r/s, size = bytes read / reads. Writes that are buffered: rate and size
 from w/s and what was merged. Writes that end with an fsync: a third of them, or as many as the
@@ -20,17 +21,22 @@ Bursts: large buffered writes come when a flusher, a truncation or a close lets 
 together to an idle device, which is S = util / X busy with each, the k-th has waited k S when it is
 done: await = (n + 1) S / 2. So n = 2 await / S - 1, and a transaction is n writes that are written
 back at once.
+Groups: if a device serves all that comes side by side and requests come by themselves, none is in
+flight for exp(-X R) of the time. A recorded util below that says that they come in groups: with
+n together (read-ahead, a swap cluster of 8 pages) util = 1 - exp(-(X / n) R), so
+n = X R / -ln(1 - util). By hand: 770 reads/s of 0.79 ms and 198 writes/s of 4.66 ms at 15 % util
+are 1.53 in flight on average; 40 % of the busy time are the reads', which come 10 at a time.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, log1p
 from typing import Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.look.devices import DeviceLook, lowest
-from calibration.look.intervals import rate_of
+from calibration.look.intervals import await_of, rate_of
 from calibration.look.laws import requests_in_system
 from calibration.twin.commits import (
     LOG_REQUESTS,
@@ -54,7 +60,10 @@ BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which
 JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
 PAGE: Final = 4096
 SECTOR: Final = 512
-READ, WRITE, SYNC = "reads", "writes", "fsyncs"
+READ, WRITE, SYNC, SWAP_OUT = "reads", "writes", "fsyncs", "swapouts"
+GROUP_MIN: Final = 1.5  # requests; fewer together are chance
+GROUP_MAX: Final = 64.0  # assumed: workers that a twin has for an open stream
+SWAP_PAGES: Final = 1.25  # pages of a read, at most: they are swapped in one by one
 UNKNOWN: Final = "assumed: flushes are not recorded"
 _NOT_TWINNED: Final = ("RAM", "loop", "optical", "floppy", "network block", "replicated")
 
@@ -88,6 +97,7 @@ class Class:
     reason: str
     flushes: float = 0.0  # of each, if it ends with an fsync
     at_once: float = 1.0  # writes of one transaction, which reach the device together
+    together: float = 1.0  # transactions that arrive together, on average
 
     @property
     def is_large(self) -> bool:
@@ -108,6 +118,11 @@ class Load:
     def name(self) -> str:
         """Return the kernel's name of the device."""
         return self.device.name
+
+    @property
+    def has_bursts(self) -> bool:
+        """Whether large writes come to it many at a time."""
+        return any(one.at_once > 1 for one in self.classes)
 
 
 def loads_of(seen: Look) -> list[Load]:
@@ -144,10 +159,42 @@ def _idle(seen: Look) -> str:
 
 def _load(device: DeviceLook, seen: Look) -> Load:
     reads, writes = directions(device.row, device.size_bytes)
+    if holds_swap_alone(device, reads, seen):
+        return Load(
+            device=device, reads=reads, writes=writes, classes=_swapping(reads, writes, device)
+        )
     classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
     if writes.rate_per_s >= CLASS_PER_S:
         classes += _writes(reads, writes, device, seen)
     return Load(device=device, reads=reads, writes=writes, classes=tuple(classes))
+
+
+def holds_swap_alone(device: DeviceLook, reads: Direction, seen: Look) -> bool:
+    """Return whether a device is a swap area and nothing else.
+
+    What holds swap may hold files too. If mounts were recorded, none may be on it; if not, its
+    reads must be of single pages, as those of swapping are where its read-ahead is not merged.
+    """
+    if device.name not in seen.swap_devices:
+        return False
+    mounts = seen.source.host.mounts if seen.source.host is not None else ()
+    if mounts:
+        return not any(one.source.removeprefix("/dev/").startswith(device.name) for one in mounts)
+    return reads.rate_per_s > 0 and reads.size_bytes <= SWAP_PAGES * PAGE
+
+
+def _swapping(reads: Direction, writes: Direction, device: DeviceLook) -> tuple[Class, ...]:
+    """Return the classes of a swap area: pages read for faults, runs of pages written at once."""
+    parts = ((READ, reads, "swap: pages that somebody waits for"),
+             (SWAP_OUT, writes, "swap: reclaim writes runs of pages at once"))  # fmt: skip
+    return tuple(
+        Class(
+            kind=kind, rate_per_s=part.rate_per_s, size_bytes=part.size_bytes, reason=reason,
+            customers=_customers(part, device), together=group_of(part, device),
+        )
+        for kind, part, reason in parts
+        if part.rate_per_s >= CLASS_PER_S
+    )  # fmt: skip
 
 
 def directions(row: Mapping[str, float], size_bytes: float | None) -> tuple[Direction, Direction]:
@@ -176,7 +223,22 @@ def _reads(reads: Direction, device: DeviceLook) -> Class:
     return Class(
         kind=READ, rate_per_s=reads.rate_per_s, size_bytes=reads.size_bytes,
         customers=_customers(reads, device), reason="reads that missed the page cache",
+        together=group_of(reads, device),
     )  # fmt: skip
+
+
+def group_of(part: Direction, device: DeviceLook) -> float:
+    """Return how many requests of a direction come together to a device: see above; 1 if few.
+
+    Of the device's busy time a direction has its share of all that is in flight.
+    """
+    util, await_ms = (device.util_pct or 0.0) / 100, await_of(device.row)
+    if device.guess.startswith("disk") or not 0 < util < FULL or not await_ms or not part.await_ms:
+        return 1.0
+    whole = requests_in_system(device.rate_per_s, await_ms)
+    inside = requests_in_system(part.rate_per_s, part.await_ms)
+    number = inside / -log1p(-util * min(1.0, inside / whole))
+    return min(number, GROUP_MAX) if number >= GROUP_MIN else 1.0
 
 
 def _writes(

@@ -13,7 +13,7 @@ travels, by the size of the file that is read, is fitted.
 from dataclasses import dataclass, field
 from typing import Final
 
-from calibration.twin.demands import LARGE_BYTES, READ, SYNC, WRITE, Class, Load
+from calibration.twin.demands import LARGE_BYTES, READ, SWAP_OUT, SYNC, WRITE, Class, Load
 from calibration.twin.server import RECORDED, Server, disk_section, turns
 from calibration.twin.sheet import Sheet, dotted
 from sim.scenario.calibrate_spec import PriorSpec
@@ -110,6 +110,10 @@ def _process(draft: Draft, load: Load, one: Class) -> None:
     put(section, "program", "transactions", "")
     draft.streams.append(name)
     _arrivals(draft, section, one)
+    if one.together > 1 and one.customers is None and not load.has_bursts:
+        law = f"{ESTIMATE}: n = X R / -ln(1 - util)"
+        put(section, "together", float(f"{one.together:.3g}"), law)
+        draft.prior(dotted(*section, "together"), "number", max(2.0, one.together), 2, 2)
     if one.kind == READ:
         _reads(draft, load, one, section)
     else:
@@ -169,6 +173,9 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     put(section, "write_file", place.file(f"twin-{one.kind}"))
     if one.kind == SYNC and one.customers is not None and one.customers > 1:
         put(section, "write_files", 2 * one.customers, "assumed: each customer has a file")
+    if one.kind == SWAP_OUT:
+        put(section, "writeback", 1, "mm/page_io.c: swap_writepage writes at once")
+        draft.notes.append(f"{load.name}: a swap area: its load stays as recorded in what-ifs")
     if one.kind == WRITE and one.at_once == 1:
         put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
         put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")
@@ -199,7 +206,7 @@ def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
     place = draft.server.places[load.name]
     longest = draft.server.requests_max.get(load.name, 0)
     size = f"{one.size_bytes / 1024:.3g} KiB a write"
-    if one.kind == WRITE and not one.is_large:
+    if one.kind == SWAP_OUT or (one.kind == WRITE and not one.is_large):
         return RANDOM, size
     if one.kind == WRITE and one.size_bytes < WHOLE * longest:
         return RANDOM, f"{size}, where a request may have {longest // 1024} KiB"
@@ -214,11 +221,12 @@ def _device(draft: Draft, load: Load) -> None:
         return
     section = disk_section(load.name)
     put = draft.sheet.put
-    if any(one.at_once > 1 for one in load.classes):
+    if load.has_bursts:
         _one_path(draft, load, section)
     else:
-        put(section, "slots", SLOTS_ASSUMED, "assumed: not recorded")
-        draft.prior(dotted(*section, "slots"), "count", SLOTS_ASSUMED, 4, 8)
+        slots = max(SLOTS_ASSUMED, *(round(one.together) for one in load.classes), 1)
+        put(section, "slots", slots, "assumed: not recorded")
+        draft.prior(dotted(*section, "slots"), "count", slots, 4, 8)
         for word, direction in (("read", load.reads), ("write", load.writes)):
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     flush_ms = load.device.row.get("f_await_ms")

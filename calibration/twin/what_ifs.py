@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
-from calibration.twin.demands import SYNC
+from calibration.twin.demands import SWAP_OUT, SYNC
 from calibration.twin.draft import Draft, process_name
 from calibration.twin.server import disk_section, file_systems, profile_of, turns
 from calibration.twin.sheet import Entry, Value, WhatIf, dotted
@@ -179,6 +179,9 @@ def _default(kind: str, option: str, kernel: str) -> Value | None:
 
 
 def _memory(draft: Draft) -> Iterator[WhatIf]:
+    """Other sizes; not if the recorded one is short: how much would be swapped is not known."""
+    if any(one.kind == SWAP_OUT for load in draft.loads for one in load.classes):
+        return
     size = parse_quantity(_value(draft, "machine", "memory"), "bytes")
     doc = "More may be dirty before writers wait; reads that the cache would save are not seen."
     sizes = {"double_memory": ("Twice the memory", 2 * size)}

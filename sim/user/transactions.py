@@ -13,6 +13,7 @@ Left out: transactions that wait for each other, memory of their own, the networ
 Theory: with demand D_k at device k, S_cpu on c CPUs, and X transactions per second
     utilisation law     U_k = X D_k,  U_cpu = X S_cpu / c
     open                X = rate, while every U < 1 and X R <= concurrency
+    groups of n         a device that serves all side by side is busy for 1 - exp(-(X / n) R)
     closed              X = concurrency / (think + R) <= 1 / max D_k
 Written pages leave 30 s after their file first became dirty: one file leaves all at once, every
 half minute; files that are written in turn, each for some seconds, leave one after the other.
@@ -54,6 +55,10 @@ class TransactionsParams:
     rate_per_s: float = param(
         0.0, dim="rate_per_s", minimum=0, source="scenario",
         doc="transactions per second (open); 0 = none",
+    )  # fmt: skip
+    together: float = param(
+        1.0, dim="number", minimum=1, source="scenario",
+        doc="transactions that come at the same time, on average (open); 1: each by itself",
     )  # fmt: skip
     concurrency: int = param(
         1, dim="count", minimum=1, maximum=100_000, source="scenario",
@@ -221,7 +226,11 @@ class Transactions(ServerProgram):
     def _open(self, sys: Sys, chance: Random) -> Blocking[int]:
         """Take the next arrival of the stream and wait for it; return when it came."""
         rate_per_s = self.params.rate_per_s * self.params.load_scale
-        gap_ns = round(chance.expovariate(rate_per_s) * NS_PER_S)
+        together = self.params.together
+        if together > 1 and chance.random() >= 1 / together:
+            gap_ns = 0  # With the one before: groups are geometric, of that mean.
+        else:
+            gap_ns = round(chance.expovariate(rate_per_s / together) * NS_PER_S)
         self.arrival_ns = arrived_ns = self.arrival_ns + gap_ns
         early_ns = arrived_ns - sys.clock_ns()
         if early_ns > 0:

@@ -1,6 +1,6 @@
-"""Whose writes they are: fsyncs, the journal's own commits, bulk; and who pays for a page."""
+"""Whose requests they are: fsyncs, a journal's own, bulk, swap, groups; who pays for a page."""
 
-from math import inf
+from math import exp, inf
 from pathlib import Path
 
 import pytest
@@ -9,11 +9,20 @@ from hypothesis import strategies as st
 
 from calibration.twin.columns import recorded_columns
 from calibration.twin.commits import OWN_FLUSHES_PER_S, flushes_of, shared_max
-from calibration.twin.demands import JOURNAL_BYTES, SYNC, WRITE, Class, loads_of
+from calibration.twin.demands import JOURNAL_BYTES, READ, SWAP_OUT, SYNC, WRITE, Class, loads_of
 from calibration.twin.page_costs import FOLIO_PAGES
+from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario.load import load_text
 from sim.units import parse_quantity
-from tests.calibration.test_twin_draft import HOST, NEW, draft_of, notes_of, seen_of, text
+from tests.calibration.test_twin_draft import (
+    HOST,
+    NEW,
+    draft_of,
+    notes_of,
+    old_row,
+    seen_of,
+    text,
+)
 
 KIB = 1024
 
@@ -152,3 +161,69 @@ def test_bulk_that_would_fill_the_file_system_goes_round_and_round() -> None:
         for rate in (10, 400)
     }  # fmt: skip
     assert patterns == {10: "append", 400: "sequential"}
+
+
+def swap_rows(*, read_kib: float = 4) -> str:
+    """Return rows of a disk with files, and of one from which pages are swapped in 8 at a time."""
+    queue = (770 * 0.79 + 198 * 4.66) / 1000
+    return (
+        old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9)
+        + f"sdb 0.00 298.00 770.00 198.00 {770 * read_kib:.2f} 1980.00 10.40 {queue:.2f} 1.58"
+        " 0.79 4.66 0.15 15.00\n"
+    )
+
+
+SWAPS = "Filename Type Size Used Priority\n/dev/sdb1 partition 2096120 945552 -1\n"
+
+
+def swapped(rows: str, host: dict[str, str] | None = None) -> dict[str, list[str]]:
+    """Return the kinds of classes of each device of a server that tells where it swaps."""
+    loads = loads_of(seen_of(SWAPS + "\n" + text(rows), host))
+    return {load.name: [one.kind for one in load.classes] for load in loads}
+
+
+def test_a_device_that_holds_swap_alone_is_read_by_faults_and_written_at_once() -> None:
+    assert swapped(swap_rows()) == {"sdb": [READ, SWAP_OUT], "sda": [READ]}
+    draft = draft_of(SWAPS + "\n" + text(swap_rows()))
+    out = draft.sheet.sections["process", "sdb-swapouts"]
+    assert (out["writeback"].value, out["rate"].value) == (1, "198 /s")
+    assert "write_turn" not in out
+    draft.sheet.what_ifs += what_ifs_of(draft)
+    names = {one.name for one in draft.sheet.what_ifs}
+    assert "double_load" in names
+    assert "double_memory" not in names
+    load_text(draft.sheet.text(""), Path("twin.toml"))
+
+
+def test_a_device_that_may_hold_files_beside_swap_is_one_of_files() -> None:
+    """Without mounts: larger reads than pages are of files. With mounts: those count."""
+    assert swapped(swap_rows(read_kib=16))["sdb"] == [READ, WRITE]
+    mounted = HOST | {"/proc/mounts": "/dev/sdb2 /data ext4 rw 0 0\n"}
+    assert swapped(swap_rows(), mounted)["sdb"] == [READ, WRITE]
+    elsewhere = HOST | {"/proc/mounts": "/dev/sda1 / ext4 rw 0 0\n"}
+    assert swapped(swap_rows(read_kib=16), elsewhere)["sdb"] == [READ, SWAP_OUT]
+
+
+@given(n=st.floats(3, 20), rate=st.floats(100, 800), await_ms=st.floats(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_requests_in_groups_leave_a_device_idle_between_them(
+    n: float, rate: float, await_ms: float
+) -> None:
+    """util = 1 - exp(-(X / n) R)."""
+    util = 1 - exp(-rate / n * await_ms / 1000)
+    device = old_row("sda", r=rate, w=0, size_kib=8, await_ms=await_ms, util=100 * util)
+    [load] = loads_of(seen_of(text(device, kernel="2.6.32")))
+    if load.device.guess.startswith("disk"):
+        return
+    assert load.classes[0].together == pytest.approx(n, rel=0.2)
+
+
+def test_requests_that_come_by_themselves_are_in_no_groups() -> None:
+    device = old_row("sda", r=300, w=0, size_kib=8, await_ms=1, util=100 * (1 - exp(-0.3)))
+    assert classes_of_old(device).together == 1
+
+
+def classes_of_old(device: str) -> Class:
+    [load] = loads_of(seen_of(text(device)))
+    [only] = load.classes
+    return only

@@ -274,3 +274,14 @@ def test_files_written_in_turn_leave_one_after_the_other_and_one_file_all_at_onc
     assert max(at_once) > 400
     assert all(50 < one < 160 for one in in_turn)
     assert fmean(in_turn) == pytest.approx(100, rel=0.1)
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_groups_keep_the_rate_and_leave_the_device_idle_between_them(together: int) -> None:
+    """All side by side: util = 1 - exp(-(X / n) R), for service times that do not vary."""
+    side_by_side = SERVER.replace("slots = 1", "slots = 64").replace("13.1072 MB/s", "0 B/s")
+    side_by_side = side_by_side.replace('read = "1 us"', 'read = "5 ms"')
+    machine = run(open_stream(100, **READS, together=together), 100, machine=side_by_side)
+    assert len(times_s(machine)) / 100 == pytest.approx(100, rel=0.08)
+    busy = machine.devices["sda"].stats.io_ticks_ns / S / 100
+    assert busy == pytest.approx(1 - math.exp(-100 / together * 0.005), rel=0.12)
