@@ -45,7 +45,7 @@ from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
-from sim.sched.hardware import clocks_of, make_sched, readings
+from sim.sched.hardware import clocks_of, cores_of, make_sched, readings
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
@@ -266,7 +266,7 @@ class Machine:
             btime_s=BTIME_S, cpus=self.sched.cpu_times, system=self.sched, load=self.load,
             vm=self.vm, swaps=self.vm.swap.by_number, partitions=frozenset(names),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
-            clocks_khz=clocks_of(self.sched), refresh=self._refresh,
+            clocks_khz=clocks_of(self.sched), cores=cores_of(self.sched), refresh=self._refresh,
             cpu_files=functools.partial(sys_files, server, self.sched, self.groups),
             disks=[device.stats for device in self.devices.values()],
         )  # fmt: skip

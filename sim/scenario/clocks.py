@@ -1,4 +1,4 @@
-"""Check [machine.cpufreq]: clocks in order, and a governor that the driver has.
+"""Check [machine.cpufreq], [machine.smt]: clocks in order, a governor of the driver's, whole cores.
 
 Models: what the driver's probe refuses.
 Linux counterpart: cpufreq_register_driver, intel_pstate's ->setpolicy.
@@ -10,6 +10,7 @@ from sim.scenario.layers import Table
 from sim.scenario.reading import Reading
 from sim.sched.cpufreq import GOVERNORS
 from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.smt import THREADS
 from sim.units import format_quantity, given_text
 
 
@@ -32,6 +33,18 @@ def check_clocks(reading: Reading, machine: Table, found: object | None) -> None
         _out_of_order(reading, table, "lowest", found.lowest_khz, f"up to the base, {base}")
     if found.turbo_khz is not None and found.turbo_khz < found.base_khz:
         _out_of_order(reading, table, "turbo", found.turbo_khz, f"from the base, {base}, on")
+
+
+def check_threads(reading: Reading, machine: Table, cpus: int | None) -> None:
+    """Note an odd number of CPUs where each core has two."""
+    table = machine.table("smt")
+    if table is not None and cpus is not None and cpus % THREADS:
+        leaf = machine.leaf("cpus")
+        reading.error(
+            leaf.at if leaf else table.place,
+            "machine.cpus: with [machine.smt] each core has two of them",
+            given=str(cpus), allowed="an even number",
+        )  # fmt: skip
 
 
 def _out_of_order(reading: Reading, table: Table, key: str, khz: int, allowed: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from sim.registry import lookup, names
 from sim.scenario.arrays import check_free
 from sim.scenario.cgroups import read_cgroups
-from sim.scenario.clocks import check_clocks
+from sim.scenario.clocks import check_clocks, check_threads
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
@@ -47,6 +47,7 @@ def read_server(
     there = [name for name in TUNABLES if name not in OPTIONAL or name in machine.children]
     tunables = {name: _tunable(reading, machine, name) for name in there}
     check_clocks(reading, machine, tunables.get("cpufreq"))
+    check_threads(reading, machine, None if values is None else values["cpus"])
     devices = read_devices(reading, machine, directory)
     mounts = {
         where: _mount(reading, where, table, below)

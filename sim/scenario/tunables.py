@@ -15,10 +15,11 @@ TUNABLES: Final[Mapping[str, tuple[str, str]]] = {
     "guest": ("sim.sched.guest", "GuestParams"),
     "nic": ("sim.net.nic", "NicParams"),
     "sched": ("sim.sched.params", "SchedParams"),
+    "smt": ("sim.sched.smt", "SmtParams"),
     "syscall": ("sim.syscall_params", "SyscallParams"),
     "tcp": ("sim.net.tcp", "TcpParams"),
     "vfs": ("sim.fs.super", "VfsParams"),
     "vm": ("sim.mm.params", "VmParams"),
 }
 # Hardware that a machine may lack: its parameters are there only if its table is.
-OPTIONAL: Final = frozenset(("cpufreq", "cpuidle", "guest", "nic"))
+OPTIONAL: Final = frozenset(("cpufreq", "cpuidle", "guest", "nic", "smt"))

@@ -3,15 +3,16 @@
 Models: work is measured in time at the base clock (the tasks' debts are that), time in time: at
 half the clock a debt takes twice as long. A CPU that goes idle enters the state its governor says;
 what wakes it, a task or an interrupt, waits for the exit latency first, in idle time. A guest's CPU
-loses a share of its time to what the hypervisor makes dearer.
+loses a share of its time to what the hypervisor makes dearer, one thread of a core to its sibling
+(smt.py).
 Linux counterpart: kernel/sched/idle.c (cpuidle_idle_call), kernel/sched/core.c with a CPU's speed
  left to the hardware.
 Invariants: the columns of CpuTime sum to the time, as on any CPU; the residencies of the idle
  states sum to idle and iowait time; a debt is worked off to the nanosecond, never below zero.
-Left out: what one thread of a core takes from its sibling.
+Left out: real exits from a core's idle state beside a busy sibling.
 
-A machine without [machine.cpufreq], [machine.cpuidle] and [machine.guest] has plain RunQueues: this
-file costs it nothing.
+A machine without [machine.cpufreq], [machine.cpuidle], [machine.smt] and [machine.guest] has plain
+RunQueues: this file costs it nothing.
 """
 
 from math import gcd
@@ -29,6 +30,7 @@ from sim.sched.cpuidle_menu import Menu
 from sim.sched.params import SchedParams
 from sim.sched.runqueue import Domain, RunQueue
 from sim.sched.sched_class import SchedClass
+from sim.sched.smt import SmtParams, sibling_of
 from sim.sched.task import Task
 from sim.sched.version import KernelVersion
 
@@ -43,9 +45,9 @@ class ClockedRunQueue(RunQueue):
 
     __slots__ = (
         "_base_khz", "_clocked", "_denominator", "_exit_permille", "_idle_since_ns", "_menu",
-        "_numerator", "_overhead_permille", "_seen", "_stall_permille", "_util", "_wake_state",
-        "_waking_ns", "cycles", "idle_state", "khz", "policy", "residency_ns", "states", "usage",
-        "worked_ns",
+        "_numerator", "_overhead_permille", "_seen", "_share_permille", "_stall_permille", "_util",
+        "_wake_state", "_waking_ns", "cycles", "idle_state", "khz", "policy", "residency_ns",
+        "sibling", "states", "usage", "worked_ns",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +79,8 @@ class ClockedRunQueue(RunQueue):
         self._idle_since_ns: int = self.clock_ns  # or when it will be idle again, after interrupts
         self._waking_ns: int = 0  # what is left of an exit from an idle state; part of stolen_ns
         self._wake_state: int = 0  # which that was
+        self.sibling: ClockedRunQueue | None = None  # the other thread of its core, and
+        self._share_permille: int = PERMILLE  # what that leaves of the core
         self.set_clock(self._base_khz)
         self._enter_idle(self.clock_ns)
 
@@ -87,7 +91,7 @@ class ClockedRunQueue(RunQueue):
         self.account()
         self.khz = khz
         stalls = self._stall_permille
-        numerator = khz * PERMILLE * PERMILLE
+        numerator = khz * PERMILLE * self._share_permille
         denominator = (PERMILLE - stalls) * self._base_khz + stalls * khz
         denominator *= PERMILLE + self._overhead_permille
         divisor = gcd(numerator, denominator)
@@ -96,6 +100,12 @@ class ClockedRunQueue(RunQueue):
         curr = self.curr
         if curr is not None and not self._resuming:
             self._start_burst(curr)
+
+    def share_core(self, permille: int) -> None:
+        """Have so much of the core from now on: the sibling has got work, or has none any more."""
+        if permille != self._share_permille:
+            self._share_permille = permille
+            self.set_clock(self.khz)
 
     def time_ns(self, work_ns: int) -> int:
         """Return how long that work takes at the present clock, rounded up."""
@@ -190,12 +200,16 @@ class ClockedRunQueue(RunQueue):
         """Wake the CPU if it sleeps, then run the task, or queue it."""
         if self.curr is None:
             self._leave_idle(self._clocked.interrupt_waits_ns(self.cpu, self._calendar.now))
+            if self.sibling is not None:
+                self.sibling.share_core(self._clocked.share_permille)
         super().activate(task)
 
     def run_attached(self) -> None:
         """Wake the CPU for what was attached to it."""
         if self.curr is None and self.queue.nr_queued:
             self._leave_idle(0)
+            if self.sibling is not None:
+                self.sibling.share_core(self._clocked.share_permille)
         super().run_attached()
 
     def interrupted(self, ns: int) -> None:
@@ -230,6 +244,8 @@ class ClockedRunQueue(RunQueue):
     def _go_idle(self) -> None:
         super()._go_idle()
         self._enter_idle(self._calendar.now)
+        if self.sibling is not None:
+            self.sibling.share_core(PERMILLE)
 
     def _enter_idle(self, since_ns: int) -> None:
         """Sleep from `since_ns` on, as deep as the governor says."""
@@ -248,11 +264,13 @@ class Power:
 
     def __init__(
         self, cpufreq: CpufreqParams | None = None, cpuidle: CpuidleParams | None = None,
-        overhead_percent: float = 0.0,
+        overhead_percent: float = 0.0, smt: SmtParams | None = None,
     ) -> None:  # fmt: skip
         self.cpufreq = cpufreq
         self.cpuidle = cpuidle
         self.overhead_permille: int = round(overhead_percent * 10)
+        self.has_siblings: bool = smt is not None
+        self.share_permille: int = PERMILLE if smt is None else smt.share_permille
         self.top_khz: int = 1 if cpufreq is None else cpufreq.table_khz()[-1]
         self.remembers: bool = False  # somebody asks for the utilisation
         self.invariant: bool = False
@@ -294,6 +312,10 @@ class ClockedSched(Sched):
         self._power = power
         self._clocked: list[ClockedRunQueue] = []
         super().__init__(calendar, nr_cpus, kernel, params, tracer, chance)
+        if power.has_siblings:
+            self.siblings = [self.rqs[sibling_of(cpu, nr_cpus)] for cpu in range(nr_cpus)]
+            for cpu, rq in enumerate(self._clocked):
+                rq.sibling = self._clocked[sibling_of(cpu, nr_cpus)]
         self.cpufreq: Cpufreq | None = None
         self.clocks_khz: list[int] = []
         if power.cpufreq is not None:

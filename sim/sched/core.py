@@ -39,6 +39,7 @@ from sim.sched.select_cpu import (
     wake_affine,
     wake_wide,
 )
+from sim.sched.smt import idle_core, idlest_core
 from sim.sched.task import (
     EXIT_ZOMBIE,
     SCHED_IDLE,
@@ -60,7 +61,7 @@ class Sched(Domain):
 
     __slots__ = (
         "_balancer", "_features", "_wake_idle", "_wake_wide", "interrupted_ns", "interrupted_rq",
-        "kernel", "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "tick_ns",
+        "kernel", "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "siblings", "tick_ns",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,7 @@ class Sched(Domain):
         self._features = features(kernel)
         self._wake_wide: bool = self._features.wake_wide
         self._wake_idle: bool = self._features.wake == WAKE_IDLE_SIBLING
+        self.siblings: list[RunQueue] = []  # each CPU's, where cores have two threads
         self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
         self.interrupted_rq: RunQueue = self.rqs[0]  # which CPU served the last interrupt,
         self.interrupted_ns: int = -1  # and when: wake-ups of then come from there
@@ -157,11 +159,17 @@ class Sched(Domain):
         """Return where a new task starts (sched_fork, sched_balance_self)."""
         if parent is None:
             rqs = self.rqs if allowed is None else allowed_of(self.rqs, allowed)
-            return idlest(rqs[0], rqs)
+            return self._idlest(rqs[0], rqs)
         rq = self.rqs[parent.cpu]
         if not self._features.balance_fork:
             return rq
-        return idlest(rq, self.rqs if allowed is None else allowed_of(self.rqs, allowed))
+        return self._idlest(rq, self.rqs if allowed is None else allowed_of(self.rqs, allowed))
+
+    def _idlest(self, parent: RunQueue, rqs: list[RunQueue]) -> RunQueue:
+        """Return the idlest of `rqs`, by core where these have two threads."""
+        if self.siblings:
+            return idlest_core(parent, rqs, self.siblings)
+        return idlest(parent, rqs)
 
     def add_groups(self, groups: list[TaskGroup]) -> None:
         """Have tasks compete in groups, parents named before children; before any task runs."""
@@ -224,7 +232,7 @@ class Sched(Domain):
         rq = self._select_woken(task, previous, now)
         if rq.cpu in allowed and (rq.curr is None or not self._wake_idle):
             return rq
-        return idlest(previous, allowed_of(self.rqs, allowed))
+        return self._idlest(previous, allowed_of(self.rqs, allowed))
 
     def _select_woken(self, task: Task, previous: RunQueue, now: int) -> RunQueue:
         """Return the CPU on which a task wakes that last ran on `previous`."""
@@ -240,6 +248,10 @@ class Sched(Domain):
         else:
             waker = previous  # Its own timer went off there.
         if self._wake_idle:
+            if self.siblings and previous.curr is not None and waker.curr is not None:
+                idle = idle_core(self.rqs, self.siblings)
+                if idle is not None:
+                    return idle
             return idle_sibling(waker, previous, self.rqs, wide)
         return previous if waker is previous else wake_affine(waker, previous)
 

@@ -2,7 +2,8 @@
 
 Models: the hardware's share in scheduling.
 Linux counterpart: arch/x86/kernel/setup.c as far as it finds out what it runs on.
-Invariants: without [machine.cpufreq], [machine.cpuidle] and [machine.guest] CPUs are plain ones.
+Invariants: without [machine.cpufreq], [machine.cpuidle], [machine.guest] and [machine.smt] CPUs are
+ plain ones.
 Left out: hot plugging.
 """
 
@@ -18,6 +19,7 @@ from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.cpuidle import CpuidleParams
 from sim.sched.guest import GuestParams
 from sim.sched.params import SchedParams
+from sim.sched.smt import SmtParams
 from sim.sched.vcpu import GuestSched, Host
 from sim.sched.version import KernelVersion
 
@@ -28,15 +30,16 @@ def make_sched(
 ) -> Sched:  # fmt: skip
     """Return the scheduler of a machine: with clocks and idle states, if its hardware has such.
 
-    `hardware` has CpufreqParams, CpuidleParams, GuestParams by the names of their tables.
+    `hardware` has CpufreqParams, CpuidleParams, GuestParams, SmtParams by their tables' names.
     """
     chance = streams.stream("sched.newidle")
     cpufreq: CpufreqParams | None = hardware.get("cpufreq")
     cpuidle: CpuidleParams | None = hardware.get("cpuidle")
     guest: GuestParams | None = hardware.get("guest")
-    if cpufreq is None and cpuidle is None and guest is None:
+    smt: SmtParams | None = hardware.get("smt")
+    if cpufreq is None and cpuidle is None and guest is None and smt is None:
         return Sched(calendar, nr_cpus, kernel, params, tracer, chance)
-    power = Power(cpufreq, cpuidle, 0.0 if guest is None else guest.overhead_percent)
+    power = Power(cpufreq, cpuidle, 0.0 if guest is None else guest.overhead_percent, smt)
     if guest is not None and guest.host_cpus:
         host = Host(calendar, guest, kernel, streams)
         return GuestSched(calendar, nr_cpus, kernel, params, tracer, chance, power=power, host=host)
@@ -46,6 +49,11 @@ def make_sched(
 def clocks_of(sched: Sched) -> list[int]:
     """Return the list that always holds the clocks of that scheduler's CPUs, kHz; [] for none."""
     return sched.clocks_khz if isinstance(sched, ClockedSched) else []
+
+
+def cores_of(sched: Sched) -> list[int]:
+    """Return each CPU's core, [] where a core is a CPU."""
+    return [min(cpu, other.cpu) for cpu, other in enumerate(sched.siblings)]
 
 
 def readings(sched: Sched) -> list[tuple[str, int]]:

@@ -159,3 +159,23 @@ def test_a_mistake_is_told_with_its_place(group, own, kernel, problem):
 def test_a_program_outside_the_server_has_no_cpu_there(key):
     with pytest.raises(ScenarioError, match="runs outside the server: no"):
         load("[machine.cgroup.g]\n", outside=key)
+
+
+def test_threads_of_a_core_come_in_pairs():
+    base = BASE.replace("cpus = 2", "cpus = 3") % ("6.1", "", "")
+    with pytest.raises(ScenarioError, match="each core has two of them, got 3") as told:
+        load_text(base + "[machine.smt]\n", Path("limits.toml"), seed=1)
+    assert "limits.toml:5:8" in str(told.value)
+
+
+def test_cpuinfo_and_sys_tell_the_threads_of_a_core():
+    machine = ran("[machine.smt]\n[machine.cpufreq]\n")
+    paragraph = machine.proc.read("cpuinfo").split("\n\n")[1].splitlines()
+    assert paragraph[-4:] == [
+        "physical id\t: 0",
+        "siblings\t: 2",
+        "core id\t\t: 0",
+        "cpu cores\t: 1",
+    ]
+    files = machine.proc.snapshot()
+    assert files["cpu1/topology/thread_siblings_list"] == "0,1\n"

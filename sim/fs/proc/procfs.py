@@ -41,7 +41,7 @@ class ProcFs:
     clock showed `btime_s` (Unix time). `disks` are the rows of diskstats in order of registration,
     the names in `partitions` being partitions. The sequences may grow while the machine runs.
     `refresh` brings the CPUs' times up to now before they are read. `cpu_files` returns what tools
-    read of /sys/devices/system/cpu.
+    read of /sys/devices/system/cpu. `cores` has each CPU's core, if cores have two threads.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class ProcFs:
         swaps: Sequence[SwapArea] = (), cpu_model: CpuModel | None = None,
         clocks_khz: Sequence[int] = (), refresh: Callable[[], None] | None = None,
         arrays: Sequence[MdArray] = (), cpu_files: Callable[[], dict[str, str]] | None = None,
+        cores: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.version = parse_release(release)
         self._hz = hz
@@ -69,6 +70,7 @@ class ProcFs:
         self._refresh = refresh
         self._arrays = arrays
         self._cpu_files = cpu_files
+        self._cores = cores
         self._more: tuple[str, ...] = ()
         self._avenrun: list[int] = []  # of which this is the text:
         self._averages = ""
@@ -147,4 +149,4 @@ class ProcFs:
         return render_swaps(self._swaps, version=self.version)
 
     def _cpuinfo(self) -> str:
-        return render_cpuinfo(self._cpu_model, self._clocks_khz)
+        return render_cpuinfo(self._cpu_model, self._clocks_khz, self._cores)

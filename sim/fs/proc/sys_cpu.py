@@ -1,7 +1,7 @@
-"""/sys/devices/system/cpu/cpu*/cpufreq and cpuidle, as text.
+"""/sys/devices/system/cpu/cpu*/cpufreq, cpuidle and topology, as text.
 
 Linux counterpart: drivers/cpufreq/cpufreq.c (show_scaling_governor and its like),
- drivers/cpuidle/sysfs.c (show_state_name, _latency, _usage, _time).
+ drivers/cpuidle/sysfs.c (show_state_name, _latency, _usage, _time); drivers/base/topology.c.
 Invariants: clocks in kHz, latencies and times in us; a CPU without idle states has the polling loop
  alone; names are paths below /sys/devices/system/cpu.
 Left out: stats/trans_table, policies of several CPUs, writing.
@@ -23,6 +23,8 @@ def render_cpu_files(sched: Sched) -> dict[str, str]:
     for number in range(sched.nr_cpus):
         if sched.cpufreq is not None:
             files |= _cpufreq_files(sched.cpufreq, number)
+        if sched.siblings:
+            files |= _topology_files(sched, number)
         files |= _cpuidle_files(sched.cpu_at(number), number)
     return files
 
@@ -40,6 +42,16 @@ def _cpufreq_files(cpufreq: Cpufreq, number: int) -> dict[str, str]:
         "scaling_governor": params.chosen_governor,
     }
     return {f"cpu{number}/cpufreq/{name}": f"{value}\n" for name, value in files.items()}
+
+
+def _topology_files(sched: Sched, number: int) -> dict[str, str]:
+    """Return which core a CPU is a thread of, and with whom."""
+    pair = sorted((number, sched.siblings[number].cpu))
+    threads = ",".join(map(str, pair))
+    return {
+        f"cpu{number}/topology/core_id": f"{pair[0]}\n",
+        f"cpu{number}/topology/thread_siblings_list": f"{threads}\n",
+    }
 
 
 def _cpuidle_files(cpu: ClockedRunQueue, number: int) -> dict[str, str]:
