@@ -73,8 +73,13 @@ _loaded: set[str] = set()
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
     """Return the known name most like `name`, or None if none is near."""
-    found = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    found = nearest_of(name, known, 1)
     return found[0] if found else None
+
+
+def nearest_of(name: str, known: tuple[str, ...] | list[str], number: int = 5) -> list[str]:
+    """Return those of the known names that are like `name`, the most like first."""
+    return difflib.get_close_matches(name, known, n=number, cutoff=0.5)
 
 
 def register(

@@ -69,6 +69,20 @@ _UNITS: Final[Mapping[str, Mapping[str, int | Fraction]]] = {
 # nanoseconds, and "5" could be seconds as well as milliseconds. Nor for clocks: 2400 or 2.4?
 _NEEDS_UNIT: Final = frozenset({"time_ns", "clock_khz"})
 _INTEGER: Final = frozenset({"time_ns", "bytes", "count", "clock_khz"})
+# What is beyond can only be a slip, and times a random number it would be more than a float holds.
+_LARGEST: Final[Mapping[str, int | float]] = {
+    "time_ns": 10**18,  # 31.7 years
+    "bytes": 2**63 - 1,  # include/linux/fs.h: loff_t
+    "rate_per_s": 1e15,
+    "bytes_per_s": 1e15,
+    "rpm": 1e15,
+    "percent": 1e15,
+    "clock_khz": 10**12,
+    "count": 2**63 - 1,
+    "number": 1e100,
+}
+# Once in 3.2 years; 0 is never.
+_SMALLEST: Final = {"rate_per_s": Fraction(1, 10**8), "bytes_per_s": Fraction(1, 10**8)}
 _EXAMPLES: Final[Mapping[str, str]] = {
     "time_ns": '"5.4 ms", "5 s", "10 min"',
     "bytes": '"8 GiB", "64K", "73 GB", 4096',
@@ -151,6 +165,7 @@ def parse_quantity(given: object, dim: str) -> Value:
     if dim not in _UNITS:
         raise ValueError(f"no dimension {dim!r}; known: {', '.join(DIMS)}")
     exact = _exact(given, dim)
+    _check_size(exact, given, dim)
     if dim not in _INTEGER:
         return float(exact)
     if exact.denominator != 1 and dim != "time_ns":
@@ -158,6 +173,16 @@ def parse_quantity(given: object, dim: str) -> Value:
             given, f"expected a whole number of {unit_of(dim) or 'things'}", _EXAMPLES[dim]
         )
     return round(exact)
+
+
+def _check_size(exact: Fraction, given: object, dim: str) -> None:
+    """Refuse what nobody can mean."""
+    if abs(exact) > _LARGEST[dim]:
+        most = format_quantity(_LARGEST[dim], dim)
+        raise UnitError(given, f"expected {_expected(dim)} of at most {most}", _EXAMPLES[dim])
+    if exact and abs(exact) < _SMALLEST.get(dim, 0):
+        least = format_quantity(float(_SMALLEST[dim]), dim)
+        raise UnitError(given, f"expected 0 or at least {least}", _EXAMPLES[dim])
 
 
 def _exact(given: object, dim: str) -> Fraction:

@@ -94,9 +94,21 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line."""
+    _open_what_is_closed()
     try:
         cli(prog_name="iotwin")
     except BrokenPipeError:
         # `iotwin ... | head`: what is left in the buffer must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+
+
+def _open_what_is_closed() -> None:
+    """Let what the shell closed (`>&-`) lead to nowhere.
+
+    Python has None for such a stream, and the next file to be opened would get its number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - until the end
+            setattr(sys, name, nowhere)

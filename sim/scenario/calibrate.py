@@ -75,7 +75,7 @@ def read_calibrate(
     inner = Reading(reading.kernel)  # what it notes are no parameters of the server
     table = inner.table(root, (), "calibrate")
     [top] = inner.values(table, ("calibrate",), [_TopKeys], others=_TOP)
-    priors = _priors(inner, table, {one.path: one for one in parameters})
+    priors = _priors(inner, table, {one.path: one for one in parameters}, bool(reading.problems))
     against = {} if top is None else _against(inner, table, str(top["recording"]), what_ifs)
     reading.problems += inner.problems
     if inner.problems or top is None:
@@ -87,19 +87,21 @@ def read_calibrate(
 
 
 def _priors(
-    reading: Reading, table: Table, parameters: Mapping[str, Parameter]
+    reading: Reading, table: Table, parameters: Mapping[str, Parameter], others_lack: bool
 ) -> tuple[PriorSpec, ...]:
+    """Return the priors. `others_lack`: of what is wrong elsewhere there is no parameter here."""
     path = ("calibrate",)
     found = []
     for name, below, below_path in reading.named_tables(table, path, "parameter"):
         numeric = [one.path for one in parameters.values() if one.dim in _NUMERIC]
         if name not in numeric:
-            place, known = below.place, sorted(numeric)
-            reading.problems.append(unknown(place, "numeric parameter", name, known))
+            if not others_lack:
+                place, known = below.place, sorted(numeric)
+                reading.problems.append(unknown(place, "numeric parameter", name, known))
             continue
         prior = _prior(reading, below, below_path, parameters[name])
         found += [prior] if prior else []
-    if not found and not reading.problems:
+    if not found and not reading.problems and not others_lack:
         reading.error(table.place, "[calibrate] has no parameter to fit",
                       allowed='[calibrate.parameter."PATH"]')  # fmt: skip
     return tuple(found)

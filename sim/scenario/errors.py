@@ -8,7 +8,9 @@ Invariants: a ScenarioError holds every problem that was found, in the order of 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sim.registry import nearest
+from sim.registry import nearest, nearest_of
+
+NAMES_MAX = 40  # of those accepted that a message lists; of more, the nearest
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,13 @@ def unknown(place: Place, what: str, given: str, known: Iterable[str], where: st
     return Problem(
         place,
         f"unknown {what} '{given}'{where}",
-        allowed=", ".join(names) or "none",
+        allowed=_listed(given, names),
         nearest=nearest(given, names),
     )
+
+
+def _listed(given: str, names: tuple[str, ...]) -> str:
+    """Return the names; of very many those like `given`, and how many there are."""
+    if len(names) <= NAMES_MAX:
+        return ", ".join(names) or "none"
+    return ", ".join((*nearest_of(given, names), f"... of {len(names)} names"))

@@ -19,15 +19,16 @@ from sim.scenario.clocks import check_clocks, check_threads
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
-from sim.scenario.reading import Reading, dotted
+from sim.scenario.reading import Reading, Values, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.swaps import read_swaps
 from sim.scenario.tunables import OPTIONAL, TUNABLES
 from sim.sched.terms import CPUS_MAX
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
-from sim.units import given_text
+from sim.units import format_quantity, given_text
 
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
+_OTHERS_BYTES = 2**20  # assumed: a boot's first programs and the metadata that they read
 _GROUPS = ("disk", "array", "volume", "mount", "swap", "cgroup")
 
 
@@ -48,6 +49,7 @@ def read_server(
     tunables = {name: _tunable(reading, machine, name) for name in there}
     check_clocks(reading, machine, tunables.get("cpufreq"))
     check_threads(reading, machine, None if values is None else values["cpus"])
+    _check_memory(reading, machine, values, tunables["vm"])
     devices = read_devices(reading, machine, directory)
     mounts = {
         where: _mount(reading, where, table, below)
@@ -73,6 +75,20 @@ def read_server(
         cgroups=cgroups,
     )
     return server, devices
+
+
+def _check_memory(reading: Reading, machine: Table, values: Values | None, vm: object) -> None:
+    """Note memory that the kernel alone would fill."""
+    kernel_bytes = getattr(vm, "kernel_bytes", 0)
+    leaf = machine.leaf("memory") or machine.leaf("memory_bytes")
+    if leaf is None or values is None or values["memory_bytes"] >= kernel_bytes + _OTHERS_BYTES:
+        return
+    least = format_quantity(kernel_bytes + _OTHERS_BYTES, "bytes")
+    kernel = format_quantity(kernel_bytes, "bytes")
+    reading.error(
+        leaf.at, f"machine.memory: the kernel itself takes {kernel} (machine.vm.kernel)",
+        given=given_text(leaf.value), allowed=f"{least} or more",
+    )  # fmt: skip
 
 
 def is_kernel(release: str) -> bool:

@@ -69,7 +69,11 @@ class SmtpSenderParams:
         doc="messages before QUIT and a new connection; 0 = keep the connection (closed)",
     )
     rate_per_s: float = param(
-        0.0, dim="rate_per_s", minimum=0, source="scenario", doc="messages per second (open)"
+        0.0,
+        dim="rate_per_s",
+        minimum=0,
+        source="scenario",
+        doc="messages per second; 0 = none (open)",
     )
     message_size_bytes: int = param(
         "8 KiB",
@@ -153,6 +157,8 @@ class SmtpSender:
         hours = PROFILES[self.params.profile]
         peak_per_s = self.params.rate_per_s * (max(hours) * len(hours) / sum(hours))
         number = 0
+        if not peak_per_s:
+            return
         while self.params.messages == 0 or number < self.params.messages:
             yield world.timeout(round(gaps.expovariate(peak_per_s) * 1e9))
             if not self._is_due(world):

@@ -1,5 +1,8 @@
 """Bad input: one clear message, exit code 2, nothing on standard output, no file half written."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,8 @@ BAD = [
     ('"1 GiB"', '"-1 GiB"', "8:10: error: machine.memory: must be at least 16 MiB, got"),
     ('"2 ms"', '"2 GiB"', "expected a time, but 'GiB' is a unit of a size"),
     ('device = "sda"', 'device = "sdb"', "unknown device 'sdb' - did you mean 'sda'?"),
+    ('"1 GiB"', '"64 MiB"', "the kernel itself takes 96 MiB (machine.vm.kernel), got"),
+    ('"0.5 s"', '"1e300 s"', "process.blast.think_time: expected a time of at most"),
     ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
     ("[machine]", "[machine", "error: not valid TOML"),
 ]
@@ -98,6 +103,20 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     path = tmp_path / "no" / "x.json"
     message = refused("run", small_file(tmp_path), option, str(path))
     assert message == f"iotwin: error: cannot write {path}: no folder {path.parent}\n"
+
+
+@pytest.mark.parametrize("name", ["-", "x", "x.txt"])
+def test_a_plot_that_cannot_be_drawn_is_refused_before_the_run(tmp_path: Path, name: str) -> None:
+    message = refused("run", small_file(tmp_path), "--plot", name)
+    assert message.startswith(f"iotwin: error: cannot write {name}: ")
+
+
+def test_a_closed_standard_output_is_no_mistake_of_the_twin(tmp_path: Path) -> None:
+    path = tmp_path / "list.json"
+    command = f"{sys.executable} -m sim list --json {path} >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "scenarios" in json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path) -> None:

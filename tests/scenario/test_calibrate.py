@@ -71,6 +71,23 @@ def test_another_mistake_is_not_followed_by_complaints_about_the_plan() -> None:
     }
 
 
+def test_a_wrong_value_of_a_fitted_parameter_is_one_mistake() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_text(FITTED, FILE, sets=["process.blast.concurrency=0"])
+    [problem] = caught.value.problems
+    assert problem.message == "process.blast.concurrency: must be at least 1"
+
+
+def test_of_hundreds_of_parameters_the_nearest_are_named() -> None:
+    name = 'parameter."process.blast.concurrency"'
+    with pytest.raises(ScenarioError) as caught:
+        load_text(FITTED.replace(name, name.replace("urr", "ur"), 1), FILE)
+    [problem] = caught.value.problems
+    assert problem.allowed.startswith("process.blast.concurrency, ")
+    assert problem.allowed.endswith(" names")
+    assert len(problem.allowed) < 250
+
+
 def test_a_fitted_value_lies_on_the_scenario_and_under_a_what_if_and_set() -> None:
     fit = fit_layer(
         {"process.blast.concurrency": "9", "machine.disk.sda.latency": "3 ms"}, "fit: f.toml"

@@ -166,3 +166,10 @@ def test_a_profile_moves_arrivals_to_the_busy_hours_and_keeps_their_mean() -> No
         machine = run_for(mail_server(client), 3600)
         seen = len(times_of(machine, "message_accepted"))
         assert seen == pytest.approx(expected * hours[first], abs=4 * expected**0.5)
+
+
+def test_a_rate_of_nothing_sends_nothing() -> None:
+    client = blast(0, arrivals="open", rate="0 msg/s")
+    machine = run_for(mail_server(client, machine=FAST), 30)
+    assert times_of(machine, "storm_begin")
+    assert not times_of(machine, "message_accepted")
