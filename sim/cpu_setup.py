@@ -5,8 +5,14 @@ what taskset and chrt do before a program starts.
 Linux counterpart: the files of kernel/sched/core.c (cpu_files, cpu_legacy_files).
 Invariants: if one group says anything to the cpu controller it is on for all: each competes with
  its siblings as one. Groups that do not leave CPUs and tasks as they are.
-Left out: changes in a run.
+Left out: changes in a run; nice levels of autogroups (/proc/PID/autogroup).
+
+Autogroups (sched.autogroup): each session is a group of its own, here each process of the scenario
+with its children: a daemon calls setsid(). So nice counts among the processes of a session alone,
+and a session of many tasks has no more than one of one.
 """
+
+from typing import Final
 
 from sim.fs.proc.cgroup import render_cgroups
 from sim.fs.proc.sys_cpu import render_cpu_files
@@ -18,9 +24,25 @@ from sim.sched.core import Sched
 from sim.sched.task_group import TaskGroup, weight_to_shares
 from sim.sched.terms import POLICIES, Terms
 
+AUTOGROUP: Final = "/autogroup-"  # no cgroup's name begins so
+AUTOGROUP_SINCE: Final = (2, 6, 38)  # 5091faa449ee
 
-def add_groups(server: ServerSpec, sched: Sched) -> dict[str, TaskGroup]:
-    """Have the scheduler know the groups; return them by name, {} if the controller is off."""
+
+def add_groups(scenario: Scenario, sched: Sched) -> dict[str, TaskGroup]:
+    """Have the scheduler know the groups; return them by name, {} if nothing asks for any."""
+    found = _control_groups(scenario.server, sched)
+    if sched.params.autogroup and sched.kernel >= AUTOGROUP_SINCE:
+        for process in scenario.processes.values():
+            if process.runs == "server" and process.cgroup not in found:
+                names = [AUTOGROUP + own for own in process.instances()]
+                found |= {name: TaskGroup(name) for name in names}
+    if found:
+        sched.add_groups(list(found.values()))
+    return found
+
+
+def _control_groups(server: ServerSpec, sched: Sched) -> dict[str, TaskGroup]:
+    """Return the control groups, none if the cpu controller is off."""
     found: dict[str, TaskGroup] = {}
     if not any(spec.has_cpu_limits for spec in server.cgroups.values()):
         return found
@@ -28,7 +50,6 @@ def add_groups(server: ServerSpec, sched: Sched) -> dict[str, TaskGroup]:
         shares = spec.cpu_shares if spec.version == 1 else weight_to_shares(spec.cpu_weight)
         parent = found.get(parent_of(name))
         found[name] = TaskGroup(name, shares, parent, _bandwidth(spec, sched))
-    sched.add_groups(list(found.values()))
     return found
 
 
@@ -46,12 +67,14 @@ def terms_of(scenario: Scenario, groups: dict[str, TaskGroup]) -> dict[str, Term
     found: dict[str, Terms] = {}
     usual = Terms()
     for process in scenario.processes.values():
-        terms = Terms(
-            policy=POLICIES[process.policy], allowed=allowed_cpus(process, scenario.server.cgroups),
-            group=groups.get(process.cgroup or ""),
-        )  # fmt: skip
-        if process.runs == "server" and terms != usual:
-            found |= dict.fromkeys(process.instances(), terms)
+        if process.runs != "server":
+            continue
+        allowed = allowed_cpus(process, scenario.server.cgroups)
+        for own in process.instances():
+            group = groups.get(process.cgroup or "", groups.get(AUTOGROUP + own))
+            terms = Terms(policy=POLICIES[process.policy], allowed=allowed, group=group)
+            if terms != usual:
+                found[own] = terms
     return found
 
 
@@ -61,5 +84,6 @@ def sys_files(server: ServerSpec, sched: Sched, groups: dict[str, TaskGroup]) ->
     if groups:
         sched.update()
         versions = {name: spec.version for name, spec in server.cgroups.items()}
-        files |= render_cgroups(groups, versions)
+        control = {name: group for name, group in groups.items() if name in versions}
+        files |= render_cgroups(control, versions)
     return files

@@ -82,7 +82,7 @@ class Machine:
             self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
             self.streams, server.tunables,
         )  # fmt: skip
-        self.groups = add_groups(server, self.sched)
+        self.groups = add_groups(scenario, self.sched)
         self.load = LoadAverage(self.sched)
         self.load.start()
         self.vm = Vm(

@@ -33,3 +33,8 @@ class SchedParams:
         " kernel/sched/clock.c counts jiffies",
         doc="step of the clock by which tasks' run time is measured; 0 = exact",
     )  # fmt: skip
+    autogroup: bool = param(
+        False, dim="bool",
+        source="assumed: off on servers (tuned profiles); kernel/sched/autogroup.c: on if built in",
+        doc="each session is a group of its own, from 2.6.38 on (sched_autogroup_enabled)",
+    )  # fmt: skip

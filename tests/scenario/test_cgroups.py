@@ -179,3 +179,28 @@ def test_cpuinfo_and_sys_tell_the_threads_of_a_core():
     ]
     files = machine.proc.snapshot()
     assert files["cpu1/topology/thread_siblings_list"] == "0,1\n"
+
+
+AUTOGROUPS = """
+[machine.sched]
+autogroup = true
+[process.many]
+program = "cpuburn"
+runtime = "1 s"
+count = 3
+cpus = "0"
+nice = 19
+"""
+
+
+@pytest.mark.parametrize(("kernel", "share"), [("2.6.38", 1 / 4), ("6.1", 1 / 4), ("2.6.37", 0.98)])
+def test_with_autogroups_nice_counts_in_a_session_alone(kernel, share):
+    """Of one CPU: a session of nice 0, three of 19; before 2.6.38 1024 of 1024 + 3 x 15."""
+    machine = ran(AUTOGROUPS, 'cpus = "0"', kernel=kernel)
+    [used] = [
+        int(r.value) for r in machine.records if r.name == "cpuburn_ns" and r.comm == "p"
+    ] or [0]
+    tasks = machine.sched.processes.tasks.values()
+    used = used or next(t.utime_ns for t in tasks if t.nice == 0 and t.comm == "cpuburn")
+    assert used / 1e9 == pytest.approx(share, abs=0.03)
+    assert files(machine) == {}
