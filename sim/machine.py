@@ -34,6 +34,7 @@ from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.fs.super import MountContext, VfsParams
+from sim.loop_setup import make_loop
 from sim.memory_setup import add_memory
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.kswapd import start_kswapd
@@ -103,7 +104,13 @@ class Machine:
         network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
         self.network = make_network(self.env, tcp, self.tracer, self._nic, network_line)
         self._add_disks(server)
+        for number, loop in enumerate(server.loops.values()):
+            disk = make_loop(loop, number, self.sched, self.vfs, self.streams, self.tracer)
+            self.disks.append(disk)
+            self.devices[loop.name] = disk
         self._mount_all(server)
+        for loop in server.loops.values():
+            self.vfs.prepare_file(loop.file, loop.size_bytes)
         start_writeback(self.sched, self.vm)
         start_kswapd(self.sched, self.vm)
         self.proc = self._make_proc(server)

@@ -12,6 +12,7 @@ from typing import Final
 from sim.fs.direct_io import direct_io
 from sim.fs.errors import bad_file, invalid
 from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File, bytes_to_read
+from sim.fs.inode import Inode
 from sim.fs.namei import Vfs
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import generic_write_sync
@@ -87,21 +88,28 @@ def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> B
     while written < count:
         at = pos + written
         chunk = min(count - written, WRITE_CHUNK - at % PAGE_SIZE)
-        pages = pages_of(at, chunk)
-        task.charge_system(vfs.params.page_copy_ns * pages)
-        if vm.nr_free - pages < vm.watermarks.min:
-            yield from reserve_for_file(task, vm, pages)
-        done = yield from inode.sb.write(task, inode, at, chunk)
+        done = yield from perform_write(vfs, task, inode, at, chunk)
         written += done
-        if vm.nr_nodes > 1:
-            first = at >> PAGE_SHIFT
-            charge_distance(vm, task, inode.mapping, first, first + pages)
-        if vm.params.contended_page_ns:
-            charge_contention(vm, task, pages)
-        yield from balance_dirty_pages(task, vm, inode.mapping, pages)
+        yield from balance_dirty_pages(task, vm, inode.mapping, pages_of(at, chunk))
         if done < chunk:
             break
     return written
+
+
+def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Blocking[int]:
+    """Copy a chunk into the page cache, under the inode's lock; return how much fitted."""
+    vm = inode.sb.vm
+    pages = pages_of(at, chunk)
+    task.charge_system(vfs.params.page_copy_ns * pages)
+    if vm.nr_free - pages < vm.watermarks.min:
+        yield from reserve_for_file(task, vm, pages)
+    done = yield from inode.sb.write(task, inode, at, chunk)
+    if vm.nr_nodes > 1:
+        first = at >> PAGE_SHIFT
+        charge_distance(vm, task, inode.mapping, first, first + pages)
+    if vm.params.contended_page_ns:
+        charge_contention(vm, task, pages)
+    return done
 
 
 def pages_of(pos: int, count: int) -> int:

@@ -25,7 +25,14 @@ from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.queues import check_queue, read_throttle
 from sim.scenario.reading import Reading, Values
 from sim.scenario.snapshots import is_snapshot, read_snapshots
-from sim.scenario.spec import ArraySpec, DiskSpec, PartitionSpec, SnapshotSpec, VolumeSpec
+from sim.scenario.spec import (
+    ArraySpec,
+    DiskSpec,
+    LoopSpec,
+    PartitionSpec,
+    SnapshotSpec,
+    VolumeSpec,
+)
 from sim.units import rough_bytes
 
 _DISK_TABLES = ("device", "queue", "iosched", "partition", "front", "throttle")
@@ -44,8 +51,10 @@ class Devices:
     taken: dict[str, str]  # device -> the array that it is part of
 
 
-def read_devices(reading: Reading, machine: Table, directory: Path) -> Devices:
-    """Return the disks, arrays and volumes of [machine]."""
+def read_devices(
+    reading: Reading, machine: Table, directory: Path, loops: Mapping[str, LoopSpec | None]
+) -> Devices:
+    """Return the disks, arrays and volumes of [machine]; what is mounted may be a loop device."""
     path = ("machine",)
     sizes: dict[str, int | None] = {}
     disks = {}
@@ -68,6 +77,7 @@ def read_devices(reading: Reading, machine: Table, directory: Path) -> Devices:
         sizes[name] = volume.size_bytes if volume else None
     snapshots = read_snapshots(reading, machine, volumes, sizes)
     _add_layers(snapshots, sizes, taken)
+    sizes |= {name: None if loop is None else loop.size_bytes for name, loop in loops.items()}
     devices = Devices(disks, arrays, volumes, snapshots, sizes, taken)
     _check_volumes(reading, devices, machine)
     return devices

@@ -19,6 +19,7 @@ from sim.scenario.clocks import check_clocks, check_threads
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
+from sim.scenario.loops import check_loops, read_loops
 from sim.scenario.reading import Reading, Values, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.swaps import read_swaps
@@ -29,7 +30,7 @@ from sim.units import format_quantity, given_text
 
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
 _OTHERS_BYTES = 2**20  # assumed: a boot's first programs and the metadata that they read
-_GROUPS = ("disk", "array", "volume", "mount", "swap", "cgroup")
+_GROUPS = ("disk", "array", "volume", "loop", "mount", "swap", "cgroup")
 
 
 def read_server(
@@ -50,12 +51,14 @@ def read_server(
     check_clocks(reading, machine, tunables.get("cpufreq"))
     check_threads(reading, machine, None if values is None else values["cpus"])
     _check_memory(reading, machine, values, tunables["vm"])
-    devices = read_devices(reading, machine, directory)
+    loops = read_loops(reading, machine)
+    devices = read_devices(reading, machine, directory, loops)
     mounts = {
         where: _mount(reading, where, table, below)
         for where, table, below in reading.named_tables(machine, ("machine",), "mount")
     }
     _check_mounts(reading, machine, devices)
+    check_loops(reading, machine, loops, mounts, devices)
     _check_refusals(reading, machine, mounts, devices)
     swaps = read_swaps(reading, machine, devices, mounts)
     known = kernel_version(reading.kernel) if is_kernel(reading.kernel) else None
@@ -70,6 +73,7 @@ def read_server(
         arrays={name: array for name, array in devices.arrays.items() if array},
         volumes={name: volume for name, volume in devices.volumes.items() if volume},
         snapshots={name: snap for name, snap in devices.snapshots.items() if snap},
+        loops={name: loop for name, loop in loops.items() if loop},
         mounts={where: mount for where, mount in mounts.items() if mount},
         swaps=swaps,
         cgroups=cgroups,

@@ -165,6 +165,16 @@ class MountSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoopSpec:
+    """A loop device over a file."""
+
+    name: str
+    file: str = param(dim="text", source="scenario", doc="path of the file")
+    size_bytes: int = param(dim="bytes", source="scenario", doc="its size", minimum=1 << 20)
+    queue: QueueParams
+
+
+@dataclass(frozen=True, kw_only=True)
 class SwapSpec:
     """A swap area: a device, or a file of a size on a mounted file system."""
 
@@ -246,6 +256,7 @@ class ServerSpec:
     arrays: Mapping[str, ArraySpec] = field(default_factory=dict)
     volumes: Mapping[str, VolumeSpec] = field(default_factory=dict)
     snapshots: Mapping[str, SnapshotSpec] = field(default_factory=dict)
+    loops: Mapping[str, LoopSpec] = field(default_factory=dict)
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
     swaps: Mapping[str, SwapSpec] = field(default_factory=dict)
     cgroups: Mapping[str, CgroupSpec] = field(default_factory=dict)

@@ -49,7 +49,7 @@ _CHANNELS: Final = {
     MEMORY: ("try_charge", "out_of_memory"),
     SLEEP: ("schedule_timeout", "msleep", "simpy"),
     IDLE: (
-        "worker_thread", "pdflush", "kswapd", "md_thread", "ep_poll", "ext4_lazyinit_thread",
+        "worker_thread", "loop_thread", "pdflush", "kswapd", "md_thread", "ep_poll", "ext4_lazyinit_thread",
         "kvm_vcpu_block",
     ),
     "CPU": (cp.USER, cp.SYSTEM, cp.INTERRUPTS),
