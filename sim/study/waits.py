@@ -49,8 +49,8 @@ _CHANNELS: Final = {
     MEMORY: ("try_charge", "out_of_memory"),
     SLEEP: ("schedule_timeout", "msleep", "simpy"),
     IDLE: (
-        "worker_thread", "loop_thread", "pdflush", "kswapd", "md_thread", "ep_poll", "ext4_lazyinit_thread",
-        "kvm_vcpu_block",
+        "worker_thread", "loop_thread", "pdflush", "kswapd", "md_thread", "ep_poll",
+        "ext4_lazyinit_thread", "kvm_vcpu_block",
     ),
     "CPU": (cp.USER, cp.SYSTEM, cp.INTERRUPTS),
     "run queue": (cp.RUN_QUEUE,),
