@@ -45,6 +45,7 @@ from sim.fs.pipe import Pipe
 from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
 from sim.mm.anon import Pool, Region
+from sim.mm.drop_caches import drop_pagecache
 from sim.mm.memory import Mm
 from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
@@ -517,6 +518,14 @@ class Sys:
         mapping = self._files[fd].inode.mapping
         if mapping.nr_pages:
             mapping.invalidate_clean(0, mapping.pages.end())
+
+    def drop_caches(self) -> int:
+        """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""
+        vm = self.kernel.vm
+        assert vm is not None
+        pages = drop_pagecache(vm)
+        self.task.charge_system(self._entry_ns + vm.params.page_scan_ns * pages)
+        return pages
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""

@@ -6,7 +6,9 @@ Linux counterpart: mm/vmscan.c: kswapd, balance_pgdat, 2.6.16 to 6.5.
 Invariants: a woken kswapd sleeps again only above the high watermark, or after MAX_RETRIES rounds
 without a page.
 Where there is swap it goes through the priorities (reclaim.py); otherwise a round looks at all that
-is old.
+is old. To 2.6.35 it naps from priority 9 on, until a write ends: asleep in D, counted in the load
+average and as iowait (from 2.6.36 on only for a congested device, 0e093d99763e); to 3.5 it begins
+anew at priority 12 with each 32 pages freed.
 Left out: nothing it does before it is needed: the thread is started when it is
 first needed, not at boot.
 """
@@ -17,7 +19,7 @@ from typing import Final
 
 from sim.mm.backing_dev import congestion_wait
 from sim.mm.node import Node
-from sim.mm.reclaim import Reclaim, shrink_lists
+from sim.mm.reclaim import Reclaim, naps_at, shrink_lists
 from sim.mm.vmscan import (
     DEF_PRIORITY,
     SCAN_PAGES_MAX,
@@ -30,6 +32,7 @@ from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
+SINCE_GOES_ON: Final = (3, 6)
 MAX_RETRIES: Final = 16  # MAX_RECLAIM_RETRIES, mm/internal.h
 
 
@@ -108,7 +111,11 @@ class Kswapd:
             vm.pgsteal_kswapd += control.freed
             yield from task.cond_resched()
             freed += control.freed
+            if control.scanned and naps_at(vm, priority):
+                yield from congestion_wait(task, vm)
             if control.scanned < wanted or not control.freed:
                 priority -= 1
+            if freed >= SWAP_CLUSTER_MAX and vm.kernel < SINCE_GOES_ON:
+                break
         node.lruvec.anon.refaults = node.lruvec.anon.workingset_activate
         return freed

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
 SINCE_COST: Final = (5, 8)
 SINCE_TASK_PLUG: Final = (2, 6, 39)
+SINCE_NO_NAPS: Final = (2, 6, 36)  # without congestion, 0e093d99763e
 SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
 
 
@@ -184,6 +185,11 @@ def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
     return swap_tendency(share, priority, control.swappiness) >= SWAP_TENDENCY
 
 
+def naps_at(vm: Vm, priority: int) -> bool:
+    """Return whether who found too little waits for a write to end (do_try_to_free_pages)."""
+    return priority < DEF_PRIORITY - 2 and vm.kernel < SINCE_NO_NAPS and vm.is_writing()
+
+
 def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     """Free pages as the task that wants them; return how many."""
     vm.allocstall += 1
@@ -191,6 +197,8 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
         yield from shrink_lists(task, vm, control, priority)
         if control.is_done() or task.killed:
             break
+        if control.scanned and naps_at(vm, priority):
+            yield from congestion_wait(task, vm)
         if task.system_debt_ns + task.user_debt_ns:
             yield from task.cond_resched()
     control.lru.refaults = control.lru.workingset_activate
