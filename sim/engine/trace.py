@@ -63,6 +63,7 @@ TRACEPOINTS: dict[str, tuple[str, ...]] = {
     "writeback_dirty_inode": ("dev", "ino"),
     "balance_dirty_pages": ("comm", "pid", "pause_ns"),
     "tcp_retransmit_syn": ("port", "attempt"),
+    "sock_rcv": ("comm", "pid", "by_pid", "sent_ns"),
     "trace_marker": ("text",),
     "usdt": ("comm", "pid", "name", "cpu_ns"),
 }

@@ -12,6 +12,7 @@ Left out: time-outs (SO_RCVTIMEO), select and poll, the rest of the stack's CPU 
 charges it to the caller), interrupts of acknowledgements.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -33,6 +34,8 @@ class Connection(Sock):
         self._on_interrupt = on_interrupt
         self._readers = WaitQueue()
         self._writers = WaitQueue()
+        self._senders: deque[tuple[int, int]] = deque()  # of what is on its way: pid, when sent
+        self._sender: tuple[int, int] = (0, 0)  # of what came last; no pid: another host
 
     def recv(self, task: Task) -> Blocking[Any]:
         """Return the payload of the next message (its size, if it has none), None at the end.
@@ -42,6 +45,8 @@ class Connection(Sock):
         """
         while not self.can_read():
             yield from self._readers.sleep_on(task, TASK_INTERRUPTIBLE, "sk_wait_data")
+            if task.sched.tracer.enabled:
+                task.sched.tracer.emit("sock_rcv", task.comm, task.pid, *self._sender)
         return self.take()
 
     def send(self, task: Task, nbytes: int, payload: Any = None) -> Blocking[bool]:
@@ -52,7 +57,15 @@ class Connection(Sock):
         while not self.has_write_space():
             self.write_wanted = True
             yield from self._writers.sleep_on(task, TASK_INTERRUPTIBLE, "sk_stream_wait_memory")
-        return self.transmit(nbytes, payload)
+        peer = self.peer
+        is_sent = self.transmit(nbytes, payload)
+        if is_sent and isinstance(peer, Connection):
+            peer.expect(task)
+        return is_sent
+
+    def expect(self, sender: Task) -> None:
+        """A message of a task of the same server is on its way here."""
+        self._senders.append((sender.pid, self.calendar.now))
 
     def wait_for_connect(self, task: Task) -> Blocking[None]:
         """Sleep until the connection is established or has failed (``error``)."""
@@ -63,6 +76,8 @@ class Connection(Sock):
         """Serve the interrupts of the message that has come, and wake who waits in recv()."""
         if self._on_interrupt is not None:
             self._on_interrupt(max(1, segments(self.last_arrived_bytes())))
+        if self._senders:
+            self._sender = self._senders.popleft()
         self._readers.wake_one()
 
     def write_space(self) -> None:

@@ -34,11 +34,10 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current", "nr_uninterruptible", "overloaded", "restricted", "tracer")
+    __slots__ = ("current", "nr_uninterruptible", "overloaded", "restricted")
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
-        super().__init__(calendar)
-        self.tracer: Tracer = Tracer(calendar) if tracer is None else tracer
+        super().__init__(calendar, tracer)
         self.current: Task | None = None  # whose generator is running
         self.nr_uninterruptible: int = 0
         # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.

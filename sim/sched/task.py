@@ -23,6 +23,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from sim.engine.calendar import Calendar
+from sim.engine.trace import Tracer
 
 if TYPE_CHECKING:
     from sim.sched.task_group import TaskGroup
@@ -52,10 +53,11 @@ class Killed(BaseException):
 class Scheduler:
     """What a task needs of its scheduler (core.py)."""
 
-    __slots__ = ("calendar",)
+    __slots__ = ("calendar", "tracer")
 
-    def __init__(self, calendar: Calendar) -> None:
+    def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         self.calendar = calendar
+        self.tracer: Tracer = Tracer(calendar) if tracer is None else tracer
 
     def wake_up(self, task: "Task") -> bool:
         """Make the task runnable; return False when it was (try_to_wake_up)."""

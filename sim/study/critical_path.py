@@ -4,8 +4,9 @@ Theory. A task is on a CPU, on a run queue, or asleep. While it sleeps, it waits
 the waker did in that time is what the sleeper waited for, and if the waker slept as well, for its
 own waker, and so on (the chains of `offwaketime`, the critical path of Yang and Miller 1988). A
 chain ends on a CPU, on a run queue, at a disk whose interrupt woke somebody, or at a sleep that
-only time, another host or nobody ended. Every moment of a response time ends in one place: the
-parts add up to it exactly.
+only time, another host or nobody ended. Who sleeps for a message waits for its sender until that is
+sent, if he is on the same machine, and then for the network. Every moment of a response time ends
+in one place: the parts add up to it exactly.
 
 A part's path says how it came there, outermost first: ``("mutex_lock", "log_wait_commit",
 "kjournald", "sync_buffer", "sdb", "rotation")``. The lock that one task after another hands on is

@@ -19,7 +19,7 @@ from sim.scenario import Scenario
 from sim.study import critical_path as cp
 from sim.study.observation import Observation
 from sim.study.timeline import BLOCKED, ON_CPU, PATTERNS, RUNNABLE, Timeline, Transaction
-from sim.study.waits import JOURNAL, WAITS
+from sim.study.waits import JOURNAL, NETWORK, SERVER, WAITS
 
 NS_PER_MS: Final = 1e6
 SAMPLED: Final = 200  # transactions of a kind that are followed
@@ -44,7 +44,10 @@ class Part:
     @property
     def waits_for(self) -> str:
         """What the task itself did or waited for."""
-        return WAITS.get(self.path[0], self.path[0]) if self.path else "other"
+        if not self.path:
+            return "other"
+        found = WAITS.get(self.path[0], self.path[0])
+        return SERVER if found == NETWORK and len(self.path) > 1 else found
 
     @property
     def ends_in(self) -> str:

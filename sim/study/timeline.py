@@ -27,6 +27,7 @@ BLOCKED: Final = "D"
 INTERRUPT: Final = 0  # as a waker's pid
 PATTERNS: Final = (
     "sched_*", "block_rq_*", "disk_access", "jbd_*_commit", "xlog_iclog_*", "usdt", "sys_*",
+    "sock_rcv",
 )  # fmt: skip
 
 
@@ -106,6 +107,23 @@ class TaskLine:
             return max(now_ns, span.end_ns - left * (span.end_ns - span.start_ns) // used)
         return max(now_ns, self.since_ns)
 
+    def waited_for(self, waker: int, until_ns: int) -> None:
+        """Split the last sleep: until then another task was waited for, the rest is the way."""
+        for at in range(len(self.spans) - 1, max(-1, len(self.spans) - 4), -1):
+            if self.spans[at].doing == ASLEEP:
+                self._split(at, waker, until_ns)
+                return
+
+    def _split(self, at: int, waker: int, until_ns: int) -> None:
+        span = self.spans[at]
+        if not span.start_ns < until_ns <= span.end_ns:
+            return  # It was sent before he slept: only the way is left.
+        self.spans[at] = span._replace(end_ns=until_ns, waker=waker)
+        if until_ns < span.end_ns:
+            self.spans.insert(at + 1, span._replace(start_ns=until_ns))
+            self.starts_ns.insert(at + 1, until_ns)
+            self.cpu_ns.insert(at + 1, self.cpu_ns[at])
+
     def close(self, now_ns: int, then: str, span: Span | None = None) -> None:
         """End the present span (the one given, or one without particulars) and begin the next."""
         if 0 <= self.since_ns < now_ns:
@@ -151,6 +169,7 @@ class Timeline:
             "sched_wakeup": self._wakeup,
             "sched_process_fork": self._fork,
             "sched_process_exit": self._exit,
+            "sock_rcv": self._received,
             "block_rq_issue": self._issue,
             "block_rq_complete": self._complete,
             "disk_access": self._disk_access,
@@ -232,6 +251,11 @@ class Timeline:
 
     def _exit(self, now_ns: int, _comm: str, pid: int) -> None:
         self._exited = (now_ns, pid)
+
+    def _received(self, _now_ns: int, comm: str, pid: int, sender: int, sent_ns: int) -> None:
+        """A task of this server has sent what a reader slept for: until then he waited for it."""
+        if sender:
+            self._task(pid, comm).waited_for(sender, sent_ns)
 
     # -- Disks and journals
 

@@ -20,6 +20,7 @@ DISK: Final = "disk"
 PAGE_CACHE: Final = "page cache"
 MEMORY: Final = "memory"
 NETWORK: Final = "network"
+SERVER: Final = "server"  # an answer of a program on the same machine
 SLEEP: Final = "sleep"
 IDLE: Final = "nothing to do"
 

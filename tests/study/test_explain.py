@@ -15,6 +15,7 @@ from sim.study.critical_path import follow
 from sim.study.explain import Explanation, NothingToExplainError, explain
 from sim.study.timeline import PATTERNS, Timeline
 from tests.cli.small import small_file
+from tests.user.exim import FULL, day, exim_scenario
 
 READERS = """\
 title = "Readers of a disk"
@@ -118,6 +119,32 @@ def test_a_lock_handed_on_twice_is_in_a_path_once():
     }
 
 
+def test_an_answer_is_waited_for_at_its_sender_and_then_on_its_way():
+    """The asker sends at 100 and sleeps; the answer leaves at 400 and arrives at 420."""
+    timeline = traced(
+        on(0, 1), on(0, 2, cpu=1), off(50, 2, "S", "sk_wait_data", 50),
+        off(100, 1, "S", "sk_wait_data", 100),
+        woken(120, 2, 0), on(120, 2, cpu=1), (121, "sock_rcv", ("t2", 2, 1, 100)),
+        off(400, 2, "S", "sk_wait_data", 330),
+        woken(420, 1, 0), on(430, 1), (431, "sock_rcv", ("t1", 1, 2, 400)),
+        off(500, 1, "S", "", 170),
+    )  # fmt: skip
+    assert parts(timeline, 1, 100, 500) == {
+        ("sk_wait_data",): 20 + 20,  # the question's way and the answer's
+        ("sk_wait_data", "t2", "CPU, user"): 280,
+        ("run queue",): 10,
+        ("CPU, user",): 70,
+    }
+
+
+def test_what_another_host_sends_is_waited_for_on_the_network():
+    timeline = traced(
+        on(0, 1), off(100, 1, "S", "sk_wait_data", 100),
+        woken(300, 1, 0), on(300, 1), (300, "sock_rcv", ("t1", 1, 0, 0)), off(400, 1, "S", "", 200),
+    )  # fmt: skip
+    assert parts(timeline, 1, 100, 300) == {("sk_wait_data",): 200}
+
+
 # -- Whole runs.
 
 
@@ -208,3 +235,12 @@ def test_mail_on_xfs_waits_for_its_log_and_the_load_says_so(small: Scenario, ker
 def test_a_kind_that_nobody_has_names_those_there_are(small: Scenario):
     with pytest.raises(NothingToExplainError, match=r"'send' was seen \(seen: .*receive"):
         explain(small, ["send"])
+
+
+def test_who_asks_a_data_base_waits_for_what_it_waits_for():
+    """dspam's time is mysqld's, and underneath that the disk's: not the network's."""
+    found = explain(exim_scenario(day(accepted_per_day=100_000), **FULL), ["dspam"])
+    [dspam] = found.kinds
+    ways = {part.path[:2]: part.waits_for for part in dspam.parts}
+    assert ways["sk_wait_data", "mysqld"] == "server"
+    assert sum(part.mean_ms for part in dspam.parts) == pytest.approx(dspam.sampled_ms)
