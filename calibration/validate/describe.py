@@ -9,6 +9,7 @@ Left out: workloads of other recorders.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ class Disk:
     """An emulated disk, its queue and what is mounted on it."""
 
     params: Mapping[str, Any]
+    elevator: str
     nr_requests: int
     max_sectors_kib: int
     fs: str | None
@@ -167,8 +169,15 @@ def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
     options = str(fs.get("proc_mounts", "")).split() if fs else []
     return Disk(
         params=at.table(table, "params", "disk"),
+        elevator=chosen(str(queue.get("scheduler", "none"))),
         nr_requests=at.whole(queue, "nr_requests", "disk.queue"),
         max_sectors_kib=at.whole(queue, "max_sectors_kb", "disk.queue"),
         fs=at.text(fs, "type", "disk.fs") if fs else None,
         mount_options=tuple(options[3].split(",")) if len(options) > 3 else (),
     )
+
+
+def chosen(names: str) -> str:
+    """Return which name of a file such as queue/scheduler is in brackets, or the only one."""
+    found = re.search(r"\[(.+?)\]", names)
+    return found.group(1) if found else names.strip()

@@ -46,6 +46,8 @@ _MODELS: Final[Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]] = {
             "rate_mbs": ("rate", "MB/s"),
             "overhead_us": ("overhead", "us"),
             "seq_gap_us": ("sequential_gap", "us"),
+            "full_span": ("stroke_share", ""),
+            "rot": ("rotation", "text"),
             "queue": ("policy", "text"),
             "qdepth": ("policy_depth", ""),
             "iface_mbs": ("interface_rate", "MB/s"),
@@ -65,7 +67,7 @@ _MODELS: Final[Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]] = {
     ),
 }
 # What the emulator also knows and the model needs no key for.
-_ELSEWHERE: Final = ("model", "seed", "wcache", "wcache_mb", "rot")
+_ELSEWHERE: Final = ("model", "seed", "wcache", "wcache_mb")
 # Options of /proc/mounts -> what they set; those that set nothing of ours are None.
 _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "rw": None,
@@ -97,6 +99,7 @@ _SWAP_SYSCTLS: Final = {
     "overcommit_memory": "overcommit_memory",
 }
 _FILE_SYSTEMS: Final = ("ext3", "ext4", "xfs")
+_ELEVATORS: Final = ("none", "mq-deadline", "kyber", "bfq")
 # The recorder mounts, waits 0.3 s, looks for a second whether the machine is quiet, and records.
 MOUNTED_AGO: Final = 'mounted_ago = { value = "1.3 s", source = "groundtruth: rig/rec.py" }'
 
@@ -233,7 +236,9 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
     yield f"[machine.disk.{rig.disk}]"
     yield f'device = "{device}"'
     yield f'under = "{rig.under}"'
-    yield 'scheduler = "none"'
+    if disk.elevator not in _ELEVATORS:
+        raise Unsupported(f"the elevator {disk.elevator} (known: {', '.join(_ELEVATORS)})")
+    yield f'scheduler = "{disk.elevator}"'
     yield f"queue.nr_requests = {disk.nr_requests}"
     largest = disk.max_sectors_kib
     if pins_its_pages(description):
@@ -244,11 +249,11 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
     for key, value in disk.params.items():
         if key in keys:
             name, unit = keys[key]
+            if key == "rot":  # slowdisk.c knows "uniform"; whatever else is half a turn.
+                value = value if value == "uniform" else "half"
             yield f"{name} = {_quantity(value, unit)}"
         elif key not in _ELSEWHERE:
             raise Unsupported(f"the emulator's parameter '{key}' with its model '{model}'")
-    if disk.params.get("rot", "uniform") != "uniform":
-        raise Unsupported("the emulator's rot = half (no chance in the rotation)")
     if disk.params.get("wcache"):
         megabytes = disk.params.get("wcache_mb", 16)
         yield f'write_cache = "{megabytes} MB"'

@@ -18,7 +18,9 @@ from sim.drivers.slowdisk_loop import LoopWay
 from sim.drivers.slowdisk_model import (
     CLOOK,
     FIFO,
+    HALF,
     SSTF,
+    UNIFORM,
     ArmModel,
     Mechanics,
     ServiceModel,
@@ -63,6 +65,17 @@ class SlowdiskArmParams(SlowdiskParams):
         "500 us", dim="time_ns", minimum=0, source=FROM_PROFILE,
         doc="a write that follows the last one later than this waits for its place",
     )  # fmt: skip
+    stroke_share: float = param(
+        1.0, dim="number", minimum=0.001, maximum=1, source=FROM_PROFILE,
+        doc="part of the longest seek that is between the first and the last sector",
+    )  # fmt: skip
+    rotation: str = param(
+        UNIFORM,
+        dim="text",
+        choices=(UNIFORM, HALF),
+        source=FROM_PROFILE,
+        doc="how long a place is waited for: a random part of a revolution, or always half of one",
+    )
     policy: str = param(
         FIFO, dim="text", choices=(FIFO, SSTF, CLOOK), source=FROM_PROFILE, doc="order of service"
     )
@@ -83,7 +96,8 @@ class SlowdiskArmParams(SlowdiskParams):
             capacity_sectors=self.capacity_bytes // SECTOR, revolution_ns=NS_PER_MIN / self.rpm,
             seek_min_ns=self.seek_min_ns, seek_max_ns=self.seek_max_ns,
             seek_exponent=self.seek_exponent, rate_bytes_per_s=self.rate_bytes_per_s,
-            sequential_gap_ns=self.sequential_gap_ns,
+            sequential_gap_ns=self.sequential_gap_ns, stroke_share=self.stroke_share,
+            rotation=self.rotation,
         )  # fmt: skip
         return ArmModel(
             mechanics, overhead_ns=self.overhead_ns, flush_ns=self.flush_ns, policy=self.policy,

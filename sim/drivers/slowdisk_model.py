@@ -3,8 +3,8 @@
 Models: three drives that a program in user space can play exactly. *hdd*: one arm; a request that
 begins where the last one ended seeks no further (a write that comes too late for it waits until
 the place comes round), any other takes a seek that grows with a power of the distance and a
-uniform part of a revolution. *slots*: so many requests side by side, each a log-normal time and a
-transfer. *volume*: slots behind a token bucket and a pipe.
+uniform part of a revolution (or always half of one). *slots*: so many requests side by side, each a
+log-normal time and a transfer. *volume*: slots behind a token bucket and a pipe.
 Linux counterpart: none: a FUSE server below a loop device or a user mode Linux guest's disk.
 Invariants: requests are taken in order of arrival unless the policy says otherwise; a flush ends
  after all that came before it; every job ends once, later than arrive() returned.
@@ -25,6 +25,9 @@ NS_PER_S: Final = 1_000_000_000
 FIFO: Final = "fifo"
 SSTF: Final = "sstf"
 CLOOK: Final = "clook"
+UNIFORM: Final = "uniform"
+HALF: Final = "half"
+_ROTATIONS: Final[dict[str, float | None]] = {UNIFORM: None, HALF: 0.5}  # of a revolution
 
 
 class Job:
@@ -79,8 +82,10 @@ class Mechanics:
     def __init__(
         self, *, capacity_sectors: int, revolution_ns: float, seek_min_ns: int, seek_max_ns: int,
         seek_exponent: float, rate_bytes_per_s: float, sequential_gap_ns: int,
+        stroke_share: float, rotation: str,
     ) -> None:  # fmt: skip
-        self._capacity = capacity_sectors
+        self._stroke_sectors: float = capacity_sectors / stroke_share
+        self._rotation: float | None = _ROTATIONS[rotation]
         self._revolution_ns = revolution_ns
         self._seek_min_ns = seek_min_ns
         self._seek_span_ns = seek_max_ns - seek_min_ns
@@ -95,9 +100,10 @@ class Mechanics:
         transfer_ns = job.sectors * self._sector_ns
         gap_ns = start_ns - self.head_ns
         if job.sector != self.head:
-            distance = abs(job.sector - self.head) / self._capacity
+            distance = abs(job.sector - self.head) / self._stroke_sectors
             seek_ns: float = self._seek_span_ns * pow(distance, self._seek_exponent)
-            position_ns = self._seek_min_ns + seek_ns + chance.random() * self._revolution_ns
+            turn = chance.random() if self._rotation is None else self._rotation
+            position_ns = self._seek_min_ns + seek_ns + turn * self._revolution_ns
         elif gap_ns > self._gap_ns and job.op == WRITE:
             position_ns = self._revolution_ns - gap_ns % self._revolution_ns
         else:

@@ -208,3 +208,25 @@ def test_tables_show_runs_and_families(directory):
 )
 def test_errors_are_relative_and_signed(predicted, measured, error):
     assert relative(predicted, measured) == (error if error is None else pytest.approx(error))
+
+
+@pytest.mark.parametrize(
+    "said, built", [("[none] mq-deadline", "none"), ("none [bfq]", "bfq"), ("kyber", "kyber")]
+)
+def test_the_queues_elevator_is_the_described_one(directory, said, built):
+    content = run(disk={"params": HDD, "queue": QUEUE | {"scheduler": said}})
+    assert build(describe(directory(content)), 1).server.disks["loop0"].scheduler == built
+
+
+def test_an_elevator_that_the_kernel_has_not_is_not_supported(directory):
+    content = run(disk={"params": HDD, "queue": QUEUE | {"scheduler": "[cfq] noop"}})
+    with pytest.raises(Unsupported, match="the elevator cfq"):
+        build(describe(directory(content)), 1)
+
+
+@pytest.mark.parametrize("said, built", [("uniform", "uniform"), ("half", "half"), (0, "half")])
+def test_an_arms_parameters_are_the_emulators(directory, said, built):
+    params = HDD | {"rot": said, "full_span": 0.5}
+    content = run(disk={"params": params, "queue": QUEUE})
+    found = build(describe(directory(content)), 1).server.disks["loop0"].params
+    assert (found.rotation, found.stroke_share) == (built, 0.5)

@@ -63,6 +63,16 @@ def test_a_disk_that_hurries_takes_a_microsecond_until_it_is_slowed_down():
     assert ended[1] > 5 * MS
 
 
+@pytest.mark.parametrize("share, seek_ms", [(1.0, 16.0), (0.25, 8.4)])
+def test_without_chance_a_seek_over_the_disk_takes_what_the_formula_says(share, seek_ms):
+    """0.1 + 0.8 + 15.2 * root of the part of a stroke + half a turn + a page, ms."""
+    device = arm(rotation="half", stroke_share=share)
+    last = device.capacity_sectors - PAGE
+    near, far = serve(device, [(0, READ, 0, PAGE), (S, READ, last, PAGE)])
+    assert near / MS == pytest.approx(0.1512, abs=0.001)
+    assert (far - S) / MS == pytest.approx(0.1512 + seek_ms + 8.333 / 2, abs=0.01)
+
+
 def test_one_arm_serves_no_faster_with_a_queue():
     alone, queued = (reads_per_s(random_reads(arm(), depth, 2000)) for depth in (1, 16))
     assert queued == pytest.approx(alone, rel=0.03)
