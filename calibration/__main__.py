@@ -5,9 +5,10 @@ import click
 from calibration.drive.command import command as drive
 from calibration.validate.command import command as validate
 from calibration.withheld.command import command as withheld
+from sim.cli.main import ToldGroup
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def main() -> None:
     """Confront the twin with recordings."""
 

@@ -67,18 +67,18 @@ def command(
             sheet, accesses, fit_requests=fit_requests or 0, seed=seed, tell=progress
         )
     name = reference.rpartition(":")[2]
-    _show(outcome, name, seed, json_path)
     if plot_path is not None:
         # By name: matplotlib costs more than a replay.
         plot = import_module("calibration.drive.picture").plot
         write_file(Path(plot_path), lambda place: plot(outcome, name, place))
+    _show(outcome, name, seed, json_path)
 
 
 def _show(outcome: Outcome, name: str, seed: int, json_path: str | None) -> None:
+    if json_path is not None:
+        write_json(to_json(outcome, name, seed), json_path)
     if json_path != "-":
         click.echo(f"drive {name}, seed {seed}, {len(outcome.accesses)} requests\n")
         print_table(score_table(outcome), sys.stdout)
         click.echo()
         print_table(params_table(outcome), sys.stdout)
-    if json_path is not None:
-        write_json(to_json(outcome, name, seed), json_path)

@@ -10,7 +10,6 @@ Left out: sharing a journal between two fits at the same time.
 
 import hashlib
 import json
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
@@ -140,14 +139,8 @@ class Laboratory:
 
     def _run_elsewhere(self, executor: Executor, missing: Mapping[str, Trial]) -> None:
         futures = {executor.submit(self.simulate, one): key for key, one in missing.items()}
-        try:
-            for future in as_completed(futures):
-                self._finish(futures[future], future.result())
-        except KeyboardInterrupt:
-            # Nobody waits for the rest, the simulations at work among it.
-            for worker in multiprocessing.active_children():
-                worker.terminate()
-            raise
+        for future in as_completed(futures):
+            self._finish(futures[future], future.result())
 
     def _finish(self, key: str, figures: Figures) -> None:
         self.journal.add(key, figures)

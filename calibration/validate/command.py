@@ -48,14 +48,14 @@ def command(
         rows = _run(directories, seed, jobs)
     except BadRun as problem:
         raise click.UsageError(str(problem)) from None
+    if json_path is not None:
+        write_rows((row.to_json() for row in rows), json_path)
     if json_path != "-":
         if not family_only:
             print_table(run_table(rows), sys.stdout)
             click.echo()
         print_table(family_table(rows), sys.stdout)
         click.echo("errors: median of the absolute relative errors, in per cent")
-    if json_path is not None:
-        write_rows((row.to_json() for row in rows), json_path)
 
 
 def _run(directories: tuple[Path, ...], seed: int, jobs: int | None) -> list[Row]:

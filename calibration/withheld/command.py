@@ -47,12 +47,12 @@ def command(
     except (BadInput, UnwritableError, FitError, UnknownScenario, ScenarioError) as problem:
         raise click.UsageError(str(problem)) from None
     text = json.dumps([one.to_json() for one in answers], indent=2) + "\n"
+    if output is not None:
+        write_text(text, Path(output))
     if as_json:
         click.echo(text, nl=False)
     else:
         print_table(_table(answers), sys.stdout)
-    if output is not None:
-        write_text(text, Path(output))
 
 
 def _answers(table: Path, only: tuple[str, ...], jobs: int | None) -> list[Answer]:

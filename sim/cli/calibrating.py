@@ -66,14 +66,14 @@ def calibrate_scenario(
         plot_fit = import_module("calibration.fit.picture").plot_fit
         write_file(Path(plot_path), lambda path: plot_fit(result, path))
     journal.remove()
+    if json_path is not None:
+        write_json(tomllib.loads(text), json_path)
     if json_path != "-":
         click.echo(f"{scenario.name}: {scenario.title}")
         click.echo(f"seed {plan.seed}, {simulations} points, iotwin {sim.__version__}")
         click.echo(f"fitted to {spec.recording}: {', '.join(states)}; for what-ifs: {plan.kind}")
         click.echo(f"$ {command_of(plan)}\n")
         click.echo(report(result), nl=False)
-    if json_path is not None:
-        write_json(tomllib.loads(text), json_path)
     click.echo(f"\nfit written to {place}", err=True)
 
 

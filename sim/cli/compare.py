@@ -55,6 +55,10 @@ def command(
     check_json(json_path)
     check_picture(plot_path)
     study = run_variants([base, *variants], replications, jobs, fit)
+    if plot_path is not None:
+        write_plot(study, plot_path)
+    if json_path is not None:
+        write_json(study_json(study), json_path)
     if json_path != "-":
         first, *others = study.variants
         click.echo(heading(first, study.version, options.command_line()))
@@ -65,7 +69,3 @@ def command(
             print_table(compare_table(study, outcome), sys.stdout)
             click.echo()
         click.echo(notes(study.variants), nl=False)
-    if json_path is not None:
-        write_json(study_json(study), json_path)
-    if plot_path is not None:
-        write_plot(study, plot_path)

@@ -33,9 +33,9 @@ def crash(scenario: Scenario, at_ns: int, replications: int, json_path: str | No
             cut = cut_power(scenario, at_ns, replications, progress)
         except (NothingPromisedError, UnmodelledError) as error:
             raise click.BadParameter(str(error), param_hint="--crash-at") from None
+    if json_path is not None:
+        write_json(power_cut_text.cut_json(cut), json_path)
     if json_path != "-":
         click.echo(power_cut_text.heading(cut, options.command_line()))
         print_table(power_cut_text.table(cut), sys.stdout)
         click.echo("\n" + power_cut_text.mounts(cut), nl=False)
-    if json_path is not None:
-        write_json(power_cut_text.cut_json(cut), json_path)

@@ -42,12 +42,12 @@ def command(json_path: str | None) -> None:
     check_json(json_path)
     findings = _findings()
     missing = [name for name in _NEEDED if _version(name) is None]
-    if json_path != "-":
-        columns = (Column("part"), Column("found"), Column("note"))
-        print_table(Table(columns, tuple(findings)), sys.stdout)
     if json_path is not None:
         rows = [{"part": part, "found": found, "note": note} for part, found, note in findings]
         write_json({"parts": rows, "missing": missing}, json_path)
+    if json_path != "-":
+        columns = (Column("part"), Column("found"), Column("note"))
+        print_table(Table(columns, tuple(findings)), sys.stdout)
     for name in missing:
         click.echo(f"iotwin: error: {name} is missing: {_NEEDED[name]}", err=True)
     if missing:

@@ -126,14 +126,14 @@ def _tell(
     json_path: str | None,
 ) -> None:  # fmt: skip
     """Print what was on the terminal, and write the JSON that was asked for."""
-    if json_path != "-":
-        click.echo(text, nl=False)
     if json_path is not None:
         content = {
             "scenario": scenario.name, "what_if": what_if, "seed": scenario.seed,
             "version": result.version, "command": list(argv), "output": text,
         }  # fmt: skip
         write_json(content, json_path)
+    if json_path != "-":
+        click.echo(text, nl=False)
 
 
 def generation_of(kernel: str) -> str:

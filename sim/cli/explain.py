@@ -58,6 +58,13 @@ def command(
             found = explain(scenario, kinds, progress)
         except NothingToExplainError as error:
             raise click.BadParameter(str(error), param_hint="--of") from None
+    if plot_path is not None:
+        # By name: matplotlib takes a second.
+        plot = import_module("sim.report.flame").plot_explanation
+        write_file(Path(plot_path), lambda place: plot(found, place))
+        click.echo(f"plot written to {plot_path}", err=True)
+    if json_path is not None:
+        write_json(explain_text.explanation_json(found), json_path)
     if json_path != "-":
         click.echo(explain_text.heading(found, options.command_line()))
         for kind in found.kinds:
@@ -66,10 +73,3 @@ def command(
             click.echo(explain_text.ways(kind))
         click.echo(explain_text.resource_text(found))
         click.echo(explain_text.load_text(found))
-    if json_path is not None:
-        write_json(explain_text.explanation_json(found), json_path)
-    if plot_path is not None:
-        # By name: matplotlib takes a second.
-        plot = import_module("sim.report.flame").plot_explanation
-        write_file(Path(plot_path), lambda place: plot(found, place))
-        click.echo(f"plot written to {plot_path}", err=True)

@@ -55,22 +55,18 @@ def command(
         result = run_fio(scenario, file, progress)
     text = _document(result) if output_format == "json" else fio_text(result)
     if output_path is not None:
-        _write(text, output_path)
-    elif json_path != "-":
-        click.echo(text, nl=False)
+        write_text(text, Path(output_path))
     if json_path == "-":
         click.echo(_document(result), nl=False)
     elif json_path is not None:
-        _write(_document(result), json_path)
+        write_text(_document(result), Path(json_path))
+    if output_path is None and json_path != "-":
+        click.echo(text, nl=False)
     sys.exit(_told_errors(result))
 
 
 def _document(result: FioResult) -> str:
     return json.dumps(fio_json(result, options.command_line()), indent=2) + "\n"
-
-
-def _write(text: str, path: str) -> None:
-    write_text(text, Path(path))
 
 
 def _told_errors(result: FioResult) -> int:

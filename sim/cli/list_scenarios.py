@@ -22,6 +22,12 @@ def command(json_path: str | None) -> None:
     """
     found = headlines()
     check_json(json_path)
+    if json_path is not None:
+        content = [
+            {"scenario": one.name, "title": one.title, "what_ifs": dict(one.what_ifs)}
+            for one in found
+        ]
+        write_json({"scenarios": content}, json_path)
     if json_path != "-":
         rows: list[tuple[str, ...]] = []
         for headline in found:
@@ -29,9 +35,3 @@ def command(json_path: str | None) -> None:
             rows += [("", name, title) for name, title in headline.what_ifs.items()]
         columns = (Column("scenario"), Column("what-if"), Column("title"))
         print_table(Table(columns, tuple(rows)), sys.stdout)
-    if json_path is not None:
-        content = [
-            {"scenario": one.name, "title": one.title, "what_ifs": dict(one.what_ifs)}
-            for one in found
-        ]
-        write_json({"scenarios": content}, json_path)

@@ -75,7 +75,7 @@ def command(
         raise click.UsageError(str(error)) from None
     if asked is not None and seen.demands is None:
         raise click.UsageError("--customers needs a throughput: give --throughput too")
-    if json_path != "-":
-        click.echo(to_text(seen), nl=False)
     if json_path is not None:
         write_json(to_json(seen), json_path)
+    if json_path != "-":
+        click.echo(to_text(seen), nl=False)

@@ -2,20 +2,23 @@
 
 Models: dispatch.
 Linux counterpart: none.
-Invariants: a mistake of the user ends with exit code 2 and no traceback; a broken pipe is no error.
+Invariants: a mistake of the user ends with exit code 2 and no traceback; a reader that goes away
+ (`| head`) is no error: code 0, and files are written before anything is printed; Ctrl-C is 130.
 Left out: aliases.
 """
 
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import click
 
 from sim.registry import nearest
 
+EXIT_INTERRUPTED: Final = 130  # as a shell tells the end by SIGINT: 128 + 2
 # name -> (module with `command`, one line for the overview)
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "list": ("sim.cli.list_scenarios", "List the scenarios and their what-ifs."),
@@ -37,7 +40,38 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class LazyGroup(click.Group):
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn an error within, an interrupt, a reader that went away into what they mean to a user."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except (click.exceptions.Exit, click.ClickException, click.Abort):
+        raise
+    except BrokenPipeError:
+        # `iotwin ... | head`: what is left in the buffer must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        click.echo("iotwin: interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        diagnose = importlib.import_module("sim.cli.diagnose").diagnose
+        sys.exit(diagnose(error))
+
+
+class ToldGroup(click.Group):
+    """A group whose commands' ends are told by message and exit code."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command. Not around main(): click makes exit code 1 of Ctrl-C and of `| head`."""
+        with _told():
+            return super().invoke(ctx)
+
+
+class LazyGroup(ToldGroup):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -67,16 +101,6 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_module, line) in COMMANDS.items()])
 
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command; turn an error into a message and an exit code."""
-        try:
-            return super().invoke(ctx)
-        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
-            raise
-        except Exception as error:
-            diagnose = importlib.import_module("sim.cli.diagnose").diagnose
-            sys.exit(diagnose(error))
-
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="iotwin", prog_name="iotwin")
@@ -95,12 +119,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line."""
     _open_what_is_closed()
-    try:
-        cli(prog_name="iotwin")
-    except BrokenPipeError:
-        # `iotwin ... | head`: what is left in the buffer must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    cli(prog_name="iotwin")
 
 
 def _open_what_is_closed() -> None:

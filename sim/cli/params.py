@@ -51,13 +51,13 @@ def command(
         fit=options.fit_layer_of(fit_path, scenario_name),
     )
     check_json(json_path)
+    if json_path is not None:
+        write_json(_json(scenario), json_path)
     if json_path != "-":
         click.echo(f"{scenario.label}: {scenario.title}\n")
         shown = [p for p in scenario.parameters if p.origin == ASSUMED or not assumed]
         print_table(_table(shown), sys.stdout)
         click.echo("\n" + _share_line(scenario))
-    if json_path is not None:
-        write_json(_json(scenario), json_path)
 
 
 def _table(parameters: list[Parameter]) -> Table:

@@ -54,13 +54,13 @@ def predict_variant(
         recorded |= load_figures(one).figures
     number = min(members or len(fit.members), len(fit.members))
     prediction = _predict(scenario, scenario_name, fit, number, replications, sets, jobs)
+    if json_path is not None:
+        write_json(prediction_json(prediction, recorded, sim.__version__), json_path)
     if json_path != "-":
         click.echo(_heading(prediction))
         print_table(prediction_table(prediction, recorded), sys.stdout)
         shares = _SHARES if prediction.members >= MEMBERS_MIN else _NO_SHARES
         click.echo(f"\n{_LABELS[prediction.kind]}{shares}")
-    if json_path is not None:
-        write_json(prediction_json(prediction, recorded, sim.__version__), json_path)
 
 
 def _fit(base: Scenario, path: str | None) -> Fit:

@@ -92,7 +92,7 @@ def command(
             done = run(folder, interval_s, duration_s, tell=tell)
         except recorder.RecordError as error:
             raise click.UsageError(str(error)) from None
-    if json_path != "-":
-        click.echo(recorder.summary(folder, done))
     if json_path is not None:
         write_json({"folder": folder, **asdict(done), "core_pct": done.core_pct}, json_path)
+    if json_path != "-":
+        click.echo(recorder.summary(folder, done))

@@ -78,15 +78,15 @@ def command(
         return
     study = run_variants([scenario], replications, jobs, fit)
     [outcome] = study.variants
-    if json_path != "-":
-        click.echo(heading(outcome, study.version, options.command_line()))
-        print_table(run_table(outcome), sys.stdout)
-        click.echo("\n" + notes([outcome]), nl=False)
-    if json_path is not None:
-        write_json(variant_json(outcome, study.version), json_path)
     if plot_path is not None:
         write_plot(study, plot_path)
     result = outcome.replications[0].result
     if save_path is not None and result is not None:
         text = result.to_text()
         write_text(text, Path(save_path))
+    if json_path is not None:
+        write_json(variant_json(outcome, study.version), json_path)
+    if json_path != "-":
+        click.echo(heading(outcome, study.version, options.command_line()))
+        print_table(run_table(outcome), sys.stdout)
+        click.echo("\n" + notes([outcome]), nl=False)

@@ -110,23 +110,23 @@ def command(
     recordings = _read(files, interval_s)
     for recording in recordings:
         _tell_problems(recording)
-    if json_path != "-":
-        for recording in recordings:
-            _show(recording, only)
     if json_path is not None:
         rows = (row for r in recordings for row in _rows(r, only, several=len(recordings) > 1))
         write_rows(rows, json_path)
+    if json_path != "-":
+        for recording in recordings:
+            _show(recording, only)
 
 
 def _list_columns(json_path: str | None) -> None:
-    if json_path != "-":
-        print_table(columns_table(), sys.stdout)
     if json_path is not None:
         rows = (
             {"column": name, "kind": column.kind, "meaning": column.meaning}
             for name, column in COLUMNS.items()
         )
         write_rows(rows, json_path)
+    if json_path != "-":
+        print_table(columns_table(), sys.stdout)
 
 
 def _read(files: tuple[Path, ...], interval_s: float | None) -> list[Recording]:

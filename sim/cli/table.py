@@ -104,17 +104,17 @@ def command(
     exercise = _exercise(name, choices)
     chosen = SEED if seed is None else seed
     rows_found = _rows(exercise, chosen, jobs)
-    if json_path != "-":
-        click.echo(f"{exercise.title}\nseed {chosen}, iotwin {sim.__version__}")
-        click.echo(f"$ {options.command_line()}\n")
-        print_table(exercise_table(exercise, rows_found), sys.stdout)
-    if json_path is not None:
-        write_json(exercise_json(exercise, rows_found, chosen, sim.__version__), json_path)
     if plot_path is not None:
         # By name: matplotlib takes a second, and most tables draw nothing.
         plot = import_module("sim.report.exercise_plot").plot_exercise
         write_file(Path(plot_path), lambda place: plot(exercise, rows_found, place))
         click.echo(f"plot written to {plot_path}", err=True)
+    if json_path is not None:
+        write_json(exercise_json(exercise, rows_found, chosen, sim.__version__), json_path)
+    if json_path != "-":
+        click.echo(f"{exercise.title}\nseed {chosen}, iotwin {sim.__version__}")
+        click.echo(f"$ {options.command_line()}\n")
+        print_table(exercise_table(exercise, rows_found), sys.stdout)
 
 
 def _exercise(name: str, choices: Mapping[str, Any]) -> Exercise:

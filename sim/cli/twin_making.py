@@ -52,13 +52,13 @@ def make(
     fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
     write_text(twin.text, place)
     write_text(fit_text, fit_place)
+    if json_path is not None:
+        write_json(twin_json(twin, place.stem, sim.__version__), json_path)
     if json_path != "-":
         click.echo(f"{comment}\n{twin_text(twin, seen)}")
         names = " ".join(one.name for one in draft.sheet.what_ifs)
         click.echo(f"what-ifs: {names}\n\n  iotwin compare {place} double_load")
         click.echo(f"  iotwin predict {place} {draft.sheet.what_ifs[0].name} --fit {fit_place}")
-    if json_path is not None:
-        write_json(twin_json(twin, place.stem, sim.__version__), json_path)
     click.echo(f"twin written to {place}, its ensemble to {fit_place}", err=True)
 
 

@@ -9,8 +9,12 @@ Left out: deciding the number of replications from a wanted precision.
 """
 
 import multiprocessing
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
 
 from sim.machine import simulate
 from sim.scenario.spec import Scenario
@@ -18,6 +22,8 @@ from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.metrics import compute_metrics
 from sim.study.outcome import Replication
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
 
@@ -92,6 +98,50 @@ class ShareOfProgress:
         self.progress(self.number * total + min(done, total), self.total * total)
 
 
-def processes(jobs: int) -> Executor:
-    """Return an executor of `jobs` processes that start clean, whatever the parent has loaded."""
-    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("forkserver"))
+class _Workers(ProcessPoolExecutor):
+    """Processes none of which is forgotten because Ctrl-C came while it was started."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Start processes as they are needed, and interrupt afterwards."""
+        with _interrupt_afterwards():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextmanager
+def _interrupt_afterwards() -> Iterator[None]:
+    """Put a Ctrl-C off until the end; only the main thread is interrupted at all."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    usual = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Executor]:
+    """Yield an executor of `jobs` processes that start clean, whatever the parent has loaded.
+
+    They go when it is left; at once, with the work they are at, if that is by an error or Ctrl-C.
+    """
+    context = multiprocessing.get_context("forkserver")
+    others = set(multiprocessing.active_children())
+    executor = _Workers(jobs, mp_context=context, initializer=_ignore_interrupts)
+    try:
+        yield executor
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C, which the terminal sends to all, to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -133,7 +133,7 @@ def test_an_interrupt_ends_at_once_and_says_how_to_go_on(folder: Path, tmp_path:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _out, told = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert "c.toml.journal has what is done, --resume goes on" in told
     assert "Traceback" not in told
     assert not (tmp_path / "c.toml").exists()

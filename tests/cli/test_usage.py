@@ -80,7 +80,7 @@ def test_a_wrong_set_names_the_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["iostta", "5"], "no such tool on this server; allowed: cpupower, free, iostat, sar"),
+        (["iostta", "5"], "no such tool on this server; allowed: cat, cpupower, free, iostat, sar"),
         (["iostat", "--frobnicate"], "unknown option"),
     ],
 )

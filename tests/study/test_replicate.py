@@ -1,5 +1,7 @@
 """Replications: the same seeds for every variant, the same figures wherever they run."""
 
+import multiprocessing
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +36,16 @@ def test_where_it_runs_changes_nothing() -> None:
     digests = [[[run.digest for run in done] for done in runs] for runs in (here, there, elsewhere)]
     assert digests[0] == digests[1] == digests[2]
     assert len({digest for done in digests[0] for digest in done}) == 4
+
+
+def test_an_error_ends_the_workers_with_the_work_they_are_at() -> None:
+    begin_s = time.monotonic()
+    with pytest.raises(ZeroDivisionError), processes(2) as workers:
+        futures = [workers.submit(time.sleep, 60) for _ in range(4)]
+        raise ZeroDivisionError
+    assert time.monotonic() - begin_s < 20
+    assert all(future.done() for future in futures)
+    assert not multiprocessing.active_children()
 
 
 def test_only_the_first_readings_are_kept() -> None:
