@@ -13,8 +13,8 @@ Left out: health checks as packets of their own, keep-alive, TLS, weights, stick
 
 Estimate: two upstreams that make a page in S, one at a time, at 80 %. With the queue in the
 balancer (upstream_max = 1) they are M/D/2: 0.9 S of waiting. By turns each gets every second
-arrival: E2/D/1, half of M/D/1's 2 S, 1.0 S. So turns are nearly as good as one queue while upstreams
-and pages are alike; an upstream that is slower than its turns come has a queue without end.
+arrival: E2/D/1, half of M/D/1's 2 S, 1.0 S. So turns are nearly as good as one queue while
+upstreams and pages are alike; one that is slower than its turns come has a queue without end.
 """
 
 from collections import deque
