@@ -128,7 +128,8 @@ class FileSystem:
     """A mounted file system; registered classes are made as `cls(params, context)`."""
 
     requires_device: ClassVar[bool] = True  # FS_REQUIRES_DEV; asked of the class
-    takes_journal_device: ClassVar[bool] = False  # its journal may be on another device
+    # The smallest other device that may hold its journal, mkfs's limit; 0: none may.
+    journal_device_bytes_min: ClassVar[int] = 0
 
     @classmethod
     def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:

@@ -28,6 +28,7 @@ from sim.sched.terms import CPUS_MAX
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.units import format_quantity, given_text
 
+_KIB = 1024
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
 _OTHERS_BYTES = 2**20  # assumed: a boot's first programs and the metadata that they read
 _GROUPS = ("disk", "array", "volume", "loop", "mount", "swap", "cgroup")
@@ -129,8 +130,8 @@ def _mount(reading: Reading, where: str, table: Table, path: tuple[str, ...]) ->
     if device is None and needs_device:
         reading.error(table.place, f"[{dotted(path)}] lacks 'device' (what {entry.name} lies on)")
     journal = table.leaf("journal_device")
-    if journal is not None and not _takes_journal_device(entry.name):
-        able = ", ".join(name for name in names("filesystem") if _takes_journal_device(name))
+    if journal is not None and not _journal_device_bytes_min(entry.name):
+        able = ", ".join(name for name in names("filesystem") if _journal_device_bytes_min(name))
         reading.error(journal.at, f"{entry.name} has no journal on another device (known: {able})")
     own, params = reading.values(table, path, [MountSpec, entry.params], floor=kind.layer)
     if own is None or params is None:
@@ -171,11 +172,27 @@ def _check_refusals(
         why = refusal and refusal(spec.params, kernel_version(reading.kernel), size_bytes)
         if why:
             reading.error(table.place, f'machine.mount."{where}": {why}')
+        _check_journal_device(reading, table, spec, devices)
 
 
-def _takes_journal_device(kind: str) -> bool:
-    """Whether the journal of a file system may be on another device."""
-    return bool(getattr(lookup("filesystem", kind).cls, "takes_journal_device", False))
+def _check_journal_device(
+    reading: Reading, table: Table, spec: MountSpec, devices: Devices
+) -> None:
+    """Note a device that is too small for a journal."""
+    leaf = table.leaf("journal_device")
+    size_bytes = devices.sizes.get(spec.journal_device) if spec.journal_device else None
+    least_bytes = _journal_device_bytes_min(spec.type)
+    if leaf is not None and size_bytes is not None and size_bytes < least_bytes:
+        reading.error(
+            leaf.at,
+            f"{spec.journal_device} has {size_bytes // _KIB} KiB, a journal of {spec.type} takes"
+            f" {least_bytes // _KIB} KiB or more",
+        )
+
+
+def _journal_device_bytes_min(kind: str) -> int:
+    """Return what the journal of a file system takes on another device, 0 if it must not."""
+    return int(getattr(lookup("filesystem", kind).cls, "journal_device_bytes_min", 0))
 
 
 def _needs_device(mount: Table) -> bool:

@@ -160,7 +160,7 @@ class MountSpec:
     device: str | None = param(None, dim="text", source="scenario", doc="what it lies on")
     journal_device: str | None = param(
         None, dim="text", source="scenario",
-        doc="where its journal is, if not on the same device (mke2fs -J device)",
+        doc="where its journal is, if not there (mke2fs -J device, mkfs.xfs -l logdev)",
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.jbd2.commit import kjournald
 from sim.fs.jbd2.home import MetadataOps
-from sim.fs.jbd2.journal import Journal, JournalClient
+from sim.fs.jbd2.journal import LENGTH_MIN, Journal, JournalClient
 from sim.fs.jbd2.state import DataRun, Handle
 from sim.fs.jbd2.transaction import journal_start, stop_handle
 from sim.fs.remains import Remains
@@ -42,7 +42,7 @@ PREFETCH_GROUPS: Final = 32  # s_mb_prefetch, fs/ext4/mballoc.c; with flex_bg to
 class Ext3(Ext3Sb):
     """A mounted ext3."""
 
-    takes_journal_device: ClassVar[bool] = True
+    journal_device_bytes_min: ClassVar[int] = (1 + LENGTH_MIN) * BLOCK_SIZE
 
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
         device = context.device

@@ -8,6 +8,7 @@ dir.py       directories: in the inode, in a block, in leaves
 buf.py       metadata buffers, and writing them home
 items.py     what a transaction changed, and how much of it the log takes
 iclog.py     in-core log buffers
+log_device.py which device has the log, and whose cache is flushed
 log.py       the log: space, writing records, forcing
 cil.py       delayed logging: the committed item list
 ail.py       the active item list, and the thread that pushes the log's tail

@@ -44,7 +44,9 @@ def _check_blocks(fs: XfsSb) -> list[str]:
 def _fixed(fs: XfsSb) -> Owned:
     """Return what mkfs.xfs put there: headers and roots, the log, the AGFL's blocks."""
     geometry = fs.geometry
-    owned: Owned = [(geometry.log_start, geometry.log_start + geometry.log_blocks, "the log")]
+    owned: Owned = []
+    if geometry.log_blocks:
+        owned.append((geometry.log_start, geometry.log_start + geometry.log_blocks, "the log"))
     for ag in range(geometry.ag_count):
         start = geometry.ag_start(ag)
         at = start + geometry.header_blocks

@@ -12,7 +12,7 @@ Theory of operation (fs/xfs/xfs_file.c xfs_file_fsync)
 Linux counterpart: fs/xfs/xfs_vnodeops.c xfs_fsync 2.6.16; fs/xfs/linux-2.6/xfs_file.c 2.6.39;
  fs/xfs/xfs_file.c 3.4, 6.18.
 Invariants: what was done to the file before the call is on the disk after it.
-Left out: realtime files, external logs (whose data device would be flushed first).
+Left out: realtime files.
 """
 
 from sim.fs.buffer import issue_flush
@@ -30,9 +30,11 @@ def sync_file(task: Task, fs: XfsSb, inode: XfsInode, datasync: bool) -> Blockin
         transaction = yield from trans_alloc(task, fs, "ichange")
         transaction.log_inode(inode)
         yield from trans_commit(task, transaction)
+    yield from fs.log.place.flush_home(task)
     wanted = inode.data_commit if datasync else inode.last_commit
     sent = False
     if inode.item.pin_count:
         sent = yield from fs.force_commit(task, wanted)
-    if not sent and fs.params.barrier and not inode.is_dir():
+    place = fs.log.place
+    if not sent and place.barrier and not place.is_external and not inode.is_dir():
         yield from issue_flush(task, fs.disk)

@@ -19,7 +19,7 @@ Worked: 4 GiB, version 5 with reflink: 4 groups of 262144 blocks, prealloc 6, lo
  524288 + 6 = sector 4194352; first data at block 10; root inodes at block 16.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sim.fs.xfs.params import XfsParams
@@ -88,6 +88,11 @@ class Geometry:
     def inode_block(self, ino: int) -> int:
         """Return the block an inode is in; inode numbers count inodes of the device."""
         return ino // self.inodes_per_block
+
+
+def without_log(geometry: Geometry) -> Geometry:
+    """Return the same device with its log on another one: its place is free."""
+    return replace(geometry, log_start=-1, log_blocks=0)
 
 
 def make_geometry(params: XfsParams, capacity_bytes: int) -> Geometry:

@@ -32,6 +32,7 @@ from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_IDLE, BIO_SYNC, S
 from sim.block.device import BlockDevice, submit_bio
 from sim.fs.xfs.iclog import ACTIVE, DONE_SYNC, SYNCING, WANT_SYNC, Iclog
 from sim.fs.xfs.items import REGION_BYTES
+from sim.fs.xfs.log_device import LogPlace
 from sim.fs.xfs.params import XfsParams
 from sim.mm.ranges import RangeSet
 from sim.sched.core import Sched
@@ -59,15 +60,14 @@ class Written(NamedTuple):
 class Log:
     """The log of a mounted XFS (struct xlog)."""
 
-    def __init__(
-        self, params: XfsParams, sched: Sched, device: BlockDevice, start_block: int, blocks: int
-    ) -> None:
-        self.device = device
+    def __init__(self, params: XfsParams, sched: Sched, place: LogPlace) -> None:
+        self.place = place
+        self.device: BlockDevice = place.device
         self.kernel = sched.kernel
         self.tracer = sched.tracer
-        self.start_sector = start_block * 8
-        self.size_sectors = blocks * 8
-        self.barrier = params.barrier
+        self.start_sector: int = place.start_block * 8
+        self.size_sectors: int = place.blocks * 8
+        self.barrier: bool = place.barrier
         self.item_ns = params.buffer_ns
         self.iclogs = [Iclog(params.logbsize_bytes) for _ in range(params.logbufs)]
         self.current: int = 0
@@ -194,6 +194,8 @@ class Log:
         if self.tracer.enabled:
             self.tracer.emit("xlog_iclog_syncing", self.device.name, iclog.lsn)
         flags = self._flags(iclog)
+        if iclog.need_flush or self.kernel < SINCE_FEWER_FLUSHES:
+            yield from self.place.flush_home(task)
         end = RecordIo(self, iclog)
         for sector, sectors in pieces:
             bio = Bio(
@@ -217,7 +219,7 @@ class Log:
             flush = BIO_FLUSH if iclog.need_flush else 0
             return sync | flush | (BIO_FUA if iclog.need_fua else 0)
         if self.kernel >= SINCE_FLUSH_FUA:
-            return BIO_SYNC | BIO_FLUSH | BIO_FUA
+            return sync | BIO_FUA | (0 if self.place.is_external else BIO_FLUSH)
         return BIO_SYNC | (BIO_BARRIER if self.device.supports_barriers else 0)
 
     def end_io(self, iclog: Iclog) -> None:

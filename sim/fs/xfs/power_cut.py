@@ -108,7 +108,7 @@ def remains(fs: "Xfs") -> Remains:
             files.undo(change)
     assert fs.root is not None
     return Remains(
-        kind="xfs" if fs.params.barrier else "xfs, nobarrier",
+        kind="xfs" if fs.log.barrier else "xfs, nobarrier",
         files=walk(fs.root, recovered, files.describe),
         lost_changes=lost_changes,
         last_durable=durable,

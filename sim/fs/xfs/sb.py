@@ -30,6 +30,7 @@ from sim.fs.xfs.geometry import (
 from sim.fs.xfs.ialloc import InodeChunks
 from sim.fs.xfs.items import EXTENT_BYTES, LogItem, inode_bytes
 from sim.fs.xfs.log import Log
+from sim.fs.xfs.log_device import place_log
 from sim.fs.xfs.params import XfsParams
 from sim.fs.xfs.trans import Committed, Transaction
 from sim.mm.ranges import RangeSet
@@ -135,9 +136,8 @@ class XfsSb(FileSystem):
         self.chunks = [InodeChunks(geometry, space) for space in self.spaces]
         self.root_chunk: int = -1
         self.rotor: int = 0  # m_agirotor: the group of the next directory
-        self.log = Log(
-            params, context.scheduler, self.disk, geometry.log_start, geometry.log_blocks
-        )
+        place = place_log(params, geometry, self.disk, context.journal_device, self.kernel)
+        self.log = Log(params, context.scheduler, place)
         self.discards = Discards(self, params.discard)
         self.ail = Ail(self, self.discards)
         self.log.ail = self.ail

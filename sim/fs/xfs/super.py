@@ -11,7 +11,7 @@ cycle is a log write, the seven others' data (near each other, 7 ms each), anoth
 """
 
 from collections import deque
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.fs import atime
 from sim.fs.inode import S_IFDIR, S_IFREG, Inode
@@ -22,7 +22,15 @@ from sim.fs.xfs import bmap, fsync, inactive, iomap, namei
 from sim.fs.xfs.aops import XfsAddressSpaceOps
 from sim.fs.xfs.check import check
 from sim.fs.xfs.discard import trim_free
-from sim.fs.xfs.geometry import AGF_SECTOR, AGI_SECTOR, INODES_PER_CHUNK, make_geometry
+from sim.fs.xfs.geometry import (
+    AGF_SECTOR,
+    AGI_SECTOR,
+    BLOCK_SIZE,
+    INODES_PER_CHUNK,
+    make_geometry,
+    without_log,
+)
+from sim.fs.xfs.log_device import LOG_BLOCKS_MIN
 from sim.fs.xfs.params import XfsParams, check_options
 from sim.fs.xfs.power_cut import remains
 from sim.fs.xfs.sb import XfsInode, XfsSb
@@ -46,6 +54,8 @@ WORKERS: Final = 256  # WQ_DFL_ACTIVE
 class Xfs(XfsSb):
     """A mounted XFS."""
 
+    journal_device_bytes_min: ClassVar[int] = LOG_BLOCKS_MIN * BLOCK_SIZE
+
     @classmethod
     def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
         """Return what contradicts itself, the release or the size of the device."""
@@ -62,7 +72,10 @@ class Xfs(XfsSb):
         check_options(params, context.scheduler.kernel)
         device = context.device
         assert device is not None, "xfs is on a block device"
-        super().__init__(params, context, make_geometry(params, device.capacity_sectors * 512))
+        geometry = make_geometry(params, device.capacity_sectors * 512)
+        if context.journal_device is not None:
+            geometry = without_log(geometry)
+        super().__init__(params, context, geometry)
         self.a_ops = XfsAddressSpaceOps(self)
         sched = context.scheduler
         self.conversions = Workqueue(sched, "kworker/xfs-conv", WORKERS)
