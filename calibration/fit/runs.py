@@ -65,6 +65,10 @@ class Journal:
             self._known.update(_entries(self.path.read_text(encoding="utf-8", errors="replace")))
         return len(self._known)
 
+    def __len__(self) -> int:
+        """Return how many simulations are done."""
+        return len(self._known)
+
     def clear(self) -> None:
         """Forget everything."""
         self._known.clear()

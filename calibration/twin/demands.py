@@ -18,9 +18,9 @@ reads to wait for.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
 N = X R of them. Elsewhere what comes does not seem to depend on the answer: open.
 Bursts: large buffered writes come when a flusher, a truncation or a close lets them. Of n that come
-together to an idle device, which is S = util / X busy with each, the k-th has waited k S when it is
-done: await = (n + 1) S / 2. So n = 2 await / S - 1, and a transaction is n writes that are written
-back at once.
+together to an idle device, which is S = util / X busy with each (of the busy time they have their
+share of the bytes), the k-th has waited k S when it is done: await = (n + 1) S / 2. So
+n = 2 await / S - 1, and a transaction is n writes that are written back at once.
 Groups: if a device serves all that comes side by side and requests come by themselves, none is in
 flight for exp(-X R) of the time. A recorded util below that says that they come in groups: with
 n together (read-ahead, a swap cluster of 8 pages) util = 1 - exp(-(X / n) R), so
@@ -247,11 +247,13 @@ def _writes(
     """Return the classes of a device's writes: those waited for, those left to the flusher."""
     waits, reason = somebody_waits(reads, writes, device, seen)
     if not waits:
-        return (_buffered(writes, device, reason),)
-    return _fsyncs(writes, device, reason)
+        return (_buffered(writes, reads, device, reason),)
+    return _fsyncs(writes, reads, device, reason)
 
 
-def _fsyncs(writes: Direction, device: DeviceLook, reason: str) -> tuple[Class, ...]:
+def _fsyncs(
+    writes: Direction, reads: Direction, device: DeviceLook, reason: str
+) -> tuple[Class, ...]:
     """Return the fsyncs (each commit is of one or of several), and what they do not explain."""
     customers = _customers(writes, device)
     recorded = device.row.get("f_per_s", 0.0)
@@ -275,30 +277,41 @@ def _fsyncs(writes: Direction, device: DeviceLook, reason: str) -> tuple[Class, 
     if not rest:
         return (waited,)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors((left - rate * size) / rest))
-    return waited, _buffered(others, device, f"more than {flushes * rate:.2g} flushes/s explain")
+    why = f"more than {flushes * commits:.2g} flushes/s explain"
+    return waited, _buffered(others, reads, device, why)
 
 
-def _buffered(writes: Direction, device: DeviceLook, reason: str) -> Class:
+def _buffered(writes: Direction, reads: Direction, device: DeviceLook, reason: str) -> Class:
     """Return the class of writes that nobody waits for: as they entered, before merging."""
     rate, size = writes.rate_per_s, writes.size_bytes
     if size < LARGE_BYTES:
         rate += device.row.get("wrqm_per_s", 0.0)
         size = _sectors(writes.rate_per_s * writes.size_bytes / rate)
     customers = _customers(writes, device)
-    at_once = burst_of(writes, device) if size >= LARGE_BYTES and customers is None else 1.0
+    at_once = burst_of(writes, reads, device) if size >= LARGE_BYTES and customers is None else 1.0
     return Class(
         kind=WRITE, rate_per_s=rate / at_once, size_bytes=size, reason=reason,
         customers=customers, at_once=at_once,
     )  # fmt: skip
 
 
-def burst_of(writes: Direction, device: DeviceLook) -> float:
+def burst_of(writes: Direction, reads: Direction, device: DeviceLook) -> float:
     """Return how many writes come together to a device that is mostly idle: see above; 1 if few."""
     busy = (device.util_pct or 0.0) >= 100 * SHARED_UTIL
-    if busy or not device.service_ms or writes.await_ms is None:
+    service_ms = write_service_ms(writes, reads, device)
+    if busy or not service_ms or writes.await_ms is None:
         return 1.0
-    number = min(2 * writes.await_ms / device.service_ms - 1, BURST_S * writes.rate_per_s)
+    number = min(2 * writes.await_ms / service_ms - 1, BURST_S * writes.rate_per_s)
     return number if number >= BURST_MIN else 1.0
+
+
+def write_service_ms(writes: Direction, reads: Direction, device: DeviceLook) -> float:
+    """Return the busy time of a large write, ms: of the busy time it has its share of the bytes."""
+    written, read = (one.rate_per_s * one.size_bytes for one in (writes, reads))
+    if not written:
+        return 0.0
+    busy_ms_per_s = 10 * (device.util_pct or 0.0)
+    return busy_ms_per_s * written / (written + read) / writes.rate_per_s
 
 
 def somebody_waits(

@@ -13,7 +13,16 @@ travels, by the size of the file that is read, is fitted.
 from dataclasses import dataclass, field
 from typing import Final
 
-from calibration.twin.demands import LARGE_BYTES, READ, SWAP_OUT, SYNC, WRITE, Class, Load
+from calibration.twin.demands import (
+    LARGE_BYTES,
+    READ,
+    SWAP_OUT,
+    SYNC,
+    WRITE,
+    Class,
+    Load,
+    write_service_ms,
+)
 from calibration.twin.server import RECORDED, Server, disk_section, turns
 from calibration.twin.sheet import Sheet, dotted
 from sim.scenario.calibrate_spec import PriorSpec
@@ -179,6 +188,13 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     if one.kind == WRITE and one.at_once == 1:
         put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
         put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")
+    if pattern == RANDOM:
+        put(
+            section,
+            "write_unit",
+            "4 KiB",
+            "assumed: whole pages; what they read was recorded as reads",
+        )
     if pattern != APPEND:
         area = _area(draft, load) // (TURNS if one.at_once == 1 else 1)
         put(section, "write_area", format_quantity(area, "bytes"), "assumed: not recorded")
@@ -241,7 +257,8 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
     What a read takes is hidden behind them: a share `util` of the reads finds a burst under way.
     """
     draft.sheet.put(section, "slots", 1, f"{ESTIMATE}: requests of a burst wait for each other")
-    _transfer(draft, section, "write", load.writes.size_bytes, load.device.service_ms, (4, 4))
+    service_ms = write_service_ms(load.writes, load.reads, load.device)
+    _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
     await_ms = load.reads.await_ms
     if await_ms and load.reads.size_bytes < LARGE_BYTES:
         alone = max(LATENCY_MIN_NS, round(await_ms * MS / HIDDEN))

@@ -113,5 +113,13 @@ def _calibrate(scenario: Scenario, plan: Plan, journal: Journal, jobs: int | Non
         try:
             return calibrate(plan, columns, Laboratory(text, journal, executor, progress))
         except KeyboardInterrupt:
-            click.echo(f"interrupted: {journal.path} has what is done, --resume goes on", err=True)
+            click.echo(_interrupted(journal), err=True)
             raise
+
+
+def _interrupted(journal: Journal) -> str:
+    """Say what an interrupt left."""
+    number = len(journal)
+    if not number:
+        return "interrupted before a simulation was done: nothing to go on with"
+    return f"interrupted: {number} simulations are kept in {journal.path}, --resume goes on"

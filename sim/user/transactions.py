@@ -23,6 +23,7 @@ thinking gets 175 a second; 40 a second in an open stream keep the disk 22 % bus
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import log1p
 from random import Random
 from typing import Final
 
@@ -115,6 +116,10 @@ class TransactionsParams:
     write_size_bytes: int = param(
         "8 KiB", dim="bytes", minimum=SECTOR, source="scenario", doc="mean size of a write"
     )
+    write_unit_bytes: int = param(
+        0, dim="bytes", minimum=0, source="scenario",
+        doc="sizes and places of writes are multiples of it; if of a page, none is read first",
+    )  # fmt: skip
     write_pattern: str = param(
         APPEND, dim="text", choices=(APPEND, RANDOM, SEQUENTIAL), source="scenario",
         doc="where it writes: at the end of a file that grows, anywhere, round and round",
@@ -302,7 +307,8 @@ class _Worker:
         params, shared = self.params, self.shared
         size = min(self._draw_size(params.read_size_bytes), params.working_set_bytes)
         if params.read_pattern == RANDOM:
-            position = self._place(size, params.working_set_bytes)
+            step = BLOCK if size >= BLOCK else SECTOR
+            position = self._place(size, params.working_set_bytes, step)
         else:
             position = _round(shared.read_position, size, params.working_set_bytes)
             shared.read_position = position + size
@@ -310,12 +316,18 @@ class _Worker:
 
     def _write(self, fd: int) -> Blocking[None]:
         params, shared = self.params, self.shared
-        size = min(self._draw_size(params.write_size_bytes), params.write_area_bytes)
+        unit = params.write_unit_bytes
+        if unit:
+            size = self._draw_units(params.write_size_bytes / unit) * unit
+        else:
+            size = self._draw_size(params.write_size_bytes)
+        size = min(size, params.write_area_bytes)
         if params.write_pattern == APPEND:
             yield from self.sys.write(fd, size)
             return
         if params.write_pattern == RANDOM:
-            position = self._place(size, params.write_area_bytes)
+            step = unit or (BLOCK if size >= BLOCK else SECTOR)
+            position = self._place(size, params.write_area_bytes, step)
         else:
             position = _round(shared.write_position, size, params.write_area_bytes)
             shared.write_position = position + size
@@ -330,14 +342,19 @@ class _Worker:
         """Return a size in whole sectors."""
         return max(1, round(self._vary(mean_bytes, self._sizes) / SECTOR)) * SECTOR
 
+    def _draw_units(self, mean: float) -> int:
+        """Return a whole number, 1 at least: geometric where sizes vary, and then of that mean."""
+        if mean <= 1 or self.params.variation == CONSTANT:
+            return max(1, round(mean))
+        return 1 + int(self._sizes.expovariate(1.0) / -log1p(-1 / mean))
+
     def _vary(self, mean: int, chance: Random) -> int:
         if not mean or self.params.variation == CONSTANT:
             return mean
         return round(chance.expovariate(1.0) * mean)
 
-    def _place(self, size: int, area: int) -> int:
-        """Return a random place, on a block if it is a whole one."""
-        step = BLOCK if size >= BLOCK else SECTOR
+    def _place(self, size: int, area: int, step: int) -> int:
+        """Return a random place, a multiple of `step`."""
         return int(self._places.random() * ((area - size) // step + 1)) * step
 
 

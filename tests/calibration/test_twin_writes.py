@@ -227,3 +227,19 @@ def classes_of_old(device: str) -> Class:
     [load] = loads_of(seen_of(text(device)))
     [only] = load.classes
     return only
+
+
+@given(n=st.integers(6, 40), reads=st.floats(0, 200))
+@settings(max_examples=20, deadline=None)
+def test_small_reads_beside_a_burst_do_not_shorten_the_time_of_its_writes(
+    n: int, reads: float
+) -> None:
+    """Of the busy time reads have their share of the bytes: next to none."""
+    bursts, service_ms = 1.0, 1.2
+    w, await_ms = n * bursts, (n + 1) * service_ms / 2
+    device = (
+        f"sda {reads:.2f} {4 * reads:.2f} 0.00 0.00 0.10 4.00 {w:.2f} {w * 4096:.2f} 0.00 0.00"
+        f" {await_ms:.2f} 4096.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00"
+        f" {w * await_ms / 1000:.2f} {w * service_ms / 10:.2f}\n"
+    )
+    assert classes(device)[WRITE].at_once == pytest.approx(n, rel=0.15)

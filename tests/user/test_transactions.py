@@ -276,6 +276,23 @@ def test_files_written_in_turn_leave_one_after_the_other_and_one_file_all_at_onc
     assert fmean(in_turn) == pytest.approx(100, rel=0.1)
 
 
+@given(mean=st.floats(1, 20))
+@settings(max_examples=5, deadline=None)
+def test_whole_pages_need_no_reads_and_are_as_many_as_was_asked(mean: float) -> None:
+    """Where pages are written in part, what is left of them is read first."""
+    size = f'"{round(mean * 4096)} B"'
+    text = open_stream(200, writes=1, write_size=size, write_pattern='"random"',
+                       write_area='"1 GiB"', variation='"exponential"', writeback=1)  # fmt: skip
+    machine = run(text.replace("writeback", 'write_unit = "4 KiB"\nwriteback'), 30)
+    stats = machine.devices["sda"].stats
+    assert stats.reads < 20  # of the file system's own blocks
+    sectors = stats.write_sectors / len(times_s(machine))
+    assert sectors / 8 == pytest.approx(mean, rel=0.1)
+    if mean > 2:
+        parts = run(text, 10).devices["sda"].stats
+        assert parts.reads > 100
+
+
 @pytest.mark.parametrize("together", [1, 4])
 def test_groups_keep_the_rate_and_leave_the_device_idle_between_them(together: int) -> None:
     """All side by side: util = 1 - exp(-(X / n) R), for service times that do not vary."""
