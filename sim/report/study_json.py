@@ -3,7 +3,8 @@
 Models: the machine-readable form of the tables.
 Linux counterpart: none.
 Invariants: the keys of one variant are scenario, what_if, seed, replications, version, kind,
- metrics; each metric has median, lo, hi, unit, and `recorded` where a value was recorded.
+ metrics, and unfinished, if there are marks of the measured part that did not come; each metric
+ has median, lo, hi, unit, and `recorded` where a value was recorded.
 Left out: bounds and verdicts, which are judgements of the recording's own file.
 """
 
@@ -18,6 +19,7 @@ from sim.study.summary import Summary
 def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
     """Return one variant."""
     recorded = recorded_figures(outcome)
+    missing = list(outcome.observation().missing)
     metrics: dict[str, dict[str, Any]] = {}
     for name, summary in outcome.metrics.items():
         metrics[name] = summary_json(summary)
@@ -27,6 +29,7 @@ def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
     return {
         **variant_head(outcome.scenario, len(outcome.replications), version),
         "kind": outcome.kind,
+        **({"unfinished": missing} if missing else {}),
         "metrics": metrics,
     }
 

@@ -25,12 +25,16 @@ FITTED_NOTES = {
     "prediction": "prediction: parameters were fitted to a recording, but not of this variant",
 }
 
+_HALF_DONE = "figures are of what there was until then; run.duration may be too short"
+
 
 def heading(outcome: VariantOutcome, version: str, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
     runs = replications_text(len(outcome.replications))
     conditions = f"seed {outcome.scenario.seed}, {runs}, iotwin {version}"
-    return scenario_heading(outcome.scenario, conditions, command)
+    unfinished = outcome.observation().unfinished()
+    text = scenario_heading(outcome.scenario, conditions, command)
+    return f"{text}{unfinished}\n" if unfinished else text
 
 
 def scenario_heading(scenario: Scenario, conditions: str, command: str) -> str:
@@ -49,6 +53,7 @@ def replications_text(number: int) -> str:
 def run_table(outcome: VariantOutcome) -> Table:
     """Return one variant beside its recording."""
     several = len(outcome.replications) > 1
+    verdict = "unfinished" if outcome.observation().missing else ""
     recorded = recorded_figures(outcome)
     columns = [Column("figure"), Column("simulated", is_number=True), Column("unit")]
     columns += [Column(INTERVAL, is_number=True)] if several else []
@@ -58,15 +63,16 @@ def run_table(outcome: VariantOutcome) -> Table:
         if name in recorded or not _is_idle(name, summary):
             row = [name, figure(summary.median, summary.unit), summary.unit]
             row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
-            row += _beside(summary, recorded.get(name)) if recorded else []
+            row += _beside(summary, recorded.get(name), verdict) if recorded else []
             rows.append(tuple(row))
     return Table(tuple(columns), _grouped(rows))
 
 
-def _beside(summary: Summary, recorded: Figure | None) -> list[str]:
+def _beside(summary: Summary, recorded: Figure | None, verdict: str) -> list[str]:
+    """Return the recorded figure and what to think of the simulated one: `verdict`, or its own."""
     if recorded is None:
         return ["", ""]
-    return [recorded.text, recorded.verdict(summary.median, summary.unit)]
+    return [recorded.text, verdict or recorded.verdict(summary.median, summary.unit)]
 
 
 def _is_idle(name: str, *summaries: Summary | None) -> bool:
@@ -109,8 +115,10 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
     ]
     for outcome in outcomes:
         seed = outcome.replications[0].seed
-        averaged = outcome.observation().describe()
-        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): mean of iostat's {averaged}")
+        seen = outcome.observation()
+        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.describe()}")
+        if seen.unfinished():
+            lines.append(f"{outcome.name}, seed {seed}, {seen.unfinished()}: {_HALF_DONE}")
     if len(outcomes[0].replications) > 1:
         lines.append(f"figures: median of the replications; {INTERVAL}: 5th to 95th percentile")
     lines.append("figures of disks that are zero throughout and were not recorded are left out")

@@ -23,6 +23,7 @@ from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
 from sim.scenario.workload import (
     check_hosts,
+    check_marks,
     check_references,
     read_links,
     read_measure,
@@ -249,8 +250,9 @@ def _read(
     check_references(reading, root, processes)
     check_cgroups(reading, root, processes, server)
     check_hosts(reading, root, processes, server.mounts if server else {})
+    check_marks(reading, root, processes)
     run = read_run(reading, root)
-    measure = read_measure(reading, root, devices)
+    measure = read_measure(reading, root, devices, processes)
     recorded = read_recorded(reading, root)
     calibrate = read_calibrate(reading, root, reading.parameters, document.variants)
     title = _text(reading, root, "title", ())

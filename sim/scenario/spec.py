@@ -321,7 +321,10 @@ class RunSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSpec:
-    """Which figures are taken, of which devices, over which part of the run."""
+    """Which figures are taken, of which devices, over which part of the run.
+
+    A mark "" is none: the beginning or the end of the run.
+    """
 
     interval_ns: int = param(
         "5 s", dim="time_ns", source="scenario", doc="between two readings of /proc",

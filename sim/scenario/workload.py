@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from sim.param import params_of
+from sim.registry import lookup
 from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Leaf, Table
@@ -32,6 +33,7 @@ FAMILIES = (
     "throttling",
 )  # fmt: skip
 # Blocks have to be traced, and quotas are rare.
+KERNEL_MARKS = ("oom_kill", "programs_exited")  # sim.memory_setup, sim.machine
 UNASKED = tuple(name for name in FAMILIES if name not in ("blocks", "throttling"))
 
 
@@ -141,8 +143,13 @@ def read_run(reading: Reading, root: Table) -> RunSpec | None:
     return None if values is None else RunSpec(**values)
 
 
-def read_measure(reading: Reading, root: Table, devices: Devices) -> MeasureSpec | None:
-    """Return which figures are taken; all families and all devices where none are named."""
+def read_measure(
+    reading: Reading, root: Table, devices: Devices, processes: Mapping[str, ProcessSpec]
+) -> MeasureSpec | None:
+    """Return which figures are taken; all families and all devices where none are named.
+
+    A mark that nobody can leave, the default of who names none, is none: "".
+    """
     table = reading.table(root, (), "measure")
     [values] = reading.values(table, ("measure",), [MeasureSpec], others=("families", "devices"))
     families = reading.texts(table, ("measure",), "families")
@@ -160,7 +167,37 @@ def read_measure(reading: Reading, root: Table, devices: Devices) -> MeasureSpec
     chosen = named if named is not None else (
         *devices.disks, *devices.arrays, *devices.volumes, *devices.snapshots
     )  # fmt: skip
+    known = marks_of(processes)
+    if known is not None:
+        values |= {key: "" for key in ("begin", "end") if values[key] not in known}
     return MeasureSpec(**values, families=families or UNASKED, devices=chosen)
+
+
+def check_marks(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
+    """Note moments of [run] and [measure] that nothing in this scenario can mark."""
+    known = marks_of(processes)
+    group = root.table("process")
+    if known is None or group is None or len(processes) < len(group.children):
+        return
+    for name, key in (("run", "until"), ("measure", "begin"), ("measure", "end")):
+        table = root.table(name)
+        leaf = table.leaf(key) if table else None
+        if leaf is not None and isinstance(leaf.value, str) and leaf.value not in known:
+            where = f" in [{name}] {key}: no program here leaves it"
+            reading.problems.append(unknown(leaf.at, "mark", leaf.value, sorted(known), where))
+
+
+def marks_of(processes: Mapping[str, ProcessSpec]) -> set[str] | None:
+    """Return the records that the programs and the kernel can leave, None if one does not say."""
+    found = set(KERNEL_MARKS)
+    for process in processes.values():
+        cls = lookup("program", process.program).cls
+        marks: tuple[str, ...] | None = getattr(cls, "marks", None)
+        if marks is None:
+            return None
+        unmade = getattr(cls, "unmade_marks", None)
+        found |= set(marks) - set(unmade(process.params) if unmade else ())
+    return found
 
 
 def _leaf_place(table: Table, name: str) -> Leaf:

@@ -63,19 +63,44 @@ class Observation:
         """Return the marks of that name inside the measured part."""
         return [r for r in self.result.marks(name) if self.begin_ns <= r.t_ns <= self.end_ns]
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The marks of the measured part that the run ended without."""
+        names = (self.measure.begin, self.measure.end)
+        return tuple(name for name in names if name and self.result.first_ns(name) is None)
+
+    def unfinished(self) -> str:
+        """Say that the measured part did not end, or begin, within the run; "" if it did."""
+        if not self.missing:
+            return ""
+        samples = self.result.samples
+        end_s = samples[-1].t_ns / NS_PER_S if samples else 0
+        return (
+            f"unfinished: no {' and no '.join(self.missing)} until the run's end at {end_s:.1f} s"
+        )
+
     def describe(self) -> str:
-        """Say which reports were averaged."""
+        """Say of which reports the means are."""
         number = len(self.full_reports)
         if not number:
-            return "no full report lies inside the measured part"
+            return f"no means: no full report lies inside {self._part()}"
         interval_s = self.measure.interval_ns / NS_PER_S
         first_s = self.full_reports[0].t_ns / NS_PER_S - interval_s
         last_s = self.full_reports[-1].t_ns / NS_PER_S
         return (
-            f"{number} full reports of {interval_s:g} s, from {first_s:g} s to {last_s:g} s,"
-            f" inside {self.measure.begin} at {self.begin_ns / NS_PER_S:.1f} s"
-            f" to {self.measure.end} at {self.end_ns / NS_PER_S:.1f} s"
+            f"mean of iostat's {number} full reports of {interval_s:g} s,"
+            f" from {first_s:g} s to {last_s:g} s, inside {self._part()}"
         )
+
+    def _part(self) -> str:
+        """Name the ends of the measured part."""
+        begin = self._moment(self.measure.begin, self.begin_ns, "the run's beginning")
+        end = self._moment(self.measure.end, self.end_ns, "the run's end")
+        return f"{begin} to {end}"
+
+    def _moment(self, mark: str, at_ns: int, otherwise: str) -> str:
+        name = otherwise if self.result.first_ns(mark) is None else mark
+        return f"{name} at {at_ns / NS_PER_S:.1f} s"
 
 
 Compute = Callable[[Observation], float | None]

@@ -17,6 +17,7 @@ Left out: what is found (all mail is clean), quarantine, the database of the chi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.net import Connection, ListeningSocket
 from sim.param import param
@@ -99,6 +100,8 @@ class AmavisdParams(SignatureParams):
 @register("program", "amavisd", params=AmavisdParams, doc="content filter with clamscan or clamd")
 class Amavisd(ServerProgram):
     """The parent; `_child` filters."""
+
+    marks: ClassVar[tuple[str, ...]] = ("scan_cpu_ns", "signatures_cpu_ns")
 
     def __init__(self, params: AmavisdParams) -> None:
         self.params = params

@@ -14,7 +14,7 @@ left.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -53,6 +53,8 @@ class BackupParams:
 @register("program", "backup", params=BackupParams, doc="a backup, perhaps at a limited rate")
 class Backup(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("backup_begin", "backup_done", "backup_ns")
 
     def __init__(self, params: BackupParams) -> None:
         self.params = params

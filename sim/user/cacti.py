@@ -26,7 +26,7 @@ a T-th of the waiting, next to none of C, an F for each device.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.net import Connection
 from sim.param import param
@@ -162,6 +162,15 @@ class Poll:
 @register("program", "cacti", params=CactiParams, doc="Cacti with cmd.php or spine, and rrdtool")
 class Cacti(ServerProgram):
     """cron and poller.php; `_cmd_php` and `_spine_thread` ask, `_rrdtool` writes."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "poll_missed",
+        "poll_ns",
+        "polls_begin",
+        "polls_end",
+        "snmp_timeouts",
+        "sources_never_polled",
+    )
 
     def __init__(self, params: CactiParams) -> None:
         self.params = params

@@ -19,6 +19,7 @@ second with clamscan and c / S with clamd: at 4 s and 20 ms two hundred times as
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.net import Connection
 from sim.param import param
@@ -190,6 +191,8 @@ class ClamdParams(SignatureParams):
 @register("program", "clamd", params=ClamdParams, doc="ClamAV's resident scanner")
 class Clamd(ServerProgram):
     """The daemon; `main` loads, then serves as the first of its threads."""
+
+    marks: ClassVar[tuple[str, ...]] = ("clamd_ready", "scan_cpu_ns", "signatures_cpu_ns")
 
     def __init__(self, params: ClamdParams) -> None:
         self.params = params

@@ -12,7 +12,7 @@ Estimate: n hogs of weight w_i on c CPUs get c w_i / sum(w) each, at most 1.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -43,6 +43,8 @@ class CpuburnParams:
 @register("program", "cpuburn", params=CpuburnParams, doc="computes; or reads and computes")
 class Cpuburn(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("cpuburn_ns", "cpuburn_read_ns", "cpuburn_reads")
 
     def __init__(self, params: CpuburnParams) -> None:
         self.params = params

@@ -17,7 +17,7 @@ sequential rate; direct: for each record the disk's overhead and the record at i
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -108,6 +108,15 @@ class Tally:
 @register("program", "dd", params=DdParams, doc="dd: copies a file, a device or zeroes")
 class Dd(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "dd_begin",
+        "dd_done",
+        "dd_failed",
+        "dd_ns",
+        "dd_system_ns",
+        "dd_user_ns",
+    )
 
     def __init__(self, params: DdParams) -> None:
         self.params = params

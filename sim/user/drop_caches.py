@@ -9,6 +9,7 @@ Estimate: whoever lives from the cache reads all of his working set again: W / (
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -31,6 +32,8 @@ class DropCachesParams:
 @register("program", "drop_caches", params=DropCachesParams, doc="empties the page cache")
 class DropCaches(ServerProgram):
     """The job."""
+
+    marks: ClassVar[tuple[str, ...]] = ("dropped_pages",)
 
     def __init__(self, params: DropCachesParams) -> None:
         self.params = params

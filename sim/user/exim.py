@@ -27,6 +27,7 @@ the journal; alone on a 7200 rpm disk, at some 25 ms each, they are an eighth of
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from sim.net import Connection
 from sim.registry import register
@@ -71,6 +72,18 @@ class Session:
 
 class Exim(ServerProgram):
     """The daemon; `main` is the parent, `_session` a child."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "client_turned_away",
+        "delivery_ns",
+        "delivery_started",
+        "message_accepted",
+        "message_deferred",
+        "message_delivered",
+        "message_queued",
+        "message_rejected",
+        "queue_run_abandoned",
+    )
 
     def __init__(self, params: EximParams) -> None:
         self.params = params

@@ -21,7 +21,7 @@ pass takes 4 (H - M) s: 1 GiB in 4 KiB pages at 0.25 ms is 262 s of faults, 17 m
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -131,6 +131,14 @@ class FactomdParams:
 @register("program", "factomd", params=FactomdParams, doc="a blockchain daemon with a Go heap")
 class Factomd(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "chain_loaded",
+        "gc_pass",
+        "out_of_memory",
+        "progress",
+        "work_done",
+    )
 
     def __init__(self, params: FactomdParams) -> None:
         self.params = params

@@ -20,6 +20,7 @@ Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 
 import errno
 from collections import deque
 from collections.abc import Mapping
+from typing import ClassVar
 
 from sim.registry import register
 from sim.sched.task import Blocking
@@ -33,6 +34,8 @@ from sim.user.program import ServerProgram
 @register("program", "fio", params=FioParams, doc="fio: a job of reads and writes")
 class Fio(ServerProgram):
     """One job."""
+
+    marks: ClassVar[tuple[str, ...]] = ("fio_done", "fio_ns", "fio_start")
 
     def __init__(self, params: FioParams) -> None:
         self.params = params

@@ -7,6 +7,7 @@ Left out: --all, --offset, --length.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -29,6 +30,8 @@ class FstrimParams:
 @register("program", "fstrim", params=FstrimParams, doc="discards what a file system does not use")
 class Fstrim(ServerProgram):
     """One call."""
+
+    marks: ClassVar[tuple[str, ...]] = ("fstrim_bytes", "fstrim_errno")
 
     def __init__(self, params: FstrimParams) -> None:
         self.params = params

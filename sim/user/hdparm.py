@@ -11,7 +11,7 @@ request costs that the read-ahead does not hide.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -34,6 +34,8 @@ class HdparmParams:
 
 class Hdparm(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("hdparm_buffered_bytes_per_s", "hdparm_cached_bytes_per_s")
 
     def __init__(self, params: HdparmParams) -> None:
         self.params = params

@@ -13,7 +13,7 @@ streams n times that; all together no more than the slowest link: 64 KiB and 20 
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.net import RemoteConnection
 from sim.param import param
@@ -55,6 +55,8 @@ class IperfClientParams:
 class IperfClient(ServerProgram):
     """The sender: a task for each stream."""
 
+    marks: ClassVar[tuple[str, ...]] = ("transfer_begin",)
+
     def __init__(self, params: IperfClientParams) -> None:
         self.params = params
 
@@ -95,6 +97,7 @@ class IperfServer:
     """The receiver, on a host outside."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ("transfer_bytes",)
 
     def __init__(self, params: IperfServerParams) -> None:
         self.params = params

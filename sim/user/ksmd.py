@@ -9,6 +9,7 @@ By hand: 100 pages of 1.5 us every 20 ms are 0.75 % of one CPU of the host.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -40,6 +41,8 @@ class KsmdParams:
 )
 class Ksmd(ServerProgram):
     """The thread."""
+
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: KsmdParams) -> None:
         self.params = params

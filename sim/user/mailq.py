@@ -11,6 +11,7 @@ Estimate: one process on a journal whose commit takes T after data that takes D:
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -41,6 +42,8 @@ class MailqParams:
 @register("program", "mailq", params=MailqParams, doc="create, write, fsync, rename, unlink")
 class Mailq(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("mailq_done", "mailq_fsync_ns", "mailq_message")
 
     def __init__(self, params: MailqParams) -> None:
         self.params = params

@@ -14,7 +14,7 @@ and as many pages go out, if the device keeps up.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -68,6 +68,8 @@ class MemloadParams:
 @register("program", "memload", params=MemloadParams, doc="takes memory, uses it, gives it back")
 class Memload(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("out_of_memory", "progress", "work_done")
 
     def __init__(self, params: MemloadParams) -> None:
         self.params = params

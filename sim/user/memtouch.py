@@ -13,7 +13,7 @@ Estimate: areas of W pages in M of memory: a touch faults with 1 - M / W.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -56,6 +56,14 @@ class MemtouchParams:
 @register("program", "memtouch", params=MemtouchParams, doc="processes that touch memory at random")
 class Memtouch(ServerProgram):
     """The parent and its children."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "memtouch_done",
+        "memtouch_filled",
+        "memtouch_majflt",
+        "memtouch_ns",
+        "memtouch_tx",
+    )
 
     def __init__(self, params: MemtouchParams) -> None:
         self.params = params

@@ -18,7 +18,7 @@ cache (mke2fs -D; mkfs.xfs always), since nothing buffers those of a device here
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -78,6 +78,15 @@ class MkfsParams:
 
 class Mkfs(ServerProgram):
     """One call."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "mkfs_discard_ns",
+        "mkfs_discarded",
+        "mkfs_done",
+        "mkfs_errno",
+        "mkfs_ns",
+        "mkfs_written",
+    )
 
     def __init__(self, params: MkfsParams) -> None:
         self.params = params

@@ -13,7 +13,7 @@ file system's fsync; n is all that came meanwhile, 1 with a binary log.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.net import Connection
 from sim.registry import register
@@ -37,6 +37,13 @@ BACKLOG: Final = 50  # MySQL 5.0 manual: back_log
 
 class Mysqld(ServerProgram):
     """The listening thread and those of its connections."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "mysqld_cpu_ns",
+        "mysqld_lock_waits",
+        "mysqld_log_fsyncs",
+        "mysqld_page_writes",
+    )
 
     def __init__(self, params: MysqldParams) -> None:
         self.params = params

@@ -16,7 +16,7 @@ on; a COMMIT then takes m / r.
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sim.net.nfs3 import LOOKUP, NFS_PORT, READ, WRITE, NfsCall
 from sim.param import param
@@ -63,6 +63,7 @@ class Nfsd:
     """Threads that take calls in the order in which they come."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: NfsdParams) -> None:
         self.params = params

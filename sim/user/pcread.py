@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from math import gcd
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -60,6 +60,14 @@ class PcreadParams:
 @register("program", "pcread", params=PcreadParams, doc="random reads through the page cache")
 class Pcread(ServerProgram):
     """The parent and its children."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "pcread_begun",
+        "pcread_done",
+        "pcread_hits",
+        "pcread_reads",
+        "pcread_warm",
+    )
 
     def __init__(self, params: PcreadParams) -> None:
         self.params = params

@@ -11,7 +11,7 @@ ms, and so does the CPU of who asked, which went to sleep waiting.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -36,6 +36,7 @@ class Ping:
     """A host that pings the server."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ("ping_ns",)
 
     def __init__(self, params: PingParams) -> None:
         self.params = params

@@ -14,6 +14,7 @@ copy rate until dirty memory reaches the limits, then the rest at the disk's rat
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -44,6 +45,8 @@ class PipelineParams:
 @register("program", "pipeline", params=PipelineParams, doc="reads, works, writes, task by task")
 class Pipeline(ServerProgram):
     """One process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("phase_read_ns", "phase_write_ns", "pipeline_done")
 
     def __init__(self, params: PipelineParams) -> None:
         self.params = params

@@ -19,6 +19,7 @@ arrives faster waits, and the delay grows by (arrivals / departures - 1) a secon
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.net import Connection
 from sim.param import param
@@ -109,6 +110,14 @@ class Route:
 @register("program", "postfix", params=PostfixParams, doc="Postfix with a content filter")
 class Postfix(ServerProgram):
     """master; `_session` is smtpd and cleanup, `_agent` a delivery agent."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "message_accepted",
+        "message_deferred",
+        "message_delay_ns",
+        "message_delivered",
+        "message_filtered",
+    )
 
     def __init__(self, params: PostfixParams) -> None:
         self.params = params

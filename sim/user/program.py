@@ -12,6 +12,8 @@ A program registers itself:
         def main(self, sys: Sys) -> Blocking[None]:
             ...
 
+`marks: ClassVar[tuple[str, ...]]` names the records that it leaves (trace_marker): [run] until and
+[measure] begin and end are checked against them, where every program of a scenario says its own.
 One outside the server has `runs = "outside"` and `main(self, world: World)`, a SimPy process.
 """
 

@@ -8,6 +8,7 @@ Left out: locks between queries, transactions, what the queries say.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.net import Connection
 from sim.param import param
@@ -47,6 +48,8 @@ class QueryServerParams:
 @register("program", "query_server", params=QueryServerParams, doc="a cache or a database")
 class QueryServer(ServerProgram):
     """The listening thread and those of its connections."""
+
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: QueryServerParams) -> None:
         self.params = params

@@ -11,6 +11,7 @@ R = n S (closed loop, no think time).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -40,6 +41,8 @@ class RandomReaderParams:
 @register("program", "random_reader", params=RandomReaderParams, doc="random reads of a file")
 class RandomReader(ServerProgram):
     """One reading process."""
+
+    marks: ClassVar[tuple[str, ...]] = ("reads_done",)
 
     def __init__(self, params: RandomReaderParams) -> None:
         self.params = params

@@ -27,6 +27,7 @@ well (dirsync), two creates and two unlinks commit under the mutex too: X <= 1 /
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.net import Connection, ListeningSocket
 from sim.param import param
@@ -182,6 +183,14 @@ class SendmailParams:
 @register("program", "sendmail", params=SendmailParams, doc="sendmail 8.13 and its deliveries")
 class Sendmail(ServerProgram):
     """The daemon; `main` is the parent, `_session` a child, `_deliver` a background delivery."""
+
+    marks: ClassVar[tuple[str, ...]] = (
+        "message_accepted",
+        "message_deferred",
+        "message_delivered",
+        "message_queued",
+        "port_open",
+    )
 
     def __init__(self, params: SendmailParams) -> None:
         self.params = params

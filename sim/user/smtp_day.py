@@ -16,7 +16,7 @@ Estimate: 12,000 accepted a day are 0.14 a second; at 1.4 times the mean, about 
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sim.net import ConnectionRefused, ConnectionTimedOut
 from sim.param import param
@@ -93,6 +93,7 @@ class SmtpDay:
     """All sending hosts; each message is a process of its own."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ("day_begin", "day_end", "mail_unfinished")
 
     def __init__(self, params: SmtpDayParams) -> None:
         self.params = params

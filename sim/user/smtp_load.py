@@ -13,7 +13,7 @@ Estimate: X = rate as long as the server takes it; each refusal adds rate / retr
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.net import ConnectionRefused, ConnectionTimedOut
 from sim.param import param
@@ -49,6 +49,7 @@ class SmtpLoad:
     """The generator; each message is a process of its own."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ("mail_accepted", "mail_load_end")
 
     def __init__(self, params: SmtpLoadParams) -> None:
         self.params = params

@@ -7,7 +7,7 @@ Left out: its load; a slow or refusing next host is a study of its own.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -37,6 +37,7 @@ class SmtpRelay:
     """Answers every connection of its port."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: SmtpRelayParams) -> None:
         self.params = params

@@ -17,7 +17,7 @@ Estimate (closed): X = concurrency / (think + R), with R what the server takes f
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from sim.net import ConnectionRefused, ConnectionTimedOut
 from sim.param import param
@@ -124,11 +124,20 @@ class SmtpSenderParams:
     )
 
 
+STORM: Final = ("storm_begin", "storm_end")
+
+
 @register("program", "smtp_sender", params=SmtpSenderParams, doc="mail client, closed or open")
 class SmtpSender:
     """One client host. The World runs `main`; workers share the list of messages left."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ("connection_refused", *STORM)
+
+    @staticmethod
+    def unmade_marks(params: SmtpSenderParams) -> tuple[str, ...]:
+        """Return the marks that it does not leave with these parameters."""
+        return () if params.marks_storm else STORM
 
     def __init__(self, params: SmtpSenderParams) -> None:
         self.params = params

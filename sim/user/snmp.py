@@ -10,7 +10,7 @@ Left out: what the values say, SNMP v3, a device that is busy with others.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.net import Datagram, UdpSocket
 from sim.param import param
@@ -63,6 +63,7 @@ class SnmpAgents:
     """All devices as one outside program: each question has its device's number."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: SnmpAgentsParams) -> None:
         self.params = params

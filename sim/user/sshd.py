@@ -16,7 +16,7 @@ three times what one writer has to write before it may go on.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -58,6 +58,8 @@ class SshdParams:
 @register("program", "sshd", params=SshdParams, doc="log-ins: how long until there is a prompt")
 class Sshd(ServerProgram):
     """The daemon, which here also knows when somebody comes."""
+
+    marks: ClassVar[tuple[str, ...]] = ("login_ns",)
 
     def __init__(self, params: SshdParams) -> None:
         self.params = params

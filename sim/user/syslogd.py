@@ -6,6 +6,7 @@ Left out: rules, forwarding, the "last message repeated" summary.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
@@ -37,6 +38,8 @@ class SyslogdParams:
 @register("program", "syslogd", params=SyslogdParams, doc="writes log lines to a file")
 class Syslogd(ServerProgram):
     """The daemon: one task."""
+
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: SyslogdParams) -> None:
         self.params = params

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log1p
 from random import Random
-from typing import Final
+from typing import ClassVar, Final
 
 from sim.param import param
 from sim.registry import register
@@ -168,6 +168,8 @@ class TransactionsParams:
 @register("program", "transactions", params=TransactionsParams, doc="a server by its demands")
 class Transactions(ServerProgram):
     """One class of transactions and its workers."""
+
+    marks: ClassVar[tuple[str, ...]] = ("transaction_ns", "warmed_up")
 
     def __init__(self, params: TransactionsParams) -> None:
         self.params = params

@@ -11,7 +11,7 @@ Left out: the balancer's own CPU time, the way from it to the browsers.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sim.net import NetworkError
 from sim.param import param
@@ -44,6 +44,7 @@ class WebClients:
     """The stream; each page is a process of its own."""
 
     runs = "outside"
+    marks: ClassVar[tuple[str, ...]] = ("ttfb_ns", "web_begin", "web_end", "web_failed")
 
     def __init__(self, params: WebClientsParams) -> None:
         self.params = params

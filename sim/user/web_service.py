@@ -14,6 +14,7 @@ anything but a CPU, though no CPU is ever busy for longer than a millisecond.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sim.net import Connection
 from sim.param import param
@@ -62,6 +63,8 @@ class WebServiceParams:
 @register("program", "web_service", params=WebServiceParams, doc="pages of computing and queries")
 class WebService(ServerProgram):
     """The workers, which all accept on one socket."""
+
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, params: WebServiceParams) -> None:
         self.params = params

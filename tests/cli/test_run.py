@@ -82,6 +82,20 @@ def test_set_and_what_if_change_what_is_run(small: str) -> None:
     assert fewer["metrics"]["messages_accepted"]["median"] == 20
 
 
+def test_a_run_that_is_too_short_says_so_on_top_and_as_a_note(small: str) -> None:
+    text = output("run", small, "--set", "run.duration=5 s")
+    assert text.count("unfinished: no storm_end until the run's end at 5.0 s") == 2
+    whole = output("run", small)
+    assert "unfinished" not in whole
+    content = json.loads(output("run", small, "--set", "run.duration=5 s", "--json", "-"))
+    assert content["unfinished"] == ["storm_end"]
+
+
+def test_a_storm_of_nothing_has_no_means(small: str) -> None:
+    text = output("run", small, "--set", "process.blast.messages=0")
+    assert ": no means: no full report lies inside storm_begin at 3.0 s to storm_end" in text
+
+
 def test_compare_sets_what_ifs_beside_the_base(small: str) -> None:
     text = output("compare", small, "slow", "--replications", "3", "--jobs", "1")
     assert "what-if slow: A slower disk" in text

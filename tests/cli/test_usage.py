@@ -50,6 +50,13 @@ BAD = [
     ('device = "sda"', 'device = "sdb"', "unknown device 'sdb' - did you mean 'sda'?"),
     ('"1 GiB"', '"64 MiB"', "the kernel itself takes 96 MiB (machine.vm.kernel), got"),
     ('"0.5 s"', '"1e300 s"', "process.blast.think_time: expected a time of at most"),
+    (
+        'until = "storm_end"',
+        'until = "storm_ende"',
+        "no program here leaves it - did you mean 'storm_end'?",
+    ),
+    ('interval = "1 s"', 'begin = "storm_bgin"', "unknown mark 'storm_bgin' in [measure] begin"),
+    ("marks_storm = true", "", "unknown mark 'storm_end' in [run] until"),
     ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
     ("[machine]", "[machine", "error: not valid TOML"),
 ]

@@ -46,7 +46,7 @@ def test_only_reports_wholly_inside_the_storm_are_averaged() -> None:
     seen = Observation(storm(None, 0), MEASURE)
     ends_s = [report.t_ns // NS_PER_S for report in seen.full_reports]
     assert (ends_s[0], ends_s[-1], len(ends_s)) == (35, 215, 37)
-    assert seen.describe().startswith("37 full reports of 5 s, from 30 s to 215 s")
+    assert seen.describe().startswith("mean of iostat's 37 full reports of 5 s, from 30 s to 215 s")
 
 
 def test_an_idle_disk_has_figures_of_zero() -> None:
@@ -70,7 +70,27 @@ def test_a_storm_shorter_than_a_report_has_no_averages() -> None:
     )
     result = replace(storm(None, 0), records=marks)
     assert "cpu.user_pct" not in compute_metrics(result, MEASURE)
-    assert Observation(result, MEASURE).describe().startswith("no full report")
+    assert Observation(result, MEASURE).describe() == (
+        "no means: no full report lies inside storm_begin at 31.0 s to storm_end at 33.0 s"
+    )
+
+
+def test_a_storm_that_does_not_end_is_called_unfinished() -> None:
+    result = storm(None, 0)
+    assert Observation(result, MEASURE).unfinished() == ""
+    begun = tuple(record for record in result.records if record.name != "storm_end")
+    seen = Observation(replace(result, records=begun), MEASURE)
+    assert seen.missing == ("storm_end",)
+    assert seen.unfinished() == "unfinished: no storm_end until the run's end at 280.0 s"
+    assert "to the run's end at 280.0 s" in seen.describe()
+    assert "storm_end" not in seen.describe()
+
+
+def test_without_marks_the_whole_run_is_measured() -> None:
+    result = replace(storm(None, 0), records=())
+    seen = Observation(result, replace(MEASURE, begin="", end=""))
+    assert seen.unfinished() == ""
+    assert "inside the run's beginning at 0.0 s to the run's end at 280.0 s" in seen.describe()
 
 
 def test_messages_before_and_after_the_storm_are_not_counted() -> None:

@@ -1,0 +1,42 @@
+"""Marks: every record that a program leaves is one that it names."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import sim.user
+from sim.registry import lookup, names
+
+LEFT = re.compile(r'trace_marker\(\s*"(\w+)"')
+OF_STUDIES = {"fio_end"}  # of FioSession, which no scenario names
+OF_THE_KERNEL = {"oom_kill", "programs_exited"}
+ROUTES = {"message_delivered", "message_filtered"}  # sim.user.postfix: Route.mark
+
+
+def named(program: str) -> tuple[str, ...]:
+    """Return the marks of a program, fail if it has none."""
+    marks: tuple[str, ...] = vars(lookup("program", program).cls)["marks"]
+    return marks
+
+
+@pytest.mark.parametrize("program", [p for p in names("program")])
+def test_a_program_names_every_mark_of_its_file(program: str) -> None:
+    module = lookup("program", program).cls.__module__
+    if not module.startswith("sim.user."):
+        pytest.skip("registered by a test")
+    together = {mark for other in names("program") for mark in named(other)
+                if lookup("program", other).cls.__module__ == module}  # fmt: skip
+    path = Path(sim.user.__path__[0]) / f"{module.rpartition('.')[2]}.py"
+    assert set(LEFT.findall(path.read_text(encoding="utf-8"))) <= together | OF_THE_KERNEL
+
+
+def test_marks_are_those_that_are_left() -> None:
+    left = {
+        mark
+        for path in Path(sim.user.__path__[0]).glob("*.py")
+        for mark in LEFT.findall(path.read_text(encoding="utf-8"))
+    }
+    assert {mark for program in names("program") for mark in named(program)} == (
+        (left | ROUTES) - OF_STUDIES
+    )
