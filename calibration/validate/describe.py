@@ -48,6 +48,7 @@ class Disk:
     elevator: str
     nr_requests: int
     max_sectors_kib: int
+    read_ahead_kib: int | None  # if the description says so
     fs: str | None
     mount_options: tuple[str, ...]
 
@@ -172,6 +173,9 @@ def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
         elevator=chosen(str(queue.get("scheduler", "none"))),
         nr_requests=at.whole(queue, "nr_requests", "disk.queue"),
         max_sectors_kib=at.whole(queue, "max_sectors_kb", "disk.queue"),
+        read_ahead_kib=(
+            at.whole(queue, "read_ahead_kb", "disk.queue") if "read_ahead_kb" in queue else None
+        ),
         fs=at.text(fs, "type", "disk.fs") if fs else None,
         mount_options=tuple(options[3].split(",")) if len(options) > 3 else (),
     )

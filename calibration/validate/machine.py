@@ -138,6 +138,8 @@ def _lines(description: Description) -> Iterator[str]:
     yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
     yield f'vm.dirty_writeback = "{kernel.vm.get("dirty_writeback_centisecs", 500) * 10} ms"'
     yield from _dirty_limits(kernel.vm)
+    if not pins_its_pages(description) and description.disk and description.disk.read_ahead_kib:
+        yield f'vm.read_ahead = "{description.disk.read_ahead_kib} KiB"'
     yield from _storage(description, rig)
     yield from processes
     yield "[run]"

@@ -19,12 +19,13 @@ from typing import Any, Final
 
 from calibration.validate.describe import Description
 from calibration.validate.machine import build, rig_of
-from calibration.validate.programs import GATE_MS
+from calibration.validate.programs import GATE_MS, fio_size
 from calibration.validate.sharing import Hog, sharing
 from sim.drivers.slowdisk import Slowdisk
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
+from sim.units import parse_quantity
 
 S: Final = 1_000_000_000
 MS: Final = 1_000_000
@@ -239,9 +240,9 @@ def _fio_result(records: list[Record], description: Description) -> dict[str, fl
     begun_ns = min(record.t_ns for record in records if record.name == "fio_start")
     ended_ns = max(record.t_ns for record in records if record.name == "fio_done")
     operations = sum(_values(records, "fio_done"))
-    if description.workload["rw"] == "write":
-        written = float(description.workload["size_mb"]) * 2**20
-        rate = written / (ended_ns - begun_ns) * S / 1e6
+    if description.workload["rw"] != "randread":
+        moved = operations * parse_quantity(fio_size(description.workload["bs"]), "bytes")
+        rate = moved / (ended_ns - begun_ns) * S / 1e6
         return {"MB/s": rate, "lat ms": _mean_ms(records, "fio_ns")}
     return {
         "ops/s": operations * S / (ended_ns - begun_ns),

@@ -28,16 +28,15 @@ def programs(description: Description, rig: Rig, directory: str) -> Lines:
 
 
 def _fio(description: Description, rig: Rig, directory: str) -> Lines:
-    """fio: random reads of the device, or one sequential write of a file."""
+    """fio: random or sequential reads of the device or of a file, or one write of a file."""
     params = description.workload
     if params["rw"] not in _FIO_KINDS:
-        raise Unsupported(f"fio with rw={params['rw']}")
-    if not params["direct"] and params["rw"] != "write":
-        raise Unsupported(f"buffered I/O (rw={params['rw']}) through a page cache of 6.x or 7.x")
-    filename = f"{directory}/f" if params["rw"] == "write" else f"/dev/{rig.disk}"
+        raise Unsupported(f"fio with rw={params['rw']} (known: {', '.join(_FIO_KINDS)})")
+    in_file = params["rw"] == "write" or (description.disk is not None and description.disk.fs)
+    filename = f"{directory}/f" if in_file else f"/dev/{rig.disk}"
     yield "[process.fio]"
     yield f'program = "fio"\nnice = {rig.nice}\nfilename = "{filename}"'
-    yield f'block_size = "{_fio_size(params["bs"])}"'
+    yield f'block_size = "{fio_size(params["bs"])}"'
     yield from _FIO_KINDS[params["rw"]](description)
     source = "recording: a_randread, wall and CPU time beside the job"
     wall_ms, user_ms = rig.fio_start
@@ -57,8 +56,20 @@ def _random_reads(description: Description) -> Lines:
     yield f"count = {_jobs(params)}"
     yield f'ioengine = "{"libaio" if queued else "psync"}"'
     yield f"iodepth = {params['n'] if queued else 1}"
-    yield f'size = "{_disk_mib(description)} MiB"'
+    yield f'size = "{params.get("size_mb") or _disk_mib(description)} MiB"'
     yield f'runtime = "{params["runtime_s"]} s"'
+    if not params["direct"]:
+        yield "direct = false"
+
+
+def _sequential_reads(description: Description) -> Lines:
+    """Yield reads of adjacent blocks, of a file that is there and not in memory (invalidate)."""
+    params = description.workload
+    yield f'rw = "read"\nsize = "{params.get("size_mb") or _disk_mib(description)} MiB"'
+    if params.get("runtime_s"):
+        yield f'runtime = "{params["runtime_s"]} s"'
+    if not params["direct"]:
+        yield "direct = false"
 
 
 def _sequential_write(description: Description) -> Lines:
@@ -69,15 +80,17 @@ def _sequential_write(description: Description) -> Lines:
         yield f"direct = false\nend_fsync = {str(bool(params.get('end_fsync'))).lower()}"
 
 
-_FIO_KINDS: Final = {"randread": _random_reads, "write": _sequential_write}
+_FIO_KINDS: Final = {
+    "randread": _random_reads, "read": _sequential_reads, "write": _sequential_write,
+}  # fmt: skip
 
 
 def pins_its_pages(description: Description) -> bool:
-    """Whether requests are made of a program's own memory: all but fio's buffered writes."""
+    """Whether requests are made of a program's own memory: all but fio's buffered ones."""
     return description.kind != "fio" or bool(description.workload["direct"])
 
 
-def _fio_size(text: Any) -> str:
+def fio_size(text: Any) -> str:
     """Return fio's "4k" with a unit."""
     units = {"k": "KiB", "m": "MiB", "g": "GiB"}
     last = str(text)[-1:].lower()

@@ -81,6 +81,7 @@ class BlockDevSb(FileSystem):
         super().__init__(context)
         device = context.device
         self.bdi = BackingDevInfo("bdev" if device is None else device.name, device)
+        self.vm.set_read_ahead(self.bdi)
         self.a_ops = AddressSpaceOps() if device is None else BlockDevOps(device, self.kernel)
         self.flushes_on_close = device is not None
 

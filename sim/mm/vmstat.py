@@ -148,12 +148,16 @@ class Vm:
 
     def add_bdi(self, bdi: BackingDevInfo) -> BackingDevInfo:
         """Make writeback look after a backing device (bdi_register)."""
-        if self.params.read_ahead_bytes:
-            bdi.ra_pages = self.params.read_ahead_bytes // PAGE_SIZE
+        self.set_read_ahead(bdi)
         bdi.bandwidth.start(self.params.write_bandwidth_bytes_per_s / PAGE_SIZE)
         bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
         self.bdis.append(bdi)
         return bdi
+
+    def set_read_ahead(self, bdi: BackingDevInfo) -> None:
+        """Give a device the read-ahead that somebody has set, if so (queue/read_ahead_kb)."""
+        if self.params.read_ahead_bytes:
+            bdi.ra_pages = self.params.read_ahead_bytes // PAGE_SIZE
 
     def nr_reclaimable(self) -> int:
         """Return the pages that writeback could make clean (nr_reclaimable of page-writeback.c)."""

@@ -230,3 +230,22 @@ def test_an_arms_parameters_are_the_emulators(directory, said, built):
     content = run(disk={"params": params, "queue": QUEUE})
     found = build(describe(directory(content)), 1).server.disks["loop0"].params
     assert (found.rotation, found.stroke_share) == (built, 0.5)
+
+
+@pytest.mark.parametrize(
+    "reads, rate_mb",
+    [
+        # 128 KiB: overhead and transfer 1.738 ms, and 0.07 ms from one reply to the next request.
+        ({"direct": 1}, 131.072 / (1.738 + 0.07)),
+        # Read ahead in pieces of 1.25 MiB: 0.1 ms of overhead each 16.4 ms.
+        ({"direct": 0}, 80 * 16.384 / 16.484),
+    ],
+    ids=["direct", "buffered"],
+)
+def test_sequential_reads_go_at_the_disks_rate(directory, reads, rate_mb):
+    params = {"rw": "read", "bs": "128k", "size_mb": 200, **reads}
+    queue = QUEUE | {"read_ahead_kb": "2560"}
+    content = run(workload={"type": "fio", "params": params}, disk={"params": HDD, "queue": queue})
+    row = validate_run(directory(content), seed=1)
+    assert row.predicted["result"]["MB/s"] == pytest.approx(rate_mb, rel=0.03)
+    assert row.predicted["await_ms"]["w"] == 0

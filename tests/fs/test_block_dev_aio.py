@@ -164,3 +164,15 @@ def test_no_file_can_be_made_in_dev():
             yield from sys.open("/dev/sdz", O_RDONLY)
 
     run_program(boot(machine=MACHINE), program)
+
+
+def test_a_device_is_read_ahead_as_far_as_is_set():
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_RDONLY)
+        for _ in range(64):
+            yield from sys.read(fd, 1 << 17)
+
+    machine = boot(machine=MACHINE, sets=['machine.vm.read_ahead = "512 KiB"'])
+    run_program(machine, program)
+    stats = machine.devices["sda"].stats
+    assert stats.read_sectors / stats.reads > 900
