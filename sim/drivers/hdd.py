@@ -169,8 +169,9 @@ class Hdd(Driver):
             start, end
         )
         there_ns = now_ns
-        if cylinder != self._cylinder:
-            there_ns += self.seek.ns(abs(cylinder - self._cylinder))
+        far = cylinder - self._cylinder
+        if far:
+            there_ns += self.seek.ns(far if far > 0 else -far)
             if writing:
                 there_ns += self._write_settle_ns
         elif head != self._head:

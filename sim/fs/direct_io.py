@@ -51,14 +51,14 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         if write:
             inode.mapping.invalidate_clean(start, end)
     params = vfs.params
-    task.system_debt_ns += params.direct_ns + params.direct_page_ns * (end - start)
-    if task.system_debt_ns > PINNING_SEEN_NS:
+    debt_ns = task.system_debt_ns + params.direct_ns + params.direct_page_ns * (end - start)
+    task.system_debt_ns = debt_ns
+    if debt_ns > PINNING_SEEN_NS:
         yield  # The pages are pinned before the first bio is submitted.
     if write:
         yield from sb.fill_holes(task, inode, start, end)
     runs = sb.get_blocks(inode, start, end)
-    op = WRITE if write else READ
-    bios = make_bios(runs, pos, count, op, task.pid, _dio_bio_end_io, task)
+    bios = make_bios(runs, pos, count, WRITE if write else READ, task.pid, _dio_bio_end_io, task)
     for bio in bios:
         if not device.submit(bio):
             yield from submit_bio(task, device, bio)
@@ -99,9 +99,11 @@ def make_bios(
     """
     skip = (pos & PAGE_MASK) >> SECTOR_SHIFT  # of the first page
     sectors = count >> SECTOR_SHIFT
-    if len(runs) == 1 and runs[0][0] >= 0:  # As most are.
-        sector = runs[0][0] * SECTORS_PER_PAGE + skip
-        return [Bio(op, sector, sectors, end_io, private, 1, DIRECT_FLAGS, pid)]
+    if len(runs) == 1:  # As most are.
+        block = runs[0][0]
+        if block >= 0:
+            sector = block * SECTORS_PER_PAGE + skip
+            return [Bio(op, sector, sectors, end_io, private, 1, DIRECT_FLAGS, pid)]
     bios: list[Bio] = []
     for block, pages in runs:
         length = pages * SECTORS_PER_PAGE - skip
