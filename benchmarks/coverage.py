@@ -15,7 +15,15 @@ from pathlib import Path
 
 from calibration.fit.chain import Plan, first_wave
 from calibration.fit.recorded import columns_of
-from calibration.fit.sbc import Outcome, coverage, fit_one, laboratory, synthesise
+from calibration.fit.sbc import (
+    Outcome,
+    coverage,
+    fit_one,
+    fit_shared,
+    laboratory,
+    shared_wave,
+    synthesise,
+)
 from calibration.fit.space import Space
 from sim.scenario import load
 from sim.study.replicate import processes
@@ -29,6 +37,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--recordings", type=int, default=48, help="synthetic recordings")
     parser.add_argument("--messages", type=int, default=400, help="messages of the storm")
     parser.add_argument("--simulations", type=int, default=96, help="points of each fit")
+    parser.add_argument(
+        "--shared", action="store_true", help="all points in one wave, which all recordings share"
+    )
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the ranks to FILE as well")
@@ -40,15 +51,17 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def fit_all(plan: Plan, number: int, jobs: int) -> list[Outcome]:
+def fit_all(plan: Plan, number: int, jobs: int, *, shared: bool) -> list[Outcome]:
     """Synthesise and fit; the outcomes in order of the recordings."""
     columns = columns_of(load(plan.scenario), plan.spec, plan.states)
+    fit = fit_shared if shared else fit_one
     with processes(jobs) as executor:
         lab = laboratory(executor, None)
         tell(f"simulating the first wave and {number} recordings")
-        wave = first_wave(plan, Space(plan.spec.priors), lab)
+        space = Space(plan.spec.priors)
+        wave = shared_wave(plan, lab) if shared else first_wave(plan, space, lab)
         recordings = synthesise(plan, number, lab)
-        futures = [executor.submit(fit_one, plan, wave, columns, one) for one in recordings]
+        futures = [executor.submit(fit, plan, wave, columns, one) for one in recordings]
         for done, _future in enumerate(as_completed(futures), start=1):
             tell(f"fitted {done} of {number}")
         return [future.result() for future in futures]
@@ -68,8 +81,10 @@ def print_table(plan: Plan, outcomes: Sequence[Outcome]) -> None:
         narrowed = sum(one.narrowed[i] for one in outcomes) / len(outcomes)
         shown = f"{100 * coverage(ranks):6.0f} % {100 * narrowed:6.0f} %"
         print(f"{prior.path:<40} {shown}   {histogram(ranks)}")
-    print(f"\n{'second half, predicted from the first':<40} {'coverage':>8}")
     names = dict.fromkeys(name for one in outcomes for name in one.second)
+    if not names:
+        return
+    print(f"\n{'second half, predicted from the first':<40} {'coverage':>8}")
     for name in names:
         ranks = [one.second[name] for one in outcomes if name in one.second]
         print(f"{name:<40} {100 * coverage(ranks):6.0f} %            {histogram(ranks)}")
@@ -85,7 +100,7 @@ def main() -> None:
         scenario="sendmail", spec=spec, states=(spec.base.figures,), seed=options.seed,
         simulations=options.simulations, sets=(f"process.blast.messages={options.messages}",),
     )  # fmt: skip
-    outcomes = fit_all(plan, options.recordings, options.jobs)
+    outcomes = fit_all(plan, options.recordings, options.jobs, shared=options.shared)
     print_table(plan, outcomes)
     if options.json:
         rows = [{"ranks": one.ranks, "second": dict(one.second)} for one in outcomes]

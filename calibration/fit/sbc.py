@@ -107,6 +107,33 @@ def fit_one(
     )
 
 
+def shared_wave(plan: Plan, laboratory: Laboratory) -> Wave:
+    """Simulate all points of a plan over the priors: one wave for all recordings."""
+    space = Space(plan.spec.priors)
+    points = space.sobol(plan.simulations, plan.seed, "fit.design")
+    return simulate_points(plan, space, points, plan.seed, laboratory)
+
+
+def fit_shared(
+    plan: Plan, first: Wave, columns: tuple[RecordedColumn, ...], synthetic: Synthetic
+) -> Outcome:
+    """Fit one synthetic recording to the first wave alone, which all share: no simulation more.
+
+    What covers here and not in fit_one() goes wrong in the later waves; what does not cover here,
+    in the noise of the columns, the emulator or the sampler.
+    """
+    space = Space(plan.spec.priors)
+    seed = plan.seed + 1000 * (synthetic.number + 1)
+    recorded = record(columns, synthetic, seed)
+    posterior, _emulator = infer(
+        space, recorded, first, seed, box=space.everywhere(), steps=STEPS // 2
+    )
+    return Outcome(
+        ranks=_ranks(posterior.points, synthetic.truth, seed), second={},
+        narrowed=tuple(float(one) for one in space.narrowed(posterior.points)),
+    )  # fmt: skip
+
+
 def record(
     columns: Sequence[RecordedColumn], synthetic: Synthetic, seed: int
 ) -> tuple[RecordedColumn, ...]:

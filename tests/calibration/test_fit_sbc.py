@@ -7,7 +7,17 @@ import pytest
 
 from calibration.fit.columns import matrix
 from calibration.fit.runs import Trial
-from calibration.fit.sbc import FIRST, SECOND, Synthetic, coverage, record, simulate_halves
+from calibration.fit.sbc import (
+    FIRST,
+    SECOND,
+    Synthetic,
+    coverage,
+    fit_shared,
+    record,
+    shared_wave,
+    simulate_halves,
+    synthesise,
+)
 from tests.calibration import server_of_formulas as server
 from tests.cli.small import small_file
 
@@ -40,3 +50,14 @@ def test_a_synthetic_recording_is_the_simulation_with_the_declared_spread() -> N
 def test_a_column_that_the_simulation_lacks_is_not_recorded() -> None:
     synthetic = Synthetic(number=0, truth=np.zeros(3), figures={"before": {"busy": 30.0}})
     assert [one.metric for one in record(server.recorded(), synthetic, 1)] == ["busy"]
+
+
+def test_one_wave_shared_by_all_recordings_covers_their_truths() -> None:
+    """Twelve fits of three parameters are 36 intervals: 28 or fewer inside is one in forty."""
+    plan = server.plan()
+    wave = shared_wave(plan, server.laboratory())
+    assert len(wave.points) == plan.simulations
+    truths = synthesise(plan, 12, server.laboratory())
+    outcomes = [fit_shared(plan, wave, server.recorded(), one) for one in truths]
+    assert all(one.second == {} for one in outcomes)
+    assert coverage([rank for one in outcomes for rank in one.ranks]) >= 0.78
