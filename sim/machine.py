@@ -100,9 +100,10 @@ class Machine:
         self._lvm = Lvm(self.sched, self.version, functools.partial(self.mark, "kernel", "dmesg"))
         self._bdis: dict[str, BackingDevInfo] = {}
         self.vfs = Vfs(_tunables(server, "vfs", VfsParams), self.version)
-        tcp = _tunables(server, "tcp", TcpParams)
-        network_line = InterruptLine(self.sched, 0, syscall.packet_interrupt_ns)
-        self.network = make_network(self.env, tcp, self.tracer, self._nic, network_line)
+        self.network = make_network(
+            self.env, _tunables(server, "tcp", TcpParams), self.tracer, self._nic, self.sched,
+            syscall.packet_interrupt_ns,
+        )  # fmt: skip
         self._add_disks(server)
         for number, loop in enumerate(server.loops.values()):
             disk = make_loop(loop, number, self.sched, self.vfs, self.streams, self.tracer)
@@ -251,9 +252,8 @@ class Machine:
                 context.journal_device = self.devices[spec.journal_device]
             self.vfs.mount(path, lookup("filesystem", spec.type).cls(spec.params, context))
         if "/dev" not in server.mounts:
-            context = MountContext(
-                vm=self.vm, scheduler=self.sched, random=self.streams.stream("/dev")
-            )
+            chance = self.streams.stream("/dev")
+            context = MountContext(vm=self.vm, scheduler=self.sched, random=chance)
             self.vfs.mount("/dev", DevTmpfs(context, self.devices.values()))
 
     def _backing_dev(self, name: str) -> BackingDevInfo:

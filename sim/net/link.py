@@ -2,7 +2,9 @@
 
 Models: one wire each way. Packets leave one after the other at the wire's rate (serialisation, a
 queue without limit) and arrive after its latency. When a packet is handed over, all of this is
-known, so it is arithmetic and no event.
+known, so it is arithmetic and no event. The card at the server's end may keep what has come until
+some time after its last interrupt (coalescing, per link: each has a queue of the card): packets are
+seen together then, and what answers them, acknowledgements too, waits.
 
 Linux counterpart: a network driver's transmit ring and queueing discipline
 (drivers/net/e1000, net/sched/sch_generic.c: pfifo_fast), the cable, switches.
@@ -27,7 +29,10 @@ NS_PER_SECOND: Final = 1_000_000_000
 class Wire:
     """One direction of a link; counters as the rows of /proc/net/dev."""
 
-    __slots__ = ("_free_at_ns", "bytes", "calendar", "latency_ns", "packets", "rate_bytes_per_s")
+    __slots__ = (
+        "_free_at_ns", "_interrupt_at_ns", "bytes", "calendar", "coalesce_ns", "latency_ns",
+        "packets", "rate_bytes_per_s",
+    )  # fmt: skip
 
     def __init__(self, calendar: Calendar, latency_ns: int, rate_bytes_per_s: int) -> None:
         self.calendar = calendar
@@ -36,6 +41,8 @@ class Wire:
         self.bytes: int = 0
         self.packets: int = 0
         self._free_at_ns: int = 0  # when the last packet so far has left
+        self.coalesce_ns: int = 0  # the card at its end interrupts once in so long; 0: at once
+        self._interrupt_at_ns: int = 0  # when it does next, or did last
 
     def transmit(self, payload_bytes: int) -> int:
         """Send a message in as many packets as it takes (an empty one in one); return its arrival.
@@ -50,7 +57,15 @@ class Wire:
         # Rounded up, once, here.
         rate = self.rate_bytes_per_s
         self._free_at_ns = start_ns + (wire_bytes * NS_PER_SECOND + rate - 1) // rate
+        if self.coalesce_ns:
+            return self._interrupt(self._free_at_ns + self.latency_ns)
         return self._free_at_ns + self.latency_ns
+
+    def _interrupt(self, arrival_ns: int) -> int:
+        """Return when the card tells of a packet that it has from `arrival_ns` on."""
+        if arrival_ns > self._interrupt_at_ns:
+            self._interrupt_at_ns = max(arrival_ns, self._interrupt_at_ns + self.coalesce_ns)
+        return self._interrupt_at_ns
 
     def serialisation_ns(self, nr_segments: int) -> int:
         """Return how long full segments occupy the wire."""

@@ -5,10 +5,16 @@ the time that a packet spends in the host (its I/O thread, bridge or tap) each w
 e1000 needs several register accesses a packet, each an exit to the emulator in user space; virtio a
 kick or an interrupt, an exit that ends in the host's kernel. The same table says how far apart the
 parts of a service are that talk through "localhost": guests of their own, so that their packets
-pass the card.
+pass the card. A card may also hold packets back until some time after its last interrupt
+(`coalesce`, link.py) and tell of all at once.
 Linux counterpart: drivers/net/e1000, virtio_net.c; hw/net/e1000.c and vhost of the emulator.
 Invariants: a physical card costs nothing here.
-Left out: batches, coalescing of interrupts, several queues, the cards' offloads.
+Left out: batches that are sent, the cards' offloads, rates that follow the traffic (e1000's dynamic
+InterruptThrottleRate).
+
+Estimate of coalescing: at most 1 / coalesce interrupts a second and link; a packet waits for half
+of it on average where they are frequent, a lone one not at all; the exits and the interrupt itself
+are paid once for all that came together.
 """
 
 from collections.abc import Mapping
@@ -57,6 +63,22 @@ class NicParams:
         "10 us", dim="time_ns", minimum=0, source="assumed: loopback, one softirq",
         doc="one way between two programs of this server: more, if they stand for several",
     )  # fmt: skip
+
+    coalesce_ns: int = param(
+        0, dim="time_ns", minimum=0,
+        source="off: ethtool -C rx-usecs 0; e1000 InterruptThrottleRate=8000 is 125 us",
+        doc="the card interrupts once in so long at most",
+    )  # fmt: skip
+    interrupt_ns: int = param(
+        "1 us", dim="time_ns", minimum=0, doc="of a packet's interrupt time, the interrupt's own",
+        source="assumed: entry, cause register, NAPI's poll scheduled and ended; the rest is TCP",
+    )  # fmt: skip
+
+    def packet_times_ns(self, packet_ns: int) -> tuple[int, int]:
+        """Return what a packet takes, `packet_ns`, and what one more of the same interrupt."""
+        if not self.coalesce_ns:
+            return packet_ns, packet_ns
+        return packet_ns, max(packet_ns - self.interrupt_ns - self.exits_ns(), 0)
 
     def exits_ns(self) -> int:
         """Return the CPU time that exits add to a packet, sent or received."""

@@ -16,6 +16,7 @@ from sim.net.link import Link
 from sim.net.network import Network
 from sim.net.nic import NicParams
 from sim.net.tcp import TcpParams
+from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 
 # 10 Gbit/s: copies in memory, or a fast switch between guests.
@@ -35,9 +36,10 @@ class LinkPlan(Protocol):
 
 
 def make_network(
-    env: Environment, tcp: TcpParams, tracer: Tracer, nic: NicParams, line: InterruptLine
+    env: Environment, tcp: TcpParams, tracer: Tracer, nic: NicParams, sched: Sched, packet_ns: int
 ) -> Network:
-    """Return the network of a server whose packets come in on that interrupt line."""
+    """Return the network of a server whose CPU 0 takes `packet_ns` for a packet's interrupt."""
+    line = InterruptLine(sched, 0, *nic.packet_times_ns(packet_ns))
     network = Network(env, tcp, tracer)
     network.on_interrupt = line.serve
     network.backlog_ns = line.backlog_ns
@@ -52,10 +54,13 @@ def make_links(
     calendar: Calendar, plans: Mapping[str, LinkPlan], nic: NicParams
 ) -> dict[str, Link]:
     """Return the links by name."""
-    return {
+    links = {
         name: Link(
             calendar, name, latency_ns=plan.latency_ns + nic.delay_ns(),
             rate_bytes_per_s=plan.rate_bytes_per_s,
         )
         for name, plan in plans.items()
     }  # fmt: skip
+    for link in links.values():
+        link.inbound.coalesce_ns = nic.coalesce_ns
+    return links

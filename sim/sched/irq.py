@@ -10,23 +10,36 @@ from sim.sched.core import Sched
 
 
 class InterruptLine:
-    """A device's line to `cpu`; a handler takes `ns` for each completion or packet."""
+    """A device's line to `cpu`; a handler takes `ns` for each completion or packet.
 
-    __slots__ = ("_ns", "_rq", "_sched")
+    Of a device that tells of several at once, what comes in the same instant is one interrupt: each
+    but the first takes `merged_ns`.
+    """
 
-    def __init__(self, sched: Sched, cpu: int, ns: int) -> None:
+    __slots__ = ("_at_ns", "_merged_ns", "_ns", "_rq", "_sched")
+
+    def __init__(self, sched: Sched, cpu: int, ns: int, merged_ns: int | None = None) -> None:
         self._sched = sched
         self._rq = sched.rqs[cpu]
         self._ns = ns
+        self._merged_ns: int = ns if merged_ns is None else merged_ns
+        self._at_ns: int = -1  # when it was last served
 
     def serve(self, packets: int = 1) -> None:
         """Serve the interrupt that brings a completion, or so many packets."""
         sched = self._sched
         rq = self._rq
-        sched.nr_interrupts += 1
+        now = sched.calendar.now
         sched.interrupted_rq = rq
-        sched.interrupted_ns = sched.calendar.now
-        rq.interrupted(self._ns * packets)
+        sched.interrupted_ns = now
+        if self._merged_ns == self._ns:
+            sched.nr_interrupts += 1
+            rq.interrupted(self._ns * packets)
+            return
+        first_ns = 0 if self._at_ns == now else self._ns - self._merged_ns
+        sched.nr_interrupts += self._at_ns != now
+        self._at_ns = now
+        rq.interrupted(first_ns + self._merged_ns * packets)
 
     def backlog_ns(self) -> int:
         """Return how long until the CPU has served what it was interrupted for."""

@@ -1,5 +1,7 @@
 """When what is sent over a link arrives."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,3 +49,25 @@ def test_a_link_refuses_what_no_link_has() -> None:
         Link(Calendar(), "lan", latency_ns=-1, rate_bytes_per_s=1e9)
     with pytest.raises(ValueError, match=r"lan: rate of 0\.0 B/s"):
         Link(Calendar(), "lan", latency_ns=0, rate_bytes_per_s=0.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 5000)), min_size=1, max_size=30),
+    st.integers(1, 2000),
+)
+def test_a_card_interrupts_once_in_a_while_and_keeps_no_packet_for_longer(
+    sent: list[tuple[int, int]], coalesce_ns: int
+) -> None:
+    plain, moderated = make_wire(), make_wire()
+    moderated.coalesce_ns = coalesce_ns
+    seen = []
+    for gap_ns, size in sent:
+        for wire in (plain, moderated):
+            wire.calendar.run_until(wire.calendar.now + gap_ns)
+        arrival_ns = plain.transmit(size)
+        seen.append(moderated.transmit(size))
+        assert arrival_ns <= seen[-1] < arrival_ns + coalesce_ns
+    assert seen == sorted(seen)
+    instants = sorted(set(seen))
+    gaps = [later - one for one, later in pairwise(instants)]
+    assert all(gap >= coalesce_ns for gap in gaps)

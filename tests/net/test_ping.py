@@ -45,6 +45,26 @@ def test_a_guests_packets_pass_its_card_and_its_host() -> None:
     assert ping_us('[machine.nic]\nmodel = "e1000"\n') - ping_us("") == pytest.approx(more / US)
 
 
+def test_a_card_that_waits_for_more_packets_delays_those_that_follow_and_costs_less() -> None:
+    """Eight hosts ping 1 ms after the last answer: all are in the next interrupt, 10 ms later."""
+    lone = [ping_us(f'[machine.nic]\ncoalesce = "{wait}"\n') for wait in ("0 us", "10 ms")]
+    assert lone[0] == lone[1]
+    flood = PING.replace("0.1 s", "1 ms") + "\ncount = 8"
+    figures = []
+    for wait in ("0 us", "10 ms"):
+        machine = RAM + f'[machine.nic]\nmodel = "e1000"\ncoalesce = "{wait}"\n'
+        booted = run_for(boot(flood, machine=machine), 2)
+        times = [float(value) / US for value in values_of(booted, "ping_ns")]
+        softirq_ns = sum(cpu.softirq_ns for cpu in booted.sched.cpu_times)
+        mean_us = sum(times) / len(times)
+        figures.append((mean_us, booted.sched.nr_interrupts, softirq_ns / len(times)))
+    (plain_us, interrupts, cost_ns), (late_us, fewer, less_ns) = figures
+    assert plain_us < 700
+    assert late_us == pytest.approx(9000, rel=0.02)
+    assert fewer <= 201 < interrupts / 5
+    assert less_ns < cost_ns / 3
+
+
 def test_two_programs_of_the_server_talk_through_localhost() -> None:
     machine = boot(machine=RAM, sets=('machine.nic.localhost="1 ms"',))
     heard = []
