@@ -10,7 +10,7 @@ A call charges itself when it is made and returns the rest, which is run by ``yi
  one generator less between a program and the kernel for each of its sleeps.
  The tracepoints sys_enter and sys_exit have Linux's names of the calls; a loop of chunks is one.
 Left out: signals but SIGCHLD and SIGKILL (files of who is killed stay open), mapped files, user
-ids, select() (one task per client here).
+ids, select() on more than one listening socket (one task per client here).
 
 `write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`: each is charged, but
 the kernel sees one extent. It differs from the loop only if another task dirties the same file in
@@ -259,6 +259,10 @@ class Sys:
     def context_switches(self) -> int:
         """Return voluntary and involuntary switches of this task (ru_nvcsw + ru_nivcsw)."""
         return self.task.nvcsw + self.task.nivcsw
+
+    def nr_children(self) -> int:
+        """Return how many children there are that have not been reaped."""
+        return len(self.task.children)
 
     def getpid(self) -> int:
         """Return the process id."""
@@ -542,6 +546,11 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._call("mkdir", self._vfs.mkdir(self.task, path))
 
+    def readdir(self, fd: int) -> Blocking[list[str]]:
+        """Return the names in an open directory (getdents until there are no more)."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("getdents", self._vfs.readdir(self.task, self._files[fd]))
+
     def pipe(self) -> Pipe:
         """Make a pipe; who has it may read and write."""
         self.task.charge_system(self._entry_ns)
@@ -589,6 +598,11 @@ class Sys:
         """Wait for a connection and take it."""
         self.task.charge_system(self._entry_ns + self.kernel.params.packet_ns)
         return self._call("accept", listener.accept(self.task))
+
+    def select(self, listener: ListeningSocket, timeout_ns: int) -> Blocking[bool]:
+        """Wait for a connection to accept, at most so long; return whether there is one."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("select", listener.select(self.task, timeout_ns))
 
     def connect(self, host: str, port: int) -> Blocking[Connection | None]:
         """Connect to a host, or "localhost"; None if there is none, it refuses, or times out."""

@@ -34,8 +34,9 @@ def command(
     """Show every parameter with its value, unit, layer and source.
 
     Layers: default < kernel < profile < scenario < fit < what-if < set. The last line says how many
-    values have a source, how many were fitted to recorded results, and how many are assumed, that
-    is, declared by their author as a guess.
+    values have a source, how many are only the scenario's choice (what it is about, or what --set
+    says), how many were fitted to recorded results, and how many are assumed, that is, declared by
+    their author as a guess.
 
     \b
     Examples:

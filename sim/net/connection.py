@@ -106,6 +106,18 @@ class ListeningSocket(Listener):
         assert isinstance(connection, Connection)
         return connection
 
+    def select(self, task: Task, timeout_ns: int) -> Blocking[bool]:
+        """Sleep until accept() would not, or for `timeout_ns`; return whether it would not."""
+        ends_ns = task.sched.calendar.now + timeout_ns
+        while not self.waiting():
+            left_ns = ends_ns - task.sched.calendar.now
+            if left_ns <= 0:
+                return False
+            yield from self._waiters.sleep_on_timeout(
+                task, left_ns, TASK_INTERRUPTIBLE, "do_select"
+            )
+        return True
+
     def make_sock(self, wire: Wire) -> Sock:
         """Return a connection of the server."""
         return Connection(wire, self.network.tcp, self.network.on_interrupt)

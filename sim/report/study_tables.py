@@ -17,7 +17,9 @@ from sim.study.summary import Summary
 
 INTERVAL = "90 % interval"
 KIND_NOTES = {
-    "reproduction": "reproduction: parameters may have been fitted to these figures",
+    "reproduction": (
+        "reproduction: parameters may have been fitted to these figures, (fitted): were"
+    ),
     "prediction": "prediction: no parameter was fitted to these figures",
 }
 FITTED_NOTES = {
@@ -53,8 +55,9 @@ def replications_text(number: int) -> str:
 def run_table(outcome: VariantOutcome) -> Table:
     """Return one variant beside its recording."""
     several = len(outcome.replications) > 1
-    verdict = "unfinished" if outcome.observation().missing else ""
+    unfinished = bool(outcome.observation().missing)
     recorded = recorded_figures(outcome)
+    fitted = _fitted_figures(outcome)
     columns = [Column("figure"), Column("simulated", is_number=True), Column("unit")]
     columns += [Column(INTERVAL, is_number=True)] if several else []
     columns += [Column("recorded", is_number=True), Column("verdict")] if recorded else []
@@ -63,16 +66,30 @@ def run_table(outcome: VariantOutcome) -> Table:
         if name in recorded or not _is_idle(name, summary):
             row = [name, figure(summary.median, summary.unit), summary.unit]
             row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
-            row += _beside(summary, recorded.get(name), verdict) if recorded else []
+            if recorded:
+                row += _beside(summary, recorded.get(name), name in fitted, unfinished)
             rows.append(tuple(row))
     return Table(tuple(columns), _grouped(rows))
 
 
-def _beside(summary: Summary, recorded: Figure | None, verdict: str) -> list[str]:
-    """Return the recorded figure and what to think of the simulated one: `verdict`, or its own."""
+def _beside(summary: Summary, recorded: Figure | None, fitted: bool, unfinished: bool) -> list[str]:
+    """Return what was recorded and how it compares; `fitted`: parameters were chosen for it."""
     if recorded is None:
         return ["", ""]
-    return [recorded.text, verdict or recorded.verdict(summary.median, summary.unit)]
+    verdict = "unfinished" if unfinished else recorded.verdict(summary.median, summary.unit)
+    return [recorded.text, f"{verdict} (fitted)" if fitted and not unfinished else verdict]
+
+
+def _fitted_figures(outcome: VariantOutcome) -> frozenset[str]:
+    """Return the recorded figures that the scenario's calibration holds the twin against."""
+    plan = outcome.scenario.calibrate
+    shown = {found.name for found in outcome.recorded}
+    return frozenset(
+        column.metric
+        for against in (plan.against.values() if plan is not None else ())
+        if against.figures in shown
+        for column in against.columns
+    )
 
 
 def _is_idle(name: str, *summaries: Summary | None) -> bool:

@@ -6,6 +6,7 @@ Invariants: frozen, picklable, every name refers to something that exists, all n
 Left out: defaults that depend on the kernel version (None here: the kernel folders know them).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,11 +31,13 @@ SNAPSHOT_CHANGES: tuple[Change, ...] = (
     (IN_ORDER_SINCE, "in_order", True, "drivers/md/dm-kcopyd.c 2.6.30: push_head, b673c3a8192e"),
 )
 
-SOURCED = "sourced"  # from a source, a recording, or what the scenario is about
+SOURCED = "sourced"  # from a kernel file, a manual, a recording
+CHOSEN = "chosen"  # what the scenario is about: its author or --set says so, and no more
 FITTED = "fitted"  # chosen so that results agree with recorded ones
 ASSUMED = "assumed"
-ORIGINS = (SOURCED, FITTED, ASSUMED)
-_ORIGIN_OF = {"assumed": ASSUMED, "fit": FITTED}  # how a source begins
+ORIGINS = (SOURCED, CHOSEN, FITTED, ASSUMED)
+_ORIGIN_OF = {"assumed": ASSUMED, "fit": FITTED, "command line": CHOSEN}  # how a source begins
+_NO_SOURCE = re.compile(r"scenario|.*\.toml:\d+")  # where it stands is all that is known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ class Parameter:
         for beginning, origin in _ORIGIN_OF.items():
             if self.source.startswith(beginning):
                 return origin
-        return SOURCED
+        return CHOSEN if _NO_SOURCE.fullmatch(self.source) else SOURCED
 
 
 @dataclass(frozen=True, kw_only=True)

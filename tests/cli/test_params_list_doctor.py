@@ -12,7 +12,9 @@ from sim.cli.main import cli
 from tests.cli.small import small_file
 
 TOP = Path(__file__).resolve().parents[2]
-SHARES = r"\d+ values: \d+ sourced \(\d+ %\), \d+ fitted \(\d+ %\), \d+ assumed \(\d+ %\)"
+SHARES = r"\d+ values: " + ", ".join(
+    rf"\d+ {origin} \(\d+ %\)" for origin in ("sourced", "chosen", "fitted", "assumed")
+)
 
 
 def output(*arguments: str) -> str:
@@ -57,13 +59,22 @@ def test_assumed_parameters_can_be_seen_alone_and_counted(tmp_path: Path) -> Non
     assert len(shown) == len(assumed) + 5
 
 
+def test_a_bare_value_of_the_file_or_of_set_is_chosen_not_sourced() -> None:
+    content = json.loads(output("params", "sendmail", "--set", "machine.cpus=2", "--json", "-"))
+    origins = {row["path"]: row["origin"] for row in content["parameters"]}
+    assert origins["machine.kernel"] == "chosen"
+    assert origins["machine.cpus"] == "chosen"
+    assert origins["process.sendmail.message_user"] == "sourced"
+    assert origins["process.blast.concurrency"] == "fitted"
+
+
 def test_fitted_values_are_neither_sourced_nor_assumed() -> None:
     content = json.loads(output("params", "sendmail", "--json", "-"))
     origins = Counter(p["origin"] for p in content["parameters"])
     fitted = {p["path"] for p in content["parameters"] if p["source"].startswith("fit")}
     assert {"process.blast.concurrency", "process.blast.think_time"} < fitted
     assert origins["fitted"] == len(fitted)
-    shares = {name: content[f"{name}_share"] for name in ("sourced", "fitted", "assumed")}
+    shares = {name: content[f"{name}_share"] for name in ("sourced", "chosen", "fitted", "assumed")}
     total = len(content["parameters"])
     assert shares == {name: count / total for name, count in origins.items()}
     # README: 28 % of the values that were not fitted are assumed.

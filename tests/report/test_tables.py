@@ -1,11 +1,13 @@
 """Tables: plain, aligned, the same for every reader; figures short and never rounded to nothing."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
 from sim.report.study_tables import compare_table, heading, notes, run_table
 from sim.report.tables import Column, Table, figure, plain, print_table, signed
+from sim.scenario import load
 from tests.report.studies import study
 
 SMALL = Table(
@@ -82,6 +84,16 @@ disk.sdb.wrqm_per_w          4.00
 
 def test_a_run_stands_beside_its_recording() -> None:
     assert plain(run_table(study().variants[0])) == RUN_GOLDEN
+
+
+def test_a_figure_that_the_calibration_uses_says_so() -> None:
+    base = study().variants[0]
+    scenario = replace(base.scenario, calibrate=load("sendmail").calibrate)
+    text = plain(run_table(replace(base, scenario=scenario)))
+    verdicts = {line.split()[0]: line.split("  ")[-1].strip() for line in text.splitlines() if line}
+    assert verdicts["duration_s"] == "agrees (fitted)"
+    assert verdicts["cpu.system_pct"] == "off by -100 % (fitted)"
+    assert verdicts["disk.sdb.await_ms"] == "agrees"  # left out of the fit
 
 
 def test_several_replications_show_their_interval() -> None:

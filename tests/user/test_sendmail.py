@@ -19,7 +19,10 @@ def test_super_safe_commits_df_and_qf_before_the_250(super_safe: bool, expected:
     machine = mail_server(blast(), super_safe=super_safe)
     run_to_mark(machine, "message_accepted")
     assert commits(machine) == expected
-    assert queue_files(machine) == ["df000001", "qf000001"]
+    df, qf = queue_files(machine)
+    assert (df[:2], qf[:2]) == ("df", "qf")
+    assert df[2:] == qf[2:]
+    assert len(df) == 16  # as 8.13's: eight characters of time and number, six of the pid
 
 
 @pytest.mark.parametrize(("requires_dir_fsync", "expected"), [(True, 2), (False, 0)])
@@ -43,7 +46,7 @@ def test_delivered_messages_leave_an_empty_queue_directory() -> None:
 def test_a_message_that_nobody_takes_stays_in_the_queue() -> None:
     machine = run_for(mail_server(blast(2), relay_port=26), 5)
     assert len(times_of(machine, "message_deferred")) == 2
-    assert queue_files(machine) == ["df000001", "df000002", "qf000001", "qf000002"]
+    assert [name[:2] for name in queue_files(machine)] == ["df", "df", "qf", "qf"]
 
 
 def test_a_slow_next_host_delays_no_sender() -> None:
@@ -51,7 +54,7 @@ def test_a_slow_next_host_delays_no_sender() -> None:
         times_of(run_for(mail_server(blast(5), accept=accept), 20), "storm_end")
         for accept in ("1 ms", "2 s")
     )
-    assert slow[0] == pytest.approx(fast[0], rel=0.2)
+    assert slow[0] < 1.2 * fast[0]
 
 
 def test_on_tmpfs_nothing_reaches_a_disk() -> None:
@@ -92,6 +95,45 @@ def test_at_refuse_la_the_port_closes_for_multiples_of_15_s_and_opens_again() ->
     accepted = times_of(machine, "message_accepted")
     assert not [time for time in accepted if closed + 2 < time < reopened]
     assert len([time for time in accepted if time > reopened]) > 50
+
+
+def test_an_idle_port_closes_within_5_s_of_the_load() -> None:
+    machine = mail_server(blast(start="60 s"), refuse_la=12, queue_la=100)
+    raise_load(machine, 200, until_s=8)
+    run_for(machine, 11)
+    assert values_of(machine, "port_open") == [1, 0]
+    assert 5 < times_of(machine, "port_open")[1] <= 10.1  # the average is new at 5 s
+
+
+def test_a_queue_run_delivers_what_the_load_left_in_the_queue() -> None:
+    client = blast(3, start="6 s", message_size="8 KiB")
+    machine = mail_server(client, queue_la=1, refuse_la=100, queue_interval="30 s")
+    raise_load(machine, 200, until_s=9)
+    run_for(machine, 29)
+    assert len(times_of(machine, "message_queued")) == 3
+    assert not times_of(machine, "message_delivered")
+    run_for(machine, 400)
+    delivered = times_of(machine, "message_delivered")
+    assert len(delivered) == 3
+    assert all(time % 30 < 6 for time in delivered)  # a run begins, seen by select() within 5 s
+    assert queue_files(machine) == []
+
+
+def test_without_q_nothing_is_tried_again() -> None:
+    client = blast(3, start="6 s", message_size="8 KiB")
+    machine = mail_server(client, queue_la=1, refuse_la=100, queue_interval="0 s")
+    raise_load(machine, 200, until_s=9)
+    run_for(machine, 400)
+    assert not times_of(machine, "message_delivered")
+    assert len(queue_files(machine)) == 6
+
+
+def test_a_queue_run_leaves_alone_what_another_process_delivers() -> None:
+    machine = mail_server(blast(40, 4), accept="700 ms", queue_interval="1 s")
+    run_for(machine, 60)
+    assert len(times_of(machine, "message_delivered")) == 40
+    assert not times_of(machine, "message_deferred")
+    assert queue_files(machine) == []
 
 
 def test_an_open_session_goes_on_while_the_port_is_closed() -> None:

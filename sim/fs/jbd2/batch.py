@@ -1,7 +1,7 @@
 """The pause before a synchronous commit, in which others may join.
 
 Theory of operation (journal_stop of a handle marked sync: dirsync, sync, ext3's fsync to 2.6.31)
- - Who commits twice in a row, with nobody between, does not wait: nobody else is there.
+ - From 2.6.16: who commits twice in a row, with nobody between, does not wait: nobody else is there.
  - To 2.6.27: one clock tick, and one more for as long as handles keep coming.
  - From 2.6.28: the mean time of a commit, at most a tick; not at all where the transaction is as
    old as that. On a fast disk a tick is long against a commit: 4 ms against 0.2.
@@ -23,12 +23,13 @@ from sim.fs.jbd2.journal import Journal
 from sim.fs.jbd2.state import Transaction
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, sleep_ns
 
+SINCE_ALONE: Final = (2, 6, 16)  # fe1dcbc4f311, February 2006
 SINCE_MEASURED: Final = (2, 6, 28)  # f420d4dc4272
 
 
 def let_others_join(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
     """Pause, unless the same task made the last synchronous commit too."""
-    if journal.last_sync_writer == task.pid:
+    if journal.last_sync_writer == task.pid and journal.kernel >= SINCE_ALONE:
         return
     journal.last_sync_writer = task.pid
     if journal.kernel >= SINCE_MEASURED:

@@ -122,7 +122,11 @@ class SystemCounters(Protocol):
 
     @property
     def nr_interrupts(self) -> int:
-        """Interrupts served since boot, all CPUs."""
+        """Interrupts of devices served since boot, all CPUs."""
+
+    @property
+    def tick_ns(self) -> int:
+        """Time between two ticks of the timer: 1 / HZ."""
 
     @property
     def nr_switches(self) -> int:

@@ -6,6 +6,7 @@ Invariants: the "cpu" line is made of the summed times, so it may exceed the sum
 "cpuN" lines by less than one tick per CPU.
 Left out: times are exact, not charged by whole timer ticks as with CONFIG_TICK_CPU_ACCOUNTING;
 counts of the single interrupt lines and softirqs are zero, their totals are kept; guest time is 0.
+ Of a tickless kernel the ticks that end an idle time are not counted (hrtimers of a sleeping CPU).
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ SOFTIRQ_KINDS: tuple[tuple[Version, int], ...] = (
     ((2, 6, 31), 9),
     ((2, 6, 32), 10),  # BLOCK_IOPOLL, later IRQ_POLL
 )
+TICKLESS_SINCE: Version = (2, 6, 24)
+LOCAL_TIMERS_COUNTED_SINCE: Version = (2, 6, 27)
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of a cpu line
 # Interrupt lines listed after the total: NR_IRQS, later nr_irqs, of a small x86-64 machine.
 INTERRUPT_LINES: tuple[tuple[Version, int], ...] = (((2, 6, 0), 224), ((2, 6, 28), 256))
 
@@ -40,8 +44,9 @@ def render_stat(
     total = [sum(column) for column in zip(*times, strict=True)]
     lines = [_cpu_line("cpu ", total, version)]
     lines += [_cpu_line(f"cpu{number}", cpu, version) for number, cpu in enumerate(times)]
+    interrupts = system.nr_interrupts + _timer_interrupts(times, system.tick_ns, version)
     lines += [
-        f"intr {system.nr_interrupts}{' 0' * in_force(INTERRUPT_LINES, version)}",
+        f"intr {interrupts}{' 0' * in_force(INTERRUPT_LINES, version)}",
         f"ctxt {system.nr_switches}",
         f"btime {btime_s}",
         f"processes {system.total_forks}",
@@ -52,6 +57,20 @@ def render_stat(
     if kinds:
         lines.append(f"softirq 0{' 0' * kinds}")
     return "\n".join(lines) + "\n"
+
+
+def _timer_interrupts(times: Sequence[tuple[int, ...]], tick_ns: int, version: Version) -> int:
+    """Return how many of the timer's interrupts the total counts.
+
+    The clock of the board (IRQ 0) ticks HZ times a second until kernels are tickless (x86-64:
+    2.6.24). The local timers of the CPUs, which do its work from then on and tick while their CPU
+    is busy, are in the total from 2.6.27 on (arch_irq_stat_cpu).
+    """
+    if version < TICKLESS_SINCE:
+        return sum(times[0]) // tick_ns
+    if version < LOCAL_TIMERS_COUNTED_SINCE:
+        return 0
+    return sum((sum(cpu) - cpu[_IDLE] - cpu[_IOWAIT] - cpu[_STEAL]) // tick_ns for cpu in times)
 
 
 def _times_ns(cpu: CpuTimes) -> tuple[int, ...]:

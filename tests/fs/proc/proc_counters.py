@@ -96,6 +96,7 @@ class System:
     nr_running: int = 1
     nr_iowait: int = 0
     processes: Processes = field(default_factory=Processes)
+    tick_ns: int = 4_000_000  # HZ 250
 
 
 @dataclass

@@ -49,6 +49,19 @@ def test_cpu_line_sums_times_before_truncating_them() -> None:
     assert text.startswith("cpu  1 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0")
 
 
+@pytest.mark.parametrize(
+    ("release", "ticks"),
+    [("2.6.16", 250), ("2.6.25", 0), ("2.6.32", 20 + 5)],
+)
+def test_intr_counts_the_ticks_of_the_release(release: str, ticks: int) -> None:
+    """HZ 250 for a second: the board's clock, later the local timer of a CPU that is busy."""
+    busy = Cpu(user_ns=60_000_000, system_ns=20_000_000, idle_ns=920_000_000)
+    less = Cpu(irq_ns=20_000_000, idle_ns=900_000_000, iowait_ns=80_000_000)
+    text = Machine(release, cpus=[busy, less], system=System(nr_interrupts=7)).proc().read("stat")
+    intr = next(line for line in text.splitlines() if line.startswith("intr "))
+    assert int(intr.split()[1]) == 7 + ticks
+
+
 def test_single_counters_of_stat() -> None:
     text = Machine("2.6.16", system=System(1234, 5678, 90, 3, 7)).proc().read("stat")
     intr, *rest = text.splitlines()[3:]
