@@ -3,8 +3,9 @@
 Models: order statistics.
 Linux counterpart: none.
 Invariants: the rule is the same everywhere: `lo` and `hi` are the 5th and 95th percentile of the
- replications, interpolated linearly between order statistics; with fewer than twenty replications
- they lie inside the extremes observed. It is the spread of runs, not the error of the median.
+ replications, interpolated linearly between order statistics, so they lie between the extremes
+ observed; of a few replications they say little. It is the spread of runs, not the error of the
+ median.
 Left out: confidence intervals of means, which answer another question.
 """
 
