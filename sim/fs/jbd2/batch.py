@@ -1,7 +1,7 @@
 """The pause before a synchronous commit, in which others may join.
 
 Theory of operation (journal_stop of a handle marked sync: dirsync, sync, ext3's fsync to 2.6.31)
- - From 2.6.16: who commits twice in a row, with nobody between, does not wait: nobody else is there.
+ - From 2.6.16: who commits twice in a row, nobody between, does not wait: nobody else is there.
  - To 2.6.27: one clock tick, and one more for as long as handles keep coming.
  - From 2.6.28: the mean time of a commit, at most a tick; not at all where the transaction is as
    old as that. On a fast disk a tick is long against a commit: 4 ms against 0.2.
