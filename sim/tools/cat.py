@@ -46,5 +46,6 @@ def run_cat(names: Sequence[str], snapshots: Iterable[Snapshot]) -> Iterator[str
 def _text(snapshot: Snapshot, name: str) -> str:
     if name in snapshot.files:
         return snapshot.files[name]
-    near = get_close_matches(name, snapshot.files, 3, 0.4) or sorted(snapshot.files)
+    there = sorted(path for path in snapshot.files if not path[0].isdecimal())  # no processes
+    near = get_close_matches(name, there, 3) or there
     raise ToolUsageError("cat", f"no such file: {name!r}", ", ".join(near))
