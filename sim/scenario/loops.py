@@ -42,7 +42,7 @@ def check_loops(
     used: dict[str, int] = {}  # bytes of files by where their file system is mounted
     for name, table in group.tables() if group else ():
         if name in (*devices.disks, *devices.arrays, *devices.volumes, *devices.snapshots):
-            reading.error(table.place, f"another device is called '{name}' already")
+            reading.error(table.place, f"there is a device '{name}' already")
         spec = loops[name]
         leaf = table.leaf("file")
         if spec is None or leaf is None:

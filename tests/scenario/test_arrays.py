@@ -137,3 +137,10 @@ def test_raid10_stands_without_two_that_are_no_pair() -> None:
     pair = array.replace('"sdb", "sdc", "sdd"', '"missing", "missing", "sdb", "sdd"')
     assert with_array(apart).server.arrays["md0"].devices[1] == "missing"
     assert "raid10 on 4 devices does not stand without 2 of them" in complaints(pair)
+
+
+def test_copies_for_want_of_devices_are_one_mistake() -> None:
+    array = '[machine.array.md0]\nlevel = 10\ndevices = ["sdb"]\n'
+    told = complaints(array)
+    assert "raid10: too few devices, 1" in told
+    assert "copies" not in told

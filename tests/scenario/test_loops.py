@@ -44,7 +44,7 @@ def test_a_loop_device_is_a_file_and_a_size():
         ("/images/disk.img", "images", "images lies on no mounted file system (accepted: a path"),
         ("/images/disk.img", "/mnt/disk.img", "/mnt/disk.img lies on the device itself"),
         ('"512 MiB"', '"5 GiB"', "no room for /images/disk.img, got 5.36 GB"),
-        ("machine.loop.loop0", "machine.loop.sda", "another device is called 'sda' already"),
+        ("machine.loop.loop0", "machine.loop.sda", "there is a device 'sda' already"),
         ('file = "/', 'offset = "1 MiB"\nfile = "/', "unknown key 'offset'"),
     ],
 )

@@ -205,7 +205,7 @@ class Raid10(Array):
     def mistakes(cls, params: object, count: int) -> list[tuple[str, str, str]]:
         assert isinstance(params, Raid10Params)
         found = count_mistakes(count, cls.min_devices) + chunk_mistakes(params.chunk_bytes)
-        if params.copies > count:
+        if params.copies > count >= cls.min_devices:
             found.append(("copies", f"{params.copies} copies on {count} devices", f"2 to {count}"))
         return found
 
