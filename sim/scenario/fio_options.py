@@ -220,8 +220,12 @@ REFUSED: Final[Mapping[str, str]] = {
          "fill_fs", "allow_mounted_write", "fadvise_hint"), _FILES
     ),
     **dict.fromkeys(
+        ("number_ios", "io_size", "io_limit"),
+        "a pass is of 'size' bytes; 'loops', or 'runtime' with time_based, make it more or less",
+    ),
+    **dict.fromkeys(
         ("percentage_random", "random_generator", "softrandommap", "randommap_ignore",
-         "offset_increment", "offset_align", "number_ios", "io_size", "io_limit", "bsrange",
+         "offset_increment", "offset_align", "bsrange",
          "blocksize_range", "bs_unaligned", "blocksize_unaligned", "blockalign", "ba",
          "bs_is_seq_rand",
          "rw_sequencer", "zonesize", "zonerange", "zoneskip", "zonemode", "allrandrepeat",
