@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 import sim
+from calibration.fit.envelope import envelope_beside, envelope_json, envelope_text
 from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import prediction_json, prediction_table
 from calibration.fit.runs import Journal, Laboratory
@@ -54,13 +55,20 @@ def predict_variant(
         recorded |= load_figures(one).figures
     number = min(members or len(fit.members), len(fit.members))
     prediction = _predict(scenario, scenario_name, fit, number, replications, sets, jobs)
+    spec = base.calibrate
+    envelope = envelope_beside(prediction, spec.recording) if spec is not None else None
     if json_path is not None:
-        write_json(prediction_json(prediction, recorded, sim.__version__), json_path)
+        content = prediction_json(prediction, recorded, sim.__version__)
+        if envelope is not None:
+            content["mean_value_analysis"] = envelope_json(prediction, envelope)
+        write_json(content, json_path)
     if json_path != "-":
         click.echo(_heading(prediction))
         print_table(prediction_table(prediction, recorded), sys.stdout)
         shares = _SHARES if prediction.members >= MEMBERS_MIN else _NO_SHARES
         click.echo(f"\n{_LABELS[prediction.kind]}{shares}")
+        if envelope is not None:
+            click.echo("\n" + envelope_text(prediction, envelope))
 
 
 def _fit(base: Scenario, path: str | None) -> Fit:
