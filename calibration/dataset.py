@@ -155,7 +155,7 @@ def load_data_set(folder: Path) -> DataSet:
     """Return what a folder's dataset.toml says; DatasetError with every mistake and its line."""
     path = folder / DATASET
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror}") from None

@@ -353,7 +353,7 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     watch: Callable[[Machine], None] | None = None,
 ) -> RunResult:
-    """Run one replication: boot, read /proc at each interval, stop as the scenario says.
+    """Run one replication: boot, read /proc after each whole interval, stop as the scenario says.
 
     `progress` is told simulated ns done and at most needed; `watch` gets the booted machine, to
     trace it. Raise AssertionError if at the end something is inconsistent: a result that cannot be
@@ -365,7 +365,10 @@ def simulate(
             watch(machine)
         samples = [machine.read_proc()]
         while machine.calendar.now < machine.end_ns:
-            machine.run_until(machine.calendar.now + scenario.measure.interval_ns)
+            due_ns = machine.calendar.now + scenario.measure.interval_ns
+            machine.run_until(min(due_ns, scenario.run.duration_ns))
+            if machine.calendar.now < due_ns:
+                break  # A reading now would be of a shorter interval than all others.
             samples.append(machine.read_proc())
             for name, value in readings(machine.sched):
                 machine.mark("ps", name, value)

@@ -98,7 +98,7 @@ def simulate(
     found: Values = {}
     done = 0
     for name, trials in plans.items():
-        text = find(questions.ensembles[name].scenario).read_text(encoding="utf-8")
+        text = find(questions.ensembles[name].scenario).read_text(encoding="utf-8-sig")
         before = done
 
         def tell(part: int, _all: int, before: int = before) -> None:

@@ -107,7 +107,7 @@ def _prepare(journal: Journal, *, resume: bool) -> None:
 
 def _calibrate(scenario: Scenario, plan: Plan, journal: Journal, jobs: int | None) -> FitResult:
     columns = columns_of(scenario, plan.spec, plan.states)
-    text = find(plan.scenario).read_text(encoding="utf-8")
+    text = find(plan.scenario).read_text(encoding="utf-8-sig")
     number = options.jobs_of(jobs, plan.simulations)
     with Progress(f"calibrating {scenario.name}") as progress, processes(number) as executor:
         try:

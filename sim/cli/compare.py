@@ -7,10 +7,11 @@ import click
 from sim.cli import options
 from sim.cli.output import check_json, check_picture, write_json
 from sim.cli.variants import run_variants, write_plot
+from sim.registry import nearest
 from sim.report.study_json import study_json
 from sim.report.study_tables import compare_table, heading, notes, run_table
 from sim.report.tables import print_table
-from sim.scenario import load
+from sim.scenario import Scenario, load
 
 
 @click.command("compare", short_help="Compare what-ifs with the base, seed by seed.")
@@ -49,6 +50,7 @@ def command(
     layer = options.layer_of(fit)
     base = load(scenario_name, sets=sets, seed=seed, fit=layer)
     names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
+    _check_names(base, names)
     variants = [
         load(scenario_name, what_if=name, sets=sets, seed=seed, fit=layer) for name in names
     ]
@@ -69,3 +71,20 @@ def command(
             print_table(compare_table(study, outcome), sys.stdout)
             click.echo()
         click.echo(notes(study.variants), nl=False)
+
+
+def _check_names(base: Scenario, names: tuple[str, ...]) -> None:
+    """Raise click.UsageError for what-ifs named twice, and for all that are not there."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise click.UsageError(f"named twice: {', '.join(twice)}")
+    known = tuple(what_if.name for what_if in base.what_ifs)
+    told = []
+    for name in (name for name in names if name not in known):
+        near = nearest(name, known)
+        told.append(f"'{name}'" + (f" (did you mean '{near}'?)" if near else ""))
+    if told:
+        raise click.UsageError(
+            f"'{base.name}' has no what-if {' and no '.join(told)}"
+            f" (known: {', '.join(known) or 'none'})"
+        )

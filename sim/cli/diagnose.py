@@ -14,6 +14,7 @@ import click
 
 from calibration.readers import UnreadableRecording
 from sim.cli.output import UnwritableError
+from sim.mm.oom_kill import OutOfMemory
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.fitted import FitError
 from sim.study.recorded import DatasetError
@@ -35,6 +36,15 @@ def diagnose(error: Exception) -> int:
     if isinstance(error, _USAGE):
         click.echo(f"iotwin: error: {error}", err=True)
         return EXIT_USAGE
+    notes = getattr(error, "__notes__", ())
+    if isinstance(error, OSError) and notes:
+        # Of a call of a simulated program (sim.sched.runqueue), not of this process.
+        told = f"{error.strerror}: {error.filename}"
+        click.echo(f"iotwin: error: on the simulated server: {told}, {notes[0]}", err=True)
+        return EXIT_FAILED
+    if isinstance(error, OutOfMemory):
+        click.echo(f"iotwin: error: the simulated server ran out of memory: {error}", err=True)
+        return EXIT_FAILED
     if isinstance(error, OSError):
         click.echo(f"iotwin: error: {error}", err=True)
         return EXIT_FAILED

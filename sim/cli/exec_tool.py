@@ -97,11 +97,13 @@ def command(
         layer = program_layer(argv, at_ns or 0)
         check_json(json_path)
         scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=layer)
+        _check_at(scenario, at_ns)
         with Progress(f"simulating {scenario.label}") as progress:
             result = simulate(scenario, scenario.seed, progress)
         _tell(scenario, what_if, result, argv, printed(argv, result), json_path)
         sys.exit(1 if result.first_ns("dd_failed") is not None else 0)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    _check_at(scenario, at_ns)
     layout = generation or generation_of(scenario.server.kernel)
     sampling = tool_sampling(argv, layout=layout)
     check_json(json_path)
@@ -112,8 +114,20 @@ def command(
     with Progress(f"simulating {scenario.label}") as progress:
         result = simulate(scenario, scenario.seed, progress, functools.partial(_show, argv[0]))
     samples = _samples(result, scenario, at_ns, repeats=interval_s is not None)
+    if at_ns is not None and samples[0].t_ns < at_ns:
+        last_s = samples[0].t_ns / NS_PER_S
+        click.echo(f"iotwin: the run ended before --at: this is as of {last_s:g} s", err=True)
     text = "".join(_typed(argv, samples, scenario, layout))
     _tell(scenario, what_if, result, argv, text, json_path)
+
+
+def _check_at(scenario: Scenario, at_ns: int | None) -> None:
+    """Refuse a moment that no run of the scenario has."""
+    longest_ns = scenario.run.duration_ns
+    if at_ns is not None and not 0 <= at_ns <= longest_ns:
+        longest_s = longest_ns / NS_PER_S
+        message = f"{at_ns / NS_PER_S:g} s is not within the run: 0 to {longest_s:g} s"
+        raise click.BadParameter(message, param_hint="--at")
 
 
 def _show(tool: str, machine: Machine) -> None:

@@ -96,7 +96,7 @@ def _predict(
     jobs: int | None,
 ) -> Prediction:
     number = options.jobs_of(jobs, members * replications)
-    text = find(name).read_text(encoding="utf-8")
+    text = find(name).read_text(encoding="utf-8-sig")
     with Progress(f"predicting {scenario.label}") as progress, processes(number) as executor:
         laboratory = Laboratory(text, Journal(None), executor, progress)
         return predict(

@@ -93,7 +93,7 @@ class BlockDevSb(FileSystem):
     def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
         """Copy into the page cache, as far as the device goes (block_write_begin, _end)."""
         if pos >= inode.size:
-            raise no_space(f"/dev/{self.bdi.name}")
+            raise no_space(self.bdi.name, "/dev")
         if self.bdi not in self.vm.bdis:
             watch(self.scheduler, self.vm, self.bdi)
         count = min(count, inode.size - pos)

@@ -34,9 +34,9 @@ def not_empty(what: str) -> OSError:
     return fs_error(errno.ENOTEMPTY, what)
 
 
-def no_space(what: str) -> OSError:
-    """ENOSPC."""
-    return fs_error(errno.ENOSPC, what)
+def no_space(what: str, mounted_on: str) -> OSError:
+    """ENOSPC; the text goes to the user where no program expects it, who has disks of his own."""
+    return fs_error(errno.ENOSPC, f"{what} of the server's {mounted_on or 'file system'}")
 
 
 def invalid(what: str) -> OSError:

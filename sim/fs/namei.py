@@ -65,6 +65,7 @@ class Vfs:
         if any(taken == prefix for taken, _ in self.mounts):
             raise busy(path)
         self.mounts.append((prefix, file_system))
+        file_system.mounted_on = path
         self.mounts.sort(key=_by_length)
         file_system.start()
 

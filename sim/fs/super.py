@@ -149,6 +149,7 @@ class FileSystem:
         self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
         self.flushes_on_close = False  # close() of a file open for writing waits in flush().
         self.root: Inode | None = None
+        self.mounted_on: str = ""  # set by Vfs.mount(), for messages
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache for `inode`, with this file system's operations."""

@@ -161,7 +161,7 @@ def _under_profile(reading: Reading, disk: Table, directory: Path) -> Table:
     own_file = leaf.value.endswith(".toml")
     path = directory / leaf.value if own_file else PROFILES / f"{leaf.value}.toml"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         if own_file:
             reading.error(leaf.at, f"cannot read the profile: {error.strerror}")

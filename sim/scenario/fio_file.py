@@ -98,7 +98,7 @@ def read_fio_file(path: Path) -> FioFile:
     """Return the jobs of a file; raise ScenarioError with everything that is wrong."""
     shown = str(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         problem = Problem(Place(shown, 1, 1, 1, ""), f"cannot be read: {error}")
         raise ScenarioError([problem]) from None

@@ -74,7 +74,7 @@ def shipped_fit(scenario: str, against: str) -> Path:
 def read_fit(path: Path, scenario: str | None = None) -> Fit:
     """Return the fit of a file; raise FitError if it is none, or of another scenario."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise FitError(f"no fit {path}{_hint(path)}") from None
     except (OSError, ValueError) as error:
@@ -86,7 +86,7 @@ def read_fit(path: Path, scenario: str | None = None) -> Fit:
 
 
 def _hint(path: Path) -> str:
-    known = sorted(one.name for one in path.parent.glob("*.toml"))
+    known = sorted(one.name for one in path.parent.glob("*.toml") if one.is_file())
     found = nearest(path.name, known)
     hint = f" - did you mean '{found}'?" if found else ""
     return f"{hint} (there: {', '.join(known) or 'none'}; `iotwin calibrate` makes one)"

@@ -23,6 +23,7 @@ from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
 from sim.scenario.workload import (
     check_hosts,
+    check_interval,
     check_marks,
     check_references,
     read_links,
@@ -61,14 +62,23 @@ def find(name: str) -> Path:
     if name.endswith(".toml") or "/" in name or Path(name).name == "":
         if Path(name).is_file():
             return Path(name)
-        is_folder = Path(name).is_dir()
-        folder = Path(name) if is_folder else Path(name).parent
-        problem = "a folder, not a scenario file:" if is_folder else "no scenario file"
-        raise UnknownScenario(problem, name, sorted(str(p) for p in folder.glob("*.toml")))
+        raise _no_file(name)
     files = scenario_files()
     if name not in files:
         raise UnknownScenario("no scenario", name, sorted(files))
     return files[name]
+
+
+def _no_file(name: str) -> UnknownScenario:
+    """Return what is wrong with a path, and the files and scenarios that may have been meant."""
+    path = Path(name)
+    folder = path if path.is_dir() else path.parent
+    known = sorted(str(p) for p in folder.glob("*.toml") if p.is_file())
+    known += [path.stem] if path.stem in scenario_files() else []
+    if path.is_dir():
+        return UnknownScenario("a folder, not a scenario file:", name, known)
+    problem = "neither a file nor a scenario:" if path.exists() else "no scenario file"
+    return UnknownScenario(problem, name, known)
 
 
 def load(
@@ -85,7 +95,7 @@ def load(
     """
     path = find(name)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError([Problem(_top(path), f"cannot be read: {error}")]) from None
     return load_text(text, path, what_if=what_if, sets=sets, seed=seed, fit=fit)
@@ -253,6 +263,7 @@ def _read(
     check_marks(reading, root, processes)
     run = read_run(reading, root)
     measure = read_measure(reading, root, devices, processes)
+    check_interval(reading, root, run, measure)
     recorded = read_recorded(reading, root)
     calibrate = read_calibrate(reading, root, reading.parameters, document.variants)
     title = _text(reading, root, "title", ())
@@ -304,7 +315,7 @@ def headlines() -> list[Headline]:
     """Return title and what-ifs of the scenarios that come along, without checking them."""
     found = []
     for name, path in sorted(scenario_files().items()):
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         variants = content.get("what_if", {})
         titles = {key: str(table.get("title", key)) for key, table in variants.items()}
         found.append(Headline(name, str(content.get("title", name)), titles))

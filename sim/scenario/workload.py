@@ -25,6 +25,7 @@ from sim.scenario.spec import (
     RecordedSpec,
     RunSpec,
 )
+from sim.units import format_quantity, given_text
 
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
@@ -185,6 +186,22 @@ def check_marks(reading: Reading, root: Table, processes: dict[str, ProcessSpec]
         if leaf is not None and isinstance(leaf.value, str) and leaf.value not in known:
             where = f" in [{name}] {key}: no program here leaves it"
             reading.problems.append(unknown(leaf.at, "mark", leaf.value, sorted(known), where))
+
+
+def check_interval(
+    reading: Reading, root: Table, run: RunSpec | None, measure: MeasureSpec | None
+) -> None:
+    """Note an interval that the run is over before: there would be no report."""
+    if run is None or measure is None or measure.interval_ns <= run.duration_ns:
+        return
+    leaf = (root.table("measure") or root).leaf("interval")
+    if leaf is None:
+        return  # the default, which a short run need not reach
+    most = format_quantity(run.duration_ns, "time_ns")
+    reading.error(
+        leaf.at, "measure.interval: must be at most run.duration",
+        given=given_text(leaf.value), allowed=f"{most} or less",
+    )  # fmt: skip
 
 
 def marks_of(processes: Mapping[str, ProcessSpec]) -> set[str] | None:

@@ -80,8 +80,9 @@ def positive(tool: str, letter: str, word: str, allowed: str) -> int:
 def parse_sampling(tool: str, numbers: Sequence[str], allowed: str) -> Sampling:
     """Return the sampling asked by the trailing `[INTERVAL [COUNT]]` of a command line."""
     values = [int(word) for word in numbers if word.isdecimal()]
-    if len(values) != len(numbers) or len(values) > 2:
-        raise ToolUsageError(tool, f"unknown argument {' '.join(numbers)!r}", allowed)
+    others = [word for word in numbers if not word.isdecimal()]
+    if others or len(values) > 2:
+        raise ToolUsageError(tool, f"unknown argument {(others or numbers[2:])[0]!r}", allowed)
     if 0 in values:
         raise ToolUsageError(tool, "interval and count must be at least 1", allowed)
     if not values:

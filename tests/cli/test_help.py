@@ -1,5 +1,6 @@
 """Help: there for every command, with examples, and light."""
 
+import importlib
 import subprocess
 import sys
 
@@ -85,3 +86,13 @@ def test_an_unknown_command_suggests_the_nearest() -> None:
     result = CliRunner().invoke(cli, ["comapre"], prog_name="iotwin")
     assert result.exit_code == 2
     assert "no command 'comapre' - did you mean 'compare'?" in result.output
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_json_is_an_option_of_all_set_and_seed_of_what_runs_a_scenario(name: str) -> None:
+    command = importlib.import_module(COMMANDS[name][0]).command
+    options = {option for one in command.params for option in one.opts}
+    runs_one = bool({"scenario_name", "machine_name"} & {one.name for one in command.params})
+    assert "--json" in options
+    assert ("--set" in options) == runs_one
+    assert ("--seed" in options) == (runs_one or name in {"table", "twin"})

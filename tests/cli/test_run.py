@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from sim.cli.main import cli
+from sim.machine import simulate
 from sim.results import RunResult
+from sim.scenario import load
 from tests.cli.small import small_file
 
 
@@ -94,6 +96,34 @@ def test_a_run_that_is_too_short_says_so_on_top_and_as_a_note(small: str) -> Non
 def test_a_storm_of_nothing_has_no_means(small: str) -> None:
     text = output("run", small, "--set", "process.blast.messages=0")
     assert ": no means: no full report lies inside storm_begin at 3.0 s to storm_end" in text
+
+
+def test_a_run_ends_with_its_duration_whatever_the_interval(small: str) -> None:
+    sets = ["--set", "process.blast.messages=1000000", "--set", "run.duration=7500 ms"]
+    text = output("exec", small, *sets, "--", "vmstat", "99999")
+    assert len(text.splitlines()) == 3  # since boot, and no report that nobody waited for
+    result = simulate(load(small, sets=sets[1::2]), 1)
+    assert [sample.t_ns for sample in result.samples] == [n * 10**9 for n in range(8)]
+    assert max(record.t_ns for record in result.records) <= 7_500_000_000
+
+
+def test_a_moment_after_the_end_is_told(small: str) -> None:
+    arguments = ["exec", small, "--at", "55 s", "--", "uptime"]
+    result = CliRunner().invoke(cli, arguments, prog_name="iotwin")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("iotwin: the run ended before --at: this is as of ")
+
+
+def test_a_full_file_system_of_the_server_is_not_taken_for_one_of_the_host(small: str) -> None:
+    sets = ["--set", "process.blast.message_size=64 MiB"]
+    text = Path(small).read_text(encoding="utf-8").replace('"4 GiB"', '"96 MiB"')
+    Path(small).write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(cli, ["run", small, *sets], prog_name="iotwin")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        "iotwin: error: on the simulated server: No space left on device: inode "
+    )
+    assert " of the server's /, in task sendmail[" in result.stderr
 
 
 def test_compare_sets_what_ifs_beside_the_base(small: str) -> None:

@@ -1,6 +1,7 @@
 """Bad input: one clear message, exit code 2, nothing on standard output, no file half written."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,9 +58,46 @@ BAD = [
     ),
     ('interval = "1 s"', 'begin = "storm_bgin"', "unknown mark 'storm_bgin' in [measure] begin"),
     ("marks_storm = true", "", "unknown mark 'storm_end' in [run] until"),
+    ('interval = "1 s"', 'interval = "2 min"', "measure.interval: must be at most run.duration"),
     ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
     ("[machine]", "[machine", "error: not valid TOML"),
 ]
+
+
+def test_a_what_if_is_named_once_and_all_that_are_not_there_are_told(tmp_path: Path) -> None:
+    path = small_file(tmp_path)
+    assert "Error: named twice: slow\n" in refused("compare", path, "slow", "slow")
+    text = refused("compare", path, "slwo", "nope")
+    assert "no what-if 'slwo' (did you mean 'slow'?) and no 'nope' (known: slow)" in text
+
+
+@pytest.mark.parametrize("at", ["-5 s", "2 min"])
+def test_a_moment_that_no_run_has_is_refused(tmp_path: Path, at: str) -> None:
+    text = refused("exec", small_file(tmp_path), "--at", at, "--", "uptime")
+    assert "is not within the run: 0 to 60 s" in text
+
+
+def test_a_file_that_is_not_there_may_be_a_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "iotwin: error: no scenario file 'sendmail.toml' - did you mean 'sendmail'?"
+    assert refused("run", "sendmail.toml").startswith(text)
+
+
+def test_what_is_no_file_is_neither_read_nor_offered(tmp_path: Path) -> None:
+    (tmp_path / "d.toml").mkdir()
+    assert refused("run", str(tmp_path / "d.toml")).endswith("(known: none)\n")
+    os.mkfifo(tmp_path / "f.toml")
+    text = refused("run", str(tmp_path / "f.toml"))
+    assert text.startswith("iotwin: error: neither a file nor a scenario: ")
+    assert text.endswith("(known: none)\n")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_scenario(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8-sig")
+    assert invoke("params", str(path)).exit_code == 0
 
 
 @pytest.mark.parametrize(("good", "bad", "message"), BAD)
@@ -89,6 +127,8 @@ def test_a_wrong_set_names_the_option(tmp_path: Path) -> None:
     [
         (["iostta", "5"], "no such tool on this server; allowed: cat, cpupower, free, iostat, sar"),
         (["iostat", "--frobnicate"], "unknown option"),
+        (["iostat", "5", "3", "--foo"], "iostat: unknown argument '--foo';"),
+        (["vmstat", "5", "3", "7"], "vmstat: unknown argument '7';"),
     ],
 )
 def test_a_tool_that_is_not_there_is_refused(tmp_path: Path, argv: list[str], message: str) -> None:

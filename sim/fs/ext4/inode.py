@@ -67,7 +67,7 @@ def write(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blo
         if not fs.blocks.pending_total:
             break
         yield from fs.journal_of().force_commit_nested(task)
-    raise no_space(f"inode {inode.ino}")
+    raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
 
 def _write_pages(

@@ -95,7 +95,7 @@ def _new_inode(
     allocate = numbers.allocate_directory if mode == S_IFDIR else numbers.allocate_file
     ino = allocate(directory.ino)
     if ino < 0:
-        raise no_space("inodes")
+        raise no_space("inodes", fs.mounted_on)
     inode = fs.make_inode(ino, mode)
     fs.adopt(inode)
     journal = fs.journal_of()
@@ -115,7 +115,7 @@ def _append_blocks(
     """Give a directory blocks (ext3_append); this makes its inode dirty for the vfs too."""
     stop = yield from allocate_range(task, fs, handle, directory, first, first + count)
     if stop < first + count:
-        raise no_space(f"directory inode {directory.ino}")
+        raise no_space(f"directory inode {directory.ino}", directory.sb.mounted_on)
     directory.size = (first + count) * BLOCK_SIZE
     dirty_size(handle, directory)
 

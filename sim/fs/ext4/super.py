@@ -316,7 +316,7 @@ class Ext3(Ext3Sb):
             finally:
                 stop_handle(self.journal, handle)
             if stop < end:
-                raise no_space(f"inode {inode.ino}")
+                raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
     def release(self, task: Task, inode: Inode) -> None:
         """The last writer gives its reservation window up (ext3_release_file)."""

@@ -98,7 +98,7 @@ class Nfs(FileSystem):
         """Set a size; ENOSPC if the server has not so much room."""
         used = self.used_pages + pages_of(size) - pages_of(inode.size)
         if used > max(self.limit_pages, self.used_pages):
-            raise no_space(f"inode {inode.ino}")
+            raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
         self.used_pages = used
         inode.size = size
 

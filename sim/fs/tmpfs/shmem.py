@@ -89,7 +89,7 @@ class Tmpfs(FileSystem):
 
     def _new_inode(self, mode: int) -> Inode:
         if len(self.inodes) >= self.limit_inodes:
-            raise no_space("inodes")
+            raise no_space("inodes", self.mounted_on)
         inode = Inode(self, self.next_ino, mode)
         self.next_ino += 1
         self.inodes[inode.ino] = inode
@@ -111,7 +111,7 @@ class Tmpfs(FileSystem):
         inode = self._make(directory, name, S_IFREG)
         pages = (size + PAGE_SIZE - 1) >> PAGE_SHIFT
         if self._take_pages(inode, 0, pages) < pages:
-            raise no_space(name)
+            raise no_space(name, self.mounted_on)
         inode.size = size
         return inode
 
@@ -211,7 +211,7 @@ class Tmpfs(FileSystem):
         task.charge_system(self.params.page_ns * (end - start))
         stop = self._take_pages(inode, start, end)
         if stop == start:
-            raise no_space(f"inode {inode.ino}")
+            raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
         done = min(count, (stop << PAGE_SHIFT) - pos)
         inode.size = max(inode.size, pos + done)
         inode.mtime_ns = self.calendar.now

@@ -44,7 +44,7 @@ def write(task: Task, fs: XfsSb, inode: XfsInode, pos: int, count: int) -> Block
     while end > start and bmap.blocks_missing(inode, start, end) > room:
         end -= 1
     if end == start:
-        raise no_space(f"inode {inode.ino}")
+        raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
     done = min(count, (end << PAGE_SHIFT) - pos)
     bmap.promise(fs, inode, start, end)
     if pos + done > inode.size:
@@ -124,7 +124,7 @@ def fill_holes(task: Task, fs: XfsSb, inode: XfsInode, start: int, end: int) -> 
     if all(block >= 0 for block, _ in inode.map.pieces(start, end)):
         return
     if bmap.blocks_missing(inode, start, end) > fs.available_blocks():
-        raise no_space(f"inode {inode.ino}")
+        raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
     transaction = yield from trans_alloc(task, fs, "write")
     yield from inode.blocks_lock.lock(task)
     at = start
@@ -141,4 +141,4 @@ def fill_holes(task: Task, fs: XfsSb, inode: XfsInode, start: int, end: int) -> 
     inode.blocks_lock.unlock(task)
     yield from trans_commit(task, transaction)
     if at < end:
-        raise no_space(f"inode {inode.ino}")
+        raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)

@@ -81,7 +81,7 @@ def _make(
 def _want_room(fs: XfsSb, directory: XfsInode) -> None:
     """Refuse to begin what might need blocks when there are next to none."""
     if fs.free_blocks() < NAME_BLOCKS:
-        raise no_space(f"directory inode {directory.ino}")
+        raise no_space(f"directory inode {directory.ino}", directory.sb.mounted_on)
 
 
 def group_for(fs: XfsSb, parent: int, mode: int) -> tuple[int, bool]:
@@ -100,7 +100,7 @@ def group_for(fs: XfsSb, parent: int, mode: int) -> tuple[int, bool]:
             return ag, False
         if fs.chunks[ag].make_chunk() >= 0:
             return ag, True
-    raise no_space("inodes")
+    raise no_space("inodes", fs.mounted_on)
 
 
 def _new_inode(
