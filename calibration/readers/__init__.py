@@ -71,17 +71,24 @@ class UnreadableRecording(ValueError):
         super().__init__(f"{source}: {why}")
 
 
-def read_file(path: Path, interval_s: float | None = None) -> Recording:
+def read_file(
+    path: Path, interval_s: float | None = None, command: tuple[str, ...] = ()
+) -> Recording:
     """Return what a file says; text or gzip. OSError, or UnreadableRecording."""
-    return read_bytes(path.read_bytes(), str(path), interval_s)
+    return read_bytes(path.read_bytes(), str(path), interval_s, command)
 
 
-def read_bytes(raw: bytes, source: str, interval_s: float | None = None) -> Recording:
-    """Return what bytes say: text in UTF-8 or UTF-16, or gzip. UnreadableRecording."""
+def read_bytes(
+    raw: bytes, source: str, interval_s: float | None = None, command: tuple[str, ...] = ()
+) -> Recording:
+    """Return what bytes say: text in UTF-8 or UTF-16, or gzip. UnreadableRecording.
+
+    `command` is the command line that printed them, as words, if the text does not begin with it.
+    """
     fault = ""
     if raw[:2] == b"\x1f\x8b":
         raw, fault = _gunzip(raw)
-    return _read(_decode(raw), source, interval_s, fault)
+    return _read(_decode(raw), source, interval_s, fault, command)
 
 
 def read_text(text: str, source: str, interval_s: float | None = None) -> Recording:
@@ -89,8 +96,12 @@ def read_text(text: str, source: str, interval_s: float | None = None) -> Record
     return _read(text, source, interval_s, "")
 
 
-def _read(text: str, source: str, interval_s: float | None, fault: str) -> Recording:
-    sink = Sink(interval_s)
+def _read(
+    text: str, source: str, interval_s: float | None, fault: str, command: tuple[str, ...] = ()
+) -> Recording:
+    sink = Sink(interval_s, command=command)
+    if command:
+        sink.learn("command", " ".join(command))
     formats = _Reading(sink).read(text)
     if fault:
         sink.skip(Line(text.count("\n") + 1, ""), fault)

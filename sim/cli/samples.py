@@ -10,6 +10,7 @@ import click
 
 from calibration.dataset import DATASET
 from calibration.readers import UnreadableRecording, read_bytes, read_file
+from calibration.readers.prompt import TOOLS, parse_prompt
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
 from calibration.samples_tables import always_zero, columns_table, facts_lines, summary_table
 from sim.cli import options
@@ -54,6 +55,16 @@ def _interval_s(_ctx: click.Context, _param: click.Parameter, value: str | None)
     return interval_s
 
 
+def _command(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Return the words of a command line of a tool that is read."""
+    if value is None:
+        return ()
+    words = parse_prompt(f"$ {value}")
+    if words is None:
+        raise click.BadParameter(f"{value!r} is none of: {', '.join(sorted(TOOLS))}")
+    return words
+
+
 def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of columns if all are known."""
     for name in names:
@@ -74,6 +85,10 @@ def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...])
     help="Time between reports, such as 5s, where the text has no clock.",
 )  # fmt: skip
 @click.option(
+    "--command", "typed", metavar="TEXT", callback=_command,
+    help="What printed the text, such as 'vmstat -S M 5', where it does not begin with it.",
+)  # fmt: skip
+@click.option(
     "--column", "only", metavar="NAME", multiple=True, callback=_known,
     help="Show this column only; may be given several times.",
 )  # fmt: skip
@@ -82,6 +97,7 @@ def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...])
 def command(
     files: tuple[Path, ...],
     interval_s: float | None,
+    typed: tuple[str, ...],
     only: tuple[str, ...],
     list_columns: bool,
     json_path: str | None,
@@ -99,6 +115,7 @@ def command(
       iotwin samples sendmail
       iotwin samples iostat.txt --column util_pct --json -
       iostat -x 5 12 | iotwin samples - --interval 5s
+      iotwin samples vmstat.txt --command "vmstat -w -S M 5"
       iotwin samples --columns
     """
     check_json(json_path)
@@ -107,7 +124,7 @@ def command(
         return
     if not files:
         raise click.UsageError("no FILE is given (- is standard input)")
-    recordings = _read(files, interval_s)
+    recordings = _read(files, interval_s, typed)
     for recording in recordings:
         _tell_problems(recording)
     if json_path is not None:
@@ -129,7 +146,9 @@ def _list_columns(json_path: str | None) -> None:
         print_table(columns_table(), sys.stdout)
 
 
-def _read(files: tuple[Path, ...], interval_s: float | None) -> list[Recording]:
+def _read(
+    files: tuple[Path, ...], interval_s: float | None, typed: tuple[str, ...]
+) -> list[Recording]:
     """Return what the files say; of those in directories, what is understood."""
     found: list[Recording] = []
     places = list(_places(files))
@@ -137,7 +156,7 @@ def _read(files: tuple[Path, ...], interval_s: float | None) -> list[Recording]:
         for done, (path, was_named) in enumerate(places):
             progress(done, len(places))
             try:
-                found.append(_read_one(path, interval_s))
+                found.append(_read_one(path, interval_s, typed))
             except UnreadableRecording as error:
                 if was_named:
                     raise
@@ -147,10 +166,10 @@ def _read(files: tuple[Path, ...], interval_s: float | None) -> list[Recording]:
     return found
 
 
-def _read_one(path: Path, interval_s: float | None) -> Recording:
+def _read_one(path: Path, interval_s: float | None, typed: tuple[str, ...]) -> Recording:
     if str(path) == "-":
-        return read_bytes(sys.stdin.buffer.read(), "standard input", interval_s)
-    return read_file(path, interval_s)
+        return read_bytes(sys.stdin.buffer.read(), "standard input", interval_s, typed)
+    return read_file(path, interval_s, typed)
 
 
 def _places(files: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:

@@ -122,3 +122,32 @@ def test_the_columns_are_listed_with_their_meanings():
     assert len(lines) == 1 + len(COLUMNS)
     rows = json.loads(run("--columns", "--json", "-").stdout)
     assert [row["column"] for row in rows] == list(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "free_bytes", "boot"),
+    [("vmstat -w -S M 5", 16_627 * 2**20, True), ("vmstat -y -S m 5", 16_627 * 10**6, False),
+     ("sudo vmstat -wS k 5", 16_627_000, True)],
+)  # fmt: skip
+def test_the_command_that_is_told_gives_the_unit_and_whether_the_first_row_is_since_boot(
+    tmp_path, typed, free_bytes, boot
+):
+    """Without it memory that is no whole number of pages is not taken."""
+    path = tmp_path / "vmstat.txt"
+    path.write_text(
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n"
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n"
+        " 1  0      0  16627    114   6164    0    0     5    11  110  205  3  1 95  1  0\n"
+    )
+    wanted = [str(path), "--column", "mem_free_bytes", "--json", "-"]
+    assert json.loads(run(*wanted).stdout) == []
+    [row] = json.loads(run(*wanted, "--command", typed).stdout)
+    assert (row["value"], row["since_boot"]) == (free_bytes, boot)
+
+
+def test_a_command_that_is_none_of_the_tools_is_refused_with_their_names(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("x\n")
+    done = run(str(path), "--command", "vnstat 5")
+    assert done.exit_code == 2
+    assert "'vnstat 5' is none of: cat, date, dd" in done.stderr
