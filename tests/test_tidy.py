@@ -13,7 +13,6 @@ from tests.house.rules import Source, parse
 TOP = Path(__file__).resolve().parents[1]
 FOLDERS = ("sim", "calibration", "benchmarks")
 
-LONG = {}
 # Where a rule does not hold, each with its reason.
 EXEMPT: dict[tuple[str, str], str] = {
     ("too_long", "sim/syscall.py"): "all that a program sees, a method a call, is one table",

@@ -46,6 +46,16 @@ class ExtentMap:
             index += 1
         return pieces
 
+    def holes(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return (start, end) of what has no blocks within a range."""
+        found = []
+        at = start
+        for block, count in self.pieces(start, end):
+            if block < 0:
+                found.append((at, at + count))
+            at += count
+        return found
+
     def block_of(self, block: int) -> int:
         """Return the device block of one file block, -1 if it is not mapped."""
         index = bisect_right(self.starts, block) - 1

@@ -44,7 +44,7 @@ _CHANNELS: Final = {
     PAGE_CACHE: ("balance_dirty_pages", "blk_congestion_wait", "inode_wait", "bdi_writeback_task"),
     NETWORK: (
         "sk_wait_data", "sk_stream_wait_memory", "inet_wait_for_connect", "inet_csk_accept",
-        "unix_wait_for_peer", "skb_recv_datagram",
+        "do_select", "unix_wait_for_peer", "skb_recv_datagram",
         "rpc_wait_bit_interruptible", "rpc_wait_bit_killable", "nfs_commit_set_lock",
     ),
     MEMORY: ("try_charge", "out_of_memory"),

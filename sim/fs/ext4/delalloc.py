@@ -56,11 +56,8 @@ def _may_delay(fs: "Ext4", pages: int) -> bool:
 
 def _promise(fs: "Ext4", inode: "Ext4Inode", start: int, end: int) -> None:
     """Count the pages without blocks, once (ext4_da_reserve_space)."""
-    at = start
-    for block, count in inode.map.pieces(start, end):
-        if block < 0:
-            fs.promised_blocks += inode.delayed.add(at, at + count)
-        at += count
+    for at, stop in inode.map.holes(start, end):
+        fs.promised_blocks += inode.delayed.add(at, stop)
 
 
 def _update_time(task: Task, fs: "Ext4", inode: "Ext4Inode") -> Blocking[None]:

@@ -15,30 +15,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sim.fs.proc.counters import DiskStats
-from sim.fs.proc.version import Version, in_force
+from sim.sched.version import KernelVersion, in_force
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
 U32_MAX = 0xFFFFFFFF
 # Numbers after the name, for disks and for partitions.
-COLUMNS: tuple[tuple[Version, tuple[int, int]], ...] = (
+COLUMNS: tuple[tuple[KernelVersion, tuple[int, int]], ...] = (
     ((2, 6, 0), (11, 4)),
     ((2, 6, 25), (11, 11)),  # full statistics of partitions
     ((4, 18), (15, 15)),  # discards
     ((5, 5), (17, 17)),  # flushes
 )
-MINOR_WIDTH: tuple[tuple[Version, int], ...] = (
+MINOR_WIDTH: tuple[tuple[KernelVersion, int], ...] = (
     ((2, 6, 0), 4),
     ((2, 6, 28), 7),  # extended minor numbers
 )
 # Which times are whole jiffies: (of requests, of the time in queue). io_ticks always are.
-JIFFY_TIMES: tuple[tuple[Version, tuple[bool, bool]], ...] = (
+JIFFY_TIMES: tuple[tuple[KernelVersion, tuple[bool, bool]], ...] = (
     ((2, 6, 0), (True, True)),
     ((4, 19), (False, True)),  # request times in ns
     ((5, 5), (False, False)),
 )
 # What the time in queue is: the integral of what is in flight, or the summed times of ended I/Os.
-QUEUE_TIME: tuple[tuple[Version, tuple[str, ...]], ...] = (
+QUEUE_TIME: tuple[tuple[KernelVersion, tuple[str, ...]], ...] = (
     ((2, 6, 0), ("time_in_queue_ns",)),
     ((5, 0), ("read_ns", "write_ns", "discard_ns")),
     ((5, 5), ("read_ns", "write_ns", "discard_ns", "flush_ns")),
@@ -46,8 +46,13 @@ QUEUE_TIME: tuple[tuple[Version, tuple[str, ...]], ...] = (
 
 
 def render_diskstats(
-    disks: Iterable[DiskStats], partitions: frozenset[str], *, now: int, hz: int, version: Version
-) -> str:
+    disks: Iterable[DiskStats],
+    partitions: frozenset[str],
+    *,
+    now: int,
+    hz: int,
+    version: KernelVersion,
+) -> str:  # fmt: skip
     """Return the text of /proc/diskstats at `now`; `partitions` names the rows that are such."""
     rows = []
     disk_columns, partition_columns = in_force(COLUMNS, version)
@@ -64,7 +69,7 @@ def _short(disk: DiskStats) -> tuple[int, ...]:
     return disk.reads, disk.read_sectors, disk.writes, disk.write_sectors
 
 
-def _full(disk: DiskStats, hz: int, version: Version) -> tuple[int, ...]:
+def _full(disk: DiskStats, hz: int, version: KernelVersion) -> tuple[int, ...]:
     requests_in_jiffies, queue_in_jiffies = in_force(JIFFY_TIMES, version)
     request_unit_ns = NS_PER_S // hz if requests_in_jiffies else NS_PER_MS
     queue_unit_ns = NS_PER_S // hz if queue_in_jiffies else NS_PER_MS

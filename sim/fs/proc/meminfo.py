@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.fs.proc.counters import SwapArea, Vm
-from sim.fs.proc.version import Version
+from sim.sched.version import KernelVersion
 
 KIB_PER_PAGE = 4
 VMALLOC_TOTAL_KB = 34359738367  # 32 TiB of address space on x86-64
 WIDTH_BEFORE_SPLIT_LRU = 14
 WIDTH = 16
-SPLIT_LRU: Version = (2, 6, 28)
+SPLIT_LRU: KernelVersion = (2, 6, 28)
 COUNTED_LINES = ("HugePages_Total", "HugePages_Free", "HugePages_Rsvd", "HugePages_Surp")
 _HEAD = ("MemTotal", "MemFree", "Buffers", "Cached", "SwapCached", "Active", "Inactive")
 _LOW = ("HighTotal", "HighFree", "LowTotal", "LowFree", "SwapTotal", "SwapFree")
@@ -35,7 +35,7 @@ LINES_2_6_18 = (
     "HugePages_Total", "HugePages_Free", "HugePages_Rsvd", "Hugepagesize",
 )  # fmt: skip
 # From the split LRU on: the lines in order, with the version that brought the newer ones.
-LINES_2_6_28: tuple[tuple[str, Version], ...] = (
+LINES_2_6_28: tuple[tuple[str, KernelVersion], ...] = (
     ("MemTotal", SPLIT_LRU), ("MemFree", SPLIT_LRU), ("MemAvailable", (3, 14)),
     ("Buffers", SPLIT_LRU), ("Cached", SPLIT_LRU), ("SwapCached", SPLIT_LRU),
     ("Active", SPLIT_LRU), ("Inactive", SPLIT_LRU),
@@ -59,14 +59,14 @@ LINES_2_6_28: tuple[tuple[str, Version], ...] = (
 )  # fmt: skip
 
 
-def render_meminfo(vm: Vm, swaps: Sequence[SwapArea], *, version: Version) -> str:
+def render_meminfo(vm: Vm, swaps: Sequence[SwapArea], *, version: KernelVersion) -> str:
     """Return the text of /proc/meminfo."""
     values_kb = _values_kb(vm, swaps, version)
     width = WIDTH if version >= SPLIT_LRU else WIDTH_BEFORE_SPLIT_LRU
     return "".join(_line(name, values_kb.get(name, 0), width) for name in line_names(version))
 
 
-def line_names(version: Version) -> tuple[str, ...]:
+def line_names(version: KernelVersion) -> tuple[str, ...]:
     """Return the names of the lines in order."""
     if version >= SPLIT_LRU:
         return tuple(name for name, since in LINES_2_6_28 if since <= version)
@@ -79,7 +79,7 @@ def _line(name: str, value: int, width: int) -> str:
     return f"{label}{value:>{width + 8 - len(label)}}{unit}\n"
 
 
-def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: Version) -> dict[str, int]:
+def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dict[str, int]:
     swap_total = sum(area.nr_pages for area in swaps)
     swap_used = sum(area.nr_used for area in swaps)
     cached = vm.nr_file - vm.nr_buffers

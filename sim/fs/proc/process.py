@@ -11,21 +11,21 @@ pages of its program and libraries, which have no memory here. VmSwap came with 
 from __future__ import annotations
 
 from sim.fs.proc.counters import Process, ProcessMemory
-from sim.fs.proc.version import Version
+from sim.sched.version import KernelVersion
 
 USER_HZ_NS = 10_000_000
 PAGE_SIZE = 4096
 KIB_PER_PAGE = 4
 STAT_FIELDS = 41
 PRIORITY_OF_NICE_0 = 20
-VM_SWAP_SINCE: Version = (2, 6, 34)
+VM_SWAP_SINCE: KernelVersion = (2, 6, 34)
 STATE_NAMES = {
     "R": "running", "S": "sleeping", "D": "disk sleep", "T": "stopped", "Z": "zombie", "X": "dead",
 }  # fmt: skip
 
 
 def render_process(
-    process: Process, memory: ProcessMemory | None, *, version: Version
+    process: Process, memory: ProcessMemory | None, *, version: KernelVersion
 ) -> dict[str, str]:
     """Return the texts of a process's files, by path below /proc; a kernel thread has no memory."""
     return {
@@ -53,7 +53,7 @@ def _statm(memory: ProcessMemory | None) -> str:
     return f"{size} {resident} 0 0 0 {size} 0\n"
 
 
-def _status(process: Process, memory: ProcessMemory | None, version: Version) -> str:
+def _status(process: Process, memory: ProcessMemory | None, version: KernelVersion) -> str:
     state = process.state_letter
     lines = {
         "Name": process.comm, "State": f"{state} ({STATE_NAMES[state]})", "Pid": process.pid,

@@ -27,8 +27,8 @@ from sim.fs.proc.process import render_process
 from sim.fs.proc.stat import render_stat
 from sim.fs.proc.swaps import render_swaps
 from sim.fs.proc.uptime import render_uptime
-from sim.fs.proc.version import parse_release
 from sim.fs.proc.vmstat import render_vmstat
+from sim.sched.version import kernel_version
 
 SNAPSHOT_FILES = ("stat", "diskstats", "loadavg", "uptime", "meminfo", "vmstat")
 PROCESSES = "processes"
@@ -53,7 +53,7 @@ class ProcFs:
         arrays: Sequence[MdArray] = (), cpu_files: Callable[[], dict[str, str]] | None = None,
         cores: Sequence[int] = (),
     ) -> None:  # fmt: skip
-        self.version = parse_release(release)
+        self.version = kernel_version(release)
         self._hz = hz
         self._now = now
         self._boot_ns = boot_ns

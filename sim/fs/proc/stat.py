@@ -14,30 +14,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.fs.proc.counters import CpuTimes, SystemCounters
-from sim.fs.proc.version import Version, in_force
+from sim.sched.version import KernelVersion, in_force
 
 USER_HZ_NS = 10_000_000
 _COLUMNS_2_6_11 = 8  # user nice system idle iowait irq softirq steal
-CPU_COLUMNS: tuple[tuple[Version, int], ...] = (
+CPU_COLUMNS: tuple[tuple[KernelVersion, int], ...] = (
     ((2, 6, 11), _COLUMNS_2_6_11),
     ((2, 6, 24), 9),  # guest
     ((2, 6, 33), 10),  # guest_nice
 )
 # Softirq kinds listed after the total.
-SOFTIRQ_KINDS: tuple[tuple[Version, int], ...] = (
+SOFTIRQ_KINDS: tuple[tuple[KernelVersion, int], ...] = (
     ((2, 6, 0), 0),
     ((2, 6, 31), 9),
     ((2, 6, 32), 10),  # BLOCK_IOPOLL, later IRQ_POLL
 )
-TICKLESS_SINCE: Version = (2, 6, 24)
-LOCAL_TIMERS_COUNTED_SINCE: Version = (2, 6, 27)
+TICKLESS_SINCE: KernelVersion = (2, 6, 24)
+LOCAL_TIMERS_COUNTED_SINCE: KernelVersion = (2, 6, 27)
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of a cpu line
 # Interrupt lines listed after the total: NR_IRQS, later nr_irqs, of a small x86-64 machine.
-INTERRUPT_LINES: tuple[tuple[Version, int], ...] = (((2, 6, 0), 224), ((2, 6, 28), 256))
+INTERRUPT_LINES: tuple[tuple[KernelVersion, int], ...] = (((2, 6, 0), 224), ((2, 6, 28), 256))
 
 
 def render_stat(
-    cpus: Sequence[CpuTimes], system: SystemCounters, *, btime_s: int, version: Version
+    cpus: Sequence[CpuTimes], system: SystemCounters, *, btime_s: int, version: KernelVersion
 ) -> str:
     """Return the text of /proc/stat."""
     times = [_times_ns(cpu) for cpu in cpus]
@@ -59,7 +59,9 @@ def render_stat(
     return "\n".join(lines) + "\n"
 
 
-def _timer_interrupts(times: Sequence[tuple[int, ...]], tick_ns: int, version: Version) -> int:
+def _timer_interrupts(
+    times: Sequence[tuple[int, ...]], tick_ns: int, version: KernelVersion
+) -> int:
     """Return how many of the timer's interrupts the total counts.
 
     The clock of the board (IRQ 0) ticks HZ times a second until kernels are tickless (x86-64:
@@ -80,7 +82,7 @@ def _times_ns(cpu: CpuTimes) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def _cpu_line(label: str, times_ns: Sequence[int], version: Version) -> str:
+def _cpu_line(label: str, times_ns: Sequence[int], version: KernelVersion) -> str:
     ticks = [str(ns // USER_HZ_NS) for ns in times_ns]
     guests = ["0"] * (in_force(CPU_COLUMNS, version) - _COLUMNS_2_6_11)
     return " ".join([label, *ticks, *guests])

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sim.fs.proc.counters import SwapArea
-from sim.fs.proc.version import Version
+from sim.sched.version import KernelVersion
 
 KIB_PER_PAGE = 4
 NAME_WIDTH = 40
-WIDE_SINCE: Version = (5, 11)  # columns that stay aligned for large areas
+WIDE_SINCE: KernelVersion = (5, 11)  # columns that stay aligned for large areas
 WIDE_KIB = 10_000_000
 HEADER = "Filename\t\t\t\tType\t\tSize\tUsed\tPriority\n"
 HEADER_WIDE = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 
 
-def render_swaps(areas: Iterable[SwapArea], *, version: Version) -> str:
+def render_swaps(areas: Iterable[SwapArea], *, version: KernelVersion) -> str:
     """Return the text of /proc/swaps."""
     wide = version >= WIDE_SINCE
     return (HEADER_WIDE if wide else HEADER) + "".join(_row(area, wide) for area in areas)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sim.fs.proc.counters import CpuTimes
-from sim.fs.proc.version import Version
+from sim.sched.version import KernelVersion
 
 NS_PER_CS = 10_000_000
 # the second number is the idle time of all CPUs; before, that of the boot CPU's
 # idle task, which is charged the time of its I/O waits too.
-SUMMED_SINCE: Version = (2, 6, 32)
+SUMMED_SINCE: KernelVersion = (2, 6, 32)
 
 
-def render_uptime(uptime_ns: int, cpus: Sequence[CpuTimes], *, version: Version) -> str:
+def render_uptime(uptime_ns: int, cpus: Sequence[CpuTimes], *, version: KernelVersion) -> str:
     """Return the text of /proc/uptime."""
     if version >= SUMMED_SINCE:
         idle_ns = sum(cpu.idle_ns for cpu in cpus)

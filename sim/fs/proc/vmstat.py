@@ -10,7 +10,7 @@ what reclaim does. Where the kernel counts by zone, all of memory is in zone nor
 from __future__ import annotations
 
 from sim.fs.proc.counters import Vm
-from sim.fs.proc.version import Version, in_force
+from sim.sched.version import KernelVersion, in_force
 
 _EVENTS = ("pgpgin", "pgpgout", "pswpin", "pswpout", "pgfault", "pgmajfault")
 _PAGING = ("pgpgin", "pgpgout", "pswpin", "pswpout")
@@ -35,7 +35,7 @@ _USES = (
     "nr_slab_unreclaimable",
 )  # fmt: skip
 _WORKINGSET = ("workingset_refault", "workingset_activate")
-NAMES: tuple[tuple[Version, tuple[str, ...]], ...] = (
+NAMES: tuple[tuple[KernelVersion, tuple[str, ...]], ...] = (
     ((2, 6, 0), ("nr_dirty", "nr_writeback", "nr_slab", *_EVENTS)),
     (
         (2, 6, 18),  # zoned counters
@@ -64,7 +64,7 @@ NAMES: tuple[tuple[Version, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def render_vmstat(vm: Vm, *, version: Version) -> str:
+def render_vmstat(vm: Vm, *, version: KernelVersion) -> str:
     """Return the text of /proc/vmstat."""
     values = {
         "nr_free_pages": vm.nr_free,

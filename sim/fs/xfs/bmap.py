@@ -164,11 +164,8 @@ def free_runs(
 
 def promise(fs: XfsSb, inode: XfsInode, start: int, end: int) -> None:
     """Delay the blocks of a range that has none (xfs_bmapi_reserve_delalloc)."""
-    at = start
-    for block, count in inode.map.pieces(start, end):
-        if block < 0:
-            fs.promised_blocks += inode.delayed.add(at, at + count)
-        at += count
+    for at, stop in inode.map.holes(start, end):
+        fs.promised_blocks += inode.delayed.add(at, stop)
 
 
 def unpromise(fs: XfsSb, inode: XfsInode, start: int, end: int) -> None:
@@ -179,9 +176,5 @@ def unpromise(fs: XfsSb, inode: XfsInode, start: int, end: int) -> None:
 
 def blocks_missing(inode: XfsInode, start: int, end: int) -> int:
     """Return how many blocks of a range have to be promised."""
-    at, missing = start, 0
-    for block, count in inode.map.pieces(start, end):
-        if block < 0:
-            missing += count - inode.delayed.count_in(at, at + count)
-        at += count
-    return missing
+    holes = inode.map.holes(start, end)
+    return sum(stop - at - inode.delayed.count_in(at, stop) for at, stop in holes)

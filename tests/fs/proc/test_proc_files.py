@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sim.fs.proc.meminfo import line_names
-from sim.fs.proc.version import parse_release
+from sim.sched.version import kernel_version
 from tests.fs.proc.proc_counters import (
     NS_PER_S,
     NS_PER_TICK,
@@ -191,8 +191,8 @@ def test_meminfo_of_newer_kernels_has_wider_labels() -> None:
     ],
 )  # fmt: skip
 def test_meminfo_lines_appear_with_their_version(name: str, since: str, before: str) -> None:
-    assert name in line_names(parse_release(since))
-    assert name not in line_names(parse_release(before))
+    assert name in line_names(kernel_version(since))
+    assert name not in line_names(kernel_version(before))
 
 
 def test_vmstat_shows_paging_in_kib() -> None:
@@ -271,7 +271,7 @@ def test_release_without_numbers_is_refused(release: str) -> None:
 
 
 def test_release_older_than_the_tables_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"kernel 2\.4\.20: the oldest modelled is 2\.6\.11"):
+    with pytest.raises(ValueError, match=r"kernel 2\.4\.20: the oldest is 2\.6\.11"):
         Machine("2.4.20").proc().read("stat")
 
 
