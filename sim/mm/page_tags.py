@@ -63,6 +63,10 @@ class PageTags:
             index += 1
         return found
 
+    def at(self, page: int) -> int:
+        """Return the tag of a page, NO_TAG if it has none."""
+        return self._tags[bisect_right(self._bounds, page) - 1]
+
     def all_runs(self) -> list[Run]:
         """Return all runs that have a tag, ascending."""
         return self.runs(0, self._bounds[-1] + 1)

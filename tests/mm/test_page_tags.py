@@ -29,6 +29,15 @@ def test_a_part_is_what_the_whole_says_of_it(changes, start, count):
     assert part == {p: tag for p, tag in whole.items() if start <= p < start + count}
 
 
+@given(st.lists(SPANS, max_size=20), st.integers(0, 60))
+def test_a_page_has_the_tag_of_its_run(changes, page):
+    tags = PageTags()
+    for first, number, tag in changes:
+        tags.set(first, first + number, tag)
+    runs = tags.runs(page, page + 1)
+    assert tags.at(page) == (runs[0][2] if runs else NO_TAG)
+
+
 def test_neighbours_that_become_equal_are_one_run():
     tags = PageTags()
     for page in range(0, 1000, 2):
