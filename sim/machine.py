@@ -375,15 +375,11 @@ def simulate(
             if progress is not None:
                 progress(machine.calendar.now, machine.end_ns)
         machine.check()
+    what_if = scenario.what_if.name if scenario.what_if else None
     return RunResult(
-        scenario=scenario.name,
-        title=scenario.title,
-        what_if=scenario.what_if.name if scenario.what_if else None,
-        seed=seed,
-        version=sim.__version__,
-        samples=tuple(samples),
-        records=tuple(machine.records),
-    )
+        scenario=scenario.name, title=scenario.title, what_if=what_if, seed=seed,
+        version=sim.__version__, samples=tuple(samples), records=tuple(machine.records),
+    )  # fmt: skip
 
 
 def _tunables(server: ServerSpec, name: str, cls: Any) -> Any:
