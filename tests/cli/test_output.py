@@ -27,6 +27,7 @@ from sim.cli.output import (
     write_json,
     write_text,
 )
+from sim.mm.oom_kill import OutOfMemory
 
 LISTED = ("-m", "sim", "list", "--json")
 
@@ -187,3 +188,19 @@ def test_every_picture_that_is_offered_can_be_drawn() -> None:
     figure = pytest.importorskip("matplotlib.figure")
     known = figure.Figure().canvas.get_supported_filetypes()
     assert {suffix.removeprefix(".") for suffix in PICTURES} <= set(known)
+
+
+def test_what_the_twin_s_server_ran_out_of_is_neither_the_host_s_nor_a_mistake(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "inode 7 of the server's /spool")
+    full.add_note("in task dd[3] at 1.0 s")
+    assert diagnose(full) == EXIT_FAILED
+    assert capsys.readouterr().err == (
+        "iotwin: error: on the simulated server: No space left on device:"
+        " inode 7 of the server's /spool, in task dd[3] at 1.0 s\n"
+    )
+    assert diagnose(OutOfMemory("at 5 ns: no program to kill")) == EXIT_FAILED
+    assert capsys.readouterr().err == (
+        "iotwin: error: the simulated server ran out of memory: at 5 ns: no program to kill\n"
+    )
