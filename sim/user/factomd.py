@@ -180,6 +180,7 @@ class Factomd(ServerProgram):
                 yield from self._pass_over(sys)
         sys.trace_marker("chain_loaded", params.blocks)
         if params.requests_per_s:
+            self.requests_ns = [sys.clock_ns()]  # Nobody asked while it was loading.
             for number in range(params.request_readers):
                 yield from sys.fork("factomd", self._answer, number)
         entry = _Entry(self, sys, heap)
