@@ -19,7 +19,7 @@ upstreams and pages are alike; one that is slower than its turns come has a queu
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sim.net import Connection, ListeningSocket
 from sim.param import param
@@ -86,6 +86,8 @@ class _Turn:
 @register("program", "haproxy", params=HaproxyParams, doc="a load balancer before other servers")
 class Haproxy(ServerProgram):
     """The balancer."""
+
+    marks: ClassVar[tuple[str, ...]] = ("balancer_queued_ns", "balancer_unavailable")
 
     def __init__(self, params: HaproxyParams) -> None:
         self.params = params

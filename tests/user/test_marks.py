@@ -16,7 +16,8 @@ ROUTES = {"message_delivered", "message_filtered"}  # sim.user.postfix: Route.ma
 
 def named(program: str) -> tuple[str, ...]:
     """Return the marks of a program, fail if it has none."""
-    marks: tuple[str, ...] = vars(lookup("program", program).cls)["marks"]
+    marks: tuple[str, ...] | None = vars(lookup("program", program).cls).get("marks")
+    assert marks is not None, f"program {program}: its class says no marks (sim/user/program.py)"
     return marks
 
 
