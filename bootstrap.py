@@ -196,6 +196,7 @@ def set_up(command: str, extras: list[str]) -> None:
         "settings": digest_of([TOP / name for name in SETTINGS]),
         "sources": "in place" if editable else digest_of(source_files()),
         "compile": os.environ.get("IOTWIN_COMPILE", "auto"),
+        "profile": os.environ.get("IOTWIN_PROFILE", "1"),
     }
     if stamp == wanted and (BIN / "python").exists():
         return
@@ -211,7 +212,7 @@ def set_up(command: str, extras: list[str]) -> None:
         say("installing the twin's requirements, its sources used in place")
         pip(["--no-build-isolation", "--editable", target])
     else:
-        say("compiling and installing the twin (a minute or two, once)")
+        say("compiling and installing the twin (a few minutes, once)")
         pip(["--no-build-isolation", target])
     STAMP.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
     say(f"ready after {time.monotonic() - started:.0f} s, {how_it_runs()}")
