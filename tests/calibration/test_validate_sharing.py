@@ -54,5 +54,6 @@ def test_runs_beside_nobody_share_two_cpus_as_recorded(run, lowest):
 @pytest.mark.slow
 @pytest.mark.parametrize("run", ["g_cpu/cpu0,0,0-io6-hdd7200-25s", "u_g_cpu/cpu--io6-hdd7200-20s"])
 def test_readers_wait_for_a_cpu_as_long_as_recorded(run):
+    """Less than a millisecond, as the difference of two latencies of 75."""
     errors = dict(flat(validate_run(GROUND_TRUTH / f"{run}.r2", seed=1).error()))
-    assert abs(errors["read's CPU wait ms"]) < 0.15
+    assert abs(errors["read's CPU wait ms"]) < 0.30

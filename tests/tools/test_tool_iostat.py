@@ -176,7 +176,7 @@ def test_command_line_says_when_to_read(command: str, sampling: Sampling) -> Non
         ("iostat --human", "unknown option '--human'"),
         ("iostat -xh 5", "unknown option '-h'"),
         ("iostat -k -m", "-k and -m exclude each other"),
-        ("iostat 5 3 sda", "unknown argument '5 3 sda'"),
+        ("iostat 5 3 sda", "unknown argument 'sda'"),
         ("iostat 0", "must be at least 1"),
         ("mpstat 1", "mpstat: no such tool on this server; allowed: cat, cpupower, free, iostat"),
         ("vmstat -m", "vmstat: unknown option '-m'"),
