@@ -110,12 +110,11 @@ class ListeningSocket(Listener):
         """Sleep until accept() would not, or for `timeout_ns`; return whether it would not."""
         ends_ns = task.sched.calendar.now + timeout_ns
         while not self.waiting():
-            left_ns = ends_ns - task.sched.calendar.now
-            if left_ns <= 0:
-                return False
-            yield from self._waiters.sleep_on_timeout(
-                task, left_ns, TASK_INTERRUPTIBLE, "do_select"
+            in_time = yield from self._waiters.sleep_until(
+                task, ends_ns, TASK_INTERRUPTIBLE, "do_select"
             )
+            if not in_time:
+                return False
         return True
 
     def make_sock(self, wire: Wire) -> Sock:

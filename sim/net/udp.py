@@ -59,12 +59,11 @@ class UdpSocket:
         """Wait (S) for a datagram, at most so long; None when the time is over."""
         ends_ns = task.sched.calendar.now + timeout_ns
         while not self._queue:
-            left_ns = ends_ns - task.sched.calendar.now
-            if left_ns <= 0:
-                return None
-            yield from self._readers.sleep_on_timeout(
-                task, left_ns, TASK_INTERRUPTIBLE, "skb_recv_datagram"
+            in_time = yield from self._readers.sleep_until(
+                task, ends_ns, TASK_INTERRUPTIBLE, "skb_recv_datagram"
             )
+            if not in_time:
+                return None
         return self._queue.pop(0)
 
     def deliver(self, datagram: Datagram) -> None:

@@ -64,6 +64,14 @@ class WaitQueue:
         yield from self.sleep_on(task, state, wchan)
         return timer.cancel()
 
+    def sleep_until(self, task: Task, ends_ns: int, state: int, wchan: str) -> Blocking[bool]:
+        """Sleep until woken, or until then; return False, at once, if that is past."""
+        left_ns = ends_ns - task.sched.calendar.now
+        if left_ns <= 0:
+            return False
+        yield from self.sleep_on_timeout(task, left_ns, state, wchan)
+        return True
+
     def io_sleep_on_timeout(self, task: Task, ns: int, state: int, wchan: str) -> Blocking[bool]:
         """Like sleep_on_timeout(), as one who waits for I/O (io_schedule_timeout)."""
         sched = task.sched
