@@ -38,9 +38,10 @@ EXPIRES: Final = ((3, 2), True), ((5, 4), False)
 class LocalRuntime:
     """One CPU's part of a group's time (the runtime_* fields of struct cfs_rq)."""
 
-    __slots__ = ("period", "restart", "runtime_ns", "throttled_since_ns")
+    __slots__ = ("period", "pool", "restart", "runtime_ns", "throttled_since_ns")
 
-    def __init__(self, restart: Callable[[], None]) -> None:
+    def __init__(self, pool: "Bandwidth", restart: Callable[[], None]) -> None:
+        self.pool = pool
         self.restart = restart  # puts the group back on the CPU's queue
         self.runtime_ns: int = 0
         self.period: int = 0  # in which it last took a slice

@@ -54,9 +54,10 @@ class GroupQueue(SchedClass):
         parent = self._root if group.parent is None else self._by_group[group.parent]
         entity = Task(self._sched, -number, group.name, None, 0, group.shares)
         rq = GroupRq(queue, group, entity, parent)
-        if rq.bandwidth is not None:
+        if group.bandwidth is not None:
             self.quotas += 1
-            rq.local = LocalRuntime(partial(self._unthrottled, partial(self._come_back, rq)))
+            restart = partial(self._unthrottled, partial(self._come_back, rq))
+            rq.local = LocalRuntime(group.bandwidth, restart)
         self._by_group[group] = rq
         self._below[entity.pid] = rq
         group.rqs.append(rq)
@@ -144,10 +145,9 @@ class GroupQueue(SchedClass):
         rq = self._rq_of(curr)
         rq.running = None
         rq.queue.put_to_sleep(curr)
-        bandwidth = rq.bandwidth
-        if bandwidth is not None and not rq.queue.nr_queued:
-            assert rq.local is not None
-            bandwidth.give_back(rq.local)
+        local = rq.local
+        if local is not None and not rq.queue.nr_queued:
+            local.pool.give_back(local)
         self._leave_above(rq, 0)
 
     def _leave_above(self, rq: GroupRq, tasks: int) -> None:
@@ -227,7 +227,7 @@ class GroupQueue(SchedClass):
         rq: GroupRq | None = self._rq_of(task)
         self.bounded = False
         while rq is not None:
-            if rq.bandwidth is not None:
+            if rq.local is not None:
                 self.bounded = True
             rq = rq.parent
 
@@ -273,9 +273,9 @@ class GroupQueue(SchedClass):
         entity: Task = curr
         while True:
             rq.queue.account(entity, ns)
-            if rq.bandwidth is not None:
-                assert rq.local is not None
-                rq.bandwidth.charge(rq.local, ns)
+            local = rq.local
+            if local is not None:
+                local.pool.charge(local, ns)
             above = rq.entity
             if above is None or rq.parent is None:
                 return
@@ -321,12 +321,10 @@ class GroupQueue(SchedClass):
 
     def _throttles(self, rq: GroupRq) -> bool:
         """Throttle the group here if its time is up; return whether it is."""
-        if rq.bandwidth is None:
+        local = rq.local
+        if local is None or not local.pool.is_exhausted(local):
             return False
-        assert rq.local is not None
-        if not rq.bandwidth.is_exhausted(rq.local):
-            return False
-        rq.bandwidth.throttle(rq.local)
+        local.pool.throttle(local)
         rq.throttled = True
         return True
 

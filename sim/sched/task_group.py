@@ -39,8 +39,8 @@ class GroupRq:
     """A group on one CPU: its queue, and its entity in the parent's (struct cfs_rq)."""
 
     __slots__ = (
-        "bandwidth", "entity", "group", "local", "nr_waiting", "on_rq", "parent", "queue",
-        "running", "throttled",
+        "entity", "group", "local", "nr_waiting", "on_rq", "parent", "queue", "running",
+        "throttled",
     )  # fmt: skip
 
     def __init__(
@@ -51,8 +51,7 @@ class GroupRq:
         self.group = group  # None: all tasks that are in none
         self.entity = entity
         self.parent = parent
-        self.bandwidth: Bandwidth | None = None if group is None else group.bandwidth
-        self.local: LocalRuntime | None = None  # with a bandwidth
+        self.local: LocalRuntime | None = None  # its part of the group's quota, if that has one
         self.nr_waiting: int = 0  # tasks that wait below, but those in throttled groups below
         self.running: Task | None = None  # the member that is, or holds, the current task
         self.on_rq: bool = False  # the entity waits in the parent's queue or runs
