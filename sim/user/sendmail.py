@@ -167,17 +167,20 @@ class Sendmail(ServerProgram):
         params = self.params
         sys.compute(params.message_user_ns + round(params.byte_user_ns * message_bytes))
         sys.compute_system(params.message_system_ns // 2)
-        yield from self._write_file(sys, "df" + queue_id, message_bytes)
-        yield from self._write_file(sys, "qf" + queue_id, params.qf_bytes)
+        yield from self._write_file(sys, self._path("df", queue_id), message_bytes)
+        yield from self._write_file(sys, self._path("qf", queue_id), params.qf_bytes)
         yield from sys.syslog("mail", 180)
 
     def _queue_file(self, kind: str, queue_id: str, size: int) -> tuple[str, int]:
         """Return path and size of a file of the queue."""
-        return f"{self.params.queue_directory}/{kind}{queue_id}", size
+        return self._path(kind, queue_id), size
 
-    def _write_file(self, sys: Sys, name: str, size: int) -> Blocking[None]:
+    def _path(self, kind: str, queue_id: str) -> str:
+        return f"{self.params.queue_directory}/{kind}{queue_id}"
+
+    def _write_file(self, sys: Sys, path: str, size: int) -> Blocking[None]:
         """Create, write and (SuperSafe) fsync one file of the queue."""
-        fd = yield from sys.open(f"{self.params.queue_directory}/{name}", O_WRONLY | O_CREAT)
+        fd = yield from sys.open(path, O_WRONLY | O_CREAT)
         yield from sys.write(fd, size, chunk=4096)
         if self.params.super_safe:
             yield from sys.fsync(fd)
@@ -207,8 +210,7 @@ class Sendmail(ServerProgram):
 
     def _run_queue(self, sys: Sys) -> Blocking[None]:
         """Deliver what the queue holds (queue.c runqueue(), gatherq(), dowork())."""
-        directory = self.params.queue_directory
-        fd = yield from sys.open(directory, O_RDONLY)
+        fd = yield from sys.open(self.params.queue_directory, O_RDONLY)
         names = yield from sys.readdir(fd)
         yield from sys.close(fd)
         work: list[tuple[int, str]] = []
@@ -225,7 +227,7 @@ class Sendmail(ServerProgram):
     def _gather(self, sys: Sys, queue_id: str, work: list[tuple[int, str]]) -> Blocking[None]:
         """Put a message and its length to the work, unless it has gone since (gatherq)."""
         try:
-            fd = yield from sys.open(f"{self.params.queue_directory}/df{queue_id}", O_RDONLY)
+            fd = yield from sys.open(self._path("df", queue_id), O_RDONLY)
         except FileNotFoundError:
             return
         work.append((sys.fstat_size(fd), queue_id))
@@ -237,8 +239,7 @@ class Sendmail(ServerProgram):
         sys.probe("deliver__start")
         sys.compute(params.delivery_user_ns + round(params.byte_user_ns * message_bytes))
         sys.compute_system(params.message_system_ns // 2)
-        directory = params.queue_directory
-        fd = yield from sys.open(f"{directory}/df{queue_id}", O_RDONLY)
+        fd = yield from sys.open(self._path("df", queue_id), O_RDONLY)
         yield from sys.read(fd, message_bytes, chunk=4096)
         send = self._relay if params.mailer == "relay" else self._run_mailer
         relayed = yield from send(sys, message_bytes)
@@ -250,17 +251,16 @@ class Sendmail(ServerProgram):
             return
         sys.probe("promise__kept", queue_id)
         yield from sys.syslog("mail", 200)
-        yield from self._unlink(sys, f"{directory}/df{queue_id}")
-        yield from self._unlink(sys, f"{directory}/qf{queue_id}")
+        yield from self._unlink(sys, self._path("df", queue_id))
+        yield from self._unlink(sys, self._path("qf", queue_id))
         self.locked.discard(queue_id)
         sys.trace_marker("message_delivered", message_bytes)
         sys.probe("deliver__done")
 
     def _queue_up(self, sys: Sys, queue_id: str) -> Blocking[None]:
         """Write the control file of a message that stays, beside the old one (queue.c queueup)."""
-        directory = self.params.queue_directory
-        yield from self._write_file(sys, "tf" + queue_id, self.params.qf_bytes)
-        yield from sys.rename(f"{directory}/tf{queue_id}", f"{directory}/qf{queue_id}")
+        yield from self._write_file(sys, self._path("tf", queue_id), self.params.qf_bytes)
+        yield from sys.rename(self._path("tf", queue_id), self._path("qf", queue_id))
         yield from self._sync_dir(sys)
 
     def _relay(self, sys: Sys, message_bytes: int) -> Blocking[bool]:
