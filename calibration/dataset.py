@@ -30,7 +30,7 @@ from calibration.host import Host, read_host
 from calibration.readers import UnreadableRecording, read_file
 from calibration.record import HOST, PROC
 from calibration.samples import Recording
-from sim.registry import nearest
+from sim.registry import did_you_mean
 from sim.scenario.errors import Place, Problem, unknown
 from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.study.recorded import DatasetError
@@ -189,8 +189,7 @@ def _folder(folder: Path) -> Source:
 
 def _no_such(path: Path) -> str:
     known = data_sets()
-    hint = nearest(str(path), known)
-    meant = f" - did you mean '{hint}'?" if hint else ""
+    meant = did_you_mean(str(path), known)
     return f"no file, folder or data set '{path}'{meant} (data sets: {', '.join(known)})"
 
 

@@ -13,7 +13,7 @@ import difflib
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -63,7 +63,7 @@ class UnknownName(LookupError):
         self.name = name
         self.known = known
         self.nearest = nearest(name, known)
-        hint = f" - did you mean '{self.nearest}'?" if self.nearest else ""
+        hint = did_you_mean(name, known)
         super().__init__(f"no {kind} '{name}'{hint} (known: {', '.join(known) or 'none'})")
 
 
@@ -75,6 +75,12 @@ def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
     """Return the known name most like `name`, or None if none is near."""
     found = nearest_of(name, known, 1)
     return found[0] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return what a message says after an unknown name: the nearest, or nothing if none is near."""
+    found = nearest(name, list(known))
+    return f" - did you mean '{found}'?" if found else ""
 
 
 def nearest_of(name: str, known: tuple[str, ...] | list[str], number: int = 5) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.drive.bad_input import BadInput
-from sim.registry import nearest
+from sim.registry import did_you_mean, nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +66,7 @@ def read_sheet(reference: str) -> DataSheet:
         raise BadInput("--drive", "no file and name", given=reference, allowed="FILE.json:NAME")
     rows = _read_rows(Path(file))
     if name not in rows:
-        near = nearest(name, tuple(rows))
-        hint = f" - did you mean '{near}'?" if near else ""
+        hint = did_you_mean(name, rows)
         raise BadInput(file, f"no drive '{name}'{hint}", allowed=", ".join(rows) or "none")
     return sheet_of(rows[name], f"{file}: {name}")
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.drive.bad_input import BadInput
-from sim.registry import nearest
+from sim.registry import did_you_mean
 
 PREDICTIONS: Final = Path(__file__).parents[1] / "predictions"
 TABLE: Final = PREDICTIONS / "withheld.toml"
@@ -107,8 +107,7 @@ class Section:
 
     def wrong(self, key: str, name: str, known: Collection[str]) -> BadInput:
         """Return the error for a name that is not known."""
-        found = nearest(name, list(known))
-        hint = f" - did you mean '{found}'?" if found else ""
+        hint = did_you_mean(name, known)
         return BadInput(self._place, f"'{key}': no '{name}'{hint}", allowed=", ".join(known))
 
     def finish(self) -> None:
@@ -191,8 +190,7 @@ def chosen(questions: Questions, names: Collection[str]) -> tuple[Question, ...]
     """Return the figures named, all if none is, in the table's order; BadInput for others."""
     for name in names:
         if name not in questions.figures:
-            found = nearest(name, list(questions.figures))
-            hint = f" - did you mean '{found}'?" if found else ""
+            hint = did_you_mean(name, questions.figures)
             known = ", ".join(questions.figures)
             raise BadInput("--only", f"no figure '{name}'{hint}", allowed=known)
     return tuple(one for name, one in questions.figures.items() if not names or name in names)

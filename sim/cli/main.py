@@ -16,7 +16,7 @@ from typing import Final
 
 import click
 
-from sim.registry import nearest
+from sim.registry import did_you_mean
 
 EXIT_INTERRUPTED: Final = 130  # as a shell tells the end by SIGINT: 128 + 2
 # name -> (module with `command`, one line for the overview)
@@ -91,8 +91,7 @@ class LazyGroup(ToldGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; name the nearest to one that does not exist."""
         if args[0] not in COMMANDS:
-            found = nearest(args[0], tuple(COMMANDS))
-            hint = f" - did you mean '{found}'?" if found else ""
+            hint = did_you_mean(args[0], COMMANDS)
             ctx.fail(f"no command '{args[0]}'{hint} (known: {', '.join(COMMANDS)})")
         return super().resolve_command(ctx, args)
 

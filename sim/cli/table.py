@@ -13,7 +13,7 @@ import sim
 from sim.cli import options
 from sim.cli.output import check_json, check_picture, write_file, write_json
 from sim.cli.progress import Progress
-from sim.registry import nearest
+from sim.registry import did_you_mean
 from sim.report.exercise_table import Rows, exercise_json, exercise_table
 from sim.report.tables import Column, Table, print_table
 from sim.scenario.devices import profile_names
@@ -38,8 +38,7 @@ def _raid(*, level: tuple[str, ...], devices: tuple[int, ...], profile: str | No
     names = [f"raid{one}" for one in level or LEVELS]
     chosen = profile or subjects.PROFILE
     if chosen not in profile_names():
-        found = nearest(chosen, profile_names())
-        hint = f" - did you mean '{found}'?" if found else ""
+        hint = did_you_mean(chosen, profile_names())
         known = ", ".join(profile_names())
         message = f"no profile '{chosen}'{hint} (known: {known})"
         raise click.BadParameter(message, param_hint="--profile")
@@ -120,8 +119,7 @@ def command(
 def _exercise(name: str, choices: Mapping[str, Any]) -> Exercise:
     """Return the table's rows and columns; refuse an option that chooses nothing there."""
     if name not in TABLES:
-        found = nearest(name, tuple(TABLES))
-        hint = f" - did you mean '{found}'?" if found else ""
+        hint = did_you_mean(name, TABLES)
         raise click.UsageError(f"no table '{name}'{hint} (known: {', '.join(TABLES)})")
     offer = TABLES[name]
     for choice, value in choices.items():

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from sim.registry import nearest
+from sim.registry import did_you_mean
 from sim.scenario.layers import Layer, Table, read_table
 from sim.tools.usage import ToolUsageError
 
@@ -58,9 +58,7 @@ def dd_layer(argv: Sequence[str], start_ns: int) -> Table:
 
 
 def _refused(problem: str, given: str, known: Sequence[str]) -> ToolUsageError:
-    found = nearest(given, tuple(known))
-    hint = f" - did you mean '{found}'?" if found else ""
-    return ToolUsageError("dd", problem + hint, ", ".join(known))
+    return ToolUsageError("dd", problem + did_you_mean(given, known), ", ".join(known))
 
 
 def _flags(operand: str, given: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sim.registry import nearest
+from sim.registry import did_you_mean
 from sim.scenario.errors import Place
 from sim.scenario.layers import Layer, Leaf, Table
 from sim.toml_lines import split_key
@@ -87,8 +87,7 @@ def read_fit(path: Path, scenario: str | None = None) -> Fit:
 
 def _hint(path: Path) -> str:
     known = sorted(one.name for one in path.parent.glob("*.toml") if one.is_file())
-    found = nearest(path.name, known)
-    hint = f" - did you mean '{found}'?" if found else ""
+    hint = did_you_mean(path.name, known)
     return f"{hint} (there: {', '.join(known) or 'none'}; `iotwin calibrate` makes one)"
 
 

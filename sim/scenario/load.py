@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sim.registry import nearest
+from sim.registry import did_you_mean
 from sim.scenario.calibrate import read_calibrate
 from sim.scenario.cgroups import check_cgroups
 from sim.scenario.errors import Place, Problem, ScenarioError, unknown
@@ -45,10 +45,8 @@ class UnknownScenario(LookupError):
     """No scenario, or no what-if of it, has that name; `problem` says so, up to the name."""
 
     def __init__(self, problem: str, name: str, known: Sequence[str]) -> None:
-        hint = nearest(name, tuple(known))
-        text = f" - did you mean '{hint}'?" if hint else ""
-        super().__init__(f"{problem} '{name}'{text} (known: {', '.join(known) or 'none'})")
-        self.nearest = hint
+        hint = did_you_mean(name, known)
+        super().__init__(f"{problem} '{name}'{hint} (known: {', '.join(known) or 'none'})")
 
 
 def scenario_files() -> dict[str, Path]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sim.registry import nearest
+from sim.registry import did_you_mean
 from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.scenario.spec import RecordedSpec
 from sim.units import UnitError, parse_quantity
@@ -85,9 +85,7 @@ def load_figures(recorded: RecordedSpec, *, directory: Path = RECORDINGS) -> Fig
 
 
 def _missing(what: str, name: str, known: list[str]) -> str:
-    hint = nearest(name, known)
-    text = f" - did you mean '{hint}'?" if hint else ""
-    return f"no {what} '{name}'{text} (known: {', '.join(known) or 'none'})"
+    return f"no {what} '{name}'{did_you_mean(name, known)} (known: {', '.join(known) or 'none'})"
 
 
 def _figure_set(recorded: RecordedSpec, content: Mapping[str, Any], path: Path) -> FigureSet:
