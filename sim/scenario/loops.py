@@ -13,7 +13,7 @@ from sim.block.limits import QueueParams
 from sim.scenario.devices import Devices
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading
-from sim.scenario.spec import LoopSpec, MountSpec
+from sim.scenario.spec import LoopSpec, MountSpec, mount_point_of
 from sim.units import rough_bytes
 
 OTHERS = ("queue",)
@@ -86,5 +86,4 @@ def _mount_of(file: str, mounts: Mapping[str, MountSpec | None]) -> MountSpec | 
     """Return what is mounted where a file is."""
     if not file.startswith("/") or file.endswith("/"):
         return None
-    fitting = [where for where in mounts if file.startswith(where.rstrip("/") + "/")]
-    return mounts.get(max(fitting, key=len)) if fitting else None
+    return mounts.get(mount_point_of(file, mounts))

@@ -13,7 +13,7 @@ from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading
-from sim.scenario.spec import MountSpec, SwapSpec
+from sim.scenario.spec import MountSpec, SwapSpec, mount_point_of
 from sim.units import rough_bytes
 
 
@@ -47,8 +47,7 @@ def _check_file(
     file = str(spec.file)
     if spec.size_bytes is None:
         reading.error(place, f"swap file {file} lacks 'size'")
-    fitting = [where for where in mounts if file.startswith(where.rstrip("/") + "/")]
-    mount = mounts.get(max(fitting, key=len)) if fitting else None
+    mount = mounts.get(mount_point_of(file, mounts))
     if not file.startswith("/") or mount is None or mount.device is None:
         disks = [where for where, one in mounts.items() if one and one.device is not None]
         reading.error(

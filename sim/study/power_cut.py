@@ -19,6 +19,7 @@ from sim.engine.trace import Record
 from sim.fs.remains import Remains
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
+from sim.scenario.spec import mount_point_of
 from sim.study.replicate import Progress, ShareOfProgress
 from sim.study.summary import Summary, summarise_all
 
@@ -178,8 +179,6 @@ def _is_there(files: Sequence[tuple[str, int]], mounts: dict[str, Remains]) -> b
 
 
 def _on_mount(path: str, mounts: dict[str, Remains], size: int) -> bool:
-    """Look a file up on the mount with the longest prefix."""
-    place = max(
-        (one for one in mounts if path.startswith(one.rstrip("/") + "/")), key=len, default=None
-    )
-    return place is not None and mounts[place].has(path.removeprefix(place.rstrip("/")), size)
+    """Look a file up on the mount that it is on."""
+    place = mount_point_of(path, mounts)
+    return place in mounts and mounts[place].has(path.removeprefix(place.rstrip("/")), size)
