@@ -141,13 +141,14 @@ def _device(name: str, texts: Mapping[str, str], names: list[str]) -> BlockDevic
     queue = f"{folder}/queue"
     sectors = _int(texts, f"{folder}/size")
     rotational = _int(texts, f"{queue}/rotational")
+    schedulers = _line(texts, f"{queue}/scheduler")
     slaves = texts.get(f"{folder}/slaves", "").split()
     return BlockDevice(
         # "cciss!c0d0" in /sys is cciss/c0d0 in /proc/diskstats.
         name=name.replace("!", "/"),
         size_bytes=sectors * SECTOR_BYTES if sectors is not None else None,
         is_rotational=bool(rotational) if rotational is not None else None,
-        scheduler=_chosen(_line(texts, f"{queue}/scheduler")),
+        scheduler=None if schedulers is None else chosen(schedulers),
         nr_requests=_int(texts, f"{queue}/nr_requests"),
         read_ahead_bytes=_kib(_int(texts, f"{queue}/read_ahead_kb")),
         request_bytes_max=_kib(_int(texts, f"{queue}/max_sectors_kb")),
@@ -167,10 +168,8 @@ def _disk_of(slave: str, names: list[str]) -> str:
     return max(owners, key=len, default=slave).replace("!", "/")
 
 
-def _chosen(schedulers: str | None) -> str | None:
+def chosen(schedulers: str) -> str:
     """Return the elevator in brackets of "none [mq-deadline]"; "none" stands without them."""
-    if schedulers is None:
-        return None
     _before, bracket, rest = schedulers.partition("[")
     return rest.partition("]")[0] if bracket else schedulers
 

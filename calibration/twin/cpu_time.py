@@ -22,14 +22,13 @@ from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.twin.demands import PAGE, WRITE
 from calibration.twin.draft import ESTIMATE, MS, Draft, S, process_name
-from calibration.twin.page_costs import COPY
+from calibration.twin.page_costs import COPY, COPY_NS
 from calibration.twin.server import RECORDED
 from calibration.twin.sheet import dotted
 from sim.units import format_quantity
 
 BACKGROUND_NS: Final = 10 * MS  # of computing at a time
 NICE: Final = 19
-PAGE_COPY_NS: Final = 400  # calibration/validate/rigs.py: LOOP
 
 
 def draw_cpu(draft: Draft, seen: Look) -> None:
@@ -78,9 +77,9 @@ def _page_cost(draft: Draft, busy_cpus: float) -> None:
     pages_per_s = (
         sum(load.writes.rate_per_s * load.writes.size_bytes for load in draft.loads) / PAGE
     )
-    all_ns = max(PAGE_COPY_NS, S * busy_cpus / pages_per_s)
+    all_ns = max(COPY_NS, S * busy_cpus / pages_per_s)
     draft.prior_between(
-        COPY, "time_ns", PAGE_COPY_NS / 2, 2 * all_ns,
+        COPY, "time_ns", COPY_NS / 2, 2 * all_ns,
         f"{ESTIMATE}: up to twice kernel time / pages written; from half of what was measured",
     )  # fmt: skip
 

@@ -28,6 +28,7 @@ from sim.units import format_quantity, parse_quantity
 NEW_CPUS_SINCE: Final = (5, 0)
 NEW_CPUS: Final = "assumed: a CPU of about 3 GHz; there, "
 COPY: Final = "machine.vfs.page_copy"
+COPY_NS: Final = parse_quantity(LOOP.costs["vfs.page_copy"][0], "time_ns")
 FOLIO_PAGES: Final = 64  # assumed: programs write bulk in pieces of 256 KiB to 1 MiB
 # file system -> release whose buffered writes make large folios
 LARGE_FOLIOS: Final[Mapping[str, tuple[int, ...]]] = {"ext4": (6, 16), "xfs": (6, 6)}

@@ -9,11 +9,12 @@ Left out: workloads of other recorders.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from calibration.host import chosen
 
 # id, family and name only name the run; fs_plain is the file system of a run without a disk.
 DESCRIPTION: Final = ("id", "family", "name", "workload", "disk", "kernel", "fs_plain")
@@ -170,7 +171,7 @@ def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
     options = str(fs.get("proc_mounts", "")).split() if fs else []
     return Disk(
         params=at.table(table, "params", "disk"),
-        elevator=chosen(str(queue.get("scheduler", "none"))),
+        elevator=chosen(str(queue.get("scheduler", "none")).strip()),
         nr_requests=at.whole(queue, "nr_requests", "disk.queue"),
         max_sectors_kib=at.whole(queue, "max_sectors_kb", "disk.queue"),
         read_ahead_kib=(
@@ -179,9 +180,3 @@ def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
         fs=at.text(fs, "type", "disk.fs") if fs else None,
         mount_options=tuple(options[3].split(",")) if len(options) > 3 else (),
     )
-
-
-def chosen(names: str) -> str:
-    """Return which name of a file such as queue/scheduler is in brackets, or the only one."""
-    found = re.search(r"\[(.+?)\]", names)
-    return found.group(1) if found else names.strip()
