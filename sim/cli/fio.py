@@ -12,7 +12,7 @@ from sim.cli.output import check_json, check_writable, write_text
 from sim.cli.progress import Progress
 from sim.report.fio_json import fio_json
 from sim.report.fio_text import fio_text
-from sim.scenario.fio_file import read_fio_file
+from sim.scenario.fio_file import FioFile, read_fio_file
 from sim.study.fio_run import FioResult, load_machine, run_fio
 
 
@@ -51,6 +51,7 @@ def command(
     check_writable(output_path)
     file = read_fio_file(Path(job_file))
     scenario = load_machine(machine_name, seed=seed, sets=sets)
+    _tell_capped(file)
     with Progress(f"fio {job_file}") as progress:
         result = run_fio(scenario, file, progress)
     text = _document(result) if output_format == "json" else fio_text(result)
@@ -63,6 +64,12 @@ def command(
     if output_path is None and json_path != "-":
         click.echo(text, nl=False)
     sys.exit(_told_errors(result))
+
+
+def _tell_capped(file: FioFile) -> None:
+    """Say which depths an engine that waits for each operation cannot keep, as fio does."""
+    for name in dict.fromkeys(job.name for job in file.jobs if job.iodepth > job.params.iodepth):
+        click.echo(f"fio: {name}: ioengine is synchronous, iodepth is capped at 1", err=True)
 
 
 def _document(result: FioResult) -> str:

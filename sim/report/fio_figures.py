@@ -7,7 +7,6 @@ Invariants: a share that is not zero is shown as at least 0.1 (depths) or 0.01 (
 Left out: unified_rw_reporting, steady state.
 """
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,17 +39,26 @@ class Row:
 
 def rows(result: FioResult) -> Iterator[Row]:
     """Yield the rows in the order of the file; a merged one stands where its first job does."""
-    merged: dict[int, JobStat] = {}
+    merged: set[int] = set()
     for done in result.jobs:
+        group = done.job.group
         if not done.job.reports_group:
             yield Row(done.job, done.stat)
-        elif done.job.group not in merged:
-            stat = merged[done.job.group] = copy.deepcopy(done.stat)
-            for other in result.jobs:
-                same = other.job.group == done.job.group and other.job.reports_group
-                if same and other is not done:
-                    stat.merge(other.stat)
-            yield Row(done.job, stat)
+        elif group not in merged:
+            merged.add(group)
+            yield Row(done.job, _merged(result, group))
+
+
+def _merged(result: FioResult, group: int) -> JobStat:
+    """Return the sums over the jobs of a group that report together."""
+    together = [
+        done.stat for done in result.jobs if done.job.group == group and done.job.reports_group
+    ]
+    total = JobStat(together[0].begin_ns)
+    total.members = 0
+    for stat in together:
+        total.merge(stat)
+    return total
 
 
 def shares(counts: Sequence[int], total: int, least: float) -> list[float]:

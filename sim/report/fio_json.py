@@ -65,14 +65,14 @@ def _job(row: Row, result: FioResult) -> dict[str, Any]:
         "job_start": result.epoch_s * 1000 + stat.begin_ns // NS_PER_MS,
         "error": stat.error,
         "eta": 0,
-        "elapsed": -(-(stat.end_ns - stat.begin_ns) // (1000 * NS_PER_MS)),
+        "elapsed": -(-result.ended_ns // (1000 * NS_PER_MS)),  # of fio, not of the job
         "job options": dict(job.options),
     }
     for index, name in enumerate(DIRECTION_NAMES):
         of_group = group_bytes_per_s(result, job.group, index)
         found[name] = _direction(stat.directions[index], of_group)
     found["sync"] = {
-        "total_ios": stat.sync.samples, "lat_ns": _latency(stat.sync, stat.sync_plat),
+        "total_ios": stat.fsyncs, "lat_ns": _latency(stat.sync, stat.sync_plat),
     }  # fmt: skip
     found |= {
         "job_runtime": stat.run_ns // NS_PER_MS,
@@ -85,7 +85,7 @@ def _job(row: Row, result: FioResult) -> dict[str, Any]:
         "iodepth_submit": _named(BATCHES, shares(stat.submit, sum(stat.submit), 0.1)),
         "iodepth_complete": _named(BATCHES, shares(stat.reaped, sum(stat.reaped), 0.1)),
         **_latencies(stat, total),
-        "latency_depth": job.params.iodepth,
+        "latency_depth": job.iodepth,
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,

@@ -92,11 +92,9 @@ def _job(row: Row, result: FioResult) -> Iterator[str]:
     yield _depths("     complete  : ", BATCHES, shares(stat.reaped, sum(stat.reaped), 0.1))
     issued = ",".join(str(direction.total_ios) for direction in stat.directions)
     yield (
-        f"     issued rwts: total={issued},{stat.sync.samples} short=0,0,0,0 dropped=0,0,0,0"
+        f"     issued rwts: total={issued},{stat.fsyncs} short=0,0,0,0 dropped=0,0,0,0"
     )  # fmt: skip
-    yield (
-        f"     latency   : target=0ns, window=0ns, percentile=100.00%, depth={job.params.iodepth}"
-    )
+    yield (f"     latency   : target=0ns, window=0ns, percentile=100.00%, depth={job.iodepth}")
 
 
 def _direction(name: str, direction: DirectionStat, of_group: int) -> Iterator[str]:

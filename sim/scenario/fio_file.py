@@ -45,6 +45,7 @@ class FioJob:
     reports_group: bool
     options: Mapping[str, str]  # of its own section, as given
     params: FioParams
+    iodepth: int  # as given; an engine that waits for each operation has one in flight
     filesize_bytes: int
     size_pct: float | None
     offset_pct: float | None
@@ -59,7 +60,8 @@ class FioJob:
             offset = int(whole_bytes * self.offset_pct / 100) // block * block
         size = params.size_bytes
         if self.size_pct is not None:
-            size = int((whole_bytes - offset) * self.size_pct / 100) // block * block
+            share = min(int(whole_bytes * self.size_pct / 100), whole_bytes - offset)
+            size = share // block * block
         elif not size:
             size = whole_bytes - offset
         return replace(params, offset_bytes=offset, size_bytes=size)
@@ -151,7 +153,7 @@ def _sections(text: str, file: str, shared: _Section, problems: list[Problem]) -
 
 def _option(section: _Section, text: str, place: Place, problems: list[Problem]) -> None:
     """Read one line into a section."""
-    given, _, value = text.partition("=")
+    given, equals, value = text.partition("=")
     name, value = given.strip().lower(), value.strip()
     named = replace(place, width=len(given.strip()))
     if name in REFUSED:
@@ -165,6 +167,9 @@ def _option(section: _Section, text: str, place: Place, problems: list[Problem])
             Problem(named, f"fio has no option '{name}'", allowed=", ".join(OPTIONS), nearest=hint)
         )
         return
+    if equals and not value:
+        problems.append(Problem(named, f"'{name}=' lacks a value"))
+        return
     if "${" in value:
         problems.append(Problem(named, "environment variables are not read", given=value))
         return
@@ -176,7 +181,8 @@ def _option(section: _Section, text: str, place: Place, problems: list[Problem])
         shown = value or "nothing"
         problems.append(Problem(at, f"{name}: {error.problem}", shown, error.allowed))
         return
-    section.options[name] = value or "1"
+    if value:  # fio notes what has a value (parse_option)
+        section.options[name] = value
     section.places[ALIASES.get(name, name)] = named
 
 
@@ -225,6 +231,7 @@ def _jobs(section: _Section, group: int) -> Iterator[FioJob]:
     own = {key: values[key] for key in _OWN if key in values}
     params = {key: value for key, value in values.items() if key not in _OWN}
     name = str(own.get("name", section.name))
+    iodepth = int(params.get("iodepth", 1))
     if params["ioengine"] in SYNCHRONOUS:
         params["iodepth"] = 1
     params["laid_out"] = not own.get("create_on_open", False)
@@ -236,7 +243,7 @@ def _jobs(section: _Section, group: int) -> Iterator[FioJob]:
         yield FioJob(
             name=name, group=group, description=str(own.get("description", "")),
             reports_group=bool(own.get("group_reporting", False)),
-            options={"name": name, **section.options},
+            options=section.options, iodepth=iodepth,
             filesize_bytes=int(own.get("filesize_bytes", 0)), size_pct=own.get("size_pct"),
             offset_pct=own.get("offset_pct"), section=section.place,
             params=FioParams(

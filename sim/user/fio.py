@@ -10,9 +10,13 @@ Invariants: an operation that was started before the time was up is counted when
  of operations), and "fio_ns" for each with `latency_log`.
 A file that is read, or written asynchronously, is there beforehand with its size (fio lays it out
  in a run of its own); what is written one by one is made by the job.
+What `fsync` and `fdatasync` ask for is an operation of its own, after the write that made it due
+and before the next one (get_rw_ddir): a job does not end with it. With several in flight it is a
+plain fsync() beside them (fio_libaio_queue). The one of `end_fsync` takes time and counts nowhere.
+Where a mixture has rates, a direction that is ahead of its own lets the other one go (rate_ddir):
+the rates hold, not the mixture.
 Left out: trims of files (holes), trimwrite, verifying, several files a job, threads; io_uring's own
- entry into the kernel (it costs io_submit's); fsync waits for what is in flight, as if it were sent
- last.
+ entry into the kernel (it costs io_submit's).
 
 Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 1/S, R = N S.
 """
@@ -47,6 +51,7 @@ class Fio(ServerProgram):
         self.issued: list[int] = [0, 0, 0]  # bytes, by direction, as the next
         self.started: list[int] = [0, 0, 0]
         self.writes: int = 0
+        self.sync_due: bool = False
         self.done: int = 0
         self.next_direction: int = -1  # drawn, not yet used
         self.has_begun: bool = False
@@ -90,7 +95,7 @@ class Fio(ServerProgram):
         else:
             yield from self._queued(sys, fd)
         if params.end_fsync and WRITE in self.directions:
-            yield from self._fsync(sys, fd)
+            yield from sys.fsync(fd)
         self.stat.end(sys.clock_ns())
         self._note_usage(sys, 1)
         yield from sys.close(fd)
@@ -197,6 +202,18 @@ class Fio(ServerProgram):
                 self.next_direction = READ if drawn < self.params.rwmixread else WRITE
         return self.next_direction
 
+    def _delay_ns(self, sys: Sys, now_ns: int) -> int:
+        """Return how long no operation may begin; choose which direction may first (rate_ddir)."""
+        direction = self._direction(sys)
+        delay_ns = self._due_in_ns(direction, now_ns)
+        if delay_ns and len(self.directions) > 1 and 0 < self.params.rwmixread < 100:
+            other = WRITE if direction == READ else READ
+            other_ns = self._due_in_ns(other, now_ns)
+            if other_ns < delay_ns:
+                self.next_direction = other
+                return other_ns
+        return delay_ns
+
     def _due_in_ns(self, direction: int, now_ns: int) -> int:
         """Return how long the rate forbids the next operation (rate_next_io_time)."""
         params = self.params
@@ -226,7 +243,17 @@ class Fio(ServerProgram):
         self.next_direction = -1
         self.issued[direction] += size
         self.started[direction] += 1
+        if direction == WRITE:
+            self._note_write()
         return size, place
+
+    def _note_write(self) -> None:
+        """Count a write; the next operation may have to be a sync."""
+        params = self.params
+        self.writes += 1
+        for every in (params.fsync, params.fdatasync):
+            if every and self.writes % every == 0:
+                self.sync_due = True
 
     def _wait_for_rate(self, sys: Sys, delay_ns: int) -> Blocking[None]:
         """Sleep until the rate allows the next operation, or the time is up."""
@@ -241,11 +268,14 @@ class Fio(ServerProgram):
             now_ns = sys.clock_ns()
             if not self._goes_on(sys, now_ns):
                 return
-            direction = self._direction(sys)
-            delay_ns = self._due_in_ns(direction, now_ns)
+            if self.sync_due:
+                yield from self._sync(sys, fd, 0)
+                continue
+            delay_ns = self._delay_ns(sys, now_ns)
             if delay_ns:
                 yield from self._wait_for_rate(sys, delay_ns)
                 continue
+            direction = self.next_direction
             sys.compute(self.params.operation_user_ns)
             size, place = self._take(direction)
             begun_ns = sys.clock_ns()
@@ -253,7 +283,7 @@ class Fio(ServerProgram):
             now_ns = sys.clock_ns()
             self.stat.queued(1)
             self._complete(sys, direction, size, begun_ns, 0, now_ns)
-            yield from self._after(sys, fd, direction)
+            yield from self._after(sys)
 
     def _operation(
         self, sys: Sys, fd: int, direction: int, size: int, place: int
@@ -277,24 +307,27 @@ class Fio(ServerProgram):
             now_ns = sys.clock_ns()
             delay_ns = 0
             if len(flying) < params.iodepth and self._goes_on(sys, now_ns):
-                direction = self._direction(sys)
-                delay_ns = self._due_in_ns(direction, now_ns)
+                if self.sync_due:
+                    yield from self._sync(sys, fd, len(flying))
+                    continue
+                delay_ns = self._delay_ns(sys, now_ns)
                 if not delay_ns:
-                    flying[tag] = yield from self._submit(sys, fd, direction, tag, ready)
+                    flying[tag] = yield from self._submit(sys, fd, tag, ready)
                     self.stat.queued(len(flying))
                     tag += 1
                     continue
             if flying:
-                yield from self._reap(sys, fd, flying, ready)
+                yield from self._reap(sys, flying, ready)
             elif delay_ns:
                 yield from self._wait_for_rate(sys, delay_ns)
             else:
                 return
 
     def _submit(
-        self, sys: Sys, fd: int, direction: int, tag: int, ready: deque[int]
+        self, sys: Sys, fd: int, tag: int, ready: deque[int]
     ) -> Blocking[tuple[int, int, int, int]]:
         """Start an operation; return its direction, size, beginning, and time to submit."""
+        direction = self.next_direction
         sys.compute(self.params.operation_user_ns)
         size, place = self._take(direction)
         begun_ns = sys.clock_ns()
@@ -306,7 +339,7 @@ class Fio(ServerProgram):
         return direction, size, begun_ns, sys.clock_ns() - begun_ns
 
     def _reap(
-        self, sys: Sys, fd: int, flying: dict[int, tuple[int, int, int, int]], ready: deque[int]
+        self, sys: Sys, flying: dict[int, tuple[int, int, int, int]], ready: deque[int]
     ) -> Blocking[None]:
         """Wait for an operation to complete, and count it."""
         tag = ready.popleft() if ready else (yield from sys.io_getevents())
@@ -315,7 +348,7 @@ class Fio(ServerProgram):
         if not self.ramp_end_ns:
             self.stat.directions[direction].slat.add(submit_ns)
         if direction == WRITE or self.params.think_ns:
-            yield from self._after(sys, fd, direction)
+            yield from self._after(sys)
 
     # -- When one is complete.
 
@@ -337,27 +370,22 @@ class Fio(ServerProgram):
         stat.submit[1] += 1
         stat.reaped[1] += 1
 
-    def _after(self, sys: Sys, fd: int, direction: int) -> Blocking[None]:
-        """Make durable, think, let CPU time pass that no sleep would."""
+    def _after(self, sys: Sys) -> Blocking[None]:
+        """Think, let CPU time pass that no sleep would."""
         params = self.params
-        if direction == WRITE:
-            self.writes += 1
-            if params.fsync and self.writes % params.fsync == 0:
-                yield from self._fsync(sys, fd)
-            elif params.fdatasync and self.writes % params.fdatasync == 0:
-                begun_ns = sys.clock_ns()
-                yield from sys.fdatasync(fd)
-                self._synced(sys, begun_ns)
         if params.think_ns and self.done % params.think_blocks == 0:
             yield from sys.sleep(params.think_ns)
         if sys.owes_cpu():
             yield
 
-    def _fsync(self, sys: Sys, fd: int) -> Blocking[None]:
+    def _sync(self, sys: Sys, fd: int, in_flight: int) -> Blocking[None]:
+        """Make durable what is written, beside what is in flight; count it."""
+        params = self.params
+        self.sync_due = False
+        is_fsync = params.fsync > 0 and self.writes % params.fsync == 0
         begun_ns = sys.clock_ns()
-        yield from sys.fsync(fd)
-        self._synced(sys, begun_ns)
-
-    def _synced(self, sys: Sys, begun_ns: int) -> None:
+        yield from sys.fsync(fd) if is_fsync else sys.fdatasync(fd)
         if not self.ramp_end_ns:
             self.stat.synced(sys.clock_ns() - begun_ns)
+            self.stat.fsyncs += is_fsync
+            self.stat.queued(in_flight + 1)

@@ -176,7 +176,8 @@ class JobStat:
         self.run_ns: int = 0  # summed over the jobs of a group
         self.end_ns: int = begin_ns
         self.directions = [DirectionStat(begin_ns) for _ in (READ, WRITE, TRIM)]
-        self.sync = IoStat()
+        self.sync = IoStat()  # of fsync() and fdatasync()
+        self.fsyncs: int = 0
         self.sync_plat: list[int] = [0] * PLAT_NR
         self.depth: list[int] = [0] * 7
         self.submit: list[int] = [0] * 7
@@ -205,7 +206,7 @@ class JobStat:
             self.latency_ms[bisect_right(LATENCY_MS_BOUNDS, ns // 1_000_000)] += 1
 
     def synced(self, ns: int) -> None:
-        """Count an fsync."""
+        """Count the time of an fsync() or fdatasync()."""
         self.sync.add(ns)
         self.sync_plat[plat_index(ns)] += 1
 
@@ -225,6 +226,7 @@ class JobStat:
         for mine, theirs in zip(self.directions, other.directions, strict=True):
             mine.merge(theirs)
         self.sync.merge(other.sync)
+        self.fsyncs += other.fsyncs
         self.sync_plat = _added(self.sync_plat, other.sync_plat)
         self.depth = _added(self.depth, other.depth)
         self.submit = _added(self.submit, other.submit)

@@ -147,10 +147,71 @@ def test_groups_run_one_after_the_other_and_delays_are_kept(run):
     assert second["job_start"] - first["job_start"] == pytest.approx(200 + 1000, abs=5)
 
 
-def test_fsyncs_are_counted_with_their_latency(jobs):
-    [job] = jobs("[job]\nfilename=/x\nrw=write\nsize=1m\nfsync=16\nend_fsync=1\n")
-    assert job["sync"]["total_ios"] == 256 // 16 + 1
+# What fio 3.33 (a Linux 6 machine, a file on ext4) counted for job files of 4 MiB:
+# options -> reads, bytes read, writes, bytes written, fsyncs, all syncs, operations by depth in per
+# cent of reads and writes (syncs are among the operations).
+COUNTED_BY_FIO = {
+    "rw=read\nbs=64k\nloops=3": (192, 12582912, 0, 0, 0, 0, {"1": 100}),
+    "rw=write\nbs=3k": (0, 0, 1365, 4193280, 0, 0, {"1": 100}),
+    "rw=write\nbs=4k\nfsync=10": (0, 0, 1024, 4194304, 102, 102, {"1": 109.960938}),
+    "rw=write\nbs=4k\nfsync=16": (0, 0, 1024, 4194304, 63, 63, {"1": 106.152344}),
+    "rw=randwrite\nbs=4k\nfdatasync=10\nend_fsync=1": (
+        0, 0, 1024, 4194304, 0, 102, {"1": 109.960938},
+    ),
+    "rw=write\nend_fsync=1": (0, 0, 1024, 4194304, 0, 0, {"1": 100}),
+    "rw=write\nbs=4k\nfsync=16\nioengine=libaio\niodepth=8": (
+        0, 0, 1024, 4194304, 63, 63, {"1": 0.1, "2": 0.195312, "4": 0.390625, "8": 105.46875},
+    ),
+    "rw=randread\nbs=4k\ndirect=1\nioengine=libaio\niodepth=16": (
+        1024, 4194304, 0, 0, 0, 0,
+        {"1": 0.1, "2": 0.195312, "4": 0.390625, "8": 0.78125, "16": 98.535156},
+    ),
+    "rw=read\nbs=64k\noffset=25%\nsize=50%\nfilesize=4m": (32, 2097152, 0, 0, 0, 0, {"1": 100}),
+    "rw=read\nbs=64k\noffset=75%\nsize=50%\nfilesize=4m": (16, 1048576, 0, 0, 0, 0, {"1": 100}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", COUNTED_BY_FIO)
+def test_counts_are_those_of_fio_itself(jobs, options):
+    [job] = jobs(f"[global]\nfilename=/x\nsize=4m\n[job]\n{options}\n")
+    found = [job[way][key] for way in ("read", "write") for key in ("total_ios", "io_bytes")]
+    found += [job["sync"]["total_ios"], job["sync"]["lat_ns"]["N"]]
+    *counts, depths = COUNTED_BY_FIO[options]
+    assert found == counts
+    levels = {depth: share for depth, share in job["iodepth_level"].items() if share}
+    assert levels == pytest.approx(depths, abs=1e-6)
+
+
+def test_fsyncs_wait_for_the_disk(jobs):
+    [job] = jobs("[job]\nfilename=/x\nrw=write\nsize=1m\nfsync=16\n")
     assert job["sync"]["lat_ns"]["mean"] >= 2e6
+
+
+def test_rates_hold_for_each_direction_and_not_the_mixture(jobs):
+    """fio 3.33 with this job: 199.1 reads and 99.8 writes a second, of a mixture of halves."""
+    text = "rw=randrw\nrate_iops=200,100\nruntime=2\ntime_based\nsize=64m\n"
+    [job] = jobs(FIFO.replace("sda", "sdb") + text)
+    assert job["read"]["iops"] == pytest.approx(200, rel=0.02)
+    assert job["write"]["iops"] == pytest.approx(100, rel=0.02)
+
+
+def test_options_of_a_job_are_those_of_its_section_that_have_a_value(run):
+    text = (
+        FIFO + "rw=read\nsize=64k\ngroup_reporting\nloops=1\n[other]\nname=x\nfilename=/dev/sdb\n"
+    )
+    text = "[global]\nbs=4k\ntime_based=0\nstonewall\n" + text + "size=64k\niodepth=16\n"
+    result = run(text, "--output-format=json")
+    document = json.loads(result.stdout)
+    assert document["global options"] == {"bs": "4k", "time_based": "0"}
+    first, second = (job["job options"] for job in document["jobs"])
+    assert first == {
+        "filename": "/dev/sda", "direct": "1", "rw": "read", "size": "64k", "loops": "1",
+    }  # fmt: skip
+    assert second == {"name": "x", "filename": "/dev/sdb", "size": "64k", "iodepth": "16"}
+    assert document["jobs"][1]["latency_depth"] == 16
+    assert "fio: x: ioengine is synchronous, iodepth is capped at 1" in result.stderr
+    elapsed = {job["elapsed"] for job in document["jobs"]}
+    assert elapsed == {1}  # of the whole run, rounded up
 
 
 @pytest.mark.parametrize("flag", ["sync=1", "sync=dsync"])
