@@ -45,7 +45,8 @@ def plan(groups: list[str], *, quick: bool) -> list[tuple[str, str, int]]:
     if "storm" in groups:
         jobs += [("storm", "storm", size) for size in sizes] + [("storm", "storm_tmpfs", 1)]
     if "transfer" in groups:
-        jobs += [("transfer", "dd", case) for case in range(4)] + [("transfer", "fio", 1)]
+        jobs += [("transfer", "dd", case) for case in range(4)]
+        jobs += [("transfer", "fio", 1), ("transfer", "page_cache", 100)]
     return jobs
 
 

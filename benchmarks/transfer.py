@@ -1,4 +1,4 @@
-"""What moving bytes costs: 80 GB of dd, a million operations of fio.
+"""What moving bytes costs: 80 GB of dd, a million operations of fio, files of 100 GB in memory.
 
 dd reads a disk through the page cache (a request of 128 KiB for each window of read-ahead) and past
 it (a megabyte a call, 512 KiB a request), and writes a file both ways. fio does a million random
@@ -13,7 +13,7 @@ from benchmarks.measure import Row
 from sim.machine import simulate
 from sim.scenario.dd_command import dd_layer
 from sim.scenario.fio_file import read_fio_text
-from sim.scenario.load import load_text
+from sim.scenario.load import load, load_text
 from sim.study.fio_run import load_machine, run_fio
 
 MACHINE = Path(__file__).with_name("transfer.toml")
@@ -55,6 +55,14 @@ def fio(_rounds: int) -> list[Row]:
     result = run_fio(scenario, file)
     assert result.jobs[0].stat.directions[0].total_ios == OPERATIONS
     return _rows("a million operations of fio", start_s, result.ended_ns)
+
+
+def page_cache(gigabytes: int) -> list[Row]:
+    """Run scenario page-cache with files of a size."""
+    scenario = load("page-cache", sets=(f"process.app.file_size={gigabytes} GB",))
+    start_s = time.process_time()
+    result = simulate(scenario, seed=1)
+    return _rows(f"page-cache, files of {gigabytes} GB", start_s, result.samples[-1].t_ns)
 
 
 def _rows(case: str, start_s: float, simulated_ns: int) -> list[Row]:

@@ -1,7 +1,8 @@
 """pipeline: tasks one after the other, each of which reads a file, works on it, writes the next.
 
-Models: a data-processing chain of one process. Task k reads file k whole into memory of its own,
-computes on it, writes file k + 1 of the same size, and frees its memory; file 1 exists beforehand.
+Models: a data-processing chain of one process. Task k reads file k whole into a buffer of its size
+(one malloc(), whose pages come as they are filled), computes on it, writes file k + 1 of the same
+size, and frees its memory; file 1 exists beforehand. It ends where the buffer is refused.
 Counterpart: the synthetic application of Do and others, "Modeling the Linux Page Cache for Accurate
 Simulation of Data-Intensive Applications", IEEE CLUSTER 2021.
 Invariants: records: "phase_read_ns" and "phase_write_ns" the time of each read and write in order,
@@ -19,7 +20,7 @@ from typing import ClassVar
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY, Sys
+from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY, Region, Sys
 from sim.user.program import ServerProgram
 
 
@@ -61,26 +62,36 @@ class Pipeline(ServerProgram):
         return f"{self.params.directory}/{self.name}-{number}"
 
     def main(self, sys: Sys) -> Blocking[None]:
-        """Do the tasks."""
+        """Do the tasks; end where memory for a whole file is refused."""
         begun_ns = sys.clock_ns()
-        for task in range(1, self.params.tasks + 1):
-            yield from self._read(sys, self._path(task))
-            yield from self._work(sys)
-            yield from self._write(sys, self._path(task + 1))
-            sys.free_memory()
+        try:
+            for task in range(1, self.params.tasks + 1):
+                yield from self._read(sys, self._path(task))
+                yield from self._work(sys)
+                yield from self._write(sys, self._path(task + 1))
+                sys.free_memory()
+        except MemoryError as error:
+            sys.print_text(f"{self.name}: {error}\n")
+            return
         sys.trace_marker("pipeline_done", sys.clock_ns() - begun_ns)
 
     def _read(self, sys: Sys, path: str) -> Blocking[None]:
         begun_ns = sys.clock_ns()
         fd = yield from sys.open(path, O_RDONLY)
-        left = self.params.file_size_bytes
-        while left > 0:
-            size = min(left, self.params.chunk_bytes)
-            yield from sys.touch_memory(size)
-            yield from sys.read(fd, size)
-            left -= size
+        size = self.params.file_size_bytes
+        buffer = self._malloc(sys, size)
+        for at in range(0, size, self.params.chunk_bytes):
+            piece = min(self.params.chunk_bytes, size - at)
+            yield from sys.touch(buffer, at, piece)
+            yield from sys.read(fd, piece)
         yield from sys.close(fd)
         sys.trace_marker("phase_read_ns", sys.clock_ns() - begun_ns)
+
+    def _malloc(self, sys: Sys, size: int) -> Region:
+        try:
+            return sys.mmap(size)
+        except OSError as error:
+            raise MemoryError(f"{size} bytes: {error.strerror}") from error
 
     def _work(self, sys: Sys) -> Blocking[None]:
         sys.compute(round(self.params.file_size_bytes / self.params.work_rate_bytes_per_s * 1e9))
