@@ -1,6 +1,7 @@
-"""The recorded pair: a mail storm on a disk, then on tmpfs, with the seed of the scenario.
+"""The recorded pair: a mail storm on a disk, then on tmpfs.
 
-A row is a figure, what the administrator recorded, and how far a simulation may be off to agree.
+A row is a figure, what the administrator recorded, and how far a simulation, with the seed of the
+scenario, may be off to agree; eleven other seeds tell how much of that is chance.
 Rows in DIFFERS do not agree, and the reason is known; the day one does, its test says so.
 """
 
@@ -63,6 +64,15 @@ def figures(what_if: str | None) -> dict[str, float]:
     return compute_metrics(simulate(scenario, scenario.seed), scenario.measure)
 
 
+@cache
+def other_storms() -> tuple[dict[str, float], ...]:
+    """Return the figures on tmpfs with eleven other seeds."""
+    scenario = load("sendmail", what_if="tmpfs")
+    return tuple(
+        compute_metrics(simulate(scenario, seed), scenario.measure) for seed in range(21, 32)
+    )
+
+
 def by_figure(row: Row | str) -> str:
     return row[0] if isinstance(row, tuple) else row
 
@@ -86,6 +96,21 @@ def test_on_the_disk_the_figure_is_not_yet_as_recorded(row: Row) -> None:
 def test_on_tmpfs_the_figure_is_as_recorded(row: Row) -> None:
     figure, _, low, high = row
     assert low <= figures("tmpfs")[figure] <= high
+
+
+@pytest.mark.parametrize("row", [row for row in TMPFS if row[1]], ids=by_figure)
+def test_on_tmpfs_the_recorded_figure_lies_within_the_scatter_of_seeds(row: Row) -> None:
+    """Load is looked at seven times in a storm: over 31 seeds its peak was 1.2 .. 4.9, median 2.5.
+
+    All others agree with each seed.
+    """
+    figure, recorded, low, high = row
+    found = [storm[figure] for storm in other_storms()]
+    if figure == "load1_peak":
+        assert min(found) < recorded < max(found)
+        assert sorted(found)[len(found) // 2] == pytest.approx(recorded, rel=0.25)
+    else:
+        assert low <= min(found) and max(found) <= high
 
 
 def test_the_server_recovers_once_the_storm_is_over() -> None:

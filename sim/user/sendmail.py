@@ -12,7 +12,8 @@ Theory of operation (sendmail 8.13: daemon.c, srvrsmtp.c, collect.c, queue.c, de
    queue run.
  - Every -q interval the parent forks a queue run: it reads the queue directory, leaves alone what
    another process has locked and what the load forbids, and delivers the rest one by one, the
-   smallest (of the best priority) first.
+   smallest (of the best priority) first. A simulation begins in the middle of the daemon's life:
+   how far the interval has run by then is chance.
  - The delivery process hands the message to the next host, then removes df and qf. On Linux
    (REQUIRES_DIR_FSYNC) each unlink is followed by an fsync of the *directory*. The kernels before
    3.0 hold the directory's i_mutex for the length of that fsync: every create and unlink of the
@@ -81,7 +82,7 @@ class Sendmail(ServerProgram):
     def main(self, sys: Sys) -> Blocking[None]:
         """Accept connections for ever; close the port while the machine is overloaded."""
         listener: ListeningSocket | None = None
-        next_run_ns = sys.clock_ns() + self.params.queue_interval_ns  # the first: nothing there
+        next_run_ns = sys.clock_ns() + self._until_queue_run_ns(sys)
         sys.ignore_children()  # A SIGCHLD handler reaps them (reapchild).
         while True:
             if (yield from self._must_refuse(sys)):
@@ -100,6 +101,10 @@ class Sendmail(ServerProgram):
             if (yield from sys.select(listener, SELECT_NS)):
                 connection = yield from sys.accept(listener)
                 yield from sys.fork("sendmail", self._session, connection)
+
+    def _until_queue_run_ns(self, sys: Sys) -> int:
+        """Return when the first queue run of the simulation comes: the server has long been up."""
+        return int(sys.stream("queue_run").random() * self.params.queue_interval_ns)
 
     def _must_refuse(self, sys: Sys) -> Blocking[bool]:
         """Is the load too high, or are there too many children (daemon.c refuseconnections)?"""

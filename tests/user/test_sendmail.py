@@ -115,7 +115,7 @@ def test_a_queue_run_delivers_what_the_load_left_in_the_queue() -> None:
     run_for(machine, 400)
     delivered = times_of(machine, "message_delivered")
     assert len(delivered) == 3
-    assert all(time % 30 < 6 for time in delivered)  # a run begins, seen by select() within 5 s
+    assert max(delivered) - min(delivered) < 6  # one run, one after the other
     assert queue_files(machine) == []
 
 
