@@ -10,7 +10,8 @@ Left out: the figures ([figures.NAME], sim/study/recorded.py).
     title = "..."           what happened, a line
     hardware = "..."        the machine, in words          kernel = "2.6.32"   as uname -r says
     hostname, arch, cpus, memory = "8 GiB"                 as far as known
-    command = "iostat -x 5" what was typed                 interval = "5 s"
+    command = "iostat -x 5; vmstat -S M 5"  what was typed: readers take units and -y from it
+    interval = "5 s"        between reports
     when = "..."            date and time, or that they were not recorded
     warm_up = "0 s"         not to be used, from the beginning; cool_down: up to the end
     files, attachments      names of raw files             devices              names in them
@@ -28,6 +29,7 @@ from typing import Any, Final
 
 from calibration.host import Host, read_host
 from calibration.readers import UnreadableRecording, read_file
+from calibration.readers.prompt import commands_of
 from calibration.record import HOST, PROC
 from calibration.samples import Recording
 from sim.registry import did_you_mean
@@ -98,7 +100,8 @@ class DataSet:
 
     def _read(self, name: str) -> Recording:
         try:
-            recording = read_file(self.folder / name, self.interval_s)
+            typed = commands_of(self.command or "")
+            recording = read_file(self.folder / name, self.interval_s, typed)
         except UnreadableRecording as error:
             raise DatasetError(f"{error}; list it under attachments") from None
         return replace(recording, facts=self._facts() | dict(recording.facts))

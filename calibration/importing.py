@@ -20,6 +20,7 @@ from typing import Final
 from calibration.dataset import DATASET, load_data_set, sha256_of
 from calibration.host import Host, read_host
 from calibration.readers import UnreadableRecording, read_file
+from calibration.readers.prompt import Command, commands_of
 from calibration.samples import Problem, Recording, merge
 from sim.study.recorded import DatasetError
 
@@ -76,9 +77,15 @@ class Draft:
         ]
 
 
-def examine(paths: Sequence[Path], *, name: str | None = None, title: str | None = None) -> Draft:
-    """Read files (or folders of iotwin record) of one server; DatasetError, OSError."""
-    files = [_raw(path) for path in _files(paths)]
+def examine(
+    paths: Sequence[Path], *, name: str | None = None, title: str | None = None, command: str = ""
+) -> Draft:
+    """Read files (or folders of iotwin record) of one server; DatasetError, OSError.
+
+    `command` is what was typed, where it does not stand in the text.
+    """
+    typed = commands_of(command)
+    files = [_raw(path, typed) for path in _files(paths)]
     _check_names(files)
     recordings = [raw.recording for raw in files if raw.recording is not None]
     if not recordings:
@@ -87,6 +94,8 @@ def examine(paths: Sequence[Path], *, name: str | None = None, title: str | None
     recording = merge(recordings, "")
     hosts = [read_host(path) for path in paths if path.is_dir()]
     found = _found(recording, next((host for host in hosts if host is not None), None))
+    if command:
+        found["command"] = command
     chosen = name or _slug(str(found.get("hostname", files[0].path.stem)))
     if not _NAME.fullmatch(chosen):
         raise DatasetError(f"no name of a data set: '{chosen}' (accepted: a-z, 0-9, ., _, -)")
@@ -130,9 +139,9 @@ def _files(paths: Sequence[Path]) -> Iterable[Path]:
             raise DatasetError(f"no file {path}")
 
 
-def _raw(path: Path) -> RawFile:
+def _raw(path: Path, typed: tuple[Command, ...]) -> RawFile:
     try:
-        return RawFile(path=path, recording=read_file(path))
+        return RawFile(path=path, recording=read_file(path, commands=typed))
     except UnreadableRecording as error:
         return RawFile(path=path, recording=None, why=str(error).removeprefix(f"{path}: "))
 

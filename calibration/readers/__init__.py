@@ -22,7 +22,7 @@ from calibration.readers.iostat_json import read_iostat_json
 from calibration.readers.json_text import Document, find_documents
 from calibration.readers.line import Line, LineReader, Sink, lines_of
 from calibration.readers.proc import ProcReader
-from calibration.readers.prompt import PromptReader
+from calibration.readers.prompt import Command, PromptReader
 from calibration.readers.recorder import RecorderReader
 from calibration.readers.sadf import read_sadf_json
 from calibration.readers.sar import SarReader
@@ -72,23 +72,23 @@ class UnreadableRecording(ValueError):
 
 
 def read_file(
-    path: Path, interval_s: float | None = None, command: tuple[str, ...] = ()
+    path: Path, interval_s: float | None = None, commands: tuple[Command, ...] = ()
 ) -> Recording:
     """Return what a file says; text or gzip. OSError, or UnreadableRecording."""
-    return read_bytes(path.read_bytes(), str(path), interval_s, command)
+    return read_bytes(path.read_bytes(), str(path), interval_s, commands)
 
 
 def read_bytes(
-    raw: bytes, source: str, interval_s: float | None = None, command: tuple[str, ...] = ()
+    raw: bytes, source: str, interval_s: float | None = None, commands: tuple[Command, ...] = ()
 ) -> Recording:
     """Return what bytes say: text in UTF-8 or UTF-16, or gzip. UnreadableRecording.
 
-    `command` is the command line that printed them, as words, if the text does not begin with it.
+    `commands` printed them, as far as the text itself has no prompt with a command.
     """
     fault = ""
     if raw[:2] == b"\x1f\x8b":
         raw, fault = _gunzip(raw)
-    return _read(_decode(raw), source, interval_s, fault, command)
+    return _read(_decode(raw), source, interval_s, fault, commands)
 
 
 def read_text(text: str, source: str, interval_s: float | None = None) -> Recording:
@@ -97,11 +97,9 @@ def read_text(text: str, source: str, interval_s: float | None = None) -> Record
 
 
 def _read(
-    text: str, source: str, interval_s: float | None, fault: str, command: tuple[str, ...] = ()
+    text: str, source: str, interval_s: float | None, fault: str, commands: tuple[Command, ...] = ()
 ) -> Recording:
-    sink = Sink(interval_s, command=command)
-    if command:
-        sink.learn("command", " ".join(command))
+    sink = Sink(interval_s, commands=commands)
     formats = _Reading(sink).read(text)
     if fault:
         sink.skip(Line(text.count("\n") + 1, ""), fault)

@@ -7,13 +7,15 @@ Left out: the rows "-/+ buffers/cache", Low, High, Total, Comm, which only add a
 in other languages.
 
 Rules for what the text does not say: sizes with a letter have that unit ("23Gi", and "15G", which
-is 2^30 B before 3.3.13, and 10^9 B after it if --si was given: taken as 2^30). Plain numbers have
-the unit of a prompt above (`$ free -m`), or of a total of memory that is known; without either they
-are KiB, and if that would make less than MEMORY_MIN of memory they are reported instead.
+is 2^30 B before 3.3.13, and 10^9 B after it if --si was given: taken as 2^30 unless a command
+says --si). Plain numbers have the unit of the command, if it is known (`$ free -m` above them),
+else of a total of memory that is known, else that in which each is a whole number of pages, as all
+that /proc/meminfo says is: KiB (a multiple of 4), or bytes (of 4096; of KiB one row in 10^12 is
+that by chance). Where none of that tells, or makes less than MEMORY_MIN, they are reported instead.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -22,7 +24,7 @@ from calibration.readers.prompt import options_of
 from calibration.readers.stamp import Pace
 
 MEMORY_MIN: Final = 64 * 2**20  # assumed: no server that runs free has less
-MEMORY_MAX: Final = 64 * 2**40  # what 46 bits of physical address reach
+PAGE: Final = 4096  # the smallest that Linux has
 KNOWN_WITHIN: Final = 0.02  # a total in whole GiB is not used; in whole MiB it is this close
 MEM_TITLES: Final[Mapping[str, str]] = {
     "total": "mem_total_bytes", "used": "mem_used_bytes", "free": "mem_free_bytes",
@@ -40,19 +42,22 @@ OPTION_UNITS: Final[Mapping[str, int]] = {
     "bytes": 1, "kilo": 10**3, "mega": 10**6, "giga": 10**9, "tera": 10**12,
     "kibi": 2**10, "mebi": 2**20, "gibi": 2**30, "tebi": 2**40,
 }  # fmt: skip
+SI_UNITS: Final[Mapping[str, int]] = {"k": 10**3, "m": 10**6, "g": 10**9}  # with --si
 LETTERS: Final = "BKMGTPE"
 _ROW: Final = re.compile(r"\s*(?P<label>-/\+ buffers/cache|[A-Z][a-z]+):(?P<rest>.*)")
-_SIZE: Final = re.compile(r"(?P<value>\d+(?:[.,]\d+)?)(?P<letter>[BKMGTPE]?)i?")
+_SIZE: Final = re.compile(r"(?P<value>\d+(?:[.,]\d+)?)(?P<letter>[BKMGTPE]?)(?P<binary>i?)")
 _OPTION: Final = re.compile(r"-([a-z]+)|--([a-z]+)")
 
 
-def size_bytes(text: str, unit: int) -> float:
-    """Return a size in bytes: by its letter, or in the unit of the table."""
+def size_bytes(text: str, unit: int, base: int = 1024) -> float:
+    """Return a size in bytes: by its letter, in powers of base, or in the unit of the table."""
     found = _SIZE.fullmatch(text)
     if found is None:
         return number(text)  # raises NotANumber
-    scale = 1024 ** LETTERS.index(found["letter"]) if found["letter"] else unit
-    return number(found["value"]) * scale
+    if not found["letter"]:
+        return number(found["value"]) * unit
+    power = LETTERS.index(found["letter"])
+    return number(found["value"]) * float((1024 if found["binary"] else base) ** power)
 
 
 @dataclass
@@ -105,12 +110,12 @@ class FreeReader:
             self.sink.skip(line, CUT)
             return
         if label == "Mem":
-            self.unit = self._unit_of(words[0])
+            self.unit = self._unit_of(words)
         if self.unit is None:
             self.sink.skip(line, "unit not known: put the command line above it, as in '$ free -m'")
             return
         values = {
-            ROWS[label][title]: size_bytes(word, self.unit)
+            ROWS[label][title]: size_bytes(word, self.unit, self._base())
             for title, word in zip(titles, words, strict=True)
         }
         self.sink.learn("tool", "free")
@@ -121,22 +126,33 @@ class FreeReader:
             time_s=self.time_s, since_boot=False, report=self.pace.report,
         )  # fmt: skip
 
-    def _unit_of(self, total: str) -> int | None:
-        """Return the unit of plain numbers, given the total of memory as printed."""
-        if not total.isdecimal():
-            return 1
-        options = options_of(self.sink.command, "free")
-        for short, long in _OPTION.findall(" ".join(options)):
-            for word in (long,) if long else tuple(short):
-                if word in OPTION_UNITS:
-                    return OPTION_UNITS[word]
-        if self.sink.command[:1] == ("free",):
-            return 2**10
-        return self._unit_by_size(int(total))
+    def _options(self) -> tuple[str, ...] | None:
+        return options_of(self.sink.commands, "free")
 
-    def _unit_by_size(self, total: int) -> int | None:
+    def _base(self) -> int:
+        """Return what a letter's unit is a power of."""
+        return 1000 if "--si" in (self._options() or ()) else 1024
+
+    def _unit_of(self, words: Sequence[str]) -> int | None:
+        """Return the unit of plain numbers, given the row of memory as printed."""
+        if not all(word.isdecimal() for word in words):
+            return 1
+        options = self._options()
+        if options is None:
+            return self._unit_by_size([int(word) for word in words])
+        units = OPTION_UNITS if self._base() == 1024 else {**OPTION_UNITS, **SI_UNITS}
+        for short, long in _OPTION.findall(" ".join(options)):
+            for option in (long,) if long else tuple(short):
+                if option in units:
+                    return units[option]
+        return units["k"]
+
+    def _unit_by_size(self, sizes: Sequence[int]) -> int | None:
         known = float(self.sink.facts.get("memory_bytes", "0"))
-        for unit in (1, 2**10, 2**20):
-            if known and abs(total * unit / known - 1) < KNOWN_WITHIN:
+        if known:
+            near = (u for u in (1, 2**10, 2**20) if abs(sizes[0] * u / known - 1) < KNOWN_WITHIN)
+            return next(near, None)
+        for unit in (1, 2**10):
+            if sizes[0] * unit >= MEMORY_MIN and not any(one * unit % PAGE for one in sizes):
                 return unit
-        return 2**10 if MEMORY_MIN <= total * 2**10 <= MEMORY_MAX and not known else None
+        return None

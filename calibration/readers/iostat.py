@@ -151,7 +151,7 @@ class IostatReader:
         self.decimals = None
 
     def _command_has_y(self) -> bool:
-        options = options_of(self.sink.command, "iostat")
+        options = options_of(self.sink.commands, "iostat") or ()
         return any(re.fullmatch(r"-[a-zA-Z]*y[a-zA-Z]*", option) for option in options)
 
     def _begins_report(self, line: Line, titles: Sequence[str]) -> bool:

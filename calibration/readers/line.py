@@ -85,9 +85,10 @@ class Sink:
 
     `interval_s` is what the user knows of the interval where the text has no clock. `stamp_s` is
     the time that the last of `stamps` lines with nothing but the date gave (`date` between the
-    reports of a tool without a clock); `command` the command line after the last prompt; `title`
-    and `stamp_line` the last lines with sysstat's title and with a time. `document` is where the
-    JSON document begins that is being read: what is said about it is said there.
+    reports of a tool without a clock); `commands` what was typed after the last prompt, or as the
+    user tells; `title` and `stamp_line` the last lines with sysstat's title and with a time.
+    `document` is where the JSON document begins that is being read: what is said about it is said
+    there.
     """
 
     interval_s: float | None = None
@@ -97,7 +98,7 @@ class Sink:
     facts: dict[str, str] = field(default_factory=dict)
     stamp_s: float | None = None
     stamps: int = 0
-    command: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
     prompts: int = 0
     title: Line | None = None
     stamp_line: Line | None = None

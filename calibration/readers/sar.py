@@ -31,14 +31,14 @@ from statistics import median
 from typing import ClassVar, Final
 
 from calibration.readers.clock import Moment, parse_dates, parse_time
+from calibration.readers.iostat_columns import SUFFIX_BYTES
 from calibration.readers.line import Line, NotANumber, Sink, number
 from calibration.readers.sar_columns import FAMILIES, SYSTEM, Cell, Layout, generation, layout_of
 
 # Hour, minute, second of zh_CN and ja_JP, which print 11:40:02 with these words between.
 _EAST_ASIAN: Final = str.maketrans({"\u65f6": ":", "\u6642": ":", "\u5206": ":", "\u79d2": None})
 _NUMERIC: Final = re.compile(r"[-+]?[\d.,]|-?nan|-?inf|\*+$|N/A$", re.IGNORECASE)
-_UNIT: Final = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[kMGTP])")  # --human
-_UNITS: Final = {"k": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_UNIT: Final = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[sBkMGTP])")  # --human
 _OF_FREE: Final = frozenset({"Mem:", "Swap:", "Low:", "High:", "Total:", "Comm:"})
 _RATE: Final = re.compile(r"%|.*/s$|.*-\w+$")  # a title no log has
 _ZONE: Final = re.compile(r"[A-Z]{3,5}")
@@ -262,10 +262,10 @@ def read_row(words: Sequence[str], layout: Layout) -> dict[str, float]:
 
 
 def _value(word: str, cell: Cell) -> float:
-    """Return a number in the unit of its column; --human prints bytes with K, M, G and a % sign."""
+    """Return a number in the unit of its column; --human prints bytes with B, k, M and a % sign."""
     found = _UNIT.fullmatch(word)
     if found is not None and "bytes" in cell.column:
-        return number(found["number"]) * _UNITS[found["unit"]]
+        return number(found["number"]) * SUFFIX_BYTES[found["unit"]]
     return number(word.removesuffix("%") if cell.column.endswith("_pct") else word) * cell.factor
 
 

@@ -143,7 +143,7 @@ class VmstatReader:
         if zone and not _ZONE.fullmatch(zone[0]):
             return False
         self.sink.learn("tool", "vmstat")
-        options = options_of(self.sink.command, "vmstat")
+        options = options_of(self.sink.commands, "vmstat") or ()
         if self._begins_anew():
             self.next_is_since_boot = not _has_y(options)
         found = _UNIT.search(" ".join(options))

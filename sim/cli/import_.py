@@ -10,6 +10,7 @@ from calibration.dataset import DATASET
 from calibration.importing import ASKED, Draft, examine, write
 from sim.cli import options
 from sim.cli.output import check_json, write_json
+from sim.cli.typed_commands import typed_option
 from sim.report.tables import Column, Table, print_table
 
 SHOWN_PROBLEMS = 10
@@ -30,12 +31,14 @@ SHOWN_PROBLEMS = 10
 )
 @click.option("--name", metavar="NAME", help="Name of the folder (default: the host's).")
 @click.option("--title", metavar="TEXT", help="What happened, a line.")
+@typed_option
 @options.json_option
 def command(
     files: tuple[Path, ...],
     parent: Path,
     name: str | None,
     title: str | None,
+    typed: str | None,
     json_path: str | None,
 ) -> None:
     """Make a data set of files of one server: text of any known format, gzip or not.
@@ -46,11 +49,12 @@ def command(
     \b
     Examples:
       iotwin import iostat.txt vmstat.txt
+      iotwin import vmstat.txt --command "vmstat -S M 5"
       iotwin import storm.log -o recordings --name storm --title "the storm of last Monday"
       iotwin look recordings/storm
     """
     check_json(json_path)
-    draft = examine(files, name=name, title=title)
+    draft = examine(files, name=name, title=title, command=typed or "")
     folder = write(draft, parent)
     _tell_problems(draft)
     if json_path is not None:

@@ -10,12 +10,13 @@ import click
 
 from calibration.dataset import DATASET
 from calibration.readers import UnreadableRecording, read_bytes, read_file
-from calibration.readers.prompt import TOOLS, parse_prompt
+from calibration.readers.prompt import Command, commands_of
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
 from calibration.samples_tables import always_zero, columns_table, facts_lines, summary_table
 from sim.cli import options
 from sim.cli.output import check_json, write_rows
 from sim.cli.progress import Progress
+from sim.cli.typed_commands import typed_option
 from sim.report.tables import print_table
 from sim.scenario.recordings import RECORDINGS
 from sim.units import UnitError, parse_quantity
@@ -55,16 +56,6 @@ def _interval_s(_ctx: click.Context, _param: click.Parameter, value: str | None)
     return interval_s
 
 
-def _command(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """Return the words of a command line of a tool that is read."""
-    if value is None:
-        return ()
-    words = parse_prompt(f"$ {value}")
-    if words is None:
-        raise click.BadParameter(f"{value!r} is none of: {', '.join(sorted(TOOLS))}")
-    return words
-
-
 def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of columns if all are known."""
     for name in names:
@@ -84,10 +75,7 @@ def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...])
     "--interval", "interval_s", metavar="TIME", callback=_interval_s,
     help="Time between reports, such as 5s, where the text has no clock.",
 )  # fmt: skip
-@click.option(
-    "--command", "typed", metavar="TEXT", callback=_command,
-    help="What printed the text, such as 'vmstat -S M 5', where it does not begin with it.",
-)  # fmt: skip
+@typed_option
 @click.option(
     "--column", "only", metavar="NAME", multiple=True, callback=_known,
     help="Show this column only; may be given several times.",
@@ -97,7 +85,7 @@ def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...])
 def command(
     files: tuple[Path, ...],
     interval_s: float | None,
-    typed: tuple[str, ...],
+    typed: str | None,
     only: tuple[str, ...],
     list_columns: bool,
     json_path: str | None,
@@ -124,7 +112,7 @@ def command(
         return
     if not files:
         raise click.UsageError("no FILE is given (- is standard input)")
-    recordings = _read(files, interval_s, typed)
+    recordings = _read(files, interval_s, commands_of(typed or ""))
     for recording in recordings:
         _tell_problems(recording)
     if json_path is not None:
@@ -147,7 +135,7 @@ def _list_columns(json_path: str | None) -> None:
 
 
 def _read(
-    files: tuple[Path, ...], interval_s: float | None, typed: tuple[str, ...]
+    files: tuple[Path, ...], interval_s: float | None, commands: tuple[Command, ...]
 ) -> list[Recording]:
     """Return what the files say; of those in directories, what is understood."""
     found: list[Recording] = []
@@ -156,7 +144,7 @@ def _read(
         for done, (path, was_named) in enumerate(places):
             progress(done, len(places))
             try:
-                found.append(_read_one(path, interval_s, typed))
+                found.append(_read_one(path, interval_s, commands))
             except UnreadableRecording as error:
                 if was_named:
                     raise
@@ -166,10 +154,12 @@ def _read(
     return found
 
 
-def _read_one(path: Path, interval_s: float | None, typed: tuple[str, ...]) -> Recording:
+def _read_one(
+    path: Path, interval_s: float | None, commands: tuple[Command, ...]
+) -> Recording:
     if str(path) == "-":
-        return read_bytes(sys.stdin.buffer.read(), "standard input", interval_s, typed)
-    return read_file(path, interval_s, typed)
+        return read_bytes(sys.stdin.buffer.read(), "standard input", interval_s, commands)
+    return read_file(path, interval_s, commands)
 
 
 def _places(files: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:

@@ -125,6 +125,17 @@ def test_what_the_text_lacks_is_taken_from_the_description(tmp_path: Path) -> No
     assert {name: source.facts[name] for name in expected} == expected
 
 
+def test_the_command_of_the_description_tells_the_readers_units(tmp_path: Path) -> None:
+    path = folder(tmp_path / "mine", GOOD.replace("cpus = 2", 'command = "iostat 5; free -m"'))
+    (path / "uptime.txt").write_text("   total used free shared buffers cached\nMem: 5 2 3 0 1 1\n")
+    text = (path / DATASET).read_text().splitlines(keepends=True)
+    hashed = f'"uptime.txt" = "{sha256_of(path / "uptime.txt")}"\n'
+    (path / DATASET).write_text("".join([*text[:-1], hashed]))
+    [read] = open_source([str(path)]).recordings
+    assert [one.value for one in read.select("mem_total_bytes")] == [5 << 20]
+    assert read.facts["command"] == "iostat 5; free -m"
+
+
 def test_a_changed_raw_file_is_refused(tmp_path: Path) -> None:
     path = folder(tmp_path / "mine")
     (path / "uptime.txt").write_text(UPTIME.replace("1.55", "1.65"))

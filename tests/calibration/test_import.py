@@ -148,3 +148,14 @@ def test_text_that_toml_must_escape_is_escaped(tmp_path: Path) -> None:
 def test_an_unreadable_name_is_no_name() -> None:
     with pytest.raises(DatasetError, match="accepted: a-z"):
         examine(RAW, name="../mine")
+
+
+def test_a_command_that_the_user_tells_gives_the_unit_and_is_kept(tmp_path: Path) -> None:
+    raw = tmp_path / "memory.log"
+    raw.write_text("   total used free shared buffers cached\nMem: 5 2 3 0 1 1\nSwap: 1 0 1\n")
+    typed = ("--name", "mine", "--command", "free -m -s 5", "-o", str(tmp_path))
+    assert invoke(str(raw), *typed).exit_code == 0
+    [read] = open_source([str(tmp_path / "mine")]).recordings
+    assert [one.value for one in read.select("swap_total_bytes")] == [1 << 20]
+    assert read.facts["command"] == "free -m -s 5"
+    assert "none of: cat, date" in refused(str(raw), "--command", "vnstat 5")

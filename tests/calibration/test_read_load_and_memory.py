@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.readers import read_file, read_text
+from calibration.readers import UnreadableRecording, read_file, read_text
 from sim.tools.uptime import time_up
 from tests.calibration.texts import (
     BLOCK_DUMP,
@@ -140,6 +140,36 @@ def test_free_in_a_unit_that_nothing_tells_is_reported_not_guessed():
     recording = read_text(UPTIME + SMALL, "x")
     assert values(recording, "mem_total_bytes") == []
     assert "unit not known" in recording.problems[0].why
+
+
+FREE_OF_ONE_HOST = {
+    1: "25276502016 1198211072 17775091712 9187328 6667436032 24078290944",
+    KIB: "24684084 1170128 17358488 8972 6511168 23513956",
+}
+FREE_TITLES = "      total  used  free  shared  buff/cache  available\n"
+
+
+@pytest.mark.parametrize("unit", FREE_OF_ONE_HOST)
+def test_bytes_and_kib_are_told_apart_since_either_is_whole_pages(unit):
+    read = row(read_text(f"{FREE_TITLES}Mem: {FREE_OF_ONE_HOST[unit]}\n", "x"))
+    assert read["mem_total_bytes"] == 24684084 * KIB
+    assert read["mem_shared_bytes"] == 8972 * KIB
+
+
+SI_ROW = "Mem: 25276502 1198030 17775190 9187 6667517 24078471\n"  # free --si
+
+
+def test_memory_that_is_no_whole_number_of_pages_is_in_no_unit_that_is_guessed():
+    with pytest.raises(UnreadableRecording, match="unit not known"):
+        read_text(FREE_TITLES + SI_ROW, "x")
+    read = row(read_text("$ free --si\n" + FREE_TITLES + SI_ROW, "x"))
+    assert read["mem_total_bytes"] == 25276502 * 1000
+
+
+def test_letters_are_powers_of_1000_where_the_command_says_so():
+    text = FREE_TITLES + "Mem: 25G 1.2G 18G 9.2M 6.7G 24G\n"
+    assert row(read_text(text, "x"))["mem_total_bytes"] == 25 * KIB**3
+    assert row(read_text("$ free -h --si\n" + text, "x"))["mem_total_bytes"] == 25 * 10**9
 
 
 def test_swapon_show_has_sizes_with_letters():

@@ -108,6 +108,13 @@ def test_human_units_are_powers_of_1024_whatever_the_column_counts_in():
     assert column(text, "mem_used_pct") == [(1.0, 0, 1.1)]
 
 
+def test_bytes_of_an_idle_interface_have_a_unit_too():
+    titles = "10:00:00  IFACE  rxpck/s  rxkB/s  txkB/s  %ifutil\n"
+    text = titles + "10:00:01  lo  0.00  0.0B  1.5k  0.0%\n"
+    assert column(text, "rx_bytes_per_s") == [(1.0, 0, 0.0)]
+    assert column(text, "tx_bytes_per_s") == [(1.0, 0, 1536.0)]
+
+
 def test_names_may_stand_last():
     text = "10:00:00          tps     rkB/s DEV\n10:00:01         1.00      2.00 vda\n"
     assert column(text, "read_bytes_per_s", "vda") == [(1.0, 0, 2048.0)]

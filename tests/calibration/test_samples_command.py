@@ -151,3 +151,25 @@ def test_a_command_that_is_none_of_the_tools_is_refused_with_their_names(tmp_pat
     done = run(str(path), "--command", "vnstat 5")
     assert done.exit_code == 2
     assert "'vnstat 5' is none of: cat, date, dd" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "unit"),
+    [("vmstat 5; free -m", 2**20), ("while sleep 5; do free -g; done", 2**30),
+     ("/usr/bin/free --mega", 10**6), ("free -m --si", 10**6), ("free", 2**10)],
+)  # fmt: skip
+def test_of_several_commands_each_tool_has_its_own(tmp_path, typed, unit):
+    path = tmp_path / "free.txt"
+    path.write_text("     total used free shared buffers cached\nMem:  5 2 3 0 1 1\n")
+    [row] = json.loads(
+        run(path, "--command", typed, "--column", "mem_total_bytes", "--json", "-").stdout
+    )
+    assert row["value"] == 5 * unit
+
+
+def test_two_commands_of_a_tool_with_other_options_tell_nothing(tmp_path):
+    path = tmp_path / "free.txt"
+    path.write_text("     total used free shared buffers cached\nMem:  5 2 3 0 1 1\n")
+    done = run(path, "--command", "free -m; free -g")
+    assert done.exit_code == 2
+    assert "unit not known" in done.stderr
