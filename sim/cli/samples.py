@@ -154,9 +154,7 @@ def _read(
     return found
 
 
-def _read_one(
-    path: Path, interval_s: float | None, commands: tuple[Command, ...]
-) -> Recording:
+def _read_one(path: Path, interval_s: float | None, commands: tuple[Command, ...]) -> Recording:
     if str(path) == "-":
         return read_bytes(sys.stdin.buffer.read(), "standard input", interval_s, commands)
     return read_file(path, interval_s, commands)

@@ -12,9 +12,7 @@ class CommandsType(click.ParamType[str]):
 
     name = "commands"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text as it was given."""
         if not commands_of(value):
             self.fail(f"{value!r} is none of: {', '.join(sorted(TOOLS))}", param, ctx)
