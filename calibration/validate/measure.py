@@ -271,8 +271,9 @@ def _cpuburn_result(records: list[Record], description: Description) -> dict[str
 def _sharing(machine: Machine, await_ms: float) -> dict[str, float | None]:
     """Return how the hogs and the readers of a run shared the CPUs."""
     nices = {spec.name: spec.nice for spec in machine.scenario.processes.values()}
+    walls = {r.comm: int(r.value) / S for r in machine.records if r.name == "cpuburn_wall_ns"}
     hogs = [
-        Hog(nice=nices[r.comm], cpu_s=int(r.value) / S, wall_s=r.t_ns / S)
+        Hog(nice=nices[r.comm], cpu_s=int(r.value) / S, wall_s=walls[r.comm])
         for r in machine.records
         if r.name == "cpuburn_ns" and r.comm.startswith("hog")
     ]

@@ -28,6 +28,7 @@ from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.cpuidle import POLL, CpuidleParams, CState
 from sim.sched.cpuidle_menu import Menu
 from sim.sched.params import SchedParams
+from sim.sched.pelt import decayed
 from sim.sched.runqueue import Domain, RunQueue
 from sim.sched.sched_class import SchedClass
 from sim.sched.smt import SmtParams, sibling_of
@@ -35,8 +36,6 @@ from sim.sched.task import Task
 from sim.sched.version import KernelVersion
 
 PERMILLE: Final = 1000
-# The load's memory: half after 32 periods of 1024 us (kernel/sched/pelt.c).
-PELT_HALF_LIFE_NS: Final = 32 * 1024 * 1000
 FAR_NS: Final = 1_000_000_000  # no timer of this CPU is nearer: housekeeping, assumed
 
 
@@ -167,8 +166,7 @@ class ClockedRunQueue(RunQueue):
     def _remember(self, ns: int, level: float) -> None:
         """Let the utilisation go towards `level` (accumulate_sum)."""
         if ns and self._clocked.remembers:
-            kept = 0.5 ** (ns / PELT_HALF_LIFE_NS)
-            self._util = level + (self._util - level) * kept
+            self._util = decayed(self._util, level, ns)
 
     def _tell_in_time(self, task: Task, ns: int) -> None:
         """Change the debts so that burning `ns` off them leaves what work in `ns` leaves."""

@@ -13,6 +13,11 @@ from sim.sched.version import KernelVersion, in_force
 WAKE_PREVIOUS: Final = "previous"  # Its last, or the waker's; no search for an idle one.
 WAKE_IDLE_SIBLING: Final = "idle sibling"  # Any idle CPU that shares the cache.
 
+# What a CPU takes that is not idle, but has been for part of the last tens of milliseconds.
+SPARE_AS_ANY: Final = 0  # what any other takes
+SPARE_HALF: Final = 1  # half of the difference in the number of tasks
+SPARE_NOTHING: Final = 2
+
 # Rounding of the load average (kernel/timer.c CALC_LOAD, kernel/sched.c calc_load).
 ROUND_DOWN: Final = "down"
 ROUND_HALF_UP: Final = "half up"
@@ -34,6 +39,7 @@ class Features:
     cache_hot_ns: int  # a task that ran so recently is not pulled at first
     imbalance_pct: int  # how much more than one's own load is too much
     small_imbalance_tasks: int  # what is too much for moving one task; 0: what failures make of it
+    spare_busy: int  # what a busy CPU with capacity to spare does about one with too many tasks
     busy_balance_ms: int  # how often a busy CPU looks for a busier one, if
     busy_balance_per_cpu: bool  # times the number of CPUs
     busy_balance_off_beat: bool  # less one tick
@@ -65,6 +71,12 @@ CACHE_HOT_NS: Final = ((2, 6, 0), 2_500_000), ((2, 6, 23), 500_000)
 SMALL_IMBALANCE_TASKS: Final = ((2, 6, 0), 2), ((2, 6, 18), 1), ((5, 10), 0)
 # sd_init(): 2208cdaa56c9 (5.10).
 IMBALANCE_PCT: Final = ((2, 6, 0), 125), ((5, 10), 117)
+# calculate_imbalance() asks first for group_has_spare (0b0695f2b34a, 5.5; counted from 5.10 on, as
+# the rest of that rework here): migrate_task of half the difference, which sibling_imbalance()
+# makes 0 for who is not idle (7ff1693236f5, 6.6).
+SPARE_BUSY: Final = (
+    ((2, 6, 0), SPARE_AS_ANY), ((5, 10), SPARE_HALF), ((6, 6), SPARE_NOTHING),
+)  # fmt: skip
 # SD_CPU_INIT: min_interval 1 ms x busy_factor 64; sd_init(): sd_weight ms x 32; x 16 less a tick
 # (6e7499135db7, e4d32e4d5444, 5.10).
 BUSY_BALANCE_MS: Final = ((2, 6, 0), 64), ((3, 16), 32), ((5, 10), 16)
@@ -95,6 +107,7 @@ def features(kernel: KernelVersion) -> Features:
         cache_hot_ns=in_force(CACHE_HOT_NS, kernel),
         imbalance_pct=in_force(IMBALANCE_PCT, kernel),
         small_imbalance_tasks=in_force(SMALL_IMBALANCE_TASKS, kernel),
+        spare_busy=in_force(SPARE_BUSY, kernel),
         busy_balance_ms=in_force(BUSY_BALANCE_MS, kernel),
         busy_balance_per_cpu=in_force(BUSY_BALANCE_PER_CPU, kernel),
         busy_balance_off_beat=in_force(BUSY_BALANCE_OFF_BEAT, kernel),

@@ -80,8 +80,9 @@ class Task:
         "flips_halved_ns", "gen", "group", "happening", "ignores_sigchld", "in_iowait",
         "is_kthread", "killed", "last_ran_ns", "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq",
         "parent", "pid", "policy", "prio", "sched", "sched_delayed", "sleep_avg_ns", "start_ns",
-        "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns", "utime_ns",
-        "vlag", "vruntime", "waiting_on", "wakee_flips", "wchan", "weight",
+        "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns", "util_avg",
+        "util_ns", "util_ran_ns", "utime_ns", "vlag", "vruntime", "waiting_on", "wakee_flips",
+        "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -129,6 +130,9 @@ class Task:
         self.last_wakee: Task | None = None  # whom it woke last, and
         self.wakee_flips: int = 0  # how often that was another one
         self.flips_halved_ns: int = 0
+        self.util_avg: float = 0.5  # what it has used of a CPU (pelt.py), up to
+        self.util_ns: int = sched.calendar.now  # this time, when it had run
+        self.util_ran_ns: int = 0  # for so long
 
     @property
     def ppid(self) -> int:

@@ -1,10 +1,13 @@
 """cpuburn: a process that computes, all the time or after each direct read.
 
 Models: one process. Without a file it computes until the time is up; with one it reads a block at
-a random place past the page cache, computes for `read_user`, and goes on.
+a random place past the page cache, computes for `read_user`, and goes on. Processes started one
+after the other begin together if they `spin` first: the time that counts begins when a process is
+on a CPU after that, which for one of low priority may be a while.
 Counterpart: a benchmark in C of some forty lines; stress(1) and fio's cpuio engine do alike.
-Invariants: records: "cpuburn_ns" is the CPU time used, when the process ends, "cpuburn_reads" the
- number of its reads, "cpuburn_read_ns" the time of one.
+Invariants: records: "cpuburn_ns" is the CPU time used, when the process ends, "cpuburn_wall_ns" the
+ time in which it was used, "cpuburn_reads" the number of its reads, "cpuburn_read_ns" the time of
+ one.
 Left out: memory and cache.
 
 Estimate: n hogs of weight w_i on c CPUs get c w_i / sum(w) each, at most 1.
@@ -28,6 +31,9 @@ class CpuburnParams:
     """The command line of the benchmark, for one process."""
 
     runtime_ns: int = param("10 s", dim="time_ns", minimum=1, source="scenario", doc="how long")
+    spin_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario", doc="how long it computes first, uncounted"
+    )
     filename: str = param("", dim="text", source="scenario", doc="file to read; empty = none")
     file_size_bytes: int = param(
         "1 GiB", dim="bytes", minimum=4096, source="scenario", doc="its size; it exists beforehand"
@@ -44,7 +50,9 @@ class CpuburnParams:
 class Cpuburn(ServerProgram):
     """One process."""
 
-    marks: ClassVar[tuple[str, ...]] = ("cpuburn_ns", "cpuburn_read_ns", "cpuburn_reads")
+    marks: ClassVar[tuple[str, ...]] = (
+        "cpuburn_ns", "cpuburn_read_ns", "cpuburn_reads", "cpuburn_wall_ns",
+    )  # fmt: skip
 
     def __init__(self, params: CpuburnParams) -> None:
         self.params = params
@@ -54,15 +62,23 @@ class Cpuburn(ServerProgram):
         return {params.filename: params.file_size_bytes} if params.filename else {}
 
     def main(self, sys: Sys) -> Blocking[None]:
-        """Compute or read until the time is up; tell the CPU time used."""
-        end_ns = sys.clock_ns() + self.params.runtime_ns
+        """Compute or read until the time is up; tell the CPU time used, and in which time."""
+        begin_ns = sys.clock_ns() + self.params.spin_ns
+        end_ns = begin_ns + self.params.runtime_ns
+        yield from self._compute(sys, begin_ns)
+        begun_ns, used_ns = sys.clock_ns(), sys.cpu_clock_ns()
         if self.params.filename:
             yield from self._read(sys, end_ns)
         else:
-            while sys.clock_ns() < end_ns:
-                sys.compute(CHUNK_NS)
-                yield
-        sys.trace_marker("cpuburn_ns", sys.cpu_clock_ns())
+            yield from self._compute(sys, end_ns)
+        sys.trace_marker("cpuburn_wall_ns", sys.clock_ns() - begun_ns)
+        sys.trace_marker("cpuburn_ns", sys.cpu_clock_ns() - used_ns)
+
+    def _compute(self, sys: Sys, until_ns: int) -> Blocking[None]:
+        """Compute until then, looking at the clock now and then."""
+        while sys.clock_ns() < until_ns:
+            sys.compute(CHUNK_NS)
+            yield
 
     def _read(self, sys: Sys, end_ns: int) -> Blocking[None]:
         """Read and compute in turns."""

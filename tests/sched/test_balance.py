@@ -52,6 +52,42 @@ def test_three_hogs_on_two_cpus_take_turns_since_smpnice():
     assert spread[EEVDF] < 0.12
 
 
+def seconds_beside(kernel, seconds=10):
+    """How long two tasks of nice 19 are on the CPU with two of three hogs of nice 0, each."""
+    rig = Rig(2, kernel)
+    hogs = rig.hogs(0, 0, 0, 19, 19)
+    crowded = [0, 0]
+    for _ in range(seconds * 1000):
+        rig.run(0.001)
+        cpus = [hog.cpu for hog in hogs]
+        full = int(cpus[:3].count(1) == 2)
+        for number in (0, 1):
+            crowded[number] += cpus[3 + number] == full
+    return [ms / 1000 for ms in crowded]
+
+
+def test_a_cpu_that_was_shared_until_now_has_time_to_spare_and_takes_no_load_since_6_6():
+    """So tasks of little weight stay where two hogs are for about half of the time."""
+    assert seconds_beside((5, 4)) == pytest.approx([0, 0], abs=1.5)
+    assert seconds_beside((6, 12)) == pytest.approx([5, 5], abs=1.0)
+
+
+@pytest.mark.parametrize("nice", [1, 5, 10, 15, 19])
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_hogs_of_low_priority_have_less_than_others_and_more_than_beside_all_of_them(nice, count):
+    """On two CPUs with three hogs of nice 0: at least the share beside two of these and all of
+    theirs, at most the share of one that has one of these beside it and nobody else."""
+    rig = Rig(2, EEVDF)
+    hogs = rig.hogs(0, 0, 0, *[nice] * count)
+    rig.run(20)
+    weight = hogs[-1].weight
+    least = weight / (2 * 1024 + count * weight)
+    most = weight / (1024 + weight)
+    for hog in hogs[3:]:
+        assert 0.9 * least <= hog.utime_ns / 20e9 <= 1.1 * most
+        assert hog.utime_ns < min(other.utime_ns for other in hogs[:3])
+
+
 @pytest.mark.parametrize("kernel", [O1, CFS, MODERN])
 def test_balancing_stops_when_nobody_waits(kernel):
     rig = Rig(4, kernel)
