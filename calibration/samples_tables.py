@@ -51,6 +51,12 @@ def always_zero(samples: Sequence[Sample]) -> int:
     return sum(1 for values in _series(samples).values() if not any(values))
 
 
+def since_boot_alone(samples: Sequence[Sample]) -> int:
+    """Return how many columns have values since boot alone, which summary_table() leaves out."""
+    later = {(one.name, one.column) for one in samples if not one.since_boot}
+    return len({(one.name, one.column) for one in samples} - later)
+
+
 def _series(samples: Iterable[Sample]) -> dict[tuple[str, str], list[float]]:
     """Return the values of each thing and column, things together."""
     found: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}

@@ -211,7 +211,13 @@ def _load_findings(system: System) -> Iterator[Finding]:
 def _why_nothing(source: Source) -> str:
     """Say why there is no interval."""
     samples = sum(len(one.samples) for one in source.recordings)
-    if _since_boot(source.recordings):
+    reports = _since_boot(source.recordings)
+    if reports > 1:
+        return (
+            f"{source.name}: {reports} reports, each since boot, and nothing tells the time between"
+            " them; put a line of `date` before each"
+        )
+    if reports:
         return f"{source.name}: only figures since boot; record two reports or more"
     return f"{source.name}: {samples} values, none of CPUs or devices over an interval"
 

@@ -4,16 +4,16 @@ Models: somebody who knows the tools reading what they printed.
 Linux counterpart: none.
 Invariants: each line that is not blank is taken by one reader or reported; the order of READERS
 decides only about lines that two formats could claim; a JSON document is read by one of DOCUMENTS
-or taken for lines; what is cut (gzip, JSON) is read as far as it goes, and reported.
+or taken for lines; what is cut (compressed, JSON) is read as far as it goes, and reported.
 Left out: binary files (sa files, PCP archives): `sadf -j` makes text of the former.
 """
 
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from calibration.readers.compressed import expand, tool_for
 from calibration.readers.cpuinfo import CpuinfoReader
 from calibration.readers.fio import read_fio
 from calibration.readers.free import FreeReader
@@ -74,20 +74,21 @@ class UnreadableRecording(ValueError):
 def read_file(
     path: Path, interval_s: float | None = None, commands: tuple[Command, ...] = ()
 ) -> Recording:
-    """Return what a file says; text or gzip. OSError, or UnreadableRecording."""
+    """Return what a file says; text, or compressed. OSError, or UnreadableRecording."""
     return read_bytes(path.read_bytes(), str(path), interval_s, commands)
 
 
 def read_bytes(
     raw: bytes, source: str, interval_s: float | None = None, commands: tuple[Command, ...] = ()
 ) -> Recording:
-    """Return what bytes say: text in UTF-8 or UTF-16, or gzip. UnreadableRecording.
+    """Return what bytes say: text in UTF-8 or UTF-16, or compressed. UnreadableRecording.
 
     `commands` printed them, as far as the text itself has no prompt with a command.
     """
-    fault = ""
-    if raw[:2] == b"\x1f\x8b":
-        raw, fault = _gunzip(raw)
+    raw, fault = expand(raw)
+    tool = tool_for(raw)
+    if tool:
+        raise UnreadableRecording(source, f"it is compressed; `{tool}` makes text of it")
     return _read(_decode(raw), source, interval_s, fault, commands)
 
 
@@ -155,21 +156,6 @@ class _Reading:
                 self._readers.insert(0, taker)
             elif line.fields:
                 self._sink.skip(line, "not of a known format")
-
-
-def _gunzip(raw: bytes) -> tuple[bytes, str]:
-    """Return what gzip data hold, as far as they go, and what is wrong with them or ""."""
-    parts = []
-    while raw:
-        member = zlib.decompressobj(wbits=31)
-        try:
-            parts.append(member.decompress(raw))
-        except zlib.error as error:
-            return b"".join(parts), f"the gzip data are damaged ({error})"
-        if not member.eof:
-            return b"".join(parts), "the gzip data are cut"
-        raw = member.unused_data.lstrip(b"\0")
-    return b"".join(parts), ""
 
 
 def _decode(raw: bytes) -> str:

@@ -1,10 +1,10 @@
 """free: memory and swap in use.
 
 Models: `free [-bkmgh] [-w] [-l] [-t] [-s DELAY]`.
-Linux counterpart: procps 3.2 free.c, procps-ng 3.3 to 4.0 src/free.c.
+Linux counterpart: procps 3.2 free.c, procps-ng 3.3 to 4.0 src/free.c; busybox procps/free.c.
 Invariants: columns are found by the titles of the header, which begins each report.
-Left out: the rows "-/+ buffers/cache", Low, High, Total, Comm, which only add and subtract; titles
-in other languages.
+Left out: the rows "-/+ buffers/cache" (busybox: "-/+ buffers"), Low, High, Total, Comm, which only
+add and subtract; titles in other languages.
 
 Rules for what the text does not say: sizes with a letter have that unit ("23Gi", and "15G", which
 is 2^30 B before 3.3.13, and 10^9 B after it if --si was given: taken as 2^30 unless a command
@@ -36,7 +36,7 @@ SWAP_TITLES: Final[Mapping[str, str]] = {
     "total": "swap_total_bytes", "used": "swap_used_bytes", "free": "swap_free_bytes",
 }  # fmt: skip
 ROWS: Final[Mapping[str, Mapping[str, str]]] = {"Mem": MEM_TITLES, "Swap": SWAP_TITLES}
-DERIVED: Final = frozenset({"-/+ buffers/cache", "Low", "High", "Total", "Comm"})
+DERIVED: Final = frozenset({"-/+ buffers/cache", "-/+ buffers", "Low", "High", "Total", "Comm"})
 OPTION_UNITS: Final[Mapping[str, int]] = {
     "b": 1, "k": 2**10, "m": 2**20, "g": 2**30,
     "bytes": 1, "kilo": 10**3, "mega": 10**6, "giga": 10**9, "tera": 10**12,
@@ -44,7 +44,7 @@ OPTION_UNITS: Final[Mapping[str, int]] = {
 }  # fmt: skip
 SI_UNITS: Final[Mapping[str, int]] = {"k": 10**3, "m": 10**6, "g": 10**9}  # with --si
 LETTERS: Final = "BKMGTPE"
-_ROW: Final = re.compile(r"\s*(?P<label>-/\+ buffers/cache|[A-Z][a-z]+):(?P<rest>.*)")
+_ROW: Final = re.compile(r"\s*(?P<label>-/\+ buffers(?:/cache)?|[A-Z][a-z]+):(?P<rest>.*)")
 _SIZE: Final = re.compile(r"(?P<value>\d+(?:[.,]\d+)?)(?P<letter>[BKMGTPE]?)(?P<binary>i?)")
 _OPTION: Final = re.compile(r"-([a-z]+)|--([a-z]+)")
 

@@ -88,7 +88,7 @@ class Sink:
     reports of a tool without a clock); `commands` what was typed after the last prompt, or as the
     user tells; `title` and `stamp_line` the last lines with sysstat's title and with a time.
     `document` is where the JSON document begins that is being read: what is said about it is said
-    there.
+    there; `uptime` the last line of uptime, with its report and time.
     """
 
     interval_s: float | None = None
@@ -102,6 +102,7 @@ class Sink:
     prompts: int = 0
     title: Line | None = None
     stamp_line: Line | None = None
+    uptime: tuple[Line, int, float] | None = None
     document: Line = Line(1, "")
 
     def add(

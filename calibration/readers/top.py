@@ -4,11 +4,13 @@ Models: `top -b -d 5`, or the screen pasted.
 Linux counterpart: procps 2.0 to 3.2 top.c:summary_show, procps-ng 3.3 to 4.0 (top/top.c).
 Invariants: figures are found by the words beside them, glued or not ("0.0 ni,100.0 id"); a line of
 the head that holds anything else is reported.
-Left out: the tasks. System time is without interrupts here, which stand beside it.
+Left out: the tasks; the table of CPU states of Red Hat's procps 2.0.11 on. System time is without
+interrupts here, which stand beside it.
 
 Rule for what the text does not say: with procps 3.2 ("10.6%us") the first of several screens is
 since boot; a lone screen is taken for one that has been on for an interval, and procps-ng ("10.6
-us") measures a moment before its first screen.
+us") measures a moment before its first screen. With procps 2.0, whose first line is uptime's and is
+taken as that, a screen begins with the line of processes below it; the first is as with 3.2.
 """
 
 import re
@@ -43,14 +45,20 @@ _TASKS: Final = re.compile(
     r"(?:Tasks|Threads):\s*(?P<total>\d+) total,\s*(?P<running>\d+) running,"
     r"\s*\d+ sleeping,\s*\d+ stopped,\s*\d+ zombie\s*"
 )
-_CPU: Final = re.compile(r"%?Cpu(?P<cpu>\(s\)|\d+)\s*:(?P<rest>.*)|CPU states:(?P<states>.*)")
-_CPU_ITEM: Final = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*([a-z]+)\s*(?:,|$)")
+_PROCESSES: Final = re.compile(
+    r"(?P<total>\d+) processes: \d+ sleeping, (?P<running>\d+) running, \d+ zombie, \d+ stopped\s*"
+)
+_CPU: Final = re.compile(
+    r"%?Cpu(?P<cpu>\(s\)|\d+)\s*:(?P<rest>.*)|CPU(?P<old>\d*) states:(?P<states>.*)"
+)
+_CPU_ITEM: Final = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*%?\s*([a-z]+)\s*(?:,|$|\s)")
 _MEMORY: Final = re.compile(r"(?:(?P<unit>[KMGTPE])iB )?(?P<what>Mem|Swap)\s*:(?P<rest>.*)")
 _MEMORY_ITEM: Final = re.compile(
-    r"\s*(\d+(?:[.,]\d+)?)([kKmMgGtT])?\+?\s+(buff/cache|avail Mem|cached Mem|[a-z]+)\s*(?:[,.]|$)"
+    r"\s*(\d+(?:[.,]\d+)?)([kKmMgGtT])?\+?\s+(buff/cache|avail Mem|cached Mem|[a-z]+)"
+    r"(?:\s*[,.]|\s*$|\s+(?=\d))"
 )
 _TASK_TITLES: Final = re.compile(r"\s*PID\s+.*\b(COMMAND|Command)\b.*")
-_OLD_CPU: Final = re.compile(r"Cpu.*%us.*")
+_OLD_CPU: Final = re.compile(r"Cpu.*%us.*|CPU\d* states:.*")
 
 
 @dataclass
@@ -72,6 +80,8 @@ class TopReader:
         """Take a line of the head, or of the tasks below."""
         if line.text.startswith("top - "):
             return self._begin(line)
+        if _PROCESSES.fullmatch(line.text):
+            return self._begin_below_uptime(line)
         if self.pace.report < 0:
             return False
         return self._tasks(line) or self._cpu(line) or self._memory(line) or self._task(line)
@@ -91,6 +101,16 @@ class TopReader:
         self.sink.learn("tool", "top")
         return True
 
+    def _begin_below_uptime(self, line: Line) -> bool:
+        """Begin a screen of procps 2.0: what its first line said is in the table already."""
+        if self.sink.uptime is None or self.sink.uptime[0].number != line.number - 1:
+            return False
+        self._add_first(since_boot=True)
+        _line, self.pace.report, self.time_s = self.sink.uptime
+        self.pace.at(self.time_s)
+        self.in_tasks = False
+        return self._tasks(line)
+
     def _add_first(self, *, since_boot: bool) -> None:
         for line, name, values in self.first:
             self.sink.add(
@@ -106,7 +126,7 @@ class TopReader:
         )  # fmt: skip
 
     def _tasks(self, line: Line) -> bool:
-        found = _TASKS.fullmatch(line.text)
+        found = _TASKS.fullmatch(line.text) or _PROCESSES.fullmatch(line.text)
         if found is not None:
             self._add(
                 line,
@@ -123,7 +143,8 @@ class TopReader:
         if not items or any(word not in CPU_WORDS for _value, word in items):
             self.sink.skip(line, "not all of it is understood")
             return True
-        name = found["cpu"] if (found["cpu"] or "").isdecimal() else "all"
+        number_of = found["cpu"] or found["old"] or ""
+        name = number_of if number_of.isdecimal() else "all"
         values = {CPU_WORDS[word]: number(value) for value, word in items}
         if self.pace.report == 0 and _OLD_CPU.match(line.text):
             self.first.append((line, name, values))

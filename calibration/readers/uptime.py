@@ -81,7 +81,8 @@ class UptimeReader:
         row = None if line.text.startswith("top") else parse_uptime_row(line.text)
         if row is None:
             return False
-        add_uptime(self.sink, line, row, self.pace)
+        time_s = add_uptime(self.sink, line, row, self.pace)
+        self.sink.uptime = line, self.pace.report, time_s
         self.sink.learn("tool", "uptime")
         return True
 

@@ -41,7 +41,7 @@ def command(
     typed: str | None,
     json_path: str | None,
 ) -> None:
-    """Make a data set of files of one server: text of any known format, gzip or not.
+    """Make a data set of files of one server: text of any known format, compressed or not.
 
     Kernel, host, CPUs, interval, date and devices are found out from the text; files that no
     reader understands are kept beside the others. A folder of `iotwin record` may stand for FILE.

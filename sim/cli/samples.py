@@ -12,7 +12,13 @@ from calibration.dataset import DATASET
 from calibration.readers import UnreadableRecording, read_bytes, read_file
 from calibration.readers.prompt import Command, commands_of
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
-from calibration.samples_tables import always_zero, columns_table, facts_lines, summary_table
+from calibration.samples_tables import (
+    always_zero,
+    columns_table,
+    facts_lines,
+    since_boot_alone,
+    summary_table,
+)
 from sim.cli import options
 from sim.cli.output import check_json, write_rows
 from sim.cli.progress import Progress
@@ -92,10 +98,10 @@ def command(
 ) -> None:
     """Show what recordings say, in one set of columns and units whatever the tool and version.
 
-    A FILE is what iostat or another tool printed (text or JSON, also gzip), - for standard input,
-    a directory, whose files are read one by one, or the name of a data set that comes along. Lines
-    that are not understood are told on standard error with their number. Sizes are bytes, times ms,
-    shares percent.
+    A FILE is what iostat or another tool printed (text or JSON, also gzip, xz, bzip2), - for
+    standard input, a directory, whose files are read one by one, or the name of a data set that
+    comes along. Lines that are not understood are told on standard error with their number. Sizes
+    are bytes, times ms, shares percent.
 
     \b
     Examples:
@@ -186,6 +192,9 @@ def _show(recording: Recording, only: tuple[str, ...]) -> None:
     zeros = always_zero(samples)
     if zeros:
         click.echo(f"and {zeros} columns that were always 0")
+    counters = since_boot_alone(samples)
+    if counters:
+        click.echo(f"and {counters} columns with values since boot alone (--json lists them)")
     click.echo()
 
 

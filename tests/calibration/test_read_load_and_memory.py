@@ -16,6 +16,7 @@ from tests.calibration.texts import (
     FREE_4_0,
     FREE_HUMAN,
     SWAPON_SHOW,
+    TOP_2_0,
     TOP_3_2,
     TOP_4_0,
     UPTIME,
@@ -81,6 +82,45 @@ def test_the_head_of_a_new_top_in_mib_with_glued_numbers():
     assert read["mem_available_bytes"] == pytest.approx(23644.8 * KIB**2)
     assert read["mem_buffcache_bytes"] == pytest.approx(2080.5 * KIB**2)
     assert read["swap_total_bytes"] == 0
+
+
+SCREEN_OF_TWO_CPUS = """
+  3:55pm  up 1 day, 21:02,  3 users,  load average: 0.54, 0.13, 0.03
+61 processes: 59 sleeping, 2 running, 0 zombie, 0 stopped
+CPU0 states: 11.0% user  0.5% system  0.0% nice 88.5% idle
+CPU1 states:  3.0% user  0.5% system  0.0% nice 96.5% idle
+"""
+
+
+def test_a_screen_of_procps_2_begins_below_a_line_of_uptime():
+    recording = read_text(TOP_2_0 + SCREEN_OF_TWO_CPUS, "x")
+    assert recording.problems == ()
+    assert values(recording, "load1") == [0.04, 0.54]
+    assert values(recording, "procs_running") == [1, 2]
+    assert values(recording, "mem_cached_bytes") == [103604 * KIB]
+    boot = recording.select("idle_pct", "all", since_boot=True)
+    assert [(one.value, one.report) for one in boot] == [(98.5, 0)]
+    later = {one.name: (one.value, one.report) for one in recording.select("idle_pct")}
+    assert later == {"0": (88.5, 1), "1": (96.5, 1)}
+
+
+def test_a_line_of_processes_alone_is_reported():
+    _uptime, *below = TOP_2_0.splitlines(keepends=True)[:5]
+    with pytest.raises(UnreadableRecording, match="61 processes"):
+        read_text("".join(below), "x")
+
+
+def test_busybox_prints_free_with_a_row_of_its_own():
+    text = (
+        "             total         used         free       shared      buffers\n"
+        "Mem:       2060740      1035836      1024904            0        78096\n"
+        "-/+ buffers:            957740      1103000\n"
+        "Swap:      1048572            0      1048572\n"
+    )
+    recording = read_text(text, "x")
+    assert recording.problems == ()
+    assert row(recording)["mem_buffers_bytes"] == 78096 * KIB
+    assert row(recording)["swap_free_bytes"] == 1048572 * KIB
 
 
 def test_the_first_of_several_old_screens_is_since_boot_and_a_lone_one_is_not():

@@ -1,7 +1,9 @@
 """`iotwin samples`: recordings as a table, as JSON, and what it says when it cannot."""
 
+import bz2
 import gzip
 import json
+import lzma
 
 import pytest
 from click.testing import CliRunner
@@ -173,3 +175,34 @@ def test_two_commands_of_a_tool_with_other_options_tell_nothing(tmp_path):
     done = run(path, "--command", "free -m; free -g")
     assert done.exit_code == 2
     assert "unit not known" in done.stderr
+
+
+PACK = {"gzip": gzip.compress, "xz": lzma.compress, "bzip2": bz2.compress}
+
+
+@pytest.mark.parametrize("name", PACK)
+def test_a_compressed_file_is_read_as_far_as_it_goes(tmp_path, name):
+    text = TEXTS["9"]
+    path = tmp_path / "iostat"
+    path.write_bytes(PACK[name](text.encode()) + PACK[name](text.encode()))
+    whole = json.loads(run(path, "--json", "-").stdout)
+    assert len(whole) == 2 * 2 * (6 + 5)
+    path.write_bytes(path.read_bytes()[:-9])
+    cut = run(path, "--json", "-")
+    assert f"the {name} data are cut" in cut.stderr
+    rows = json.loads(cut.stdout)
+    assert rows == whole[: len(rows)]
+
+
+def test_what_cannot_be_expanded_is_named(tmp_path):
+    path = tmp_path / "iostat.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(9))
+    done = run(path)
+    assert done.exit_code == 2
+    assert "it is compressed; `zstd -d` makes text of it" in done.stderr
+
+
+def test_counters_without_a_clock_are_not_shown_as_nothing(tmp_path):
+    path = tmp_path / "diskstats"
+    path.write_text("8 0 sda 100 10 2000 300 200 20 4000 600 0 700 900\n" * 2)
+    assert "columns with values since boot alone (--json lists them)" in run(path).stdout

@@ -92,6 +92,16 @@ Swap:  2096120k total,  1003088k used,  1093032k free,    45348k cached
   PID USER      PR  NI  VIRT  RES  SHR S %CPU %MEM    TIME+  COMMAND
 29702 john      20   0 2956m 1.3g 3984 S 21.4 77.9 490:35.59 factomd
 """
+TOP_2_0 = """\
+  3:54pm  up 1 day, 21:01,  3 users,  load average: 0.04, 0.03, 0.00
+61 processes: 60 sleeping, 1 running, 0 zombie, 0 stopped
+CPU states:  1.0% user  0.5% system  0.0% nice 98.5% idle
+Mem:   255992K av,  250036K used,    5956K free,       0K shrd,   66476K buff
+Swap:  530104K av,    1684K used,  528420K free                  103604K cached
+
+  PID USER     PRI  NI  SIZE  RSS SHARE STAT %CPU %MEM   TIME COMMAND
+    1 root       8   0   476  432   416 S     0.0  0.1   0:04 init
+"""
 TOP_4_0 = """\
 top - 07:37:31 up  3:22,  0 user,  load average: 1.98, 1.57, 1.18
 Tasks:  91 total,   1 running,  90 sleeping,   0 stopped,   0 zombie
@@ -226,6 +236,7 @@ TEXTS = {
     "vmstat": VMSTAT, "vmstat -t -a": VMSTAT_STAMPED, "vmstat 3.2": VMSTAT_3_2,
     "vmstat 2": VMSTAT_2, "vmstat -w": VMSTAT_WIDE, "vmstat -d": VMSTAT_DISK,
     "vmstat -p": VMSTAT_PARTITION, "vmstat -s": VMSTAT_SUM, "uptime": UPTIME, "top 3.2": TOP_3_2,
+    "top 2.0": TOP_2_0,
     "top 4.0": TOP_4_0, "free 4.0": FREE_4_0, "free 3.2": FREE_3_2, "free -h": FREE_HUMAN,
     "swapon": SWAPON, "swapon --show": SWAPON_SHOW, "cpuinfo": CPUINFO, "dd": DD, "dd 6": DD_6,
     "dd 5": DD_5, "dd German": DD_GERMAN, "hdparm": HDPARM, "time bash": TIME_BASH,
