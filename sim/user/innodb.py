@@ -4,7 +4,8 @@ Theory of operation (storage/innobase of MySQL 5.0: buf0lru.c, buf0flu.c, log0lo
 srv0srv.c, ha_innodb.cc)
  - A row lies in a page of 16 KiB. A page that is not in the pool is read, in place of the page that
    was used longest ago; if that is modified, a batch of such pages is flushed first.
- - A change locks its row until the end of the transaction, and adds to the redo log.
+ - A change locks its row until the end of the transaction, or all rows if it reads the table through
+   to find them, and adds to the redo log.
  - At commit the log is written up to the transaction's end and fsynced (1, of innodb_flush_log_
    at_trx_commit), written (2), or left to the master thread's second (0). Who finds that another
    thread is writing waits, and is often done then: group commit. With a binary log, which is
@@ -25,7 +26,7 @@ from typing import Final
 from sim.sched.task import Blocking
 from sim.sched.wait import WaitQueue
 from sim.syscall import O_APPEND, O_CREAT, O_RDWR, O_WRONLY, Sys
-from sim.user.innodb_locks import RowLocks
+from sim.user.innodb_locks import ALL, RowLocks
 from sim.user.mysql import BEGIN, COMMIT, SELECT, WRITES, Statement, data_file
 from sim.user.mysqld_params import MysqldParams
 from sim.user.pthread import Mutex
@@ -149,6 +150,10 @@ class InnoDbSession:
         assert table is not None
         path = data_file(self.params.directory, table)
         last_page = max(0, table.data_bytes() // PAGE - 1)
+        if statement.reads_through and not (
+            yield from shared.row_locks.acquire(self, (table.name, ALL), sys)
+        ):
+            return False
         for row in sorted(statement.rows):
             sys.compute(self.params.row_user_ns)
             if statement.kind != SELECT and not (

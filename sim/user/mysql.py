@@ -51,11 +51,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Statement:
-    """One line of SQL: what it does to which rows; an INSERT's rows are where their keys belong."""
+    """One line of SQL: what it does to which rows; an INSERT's rows are where their keys belong.
+
+    Rows are found by an index, or by reading the table through, where they are nearly all of it.
+    """
 
     kind: str
     table: Table | None = None
     rows: tuple[int, ...] = ()
+    reads_through: bool = False
 
     def request_bytes(self) -> int:
         """Return its length; an INSERT brings its rows."""

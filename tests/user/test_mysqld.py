@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from sim.fs.inode import Inode
 from sim.machine import Machine
 from sim.user.innodb import PAGE, InnoDb
-from sim.user.innodb_locks import RowLocks
+from sim.user.innodb_locks import ALL, RowLocks
 from sim.user.myisam import MyIsam
 from sim.user.mysql import (
     BEGIN,
     COMMIT,
+    DELETE,
     INSERT,
     SELECT,
     UPDATE,
@@ -128,6 +129,41 @@ def test_who_wants_a_row_of_an_open_transaction_waits_for_its_commit() -> None:
     assert innodb(server).commits == 2
 
 
+@pytest.mark.parametrize("through, waits", [(False, 0), (True, 1)])
+def test_who_reads_a_table_through_to_delete_lets_nobody_insert_before_the_commit(
+    through: bool, waits: int
+) -> None:
+    machine, server = database(engine="innodb")
+    delete = Statement(DELETE, TOKENS, tuple(range(1000)), reads_through=through)
+    log: list[str] = []
+
+    def told(name: str, statement: Statement, after_ns: int):  # type: ignore[no-untyped-def]
+        program = client([statement])
+
+        def body(sys):  # type: ignore[no-untyped-def]
+            yield from sys.sleep(after_ns)
+            yield from program(sys)
+            log.append(name)
+
+        return body
+
+    insert = Statement(INSERT, TOKENS, (150_000,))
+    run_clients(machine, told("delete", delete, 0), told("insert", insert, 2_000_000))
+    assert innodb(server).row_locks.waits == waits
+    assert not through or log == ["delete", "insert"]
+    assert innodb(server).row_locks.held() == 0
+
+
+def test_who_reads_a_table_through_to_delete_waits_for_who_inserts() -> None:
+    machine, server = database(engine="innodb")
+    insert = [Statement(BEGIN), Statement(INSERT, TOKENS, (7,)), update(*range(1000, 1200)),
+              Statement(COMMIT)]  # fmt: skip
+    delete = [Statement(DELETE, TOKENS, (9,), reads_through=True)]
+    run_clients(machine, client(insert), client(delete))
+    assert innodb(server).row_locks.waits == 1
+    assert innodb(server).row_locks.deadlocks == 0
+
+
 def test_a_deadlock_is_broken_and_both_clients_get_answers() -> None:
     machine, server = database(engine="innodb", buffer_pool="64 MiB")
     work = tuple(range(0, 200_000, 1000))
@@ -193,11 +229,11 @@ def test_more_than_max_connections_are_sent_away() -> None:
     assert sorted(answers) == [False, False, True]
 
 
-@given(steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=30))
+@given(steps=st.lists(st.tuples(st.integers(0, 3), st.integers(ALL, 4)), min_size=1, max_size=30))
 def test_a_row_has_one_owner_and_nobody_waits_in_a_circle(
     steps: list[tuple[int, int]],
 ) -> None:
-    """Owners take rows in any order, each on a thread of its own; all come to an end."""
+    """Owners take rows, or all, in any order, each on a thread of its own; all come to an end."""
     from_owner: dict[int, list[int]] = {}
     for owner, row in steps:
         from_owner.setdefault(owner, []).append(row)
