@@ -2,11 +2,12 @@
 
 Theory of operation (Cacti 0.8.7: poller.php, cmd.php, lib/poller.php; spine 0.8.7: poller.c)
  - cron starts poller.php every `interval`. It starts the pollers, and while they work takes what
-   they have put into the table poller_output: a SELECT, a DELETE of these rows, a line down a pipe to
-   rrdtool for each data source (process_poller_output). The DELETE names the data sources, a part of
-   the key, and nearly all that are in the table: it is read through, so that InnoDB lets nobody
-   insert until the DELETE is durable, and the DELETE waits for who inserts. After 298 s it gives up on pollers that still work: what they have not asked by
-   then has no value in this interval, and as they go by number, it is the same ones each time.
+   they have put into the table poller_output: a SELECT, a DELETE of these rows, a line down a pipe
+   to rrdtool for each data source (process_poller_output). The DELETE names the data sources, a
+   part of the key, and nearly all that are in the table: it is read through, so that InnoDB lets
+   nobody insert until the DELETE is durable, and the DELETE waits for who inserts. After 298 s it
+   gives up on pollers that still work: what they have not asked by then has no value in this
+   interval, and as they go by number, it is the same ones each time.
  - cmd.php, PHP, asks one device after the other. To each: is it alive (a GET)? One GET for each
    data source, one program started for each script, and at once one INSERT of one row: with InnoDB
    a transaction and an fsync of its log.

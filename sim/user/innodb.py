@@ -4,8 +4,8 @@ Theory of operation (storage/innobase of MySQL 5.0: buf0lru.c, buf0flu.c, log0lo
 srv0srv.c, ha_innodb.cc)
  - A row lies in a page of 16 KiB. A page that is not in the pool is read, in place of the page that
    was used longest ago; if that is modified, a batch of such pages is flushed first.
- - A change locks its row until the end of the transaction, or all rows if it reads the table through
-   to find them, and adds to the redo log.
+ - A change locks its row until the end of the transaction, or all rows if it reads the table
+   through to find them, and adds to the redo log.
  - At commit the log is written up to the transaction's end and fsynced (1, of innodb_flush_log_
    at_trx_commit), written (2), or left to the master thread's second (0). Who finds that another
    thread is writing waits, and is often done then: group commit. With a binary log, which is
