@@ -55,6 +55,8 @@ TRACEPOINTS: dict[str, tuple[str, ...]] = {
     "jbd_start_commit": ("dev", "transaction"),
     "jbd_end_commit": ("dev", "transaction"),
     "jbd_checkpoint": ("dev", "transaction"),
+    "ext4_fc_commit_start": ("dev", "tid"),
+    "ext4_fc_commit_stop": ("dev", "nblks", "tid"),
     "xlog_iclog_syncing": ("dev", "lsn"),
     "xlog_iclog_sync_done": ("dev", "lsn"),
     "sys_enter": ("comm", "pid", "name", "cpu_ns"),

@@ -29,7 +29,7 @@ _CHANNELS: Final = {
     # Until others' changes, or the log's space, are where they must be.
     JOURNAL: (
         "log_wait_commit", "start_this_handle", "journal_commit_transaction", "journal_stop",
-        "do_get_write_access", "kjournald",
+        "do_get_write_access", "kjournald", "jbd2_fc_begin_commit", "jbd2_journal_lock_updates",
         "xlog_wait_on_iclog", "xlog_force_lsn", "xlog_cil_force_seq", "xlog_cil_order_write",
         "xlog_state_get_iclog_space", "xlog_grant_head_wait", "xfsaild", "xfs_log_worker",
     ),

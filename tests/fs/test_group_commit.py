@@ -9,13 +9,20 @@ from tests.fs.machine import MS, Machine, S
 
 LATENCY_MS = 5  # of any request; one at a time
 # Requests of a commit: log and commit block; a record of XFS's log.
-COMMIT_REQUESTS = {"ext3": 2, "ext4": 2, "xfs": 1}
+COMMIT_REQUESTS = {"ext3": 2, "ext4": 2, "xfs": 1, "fast": 1}
+MOUNTS: dict[str, tuple[str, dict[str, object]]] = {
+    "ext3": ("ext3", {}),
+    "ext4": ("ext4", {}),
+    "xfs": ("xfs", {}),
+    "fast": ("ext4", {"fast_commit": True, "commit_ns": 60 * S}),
+}
 
 
 def fsyncs_per_s(kind: str, writers: int, pages: int, for_s: int = 6) -> float:
     """Return the rate at which so many tasks make new files of so many pages durable."""
     machine = Machine("6.1", latency_ns=LATENCY_MS * MS, cpus=4)
-    getattr(machine, f"mount_{kind}")()
+    name, options = MOUNTS[kind]
+    getattr(machine, f"mount_{name}")(**options)
     done = [0]
 
     def writer(task: Task) -> Blocking[None]:
@@ -65,3 +72,13 @@ def test_with_data_of_their_own_two_groups_take_turns_on_the_disk(kind, writers)
 def test_data_that_are_merged_let_more_through_than_the_law(kind):
     """Files made together lie side by side: n D is less, down to the data of none."""
     assert 0.85 * law(kind, 8, 3) <= fsyncs_per_s(kind, 8, 3) <= 1.05 * law(kind, 8, 0)
+
+
+@pytest.mark.parametrize("pages", [0, 3])
+@pytest.mark.parametrize("writers", [1, 2, 4])
+def test_fast_commits_let_all_go_together_and_wait_for_all_data_under_way(writers, pages):
+    """One group, X = n / (T + n D), where each has a CPU to begin with as soon as it may."""
+    data_ms = LATENCY_MS * writers if pages else 0
+    commit_ms = COMMIT_REQUESTS["fast"] * LATENCY_MS
+    law_per_s = 1000 * writers / (commit_ms + data_ms)
+    assert fsyncs_per_s("fast", writers, pages) == pytest.approx(law_per_s, rel=0.03)

@@ -106,6 +106,8 @@ MODES = [
     (EXT4 | {"data": "journal"}, "6.1"),
     (EXT4 | {"delalloc": False}, "6.1"),
     (EXT4 | {"dirsync": True}, "2.6.32"),
+    (EXT4 | {"fast_commit": True}, "5.10"),
+    (EXT4 | {"fast_commit": True, "delalloc": False}, "6.1"),
     (XFS, "2.6.16"),
     (XFS, "2.6.32"),
     (XFS, "2.6.39"),

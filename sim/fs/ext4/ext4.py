@@ -2,12 +2,12 @@
 
 Models: what differs from ext3 (super.py): flexible block groups and the journal in their middle
  (flex.py), extents (extents.py), delayed allocation (delalloc.py, mpage.py, unwritten.py),
- barriers, the thread that zeroes the inode tables of a new file system (lazyinit.py), and rename
- over a file that has its data sent first (auto_da_alloc). Names, inodes,
- directories, truncation, orphans, fsync and the journal are ext3's.
+ fast commits (fast_commit.py), barriers, the thread that zeroes the inode tables of a new file
+ system (lazyinit.py), and rename over a file that has its data sent first (auto_da_alloc). Names,
+ inodes, directories, truncation, orphans, fsync and the journal are ext3's.
 Linux counterpart: fs/ext4/super.c, 2.6.28 to 6.18; mke2fs -t ext4 of e2fsprogs 1.41 to 1.47.
 Invariants: `check()` finds nothing whenever no call is under way; delayed pages are promised.
-Left out: fast commits, metadata and journal checksums, bigalloc, inline data, auto_da_alloc at the
+Left out: metadata and journal checksums, bigalloc, inline data, auto_da_alloc at the
  close of a truncated file, the flush that fsync sends when its transaction is on the disk already.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sim.fs.ext4 import delalloc, extents, flex
+from sim.fs.ext4 import delalloc, extents, fast_commit, flex
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4.discard import SINCE as SINCE_DISCARD
 from sim.fs.ext4.discard import OnlineDiscard
@@ -137,6 +137,21 @@ class Ext4Params(Ext3Params):
         doc="mount -o discard: what a commit has freed is discarded, if the device knows that",
     )
 
+    fast_commit: bool = param(
+        False,
+        dim="bool",
+        source="mke2fs.conf of e2fsprogs 1.46: not among ext4's features",
+        doc="mke2fs -O fast_commit: fsync logs what changed of files, not blocks (5.10)",
+    )
+    fast_commit_bytes: int = param(
+        0,
+        dim="bytes",
+        key="fast_commit_size",
+        minimum=0,
+        source="e2fsprogs 1.46 mkjournal.c: a part in 65 of the journal",
+        doc="mke2fs -J fast_commit_size; 0 = by the size of the journal (tune2fs makes 1 MiB)",
+    )
+
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what other kernels, and the mke2fs of their time, do differently."""
@@ -173,7 +188,7 @@ class Ext4(Ext3):
                 f"ext4: discard = true needs kernel {numbers(SINCE_DISCARD)} or later, "
                 f"this is {numbers(kernel)}"
             )
-        return batch_refusal(params, kernel)
+        return batch_refusal(params, kernel) or fast_commit.refusal(params, kernel)
 
     def __init__(self, params: Ext4Params, context: MountContext) -> None:
         self.promised_blocks: int = 0
@@ -224,6 +239,18 @@ class Ext4(Ext3):
         length = flex.default_journal_blocks(self.layout.blocks, largest)
         goal = flex.journal_goal(self.layout) if params.journal_in_middle else 0
         return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
+
+    def fast_commit_blocks(self, journal_blocks: int) -> int:
+        """See fast_commit.py."""
+        params = self.params
+        assert isinstance(params, Ext4Params)
+        return fast_commit.area_blocks(params, journal_blocks)
+
+    def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
+        """Commit it, or what it did so far."""
+        if self.journal.fast.blocks:
+            return fast_commit.fast_commit(task, self, tid)
+        return Ext3.complete_transaction(self, task, tid)
 
     def map_at_once(self, inode: Ext3Inode, start: int, end: int) -> None:
         """Give a file its extents without journal, time or I/O."""

@@ -102,6 +102,8 @@ def allocate_hole(
             break
         inode.map.insert(at, first, last - first)
         fs.keep_promise(inode, at, at + last - first)
+        if handle.transaction.fast_queue is not None:
+            handle.transaction.fast_queue.track_range(inode, at, at + last - first)
         at += last - first
         yield from files.account_blocks(task, fs, handle, first, last)
         yield from _grow_tree(task, fs, handle, inode)

@@ -9,6 +9,7 @@ Theory of operation
    unmodified file is free. Writing a file, or allocating blocks to it, sets those bits.
  - From 2.6.32 (commit fe8bc91c4c30) each inode remembers the transaction that changed it last, and
    fsync waits for that one.
+ - ext4 with fast commits (fast_commit.py) logs that one's changes of files so far, and lets it run.
  The commit happens inside the caller's i_mutex (sim/fs/sync.py).
  - Mounted by ext4's code, the i_mutex is not taken (3.1, 02c24a82187d), a directory's fsync commits
    what runs or waits for what commits (ext4_force_commit), and adds nothing to it.
@@ -40,8 +41,7 @@ def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Block
         inode.state &= ~I_DIRTY_INODE
         tid = inode.datasync_tid if datasync else inode.sync_tid
         if tid > journal.commit_sequence:
-            journal.log_start_commit(tid)
-            yield from journal.log_wait_commit(task, tid)
+            yield from fs.complete_transaction(task, tid)
     elif inode.state & I_DIRTY_INODE:
         if datasync and fs.kernel >= (2, 6, 25) and not inode.state & I_DIRTY_DATASYNC:
             return

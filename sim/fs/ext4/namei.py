@@ -20,6 +20,7 @@ Left out: symbolic links, special files, ACLs inherited from the directory.
 from typing import Final
 
 from sim.fs.errors import no_space
+from sim.fs.ext4.fast_commit import mark_ineligible, track_create, track_name
 from sim.fs.ext4.inode import allocate_range, delete_inode, orphan_add
 from sim.fs.ext4.layout import BLOCK_SIZE
 from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, dirty_size, mark_inode_dirty
@@ -73,6 +74,7 @@ def _make(
         if mode == S_IFDIR:
             yield from _append_blocks(task, fs, handle, inode, 0, 1)
         yield from _add_entry(task, fs, handle, directory, name, inode)
+        track_create(handle.transaction, fs.params.inode_size_bytes)
     except OSError:
         yield from journal_stop(task, journal, handle)
         if inode is not None:
@@ -150,7 +152,11 @@ def _remove_entry(
 
 
 def _keep_name(handle: Handle, directory: Ext3Inode, name: str, child: Inode | None) -> None:
-    """Keep what a name referred to, if a power cut may take the transaction back."""
+    """Keep what a name referred to, if a power cut may take the transaction back.
+
+    A fast commit has a tag for it.
+    """
+    track_name(handle.transaction, name)
     if handle.transaction.keeps_undo:
         handle.transaction.undo.append(Undo(directory, name, child, 0, False))
 
@@ -230,6 +236,7 @@ def rename(
     yield from mark_inode_dirty(task, fs, handle, inode)
     yield from _remove_entry(task, fs, handle, old_dir, old_name)
     if inode.is_dir():
+        mark_ineligible(handle.transaction)  # Replay does not change "..".
         inode.parent = new_dir
         old_dir.nlink -= 1
         new_dir.nlink += 1

@@ -11,6 +11,8 @@ newest first. Which those are:
    a log are, but its commit block is on the medium, recovery copies what was there before over the
    metadata: damage (jbd has no checksums). So is metadata whose home copy is in the cache alone
    when the log has given it up.
+Then ext4 replays the fast commits that follow it (fast_commit.py), up to the first with a block
+that is in the cache alone: its checksum is wrong. Of the next transaction so much is kept.
 Data: a dirty page, one under writeback, a block in the cache alone is lost. In data=ordered a size
 is on the medium only after its data, in data=journal the data is in the log; in data=writeback it
 may come much later: then the file is there and not complete.
@@ -50,9 +52,9 @@ class _Undone:
         self.unwritten: set[Inode] = set()
         self.changes = 0
 
-    def undo(self, transaction: Transaction) -> None:
-        """Take a transaction back."""
-        for one in reversed(transaction.undo):
+    def undo(self, transaction: Transaction, kept: int) -> None:
+        """Take back what a transaction did after its first `kept` changes."""
+        for one in reversed(transaction.undo[kept:]):
             self.changes += 1
             if one.name is not None:
                 self.names.put(one.inode, one.name, one.child)
@@ -86,7 +88,7 @@ def remains(fs: "Ext3") -> Remains:
     lost = [one for one in journal.kept if one.tid > durable]
     for transaction in (*lost, journal.committing, journal.running)[::-1]:
         if transaction is not None:
-            undone.undo(transaction)
+            undone.undo(transaction, _replayed(transaction, durable, log_unsafe))
     assert fs.root is not None
     return Remains(
         kind=f"{fs.params.driver}, data={fs.params.data}",
@@ -111,6 +113,17 @@ def _last_durable(journal: Journal, unsafe: RangeSet) -> tuple[int, list[str]]:
         if any(unsafe.intersects(start, end) for start, end in transaction.log[:-1]):
             damage.append(f"transaction {transaction.tid} is replayed from a log with holes")
     return durable, damage
+
+
+def _replayed(transaction: Transaction, durable: int, unsafe: RangeSet) -> int:
+    """Return how many changes the fast commits keep that follow the last full one."""
+    kept = 0
+    if transaction.tid == durable + 1:
+        for fast in transaction.fast_commits:
+            if unsafe.intersects(fast.start, fast.end):
+                break
+            kept = fast.undo
+    return kept
 
 
 def _damage_at_home(fs: "Ext3", journal: Journal, unsafe: RangeSet) -> list[str]:

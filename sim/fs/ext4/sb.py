@@ -303,6 +303,10 @@ class Ext3Sb(FileSystem):
         """Return the journal."""
         raise NotImplementedError
 
+    def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
+        """Commit a transaction, or at least what it did so far."""
+        raise NotImplementedError
+
     def make_inode(self, ino: int, mode: int) -> Ext3Inode:
         """Return an inode of this file system, not yet in `inodes`."""
         return Ext3Inode(self, ino, mode, self.params.dir_index)
@@ -339,7 +343,10 @@ def seconds(time_ns: int) -> int:
 
 def mark_inode_dirty(task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode) -> Blocking[None]:
     """Journal an inode's block (ext3_mark_inode_dirty); the vfs's i_state is not touched."""
-    inode.sync_tid = handle.transaction.tid
+    transaction = handle.transaction
+    inode.sync_tid = transaction.tid
+    if transaction.fast_queue is not None:
+        transaction.fast_queue.track_inode(inode)
     yield from modify_block(task, fs.journal_of(), handle, fs.layout.inode_block(inode.ino))
 
 

@@ -67,6 +67,7 @@ class Ext3(Ext3Sb):
             buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
             waits_for_data_first=params.driver == "ext3",
             min_batch_ns=min_batch_ns, max_batch_ns=max_batch_ns,
+            fast_blocks=self.fast_commit_blocks(sum(end - start for start, end in runs)),
         )  # fmt: skip
         flex = self.layout.flex_groups
         self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
@@ -145,6 +146,10 @@ class Ext3(Ext3Sb):
         length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
         goal = self.layout.blocks // 2 if params.journal_in_middle else 0
         return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
+
+    def fast_commit_blocks(self, journal_blocks: int) -> int:
+        """Return how many of a journal's blocks are for fast commits: ext4's."""
+        return 0
 
     def external_journal(self, device: BlockDevice) -> list[tuple[int, int]]:
         """Return the log on a device of its own (mke2fs -O journal_dev): all behind block 0."""
@@ -294,6 +299,11 @@ class Ext3(Ext3Sb):
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
         """See fsync.py."""
         return fsync.sync_file(task, self, _ext3(inode), datasync)
+
+    def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
+        """Commit it and wait (jbd2_complete_transaction)."""
+        self.journal.log_start_commit(tid)
+        yield from self.journal.log_wait_commit(task, tid)
 
     def allocate_hole(
         self, task: Task, handle: Handle, inode: Ext3Inode, start: int, end: int

@@ -23,6 +23,7 @@ from sim.block.bio import Bio
 from sim.fs.ext4.sb import Ext3Inode, dirty_size, keep_size, mark_inode_dirty
 from sim.fs.jbd2.transaction import journal_start_reserved, stop_handle
 from sim.sched.task import Blocking, Task
+from sim.sched.wait import WaitQueue
 from sim.sched.workqueue import Workqueue
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class UnwrittenIo:
         self.inode = inode
         self.start = start
         self.end = end
+        conversions.outstanding += 1
 
     def end_io(self, bio: Bio) -> None:
         """They are on the disk (interrupt)."""
@@ -52,7 +54,10 @@ class UnwrittenIo:
         keep_size(handle, self.inode, unwritten=True)
         dirty_size(handle, self.inode)
         yield from mark_inode_dirty(task, fs, handle, self.inode)
+        if handle.transaction.fast_queue is not None:
+            handle.transaction.fast_queue.track_range(self.inode, self.start, self.end)
         stop_handle(fs.journal, handle)
+        self.conversions.end_one()
         self.inode.mapping.end_writeback(self.start, self.end)
 
 
@@ -62,3 +67,12 @@ class Conversions:
     def __init__(self, fs: "Ext4") -> None:
         self.fs = fs
         self.workqueue = Workqueue(fs.scheduler, "kworker/u:ext4-rsv-conversion", 1)
+        self.outstanding: int = 0  # j_reserved_credits: extents not valid yet
+        self.wait_idle = WaitQueue()  # j_wait_reserved
+
+    def end_one(self) -> None:
+        """An extent is valid."""
+        self.outstanding -= 1
+        assert self.outstanding >= 0
+        if not self.outstanding:
+            self.wait_idle.wake_all()

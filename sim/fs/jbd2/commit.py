@@ -70,6 +70,7 @@ def journal_commit_transaction(
 ) -> Blocking[None]:
     """Put one transaction on the disk."""
     assert journal.committing is None
+    yield from journal.begin_full_commit(task)
     transaction.state = T_LOCKED
     while transaction.updates:
         yield from journal.wait_updates.sleep_on(
@@ -203,6 +204,8 @@ def _finish(journal: Journal, transaction: Transaction, started_ns: int) -> None
     transaction.state = T_FINISHED
     journal.commit_sequence = transaction.tid
     journal.committing = None
+    journal.full_commit_ongoing = False
+    journal.fast.wait.wake_all()
     journal.nr_commits += 1
     if journal.kept is not None:
         if journal.commits_are_durable():

@@ -37,7 +37,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_run
 from sim.fs.inode import Inode
-from sim.fs.jbd2.state import BJ_FORGET, DataRun, JournalHead, Transaction
+from sim.fs.jbd2.state import BJ_FORGET, DataRun, FastArea, JournalHead, Transaction
 from sim.mm.filemap import AddressSpace
 from sim.sched.locking import Mutex
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
@@ -81,6 +81,13 @@ class JournalClient:
         raise NotImplementedError
 
 
+def _check_length(length_blocks: int, fast_blocks: int) -> None:
+    """Raise ValueError if the ring is too short (jbd2_journal_initialize_fast_commit)."""
+    if length_blocks < LENGTH_MIN:
+        beside = f" beside {fast_blocks} for fast commits" if fast_blocks else ""
+        raise ValueError(f"a journal of {length_blocks} blocks{beside}: {LENGTH_MIN} are needed")
+
+
 class Journal:
     """One journal: the ring, the transactions, who waits for what."""
 
@@ -89,11 +96,10 @@ class Journal:
         mapping: AddressSpace, kernel: KernelVersion, *, home: BlockDevice,
         runs: list[tuple[int, int]], commit_interval_ns: int, barrier: bool,
         jiffy_ns: int, buffer_ns: int, handle_ns: int, waits_for_data_first: bool,
-        min_batch_ns: int, max_batch_ns: int,
+        min_batch_ns: int, max_batch_ns: int, fast_blocks: int = 0,
     ) -> None:  # fmt: skip
-        length_blocks = sum(end - start for start, end in runs)
-        if length_blocks < LENGTH_MIN:
-            raise ValueError(f"a journal of {length_blocks} blocks: {LENGTH_MIN} are needed")
+        length_blocks = sum(end - start for start, end in runs) - fast_blocks
+        _check_length(length_blocks, fast_blocks)
         self.client = client
         self.device = device  # The log's (j_dev), and
         self.home = home  # that of all else (j_fs_dev): mostly the same.
@@ -145,6 +151,9 @@ class Journal:
         self.in_flight = 0  # Bios of the log that kjournald or a checkpoint waits for.
         self.wait_log_io = WaitQueue()
         self._end_log_io_fn: EndIo = self.end_log_io  # Bound once, as RunQueue's timer.
+        self.fast = FastArea(fast_blocks)
+        self.full_commit_ongoing: bool = False
+        self.updates_locked: bool = False  # j_barrier_count: no handle may start.
         self.stopping = False
         self.kept: list[Transaction] | None = None  # Committed, perhaps lost if the power went now.
         self.nr_commits = 0
@@ -214,6 +223,15 @@ class Journal:
             return flushes
         return flushes or self.device.is_write_through()
 
+    def begin_full_commit(self, task: Task) -> Blocking[None]:
+        """Wait for a fast commit to end; after this one what it wrote is void."""
+        while self.fast.ongoing:
+            yield from self.fast.wait.sleep_on(
+                task, TASK_UNINTERRUPTIBLE, "journal_commit_transaction"
+            )
+        self.full_commit_ongoing = True
+        self.fast.used = 0
+
     def flush_home(self, task: Task) -> Blocking[None]:
         """Flush the cache of the data's drive, if the log is on another one (t_need_data_flush).
 
@@ -238,6 +256,15 @@ class Journal:
             count -= piece
             if self.head == self.length_blocks:
                 self.head = 1
+        return pieces
+
+    def next_fast_blocks(self, count: int) -> list[tuple[int, int]]:
+        """Take `count` blocks of the fast commits' area; return (device block, count) pieces."""
+        assert self.fast.used + count <= self.fast.blocks
+        self.nr_log_blocks += count
+        pieces: list[tuple[int, int]] = []
+        self._locate(self.length_blocks + self.fast.used, count, pieces)
+        self.fast.used += count
         return pieces
 
     def _locate(self, first: int, count: int, pieces: list[tuple[int, int]]) -> None:

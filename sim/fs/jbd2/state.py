@@ -1,7 +1,8 @@
 """What the journal keeps: transactions, handles, and the blocks they touch.
 
-Models: transaction_t, handle_t, struct journal_head with the buffer_head flags that matter here.
-Linux counterpart: include/linux/jbd.h, include/linux/journal-head.h, 2.6.16.
+Models: transaction_t, handle_t, struct journal_head with the buffer_head flags that matter here;
+ what ext4's fast commits keep of a transaction.
+Linux counterpart: include/linux/jbd.h, include/linux/journal-head.h, 2.6.16; fs/ext4/fast_commit.c.
 Invariants: a block is on one list of one transaction at a time (`jlist`, `transaction`); it may
  wait for a second one (`next_transaction`), which is always the running one; it is on at most one
  checkpoint list; `dirty` (to be written home) and `transaction` exclude each other.
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 
 from sim.fs.inode import Inode
 from sim.mm.filemap import AddressSpace
+from sim.sched.wait import WaitQueue
 
 # t_state
 T_RUNNING: Final = 0
@@ -66,6 +68,47 @@ class DataRun:
         self.end = end
 
 
+class FastQueue:
+    """What changed since the last commit of either kind (s_fc_q and s_fc_dentry_q of ext4)."""
+
+    def __init__(self) -> None:
+        self.inodes: dict[Inode, tuple[int, int]] = {}  # Where its blocks changed: start, end.
+        self.name_bytes = 0  # Tags of new and removed names.
+        self.eligible = True  # False: something changed that has no tag.
+
+    def track_inode(self, inode: Inode) -> None:
+        """An inode changed (ext4_fc_track_inode); directories are logged name by name."""
+        if not inode.is_dir():
+            self.inodes.setdefault(inode, (0, 0))
+
+    def track_range(self, inode: Inode, start: int, end: int) -> None:
+        """Blocks of a file were mapped or unmapped (ext4_fc_track_range)."""
+        if inode.is_dir():
+            return
+        first, last = self.inodes.get(inode, (0, 0))
+        is_first = first == last
+        self.inodes[inode] = (start, end) if is_first else (min(first, start), max(last, end))
+
+
+class FastArea:
+    """The part of the log behind the ring, for fast commits; one is made at a time."""
+
+    def __init__(self, blocks: int) -> None:
+        self.blocks = blocks
+        self.used = 0  # j_fc_off
+        self.sequence = 0  # Fast commits made (s_fc_subtid).
+        self.ongoing = False
+        self.wait = WaitQueue()  # j_fc_wait: for a commit of either kind.
+
+
+class FastCommit(NamedTuple):
+    """A fast commit in the log."""
+
+    start: int  # Its blocks on the device,
+    end: int
+    undo: int  # and how many entries of its transaction's undo list it makes void.
+
+
 class Transaction:
     """All changes between two commits."""
 
@@ -89,6 +132,8 @@ class Transaction:
         self.freed: list[tuple[int, int]] = []  # Blocks that may be reused when it has committed.
         self.keeps_undo = False  # A power cut is expected (power_cut.py): fill the next two.
         self.undo: list[Undo] = []
+        self.fast_queue: FastQueue | None = None  # With fast commits: for the next one.
+        self.fast_commits: list[FastCommit] = []
         self.log: list[tuple[int, int]] = []  # Its blocks on the device; the last is the commit's.
 
 

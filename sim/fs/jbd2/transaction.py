@@ -2,8 +2,9 @@
 
 Theory of operation (fs/jbd/transaction.c, 2.6.16)
  - journal_start() joins the running transaction, or makes one. It sleeps (D, no iowait) while the
-   transaction is T_LOCKED, while it is too large (a commit is asked for), and while the log has no
-   room (a checkpoint is made, by the very task that found out).
+   transaction is T_LOCKED, while a fast commit is made (ext4), while it is too large (a commit is
+   asked for), and while the log has no room (a checkpoint is made, by the very task that found
+   out).
  - A block modified again while an older transaction commits it: before its log copy is submitted
    the old contents are copied aside ("frozen") and all go on; while it is being written to the log
    (BJ_Shadow) its would-be modifier sleeps, with all the locks it holds; afterwards it just gets a
@@ -34,6 +35,7 @@ from sim.fs.jbd2.state import (
     BJ_SHADOW,
     T_LOCKED,
     T_RUNNING,
+    FastQueue,
     Handle,
     JournalHead,
     Transaction,
@@ -52,7 +54,7 @@ def journal_start(task: Task, journal: Journal, blocks: int) -> Blocking[Handle]
         transaction = journal.running
         if transaction is None:
             transaction = _new_transaction(journal)
-        if transaction.state == T_LOCKED:
+        if transaction.state == T_LOCKED or journal.updates_locked:
             yield from journal.wait_transaction_locked.sleep_on(
                 task, TASK_UNINTERRUPTIBLE, "start_this_handle"
             )
@@ -95,6 +97,8 @@ def _new_transaction(journal: Journal) -> Transaction:
         expires_ns = -(-expires_ns // NS_PER_S) * NS_PER_S
     transaction = Transaction(journal.transaction_sequence, now, expires_ns)
     transaction.keeps_undo = journal.kept is not None
+    if journal.fast.blocks:
+        transaction.fast_queue = FastQueue()
     journal.transaction_sequence += 1
     journal.running = transaction
     if not journal.commit_timer_pending:
