@@ -33,18 +33,21 @@ def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:
 
 
 def idle_sibling(waker: RunQueue, previous: RunQueue, rqs: list[RunQueue], wide: bool) -> RunQueue:
-    """Return an idle CPU, best the last one, then the waker's (select_idle_sibling).
+    """Return an idle CPU, best the last one, then the waker's, then the next (select_idle_sibling).
 
-    Without one: the last one, or if the waker is not one of many wakees' (not `wide`), the one of
-    the two with fewer tasks.
+    The search goes round, from the last one's neighbour on. Without an idle one: the last one, or
+    if the waker is not one of many wakees' (not `wide`), the one of the two with fewer tasks.
     """
     if previous.curr is None:
         return previous
     if waker.curr is None:
         return waker
-    for rq in rqs:
-        if rq.curr is None:
-            return rq
+    for cpu in range(previous.cpu + 1, len(rqs)):
+        if rqs[cpu].curr is None:
+            return rqs[cpu]
+    for cpu in range(previous.cpu):
+        if rqs[cpu].curr is None:
+            return rqs[cpu]
     if wide:
         return previous
     return previous if previous.nr_running() <= waker.nr_running() else waker
@@ -76,10 +79,14 @@ def allowed_of(rqs: list[RunQueue], allowed: frozenset[int]) -> list[RunQueue]:
 
 
 def idlest(parent: RunQueue, rqs: list[RunQueue]) -> RunQueue:
-    """Return the one with the fewest tasks, the parent's among equals (find_idlest_cpu)."""
+    """Return the one with the fewest tasks, the parent's among equals, else the next round from it.
+
+    find_idlest_group, find_idlest_cpu: a CPU's list of groups begins with its own.
+    """
     best = parent if parent in rqs else rqs[0]
     fewest = best.nr_running()
-    for rq in rqs:
+    behind = [rq for rq in rqs if rq.cpu > parent.cpu]
+    for rq in behind + rqs[: len(rqs) - len(behind)]:
         if rq.nr_running() < fewest:
             best = rq
             fewest = rq.nr_running()

@@ -82,6 +82,16 @@ def test_ksmd_takes_what_its_pages_take() -> None:
     assert busy == pytest.approx(100 * 1.5e-6 / (20e-3 + 150e-6), rel=0.1)
 
 
+def test_ksmd_is_on_these_cpus_for_their_part_of_the_host_s() -> None:
+    busy = {}
+    for host_cpus in (0, 8):
+        text = f'[process.ksmd]\nprogram = "ksmd"\nstay = "100 ms"\nhost_cpus = {host_cpus}'
+        machine = run_for(boot(text, machine=RAM, sets=["machine.kernel=3.2"]), 60)
+        assert len(machine.sched.cpu_times) == 2
+        busy[host_cpus] = sum(times.system_ns for times in machine.sched.cpu_times)
+    assert busy[8] / busy[0] == pytest.approx(2 / 8, rel=0.25)
+
+
 @pytest.mark.parametrize("what_if", [None, "max_cstate_0", "governor_performance"])
 def test_the_case_gives_the_same_figures_every_time(what_if: str | None) -> None:
     scenario = load("web-governor", what_if=what_if, sets=['process.clients.duration="4 s"'])
