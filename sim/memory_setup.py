@@ -34,6 +34,7 @@ def add_memory(
     for spec in server.swaps.values():
         device, extents = _place_of(spec, kernel.vfs, devices)
         path = f"/dev/{spec.device}" if spec.file is None else spec.file
+        device.hold()
         vm.swap.swapon(path, device, extents, spec.priority, spec.file is None)
     for name, group in server.cgroups.items():
         if group.memory_bytes is None:

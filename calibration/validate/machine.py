@@ -66,8 +66,9 @@ _MODELS: Final[Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]] = {
         },
     ),
 }
-# What the emulator also knows and the model needs no key for.
+# What the emulator also knows and the model needs no key for, or another one.
 _ELSEWHERE: Final = ("model", "seed", "wcache", "wcache_mb")
+_SEED: Final = "rig/profiles: seed of the emulator's generator; six reads are all chance"
 # Options of /proc/mounts -> what they set; those that set nothing of ours are None.
 _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "rw": None,
@@ -256,9 +257,16 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
             yield f"{name} = {_quantity(value, unit)}"
         elif key not in _ELSEWHERE:
             raise Unsupported(f"the emulator's parameter '{key}' with its model '{model}'")
+    if _is_sequential(description) and "seed" in disk.params:
+        yield f'chance_seed = {{ value = {disk.params["seed"]}, source = "{_SEED}" }}'
     if disk.params.get("wcache"):
         megabytes = disk.params.get("wcache_mb", 16)
         yield f'write_cache = "{megabytes} MB"'
+
+
+def _is_sequential(description: Description) -> bool:
+    """Whether only a few of a run's requests are at random places."""
+    return description.workload.get("rw") in ("read", "write")
 
 
 def _quantity(value: Any, unit: str) -> str:

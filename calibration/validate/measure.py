@@ -4,10 +4,11 @@ Models: the recorder: counters at the beginning and at the end, a census of task
  second, and what the programs said themselves.
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
- direction, wps writes a second and wareq_sz their mean size in KiB, aqu_sz the mean number of
- requests, util in % of the wall time, iowait in % of all CPUs, own_load the median census of tasks
- in R or D, load the mean of what enters the load average every 5 s, own_D the mean census of those
- in D, kernel threads included. The run ends when the last process of the workload has.
+ direction, and over both ("all": that of older iostats), wps writes a second and wareq_sz their
+ mean size in KiB, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of
+ all CPUs, own_load the median census of tasks in R or D, load the mean of what enters the load
+ average every 5 s, own_D the mean census of those in D, kernel threads included. The run ends when
+ the last process of the workload has.
 Left out: the recorder's own use of CPU.
 """
 
@@ -128,6 +129,10 @@ def simulate(description: Description, seed: int) -> Figures:
     await_ms = {
         "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
         "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
+        "all": _ratio_ms(
+            after.read_ns - before.read_ns + after.write_ns - before.write_ns,
+            after.reads - before.reads + after.writes - before.writes,
+        ),
     }
     result = _RESULTS[description.kind](machine.records, description)
     if description.kind == "cpuburn":

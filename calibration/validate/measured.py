@@ -46,6 +46,7 @@ def measured(directory: Path) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {"result": _result(run["workload"], result)}
     found["await_ms"] = {kind: summary[f"{kind}_await"] for kind in ("r", "w")}
+    found["await_ms"]["all"] = _of_both(summary)
     found |= {name: summary[key] for name, key in _SUMMARY.items() if key in summary}
     if summary.get("wps"):
         found["wareq_sz"] = summary["wMBps"] * _KIB_PER_MIB / summary["wps"]
@@ -55,6 +56,14 @@ def measured(directory: Path) -> dict[str, Any] | None:
         # Others' tasks are in the load average of a machine that is not ours alone.
         found["load"] = summary["load_n_mean"] - summary.get("ext_R_mean", 0)
     return found | _census(directory)
+
+
+def _of_both(summary: Mapping[str, Any]) -> float:
+    """Return the mean time of a request of either direction, ms."""
+    rates = {kind: summary.get(f"{kind}ps") or 0.0 for kind in ("r", "w")}
+    whole = sum(rates.values())
+    waited = sum(summary[f"{kind}_await"] * rate for kind, rate in rates.items())
+    return waited / whole if whole else 0.0
 
 
 def _sharing(result: Mapping[str, Any], await_ms: float) -> dict[str, Any]:

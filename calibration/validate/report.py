@@ -16,8 +16,8 @@ from calibration.validate.compare import Row, flat
 from sim.report.tables import Column, Table
 
 _GENERAL = (
-    "await_ms r", "await_ms w", "wps", "wareq_sz", "aqu_sz", "util", "iowait", "own_load", "load",
-    "own_D",
+    "await_ms r", "await_ms w", "await_ms all", "wps", "wareq_sz", "aqu_sz", "util", "iowait",
+    "own_load", "load", "own_D",
 )  # fmt: skip
 
 

@@ -19,7 +19,8 @@ Left out: groups (cgroups), classes (all processes are best effort), backshiftin
 from typing import Final
 
 from sim.block.elevator import SortedRequests
-from sim.block.request import ElevatorData, Request
+from sim.block.expiring import ExpiringQueue
+from sim.block.request import Request
 
 SERVICE_SHIFT: Final = 22  # WFQ_SERVICE_SHIFT: virtual time is an integer
 KEY_ASYNC: Final = 0  # the queue of all writes that nobody waits for
@@ -40,14 +41,14 @@ NO_MORE_REQUESTS: Final = 3
 PREEMPTED: Final = 4
 
 
-class BfqQueue(ElevatorData):
+class BfqQueue(ExpiringQueue):
     """struct bfq_queue with its entity."""
 
     def __init__(self, key: int, ioprio: int, budget: int, now_ns: int) -> None:
+        super().__init__()
         self.key = key
         self.sync: bool = key != KEY_ASYNC
         self.sort_list = SortedRequests()
-        self.fifo: list[Request] = []
         self.next_rq: Request | None = None
         self.dispatched: int = 0  # taken from here, not completed
         self.busy: bool = False
@@ -64,7 +65,6 @@ class BfqQueue(ElevatorData):
         # Of the turn.
         self.turn_began_ns: int = now_ns
         self.timeout_ns: int = 0
-        self.fifo_expired: bool = False
         self.wait_request: bool = False  # the disk idles for it
         self.idle_since_ns: int = now_ns  # neither busy nor dispatched
         self.may_resume: bool = False  # non_blocking_wait_rq: only idling ended its turn
@@ -128,13 +128,6 @@ class BfqQueue(ElevatorData):
         elif reason == NO_MORE_REQUESTS:
             budget = max(self.service, least)
         self.max_budget = min(budget, most)
-
-    def expired_head(self, since_ns: int) -> Request | None:
-        """Return the oldest request if older than that; once a turn (bfq_check_fifo)."""
-        if self.fifo_expired or not self.fifo or self.fifo[0].start_ns >= since_ns:
-            return None
-        self.fifo_expired = True
-        return self.fifo[0]
 
 
 def is_far(position: int, request: Request, rotational: bool) -> bool:

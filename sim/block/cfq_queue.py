@@ -11,20 +11,21 @@ Left out: priorities.
 from typing import Final
 
 from sim.block.elevator import SortedRequests
-from sim.block.request import ElevatorData, Request
+from sim.block.expiring import ExpiringQueue
+from sim.block.request import Request
 
 KEY_ASYNC: Final = 0  # CFQ_KEY_ASYNC: the queue of all writes that nobody waits for
 SEEKY_SECTORS: Final = 128 * 1024  # CIC_SEEKY: a mean distance above it
 SAMPLES_VALID: Final = 80  # sample_valid()
 
 
-class CfqQueue(ElevatorData):
+class CfqQueue(ExpiringQueue):
     """struct cfq_queue of a process and its cfq_io_context, or of all asynchronous writes."""
 
     def __init__(self, key: int, slice_left_ns: int) -> None:
+        super().__init__()
         self.key = key
         self.sort_list = SortedRequests()
-        self.fifo: list[Request] = []
         self.next_rq: Request | None = None
         self.on_dispatch: int = 0  # taken from here, not completed; all of one kind
         self.on_rr: bool = False
@@ -36,7 +37,6 @@ class CfqQueue(ElevatorData):
         self.idle_window: bool = True
         self.wait_request: bool = False
         self.must_dispatch: bool = False
-        self.fifo_expired: bool = False
         # Of the process: how long it thinks, how far it seeks (moving averages in 1/256).
         self.last_end_request_ns: int = 0
         self.ttime_samples: int = 0
@@ -46,13 +46,6 @@ class CfqQueue(ElevatorData):
         self.seek_samples: int = 0
         self.seek_total: int = 0
         self.seek_mean: int = 0
-
-    def expired_head(self, since_ns: int) -> Request | None:
-        """Return the oldest request if older than that; once a slice (cfq_check_fifo)."""
-        if self.fifo_expired or not self.fifo or self.fifo[0].start_ns >= since_ns:
-            return None
-        self.fifo_expired = True
-        return self.fifo[0]
 
     def seeky(self) -> bool:
         """Return whether the process's requests are far apart (CIC_SEEKY)."""

@@ -57,6 +57,9 @@ class Driver:
         """
         raise UnmodelledError("a volatile write cache whose contents are not modelled")
 
+    def leave_arm_at(self, sector: int) -> None:
+        """Know, before the run, behind which sector the last access ended; if that matters."""
+
     def submit(self, request: Request) -> None:
         """Start to serve ``request`` (READ, WRITE, FLUSH without sectors, DISCARD if known)."""
         raise NotImplementedError

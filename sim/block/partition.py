@@ -80,5 +80,12 @@ class Partition(BlockDevice):
     def unsafe_runs(self) -> list[tuple[int, int]]:
         return part_of_runs(self.disk.unsafe_runs(), self.start_sector, self.capacity_sectors)
 
+    def hold(self) -> None:
+        self.held = True
+        self.disk.hold()
+
+    def leave_arm_at(self, sector: int) -> None:
+        self.disk.leave_arm_at(self.start_sector + sector)
+
     def dirtier_sleeps(self, now_ns: int) -> None:
         self.disk.dirtier_sleeps(now_ns)

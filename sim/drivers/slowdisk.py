@@ -14,6 +14,7 @@ from typing import Final
 from sim.block.bio import SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import Request
+from sim.drivers.slowdisk_chance import Xorshift128Plus
 from sim.drivers.slowdisk_loop import LoopWay
 from sim.drivers.slowdisk_model import (
     CLOOK,
@@ -187,6 +188,7 @@ class Slowdisk(Driver):
     def __init__(
         self, params: SlowdiskArmParams | SlowdiskSlotParams | SlowdiskVolumeParams
     ) -> None:
+        self._seed = params.chance_seed
         self._model = params.make_model()
         self._fast = SlotModel(
             slots=16, read_ns=1000, write_ns=1000, sigma=0.0, flush_ns=params.flush_ns,
@@ -199,8 +201,11 @@ class Slowdisk(Driver):
         self.capacity_sectors = params.capacity_bytes // SECTOR
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
-        self._model.attach(calendar, streams.stream(f"{name}.service"))
-        self._fast.attach(calendar, streams.stream(f"{name}.service"))
+        uniform = streams.stream(f"{name}.service").random
+        if self._seed >= 0:
+            uniform = Xorshift128Plus(self._seed).random
+        self._model.attach(calendar, uniform)
+        self._fast.attach(calendar, uniform)
         self._way.attach(calendar, streams.stream(f"{name}.wake"), self._model, complete)
 
     def start(self, scheduler: Sched) -> None:
@@ -209,6 +214,9 @@ class Slowdisk(Driver):
     def hurry(self) -> None:
         """Serve at full speed from now on, while a run is being prepared (its file `ctl`)."""
         self._way.model = self._fast
+
+    def leave_arm_at(self, sector: int) -> None:
+        self._model.leave_arm_at(sector)
 
     def slow_down(self) -> None:
         """Serve as the profile says again."""

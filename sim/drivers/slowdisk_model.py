@@ -14,7 +14,6 @@ Left out: discards and write-zeroes, which such a disk answers at once.
 from collections.abc import Callable
 from heapq import heapreplace
 from math import cos, exp, log, pi, sqrt
-from random import Random
 from typing import Final
 
 from sim.block.bio import READ, SECTOR, WRITE
@@ -27,6 +26,7 @@ SSTF: Final = "sstf"
 CLOOK: Final = "clook"
 UNIFORM: Final = "uniform"
 HALF: Final = "half"
+_LEAST: Final = 1e-300  # instead of 0, whose logarithm there is none of
 _ROTATIONS: Final[dict[str, float | None]] = {UNIFORM: None, HALF: 0.5}  # of a revolution
 
 
@@ -60,16 +60,19 @@ def unforeseen(due_ns: int) -> None:
 class ServiceModel:
     """What serves jobs."""
 
-    def attach(self, calendar: Calendar, chance: Random) -> None:
-        """Learn time and chance; called once."""
+    def attach(self, calendar: Calendar, uniform: Callable[[], float]) -> None:
+        """Learn time, and chance as uniform numbers from 0 to 1; called once."""
         self.calendar = calendar
-        self.chance = chance
+        self.uniform = uniform
         self.foresee: Callable[[int], None] = unforeseen  # told when a job will be done
 
     def post(self, took_ns: int, fn: Callable[[Job], None], job: Job) -> None:
         """Call `fn` when the job is done, in `took_ns`."""
         self.foresee(self.calendar.now + took_ns)
         self.calendar.post(took_ns, fn, job)
+
+    def leave_arm_at(self, sector: int) -> None:
+        """Know where the arm stands, if there is one."""
 
     def arrive(self, job: Job) -> None:
         """Take a job."""
@@ -95,14 +98,14 @@ class Mechanics:
         self.head: int = 0  # the sector behind the last access, and
         self.head_ns: int = 0  # when that ended
 
-    def access_ns(self, job: Job, start_ns: int, chance: Random) -> float:
+    def access_ns(self, job: Job, start_ns: int, uniform: Callable[[], float]) -> float:
         """Return seek, rotation and transfer of a job that begins now, and move the arm."""
         transfer_ns = job.sectors * self._sector_ns
         gap_ns = start_ns - self.head_ns
         if job.sector != self.head:
             distance = abs(job.sector - self.head) / self._stroke_sectors
             seek_ns: float = self._seek_span_ns * pow(distance, self._seek_exponent)
-            turn = chance.random() if self._rotation is None else self._rotation
+            turn = uniform() if self._rotation is None else self._rotation
             position_ns = self._seek_min_ns + seek_ns + turn * self._revolution_ns
         elif gap_ns > self._gap_ns and job.op == WRITE:
             position_ns = self._revolution_ns - gap_ns % self._revolution_ns
@@ -137,6 +140,9 @@ class ArmModel(ServiceModel):
         self._epoch: int = 0
         self._destaging: Job | None = None
 
+    def leave_arm_at(self, sector: int) -> None:
+        self._mechanics.head = sector
+
     def arrive(self, job: Job) -> None:
         job.epoch = self._epoch
         self._waiting.append(job)
@@ -155,7 +161,7 @@ class ArmModel(ServiceModel):
         if job.op == FLUSH:
             took_ns = self._flush_ns
         else:
-            access_ns = self._mechanics.access_ns(job, now_ns, self.chance)
+            access_ns = self._mechanics.access_ns(job, now_ns, self.uniform)
             took_ns = self._overhead_ns + int(access_ns)
         self.post(took_ns, self._done, job)
 
@@ -281,8 +287,8 @@ class SlotModel(ServiceModel):
         sigma = self._sigma
         if not sigma:
             return 1.0
-        radius = sqrt(-2 * log(1.0 - self.chance.random()))
-        return exp(sigma * radius * cos(2 * pi * self.chance.random()) - sigma * sigma / 2)
+        radius = sqrt(-2 * log(max(self.uniform(), _LEAST)))
+        return exp(sigma * radius * cos(2 * pi * self.uniform()) - sigma * sigma / 2)
 
 
 def _sector_ns(rate_bytes_per_s: float) -> float:

@@ -36,6 +36,10 @@ class SlowdiskParams:
         "50 us", dim="time_ns", minimum=1, source=FROM_PROFILE,
         doc="time of a flush after all that came before it",
     )  # fmt: skip
+    chance_seed: int = param(
+        -1, dim="count", minimum=-1, source="assumed: chances are the run's own",
+        doc="seed of the emulator's own random numbers; -1 = those of the run's seed",
+    )  # fmt: skip
     under: str = param(
         DIRECT, dim="text", choices=(DIRECT, LOOP, UBD), source="scenario",
         doc="what makes a block device of it: nothing, a loop device, a UML guest's disk driver",

@@ -3,16 +3,17 @@
 Models: a file of the device's size whose blocks are the device's, read and written directly or
 through a page cache of its own (with read-ahead; its pages are the "buffers" of free(1)). What is
 dirty there is written back as a file's is, by the thread of the device, a bio for each block; fsync
-writes it all and, from 2.6.35 on, flushes the drive's cache; so does the last close, which
+writes it all and, from 2.6.35 on, flushes the drive's cache. The last close writes it all too, and
 therefore takes as long as the device needs: dd of=/dev/sdb shows the device's rate, dd of=/file
-memory's. The directory is mounted on /dev by whoever boots the machine; it has a name for each
-disk, partition and volume.
-Linux counterpart: fs/block_dev.c (blkdev_writepage, blkdev_fsync, blkdev_put; block/fops.c from
-5.16), devtmpfs.c.
-Invariants: file block n is device block n; the names never change during a run; nothing is dirty
+memory's; then it drops the pages, so that a second dd if=/dev/sdb reads the device again. A device
+that is mounted, swapped to, or below another is never closed for the last time. The directory is
+mounted on /dev by whoever boots the machine; it has a name for each disk, partition and volume.
+Linux counterpart: fs/block_dev.c (blkdev_writepage, blkdev_fsync, blkdev_put, kill_bdev;
+block/fops.c from 5.16), devtmpfs.c.
+Invariants: file block n is device block n; the names never change during a run; nothing is cached
  while nobody has the device open.
-Left out: that a mounted file system's metadata is in the same page cache; that the last close drops
- the pages too (kill_bdev); CPU time of buffer heads; bios larger than a block (6.6).
+Left out: that a mounted file system's metadata is in the same page cache; CPU time of buffer heads;
+ bios larger than a block (6.6).
 """
 
 from collections.abc import Iterable
@@ -27,7 +28,13 @@ from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import MAPPING_BUFFERS, MAPPING_SHMEM, AddressSpace, AddressSpaceOps
+from sim.mm.filemap import (
+    MAPPING_BUFFERS,
+    MAPPING_SHMEM,
+    AddressSpace,
+    AddressSpaceOps,
+    truncate_inode_pages,
+)
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import LAST_PAGE, WritebackControl
 from sim.sched.task import Blocking, Task
@@ -83,7 +90,7 @@ class BlockDevSb(FileSystem):
         self.bdi = BackingDevInfo("bdev" if device is None else device.name, device)
         self.vm.set_read_ahead(self.bdi)
         self.a_ops = AddressSpaceOps() if device is None else BlockDevOps(device, self.kernel)
-        self.flushes_on_close = device is not None
+        self.drops_on_close = device is not None
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache."""
@@ -129,11 +136,14 @@ class BlockDevSb(FileSystem):
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
             yield from issue_flush(task, self.device)
 
-    def flush(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Write what is dirty when the last one closes the device (sync_blockdev)."""
-        if inode.count == 1:
+    def dropped(self, task: Task, inode: Inode) -> Blocking[None]:
+        """Write what is dirty, then drop all pages (blkdev_put: sync_blockdev, kill_bdev)."""
+        assert self.device is not None
+        if not self.device.held:
             yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
+            if not inode.count:  # Nobody has opened it meanwhile.
+                yield from truncate_inode_pages(task, inode.mapping, 0)
 
     def atime_is_due(self, inode: Inode) -> bool:
         """The time of a device file is in devtmpfs, in memory."""

@@ -66,6 +66,8 @@ class Vfs:
             raise busy(path)
         self.mounts.append((prefix, file_system))
         file_system.mounted_on = path
+        if file_system.device is not None:
+            file_system.device.hold()
         self.mounts.sort(key=_by_length)
         file_system.start()
 
@@ -207,9 +209,12 @@ class Vfs:
         yield from self._iput(task, inode)
 
     def _iput(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Free the inode if nothing refers to it any more."""
-        if inode.count == 0 and inode.nlink == 0:
-            yield from inode.sb.delete_inode(task, inode)
+        """Free the inode if nothing refers to it any more; let go of a device that nobody uses."""
+        if inode.count == 0:
+            if inode.sb.drops_on_close:
+                yield from inode.sb.dropped(task, inode)
+            elif inode.nlink == 0:
+                yield from inode.sb.delete_inode(task, inode)
 
     # --- changes of directories
 

@@ -148,7 +148,10 @@ class FileSystem:
         self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
         self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
         self.flushes_on_close = False  # close() of a file open for writing waits in flush().
+        self.drops_on_close = False  # The last close of a file waits in dropped().
         self.root: Inode | None = None
+        if context.journal_device is not None:
+            context.journal_device.hold()
         self.mounted_on: str = ""  # set by Vfs.mount(), for messages
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
@@ -234,6 +237,10 @@ class FileSystem:
 
     def flush(self, task: Task, inode: Inode) -> Blocking[None]:
         """Make a file's data durable at close, if ``flushes_on_close`` (f_op->flush)."""
+        raise NotImplementedError
+
+    def dropped(self, task: Task, inode: Inode) -> Blocking[None]:
+        """The last user of a file has closed it; asked only if ``drops_on_close``."""
         raise NotImplementedError
 
     def release(self, task: Task, inode: Inode) -> None:

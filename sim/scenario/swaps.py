@@ -12,6 +12,7 @@ from sim.scenario.arrays import check_free
 from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
+from sim.scenario.loops import ROOM_SHARE
 from sim.scenario.reading import Reading
 from sim.scenario.spec import MountSpec, SwapSpec, mount_point_of
 from sim.units import rough_bytes
@@ -32,16 +33,17 @@ def read_swaps(
         if (spec.device is None) == (spec.file is None):
             reading.error(table.place, f"swap '{name}' needs either 'device' or 'file'")
         elif spec.file is not None:
-            _check_file(reading, table, spec, mounts)
+            _check_file(reading, table, spec, mounts, devices)
         else:
             _check_device(reading, table, spec, devices, mounts, taken)
     return found
 
 
 def _check_file(
-    reading: Reading, table: Table, spec: SwapSpec, mounts: Mapping[str, MountSpec | None]
-) -> None:
-    """Note a swap file without a size, or on a file system without a device."""
+    reading: Reading, table: Table, spec: SwapSpec, mounts: Mapping[str, MountSpec | None],
+    devices: Devices,
+) -> None:  # fmt: skip
+    """Note a swap file without a size, too large, or on a file system without a device."""
     leaf = table.leaf("file")
     place = table.place if leaf is None else leaf.at
     file = str(spec.file)
@@ -54,6 +56,16 @@ def _check_file(
             place, f"swap file {file} lies on no file system with a device",
             allowed=", ".join(disks) or "none is mounted",
         )  # fmt: skip
+        return
+    whole = devices.sizes.get(mount.device)
+    if whole is not None and spec.size_bytes is not None:
+        room = int(whole * ROOM_SHARE)
+        if spec.size_bytes > room:
+            reading.error(
+                place, f"swap '{spec.name}': no room for {file}",
+                given=rough_bytes(spec.size_bytes),
+                allowed=f"up to {rough_bytes(room)} on {mount.path}",
+            )  # fmt: skip
 
 
 def _check_device(

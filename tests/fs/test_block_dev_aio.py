@@ -47,21 +47,52 @@ def test_who_waits_for_events_counts_neither_as_load_nor_as_iowait():
     assert task.state == TASK_INTERRUPTIBLE and not task.in_iowait
 
 
+def reads_twice(sys: Sys):
+    """Read 1 MiB of a device, twice."""
+    for _ in range(2):
+        fd = yield from sys.open("/dev/sda", O_RDONLY)
+        assert (yield from sys.read(fd, 1 << 20)) == 1 << 20
+        yield from sys.close(fd)
+
+
 def test_a_device_is_read_through_its_page_cache_with_read_ahead():
     """1 MiB and the window behind it, once: what is read again is in memory."""
 
     def program(sys: Sys):
-        for _ in range(2):
-            fd = yield from sys.open("/dev/sda", O_RDONLY)
-            assert (yield from sys.read(fd, 1 << 20)) == 1 << 20
-            yield from sys.close(fd)
+        keeps = yield from sys.open("/dev/sda", O_RDONLY)
+        yield from reads_twice(sys)
+        buffers.append(machine.vm.nr_buffers)
+        yield from sys.close(keeps)
 
-    machine = boot(machine=MACHINE)
+    machine, buffers = boot(machine=MACHINE), []
     run_program(machine, program)
     stats = machine.devices["sda"].stats
     assert stats.read_sectors == 2048 + 256
     assert stats.read_sectors // stats.reads >= 256
-    assert machine.vm.nr_buffers == stats.read_sectors // 8
+    assert buffers == [stats.read_sectors // 8]
+
+
+def test_the_last_close_drops_the_pages():
+    """Nobody else has the device open: the second program reads it again (kill_bdev)."""
+    machine = boot(machine=MACHINE)
+    run_program(machine, reads_twice)
+    assert machine.devices["sda"].stats.read_sectors == 2 * (2048 + 256)
+    assert machine.vm.nr_buffers == 0
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        '[machine.mount."/data"]\ntype = "ext3"\ndevice = "sda"',
+        '[machine.swap.s]\ndevice = "sda"',
+        '[machine.volume.v]\non = "sda"\nsize = "64 MiB"',
+    ],
+    ids=["a mount", "swap", "a volume"],
+)
+def test_who_has_a_device_keeps_its_pages(user):
+    machine = boot(machine=f"{MACHINE}\n{user}")
+    run_program(machine, reads_twice)
+    assert machine.vm.nr_buffers >= 256
 
 
 def of_kernel(release: str) -> str:
@@ -90,7 +121,7 @@ def test_all_that_was_written_is_on_the_device_after_the_last_close(writes, kern
     assert stats.write_sectors == 8 * len(touched)
     partial = {at >> 12 for pos, n in writes for at in (pos, pos + n) if at % 4096}
     assert stats.read_sectors <= 8 * len(partial)
-    assert machine.vm.nr_dirty == 0
+    assert machine.vm.nr_dirty == 0 and machine.vm.nr_buffers == 0
     machine.check()
 
 

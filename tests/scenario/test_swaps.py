@@ -92,6 +92,7 @@ memory = "4 MiB"
         ('[machine.swap.a]\ndevice = "sdb"\nsize = "2 GiB"\n', "larger than sdb"),
         (2 * '[machine.swap.a]\ndevice = "sdb"\n'.replace("a]", "%s]") % ("a", "b"), "'a' already"),
         ('[machine.swap.a]\nfile = "/swapfile"\n', "lacks 'size'"),
+        ('[machine.swap.a]\nfile = "/s"\nsize = "2 TB"\n', "no room for /s, got 2 TB (accepted"),
         ('[machine.swap.a]\nfile = "/tmp/s"\nsize = "1 MiB"\n', "no file system with a device"),
         ('[machine.swap.a]\ndevice = "sdb"\nprio = 3\n', "prio"),
         ('[machine.cgroup.g]\nmemory = "4 MiB"\nversion = 3\n', "version"),

@@ -25,6 +25,7 @@ class Member:
     )  # fmt: skip
 
     def __init__(self, index: int, device: BlockDevice) -> None:
+        device.hold()
         self.index = index
         self.device = device
         self.in_sync: bool = True  # its contents are good: it may be read

@@ -20,6 +20,7 @@ Left out: which extent is in which leaf (a change is to the last one); splitting
 
 from typing import TYPE_CHECKING, Final
 
+from sim.fs.errors import no_space
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4.mapping import BlockMap
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS, allocate_large
@@ -154,7 +155,7 @@ def map_at_once(fs: "Ext4", inode: "Ext4Inode", start: int, end: int) -> None:
     while at < end:
         first, last = fs.blocks.allocate(goal_of(fs, inode, at), end - at, None)
         if first < 0:
-            raise ValueError(f"no room on the device for {end} blocks of a file")
+            raise no_space(f"{end} blocks of a file", fs.mounted_on)
         inode.map.insert(at, first, last - first)
         at += last - first
     for blocks, needed in zip(

@@ -182,7 +182,7 @@ class Ext3(Ext3Sb):
             limit = min(end, leaf_end(leaf))
             first, goal = self.blocks.allocate(goal, limit - at, None)
             if first < 0:
-                raise ValueError(f"no room on the device for {end} blocks of a file")
+                raise no_space(f"{end} blocks of a file", self.mounted_on)
             inode.map.insert(at, first, goal - first)
             at += goal - first
 
