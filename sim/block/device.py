@@ -32,7 +32,7 @@ class BlockDevice:
     """A device with a row in /proc/diskstats."""
 
     __slots__ = (
-        "capacity_sectors", "discard_sectors", "held", "max_discard_sectors", "name", "on_submit",
+        "capacity_sectors", "discard_sectors", "in_use", "max_discard_sectors", "name", "on_submit",
         "rotational", "stats", "supports_barriers",
     )  # fmt: skip
 
@@ -44,7 +44,7 @@ class BlockDevice:
         self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
-        self.held: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
+        self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
         self.on_submit: OnSubmit | None = None  # told of each run that comes from above all devices
 
     def submit(self, bio: Bio) -> bool:
@@ -71,7 +71,7 @@ class BlockDevice:
 
     def hold(self) -> None:
         """Have it open for as long as the machine runs, as a mount does (blkdev_get)."""
-        self.held = True
+        self.in_use = True
 
     def leave_arm_at(self, sector: int) -> None:
         """Know, before the run, behind which sector the last access ended; if that matters."""

@@ -81,7 +81,7 @@ class Partition(BlockDevice):
         return part_of_runs(self.disk.unsafe_runs(), self.start_sector, self.capacity_sectors)
 
     def hold(self) -> None:
-        self.held = True
+        self.in_use = True
         self.disk.hold()
 
     def leave_arm_at(self, sector: int) -> None:

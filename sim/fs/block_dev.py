@@ -139,7 +139,7 @@ class BlockDevSb(FileSystem):
     def dropped(self, task: Task, inode: Inode) -> Blocking[None]:
         """Write what is dirty, then drop all pages (blkdev_put: sync_blockdev, kill_bdev)."""
         assert self.device is not None
-        if not self.device.held:
+        if not self.device.in_use:
             yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
             if not inode.count:  # Nobody has opened it meanwhile.
