@@ -665,6 +665,10 @@ class Sys:
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)
         return self._call("sendto", self.kernel.log.send(self.task, size))
 
+    def syslog_bind(self) -> None:
+        """Be the one who reads /dev/log."""
+        self.kernel.log.bind()
+
     def syslog_receive(self) -> Blocking[int]:
         """Wait for a line on /dev/log; return its size."""
         self.task.charge_system(self._entry_ns + self.kernel.params.datagram_ns)

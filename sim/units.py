@@ -98,7 +98,9 @@ _EXAMPLES: Final[Mapping[str, str]] = {
 }
 DIMS: Final[tuple[str, ...]] = tuple(_EXAMPLES)
 
-_QUANTITY: Final = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_QUANTITY: Final = re.compile(
+    r"\s*([+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*"
+)
 _EXPONENT_MAX: Final = 400  # "1e999999999 s" must be an error, not a minute of arithmetic
 
 
@@ -157,6 +159,8 @@ def parse_quantity(given: object, dim: str) -> Value:
     if dim == "text":
         if not isinstance(given, str):
             raise UnitError(given, "expected a text", _EXAMPLES[dim])
+        if not given.isprintable():
+            raise UnitError(ascii(given)[1:-1], "expected a line of text", _EXAMPLES[dim])
         return given
     if dim == "bool":
         if not isinstance(given, bool):

@@ -62,6 +62,8 @@ REFUSED = [
     ("", "bytes", "expected a size"),
     ("lots", "bytes", "expected a size"),
     (3, "text", "expected a text"),
+    ("a\nb", "text", "expected a line of text"),
+    ("\u0663", "count", "expected a whole number"),
     ([1], "number", "expected a number"),
     ("1e999999999 s", "time_ns", "sensible size"),
     ("1e300 s", "time_ns", "expected a time of at most 1000000000 s"),

@@ -14,6 +14,7 @@ from calibration.fit.report import report
 from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
 from sim.cli.output import (
+    check_apart,
     check_json,
     check_picture,
     check_replaceable,
@@ -51,6 +52,7 @@ def calibrate_scenario(
     check_replaceable(name)
     check_json(json_path)
     check_picture(plot_path)
+    check_apart(name, json_path, plot_path, read=(scenario.path,))
     place = Path(name)
     plan = Plan(
         scenario=scenario_name, spec=spec, states=states, seed=scenario.seed,

@@ -5,7 +5,7 @@ import sys
 import click
 
 from sim.cli import options
-from sim.cli.output import check_json, check_picture, write_json
+from sim.cli.output import check_apart, check_json, check_picture, write_json
 from sim.cli.variants import run_variants, write_plot
 from sim.registry import nearest
 from sim.report.study_json import study_json
@@ -56,6 +56,7 @@ def command(
     ]
     check_json(json_path)
     check_picture(plot_path)
+    check_apart(json_path, plot_path, read=(base.path, fit_path))
     study = run_variants([base, *variants], replications, jobs, fit)
     if plot_path is not None:
         write_plot(study, plot_path)

@@ -46,7 +46,8 @@ def diagnose(error: Exception) -> int:
         click.echo(f"iotwin: error: the simulated server ran out of memory: {error}", err=True)
         return EXIT_FAILED
     if isinstance(error, OSError):
-        click.echo(f"iotwin: error: {error}", err=True)
+        where = error.filename or "the output"
+        click.echo(f"iotwin: error: {where}: {error.strerror or error}", err=True)
         return EXIT_FAILED
     if isinstance(error, BrokenProcessPool):
         click.echo("iotwin: error: a worker process was killed (out of memory?)", err=True)

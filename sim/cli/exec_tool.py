@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import click
 
 from sim.cli import options
-from sim.cli.output import check_json, write_json
+from sim.cli.output import check_apart, check_json, write_json
 from sim.cli.progress import Progress
 from sim.cli.typed_program import is_program, printed, program_layer
 from sim.machine import Machine, simulate
@@ -97,6 +97,7 @@ def command(
         layer = program_layer(argv, at_ns or 0)
         check_json(json_path)
         scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=layer)
+        check_apart(json_path, read=(scenario.path,))
         _check_at(scenario, at_ns)
         with Progress(f"simulating {scenario.label}") as progress:
             result = simulate(scenario, scenario.seed, progress)
@@ -107,6 +108,7 @@ def command(
     layout = generation or generation_of(scenario.server.kernel)
     sampling = tool_sampling(argv, layout=layout)
     check_json(json_path)
+    check_apart(json_path, read=(scenario.path,))
     interval_s = sampling.interval_s
     if interval_s is not None:
         measure = replace(scenario.measure, interval_ns=interval_s * NS_PER_S)

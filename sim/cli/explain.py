@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sim.cli import options
-from sim.cli.output import check_json, check_picture, write_file, write_json
+from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
 from sim.cli.progress import Progress
 from sim.report import explain_text
 from sim.report.tables import print_table
@@ -53,6 +53,7 @@ def command(
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit)
     check_json(json_path)
     check_picture(plot_path)
+    check_apart(json_path, plot_path, read=(scenario.path, fit_path))
     with Progress(f"simulating {scenario.label}") as progress:
         try:
             found = explain(scenario, kinds, progress)

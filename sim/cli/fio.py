@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sim.cli import options
-from sim.cli.output import check_json, check_writable, write_text
+from sim.cli.output import check_apart, check_json, check_writable, write_text
 from sim.cli.progress import Progress
 from sim.report.fio_json import fio_json
 from sim.report.fio_text import fio_text
@@ -49,6 +49,7 @@ def command(
     """
     check_json(json_path)
     check_writable(output_path)
+    check_apart(output_path, json_path, read=(job_file, machine_name))
     file = read_fio_file(Path(job_file))
     scenario = load_machine(machine_name, seed=seed, sets=sets)
     _tell_capped(file)

@@ -11,7 +11,7 @@ from calibration.look.report import to_json, to_text
 from calibration.look.summary import NothingToLookAt, Throughput
 from sim.cli import options
 from sim.cli.exec_tool import TimeType
-from sim.cli.output import check_json, write_json
+from sim.cli.output import check_apart, check_json, write_json
 from sim.units import UnitError, parse_quantity
 
 NS_PER_S = 10**9
@@ -65,6 +65,7 @@ def command(
       iotwin look storm --json look.json
     """
     check_json(json_path)
+    check_apart(json_path, read=paths)
     known = None
     if throughput_per_s is not None:
         known = Throughput(per_s=throughput_per_s, source="--throughput")

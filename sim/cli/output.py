@@ -153,6 +153,8 @@ def check_writable(*paths: str | None) -> None:
     for path in paths:
         if path == "-":
             raise UnwritableError(path, "only --json goes to standard output (a file: ./-)")
+        if path == "":
+            raise UnwritableError("''", "a file has a name")
         if path is not None:
             _check_kind(Path(path))
             if _takes_the_place(Path(path)):
@@ -176,6 +178,18 @@ def check_replaceable(*paths: str | None) -> None:
     for path in paths:
         if path is not None and not _takes_the_place(Path(path)):
             raise UnwritableError(path, "it is no regular file")
+
+
+def check_apart(*results: str | None, read: Iterable[str | Path | None] = ()) -> None:
+    """Raise UnwritableError for two results in one file, or one in a file that is `read`."""
+    taken = {Path(path).resolve(): "it is read" for path in read if path is not None}
+    for path in results:
+        if path is None or path == "-":
+            continue
+        place = Path(path).resolve()
+        if place in taken and _takes_the_place(place):
+            raise UnwritableError(path, taken[place])
+        taken[place] = "another result goes there"
 
 
 def _check_kind(path: Path) -> None:

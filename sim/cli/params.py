@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sim.cli import options
-from sim.cli.output import check_json, write_json
+from sim.cli.output import check_apart, check_json, write_json
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import Parameter, Scenario, load
 from sim.scenario.spec import ASSUMED, ORIGINS
@@ -52,6 +52,7 @@ def command(
         fit=options.fit_layer_of(fit_path, scenario_name),
     )
     check_json(json_path)
+    check_apart(json_path, read=(scenario.path, fit_path))
     if json_path is not None:
         write_json(_json(scenario), json_path)
     if json_path != "-":

@@ -11,7 +11,7 @@ from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import prediction_json, prediction_table
 from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
-from sim.cli.output import check_json, write_json
+from sim.cli.output import check_apart, check_json, write_json
 from sim.cli.progress import Progress
 from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
@@ -50,6 +50,7 @@ def predict_variant(
         scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best)
     )  # fmt: skip
     check_json(json_path)
+    check_apart(json_path, read=(scenario.path, fit_path))
     recorded: dict[str, Figure] = {}
     for one in scenario.recorded:
         recorded |= load_figures(one).figures

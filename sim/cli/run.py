@@ -9,7 +9,14 @@ from sim.cli import options
 from sim.cli.block_dumping import block_dump
 from sim.cli.crash import crash
 from sim.cli.exec_tool import TimeType
-from sim.cli.output import check_json, check_picture, check_writable, write_json, write_text
+from sim.cli.output import (
+    check_apart,
+    check_json,
+    check_picture,
+    check_writable,
+    write_json,
+    write_text,
+)
 from sim.cli.variants import run_variants, write_plot
 from sim.report.study_json import variant_json
 from sim.report.study_tables import heading, notes, run_table
@@ -66,6 +73,9 @@ def command(
     check_json(json_path)
     check_picture(plot_path)
     check_writable(save_path, block_dump_path)
+    check_apart(
+        json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path)
+    )  # fmt: skip
     if crash_ns is not None:
         if plot_path is not None or save_path is not None:
             raise click.UsageError("--crash-at has neither --plot nor --save")

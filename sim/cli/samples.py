@@ -20,7 +20,7 @@ from calibration.samples_tables import (
     summary_table,
 )
 from sim.cli import options
-from sim.cli.output import check_json, write_rows
+from sim.cli.output import check_apart, check_json, write_rows
 from sim.cli.progress import Progress
 from sim.cli.typed_commands import typed_option
 from sim.report.tables import print_table
@@ -113,6 +113,7 @@ def command(
       iotwin samples --columns
     """
     check_json(json_path)
+    check_apart(json_path, read=files)
     if list_columns:
         _list_columns(json_path)
         return

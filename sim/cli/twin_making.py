@@ -22,7 +22,7 @@ from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin, draw_draft, ensemble_text, fit_draft
 from calibration.twin.report import twin_json, twin_text
 from sim.cli import options
-from sim.cli.output import check_json, check_replaceable, write_json, write_text
+from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
 from sim.cli.progress import Progress
 from sim.scenario.recordings import RECORDINGS
 from sim.study.replicate import processes
@@ -46,6 +46,7 @@ def make(
     place, fit_place = Path(name), Path(name).with_suffix(".fit.toml")
     check_replaceable(name, str(fit_place))
     check_json(json_path)
+    check_apart(name, str(fit_place), json_path, read=paths)
     made_by = f"iotwin twin --simulations {simulations} --seed {seed} {shlex.join(paths)}"
     comment = _comment(seen, made_by)
     twin = _fit(draft, seen, comment, simulations, seed, jobs)

@@ -1,8 +1,9 @@
 """Datagram sockets of one machine: /dev/log.
 
 Models: a queue of datagrams; the sender sleeps while it is full, the receiver while it is empty.
+ Nobody has bound it: connect(2) is refused, and syslog(3) says nothing of it: the line is lost.
 Linux counterpart: net/unix/af_unix.c (unix_dgram_sendmsg, unix_dgram_recvmsg), 2.6.16.
-Invariants: datagrams arrive in order, each once; at most `max_dgram_qlen` wait.
+Invariants: datagrams arrive in order, each once; at most `max_dgram_qlen` wait; none before bind().
 Left out: names, several receivers, credentials.
 """
 
@@ -21,9 +22,16 @@ class DatagramSocket:
         self._sizes: list[int] = []
         self._readers = WaitQueue()
         self._writers = WaitQueue()
+        self._bound = False
+
+    def bind(self) -> None:
+        """Give it its receiver."""
+        self._bound = True
 
     def send(self, task: Task, size: int) -> Blocking[None]:
         """Queue a datagram of `size` bytes, waiting (S) for room; woken by receive()."""
+        if not self._bound:
+            return
         while len(self._sizes) >= MAX_DGRAM_QLEN:
             yield from self._writers.sleep_on(task, TASK_INTERRUPTIBLE, "unix_wait_for_peer")
         self._sizes.append(size)

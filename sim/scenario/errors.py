@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sim.registry import nearest, nearest_of
 
 NAMES_MAX = 40  # of those accepted that a message lists; of more, the nearest
+_LINE_MAX = 200  # characters of a line that are shown, around what is wrong
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,12 @@ class Problem:
         if not place.text.strip():
             return ""
         number = f"{place.line or '':>5}"
-        before = "".join(c if c == "\t" else " " for c in place.text[: place.col - 1])
-        room = max(len(place.text) - place.col + 1, 1)
+        first = place.col - _LINE_MAX // 2 if place.col > _LINE_MAX else 1
+        shown = place.text[first - 1 : first - 1 + _LINE_MAX]
+        before = "".join(c if c == "\t" else " " for c in shown[: place.col - first])
+        room = max(len(shown) - len(before), 1)
         marks = "^" * min(max(place.width, 1), room)
-        return f"\n{number} | {place.text}\n      | {before}{marks}"
+        return f"\n{number} | {shown}\n      | {before}{marks}"
 
 
 class ScenarioError(ValueError):
@@ -74,9 +77,10 @@ def _order(problem: Problem) -> tuple[str, int, int]:
 def unknown(place: Place, what: str, given: str, known: Iterable[str], where: str = "") -> Problem:
     """Return the problem of a name that is none of the known ones."""
     names = tuple(known)
+    told = given if len(given) <= _LINE_MAX else f"{given[:_LINE_MAX]}..."
     return Problem(
         place,
-        f"unknown {what} '{given}'{where}",
+        f"unknown {what} '{told}'{where}",
         allowed=_listed(given, names),
         nearest=nearest(given, names),
     )

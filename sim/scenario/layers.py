@@ -11,8 +11,9 @@ Left out: arrays of tables. Things that repeat (disks, mounts, processes) have n
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Final
 
 from sim.scenario.errors import Place, Problem, ScenarioError
 from sim.toml_lines import LineMap, Path, Position, Span, key_positions, split_key
@@ -99,12 +100,15 @@ def merge(low: Table, high: Table) -> Table:
 
 def read_table(text: str, file: str, layer: Layer) -> Table:
     """Return the tree of a TOML text; raise ScenarioError if it is not TOML."""
+    top = Place(file, 1, 1, 1, "")
     try:
         tree = tomllib.loads(text)
+        reader = _Reader(LineMap(text), key_positions(text), file, layer)
+        table = reader.table(tree, (), top)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_broken(text, file, str(error))]) from None
-    reader = _Reader(LineMap(text), key_positions(text), file, layer)
-    table = reader.table(tree, (), Place(file, 1, 1, 1, ""))
+    except RecursionError:
+        raise ScenarioError([Problem(top, "tables or lists within each other, too deep")]) from None
     if reader.problems:
         raise ScenarioError(reader.problems)
     return table
@@ -119,8 +123,21 @@ def _broken(text: str, file: str, message: str) -> Problem:
     words, line, col = found.groups()
     at = (int(line), int(col)) if line else lines.line_col(len(text.rstrip()))
     place = Place(file, *at, 1, lines.line_text(at[0]))
+    if words in _TWICE or words.startswith("Cannot declare"):
+        return _given_twice(place)
     where = "" if line else " at the end of the file"
     return Problem(place, f"not valid TOML: {words[0].lower()}{words[1:]}{where}")
+
+
+# What tomllib says behind the second of two equal keys; of a header: Cannot declare (...) twice.
+_TWICE: Final = ("Cannot overwrite a value", "Cannot mutate immutable namespace")
+
+
+def _given_twice(place: Place) -> Problem:
+    """Return the problem of a key or header that is there already, pointing at it."""
+    key = place.text.partition("=")[0].strip()
+    place = replace(place, col=place.text.find(key) + 1, width=len(key))
+    return Problem(place, f"not valid TOML: {key} is there already, above")
 
 
 @dataclass
@@ -155,14 +172,16 @@ class _Reader:
         self, pair: dict[str, object], path: Path, key: Place
     ) -> tuple[object, str, Place]:
         """Read { value = ..., source = "..." }."""
-        value, source = pair.get("value"), pair.get("source", "")
+        value, source = pair.get("value"), pair.get("source")
         if "value" not in pair:
             self.problems.append(Problem(key, f"'{path[-1]}' has a source but no value"))
             return 0, "", key
-        if not isinstance(source, str) or not source:
-            place = self._place(
-                self.positions[*path, "source" if "source" in pair else "value"].value
-            )
+        if source is None:
+            message = f"'{path[-1]}' has no source: give one, or the value alone"
+            self.problems.append(Problem(key, message))
+            source = "?"
+        elif not isinstance(source, str) or not source:
+            place = self._place(self.positions[*path, "source"].value)
             self.problems.append(Problem(place, f"the source of '{path[-1]}' must be a text"))
             source = "?"
         return value, source, self._place(self.positions[*path, "value"].value)
@@ -191,10 +210,14 @@ def read_assignment(text: str) -> Table:
         parts = split_key(path_text.strip())
     except ValueError:
         parts = ()
+    whole = Place(file, 0, 1, len(text), text)
     if not parts or equals < 0 or not value_text:
-        problem = "not an assignment"
+        problem = "no value" if parts and equals >= 0 else "not an assignment"
         allowed = 'PATH=VALUE, such as machine.cpus=8 or machine.mount."/var".type=tmpfs'
-        raise ScenarioError([Problem(Place(file, 0, 1, len(text), text), problem, "", allowed)])
+        raise ScenarioError([Problem(whole, problem, "", allowed)])
+    if parts[0] == "what_if":
+        problem = "--set lies over the what-if that --what-if chooses: give the path itself"
+        raise ScenarioError([Problem(whole, problem, "", ".".join(map(quoted, parts[2:])))])
     key = Place(file, 0, 1, len(path_text.rstrip()), text)
     at = Place(file, 0, start + 1, len(value_text), text)
     tree: Leaf | Table = Leaf(_set_value(value_text), Layer.SET, key, at, "", value_text)
@@ -220,9 +243,10 @@ def _split_assignment(text: str) -> tuple[str, int]:
 def _set_value(text: str) -> object:
     """Return a number, boolean, list or quoted text as TOML reads it; anything else as a text."""
     try:
-        value: object = tomllib.loads(f"x = {text}\n")["x"]
-    except tomllib.TOMLDecodeError:
+        tree = tomllib.loads(f"x = {text}\n")
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
-    if isinstance(value, bool | int | float | list | str):
+    value: object = tree["x"]
+    if len(tree) == 1 and isinstance(value, bool | int | float | list | str):
         return value
     return text

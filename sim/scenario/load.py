@@ -26,6 +26,7 @@ from sim.scenario.workload import (
     check_interval,
     check_marks,
     check_references,
+    check_storms,
     read_links,
     read_measure,
     read_processes,
@@ -63,7 +64,8 @@ def find(name: str) -> Path:
         raise _no_file(name)
     files = scenario_files()
     if name not in files:
-        raise UnknownScenario("no scenario", name, sorted(files))
+        here = f" (a file is here: ./{name}.toml)" if Path(f"{name}.toml").is_file() else ""
+        raise UnknownScenario(f"no scenario{here}", name, sorted(files))
     return files[name]
 
 
@@ -94,8 +96,10 @@ def load(
     path = find(name)
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError([Problem(_top(path), f"cannot be read: {error}")]) from None
+    except OSError as error:
+        raise ScenarioError([Problem(_top(path), f"cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError([_no_text(path, error)]) from None
     return load_text(text, path, what_if=what_if, sets=sets, seed=seed, fit=fit)
 
 
@@ -182,7 +186,19 @@ class _Document:
 
 
 def _top(path: Path) -> Place:
-    return Place(str(path), 1, 1, 1, "")
+    return Place(_shown(path), 1, 1, 1, "")
+
+
+def _no_text(path: Path, error: UnicodeDecodeError) -> Problem:
+    """Return the problem of a file that is not in UTF-8, with the place of its first wrong byte."""
+    before = error.object[: error.start].split(b"\n")
+    line = before[-1].decode(errors="replace")
+    after = error.object[error.start :].split(b"\n")[0].decode(errors="replace").rstrip("\r")
+    shown = f"{line}{after}"
+    text = "" if "\0" in shown else shown  # not of a binary file, nor of UTF-16
+    place = Place(_shown(path), len(before), len(line) + 1, 1, text)
+    byte = error.object[error.start]
+    return Problem(place, f"not in UTF-8: byte 0x{byte:02x}", allowed="text in UTF-8")
 
 
 def _document(text: str, path: Path) -> _Document:
@@ -259,6 +275,7 @@ def _read(
     check_cgroups(reading, root, processes, server)
     check_hosts(reading, root, processes, server.mounts if server else {})
     check_marks(reading, root, processes)
+    check_storms(reading, root, processes)
     run = read_run(reading, root)
     measure = read_measure(reading, root, devices, processes)
     check_interval(reading, root, run, measure)
@@ -284,7 +301,10 @@ def _text(reading: Reading, table: Table, name: str, path: Sequence[str]) -> str
     if child is None:
         return ""
     if isinstance(child, Leaf) and isinstance(child.value, str):
-        return child.value.strip()
+        value = child.value.strip()
+        if name == "title" and not value.isprintable():
+            reading.error(child.at, "'title' must be a line of text", given=ascii(value))
+        return value
     reading.error(child.at if isinstance(child, Leaf) else child.place, f"'{name}' must be a text")
     return ""
 

@@ -109,10 +109,19 @@ class Reading:
             both = f"'{declared.key}' and '{declared.name}'"
             self.error(_place(found[1]), f"{both} in [{dotted(path)}] are the same key")
         if found and isinstance(found[0], Table):
-            message = f"{dotted((*path, declared.key))}: expected a value, not a table"
-            self.error(found[0].place, message, allowed=declared.allowed())
+            self._not_a_value(found[0], (*path, declared.key), declared)
             return None
         return found[0] if found and isinstance(found[0], Leaf) else None
+
+    def _not_a_value(self, table: Table, path: Sequence[str], declared: Param) -> None:
+        """Note a table where a value is wanted, or what is misspelt in { value, source }."""
+        if not {"value", "source"} & set(table.children):
+            message = f"{dotted(path)}: expected a value, not a table"
+            self.error(table.place, message, allowed=declared.allowed())
+        for name in set(table.children) - {"value", "source"}:
+            place = _place(table.children[name])
+            where = f" in {dotted(path)}"
+            self.problems.append(unknown(place, "key", name, ("value", "source"), where))
 
     def note(
         self, path: Sequence[str], declared: Param, value: Value | None, source: str, layer: Layer

@@ -77,7 +77,12 @@ def _process(
     if own is None or params is None:
         return None
     runs = str(getattr(entry.cls, "runs", "server"))
-    return ProcessSpec(**own, name=name, runs=runs, params=entry.params(**params))
+    process = ProcessSpec(**own, name=name, runs=runs, params=entry.params(**params))
+    refusal = getattr(entry.cls, "refusal", None)
+    why = refusal and refusal(process.params)
+    if why:
+        reading.error(table.place, f"process.{name}: {why}")
+    return process
 
 
 def check_references(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
@@ -186,6 +191,18 @@ def check_marks(reading: Reading, root: Table, processes: dict[str, ProcessSpec]
         if leaf is not None and isinstance(leaf.value, str) and leaf.value not in known:
             where = f" in [{name}] {key}: no program here leaves it"
             reading.problems.append(unknown(leaf.at, "mark", leaf.value, sorted(known), where))
+
+
+def check_storms(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
+    """Note a second process whose begin and end would be the storm's."""
+    group = root.table("process") or Table(root.place, root.layer)
+    marking = [
+        name for name, process in processes.items() if getattr(process.params, "marks_storm", False)
+    ]
+    for name in marking[1:]:
+        leaf = (group.table(name) or root).leaf("marks_storm")
+        place = leaf.at if leaf else group.place
+        reading.error(place, f"process.{name}: the storm is that of process.{marking[0]} already")
 
 
 def check_interval(

@@ -14,7 +14,7 @@ from sim.units import Value
 KernelVersion: TypeAlias = tuple[int, ...]
 T = TypeVar("T")
 
-OLDEST: Final = (2, 6)
+OLDEST: Final = (2, 6, 0)
 NEWEST: Final = (7, 2)  # the newest whose behaviour was compared with recordings
 # (first release that has it, name of the parameter, its default from there on, source)
 Change: TypeAlias = tuple[KernelVersion, str, Value, str]
@@ -34,8 +34,8 @@ def numbers(version: KernelVersion) -> str:
 
 
 def is_modelled(version: KernelVersion) -> bool:
-    """Return whether the tables of versions are meant for that release."""
-    return OLDEST <= version[:2] <= NEWEST
+    """Return whether the tables of versions are meant for that release; a bare 2.6 is none."""
+    return version >= OLDEST and version[:2] <= NEWEST
 
 
 def in_force(table: Sequence[tuple[KernelVersion, T]], version: KernelVersion) -> T:

@@ -55,6 +55,7 @@ from sim.user.smtp import (
 from sim.user.smtp_client import hand_over
 
 REFUSE_HOLD_NS = 15_000_000_000  # daemon.c: d_refuse_connections_until = now + 15
+DELAY_NS = 1_000_000_000  # daemon.c, srvrsmtp.c DELAY_CONN: sleep(1)
 SELECT_NS = 5_000_000_000  # daemon.c getrequests(): timeout.tv_sec = 5
 WORK_RECIPIENT_FACTOR = 30_000  # conf.c: DEFAULT RecipientFactor
 WORK_QUEUE_FACTOR = 600_000  # conf.c: QueueFactor = WkRecipFact * 20
@@ -107,10 +108,15 @@ class Sendmail(ServerProgram):
         return int(sys.stream("queue_run").random() * self.params.queue_interval_ns)
 
     def _must_refuse(self, sys: Sys) -> Blocking[bool]:
-        """Is the load too high, or are there too many children (daemon.c refuseconnections)?"""
+        """Is the load too high, or are there too many children (daemon.c refuseconnections)?
+
+        From DelayLA on it takes a second over the question: one connection a second is accepted.
+        """
         load = yield from self._load_average(sys)
         if load >= (self.params.refuse_la or 12 * sys.cpus_online()):
             return True
+        if 0 < self.params.delay_la <= load:
+            yield from sys.sleep(DELAY_NS)
         return 0 < self.params.max_daemon_children <= sys.nr_children()
 
     def _load_average(self, sys: Sys) -> Blocking[int]:
@@ -127,19 +133,19 @@ class Sendmail(ServerProgram):
             command: Command | None = yield from sys.recv(connection)
             if command is None:
                 break
-            if self.params.delay_la:
-                yield from self._delay(sys)
             if command.verb == BODY:
                 accepted += 1
                 yield from self._accept_message(sys, connection, accepted, command.message_bytes)
             else:
+                yield from self._delay(sys)
                 yield from self._obey(sys, connection, command)
         yield from sys.close_connection(connection)
 
     def _delay(self, sys: Sys) -> Blocking[None]:
-        """DelayLA: a second of sleep for each command while the load is high."""
-        if (yield from self._load_average(sys)) >= self.params.delay_la:
-            yield from sys.sleep(1_000_000_000)
+        """DelayLA: a second of sleep for each command while the load is high (DELAY_CONN)."""
+        delay_la = self.params.delay_la
+        if delay_la and (yield from self._load_average(sys)) >= delay_la:
+            yield from sys.sleep(DELAY_NS)
 
     def _obey(self, sys: Sys, connection: Connection, command: Command) -> Blocking[None]:
         """Reply to a command before the body."""

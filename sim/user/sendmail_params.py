@@ -46,7 +46,7 @@ class SendmailParams:
         dim="count",
         minimum=0,
         source="conf.c: DelayLA = 0",
-        doc="1-minute load average from which each SMTP command waits a second; 0 = never",
+        doc="1-minute load from which each SMTP command and connection waits 1 s; 0 = never",
     )
     max_daemon_children: int = param(
         0,

@@ -68,12 +68,12 @@ class SmtpSenderParams:
         source="assumed: a mailing program keeps its connection",
         doc="messages before QUIT and a new connection; 0 = keep the connection (closed)",
     )
-    rate_per_s: float = param(
-        0.0,
+    rate_per_s: float | None = param(
+        None,
         dim="rate_per_s",
         minimum=0,
         source="scenario",
-        doc="messages per second; 0 = none (open)",
+        doc="messages per second; 0 = none (open, which needs it)",
     )
     message_size_bytes: int = param(
         "8 KiB",
@@ -139,6 +139,15 @@ class SmtpSender:
         """Return the marks that it does not leave with these parameters."""
         return () if params.marks_storm else STORM
 
+    @staticmethod
+    def refusal(params: SmtpSenderParams) -> str:
+        """Return what its kind of arrivals lacks, nothing if it lacks nothing."""
+        if params.arrivals == "open" and params.rate_per_s is None:
+            return 'arrivals = "open" needs a \'rate\', such as "3 msg/s"'
+        if params.arrivals == "closed" and not params.messages:
+            return "arrivals = \"closed\" needs 'messages', 1 or more"
+        return ""
+
     def __init__(self, params: SmtpSenderParams) -> None:
         self.params = params
         self.left = params.messages
@@ -164,7 +173,7 @@ class SmtpSender:
         """Open arrivals: a connection for each message."""
         gaps = world.stream("arrivals")
         hours = PROFILES[self.params.profile]
-        peak_per_s = self.params.rate_per_s * (max(hours) * len(hours) / sum(hours))
+        peak_per_s = (self.params.rate_per_s or 0) * (max(hours) * len(hours) / sum(hours))
         number = 0
         if not peak_per_s:
             return

@@ -49,6 +49,7 @@ class Syslogd(ServerProgram):
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Append each datagram to the file."""
+        sys.syslog_bind()
         fd = yield from sys.open(self.params.path, O_WRONLY | O_CREAT | O_APPEND)
         while True:
             size = yield from sys.syslog_receive()

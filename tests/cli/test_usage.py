@@ -61,6 +61,11 @@ BAD = [
     ('interval = "1 s"', 'interval = "2 min"', "measure.interval: must be at most run.duration"),
     ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
     ("[machine]", "[machine", "error: not valid TOML"),
+    ('"4 GiB"', '"1 MiB"', '11:7: error: machine.mount."/": 1048576 bytes are too few'),
+    ('type = "ext3"', 'type = "ext3", journal = "3 GiB"', "a journal of 3221225472 bytes (acc"),
+    ('type = "ext3"', 'type = "ext4"', "Linux 2.6.16 has no filesystem 'ext4' (from 2.6.28)"),
+    ('"closed"', '"open"', "process.blast: arrivals = \"open\" needs a 'rate'"),
+    ("messages = 60", "", "process.blast: arrivals = \"closed\" needs 'messages', 1 or more"),
 ]
 
 
@@ -167,5 +172,50 @@ def test_a_closed_standard_output_is_no_mistake_of_the_twin(tmp_path: Path) -> N
 
 
 def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "small.toml").write_bytes(b"\xff\xfe\x00")
-    assert "cannot be read" in refused("run", str(tmp_path / "small.toml"))
+    (tmp_path / "small.toml").write_bytes("kernel = '2'\0".encode("utf-16"))
+    text = refused("run", str(tmp_path / "small.toml"))
+    assert text.endswith(
+        ":1:1: error: not in UTF-8: byte 0xff (accepted: text in UTF-8)\n1 error\n"
+    )
+
+
+def test_a_letter_of_another_encoding_is_shown_with_its_line(tmp_path: Path) -> None:
+    text = SMALL.replace("A small storm", "Ein gr\xf6\xdferer Sturm")
+    (tmp_path / "small.toml").write_bytes(text.encode("latin-1"))
+    said = refused("run", str(tmp_path / "small.toml"))
+    assert ":2:16: error: not in UTF-8: byte 0xf6 (accepted: text in UTF-8)" in said
+    assert '    2 | title = "Ein gr\ufffd' in said
+
+
+def test_a_second_storm_is_refused(tmp_path: Path) -> None:
+    second = SMALL.partition("[process.blast]")[2].partition("[run]")[0]
+    text = SMALL.replace("[run]", f"[process.again]{second}[run]")
+    said = refused("run", small_file(tmp_path, text))
+    assert "process.again: the storm is that of process.blast already" in said
+
+
+@pytest.mark.parametrize("option", ["--json", "--save"])
+def test_no_result_replaces_the_scenario(tmp_path: Path, option: str) -> None:
+    path = small_file(tmp_path)
+    message = refused("run", path, option, path)
+    assert message == f"iotwin: error: cannot write {path}: it is read\n"
+    assert Path(path).read_text(encoding="utf-8") == SMALL
+
+
+def test_two_results_do_not_go_to_one_file(tmp_path: Path) -> None:
+    out = str(tmp_path / "x")
+    message = refused("run", small_file(tmp_path), "--json", out, "--save", out)
+    assert message == f"iotwin: error: cannot write {out}: another result goes there\n"
+
+
+def test_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
+    message = refused("run", small_file(tmp_path), "--json", "")
+    assert message == "iotwin: error: cannot write '': a file has a name\n"
+
+
+def test_a_name_whose_file_lies_here_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small_file(tmp_path)
+    assert "no scenario (a file is here: ./small.toml) 'small'" in refused("run", "small")

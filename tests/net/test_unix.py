@@ -9,6 +9,7 @@ SECOND = 1_000_000_000
 
 def test_a_full_queue_makes_the_sender_sleep_until_one_is_read(server: Server) -> None:
     log_socket = DatagramSocket()
+    log_socket.bind()
 
     def sender(task: Task) -> Blocking[None]:
         for number in range(MAX_DGRAM_QLEN + 2):
@@ -32,6 +33,7 @@ def test_a_full_queue_makes_the_sender_sleep_until_one_is_read(server: Server) -
 
 def test_a_reader_sleeps_until_a_datagram_comes(server: Server) -> None:
     log_socket = DatagramSocket()
+    log_socket.bind()
 
     def reader(task: Task) -> Blocking[None]:
         server.note((yield from log_socket.receive(task)))

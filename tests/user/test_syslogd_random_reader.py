@@ -46,6 +46,16 @@ def test_a_sender_waits_for_syslogd_beyond_ten_lines() -> None:
     assert sent[30] == pytest.approx(21 * 10e6, rel=0.2)
 
 
+def test_without_syslogd_a_line_is_lost_and_nobody_waits() -> None:
+    machine = boot()
+
+    def program(sys: Sys) -> Blocking[None]:
+        for _ in range(31):
+            yield from sys.syslog("mail", 100)
+
+    run_program(machine, program, seconds=1)
+
+
 def test_syslogd_with_sync_commits_for_each_line() -> None:
     machine = boot(SYSLOGD + "sync = true")
 
