@@ -141,11 +141,9 @@ class SmtpSender:
 
     @staticmethod
     def refusal(params: SmtpSenderParams) -> str:
-        """Return what its kind of arrivals lacks, nothing if it lacks nothing."""
+        """Return what a stream lacks, nothing if it lacks nothing."""
         if params.arrivals == "open" and params.rate_per_s is None:
             return 'arrivals = "open" needs a \'rate\', such as "3 msg/s"'
-        if params.arrivals == "closed" and not params.messages:
-            return "arrivals = \"closed\" needs 'messages', 1 or more"
         return ""
 
     def __init__(self, params: SmtpSenderParams) -> None:

@@ -63,9 +63,7 @@ BAD = [
     ("[machine]", "[machine", "error: not valid TOML"),
     ('"4 GiB"', '"1 MiB"', '11:7: error: machine.mount."/": 1048576 bytes are too few'),
     ('type = "ext3"', 'type = "ext3", journal = "3 GiB"', "a journal of 3221225472 bytes (acc"),
-    ('type = "ext3"', 'type = "ext4"', "Linux 2.6.16 has no filesystem 'ext4' (from 2.6.28)"),
     ('"closed"', '"open"', "process.blast: arrivals = \"open\" needs a 'rate'"),
-    ("messages = 60", "", "process.blast: arrivals = \"closed\" needs 'messages', 1 or more"),
 ]
 
 

@@ -391,6 +391,5 @@ def _ext4(inode: Inode) -> Ext4Inode:
 
 
 register(
-    "filesystem", "ext4", params=Ext4Params, doc="extents, delayed allocation, a journal (jbd2)",
-    since=(2, 6, 28),  # fs/ext4/super.c 2.6.28: ext4 is its name, after ext4dev
-)(Ext4)  # fmt: skip
+    "filesystem", "ext4", params=Ext4Params, doc="extents, delayed allocation, a journal (jbd2)"
+)(Ext4)
