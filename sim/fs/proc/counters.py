@@ -149,6 +149,13 @@ class SystemCounters(Protocol):
         """The processes."""
 
 
+class Watermarks(Protocol):
+    """Pages of free memory below which reclaim begins, and at which it ends."""
+
+    low: int
+    high: int
+
+
 class Vm(Protocol):
     """Page counts of now, and paging events since boot (vm_stat, vm_event_states)."""
 
@@ -159,6 +166,10 @@ class Vm(Protocol):
     @property
     def nr_total(self) -> int:
         """Pages that the kernel manages (totalram_pages)."""
+
+    @property
+    def watermarks(self) -> Watermarks:
+        """The marks of free memory, of the whole machine."""
 
     nr_free: int
     nr_file: int  # page cache, including buffers and tmpfs (NR_FILE_PAGES)

@@ -6,7 +6,7 @@ Invariants: numbers are right-justified so that "kB" stands in one column unless
 Left out: DirectMap lines (2.6.27 on: the hardware's page sizes), lines of unusual configurations.
 Pages of tmpfs are shown as active. Before 2.6.28, when one pair of lists held both, file pages
 are shown as inactive, whichever list they are on.
-MemAvailable is free + file cache + slab, without the watermarks that si_mem_available takes off.
+The kernel's own memory does not shrink here, so that it is SUnreclaim and no part of MemAvailable.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ VMALLOC_TOTAL_KB = 34359738367  # 32 TiB of address space on x86-64
 WIDTH_BEFORE_SPLIT_LRU = 14
 WIDTH = 16
 SPLIT_LRU: KernelVersion = (2, 6, 28)
+SINCE_RESERVE: KernelVersion = (4, 5)  # 84ad5802a33a, from memory: totalreserve_pages, once low
 COUNTED_LINES = ("HugePages_Total", "HugePages_Free", "HugePages_Rsvd", "HugePages_Surp")
 _HEAD = ("MemTotal", "MemFree", "Buffers", "Cached", "SwapCached", "Active", "Inactive")
 _LOW = ("HighTotal", "HighFree", "LowTotal", "LowFree", "SwapTotal", "SwapFree")
@@ -87,10 +88,9 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dic
     active_anon = vm.nr_active_anon + vm.nr_shmem
     inactive_anon = vm.nr_anon - vm.nr_active_anon
     active_file = vm.nr_active_file if version >= SPLIT_LRU else 0
-    reclaimable = vm.nr_slab if version >= SPLIT_LRU else 0
     pages = {
         "MemTotal": vm.nr_total, "MemFree": vm.nr_free,
-        "MemAvailable": vm.nr_free + file_lru + reclaimable,
+        "MemAvailable": _available(vm, file_lru, version),
         "Buffers": vm.nr_buffers, "Cached": cached,
         "SwapCached": vm.nr_swap_cached,
         "Active": active_anon + active_file,
@@ -101,7 +101,7 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dic
         "SwapTotal": swap_total, "SwapFree": swap_total - swap_used,
         "Dirty": vm.nr_dirty, "Writeback": vm.nr_writeback, "NFS_Unstable": vm.nr_unstable,
         "AnonPages": vm.nr_anon - vm.nr_unmapped, "Shmem": vm.nr_shmem,
-        "KReclaimable": vm.nr_slab, "Slab": vm.nr_slab, "SReclaimable": vm.nr_slab,
+        "Slab": vm.nr_slab, "SUnreclaim": vm.nr_slab,
         "CommitLimit": vm.commit_limit, "Committed_AS": vm.committed + vm.nr_shmem,
     }  # fmt: skip
     values = {name: count * KIB_PER_PAGE for name, count in pages.items()}
@@ -109,3 +109,10 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dic
     values["VmallocChunk"] = VMALLOC_TOTAL_KB if version < (4, 4) else 0
     values["Hugepagesize"] = 2048
     return values
+
+
+def _available(vm: Vm, file_lru: int, version: KernelVersion) -> int:
+    """Return the pages that programs may have before swap is needed (si_mem_available)."""
+    marks = vm.watermarks
+    reserve = marks.high if version >= SINCE_RESERVE else marks.low
+    return max(0, vm.nr_free - reserve + file_lru - min(file_lru // 2, marks.low))

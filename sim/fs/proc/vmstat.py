@@ -77,7 +77,7 @@ def render_vmstat(vm: Vm, *, version: KernelVersion) -> str:
         "nr_dirty": vm.nr_dirty,
         "nr_writeback": vm.nr_writeback,
         "nr_slab": vm.nr_slab,
-        "nr_slab_reclaimable": vm.nr_slab,
+        "nr_slab_unreclaimable": vm.nr_slab,
         "nr_shmem": vm.nr_shmem,
         "pgpgin": vm.pgpgin_sectors // 2,
         "pgpgout": vm.pgpgout_sectors // 2,

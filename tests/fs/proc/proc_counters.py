@@ -110,10 +110,19 @@ class ProcessMemory:
 
 
 @dataclass
+class Marks:
+    """Watermarks."""
+
+    low: int = 2_000
+    high: int = 2_500
+
+
+@dataclass
 class Memory:
     """Vm, of 1 GiB."""
 
     nr_total: int = 262_144
+    watermarks: Marks = field(default_factory=Marks)
     nr_free: int = 100_000
     nr_file: int = 120_000
     nr_buffers: int = 20_000

@@ -175,11 +175,33 @@ def test_meminfo_of_newer_kernels_has_wider_labels() -> None:
     assert lines[:3] == [
         "MemTotal:        1048576 kB",
         "MemFree:          400000 kB",
-        "MemAvailable:     916000 kB",
+        "MemAvailable:     858000 kB",
     ]
     assert "HardwareCorrupted:     0 kB" in lines
     assert "HugePages_Total:       0" in lines
     assert "VmallocTotal:   34359738367 kB" in lines
+
+
+@pytest.mark.parametrize(
+    ("release", "memory", "pages"),
+    [
+        ("6.1", Memory(), 100_000 - 2_500 + 119_000 - 2_000),
+        ("4.4", Memory(), 100_000 - 2_000 + 119_000 - 2_000),
+        ("6.1", Memory(nr_file=3_000), 100_000 - 2_500 + 2_000 // 2),
+        ("6.1", Memory(nr_free=1_000, nr_file=1_000), 0),
+    ],
+)
+def test_available_memory_leaves_the_reserve_and_the_working_set_of_files(
+    release: str, memory: Memory, pages: int
+) -> None:
+    text = Machine(release, memory=memory).proc().read("meminfo")
+    assert f"\nMemAvailable:{pages * 4:>11} kB\n" in text
+
+
+def test_memory_of_the_kernel_that_never_shrinks_is_not_reclaimable() -> None:
+    text = Machine("6.1").proc().read("meminfo")
+    assert "\nSlab:              40000 kB\nSReclaimable:          0 kB\n" in text
+    assert "\nSUnreclaim:        40000 kB\n" in text
 
 
 @pytest.mark.parametrize(
