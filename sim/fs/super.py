@@ -139,6 +139,11 @@ class FileSystem:
         """
         return ""
 
+    @classmethod
+    def journal_bytes_asked(cls, params: object) -> int:
+        """Return what a journal on another device takes there, 0 if its size is left to mkfs."""
+        return 0
+
     def __init__(self, context: MountContext) -> None:
         self.vm = context.vm
         self.device = context.device  # None where nothing is on a disk.

@@ -178,7 +178,7 @@ def _check_refusals(
 def _check_journal_device(
     reading: Reading, table: Table, spec: MountSpec, devices: Devices
 ) -> None:
-    """Note a device that is too small for a journal."""
+    """Note a device that is too small for a journal, or for the one that is asked for."""
     leaf = table.leaf("journal_device")
     size_bytes = devices.sizes.get(spec.journal_device) if spec.journal_device else None
     least_bytes = _journal_device_bytes_min(spec.type)
@@ -187,6 +187,15 @@ def _check_journal_device(
             leaf.at,
             f"{spec.journal_device} has {size_bytes // _KIB} KiB, a journal of {spec.type} takes"
             f" {least_bytes // _KIB} KiB or more",
+        )
+        return
+    asked = getattr(lookup("filesystem", spec.type).cls, "journal_bytes_asked", None)
+    asked_bytes = int(asked(spec.params)) if asked else 0
+    if leaf is not None and size_bytes is not None and size_bytes < asked_bytes:
+        reading.error(
+            leaf.at,
+            f"{spec.journal_device} has {size_bytes // _KIB} KiB, the journal that is asked for"
+            f" takes {asked_bytes // _KIB} KiB",
         )
 
 

@@ -23,7 +23,8 @@ from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout
 from sim.fs.ext4.lazyinit import SINCE as SINCE_LAZYINIT
 from sim.fs.ext4.lazyinit import LazyInit
 from sim.fs.ext4.mpage import Ext4AddressSpaceOps, submit_commit_data
-from sim.fs.ext4.sb import Ext3Inode, Ext3Params, batch_refusal, pages_of_size, size_refusal
+from sim.fs.ext4.refusal import fast_commit_refusal, refusal
+from sim.fs.ext4.sb import Ext3Inode, Ext3Params, pages_of_size
 from sim.fs.ext4.super import Ext3, Ext3JournalClient
 from sim.fs.ext4.unwritten import Conversions
 from sim.fs.inode import Inode
@@ -188,11 +189,8 @@ class Ext4(Ext3):
                 f"ext4: discard = true needs kernel {numbers(SINCE_DISCARD)} or later, "
                 f"this is {numbers(kernel)}"
             )
-        return (
-            batch_refusal(params, kernel)
-            or fast_commit.refusal(params, kernel)
-            or size_refusal(params, capacity_bytes)
-        )
+        why = refusal(params, kernel, capacity_bytes)
+        return why or fast_commit_refusal(params, kernel, capacity_bytes)
 
     def __init__(self, params: Ext4Params, context: MountContext) -> None:
         self.promised_blocks: int = 0

@@ -37,10 +37,9 @@ from typing import TYPE_CHECKING, Final
 
 from sim.fs.ext4.layout import BLOCK_SIZE
 from sim.fs.inode import Inode
-from sim.fs.jbd2.journal import Journal
+from sim.fs.jbd2.journal import LENGTH_MIN, Journal
 from sim.fs.jbd2.state import FastCommit, FastQueue, Transaction
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
-from sim.sched.version import KernelVersion, numbers
 
 if TYPE_CHECKING:
     from sim.fs.ext4.ext4 import Ext4, Ext4Params
@@ -54,25 +53,12 @@ INODE_NUMBER_BYTES: Final = 8  # with tag and length; then the inode:
 INODE_BYTES: Final = {128: 128, 256: 160}  # of mke2fs -I; without extended attributes
 
 
-def refusal(params: "Ext4Params", kernel: KernelVersion) -> str:
-    """Return why there are no fast commits where they are asked for; nothing if there are."""
-    if not params.fast_commit:
-        if params.fast_commit_bytes:
-            return "ext4: fast_commit_size is the size of an area that fast_commit = true makes"
-        return ""
-    if kernel < SINCE:
-        return (
-            f"ext4: fast_commit = true needs kernel {numbers(SINCE)} or later, "
-            f"this is {numbers(kernel)}"
-        )
-    return ""
-
-
 def area_blocks(params: "Ext4Params", journal_blocks: int) -> int:
     """Return the blocks of a journal that are for fast commits."""
     if not params.fast_commit:
         return 0
-    share = journal_blocks - journal_blocks * LOG_BLOCKS_PER_FAST // (LOG_BLOCKS_PER_FAST + 1)
+    ring = journal_blocks * LOG_BLOCKS_PER_FAST // (LOG_BLOCKS_PER_FAST + 1)
+    share = max(journal_blocks - max(ring, LENGTH_MIN), 0)
     return params.fast_commit_bytes // BLOCK_SIZE or share
 
 

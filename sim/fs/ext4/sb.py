@@ -25,13 +25,11 @@ from sim.fs.jbd2.transaction import modify_block
 from sim.fs.super import FileSystem, MountContext
 from sim.param import param
 from sim.sched.task import Blocking, Task
-from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
+from sim.sched.version import Change, KernelVersion, changed_defaults
 from sim.units import Value
 
 NS_PER_S: Final = 1_000_000_000
 DEF_MAX_BATCH_NS: Final = 15_000_000  # EXT4_DEF_MAX_BATCH_TIME
-JOURNAL_BLOCKS_MIN: Final = 1024  # include/linux/jbd.h: JFS_MIN_JOURNAL_BLOCKS
-JOURNALLED_BLOCKS_MIN: Final = 2048  # e2fsprogs 1.38 figure_journal_size(): "too small"
 SINCE_BATCH_TIMES: Final = (2, 6, 29)  # 30773840c19c
 
 
@@ -234,31 +232,6 @@ KERNEL_CHANGES: Final[tuple[Change, ...]] = (
 )
 
 
-def batch_refusal(params: Ext3Params, kernel: KernelVersion) -> str:
-    """Return why a release does not take the bounds of the pause, nothing if it does."""
-    given = (params.min_batch_ns, params.max_batch_ns) != (0, DEF_MAX_BATCH_NS)
-    if not given or knows_batch_times(params, kernel):
-        return ""
-    since = "ext4: kernel 2.6.29; ext3 mounted by it: 4.3"
-    return f"min_batch_time and max_batch_time are jbd2's ({since}), this is {numbers(kernel)}"
-
-
-def size_refusal(params: Ext3Params, capacity_bytes: int | None) -> str:
-    """Return why mke2fs would find no room for the journal, nothing if it would.
-
-    misc/util.c figure_journal_size() compares with the free blocks; here it is half the device.
-    """
-    blocks = (capacity_bytes or 1 << 63) // BLOCK_SIZE
-    if blocks < JOURNALLED_BLOCKS_MIN:
-        least = JOURNALLED_BLOCKS_MIN * BLOCK_SIZE >> 20
-        return f"{capacity_bytes} bytes are too few for a journal (accepted: {least} MiB or more)"
-    journal = params.journal_bytes // BLOCK_SIZE
-    if journal and not JOURNAL_BLOCKS_MIN <= journal <= blocks // 2:
-        least, most = JOURNAL_BLOCKS_MIN * BLOCK_SIZE >> 20, blocks // 2 * BLOCK_SIZE >> 20
-        return f"a journal of {params.journal_bytes} bytes (accepted: {least} to {most} MiB)"
-    return ""
-
-
 def knows_batch_times(params: Ext3Params, kernel: KernelVersion) -> bool:
     """Tell whether it is jbd2 of a release that has min_batch_time and max_batch_time."""
     return params.driver == "ext4" and kernel >= SINCE_BATCH_TIMES
@@ -288,12 +261,6 @@ class Ext3Inode(Inode):
 
 class Ext3Sb(FileSystem):
     """The state of a mounted ext3; the operations are in super.py and the modules it names."""
-
-    @classmethod
-    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
-        """Return what the release does not know, or why mke2fs would make none."""
-        assert isinstance(params, Ext3Params)
-        return batch_refusal(params, kernel) or size_refusal(params, capacity_bytes)
 
     def __init__(self, params: Ext3Params, context: MountContext, layout: Layout) -> None:
         super().__init__(context)

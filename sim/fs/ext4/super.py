@@ -18,6 +18,7 @@ from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout, journal_blocks, m
 from sim.fs.ext4.lazyinit import SINCE_PREFETCH, LazyInit
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
 from sim.fs.ext4.power_cut import remains
+from sim.fs.ext4.refusal import JOURNAL_BLOCKS_MAX, refusal
 from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
 from sim.fs.ext4.trim import trim_free
 from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
@@ -34,8 +35,8 @@ from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
-EXTERNAL_BLOCKS_MAX: Final = 10_240_000  # e2fsprogs mkjournal.c: EXT2_MAX_JOURNAL_BLOCKS
 PREFETCH_GROUPS: Final = 32  # s_mb_prefetch, fs/ext4/mballoc.c; with flex_bg to the end of one
 
 
@@ -43,6 +44,18 @@ class Ext3(Ext3Sb):
     """A mounted ext3."""
 
     journal_device_bytes_min: ClassVar[int] = (1 + LENGTH_MIN) * BLOCK_SIZE
+
+    @classmethod
+    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+        """Return what mke2fs or the release does not know."""
+        assert isinstance(params, Ext3Params)
+        return refusal(params, kernel, capacity_bytes)
+
+    @classmethod
+    def journal_bytes_asked(cls, params: object) -> int:
+        """Return the size of the journal and of the block before it on a device of its own."""
+        assert isinstance(params, Ext3Params)
+        return params.journal_bytes and params.journal_bytes + BLOCK_SIZE
 
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
         device = context.device
@@ -153,8 +166,8 @@ class Ext3(Ext3Sb):
 
     def external_journal(self, device: BlockDevice) -> list[tuple[int, int]]:
         """Return the log on a device of its own (mke2fs -O journal_dev): all behind block 0."""
-        length = min(device.capacity_sectors * 512 // BLOCK_SIZE - 1, EXTERNAL_BLOCKS_MAX)
-        return [(1, 1 + (min(self.params.journal_bytes // BLOCK_SIZE, length) or length))]
+        length = min(device.capacity_sectors * 512 // BLOCK_SIZE - 1, JOURNAL_BLOCKS_MAX)
+        return [(1, 1 + (self.params.journal_bytes // BLOCK_SIZE or length))]
 
     def place_journal(self, goal: int, length: int) -> list[tuple[int, int]]:
         """Give the journal `length` blocks from the goal on; ValueError if there is no room."""

@@ -7,12 +7,17 @@ Theory of operation (fs/xfs/libxfs/xfs_dir2*.c)
    8 bytes for each entry. About 120 names.
  - *Leaf*: then entries have data blocks, the hashes blocks of their own far behind (at 32 GiB of
    the file); with more than one leaf there is a node above them and a block of free space.
- - An entry goes into the largest hole of the first data block with room. Only the 128-byte chunks
-   changed are logged; but a block stays in the log with all that changed since it was last written
-   home, so that after some operations it is all of it.
+ - The table is in the order of the names' hashes. The hash mixes four letters at a time by shifts
+   of seven bits, so that names which differ in their last letters, as a queue's do, are neighbours
+   in it: what is made together is logged in one leaf, not in all of them.
+ - An entry goes into the largest hole of the first data block with room, from 5.4 on of the last
+   one (where free space has a block of its own). Only the 128-byte chunks changed are logged; but
+   a block stays in the log with all that changed since it was last written home, so that after
+   some operations it is all of it.
  - Removing shrinks: an empty data block goes, leaves go when one block holds all, the block goes
    when the inode does.
-Linux counterpart: fs/xfs/xfs_dir2_sf.c, _block.c, _leaf.c, _node.c, _data.c, 2.6.16, 6.18.
+Linux counterpart: fs/xfs/xfs_dir2_sf.c, _block.c, _leaf.c, _node.c, _data.c, 2.6.16, 6.18;
+ fs/xfs/libxfs/xfs_da_btree.c xfs_da_hashname; xfs_dir2_node_find_freeblk.
 Invariants: entries in blocks do not overlap and leave the headers alone.
 Left out: dir blocks larger than a file system block; stale hashes (a slot is reused or moved);
  which leaf of several splits.
@@ -20,11 +25,11 @@ Left out: dir blocks larger than a file system block; stale hashes (a slot is re
 
 from bisect import bisect_left, insort
 from typing import Final
-from zlib import crc32
 
 from sim.fs.xfs.alloc import Touched, chunk_mask
 from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
 from sim.mm.ranges import RangeSet
+from sim.sched.version import KernelVersion
 
 SHORTFORM: Final = 0
 BLOCK: Final = 1
@@ -33,7 +38,20 @@ LEAF_START: Final = (32 << 30) // BLOCK_SIZE  # XFS_DIR2_LEAF_OFFSET
 FREE_START: Final = 2 * LEAF_START  # XFS_DIR2_FREE_OFFSET
 DOTS_BYTES: Final = 32  # the entries "." and ".."
 HASH_BYTES: Final = 8
+SINCE_SEARCH_BACK: Final = (5, 4)  # 610125ab1e4b
 TAIL_BYTES: Final = 8
+
+
+def hash_name(name: bytes) -> int:
+    """Return the hash of a name, 32 bits (xfs_da_hashname)."""
+    value = 0
+    for at in range(0, len(name), 4):
+        part = name[at : at + 4]
+        shift = 7 * len(part)
+        value = (value << shift | value >> (32 - shift)) & 0xFFFFFFFF
+        for place, letter in enumerate(reversed(part)):
+            value ^= letter << (7 * place)
+    return value
 
 
 class DirChange:
@@ -49,7 +67,8 @@ class DirChange:
 class XfsDir:
     """The entries of one directory and where they are."""
 
-    def __init__(self, geometry: Geometry) -> None:
+    def __init__(self, geometry: Geometry, kernel: KernelVersion) -> None:
+        self._searches_back: bool = kernel >= SINCE_SEARCH_BACK
         self._literal_bytes: int = geometry.literal_bytes
         self._crc: bool = geometry.tree_header_bytes > 16
         self._header: int = 64 if self._crc else 16
@@ -121,7 +140,7 @@ class XfsDir:
         self._touch_entry(name, change)
         block, offset = self._place.pop(name)
         self._holes[block].add(offset, offset + self._entry_bytes(name))
-        index = bisect_left(self._hashes, crc32(name.encode()))
+        index = bisect_left(self._hashes, hash_name(name.encode()))
         self._touch_hash(index, change)
         del self._hashes[index]
         self._shrink(block, change)
@@ -147,15 +166,15 @@ class XfsDir:
         offset = _largest_hole(self._holes[block])[0]
         self._holes[block].remove(offset, offset + size)
         self._place[name] = (block, offset)
-        value = crc32(name.encode())
+        value = hash_name(name.encode())
         insort(self._hashes, value)
         self._touch_entry(name, change)
         self._grow_table(change)
         self._touch_hash(bisect_left(self._hashes, value), change)
 
     def _block_with_room(self, size: int, change: DirChange) -> int:
-        """Return the first data block with a hole of that size; a new one if there is none."""
-        for block in sorted(self._holes):
+        """Return a data block with a hole of that size; a new one if there is none."""
+        for block in sorted(self._holes, reverse=self._searches_back and self.leaves > 1):
             low, high = _largest_hole(self._holes[block])
             if high - low >= size:
                 return block

@@ -31,6 +31,7 @@ AGFL_BLOCKS: Final = 4  # xfs_alloc_min_freelist: two trees, a block more than t
 AG_BLOCKS_MIN: Final = 4096  # XFS_AG_MIN_BYTES: 16 MiB
 AG_BLOCKS_MAX: Final = (1 << 28) - 1  # XFS_AG_MAX_BLOCKS: 1 TiB
 LOG_RATIO: Final = 2048
+LOG_BLOCKS_MIN: Final = 512  # XFS_MIN_LOG_BLOCKS
 SMALL_BLOCKS: Final = (300 << 20) // BLOCK_SIZE  # below it, a log as small as transactions allow
 SMALL_LOG_BLOCKS: Final = 1368  # xfsprogs: max_trans_res * XFS_MIN_LOG_FACTOR of a small device
 # Sectors of block 0 of a group
@@ -139,8 +140,14 @@ def _ag_count(blocks: int, usual: int) -> int:
 
 
 def _log_blocks(params: XfsParams, blocks: int) -> int:
-    """Return the size of the log."""
+    """Return the size of the log; ValueError if mkfs.xfs does not make one of that size."""
     if params.log_bytes:
+        most = min(params.log_bytes_max, (2 << 30) - BLOCK_SIZE)
+        if not LOG_BLOCKS_MIN * BLOCK_SIZE <= params.log_bytes <= most:
+            raise ValueError(
+                f"xfs: log = {params.log_bytes >> 10} KiB: a log has"
+                f" {LOG_BLOCKS_MIN * BLOCK_SIZE >> 10} to {most >> 10} KiB (log_max)"
+            )
         return params.log_bytes // BLOCK_SIZE
     if blocks < SMALL_BLOCKS:
         return SMALL_LOG_BLOCKS

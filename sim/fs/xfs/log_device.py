@@ -27,7 +27,6 @@ from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
 SINCE_HOME_FLUSH: Final = (3, 0)
-LOG_BLOCKS_MIN: Final = 512  # XFS_MIN_LOG_BLOCKS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,4 +69,4 @@ def place_log(
 def external_blocks(params: XfsParams, device: BlockDevice) -> int:
     """Return the size of a log that has a device: all of it, or what was asked for."""
     room = min(device.capacity_sectors * SECTOR, params.log_bytes_max - BLOCK_SIZE)
-    return min(params.log_bytes or room, room) // BLOCK_SIZE
+    return (params.log_bytes or room) // BLOCK_SIZE

@@ -78,7 +78,7 @@ class XfsInode(Inode):
         self.tree_blocks: list[int] = []  # of extents that do not fit into the inode
         self.delayed = RangeSet()  # blocks promised: dirty pages, and behind the end
         self.unwritten = RangeSet()  # mapped blocks whose data are not there yet
-        self.dir = XfsDir(fs.geometry) if mode == S_IFDIR else None
+        self.dir = XfsDir(fs.geometry, fs.kernel) if mode == S_IFDIR else None
         self.dir_map: dict[int, int] = {}  # of a directory: its blocks, one by one
         self.last_commit: Committed = NOTHING_COMMITTED
         self.data_commit: Committed = NOTHING_COMMITTED  # the last of more than times

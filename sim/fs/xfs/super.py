@@ -28,10 +28,10 @@ from sim.fs.xfs.geometry import (
     AGI_SECTOR,
     BLOCK_SIZE,
     INODES_PER_CHUNK,
+    LOG_BLOCKS_MIN,
     make_geometry,
     without_log,
 )
-from sim.fs.xfs.log_device import LOG_BLOCKS_MIN
 from sim.fs.xfs.params import XfsParams, check_options
 from sim.fs.xfs.power_cut import remains
 from sim.fs.xfs.sb import XfsInode, XfsSb
@@ -68,6 +68,12 @@ class Xfs(XfsSb):
         except ValueError as error:
             return str(error)
         return ""
+
+    @classmethod
+    def journal_bytes_asked(cls, params: object) -> int:
+        """Return the size of the log, if one is asked for."""
+        assert isinstance(params, XfsParams)
+        return params.log_bytes
 
     def __init__(self, params: XfsParams, context: MountContext) -> None:
         check_options(params, context.scheduler.kernel)

@@ -59,7 +59,8 @@ def test_groups_cover_the_device_and_hold_what_belongs_into_them(
     [
         (8 * MIB, {}, "hold no xfs"),
         (4 << 40, {"agcount": 2}, "too few"),
-        (GIB, {"log_bytes": GIB}, "does not fit"),
+        (GIB, {"log_bytes": GIB, "log_bytes_max": 2 * GIB}, "does not fit"),
+        (GIB, {"log_bytes": GIB}, "a log has 2048 to 131072 KiB"),
     ],
 )
 def test_what_cannot_be_made_is_refused(
