@@ -26,7 +26,7 @@ from typing import Final
 from sim.block.as_history import MS, AsContext, AsHistory
 from sim.block.cfq_queue import nearer_request
 from sim.block.elevator import Elevator, QueueRunner, SortedRequests
-from sim.block.request import Request
+from sim.block.request import Request, is_sync
 from sim.param import param
 from sim.registry import register
 
@@ -98,6 +98,7 @@ class Anticipatory(Elevator):
     # -- Requests come in.
 
     def insert(self, request: Request) -> None:
+        request.sync = is_sync(request)
         kind = SYNC if request.sync else ASYNC
         context = self.history.context(request.task_id)
         request.elevator_private = context

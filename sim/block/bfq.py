@@ -35,7 +35,7 @@ from sim.block.bfq_rate import HwTag, PeakRate
 from sim.block.bio import BIO_SYNC_MASK, READ, Bio
 from sim.block.cfq_queue import nearer_request
 from sim.block.elevator import DEFAULT_IOPRIO, Elevator, QueueRunner
-from sim.block.request import Request
+from sim.block.request import Request, is_sync
 from sim.registry import register
 
 MS: Final = 1_000_000
@@ -89,6 +89,7 @@ class Bfq(Elevator):
         return queue
 
     def insert(self, request: Request) -> None:
+        request.sync = is_sync(request)
         queue = self._queue_of(request.task_id, request.sync)
         request.elevator_private = queue
         now_ns = self._calendar.now

@@ -22,7 +22,7 @@ from sim.block.cfq_params import CfqParams
 from sim.block.cfq_queue import KEY_ASYNC, SAMPLES_VALID, CfqQueue, nearer_request
 from sim.block.cfq_round import CfqRound
 from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator, QueueRunner
-from sim.block.request import Request
+from sim.block.request import Request, is_sync
 from sim.registry import register
 
 SEEKY_IDLE_NS: Final = 2_000_000  # cfq_arm_slice_timer: msecs_to_jiffies(2)
@@ -65,6 +65,7 @@ class Cfq(Elevator):
         return queue
 
     def insert(self, request: Request) -> None:
+        request.sync = is_sync(request)
         queue = self._queue_of(request.task_id, request.sync)
         request.elevator_private = queue
         self._add_sorted(queue, request)

@@ -32,8 +32,8 @@ class BlockDevice:
     """A device with a row in /proc/diskstats."""
 
     __slots__ = (
-        "capacity_sectors", "discard_sectors", "in_use", "max_discard_sectors", "name", "on_submit",
-        "rotational", "stats", "supports_barriers",
+        "_told", "capacity_sectors", "discard_sectors", "in_use", "max_discard_sectors", "name",
+        "rotational", "stats", "submit", "supports_barriers",
     )  # fmt: skip
 
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
@@ -45,12 +45,16 @@ class BlockDevice:
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
         self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
-        self.on_submit: OnSubmit | None = None  # told of each run that comes from above all devices
+        # What takes a run from a file system or a program: submit_bio() at the top of a stack.
+        self.submit: Callable[[Bio], bool] = self.submit_bio
 
-    def submit(self, bio: Bio) -> bool:
-        """Take a run from a file system or a program: submit_bio() at the top of a stack."""
-        if self.on_submit is not None:
-            self.on_submit(self.name, bio)
+    def watch(self, told: OnSubmit) -> None:
+        """Have `told` called with the device's name and each run that comes from above all."""
+        self._told = told
+        self.submit = self._tell_and_submit
+
+    def _tell_and_submit(self, bio: Bio) -> bool:
+        self._told(self.name, bio)
         return self.submit_bio(bio)
 
     def submit_bio(self, bio: Bio) -> bool:

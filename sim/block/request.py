@@ -49,6 +49,7 @@ class Request:
     )
     pool: int  # request pool that it counts in (request_list.py): set when it has a slot
     expires_ns: int  # an elevator's: set before it reads it
+    sync: bool  # likewise: is_sync()
     arrived_ns: int  # the driver's, as are the next two
     cylinder: int
     angle_ns: int
@@ -64,21 +65,18 @@ class Request:
         count: int = 0,
         flags: int = 0,
     ) -> None:
-        """Describe what ``count`` bios of one run ask for; a FLUSH of the queue's own has none."""
+        """Describe what one bio of a run asks for; a flush has no sectors, and counts for none."""
         self.op = op
         self.sector = sector
         self.nr_sectors = nr_sectors
         self.end: int = sector + nr_sectors
         self.start_ns = start_ns  # of its oldest bio; await counts from here
         self.flags = flags
-        # Somebody waits: a read, a flush, or what is marked so.
-        self.sync: bool = not op & 1 or flags & BIO_SYNC_MASK != 0
+        self.nr_segments: int = -(-nr_sectors // PAGE_SECTORS)
         if bio is None:
-            self.nr_segments: int = 0
             self.task_id: int = 0
             self.partition: DiskStats | None = None  # row of the partition it is for
         else:
-            self.nr_segments = count * ((bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS)
             self.task_id = bio.task_id
             self.partition = bio.partition
         self.bio = bio  # the first run it has bios of,
@@ -86,6 +84,11 @@ class Request:
         self.rest: list[tuple[Bio, int]] | None = None  # and the runs that follow
         self.started: bool = False
         self.elevator_private: ElevatorData | None = None
+
+
+def is_sync(request: Request) -> bool:
+    """Return whether somebody waits: for a read, a flush, or what is marked so (rq_is_sync)."""
+    return not request.op & 1 or request.flags & BIO_SYNC_MASK != 0
 
 
 def append_bios(request: Request, bio: Bio, count: int) -> None:

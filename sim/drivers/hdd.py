@@ -41,7 +41,8 @@ class Hdd(Driver):
     __slots__ = (
         "_age_limit_ns", "_arrived_before", "_blocked", "_buffer", "_busy", "_cache", "_calendar",
         "_complete", "_cylinder", "_destaged_last", "_destaging", "_end", "_flushes", "_head",
-        "_head_switch_ns", "_lag_ns", "_media_end_ns", "_miss_margin_ns", "_name", "_overhead_ns",
+        "_head_switch_ns", "_lag_ns", "_length", "_length_ns", "_media_end_ns", "_miss_margin_ns",
+        "_name", "_overhead_ns",
         "_phase_ns", "_read_before_arm_ns", "_read_on_arrival", "_sector_ns", "_served_fn",
         "_shortest_first", "_tracer", "_waiting", "_write_before_arm_ns", "_write_overhead_ns",
         "_write_settle_ns", "capacity_sectors", "geometry", "queue_depth", "revolution_ns",
@@ -66,6 +67,8 @@ class Hdd(Driver):
         self._write_settle_ns = params.write_settle_ns
         self._head_switch_ns = params.head_switch_ns
         self._overhead_ns = params.overhead_ns
+        self._length: int = 0  # sectors of the last command, and
+        self._length_ns: int = 0  # how long these take over the interface
         self._write_overhead_ns = params.overhead_ns + params.write_overhead_ns
         # From a command's arrival until the arm can move for it.
         self._read_before_arm_ns: int = self._overhead_ns + params.positioning_overhead_ns
@@ -156,13 +159,17 @@ class Hdd(Driver):
         ready_ns = request.arrived_ns + before_ns
         if ready_ns < now_ns:
             ready_ns = now_ns
-        end_ns = self._access(request.sector, request.end, writing, ready_ns, self._sector_ns)
+        length = request.nr_sectors
+        if length != self._length:
+            self._length = length
+            self._length_ns = int(length * self._sector_ns)
+        end_ns = self._access(request.sector, request.end, writing, ready_ns, self._length_ns)
         self._calendar.post_at(end_ns, self._served_fn, request)
 
-    def _access(self, start: int, end: int, writing: bool, now_ns: int, sector_ns: float) -> int:
+    def _access(self, start: int, end: int, writing: bool, now_ns: int, length_ns: int) -> int:
         """Move to ``start`` from ``now_ns`` on, transfer; return when ``end`` has passed.
 
-        A sector takes ``sector_ns`` over the interface, while the others pass; if that is the
+        The sectors take ``length_ns`` over the interface, each while others pass; if that is the
         slower of the two, a read ends later, and a write must have begun before.
         """
         buffer = self._buffer
@@ -174,14 +181,15 @@ class Hdd(Driver):
         there_ns = now_ns
         far = cylinder - self._cylinder
         if far:
-            there_ns += self.seek.ns(far if far > 0 else -far)
+            there_ns += self.seek.ns(far)
             if writing:
                 there_ns += self._write_settle_ns
         elif head != self._head:
             there_ns += self._head_switch_ns
             if writing:
                 there_ns += self._write_settle_ns
-        lag_ns = int((end - start) * sector_ns) - (media_end_ns - media_ns)
+        passing_ns = media_end_ns - media_ns
+        lag_ns = length_ns - passing_ns
         if writing and now_ns + lag_ns > there_ns:
             there_ns = now_ns + lag_ns
         wait_ns = (media_ns - there_ns - self._phase_ns) % self.revolution_ns
@@ -191,13 +199,13 @@ class Hdd(Driver):
         if self._tracer is not None and self._tracer.enabled:
             self._tracer.emit(
                 "disk_access", self._name, start, now_ns - self._calendar.now,
-                there_ns - now_ns, wait_ns, media_end_ns - media_ns,
+                there_ns - now_ns, wait_ns, passing_ns,
             )  # fmt: skip
         self._cylinder = last_cylinder
         self._head = last_head
         self._end = end
         self._media_end_ns = media_end_ns
-        return there_ns + wait_ns + media_end_ns - media_ns
+        return there_ns + wait_ns + passing_ns
 
     def _served(self, request: Request) -> None:
         """End a command: go on with the next one, then tell the host."""
@@ -289,7 +297,7 @@ class Hdd(Driver):
         start, end = self._cache.take(self._end, DESTAGE_SECTORS_MAX)
         self._busy = True
         self._destaging = (start, end)
-        end_ns = self._access(start, end, True, now_ns, 0.0)
+        end_ns = self._access(start, end, True, now_ns, 0)
         self._calendar.post(end_ns - now_ns, self._destaged, None)
 
     def _destaged(self, _: object) -> None:

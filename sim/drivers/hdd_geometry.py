@@ -17,7 +17,7 @@ from typing import Final
 SECTOR_BYTES: Final = 512
 NS_PER_S: Final = 1_000_000_000
 BEYOND: Final = 1 << 62  # no sector
-Zone = tuple[int, int, int, int]  # first sector, sectors per track, media ns, first cylinder
+Zone = tuple[int, int, int, int, int]  # first sector, end, sectors per track, media ns, cylinder
 INDEX_STEPS: Final = 1024  # at least so many in the index of zones: in few of them a zone begins
 
 
@@ -89,7 +89,8 @@ class Geometry:
         self._zone_index: list[int] = [bisect_right(self._first_sector, at) - 1 for at in steps]
         self._zones: list[Zone] = list(
             zip(
-                self._first_sector, per_track, self._first_media_ns, self._first_cylinder,
+                self._first_sector, self._zone_end, per_track, self._first_media_ns,
+                self._first_cylinder,
                 strict=False,  # The first list has BEYOND in the end.
             )
         )  # fmt: skip
@@ -120,9 +121,10 @@ class Geometry:
         """Return locate(start), the last sector's cylinder and head, and media_end_ns(end)."""
         # locate() written out: one call for each mechanical operation instead of four.
         zone = self._zone_index[start >> self._index_shift]
-        while start >= self._zone_end[zone]:
+        first_sector, end_sector, sectors, first_media_ns, first_cylinder = self._zones[zone]
+        while start >= end_sector:
             zone += 1
-        first_sector, sectors, first_media_ns, first_cylinder = self._zones[zone]
+            first_sector, end_sector, sectors, first_media_ns, first_cylinder = self._zones[zone]
         offset = start - first_sector
         track = offset // sectors
         offset -= track * sectors

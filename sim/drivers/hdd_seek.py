@@ -61,11 +61,11 @@ class SeekCurve:
         self._known_ns: list[int] = [0] * KNOWN_DISTANCES
 
     def ns(self, cylinders: int) -> int:
-        """Return the time to move over ``cylinders``, more than 0, and settle for a read."""
+        """Return the time to move over ``cylinders``, not 0, out or in, and settle for a read."""
         at = cylinders & (KNOWN_DISTANCES - 1)
         if self._known[at] != cylinders:  # Powers take long: 1.02x in benchmarks, kernel_path.
             self._known[at] = cylinders
-            self._known_ns[at] = self._compute_ns(cylinders)
+            self._known_ns[at] = self._compute_ns(abs(cylinders))
         return self._known_ns[at]
 
     def _compute_ns(self, cylinders: int) -> int:

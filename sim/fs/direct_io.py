@@ -14,7 +14,7 @@ Left out: the fall back to buffered writes for holes (they are allocated by the 
 from typing import Final
 
 from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio, EndIo
-from sim.block.device import submit_bio
+from sim.block.device import BlockDevice, submit_bio
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
 from sim.fs.inode import I_DIRTY_INODE
@@ -57,13 +57,19 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         yield  # The pages are pinned before the first bio is submitted.
     if write:
         yield from sb.fill_holes(task, inode, start, end)
+    op = WRITE if write else READ
     runs = sb.get_blocks(inode, start, end)
-    bios = make_bios(runs, pos, count, WRITE if write else READ, task.pid, _dio_bio_end_io, task)
-    for bio in bios:
-        if not device.submit(bio):
+    if len(runs) == 1 and (block := runs[0][0]) >= 0:  # As most are: without make_bios()'s list.
+        sector = block * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
+        sectors = count >> SECTOR_SHIFT
+        bio = Bio(op, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid)
+        submit = device.submit  # Not called as a method: what an attribute holds is none.
+        if not submit(bio):
             yield from submit_bio(task, device, bio)
-    if bios:
-        first = bios[0]
+        first: Bio | None = bio
+    else:
+        first = yield from _submit_pieces(task, device, runs, pos, count, op)
+    if first is not None:
         while first.pending:  # dio_await_one; io_schedule() without a generator of its own.
             device.unplug()
             task.state = TASK_UNINTERRUPTIBLE
@@ -80,6 +86,17 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         inode.size = pos + count
         inode.state |= I_DIRTY_INODE
     return count
+
+
+def _submit_pieces(
+    task: Task, device: BlockDevice, runs: list[tuple[int, int]], pos: int, count: int, op: int
+) -> Blocking[Bio | None]:
+    """Submit what lies in several pieces; return the bio that ends last, None for a hole."""
+    bios = make_bios(runs, pos, count, op, task.pid, _dio_bio_end_io, task)
+    for bio in bios:
+        if not device.submit(bio):
+            yield from submit_bio(task, device, bio)
+    return bios[0] if bios else None
 
 
 def _dio_bio_end_io(bio: Bio) -> None:
@@ -99,11 +116,6 @@ def make_bios(
     """
     skip = (pos & PAGE_MASK) >> SECTOR_SHIFT  # of the first page
     sectors = count >> SECTOR_SHIFT
-    if len(runs) == 1:  # As most are.
-        block = runs[0][0]
-        if block >= 0:
-            sector = block * SECTORS_PER_PAGE + skip
-            return [Bio(op, sector, sectors, end_io, private, 1, DIRECT_FLAGS, pid)]
     bios: list[Bio] = []
     for block, pages in runs:
         length = pages * SECTORS_PER_PAGE - skip

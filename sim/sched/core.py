@@ -44,6 +44,7 @@ from sim.sched.task import (
     EXIT_ZOMBIE,
     SCHED_IDLE,
     TASK_INTERRUPTIBLE,
+    TASK_NORMAL,
     TASK_RUNNING,
     TASK_UNINTERRUPTIBLE,
     Blocking,
@@ -191,30 +192,23 @@ class Sched(Domain):
     def wake_up(self, task: Task) -> bool:
         """Make a sleeping task runnable; return False if it was not asleep (try_to_wake_up)."""
         state = task.state
-        if not state or state >= EXIT_ZOMBIE:  # TASK_RUNNING, or gone
+        if not state & TASK_NORMAL:  # It runs, or is gone.
             return False
         task.state = TASK_RUNNING
         if task.on_rq:  # It was about to sleep.
             return True
-        if state & TASK_UNINTERRUPTIBLE:
-            self.nr_uninterruptible -= 1
         now = self.calendar.now
         rq = self.rqs[task.cpu]
         if task.in_iowait:
             if rq.clock_ns != now:
                 rq.account()
             rq.nr_iowait -= 1
-        if self.nr_cpus > 1 and not task.sched_delayed:  # One who is still queued stays there.
-            previous = rq
-            if task.allowed is not None:
-                rq = self._select_allowed(task, task.allowed, previous, now)
-            elif self.current is not None or self._wake_idle:
-                rq = self._select_woken(task, previous, now)
-            elif self.interrupted_ns == now and self.interrupted_rq is not previous:
-                rq = wake_affine(self.interrupted_rq, previous)  # _select_woken() without the call
-            if rq is not previous:
-                previous.queue.migrate_out(task)
-                rq.queue.migrate_in(task)
+        if self.current is not None or self._wake_idle or task.allowed is not None:
+            if self.nr_cpus > 1 and not task.sched_delayed:  # One who is still queued stays there.
+                rq = self._move(task, rq, self._select_woken(task, rq, now))
+        elif self.interrupted_rq is not rq and self.interrupted_ns == now:
+            # By an interrupt, to a release that looks no further: _select_woken() without the call.
+            rq = self._move(task, rq, wake_affine(self.interrupted_rq, rq))
         if self.tracer.enabled:
             by = 0 if self.current is None else self.current.pid
             self.tracer.emit("sched_wakeup", task.comm, task.pid, rq.cpu, by)
@@ -222,20 +216,27 @@ class Sched(Domain):
         rq.activate(task)
         return True
 
-    def _select_allowed(
-        self, task: Task, allowed: frozenset[int], previous: RunQueue, now: int
-    ) -> RunQueue:
-        """Return the CPU for a task with an affinity: what the release chooses, if that is one.
+    def _move(self, task: Task, previous: RunQueue, rq: RunQueue) -> RunQueue:
+        """Take a task that wakes to `rq`, which is returned (set_task_cpu)."""
+        if rq is not previous:
+            previous.queue.migrate_out(task)
+            rq.queue.migrate_in(task)
+        return rq
 
-        Else an idle one of its CPUs, or the one with the fewest tasks (select_fallback_rq).
+    def _select_woken(self, task: Task, previous: RunQueue, now: int) -> RunQueue:
+        """Return the CPU on which a task wakes that last ran on `previous`.
+
+        With an affinity it is what the release chooses, if that is one of its CPUs; else an idle
+        one of these, or the one with the fewest tasks (select_fallback_rq).
         """
-        rq = self._select_woken(task, previous, now)
-        if rq.cpu in allowed and (rq.curr is None or not self._wake_idle):
+        rq = self._select_among_all(task, previous, now)
+        allowed = task.allowed
+        if allowed is None or (rq.cpu in allowed and (rq.curr is None or not self._wake_idle)):
             return rq
         return self._idlest(previous, allowed_of(self.rqs, allowed))
 
-    def _select_woken(self, task: Task, previous: RunQueue, now: int) -> RunQueue:
-        """Return the CPU on which a task wakes that last ran on `previous`."""
+    def _select_among_all(self, task: Task, previous: RunQueue, now: int) -> RunQueue:
+        """Return what the release chooses for a task that may run everywhere."""
         current = self.current
         wide = False
         if current is not None:
@@ -345,6 +346,12 @@ class Sched(Domain):
         for rq in self.rqs:
             running += rq.nr_running()
         return running
+
+    @property
+    def nr_uninterruptible(self) -> int:
+        """Return how many tasks sleep in TASK_UNINTERRUPTIBLE."""
+        tasks = self.processes.tasks.values()
+        return sum(task.state & TASK_UNINTERRUPTIBLE != 0 and not task.on_rq for task in tasks)
 
     @property
     def nr_iowait(self) -> int:

@@ -67,6 +67,7 @@ class EevdfQueue(SchedClass):
 
     def __init__(self, tunables: EevdfTunables, tick_ns: int) -> None:
         super().__init__()
+        self.told_of_sleep = True
         self._slice_ns: int = tunables.slice_ns
         self._lag_ns_max: int = max(2 * tunables.slice_ns, tick_ns)
         self._delay: bool = tunables.delay_dequeue
@@ -204,9 +205,10 @@ class EevdfQueue(SchedClass):
                 return index
         return len(self._queue)
 
-    def run_alone(self, task: Task) -> None:
+    def run_alone(self, task: Task) -> bool:
         """Begin a slice."""
         self._curr = task
+        return True
 
     def waiting(self) -> list[Task]:
         """Return the queued tasks in the order of their deadlines."""

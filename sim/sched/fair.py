@@ -158,11 +158,12 @@ class FairQueue(SchedClass):
             self.min_vruntime = vruntime
         return task
 
-    def run_alone(self, task: Task) -> None:
+    def run_alone(self, task: Task) -> bool:
         """Begin a slice."""
         self._ran_ns = 0
         if task.vruntime > self.min_vruntime:
             self.min_vruntime = task.vruntime
+        return True
 
     def waiting(self) -> list[Task]:
         """Return the queued tasks in the order of vruntime."""

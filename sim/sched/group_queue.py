@@ -42,6 +42,7 @@ class GroupQueue(SchedClass):
         `unthrottled` is called with what puts a group back, to tell the run queue as well.
         """
         super().__init__()
+        self.told_of_sleep = True
         self._sched = sched
         self._unthrottled = unthrottled
         self._root = GroupRq(make_queue(), None, None, None)
@@ -208,8 +209,11 @@ class GroupQueue(SchedClass):
         self._begin_turn(picked)
         return picked
 
-    def run_alone(self, task: Task) -> None:
-        """Begin the turns of a task and of all groups above it."""
+    def run_alone(self, task: Task) -> bool:
+        """Begin the turns of a task and of all groups above it, if they have time left."""
+        if self.holds_back(task):
+            self.enqueue(task)
+            return False
         rq = self._rq_of(task)
         entity: Task | None = task
         while entity is not None:
@@ -221,6 +225,7 @@ class GroupQueue(SchedClass):
                 rq.renew_weight(0)
                 rq = rq.parent
         self._begin_turn(task)
+        return True
 
     def _begin_turn(self, task: Task) -> None:
         """Note whether a quota may end the turn."""

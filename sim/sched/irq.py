@@ -16,13 +16,14 @@ class InterruptLine:
     but the first takes `merged_ns`.
     """
 
-    __slots__ = ("_at_ns", "_merged_ns", "_ns", "_rq", "_sched")
+    __slots__ = ("_at_ns", "_merged_ns", "_merges", "_ns", "_rq", "_sched")
 
     def __init__(self, sched: Sched, cpu: int, ns: int, merged_ns: int | None = None) -> None:
         self._sched = sched
         self._rq = sched.rqs[cpu]
         self._ns = ns
         self._merged_ns: int = ns if merged_ns is None else merged_ns
+        self._merges: bool = self._merged_ns != ns
         self._at_ns: int = -1  # when it was last served
 
     def serve(self, packets: int = 1) -> None:
@@ -32,7 +33,7 @@ class InterruptLine:
         now = sched.calendar.now
         sched.interrupted_rq = rq
         sched.interrupted_ns = now
-        if self._merged_ns == self._ns:
+        if not self._merges:
             sched.nr_interrupts += 1
             rq.interrupted(self._ns * packets)
             return

@@ -57,14 +57,19 @@ def interactive_sleep_ns(nice: int) -> int:
 
 def effective_prio(task: Task) -> int:
     """Return the dynamic priority; a smaller number is better."""
-    prio = PRIO_AT_REST + task.nice - task.sleep_avg_ns // BONUS_NS
-    if prio < BEST_PRIO:
-        return BEST_PRIO
-    return prio if prio < WORST_PRIO else WORST_PRIO
+    return PRIO_BY_NICE_AND_BONUS[task.nice + 20][task.sleep_avg_ns // BONUS_NS]
+
+
+def prio_with_bonus(nice: int, bonus: int) -> int:
+    """Return the dynamic priority with a bonus for sleeping of 0 to 10."""
+    return min(max(BEST_PRIO, PRIO_AT_REST + nice - bonus), WORST_PRIO)
 
 
 # By nice + 20; looked up at each wake-up.
 INTERACTIVE_SLEEP_NS: Final = tuple(interactive_sleep_ns(nice) for nice in range(-20, 20))
+PRIO_BY_NICE_AND_BONUS: Final = tuple(
+    tuple(prio_with_bonus(nice, bonus) for bonus in range(MAX_BONUS + 1)) for nice in range(-20, 20)
+)
 
 
 def is_interactive(task: Task) -> bool:
@@ -132,11 +137,7 @@ class PrioArrays(SchedClass):
         if has_ns > ceiling_ns:
             has_ns = ceiling_ns
         task.sleep_avg_ns = has_ns
-        # effective_prio() without the call, mostly.
-        prio = PRIO_AT_REST + task.nice - has_ns // BONUS_NS
-        if not BEST_PRIO <= prio <= WORST_PRIO:
-            prio = effective_prio(task)
-        task.prio = prio
+        task.prio = PRIO_BY_NICE_AND_BONUS[task.nice + 20][has_ns // BONUS_NS]
 
     def migrate_out(self, task: Task) -> None:
         """Priorities mean the same everywhere."""
@@ -211,11 +212,12 @@ class PrioArrays(SchedClass):
         self.nr_queued -= 1
         return task
 
-    def run_alone(self, task: Task) -> None:
+    def run_alone(self, task: Task) -> bool:
         """Begin a turn."""
         self._turn_began_ns = self._clock_ns
         self._forked = False
         self._expired_since_ns = -1
+        return True
 
     def waiting(self) -> list[Task]:
         """Return the active tasks, then the expired."""

@@ -25,7 +25,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Killed, Scheduler, Task
+from sim.sched.task import Killed, Scheduler, Task
 
 NS_PER_SECOND: Final = 1_000_000_000
 SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost would never end.
@@ -34,12 +34,11 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current", "nr_uninterruptible", "overloaded", "restricted")
+    __slots__ = ("current", "overloaded", "restricted")
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         super().__init__(calendar, tracer)
         self.current: Task | None = None  # whose generator is running
-        self.nr_uninterruptible: int = 0
         # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.
         self.overloaded: bool = False
         self.restricted: bool = False  # some task may not run everywhere
@@ -144,11 +143,8 @@ class RunQueue:
         if curr is None:
             if self.clock_ns != self._calendar.now:
                 self.account()
-            if self.queue.quotas and self.queue.holds_back(task):
-                self.queue.enqueue(task)
-                return
-            self.queue.run_alone(task)
-            self._switch_to(task)
+            if self.queue.run_alone(task):
+                self._switch_to(task)
             return
         if self._resuming:
             self._need_resched = self._need_resched or self.queue.preempts(curr, task)
@@ -213,36 +209,40 @@ class RunQueue:
     def account(self) -> None:
         """Bring everything that is measured in time up to now (update_rq_clock, update_curr)."""
         now = self._calendar.now
-        before = self.clock_ns
-        elapsed = now - before
+        elapsed = now - self.clock_ns
         if not elapsed:
             return
         self.clock_ns = now
         if now >= self._next_tick_ns:
             self._pass_tick(now)
-        stolen = self.stolen_ns
-        if stolen:
+        own = elapsed
+        if self.stolen_ns:
+            stolen = self.stolen_ns
             if stolen > elapsed:
                 stolen = elapsed
             self.stolen_ns -= stolen
             self.cpu_time.softirq_ns += stolen
-            elapsed -= stolen
+            own = elapsed - stolen
         task = self.curr
-        if task is not None:
-            step_ns = self._step_ns
-            ran = (now // step_ns - before // step_ns) * step_ns if step_ns else elapsed
-            self.queue.account(task, ran)
-            if task.user_debt_ns:
-                elapsed -= self._burn_user(task, elapsed)
-            left = task.system_debt_ns - elapsed
-            assert left >= 0
-            task.system_debt_ns = left
-            task.stime_ns += elapsed
-            self.cpu_time.system_ns += elapsed
-        elif self.nr_iowait:
-            self.cpu_time.iowait_ns += elapsed
-        else:
-            self.cpu_time.idle_ns += elapsed
+        if task is None:
+            if self.nr_iowait:
+                self.cpu_time.iowait_ns += own
+            else:
+                self.cpu_time.idle_ns += own
+            return
+        self.queue.account(task, self._steps_ns(now, elapsed) if self._step_ns else own)
+        if task.user_debt_ns:
+            own -= self._burn_user(task, own)
+        left = task.system_debt_ns - own
+        assert left >= 0
+        task.system_debt_ns = left
+        task.stime_ns += own
+        self.cpu_time.system_ns += own
+
+    def _steps_ns(self, now: int, elapsed: int) -> int:
+        """Return what of the last `elapsed` a clock shows that goes on in steps."""
+        step_ns = self._step_ns
+        return (now // step_ns - (now - elapsed) // step_ns) * step_ns
 
     def interrupted(self, ns: int) -> None:
         """Serve an interrupt that takes `ns`, of whatever runs here."""
@@ -423,24 +423,21 @@ class RunQueue:
 
     def _put_asleep(self, task: Task) -> None:
         """Take the current task off the CPU: its debt is burnt and it is not runnable."""
-        domain = self._domain
         queue = self.queue
         task.on_rq = False
         task.last_ran_ns = self.clock_ns
         task.nvcsw += 1
         if task.gen is None:
             self._resuming = True  # A parent that this wakes is queued like any other.
-            domain.exited(self, task)
+            self._domain.exited(self, task)
             self._resuming = False
-        else:
-            if task.state & TASK_UNINTERRUPTIBLE:
-                domain.nr_uninterruptible += 1
-            if task.in_iowait:
-                self.nr_iowait += 1
+        elif task.in_iowait:
+            self.nr_iowait += 1
         self.curr = None
-        queue.put_to_sleep(task)
-        if not queue.nr_queued and domain.overloaded:
-            domain.pull(self)
+        if queue.told_of_sleep:
+            queue.put_to_sleep(task)
+        if not queue.nr_queued and self._domain.overloaded:
+            self._domain.pull(self)
         if queue.nr_queued:
             self._run_next()
         else:

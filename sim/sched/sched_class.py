@@ -13,11 +13,12 @@ from sim.sched.task import Task
 class SchedClass:
     """The tasks that wait for one CPU, and the policy that orders them."""
 
-    __slots__ = ("bounded", "load", "nr_queued", "quotas")
+    __slots__ = ("bounded", "load", "nr_queued", "quotas", "told_of_sleep")
 
     def __init__(self) -> None:
         self.nr_queued: int = 0
         self.load: int = 0  # weights of the queued
+        self.told_of_sleep: bool = False  # put_to_sleep() does something
         self.quotas: int = 0  # groups whose time is limited, and
         self.bounded: bool = False  # the current task is in one: its turn ends although it is alone
 
@@ -28,10 +29,6 @@ class SchedClass:
     def load_of(self, task: Task) -> int:
         """Return what a queued task is of that."""
         return task.weight
-
-    def holds_back(self, task: Task) -> bool:
-        """Return whether a task that wakes may not run although the CPU is idle."""
-        return False
 
     def is_throttled(self, task: Task) -> bool:
         """Return whether a group that the task is in has been taken off this CPU."""
@@ -69,12 +66,15 @@ class SchedClass:
         """Take out and return the task that runs next; its slice begins."""
         raise NotImplementedError
 
-    def run_alone(self, task: Task) -> None:
-        """Begin the slice of a task that need not wait: this is enqueue() and pick_next()."""
+    def run_alone(self, task: Task) -> bool:
+        """Begin the slice of a task that need not wait: this is enqueue() and pick_next().
+
+        Return False if it is queued although the CPU is idle: its group's quota is used up.
+        """
         raise NotImplementedError
 
     def put_to_sleep(self, curr: Task) -> None:
-        """Let go of the current task: it sleeps from now on, or has exited."""
+        """Let go of the current task, if `told_of_sleep`: it sleeps from now on, or has exited."""
 
     def waiting(self) -> list[Task]:
         """Return the queued tasks, next first."""

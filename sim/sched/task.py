@@ -35,6 +35,7 @@ Blocking: TypeAlias = Generator[Any, Any, T]
 TASK_RUNNING: Final = 0
 TASK_INTERRUPTIBLE: Final = 1
 TASK_UNINTERRUPTIBLE: Final = 2
+TASK_NORMAL: Final = TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE
 EXIT_ZOMBIE: Final = 16
 EXIT_DEAD: Final = 32
 STATE_LETTERS: Final = {0: "R", 1: "S", 2: "D", 16: "Z", 32: "X"}

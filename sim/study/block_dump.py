@@ -48,7 +48,7 @@ class BlockDump:
         """Listen to all devices with file systems, and to inodes that become dirty."""
         self._machine = machine
         for device in machine.devices.values():
-            device.on_submit = self._submitted
+            device.watch(self._submitted)
         machine.tracer.start("writeback_dirty_inode", sink=self._dirtied)
 
     def in_result(self, result: RunResult) -> RunResult:

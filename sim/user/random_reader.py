@@ -11,6 +11,7 @@ R = n S (closed loop, no think time).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import floor
 from typing import ClassVar
 
 from sim.param import param
@@ -54,7 +55,8 @@ class RandomReader(ServerProgram):
         """Read until the number is reached."""
         params = self.params
         size = params.block_size_bytes
-        blocks = params.file_size_bytes // size
+        # As a float: a product of two floats takes less time than one with an int, and is the same.
+        blocks = float(params.file_size_bytes // size)
         reads = params.reads
         think_ns = params.think_time_ns
         draw_place = sys.stream("places").random
@@ -63,7 +65,7 @@ class RandomReader(ServerProgram):
         fd = yield from sys.open(params.path, flags)
         done = 0
         while not reads or done < reads:
-            yield from sys.pread(fd, size, int(draw_place() * blocks) * size)
+            yield from sys.pread(fd, size, floor(draw_place() * blocks) * size)
             done += 1
             if think_ns:
                 yield from sys.sleep(round(pauses.expovariate(1.0) * think_ns))
