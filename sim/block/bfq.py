@@ -90,8 +90,7 @@ class Bfq(Elevator):
 
     def insert(self, request: Request) -> None:
         request.sync = is_sync(request)
-        queue = self._queue_of(request.task_id, request.sync)
-        request.elevator_private = queue
+        request.elevator_private = queue = self._queue_of(request.task_id, request.sync)
         now_ns = self._calendar.now
         if queue.sync:
             queue.update_thinktime(now_ns, max(1, self._params.slice_idle_ns))

@@ -66,8 +66,7 @@ class Cfq(Elevator):
 
     def insert(self, request: Request) -> None:
         request.sync = is_sync(request)
-        queue = self._queue_of(request.task_id, request.sync)
-        request.elevator_private = queue
+        request.elevator_private = queue = self._queue_of(request.task_id, request.sync)
         self._add_sorted(queue, request)
         queue.fifo.append(request)
         self._enqueued(queue, request)
