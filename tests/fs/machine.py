@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
+from sim.block.driver import Driver
 from sim.block.genhd import DiskStats
 from sim.block.limits import QueueParams
 from sim.block.noop import Noop, NoopParams
@@ -44,6 +45,7 @@ class Machine:
     def __init__(
         self, kernel: str = "2.6.16", *, latency_ns: int = MS, capacity_bytes: int = 2 * GIB,
         memory_bytes: int = GIB, cpus: int = 2, write_cache: bool = False,
+        driver: Driver | None = None,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.calendar = Calendar()
@@ -57,7 +59,8 @@ class Machine:
             nr_cpus=cpus,
             kernel=kernel_version(kernel),
         )
-        driver = Ram(RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1))
+        ram = RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1)
+        driver = driver or Ram(ram)
         driver.write_cache = write_cache
         self.disk = Disk(
             DiskStats("sdb", 8, 16), self.calendar, Streams(1), self.tracer,

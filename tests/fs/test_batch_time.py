@@ -3,7 +3,9 @@
 import pytest
 
 from sim.fs.file import O_CREAT, O_WRONLY
-from sim.sched.task import Blocking, Task
+from sim.fs.jbd2.batch import let_others_join
+from sim.fs.jbd2.transaction import journal_start, stop_handle
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S
 
 LATENCY_MS = 5  # of any request; one at a time
@@ -68,3 +70,66 @@ def test_jbd_pauses_for_a_tick_at_most_whatever_a_commit_takes():
     machine = Machine("2.6.32", latency_ns=20 * MS)
     journal = machine.mount_ext3().journal
     assert (journal.min_batch_ns, journal.max_batch_ns) == (0, machine.sched.tick_ns)
+
+
+def held_ms(kernel: str, *, joins_every_ms: int, joins_until_ms: int) -> float:
+    """Return how long a synchronous handle's stop paused, begun 1 ms after a tick (250 a second).
+
+    Until some moment, another task starts and stops a handle again and again.
+    """
+    machine = Machine(kernel)
+    journal = machine.mount_ext3().journal
+    begun_ns = 101 * MS
+    ended_ns: list[int] = []
+
+    def committer(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, begun_ns - machine.calendar.now, TASK_INTERRUPTIBLE)
+        handle = yield from journal_start(task, journal, 1)
+        yield from let_others_join(task, journal, handle.transaction)
+        ended_ns.append(machine.calendar.now)
+        stop_handle(journal, handle)
+
+    def joiner(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, begun_ns - machine.calendar.now, TASK_INTERRUPTIBLE)
+        while machine.calendar.now < begun_ns + joins_until_ms * MS:
+            yield from sleep_ns(task, joins_every_ms * MS, TASK_INTERRUPTIBLE)
+            handle = yield from journal_start(task, journal, 1)
+            stop_handle(journal, handle)
+
+    machine.run(committer, joiner, for_ns=S)
+    return (ended_ns[0] - begun_ns) / MS
+
+
+@pytest.mark.parametrize(
+    ("kernel", "until_ms", "held"),
+    [
+        ("2.6.16", 1, 7),  # at 2 ms, in the first tick (to 3 ms); none in the second
+        ("2.6.16", 15, 23),  # the last at 16 ms, in the tick that ends at 19 ms
+        ("2.6.27", 15, 23),
+    ],
+)
+def test_jbd_waits_for_another_tick_as_long_as_handles_keep_coming(
+    kernel: str, until_ms: int, held: float
+) -> None:
+    paused_ms = held_ms(kernel, joins_every_ms=2, joins_until_ms=until_ms)
+    assert paused_ms == pytest.approx(held, abs=0.1)
+
+
+def test_jbd_waits_for_one_tick_where_nobody_comes() -> None:
+    assert held_ms("2.6.16", joins_every_ms=50, joins_until_ms=1) == pytest.approx(3, abs=0.1)
+
+
+def test_the_mean_time_of_a_commit_is_three_quarters_of_the_old_and_a_quarter_of_the_new() -> None:
+    machine = Machine("6.1", latency_ns=LATENCY_MS * MS)
+    journal = machine.mount_ext4(barrier=False).journal
+    took_ns: list[int] = []
+
+    def committer(task: Task) -> Blocking[None]:
+        for size in (4096, 4096, 300 * 4096):
+            yield from machine.write_file(task, "/a", size)
+            took_ns.append(journal.average_commit_ns)
+            journal.average_commit_ns = 80 * MS
+
+    machine.run(committer, for_ns=S)
+    assert took_ns[0] == pytest.approx(COMMIT_MS * MS, rel=0.05)  # the first is the mean
+    assert took_ns[1:] == pytest.approx([(COMMIT_MS + 3 * 80) / 4 * MS] * 2, rel=0.01)

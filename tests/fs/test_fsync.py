@@ -2,6 +2,10 @@
 
 import pytest
 
+from sim.block.driver import Complete, Driver
+from sim.block.request import Request
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
 from sim.fs import read_write, sync
 from sim.fs.file import O_DSYNC, O_SYNC, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
@@ -88,6 +92,60 @@ def test_ordered_data_is_on_the_disk_before_the_commit_block_is_issued() -> None
     start, end = fs.journal_runs[0]
     in_journal = [start <= block < end for block, _ in machine.writes()]
     assert in_journal == sorted(in_journal)
+
+
+class SlowData(Driver):
+    """Serves all at once, the journal in 1 ms, all else in 50 ms; knows what data is under way."""
+
+    def __init__(self) -> None:
+        self.queue_depth = 64
+        self.rotational = False
+        self.capacity_sectors = (2 << 30) // 512
+        self.journal = range(0)  # sectors
+        self.data = 0  # requests under way
+        self.beside: list[int] = []  # for each request to the journal, data under way
+
+    def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
+        self.calendar = calendar
+        self.complete = complete
+
+    def submit(self, request: Request) -> None:
+        if request.sector in self.journal:
+            self.beside.append(self.data)
+            self.calendar.post(MS, self.complete, request)
+        else:
+            self.data += 1
+            self.calendar.post(50 * MS, self.data_done, request)
+
+    def data_done(self, request: Request) -> None:
+        self.data -= 1
+        self.complete(request)
+
+
+@pytest.mark.parametrize(
+    ("mount", "kernel"),
+    [("mount_ext3", "2.6.16"), ("mount_ext3", "2.6.32"), ("mount_ext3", "6.1"),
+     ("mount_ext4", "2.6.32"), ("mount_ext4", "6.1")],
+)  # fmt: skip
+def test_no_ordered_data_is_under_way_when_the_commit_block_is_issued(
+    mount: str, kernel: str
+) -> None:
+    """Whatever the disk does first; jbd2 writes the log beside the data, jbd after it."""
+    driver = SlowData()
+    machine = Machine(kernel, driver=driver)
+    options = {"delalloc": False} if mount == "mount_ext4" else {}
+    fs = getattr(machine, mount)(**options)
+    [(start, end)] = fs.journal_runs
+    driver.journal = range(start * 8, end * 8)
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/big", 64 * 4096, fsync=False)
+        yield from machine.write_file(task, "/df1", 4096)
+
+    machine.run(main, for_ns=2 * S)
+    *log, commit_block = driver.beside
+    assert commit_block == 0
+    assert bool(max(log)) == (fs.params.driver == "ext4")
 
 
 def test_a_second_fsync_of_an_unmodified_file_is_free() -> None:

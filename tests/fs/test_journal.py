@@ -231,20 +231,23 @@ def test_a_block_modified_in_each_transaction_pins_only_the_newest() -> None:
     assert_sound(machine, fs)
 
 
-def test_a_commit_of_more_than_506_blocks_needs_two_descriptors() -> None:
+@pytest.mark.parametrize(("blocks", "descriptors"), [(506, 1), (507, 2), (600, 2), (1013, 3)])
+def test_a_commit_of_more_than_506_blocks_needs_another_descriptor(
+    blocks: int, descriptors: int
+) -> None:
     machine = Machine()
     fs = machine.mount_ext3()
 
     def main(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 600)
-        for block in range(20000, 20600):
+        handle = yield from journal_start(task, fs.journal, blocks)
+        for block in range(20000, 20000 + blocks):
             yield from modify_block(task, fs.journal, handle, block)
         assert fs.journal.heads[20000].jlist == BJ_METADATA
         stop_handle(fs.journal, handle)
         yield from journal_force_commit(task, fs.journal)
 
     machine.run(main)
-    assert fs.journal.nr_log_blocks == 600 + 2 + 1
+    assert fs.journal.nr_log_blocks == blocks + descriptors + 1
 
 
 @pytest.mark.parametrize(
