@@ -6,7 +6,7 @@ models, elevators, file systems and programs through the registry.
 Linux counterpart: init/main.c (start_kernel, do_basic_setup), /sbin/init.
 Invariants: two machines of the same description and seed do the same, entry for entry; a reading
  of /proc changes nothing. `check()` holds at any moment between two calendar entries.
-Left out: shutting down, hot plugging, more than one server in a world.
+Left out: shutting down, hot plugging; servers that talk to each other.
 """
 
 import functools
@@ -26,7 +26,7 @@ from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.dm_snap import COW, REAL
 from sim.drivers.md.linear import DmLinear
-from sim.drivers.md.lvm import Lvm
+from sim.drivers.md.lvm import Lvm, minor_of
 from sim.engine import Calendar, Environment, Streams, Tracer
 from sim.engine.garbage import rare_collections
 from sim.fs.block_dev import DevTmpfs
@@ -46,7 +46,9 @@ from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
-from sim.sched.hardware import clocks_of, cores_of, make_sched, readings
+from sim.scenario.spec import by_depth
+from sim.sched.core import Sched
+from sim.sched.hardware import clocks_of, cores_of, host_of, make_sched, readings
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
 from sim.sched.params import SchedParams
@@ -64,14 +66,18 @@ BTIME_S = 1_160_543_460  # 2006-10-11 05:11:00 UTC: when the machines of the sce
 
 
 class Machine:
-    """One server and the world around it, at its present moment."""
+    """One server and the world around it, at its present moment; and its host's other guests."""
 
-    def __init__(self, scenario: Scenario, seed: int, *, trace: bool = False) -> None:
+    def __init__(
+        self, scenario: Scenario, seed: int, *, trace: bool = False,
+        beside: "Machine | None" = None,
+    ) -> None:  # fmt: skip
+        """Boot a server; `beside` is the guest on whose host it is one too."""
         server = scenario.server
         self.scenario = scenario
         self.version = kernel_version(server.kernel)
-        self.calendar = Calendar()
-        self.env = Environment(calendar=self.calendar)
+        self.calendar: Calendar = beside.calendar if beside else Calendar()
+        self.env: Environment = beside.env if beside else Environment(calendar=self.calendar)
         self.streams = Streams(seed)
         self.tracer = Tracer(self.calendar)
         if trace:
@@ -79,9 +85,9 @@ class Machine:
         self.records: list[Record] = []
         self._prepared: set[str] = set()  # files that were there before the run
         self._sched_params = _tunables(server, "sched", SchedParams)
-        self.sched = make_sched(
+        self.sched: Sched = make_sched(
             self.calendar, server.cpus, self.version, self._sched_params, self.tracer,
-            self.streams, server.tunables,
+            self.streams, server.tunables, None if beside is None else host_of(beside.sched),
         )  # fmt: skip
         self.groups = add_groups(scenario, self.sched)
         self.load = LoadAverage(self.sched)
@@ -125,6 +131,10 @@ class Machine:
         self._start_programs(scenario)
         self._until, self._after_ns = scenario.run.until, scenario.run.after_ns
         self.end_ns = scenario.run.duration_ns
+        self.neighbours = [
+            Machine(other, self.streams.stream(f"neighbour.{name}").getrandbits(63), beside=self)
+            for name, other in scenario.neighbours.items()
+        ]
 
     # --- disks and volumes
 
@@ -191,7 +201,7 @@ class Machine:
 
     def _make_volume(self, spec: VolumeSpec, number: int) -> DmLinear:
         """Build a linear volume; its minor is the number in its name where that has one."""
-        minor = _minor(spec.name, number)
+        minor = minor_of(spec.name, number)
         return self._make_linear(spec.name, minor, spec.on, spec.offset_bytes, spec.size_bytes)
 
     def _make_linear(
@@ -225,13 +235,13 @@ class Machine:
                 )  # fmt: skip
                 snapshots.append(snapshot)
                 layers += [snapshot, cow]
-        stats = DiskStats(name, DM_MAJOR, _minor(name, number))
+        stats = DiskStats(name, DM_MAJOR, minor_of(name, number))
         self.devices[name] = self._lvm.origin(stats, real, snapshots)
         self.devices |= {layer.name: layer for layer in layers}
 
     def _free_minor(self, server: ServerSpec) -> int:
         """Return the lowest minor above those of all volumes."""
-        minors = [_minor(name, number) for number, name in enumerate(server.volumes)]
+        minors = [minor_of(name, number) for number, name in enumerate(server.volumes)]
         minors += [d.stats.minor for d in self.devices.values() if d.stats.major == DM_MAJOR]
         return max(minors) + 1
 
@@ -239,7 +249,7 @@ class Machine:
 
     def _mount_all(self, server: ServerSpec) -> None:
         """Mount file systems, shorter paths first, making the directories the others lie on."""
-        for path, spec in sorted(server.mounts.items(), key=_by_depth):
+        for path, spec in sorted(server.mounts.items(), key=by_depth):
             context = MountContext(
                 vm=self.vm, scheduler=self.sched, network=self.network,
                 random=self.streams.stream(f"{path}.allocation"),
@@ -345,6 +355,8 @@ class Machine:
         for path, file_system in self.vfs.mounts:
             mistakes = file_system.check()
             assert not mistakes, f"{path or '/'}: {mistakes}"
+        for neighbour in self.neighbours:
+            neighbour.check()
 
 
 def simulate(
@@ -385,15 +397,3 @@ def simulate(
 def _tunables(server: ServerSpec, name: str, cls: Any) -> Any:
     """Return the scenario's parameters of a kernel part, or that part's defaults."""
     return server.tunables.get(name) or cls()
-
-
-def _minor(name: str, number: int) -> int:
-    """Return the number in a volume's name (dm-6), or its place among the volumes."""
-    digits = name.rpartition("-")[2]
-    return int(digits) if digits.isdigit() else number
-
-
-def _by_depth(mount: tuple[str, Any]) -> tuple[int, str]:
-    """Sort key of a mount: "/" first, then by the number of components."""
-    path = mount[0].rstrip("/")
-    return path.count("/"), path

@@ -18,6 +18,7 @@ from sim.scenario.calibrate import read_calibrate
 from sim.scenario.cgroups import check_cgroups
 from sim.scenario.errors import Place, Problem, ScenarioError, unknown
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
+from sim.scenario.neighbours import read_neighbours
 from sim.scenario.reading import Reading
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
@@ -36,7 +37,7 @@ from sim.scenario.workload import (
 
 _TOP_KEYS = (
     "title", "doc", "seed", "machine", "link", "process", "run", "measure", "recorded", "what_if",
-    "calibrate",
+    "calibrate", "neighbour",
 )  # fmt: skip
 _HOMES = (Path(__file__).parents[2] / "scenarios", Path(__file__).parents[1] / "scenarios")
 SEED_MAX = 2**63 - 1
@@ -94,13 +95,16 @@ def load(
     `fit` has fitted values (sim.scenario.fitted), to lie on the file's and under a what-if's.
     """
     path = find(name)
+    return load_text(_text_of(path), path, what_if=what_if, sets=sets, seed=seed, fit=fit)
+
+
+def _text_of(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ScenarioError([Problem(_top(path), f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError as error:
         raise ScenarioError([_no_text(path, error)]) from None
-    return load_text(text, path, what_if=what_if, sets=sets, seed=seed, fit=fit)
 
 
 def load_text(
@@ -138,6 +142,22 @@ def load_text(
         raise ScenarioError(found)
     assert chosen is not None
     return chosen
+
+
+def _guest(name: str, what_if: str | None) -> Scenario:
+    """Return a scenario that is another's neighbour: one variant of it alone is read."""
+    path = find(name)
+    document = _document(_text_of(path), path)
+    if what_if is not None and what_if not in document.variants:
+        raise UnknownScenario(f"'{path.stem}' has no what-if", what_if, sorted(document.variants))
+    table = document.table(what_if)
+    if "neighbour" in table.children:
+        message = "a neighbour has no [neighbour.NAME] of its own: name all guests in one scenario"
+        raise ScenarioError([Problem(_top(path), message)])
+    scenario, problems = _read(table, document, what_if, None)
+    if problems or document.problems or scenario is None:
+        raise ScenarioError([*document.problems, *problems])
+    return scenario
 
 
 def _news(
@@ -271,6 +291,7 @@ def _read(
     server, devices = read_server(reading, machine, document.path.parent)
     links = read_links(reading, root)
     processes = read_processes(reading, root)
+    neighbours = read_neighbours(reading, root, server, _guest)
     check_references(reading, root, processes)
     check_cgroups(reading, root, processes, server)
     check_hosts(reading, root, processes, server.mounts if server else {})
@@ -291,7 +312,7 @@ def _read(
         seed=seed, what_if=next((w for w in document.what_ifs if w.name == variant), None),
         what_ifs=document.what_ifs, server=server, links=links, processes=processes, run=run,
         measure=measure, recorded=recorded, parameters=tuple(reading.parameters),
-        calibrate=calibrate,
+        calibrate=calibrate, neighbours=neighbours,
     )  # fmt: skip
     return scenario, []
 

@@ -173,6 +173,12 @@ def mount_point_of(path: str, mounts: Iterable[str]) -> str:
     return max(fitting, key=len, default="")
 
 
+def by_depth(mount: tuple[str, MountSpec]) -> tuple[int, str]:
+    """Sort key of a mount: "/" first, then by the number of components."""
+    path = mount[0].rstrip("/")
+    return path.count("/"), path
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoopSpec:
     """A loop device over a file."""
@@ -385,6 +391,7 @@ class Scenario:
     recorded: tuple[RecordedSpec, ...]
     parameters: tuple[Parameter, ...]
     calibrate: CalibrateSpec | None = None
+    neighbours: Mapping[str, "Scenario"] = field(default_factory=dict)  # guests of the same host
 
     @property
     def label(self) -> str:

@@ -26,22 +26,24 @@ from sim.sched.version import KernelVersion
 
 def make_sched(
     calendar: Calendar, nr_cpus: int, kernel: KernelVersion, params: SchedParams, tracer: Tracer,
-    streams: Streams, hardware: Mapping[str, Any],
+    streams: Streams, hardware: Mapping[str, Any], host: Host | None = None,
 ) -> Sched:  # fmt: skip
     """Return the scheduler of a machine: with clocks and idle states, if its hardware has such.
 
     `hardware` has CpufreqParams, CpuidleParams, GuestParams, SmtParams by their tables' names.
+    `host` is where the machine is a guest, if another guest's description has made it already.
     """
     chance = streams.stream("sched.newidle")
     cpufreq: CpufreqParams | None = hardware.get("cpufreq")
     cpuidle: CpuidleParams | None = hardware.get("cpuidle")
     guest: GuestParams | None = hardware.get("guest")
     smt: SmtParams | None = hardware.get("smt")
-    if cpufreq is None and cpuidle is None and guest is None and smt is None:
+    if cpufreq is None and cpuidle is None and guest is None and smt is None and host is None:
         return Sched(calendar, nr_cpus, kernel, params, tracer, chance)
     power = Power(cpufreq, cpuidle, 0.0 if guest is None else guest.overhead_percent, smt)
-    if guest is not None and guest.host_cpus:
+    if host is None and guest is not None and guest.host_cpus:
         host = Host(calendar, guest, kernel, streams)
+    if host is not None:
         return GuestSched(calendar, nr_cpus, kernel, params, tracer, chance, power=power, host=host)
     return ClockedSched(calendar, nr_cpus, kernel, params, tracer, chance, power=power)
 
@@ -60,15 +62,21 @@ def readings(sched: Sched) -> list[tuple[str, int]]:
     """Return what no file of /proc tells: tasks in state D, and what the host's own tools say.
 
     host_busy_ns is CPU time of the host's CPUs, neighbours_wanted_ns what bursts of other guests
-    computed, neighbours_took_ns how long these were on their way.
+    computed, neighbours_took_ns how long these were on their way; of guests that are simulated in
+    full, the time that their CPUs worked, and that with what was stolen from them.
     """
     found = [("tasks_uninterruptible", sched.nr_uninterruptible)]
     host = host_of(sched)
     if host is not None:
         found.append(("host_busy_ns", host.busy_ns()))
         found.append(("host_cpus", host.sched.nr_cpus))
-        found.append(("neighbours_wanted_ns", sum(one.wanted_ns for one in host.neighbours)))
-        found.append(("neighbours_took_ns", sum(one.took_ns for one in host.neighbours)))
+        others = [cpu for guest in host.guests if guest is not sched for cpu in guest.cpu_times]
+        took_all_ns = sum(cpu.busy_ns() for cpu in others)
+        stolen_ns = sum(cpu.steal_ns for cpu in others)
+        wanted_ns = sum(one.wanted_ns for one in host.neighbours)
+        took_ns = sum(one.took_ns for one in host.neighbours)
+        found.append(("neighbours_wanted_ns", wanted_ns + took_all_ns - stolen_ns))
+        found.append(("neighbours_took_ns", took_ns + took_all_ns))
     return found
 
 

@@ -157,6 +157,7 @@ class Host:
         self, calendar: Calendar, guest: GuestParams, kernel: KernelVersion, streams: Streams
     ) -> None:
         self.guest = guest
+        self.guests: list[Sched] = []  # that are simulated, the one described first
         self.vcpus: dict[int, Vcpu] = {}
         self.sched = HostSched(
             calendar, guest.host_cpus, kernel, streams.stream("host.newidle"), self.vcpus
@@ -267,6 +268,7 @@ class GuestSched(ClockedSched):
         tracer: Any, chance: Random, *, power: Power, host: Host,
     ) -> None:  # fmt: skip
         self._host = host
+        host.guests.append(self)
         self._vcpus = [Vcpu(host, f"vcpu-{cpu}") for cpu in range(nr_cpus)]
         super().__init__(calendar, nr_cpus, kernel, params, tracer, chance, power=power)
 

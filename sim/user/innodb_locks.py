@@ -75,13 +75,13 @@ class RowLocks:
     def _leads_to(self, owner: object, row: RowId) -> bool:
         """Return whether somebody in the way waits, perhaps through others, for this owner."""
         asked: list[tuple[object, RowId]] = [(owner, row)]
-        seen: set[int] = set()
+        seen: set[object] = set()
         while asked:
             waiter, wanted = asked.pop()
             for holder in self._blockers(waiter, wanted):
                 if holder is owner:
                     return True
-                if holder in self._wants and id(holder) not in seen:
-                    seen.add(id(holder))
+                if holder in self._wants and holder not in seen:
+                    seen.add(holder)
                     asked.append((holder, self._wants[holder]))
         return False

@@ -60,3 +60,9 @@ class Lvm:
         """Assert that no chunk is copied twice or forgotten."""
         for snapshot in self.snapshots:
             snapshot.check()
+
+
+def minor_of(name: str, number: int) -> int:
+    """Return the number in a volume's name (dm-6), or its place among the volumes."""
+    digits = name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else number
