@@ -15,7 +15,9 @@ and a session of many tasks has no more than one of one.
 from typing import Final
 
 from sim.fs.proc.cgroup import render_cgroups
+from sim.fs.proc.memcg import render_memcgs
 from sim.fs.proc.sys_cpu import render_cpu_files
+from sim.mm.vmstat import Vm
 from sim.scenario import Scenario
 from sim.scenario.cgroups import allowed_cpus, parent_of
 from sim.scenario.spec import CgroupSpec, ServerSpec
@@ -78,7 +80,9 @@ def terms_of(scenario: Scenario, groups: dict[str, TaskGroup]) -> dict[str, Term
     return found
 
 
-def sys_files(server: ServerSpec, sched: Sched, groups: dict[str, TaskGroup]) -> dict[str, str]:
+def sys_files(
+    server: ServerSpec, sched: Sched, groups: dict[str, TaskGroup], vm: Vm
+) -> dict[str, str]:
     """Return what tools read of /sys: clocks, idle states, control groups."""
     files = render_cpu_files(sched)
     if groups:
@@ -86,4 +90,4 @@ def sys_files(server: ServerSpec, sched: Sched, groups: dict[str, TaskGroup]) ->
         versions = {name: spec.version for name, spec in server.cgroups.items()}
         control = {name: group for name, group in groups.items() if name in versions}
         files |= render_cgroups(control, versions)
-    return files
+    return files | render_memcgs(vm.memcgs)

@@ -284,7 +284,7 @@ class Machine:
             vm=self.vm, swaps=self.vm.swap.by_number, partitions=frozenset(names),
             arrays=[one for one in self.devices.values() if isinstance(one, Array) and one.level],
             clocks_khz=clocks_of(self.sched), cores=cores_of(self.sched), refresh=self._refresh,
-            cpu_files=functools.partial(sys_files, server, self.sched, self.groups),
+            cpu_files=functools.partial(sys_files, server, self.sched, self.groups, self.vm),
             disks=[device.stats for device in self.devices.values()],
         )  # fmt: skip
 

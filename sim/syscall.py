@@ -190,6 +190,8 @@ class Sys:
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
         self._mm: Mm | None = None  # its own memory, if it has told of any
+        if kernel.cgroups and kernel.vm is not None:
+            task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
 
     def _call(self, name: str, rest: Blocking[T]) -> Blocking[T]:
         """Return the rest of a call; with its tracepoints if these are wanted."""
@@ -320,8 +322,7 @@ class Sys:
         if self._mm is None:
             vm = self.kernel.vm
             assert vm is not None, "a booted machine has memory"
-            group = self.kernel.cgroups.get(self.name)
-            self._mm = Mm(vm, self.task, None if group is None else vm.memcgs[group])
+            self._mm = Mm(vm, self.task, self.task.memcg)
         return self._mm
 
     def mmap(self, size: int, cuts: Sequence[int] = ()) -> Region:

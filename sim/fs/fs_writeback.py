@@ -21,7 +21,7 @@ from typing import Final
 from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.balance_dirty import update_write_estimate
-from sim.mm.dirty_limits import dirty_limits
+from sim.mm.dirty_limits import over_background
 from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, Flusher, WritebackControl
@@ -259,7 +259,7 @@ class FlusherThread:
         wbc.range_cyclic = True
         wbc.for_kupdate = for_kupdate
         bdi.in_progress = True
-        while for_kupdate or bdi.pages_asked > 0 or vm.nr_reclaimable() > dirty_limits(vm)[0]:
+        while for_kupdate or bdi.pages_asked > 0 or over_background(vm):
             if for_kupdate:
                 wbc.older_than_ns = vm.calendar.now - vm.params.dirty_expire_ns
             chunk = wbc.nr_to_write = self._chunk_pages()

@@ -87,7 +87,7 @@ def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> B
     written = 0
     while written < count:
         at = pos + written
-        chunk = min(count - written, WRITE_CHUNK - at % PAGE_SIZE)
+        chunk = min(count - written, _chunk_of(task) - at % PAGE_SIZE)
         done = yield from perform_write(vfs, task, inode, at, chunk)
         written += done
         yield from balance_dirty_pages(task, vm, inode.mapping, pages_of(at, chunk))
@@ -101,7 +101,7 @@ def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Bl
     vm = inode.sb.vm
     pages = pages_of(at, chunk)
     task.charge_system(vfs.params.page_copy_ns * pages)
-    if vm.nr_free - pages < vm.watermarks.min:
+    if vm.nr_free - pages < vm.watermarks.min or task.memcg is not None:
         yield from reserve_for_file(task, vm, pages)
     done = yield from inode.sb.write(task, inode, at, chunk)
     if vm.nr_nodes > 1:
@@ -110,6 +110,11 @@ def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Bl
     if vm.params.contended_page_ns:
         charge_contention(vm, task, pages)
     return done
+
+
+def _chunk_of(task: Task) -> int:
+    """Return the bytes to copy between two looks; a small memory cgroup has room for few."""
+    return WRITE_CHUNK if task.memcg is None else min(WRITE_CHUNK, task.memcg.batch * PAGE_SIZE)
 
 
 def pages_of(pos: int, count: int) -> int:

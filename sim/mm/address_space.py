@@ -126,13 +126,14 @@ class AddressSpace:
         added = self.pages.add(start, end)
         assert added == new
         vm.nr_file += new
+        lruvec = vm.charge_file(node, new) if vm.memcgs else node.lruvec
         if self.kind == MAPPING_SHMEM:
             vm.nr_shmem += new
-            lru_cache_add(self, start, end, node.lruvec.youngest[LRU_INACTIVE_ANON], flags)
+            lru_cache_add(self, start, end, lruvec.youngest[LRU_INACTIVE_ANON], flags)
             return
         if self.kind == MAPPING_BUFFERS:
             vm.nr_buffers += new
-        lru_cache_add(self, start, end, node.lruvec.youngest[LRU_INACTIVE_FILE], flags)
+        lru_cache_add(self, start, end, lruvec.youngest[LRU_INACTIVE_FILE], flags)
         if self.shadows is not None:
             refault(self, self.shadows, start, end)
 

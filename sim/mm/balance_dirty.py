@@ -13,7 +13,8 @@ the setpoint.
 Linux counterpart: mm/page-writeback.c, 2.6.18 and 3.3; blk_congestion_wait, block/ll_rw_blk.c.
 Invariants: nobody is held back while dirty memory is below the limit (3.2 on: below freerun).
 Left out, of 2.6.24-3.1: the device's own limit, pauses that double (2.6.32); of 3.2
-on: dirty_exceeded of single devices, leaked dirtying of tasks that exit, strict limits. A look from
+on: dirty_exceeded of single devices, leaked dirtying of tasks that exit, strict limits. From 4.2 on
+a memory cgroup of version 2 has limits of its own (memcg_dirty.py). A look from
 a task that dirties few pages is taken per CPU until 3.1, per task since.
 """
 
@@ -27,7 +28,8 @@ from sim.mm.bandwidth import (
     Dirtier,
     pos_ratio,
 )
-from sim.mm.dirty_limits import dirty_limits
+from sim.mm.dirty_limits import dirty_limits, over_background
+from sim.mm.memcg_dirty import GroupDomain, group_domain
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
@@ -98,15 +100,21 @@ def balance_dirty_pages_paced(
         dirty = vm.nr_dirty + vm.nr_unstable + vm.nr_writeback
         freerun = (background + thresh) // 2
         now_ns = calendar.now
-        if dirty <= freerun:
+        group = group_domain(vm, task)
+        if dirty <= freerun and (group is None or group.is_free()):
             dirtier.paused_when_ns = now_ns
             dirtier.nr_dirtied = 0
             dirtier.nr_dirtied_pause = dirty_poll_interval(dirty, thresh)
+            if group is not None:
+                poll_pages = dirty_poll_interval(group.dirty, group.thresh)
+                dirtier.nr_dirtied_pause = min(dirtier.nr_dirtied_pause, poll_pages)
             break
         if not bdi.in_progress:
             vm.flusher.start_background(bdi)
         bdi_dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
-        ratio = update_bandwidth(vm, bdi, thresh, freerun)
+        if group is not None:
+            bdi_dirty = min(bdi_dirty, group.dirty)
+        ratio = update_bandwidth(vm, bdi, thresh, freerun, group)
         bandwidth = bdi.bandwidth
         task_ratelimit = bandwidth.dirty_ratelimit * ratio
         max_pause_ns = bandwidth.max_pause_ns(bdi_dirty)
@@ -133,7 +141,7 @@ def balance_dirty_pages_paced(
         dirtier.nr_dirtied_pause = max(poll_pages, 1)
         if task_ratelimit >= 1 or not bdi_dirty:
             break
-    if not bdi.in_progress and vm.nr_reclaimable() > background:
+    if not bdi.in_progress and over_background(vm):
         vm.flusher.start_background(bdi)
 
 
@@ -176,8 +184,13 @@ def update_write_estimate(vm: Vm, bdi: BackingDevInfo) -> None:
         bandwidth.snapshot(vm.calendar.now, bdi.dirtied, bdi.written)
 
 
-def update_bandwidth(vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int) -> float:
-    """Bring the device's estimates up to date (each 200 ms); return pos_ratio of now."""
+def update_bandwidth(
+    vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int, group: GroupDomain | None = None
+) -> float:
+    """Bring the device's estimates up to date (each 200 ms); return pos_ratio of now.
+
+    It is the stricter one of the machine's and the group's.
+    """
     pacing = vm.pacing
     bandwidth = bdi.bandwidth
     now_ns = vm.calendar.now
@@ -193,12 +206,18 @@ def update_bandwidth(vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int) -> 
         bdi_dirty=bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback,
         bandwidth=bandwidth.avg_pages_per_s,
     )  # fmt: skip
+    below_setpoint = dirty < (freerun + limit) / 2
+    if group is not None:
+        group_ratio = group.pos_ratio(bdi, share)
+        if group_ratio < ratio or below_setpoint:
+            ratio = min(ratio, group_ratio)
+            below_setpoint = group.is_below_setpoint()
     if due:
         # An interval that began while the device was idle says nothing about its speed.
         if elapsed_ns <= IDLE_NS:
             bandwidth.update_write_bandwidth(elapsed_ns, bdi.written)
             bandwidth.update_dirty_ratelimit(
-                elapsed_ns, bdi.dirtied, ratio, below_setpoint=dirty < (freerun + limit) / 2
+                elapsed_ns, bdi.dirtied, ratio, below_setpoint=below_setpoint
             )
         bandwidth.snapshot(now_ns, bdi.dirtied, bdi.written)
     return ratio

@@ -14,10 +14,15 @@ Left out: highmem; 25 % more for real-time tasks; lowmem_reserve; mapped file
 pages (the cut before 2.6.24 looks at anonymous pages only).
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
+
+if TYPE_CHECKING:
+    from sim.mm.memcontrol import MemCgroup
 
 DIRTY_RATIO_MIN: Final = 5  # percent
 SINCE_DIRTYABLE: Final = (2, 6, 22)
@@ -57,6 +62,29 @@ def dirty_limits(vm: Vm) -> tuple[int, int]:
     available = dirtyable_memory(vm)
     limit = max(1, int(available * ratio / 100))
     return min(int(available * background_ratio / 100), limit - 1), limit
+
+
+def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
+    """Return a memory cgroup's own (background threshold, limit); bytes count as their share.
+
+    domain_dirty_limits: a limit in bytes becomes the ratio that it is of the machine's memory.
+    """
+    ratios = vm.params.dirty_background_ratio / 100, vm.params.dirty_ratio / 100
+    if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
+        available = dirtyable_memory(vm)
+        background, thresh = (min(pages / available, 1.0) for pages in dirty_limits(vm))
+        ratios = background, thresh
+    limit = max(int(memcg.dirtyable * ratios[1]), 1)
+    background_pages = int(memcg.dirtyable * ratios[0])
+    return (limit // 2 if background_pages >= limit else background_pages), limit
+
+
+def over_background(vm: Vm) -> bool:
+    """Return whether so much is dirty that kernel threads write (wb_over_bg_thresh)."""
+    if vm.nr_reclaimable() > dirty_limits(vm)[0]:
+        return True
+    paced = [memcg for memcg in vm.memcgs.values() if memcg.paces_writers]
+    return any(memcg.nr_dirty() > group_limits(vm, memcg)[0] for memcg in paced)
 
 
 def _limits_in_bytes(vm: Vm) -> tuple[int, int]:

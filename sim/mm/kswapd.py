@@ -24,8 +24,8 @@ from sim.mm.vmscan import (
     DEF_PRIORITY,
     SCAN_PAGES_MAX,
     SWAP_CLUSTER_MAX,
-    shrink_lruvec,
-    snapshot_refaults,
+    shrink_node,
+    snapshot_node,
 )
 from sim.mm.vmstat import Vm
 from sim.sched.core import Sched
@@ -85,7 +85,7 @@ class Kswapd:
                 if not freed:
                     yield from congestion_wait(task, vm)
                 continue
-            freed, scanned = shrink_lruvec(vm, node.lruvec, min(missing, SCAN_PAGES_MAX))
+            freed, scanned = shrink_node(vm, node, min(missing, SCAN_PAGES_MAX))
             vm.pgscan_kswapd += scanned
             vm.pgsteal_kswapd += freed
             task.charge_system(vm.params.page_scan_ns * scanned)
@@ -95,7 +95,7 @@ class Kswapd:
             else:
                 failures += 1
                 yield from congestion_wait(task, vm)
-        snapshot_refaults(node.lruvec)
+        snapshot_node(vm, node)
 
     def _balance_with_swap(self, task: Task) -> Blocking[int]:
         """Go through the priorities until enough is free; return the pages freed."""
@@ -104,8 +104,7 @@ class Kswapd:
         priority = DEF_PRIORITY
         while priority >= 1 and node.nr_free < node.watermarks.high:
             wanted = max(node.watermarks.high, SWAP_CLUSTER_MAX)
-            lruvec = node.lruvec
-            control = Reclaim(lruvec.anon, lruvec, wanted, vm.params.swappiness)
+            control = Reclaim(vm.lruvecs_on(node), wanted, vm.params.swappiness)
             yield from shrink_lists(task, vm, control, priority)
             vm.pgscan_kswapd += control.scanned
             vm.pgsteal_kswapd += control.freed
@@ -117,5 +116,6 @@ class Kswapd:
                 priority -= 1
             if freed >= SWAP_CLUSTER_MAX and vm.kernel < SINCE_GOES_ON:
                 break
-        node.lruvec.anon.refaults = node.lruvec.anon.workingset_activate
+        for lruvec in vm.lruvecs_on(node):
+            lruvec.anon.refaults = lruvec.anon.workingset_activate
         return freed

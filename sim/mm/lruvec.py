@@ -1,4 +1,4 @@
-"""The LRU lists of a node, in generations.
+"""The LRU lists of a node, or of a memory cgroup on a node, in generations.
 
 Models: lists of pages from young to old: file pages, active and inactive, and those of tmpfs
 (programs' own pages: anon_lru.py). A list is a row of *generations*: pages that came within one
@@ -25,6 +25,7 @@ from sim.mm.writeback import LAST_PAGE
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
+    from sim.mm.memcontrol import MemCgroup
     from sim.mm.node import Node
 
 LRU_INACTIVE_ANON: Final = 0
@@ -68,15 +69,21 @@ class Generations:
 
 
 class Lruvec:
-    """The lists of one node."""
+    """The lists of one node; with ``memcg``, of what that group has of it."""
 
     __slots__ = (
-        "_drained", "_found", "anon", "generations", "grain", "lists", "node", "nr", "refaults",
-        "stat", "workingset_activate", "youngest",
+        "_drained", "_found", "anon", "generations", "grain", "lists", "memcg", "node", "nr",
+        "number", "refaults", "stat", "workingset_activate", "youngest",
     )  # fmt: skip
 
-    def __init__(self, node: Node, generations: Generations, grain: int) -> None:
+    def __init__(
+        self, number: int, node: Node, generations: Generations, grain: int,
+        memcg: MemCgroup | None = None,
+    ) -> None:  # fmt: skip
+        """Make the ``number``-th of the machine."""
+        self.number = number
         self.node = node
+        self.memcg = memcg
         self.generations = generations
         self.grain = grain  # pages after which a generation is closed
         self.nr: list[int] = [0] * NR_LRU_LISTS
@@ -84,7 +91,7 @@ class Lruvec:
             OrderedDict() for _ in range(NR_LRU_LISTS)
         ]
         self.youngest: list[Generation] = [self._open(lru) for lru in range(NR_LRU_LISTS)]
-        self.anon = AnonLru(node.number, node.number, grain)  # programs' own pages
+        self.anon = AnonLru(number, node.number, grain)  # programs' own pages
         self.stat = self.anon.stat  # of how reclaim went, of both kinds
         self.workingset_activate: int = 0  # pages activated because they came back soon
         self.refaults: int = 0  # of these when reclaim last ended (snapshot_refaults)

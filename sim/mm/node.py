@@ -30,7 +30,7 @@ class Node:
         self.nr_total = nr_total
         self.nr_free: int = nr_free
         self.watermarks = watermarks
-        self.lruvec = Lruvec(self, generations, max(nr_total // GRAINS, 32))
+        self.lruvec = Lruvec(number, self, generations, max(nr_total // GRAINS, 32))
 
 
 def zonelists(nr_nodes: int) -> list[list[int]]:

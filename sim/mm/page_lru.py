@@ -145,6 +145,8 @@ def lru_cache_del(mapping: AddressSpace, start: int, end: int, pages: int) -> No
 def _release(generation: Generation, pages: int) -> None:
     lruvec = generation.lruvec
     lruvec.node.nr_free += pages
+    if lruvec.memcg is not None:
+        lruvec.memcg.usage -= pages
     lruvec.shrink(generation, pages)
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import READ
-from sim.mm.reclaim import reserve_memory
+from sim.mm.reclaim import reserve_for_read
 from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:
@@ -93,11 +93,13 @@ def submit_pages(
         if not holes:
             break
         low, high = holes[0]
-        if vm.nr_free - (high - low) < vm.watermarks.min:
-            yield from reserve_memory(task, vm, high - low)
-            holes = mapping.missing(page, end)
+        if task.memcg is not None:
+            high = min(high, low + task.memcg.batch)
+        if vm.nr_free - (high - low) < vm.watermarks.min or task.memcg is not None:
+            yield from reserve_for_read(task, vm, high - low)
+            holes = mapping.missing(page, high)
             if not holes:
-                break
+                continue
             low, high = holes[0]
         mapping.start_read(low, high)
         task.charge_system(vm.params.page_add_ns * (high - low))

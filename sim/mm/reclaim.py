@@ -9,8 +9,9 @@ Linux counterpart: mm/vmscan.c (try_to_free_pages, shrink_lruvec), mm/page_alloc
 (__alloc_pages_slowpath, should_reclaim_retry), mm/memcontrol.c (try_charge), 2.6.18 to 6.5.
 Invariants: when reserve_anon() returns the pages can be taken; it raises Killed if it was this
 program that was chosen.
-Left out: reclaim by allocations that must not sleep; the pages of a limited group's files, which
-belong to the machine.
+A memory cgroup has lists of its own (memcontrol.py). Who reclaims for the machine looks at the same
+share of the lists of each, who reclaims for a group at its lists alone.
+Left out: reclaim by allocations that must not sleep.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from sim.mm.vmscan_anon import shrink_active_anon, shrink_inactive_anon
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task, sleep_ns
 
 if TYPE_CHECKING:
+    from sim.mm.memcontrol import MemCgroup
     from sim.mm.memory import Mm
     from sim.mm.vmstat import Vm
 
@@ -61,19 +63,17 @@ SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
 class Reclaim:
     """What one who reclaims wants, and how he goes about it (struct scan_control)."""
 
-    __slots__ = ("freed", "is_kswapd", "lru", "lruvec", "scanned", "swappiness", "waits", "wanted")
+    __slots__ = ("freed", "lruvecs", "memcg", "scanned", "swappiness", "waits", "wanted")
 
     def __init__(
-        self, lru: AnonLru, lruvec: Lruvec | None, wanted: int, swappiness: int,
-        *, is_kswapd: bool = False, waits: bool = False,
-    ) -> None:  # fmt: skip
-        """``lruvec`` has the file pages; a limited group has none."""
-        self.lru = lru
-        self.lruvec = lruvec
+        self, lruvecs: list[Lruvec], wanted: int, swappiness: int, memcg: MemCgroup | None = None
+    ) -> None:
+        """``memcg`` is the group that is at its limit, whose lists these are."""
+        self.lruvecs = lruvecs
         self.wanted = wanted
         self.swappiness = swappiness
-        self.is_kswapd = is_kswapd
-        self.waits = waits  # for pages that are being written
+        self.memcg = memcg
+        self.waits = memcg is not None and memcg.version == 1  # for pages that are being written
         self.freed: int = 0
         self.scanned: int = 0
 
@@ -83,17 +83,26 @@ class Reclaim:
 
 
 def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blocking[None]:
-    """Look at the share of a priority of all lists (shrink_lruvec)."""
-    left = _scan_counts(vm, control, priority)
+    """Look at the share of a priority of all lists (shrink_node)."""
+    missing = control.wanted - control.freed
+    for lruvec in control.lruvecs:
+        yield from _shrink_lruvec(task, vm, control, lruvec, priority, control.freed + missing)
+
+
+def _shrink_lruvec(
+    task: Task, vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int, goal: int
+) -> Blocking[None]:
+    """Look at the share of a priority, until ``goal`` pages are free (shrink_lruvec)."""
+    left = _scan_counts(vm, control, lruvec, priority)
     plug = Plug() if vm.kernel >= SINCE_TASK_PLUG else None
-    while any(left) and not control.is_done():
+    while any(left) and control.freed < goal:
         if left[0]:
             number = min(left[0], SWAP_CLUSTER_MAX)
             left[0] -= number
             control.scanned += number
             written = vm.pswpout
             control.freed += yield from shrink_inactive_anon(
-                task, vm, control.lru, number, plug, control.waits
+                task, vm, lruvec.anon, number, plug, control.waits
             )
             task.charge_system(vm.params.page_scan_ns * number)
             if vm.pswpout != written and task.system_debt_ns:
@@ -101,24 +110,24 @@ def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blockin
         if left[1]:
             number = min(left[1], SWAP_CLUSTER_MAX)
             left[1] -= number
-            if _anon_is_low(vm, control.lru):
-                shrink_active_anon(vm, control.lru, number)
-        if left[2] and control.lruvec is not None:
+            if _anon_is_low(vm, lruvec.anon):
+                shrink_active_anon(vm, lruvec.anon, number)
+        if left[2]:
             number = min(left[2], SWAP_CLUSTER_MAX)
             left[2] -= number
-            freed, looked = shrink_inactive_list(vm, control.lruvec, number)
+            freed, looked = shrink_inactive_list(vm, lruvec, number)
             control.freed += freed
             control.scanned += looked
             task.charge_system(vm.params.page_scan_ns * looked)
-        if left[3] and control.lruvec is not None:
+        if left[3]:
             number = min(left[3], SWAP_CLUSTER_MAX)
             left[3] -= number
-            if _file_is_low(vm, control.lruvec):
-                shrink_active_list(vm, control.lruvec, number)
+            if _file_is_low(vm, lruvec):
+                shrink_active_list(vm, lruvec, number)
     if plug is not None:
         plug.flush()
-    if vm.swap.nr_free and _anon_is_low(vm, control.lru):
-        shrink_active_anon(vm, control.lru, SWAP_CLUSTER_MAX)
+    if vm.swap.nr_free and _anon_is_low(vm, lruvec.anon):
+        shrink_active_anon(vm, lruvec.anon, SWAP_CLUSTER_MAX)
 
 
 def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
@@ -135,41 +144,44 @@ def _file_is_low(vm: Vm, lruvec: Lruvec) -> bool:
     return active > 0 and inactive_is_low(vm.kernel, inactive, active, refaults=refaults)
 
 
-def _scan_counts(vm: Vm, control: Reclaim, priority: int) -> list[int]:
+def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> list[int]:
     """Return pages to look at of inactive and active anonymous, inactive and active file pages."""
-    lru, lruvec = control.lru, control.lruvec
-    anon = [lru.nr[INACTIVE], lru.nr[ACTIVE]]
-    file = [0, 0] if lruvec is None else [
-        lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]
-    ]  # fmt: skip
+    anon = [lruvec.anon.nr[INACTIVE], lruvec.anon.nr[ACTIVE]]
+    file = [lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]]
     # Without a free slot nothing anonymous is looked at (nr_swap_pages <= 0, get_scan_ratio).
     swaps = vm.swap.nr_free > 0 or vm.kernel < SINCE_SPLIT
-    anon_part, file_part = _parts(vm, control, priority, file) if swaps else (0.0, 1.0)
+    if lruvec.memcg is not None and not lruvec.memcg.swap_room(1):
+        swaps = False
+    anon_part, file_part = _parts(vm, control, lruvec, priority) if swaps else (0.0, 1.0)
     if vm.kernel < SINCE_SPLIT and not _swaps_mapped(vm, control, priority):
         anon[1] = 0
     counts = [int((size >> priority) * anon_part) for size in anon]
     return counts + [int((size >> priority) * file_part) for size in file]
 
 
-def _parts(vm: Vm, control: Reclaim, priority: int, file: list[int]) -> tuple[float, float]:
+def _parts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> tuple[float, float]:
     """Return the parts of a round that anonymous and file pages get."""
-    if control.lruvec is None:
-        return 1.0, 0.0  # and there is nothing else
     side = which(
         vm.kernel, swappiness=control.swappiness, priority=priority,
-        file_is_tiny=sum(file) + vm.nr_free <= vm.watermarks.high,
-        inactive_anon=control.lru.nr[INACTIVE], inactive_file=file[0],
-        file_is_low=_file_is_low(vm, control.lruvec),
+        file_is_tiny=control.memcg is None and _file_is_tiny(vm),
+        inactive_anon=lruvec.anon.nr[INACTIVE], inactive_file=lruvec.nr[LRU_INACTIVE_FILE],
+        file_is_low=_file_is_low(vm, lruvec),
     )  # fmt: skip
     if side != FRACTIONS:
         return WHOLE[side]
-    share = _anon_share(vm, control, sum(file))
+    share = _anon_share(vm, control, lruvec)
     return share, 1.0 - share
 
 
-def _anon_share(vm: Vm, control: Reclaim, file_pages: int) -> float:
+def _file_is_tiny(vm: Vm) -> bool:
+    file_pages = vm.nr_lru(LRU_INACTIVE_FILE) + vm.nr_lru(LRU_ACTIVE_FILE)
+    return file_pages + vm.nr_free <= vm.watermarks.high
+
+
+def _anon_share(vm: Vm, control: Reclaim, lruvec: Lruvec) -> float:
     """Return the share of anonymous pages by what was met of late."""
-    stat, anon_pages = control.lru.stat, sum(control.lru.nr)
+    stat, anon_pages = lruvec.stat, sum(lruvec.anon.nr)
+    file_pages = lruvec.nr[LRU_INACTIVE_FILE] + lruvec.nr[LRU_ACTIVE_FILE]
     if vm.kernel >= SINCE_COST:
         stat.forget_costs(anon_pages + file_pages)
         return anon_share(control.swappiness, stat.costs[ANON], stat.costs[FILE])
@@ -201,9 +213,9 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
             yield from congestion_wait(task, vm)
         if task.system_debt_ns + task.user_debt_ns:
             yield from task.cond_resched()
-    control.lru.refaults = control.lru.workingset_activate
-    if control.lruvec is not None:
-        snapshot_refaults(control.lruvec)
+    for lruvec in control.lruvecs:
+        lruvec.anon.refaults = lruvec.anon.workingset_activate
+        snapshot_refaults(lruvec)
     vm.pgscan_direct += control.scanned
     vm.pgsteal_direct += control.freed
     return control.freed
@@ -224,11 +236,20 @@ def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
             yield from congestion_wait(task, vm)
 
 
+def reserve_for_read(task: Task, vm: Vm, pages: int) -> Blocking[None]:
+    """See that so many pages can be read; of a group, beneath its limit."""
+    if task.memcg is not None:
+        yield from task.memcg.charge(task, pages)
+    yield from reserve_memory(task, vm, pages)
+
+
 def reserve_for_file(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     """See that a write can have pages; have somebody killed if nothing can be freed.
 
     A tmpfs larger than memory comes here: its pages are clean nowhere and go nowhere.
     """
+    if task.memcg is not None:
+        yield from task.memcg.charge(task, pages)
     if vm.nr_free - pages >= vm.watermarks.min:
         return
     yield from reserve_memory(task, vm, pages)
@@ -246,8 +267,7 @@ def _reclaim_once(task: Task, vm: Vm, pages: int) -> Blocking[None]:
         yield from task.cond_resched()
         return
     for number in vm.zonelists[vm.node_of_cpu(task.cpu)]:
-        lruvec = vm.nodes[number].lruvec
-        control = Reclaim(lruvec.anon, lruvec, wanted, vm.params.swappiness)
+        control = Reclaim(vm.lruvecs_on(vm.nodes[number]), wanted, vm.params.swappiness)
         wanted -= yield from try_to_free_pages(task, vm, control)
         if wanted <= 0:
             break

@@ -66,6 +66,21 @@ def inactive_ratio(pages: int) -> int:
     return isqrt(10 * gib) if gib else 1
 
 
+def shrink_node(vm: Vm, node: Node, nr_to_reclaim: int) -> tuple[int, int]:
+    """Free file pages of a node; where there are groups, of each as its share is."""
+    if not vm.memcgs:
+        return shrink_lruvec(vm, node.lruvec, nr_to_reclaim)
+    reclaimed = scanned = 0
+    lruvecs = vm.lruvecs_on(node)
+    sizes = [lruvec.nr[LRU_INACTIVE_FILE] + lruvec.nr[LRU_ACTIVE_FILE] for lruvec in lruvecs]
+    for lruvec, size in zip(lruvecs, sizes, strict=True):
+        if size:
+            freed, looked = shrink_lruvec(vm, lruvec, -(-nr_to_reclaim * size // sum(sizes)))
+            reclaimed += freed
+            scanned += looked
+    return reclaimed, scanned
+
+
 def shrink_lruvec(vm: Vm, lruvec: Lruvec, nr_to_reclaim: int) -> tuple[int, int]:
     """Free at least that many pages, if there are; return how many (were freed, were scanned)."""
     nr = lruvec.nr
@@ -124,8 +139,8 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
     vm.allocstall += 1
     wanted = pages
     for node in zonelist:
-        freed, scanned = shrink_lruvec(vm, node.lruvec, wanted)
-        snapshot_refaults(node.lruvec)
+        freed, scanned = shrink_node(vm, node, wanted)
+        snapshot_node(vm, node)
         vm.pgscan_direct += scanned
         vm.pgsteal_direct += freed
         vm.charge_reclaim(scanned)
@@ -137,3 +152,9 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
 def snapshot_refaults(lruvec: Lruvec) -> None:
     """Note, at the end of a reclaim, how many refaults there have been (snapshot_refaults)."""
     lruvec.refaults = lruvec.workingset_activate
+
+
+def snapshot_node(vm: Vm, node: Node) -> None:
+    """Note the same for a node and the groups there."""
+    for lruvec in vm.lruvecs_on(node):
+        snapshot_refaults(lruvec)

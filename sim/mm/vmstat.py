@@ -29,6 +29,7 @@ from sim.mm.lruvec import (
     LRU_INACTIVE_FILE,
     NR_LRU_LISTS,
     Generations,
+    Lruvec,
 )
 from sim.mm.node import Node, zonelists
 from sim.mm.params import PAGE_SIZE, VmParams
@@ -85,6 +86,7 @@ class Vm:
         self.generations = Generations()
         self.nr_nodes: int = params.numa_nodes
         self.nodes: list[Node] = self._make_nodes()
+        self.lruvecs: list[Lruvec] = [node.lruvec for node in self.nodes]  # then those of groups
         self.zonelists: list[list[int]] = zonelists(self.nr_nodes)
         self.sched: Sched | None = None  # Set by start_kswapd(), as the next.
         self.kswapd_wakers: list[Callable[[], None]] = []  # one for each node
@@ -142,7 +144,6 @@ class Vm:
         self.mms: dict[Mm, None] = {}  # programs that have memory
         self.chunks: dict[int, Chunk] = {}  # of their regions, by number
         self.nr_chunks: int = 0  # ever
-        self.nr_lrus: int = self.nr_nodes  # pairs of lists of anonymous pages
         self.memcgs: dict[str, MemCgroup] = {}
         self.tick_ns: int = 10_000_000  # Set by start_kswapd().
 
@@ -187,8 +188,8 @@ class Vm:
         return nodes
 
     def nr_lru(self, lru: int) -> int:
-        """Return the pages on one of the lists, of all nodes."""
-        return sum(node.lruvec.nr[lru] for node in self.nodes)
+        """Return the pages on one of the lists, of all nodes and memory cgroups."""
+        return sum(lruvec.nr[lru] for lruvec in self.lruvecs)
 
     @property
     def nr_active_file(self) -> int:
@@ -203,18 +204,40 @@ class Vm:
     @property
     def workingset_activate(self) -> int:
         """Return how many pages were activated because they came back soon."""
-        return sum(node.lruvec.workingset_activate for node in self.nodes)
+        return sum(lruvec.workingset_activate for lruvec in self.lruvecs)
 
     # -- Programs' own pages.
 
     def lru_of(self, mm: Mm, node: int) -> AnonLru:
         """Return the lists that a program's pages of a node are on."""
-        return self.nodes[node].lruvec.anon if mm.memcg is None else mm.memcg.lrus[node]
+        return self.lruvec_of(mm, node).anon
 
-    def new_lru(self, node: int, grain: int) -> AnonLru:
-        """Make another pair of lists, of a group's pages of a node."""
-        self.nr_lrus += 1
-        return AnonLru(self.nr_lrus - 1, node, grain)
+    def lruvec_of(self, mm: Mm, node: int) -> Lruvec:
+        """Return the lists of a program's pages of a node, and of the files that it reads."""
+        return self.nodes[node].lruvec if mm.memcg is None else mm.memcg.lruvecs[node]
+
+    def new_lruvec(self, memcg: MemCgroup, node: Node, grain: int) -> Lruvec:
+        """Make the lists of a group's pages of a node."""
+        lruvec = Lruvec(len(self.lruvecs), node, self.generations, grain, memcg)
+        self.lruvecs.append(lruvec)
+        return lruvec
+
+    def lruvecs_on(self, node: Node) -> list[Lruvec]:
+        """Return the lists of a node, then those of each group there."""
+        return [lruvec for lruvec in self.lruvecs if lruvec.node is node]
+
+    def charge_file(self, node: Node, pages: int) -> Lruvec:
+        """Count new file pages for the group of who brings them; return the lists they go on."""
+        memcg = self._current_memcg()
+        if memcg is None:
+            return node.lruvec
+        memcg.usage += pages
+        return memcg.lruvecs[node.number]
+
+    def _current_memcg(self) -> MemCgroup | None:
+        """Return the group of who runs."""
+        task = None if self.sched is None else self.sched.current
+        return None if task is None else task.memcg
 
     def is_writing(self) -> bool:
         """Return whether anything is dirty or on its way out, so that waiting frees memory."""
@@ -228,9 +251,7 @@ class Vm:
     @property
     def nr_active_anon(self) -> int:
         """Return programs' pages on the active lists, of nodes and of memory cgroups."""
-        groups = [lru for memcg in self.memcgs.values() for lru in memcg.lrus]
-        nodes = [node.lruvec.anon for node in self.nodes]
-        return sum(lru.nr[ACTIVE] for lru in nodes + groups)
+        return sum(lruvec.anon.nr[ACTIVE] for lruvec in self.lruvecs)
 
     @property
     def nr_unmapped(self) -> int:
@@ -302,6 +323,9 @@ class Vm:
         """Put a mapping that was clean on its device's list (__mark_inode_dirty)."""
         mapping.dirtied_when_ns = self.calendar.now
         mapping.bdi.b_dirty[mapping] = None
+        memcg = self._current_memcg() if self.memcgs else None
+        if memcg is not None:
+            memcg.note_dirty(mapping)
 
     def clear_congested(self, bdi: BackingDevInfo) -> None:
         """Wake who waits for a congested device, now that a write has ended."""
@@ -335,13 +359,15 @@ class Vm:
         assert self.nr_shmem == self.nr_lru(LRU_INACTIVE_ANON) + self.nr_lru(LRU_ACTIVE_ANON)
         for node in self.nodes:
             assert node.nr_free >= 0
-            node.lruvec.check()
+        for lruvec in self.lruvecs:
+            lruvec.check()
+        for memcg in self.memcgs.values():
+            memcg.check()
         self._check_anon()
 
     def _check_anon(self) -> None:
         """Assert that programs' pages are on their lists, and those out in swap."""
-        lrus = [node.lruvec.anon for node in self.nodes]
-        lrus += [lru for memcg in self.memcgs.values() for lru in memcg.lrus]
+        lrus = [lruvec.anon for lruvec in self.lruvecs]
         for lru in lrus:
             lru.check()
         self.swap.check()

@@ -38,6 +38,7 @@ SINCE_SHADOWS: Final = (3, 15)
 SINCE_BOTH_AGE: Final = (5, 8)
 SINCE_ANON_SHADOWS: Final = (5, 9)
 PRUNE_AT: Final = 4096  # runs of shadows in one file
+LRUVECS_MAX: Final = 1 << 16  # nodes, and groups on each
 
 
 def leave_shadows(mapping: AddressSpace, start: int, end: int) -> None:
@@ -49,7 +50,7 @@ def leave_shadows(mapping: AddressSpace, start: int, end: int) -> None:
     for low, high, tag in mapping.tag_runs(start, end):
         lruvec = vm.generations.of(tag).lruvec
         lruvec.stat.nonresident_age += high - low
-        shadows.set(low, high, _pack(vm, lruvec, tag))
+        shadows.set(low, high, _pack(lruvec, tag))
     if len(shadows) > vm.shadow_runs_max:
         mapping.shadows = _pruned(vm, shadows)
         vm.shadow_runs_max = max(PRUNE_AT, 2 * len(mapping.shadows))
@@ -65,7 +66,7 @@ def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int) -> N
     for low, high, shadow in found:
         vm.workingset_refault += high - low
         lruvec = _lruvec_of(vm, shadow)
-        if _distance(vm, lruvec, shadow) <= _working_set(vm, lruvec):
+        if _distance(lruvec, shadow) <= _working_set(vm, lruvec):
             pages = high - low
             lruvec.workingset_activate += pages
             lruvec.stat.rotated[FILE] += pages
@@ -146,27 +147,24 @@ def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
 
 
 def _anon_working_set(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
-    """Return what a page that comes back from swap competes with; a group's files are not its."""
+    """Return what a page that comes back from swap competes with."""
     pages = lru.nr[ACTIVE] if vm.swap.nr_free else 0
-    if chunk.mm.memcg is None:
-        nr = vm.nodes[lru.node_number].lruvec.nr
-        pages += nr[LRU_ACTIVE_FILE] + nr[LRU_INACTIVE_FILE]
-    return pages
+    nr = vm.lruvec_of(chunk.mm, lru.node_number).nr
+    return pages + nr[LRU_ACTIVE_FILE] + nr[LRU_INACTIVE_FILE]
 
 
-def _pack(vm: Vm, lruvec: Lruvec, tag: int) -> int:
-    """Return a shadow: the clock in grains, the node, and whether the page had been active."""
+def _pack(lruvec: Lruvec, tag: int) -> int:
+    """Return a shadow: the clock in grains, whose it is, and whether the page had been active."""
     age = lruvec.stat.nonresident_age // lruvec.grain
-    node = age * len(vm.nodes) + lruvec.node.number
-    return node * 2 * WORKINGSET | tag & WORKINGSET
+    return (age * LRUVECS_MAX + lruvec.number) * 2 * WORKINGSET | tag & WORKINGSET
 
 
 def _lruvec_of(vm: Vm, shadow: int) -> Lruvec:
-    return vm.nodes[shadow // (2 * WORKINGSET) % len(vm.nodes)].lruvec
+    return vm.lruvecs[shadow // (2 * WORKINGSET) % LRUVECS_MAX]
 
 
-def _distance(vm: Vm, lruvec: Lruvec, shadow: int) -> int:
-    age = shadow // (2 * WORKINGSET) // len(vm.nodes)
+def _distance(lruvec: Lruvec, shadow: int) -> int:
+    age = shadow // (2 * WORKINGSET) // LRUVECS_MAX
     return lruvec.stat.nonresident_age - age * lruvec.grain
 
 
@@ -175,6 +173,6 @@ def _pruned(vm: Vm, shadows: PageTags) -> PageTags:
     kept = PageTags()
     for low, high, shadow in shadows.all_runs():
         lruvec = _lruvec_of(vm, shadow)
-        if _distance(vm, lruvec, shadow) <= sum(lruvec.nr) + sum(lruvec.anon.nr):
+        if _distance(lruvec, shadow) <= sum(lruvec.nr) + sum(lruvec.anon.nr):
             kept.set(low, high, shadow)
     return kept

@@ -215,7 +215,8 @@ class CgroupSpec:
     name: str
     memory_bytes: int | None = param(
         None, dim="bytes", source="memory.max: no limit", minimum=65536,
-        doc="limit of programs' pages (memory.limit_in_bytes, memory.max)",
+        doc="limit of programs' pages and of files' that they were the first to use"
+        " (memory.limit_in_bytes, memory.max)",
     )  # fmt: skip
     swap_bytes: int | None = param(
         None, dim="bytes", source="memory.swap.max: no limit", minimum=0,

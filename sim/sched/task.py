@@ -79,11 +79,11 @@ class Task:
     __slots__ = (
         "allowed", "at_exit", "children", "comm", "cpu", "deadline", "exit_wait",
         "flips_halved_ns", "gen", "group", "happening", "ignores_sigchld", "in_iowait",
-        "is_kthread", "killed", "last_ran_ns", "last_wakee", "nice", "nivcsw", "nvcsw", "on_rq",
-        "parent", "pid", "policy", "prio", "sched", "sched_delayed", "sleep_avg_ns", "start_ns",
-        "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns", "util_avg",
-        "util_ns", "util_ran_ns", "utime_ns", "vlag", "vruntime", "waiting_on", "wakee_flips",
-        "wchan", "weight",
+        "is_kthread", "killed", "last_ran_ns", "last_wakee", "memcg", "nice", "nivcsw", "nvcsw",
+        "on_rq", "parent", "pid", "policy", "prio", "sched", "sched_delayed", "sleep_avg_ns",
+        "start_ns", "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns",
+        "util_avg", "util_ns", "util_ran_ns", "utime_ns", "vlag", "vruntime", "waiting_on",
+        "wakee_flips", "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +112,7 @@ class Task:
         self.is_kthread: bool = False
         self.allowed: frozenset[int] | None = None  # CPUs that it may run on; None: all
         self.group: TaskGroup | None = None  # that it competes in
+        self.memcg: Any = None  # the memory cgroup (sim.mm's) that its pages count in
         self.policy: int = SCHED_NORMAL
         self.cpu: int = 0  # where it runs, or ran last
         self.on_rq: bool = False

@@ -73,8 +73,9 @@ def test_what_is_read_as_measured_is_what_the_recorders_index_says():
         (["u_g_cpu/*-20s.r1"], "own_load", 0.05),
         (["e_overcommit/*ssd4*.r1", "e_overcommit/*none*.r1"], "tx/s", 0.03),
         (["e_overcommit/*hdd7200*.r1"], "await_ms r", 0.20),
-        # Three equal runs made 90, 137 and 733: which pages were kept is chance.
-        (["e_overcommit/*hdd7200*.r1"], "tx/s", 0.40),
+        # Three equal runs made 90, 137 and 733 tx/s (which pages were kept is chance), but 3368,
+        # 3386 and 3716 faults.
+        (["e_overcommit/*hdd7200*.r1"], "major faults", 0.10),
         (["e_overcommit/*.r1", "u_e_overcommit/*.r1"], "killed", 0.01),
         (["u_e_overcommit/*.r2"], "tx/s", 0.15),
     ],

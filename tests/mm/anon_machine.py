@@ -40,6 +40,7 @@ def program(machine, memcg, body):
         yield from body(task, mm)
 
     task = machine.sched.spawn("program", main)
+    task.memcg = memcg
     task.at_exit = lambda _: mm.release()
     return mm
 

@@ -109,3 +109,48 @@ def test_a_process_in_no_group_that_there_is_is_a_mistake():
     base = BASE.replace('program = "memtouch"', 'program = "memtouch"\ncgroup = "smal"')
     with pytest.raises(ScenarioError, match="small"):
         load('[machine.cgroup.small]\nmemory = "4 MiB"\n', base)
+
+
+GROUPS = """
+[machine.swap.a]
+device = "sdb"
+[machine.cgroup.new]
+memory = "4 MiB"
+swap = "1 MiB"
+[machine.cgroup.old]
+memory = "2 MiB"
+version = 1
+"""
+
+
+def files_of_groups(group):
+    held = BASE.replace('program = "memtouch"', f'program = "memtouch"\ncgroup = "{group}"')
+    machine = Machine(load_text(held + GROUPS, Path("swap.toml"), seed=1), 1)
+    machine.run_until(machine.end_ns)
+    found = machine.proc.snapshot()
+    return {name: text for name, text in found.items() if name.startswith("cgroup")}
+
+
+def numbers_of(text):
+    return {name: int(value) for name, value in (line.split() for line in text.splitlines())}
+
+
+def test_files_of_version_2_say_what_the_group_has_and_may_have():
+    found = files_of_groups("new")
+    stat = numbers_of(found["cgroup/new/memory.stat"])
+    assert found["cgroup/new/memory.max"] == f"{4 << 20}\n"
+    assert found["cgroup/new/memory.swap.max"] == f"{1 << 20}\n"
+    assert int(found["cgroup/new/memory.current"]) == stat["anon"] + stat["file"] <= 4 << 20
+    assert stat["anon"] == stat["inactive_anon"] + stat["active_anon"]
+    assert int(found["cgroup/new/memory.swap.current"]) <= 1 << 20
+    assert numbers_of(found["cgroup/new/memory.events"])["max"] > 0
+
+
+def test_files_of_version_1_are_below_the_controllers_name():
+    found = files_of_groups("old")
+    stat = numbers_of(found["cgroup/memory/old/memory.stat"])
+    assert found["cgroup/memory/old/memory.limit_in_bytes"] == f"{2 << 20}\n"
+    usage = int(found["cgroup/memory/old/memory.usage_in_bytes"])
+    assert usage == stat["rss"] + stat["cache"] <= 2 << 20
+    assert stat["hierarchical_memory_limit"] == 2 << 20
+    assert int(found["cgroup/memory/old/memory.failcnt"]) > 0
