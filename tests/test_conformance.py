@@ -9,6 +9,7 @@ import random
 import sys
 from collections import Counter
 from dataclasses import fields, replace
+from typing import get_type_hints
 
 import pytest
 
@@ -25,10 +26,14 @@ from sim.scenario import load, scenario_files
 from sim.scenario.devices import profile_names
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
-from sim.units import DIMS
+from sim.units import DIMS, parse_quantity
 from tests.block.disks import MS, PAGE, Rig, ram
 from tests.user.servers import EXT3, S, boot, run_for, run_program
 
+EXAMPLES = {  # of any other dimension: a bare 1
+    "bool": True, "text": "x", "time_ns": "1 s", "rate_per_s": "1 /s", "bytes_per_s": "1 B/s",
+    "clock_khz": "1 GHz",
+}  # fmt: skip
 ENTRIES = [lookup(kind, name) for kind in KINDS for name in names(kind)]
 
 
@@ -49,6 +54,15 @@ def test_it_says_what_it_is_and_whence_its_numbers_are(entry: Entry) -> None:
     for param in params_of(entry.params):
         assert param.source and param.doc, param.name
         assert param.dim in DIMS
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=by_name)
+def test_a_parameter_has_the_type_that_its_values_are_read_as(entry: Entry) -> None:
+    """A compiled class takes no other: a rate for a field of int ends the run."""
+    hints = get_type_hints(entry.params)
+    for param in params_of(entry.params):
+        read_as = type(parse_quantity(EXAMPLES.get(param.dim, 1), param.dim))
+        assert hints[param.name] in (read_as, read_as | None), param.name
 
 
 # -- Devices, without a queue above them.

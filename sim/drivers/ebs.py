@@ -71,7 +71,7 @@ class EbsParams:
         UNLIMITED, dim="text", source="scenario", choices=EBS_PATH_NAMES,
         doc="instance type, whose path all its volumes share",
     )  # fmt: skip
-    card_traffic_bytes_per_s: int = param(
+    card_traffic_bytes_per_s: float = param(
         0, dim="bytes_per_s", source="assumed: nothing else uses the card", key="card_traffic",
         doc="other traffic of an instance on the card that it shares with its volumes, if it does",
         minimum=0,
