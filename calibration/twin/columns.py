@@ -33,6 +33,7 @@ PART: Final = "recorded"
 WARM: Final = "warmed_up"
 SHARE_MIN_PCT: Final = 0.5  # of CPU time; less is hardly printed
 UTIL_MIN_PCT: Final = 2.0
+_RESPONSES: Final = ("r_await_ms", "w_await_ms", "await_ms")
 _RATES: Final = ("r_per_s", "w_per_s", "f_per_s", "write_bytes_per_s", "wareq_bytes")
 _CLASS_RATES: Final = {"r_per_s": (READ,), "w_per_s": (WRITE, SYNC, SWAP_OUT)}
 CPU: Final = ("user_pct", "nice_pct", "system_pct", "iowait_pct")
@@ -102,6 +103,16 @@ def recorded_columns(
     return tuple(one for one in found if one.metric not in server.left_out)
 
 
+def recorded_values(seen: Look, loads: Sequence[Load]) -> dict[str, float]:
+    """Return every column of the recording, also those that are too small for a fit."""
+    found = {f"cpu {name}": seen.cpu.shares_pct.get(name, 0.0) for name in CPU}
+    for load in loads:
+        row = load.device.row
+        values = {name: _value(name, load, row) for name in (*_RESPONSES, *_RATES, "util_pct")}
+        found |= {f"{load.name} {name}": one for name, one in values.items() if one is not None}
+    return found
+
+
 def _special(load: Load, server: Server) -> Mapping[str, Trust]:
     """Return how far the twin is trusted on a device where it cannot be as recorded."""
     waits = any(one.customers is not None for one in load.classes)
@@ -144,8 +155,8 @@ def _of(load: Load, seen: Look, special: Mapping[str, Trust]) -> Iterator[Record
 
 def _responses(row: Mapping[str, float]) -> tuple[str, ...]:
     """Return the response times to use: those of each direction, if recorded."""
-    both = ("r_await_ms", "w_await_ms")
-    return both if any(name in row for name in both) else ("await_ms",)
+    *both, mean = _RESPONSES
+    return tuple(both) if any(name in row for name in both) else (mean,)
 
 
 def _value(name: str, load: Load, row: Mapping[str, float]) -> float | None:

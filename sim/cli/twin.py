@@ -19,6 +19,8 @@ SIMULATIONS = 48
               show_default=True, help="Points at which the twin is simulated.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True,
               help="Seed of the fit and of the scenario.")  # fmt: skip
+@click.option("--hold-out", "hold_out_percent", type=click.IntRange(1, 99), metavar="PERCENT",
+              help="Fit without the last PERCENT of the intervals, and predict these.")  # fmt: skip
 @options.jobs_option
 @options.json_option
 def command(
@@ -26,6 +28,7 @@ def command(
     output: str | None,
     simulations: int,
     seed: int,
+    hold_out_percent: int | None,
     jobs: int | None,
     json_path: str | None,
 ) -> None:
@@ -43,7 +46,8 @@ def command(
       iotwin twin here -o web.toml && iotwin compare web.toml ssd double_load
       iotwin predict web.toml ssd --fit web.fit.toml
       iotwin twin iostat.txt --simulations 96 --seed 3
+      iotwin twin iostat.txt --hold-out 50
     """
     # By name: numpy and scipy cost more than the help that --help gives.
     making = import_module("sim.cli.twin_making")
-    making.make(paths, output, simulations, seed, jobs, json_path)
+    making.make(paths, output, simulations, seed, hold_out_percent, jobs, json_path)

@@ -20,6 +20,13 @@ from calibration.look.summary import NothingToLookAt
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin, draw_draft, ensemble_text, fit_draft
+from calibration.twin.held_out import (
+    TooShort,
+    held_out_json,
+    held_out_text,
+    predict_rest,
+    split,
+)
 from calibration.twin.report import twin_json, twin_text
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
@@ -33,34 +40,49 @@ def make(
     output: str | None,
     simulations: int,
     seed: int,
+    hold_out_percent: int | None,
     jobs: int | None,
     json_path: str | None,
 ) -> None:
     """Make a twin of the recording at `paths`; raise click.UsageError if there is none in it."""
     try:
-        seen = look(open_source(paths))
+        seen, rest = _parts(paths, hold_out_percent)
         draft = draw_draft(seen, seed)
-    except (NothingToLookAt, NothingToTwin) as error:
+    except (NothingToLookAt, NothingToTwin, TooShort) as error:
         raise click.UsageError(str(error)) from None
     name = output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml"
     place, fit_place = Path(name), Path(name).with_suffix(".fit.toml")
     check_replaceable(name, str(fit_place))
     check_json(json_path)
     check_apart(name, str(fit_place), json_path, read=paths)
-    made_by = f"iotwin twin --simulations {simulations} --seed {seed} {shlex.join(paths)}"
+    held_out = f" --hold-out {hold_out_percent}" if hold_out_percent else ""
+    made_by = f"iotwin twin --simulations {simulations} --seed {seed}{held_out} {shlex.join(paths)}"
     comment = _comment(seen, made_by)
     twin = _fit(draft, seen, comment, simulations, seed, jobs)
     fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
     write_text(twin.text, place)
     write_text(fit_text, fit_place)
+    held = predict_rest(twin, seen, rest) if rest is not None else None
     if json_path is not None:
-        write_json(twin_json(twin, place.stem, sim.__version__), json_path)
+        told = {} if held is None else {"held_out": held_out_json(held)}
+        write_json(twin_json(twin, place.stem, sim.__version__) | told, json_path)
     if json_path != "-":
         click.echo(f"{comment}\n{twin_text(twin, seen)}")
+        if held is not None:
+            click.echo(held_out_text(held))
         names = " ".join(one.name for one in draft.sheet.what_ifs)
         click.echo(f"what-ifs: {names}\n\n  iotwin compare {place} double_load")
         click.echo(f"  iotwin predict {place} {draft.sheet.what_ifs[0].name} --fit {fit_place}")
     click.echo(f"twin written to {place}, its ensemble to {fit_place}", err=True)
+
+
+def _parts(paths: Sequence[str], hold_out_percent: int | None) -> tuple[Look, Look | None]:
+    """Return what is fitted to, and what is held out; NothingToLookAt, TooShort."""
+    source = open_source(paths)
+    if hold_out_percent is None:
+        return look(source), None
+    first, rest = split(source, hold_out_percent / 100)
+    return look(first), look(rest)
 
 
 def recorded_files(paths: Sequence[str]) -> list[Path]:

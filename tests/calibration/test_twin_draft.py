@@ -444,3 +444,26 @@ def test_a_sheet_reads_back_as_it_was_filled_in(
     assert set(told) == set(rows)
     for key, (value, source) in rows.items():
         assert told[key] == ({"value": value, "source": source} if source else value)
+
+
+def full_disk(reads_per_s: list[float]) -> str:
+    """Return a text of a full disk: 190 writes/s of one writer, and so many reads/s of 125 ms."""
+    rows = [
+        f"sda {r:.2f} {4 * r:.2f} 0.00 0.00 125.00 4.00 190.00 3040.00 0.00 0.00 5.00 16.00"
+        f" 0.00 0.00 0.00 0.00 0.00 0.00 120.00 0.10 {0.95 + r / 8:.2f} 98.00\n"
+        for r in reads_per_s
+    ]
+    cpu = CPU.format(user=5, nice=0, system=5, iowait=45, idle=45)
+    return HEAD.format(kernel="6.1.0") + "".join(cpu + NEW + row + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("reads_per_s", "customers"),
+    [([0, 34, 0, 0, 0, 0, 0], None), ([0, 0, 0, 9, 9, 9, 9], 1), ([0, 24, 24, 24, 24], 3)],
+)  # fmt: skip
+def test_who_reads_a_full_disk_now_and_then_is_no_customer_who_waits_for_it(
+    reads_per_s: list[float], customers: int | None
+) -> None:
+    [load] = loads_of(seen_of(full_disk(reads_per_s)))
+    by_kind = {one.kind: one.customers for one in load.classes}
+    assert by_kind == {READ: customers, SYNC: 1}
