@@ -116,6 +116,10 @@ class Balancer:
         self._pending = False
         now = self._calendar.now
         waiting = 0
+        if self._domain.grouped:
+            for rq in self._rqs:
+                rq.account()
+                rq.queue.renew_weights()
         for rq in self._rqs:
             if rq.curr is None:
                 self._idle_balance(rq)

@@ -174,6 +174,7 @@ class Sched(Domain):
 
     def add_groups(self, groups: list[TaskGroup]) -> None:
         """Have tasks compete in groups, parents named before children; before any task runs."""
+        self.grouped = True
         for rq in self.rqs:
             assert rq.curr is None
             assert not rq.queue.nr_queued

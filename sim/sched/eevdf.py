@@ -260,6 +260,15 @@ class EevdfQueue(SchedClass):
         if not self.nr_queued:
             self._renew(curr)
 
+    def reweight(self, curr: Task, weight: int) -> None:
+        """Keep what it is owed in time, and how much of its slice is left (reweight_entity)."""
+        average = self._average()
+        owed = (average - curr.vruntime) * curr.weight // weight
+        left = (curr.deadline - curr.vruntime) * curr.weight // weight
+        curr.weight = weight
+        curr.vruntime = average - owed
+        curr.deadline = curr.vruntime + left
+
     def slice_left_ns(self, curr: Task) -> int:
         """Return when a tick would find the slice used up."""
         return (curr.deadline - curr.vruntime) * curr.weight // NICE_0_LOAD

@@ -270,6 +270,21 @@ class GroupQueue(SchedClass):
             rq = rq.parent
         return max(load, 1)
 
+    def renew_weights(self) -> None:
+        """Renew the weights of the groups that run, from the root down (entity_tick).
+
+        A group that is alone on a CPU has no other occasion: its turn does not end.
+        """
+        rq = self._root
+        while rq.running is not None:
+            below = self._below.get(rq.running.pid)
+            if below is None:
+                return
+            weight = below.due_weight(0)
+            if weight and weight != rq.running.weight:
+                rq.queue.reweight(rq.running, weight)
+            rq = below
+
     # -- The current task
 
     def account(self, curr: Task, ns: int) -> None:

@@ -34,7 +34,7 @@ SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost wou
 class Domain(Scheduler):
     """What a run queue asks of the machine's scheduler (core.py)."""
 
-    __slots__ = ("current", "overloaded", "restricted")
+    __slots__ = ("current", "grouped", "overloaded", "restricted")
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         super().__init__(calendar, tracer)
@@ -42,6 +42,7 @@ class Domain(Scheduler):
         # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.
         self.overloaded: bool = False
         self.restricted: bool = False  # some task may not run everywhere
+        self.grouped: bool = False  # tasks compete in groups
 
     def return_from_main(self, task: Task) -> None:
         """The task's generator has returned."""

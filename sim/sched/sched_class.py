@@ -84,6 +84,13 @@ class SchedClass:
         """The current task has run for `ns`."""
         raise NotImplementedError
 
+    def reweight(self, curr: Task, weight: int) -> None:
+        """Give the current task, or group, another weight (reweight_entity)."""
+        curr.weight = weight
+
+    def renew_weights(self) -> None:
+        """Give groups that run now the weights that they are due (update_cfs_group)."""
+
     def slice_left_ns(self, curr: Task) -> int:
         """Return how long `curr` may go on while others wait; <= 0 when it has to yield."""
         raise NotImplementedError

@@ -12,9 +12,11 @@ one, a 18th for each of the nine.
 Linux counterpart: struct task_group, struct cfs_rq, struct sched_entity (kernel/sched/sched.h);
  calc_group_shares, update_cfs_group (kernel/sched/fair.c): cpu.shares from 2.6.24 on,
  29f59db3a74b.
-Invariants: an entity's weight changes only while it is in no queue.
-Left out: averages of the members' weights over the last tens of milliseconds: what runs or waits
- now counts, so that a group of sleepers has its full weight when one of them wakes.
+Invariants: an entity's weight changes only while it is in no queue: at the ends of its turns, and
+ while it runs at each tick (entity_tick; before 2.6.38 update_shares() of the balancer).
+Left out: averages of the members' weights over the last tens of milliseconds (load_avg, 3.8 on):
+ what runs or waits now counts. Linux takes the larger of the two for a CPU's own members, so that
+ what differs is what sleepers of other CPUs still count there: less than their part of the time.
 """
 
 from typing import Final
@@ -67,13 +69,18 @@ class GroupRq:
 
         `joining` is the weight of who is about to be one of them.
         """
-        group = self.group
         entity = self.entity
-        assert group is not None
         assert entity is not None
+        weight = self.due_weight(joining)
+        if weight:
+            entity.weight = weight
+
+    def due_weight(self, joining: int) -> int:
+        """Return that part of the shares, 0 if no member wants to run anywhere."""
+        group = self.group
+        assert group is not None
         total = group.load() + joining
-        if total:
-            entity.weight = max(group.shares * (self.load() + joining) // total, SHARES_MIN)
+        return max(group.shares * (self.load() + joining) // total, SHARES_MIN) if total else 0
 
 
 class TaskGroup:

@@ -59,6 +59,25 @@ def test_on_two_cpus_groups_of_equal_shares_have_a_cpu_each(kernel, counts):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("cpus", "counts"), [(3, (3, 9)), (4, (4, 4)), (4, (4, 8)), (4, (4, 16)), (8, (8, 24))]
+)
+def test_a_group_with_a_task_for_each_cpu_has_its_share_of_all(kernel, cpus, counts):
+    """Who is alone on a CPU for a while has no turn that ends: a tick weighs its group anew."""
+    rig = Rig(cpus, kernel)
+    _, tasks = grouped(rig, *counts)
+    rig.run(10)
+    assert used_s(tasks[0]) == pytest.approx(5 * cpus, rel=0.02)
+
+
+def test_a_group_that_runs_alone_on_a_cpu_is_weighed_anew_at_a_tick():
+    rig = Rig(2, EEVDF)
+    (one, _), _ = grouped(rig, 2, 2)
+    rig.run(0.1)
+    assert sum(rq.entity.weight for rq in one.rqs) == pytest.approx(1024, abs=2)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_a_group_in_a_group_has_a_share_of_its_parents(kernel):
     """a: 1/2, of which a/x 2/3 and a/y 1/3; b: 1/2."""
     rig = Rig(1, kernel)

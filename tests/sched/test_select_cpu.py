@@ -3,8 +3,9 @@
 import pytest
 
 from sim.sched.irq import InterruptLine
-from sim.sched.select_cpu import idle_sibling, record_wakee, wake_affine, wake_wide
+from sim.sched.select_cpu import idle_sibling, idlest, record_wakee, wake_affine, wake_wide
 from sim.sched.task import TASK_INTERRUPTIBLE
+from sim.sched.terms import Terms
 from tests.sched.rig import CFS, MODERN, MS, O1, Rig, compute, sleeper
 
 
@@ -29,6 +30,19 @@ def test_later_releases_find_any_idle_cpu():
     assert idle_sibling(rqs[0], rqs[1], rqs, False) is rqs[3]
     assert idle_sibling(rqs[0], rqs[3], rqs, False) is rqs[3]
     assert idle_sibling(rqs[3], rqs[0], rqs, False) is rqs[3]
+
+
+@pytest.mark.parametrize(("last", "chosen"), [(0, 1), (1, 3), (2, 3), (4, 5), (5, 1)])
+def test_the_search_for_an_idle_cpu_goes_round_from_the_last_one(last, chosen):
+    """CPUs 0, 2 and 4 have a hog; a task that was last on a taken one goes to the next idle one."""
+    rig = Rig(6, CFS)
+    for cpu in (0, 2, 4):
+        rig.sched.spawn("hog", compute(10**12), None, 0, Terms(allowed=frozenset({cpu})))
+    rqs = rig.sched.rqs
+    chosen = last if rqs[last].curr is None else chosen
+    assert idle_sibling(rqs[0], rqs[last], rqs, False) is rqs[chosen]
+    parent = rqs[last]
+    assert idlest(parent, rqs) is rqs[chosen]
 
 
 def test_an_interrupt_draws_its_tasks_to_its_idle_cpu():
