@@ -58,19 +58,21 @@ class RequestList:
         self.congested: list[bool] = [False] * POOLS
         self.wait: list[WaitQueue] = [WaitQueue(), WaitQueue()]
         # Congested, full or waited for, or was at the last look: put() has more to do.
-        self._pressed: list[bool] = [False] * POOLS
+        self.pressed: list[bool] = [False] * POOLS
+        # With fewer get() only counts, as put() does when not pressed: the queue does it itself.
+        self.relaxed: int = self.congestion_on - 1
         self._contexts: dict[int, IoContext] = {}  # of tasks that ever met a full pool, by pid
 
     def get(self, pool: int, pid: int, now_ns: int) -> bool:
         """Take a slot; False when the task has to wait for one (get_request)."""
         count = self.count[pool]
-        if count + 1 >= self.congestion_on and not self._get_congested(pool, pid, now_ns):
+        if count >= self.relaxed and not self._get_congested(pool, pid, now_ns):
             return False
         self.count[pool] = count + 1
         return True
 
     def _get_congested(self, pool: int, pid: int, now_ns: int) -> bool:
-        self._pressed[pool] = True
+        self.pressed[pool] = True
         count = self.count[pool]
         context = self._contexts.get(pid)
         if count + 1 >= self.nr_requests:
@@ -92,7 +94,7 @@ class RequestList:
         """Free a slot; wake one task that waits for it (freed_request)."""
         count = self.count[pool] = self.count[pool] - 1
         assert count >= 0
-        if self._pressed[pool]:
+        if self.pressed[pool]:
             self._relieve(pool, count)
 
     def _relieve(self, pool: int, count: int) -> None:
@@ -104,11 +106,11 @@ class RequestList:
             if self.wait[pool].waiters:
                 self.wait[pool].wake_one()
             else:
-                self._pressed[pool] = self.congested[pool]
+                self.pressed[pool] = self.congested[pool]
 
     def sleep(self, task: Task, pool: int) -> Blocking[None]:
         """Wait until some slot was freed, and come back with the right to a batch."""
-        self._pressed[pool] = True
+        self.pressed[pool] = True
         yield from self.wait[pool].io_sleep_on(task, TASK_UNINTERRUPTIBLE, "get_request_wait")
 
     def allow_batch(self, pid: int, now_ns: int) -> None:

@@ -21,7 +21,7 @@ from sim.block.driver import Driver
 from sim.block.elevator import Elevator
 from sim.block.limits import QueueParams
 from sim.block.request_list import RequestList
-from sim.block.wbt import ASYNC_WRITES, DISCARDS, FLASH_LAT_NS, ROTATIONAL_LAT_NS, Wbt
+from sim.block.wbt import ASYNC_WRITES, DISCARDS, FLASH_LAT_NS, KINDS, ROTATIONAL_LAT_NS, Wbt
 from sim.engine.calendar import Calendar
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -59,6 +59,10 @@ class Tags(RequestList):
 
     def __init__(self, tags: int, async_depth: int, hardware_queues: int, wbt: Wbt | None) -> None:
         super().__init__(tags)
+        # Both get() and put() have something to do each time.
+        self.relaxed = 0
+        self.count = [0] * KINDS
+        self.pressed = [True] * KINDS
         self.wbt = wbt
         self._async_depth = async_depth
         self._sets: list[TagSet] = [TagSet(tags) for _ in range(hardware_queues)]

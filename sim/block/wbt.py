@@ -32,6 +32,7 @@ READS: Final = 1
 ASYNC_WRITES: Final = 2
 SYNC_WRITES: Final = 3
 DISCARDS: Final = 4
+KINDS: Final = 5
 
 ROTATIONAL_LAT_NS: Final = 75_000_000  # wbt_default_latency_nsec
 FLASH_LAT_NS: Final = 2_000_000

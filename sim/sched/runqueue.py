@@ -437,12 +437,15 @@ class RunQueue:
         self.curr = None
         if queue.told_of_sleep:
             queue.put_to_sleep(task)
-        if not queue.nr_queued and self._domain.overloaded:
-            self._domain.pull(self)
         if queue.nr_queued:
             self._run_next()
-        else:
-            self._go_idle()
+            return
+        if self._domain.overloaded:
+            self._domain.pull(self)
+            if queue.nr_queued:
+                self._run_next()
+                return
+        self._go_idle()
 
     def _go_idle(self) -> None:
         """Run nobody."""
