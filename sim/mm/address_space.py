@@ -208,6 +208,8 @@ class AddressSpace:
         """Unlock pages that have been read, and wake who waits for them (end_page_read)."""
         unlocked = self.locked.remove(start, end)
         assert unlocked == end - start
+        if self.bdi.laptop is not None:
+            self.bdi.laptop.io_completed()
         if self._page_waiters:
             self._wake_page_waiters(start, end)
 

@@ -25,6 +25,7 @@ from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
+    from sim.mm.laptop_mode import LaptopTimer
     from sim.mm.vmstat import Vm
 
 PAGE_SIZE: Final = 4096
@@ -58,6 +59,7 @@ class BackingDevInfo:
         self.dirtied: int = 0  # pages since boot, as the next
         self.written: int = 0
         self.bandwidth = WriteBandwidth()
+        self.laptop: LaptopTimer | None = None  # in laptop mode
 
     @property
     def writes_back(self) -> bool:

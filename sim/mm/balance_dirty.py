@@ -83,7 +83,9 @@ def balance_dirty_pages_writing(
             if pages_written >= write_chunk:
                 break
         yield from congestion_wait(task, vm)
-    if not bdi.in_progress and vm.nr_reclaimable() > dirty_limits(vm)[0]:
+    if bdi.in_progress:
+        return
+    if pages_written if bdi.laptop is not None else vm.nr_reclaimable() > dirty_limits(vm)[0]:
         vm.flusher.start_background(bdi)
 
 
@@ -141,7 +143,7 @@ def balance_dirty_pages_paced(
         dirtier.nr_dirtied_pause = max(poll_pages, 1)
         if task_ratelimit >= 1 or not bdi_dirty:
             break
-    if not bdi.in_progress and over_background(vm):
+    if not bdi.in_progress and bdi.laptop is None and over_background(vm):
         vm.flusher.start_background(bdi)
 
 

@@ -3,7 +3,7 @@
 Models: /proc/sys/vm and what the page cache's code costs.
 Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
 Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
-Left out: highmem, laptop mode, vfs_cache_pressure (there
+Left out: highmem, vfs_cache_pressure (there
 is no model of slab reclaim). What read() and write() cost besides is sim.fs's to charge.
 """
 
@@ -100,6 +100,11 @@ class VmParams:
         "104.8576 MB/s", dim="bytes_per_s", minimum=1, key="write_bandwidth",
         source="mm/backing-dev.c 3.2: INIT_BW, 100 MiB/s",
         doc="estimate of every device's write rate and of its dirty_ratelimit when the run begins",
+    )  # fmt: skip
+    laptop_mode_ns: int = param(
+        0, dim="time_ns", minimum=0, key="laptop_mode",
+        source="mm/page-writeback.c 2.6.6: laptop_mode, in seconds; 0 switches it off",
+        doc="after this long without I/O of a device its dirty data is written, before it stops",
     )  # fmt: skip
     swappiness: int = param(
         60, dim="count", minimum=0, maximum=200, source="mm/vmscan.c: vm_swappiness",

@@ -7,7 +7,7 @@ Theory: a file that is written once is flushed by the first pass after it has be
 to 35 s after it was written, unless the background threshold is crossed before.
 Linux counterpart: mm/pdflush.c; wb_kupdate and background_writeout in mm/page-writeback.c, 2.6.18.
 Invariants: 2 to 8 threads; at most one works on a device at a time (BackingDevInfo.in_progress).
-Left out: sync_supers (ext3's write_super does nothing), laptop mode. nr_inodes, an allowance in
+Left out: sync_supers (ext3's write_super does nothing). nr_inodes, an allowance in
 wb_kupdate for inodes without dirty pages, is the number of dirty inodes.
 """
 

@@ -22,6 +22,7 @@ from sim.engine.trace import Tracer
 from sim.mm.anon_lru import ACTIVE, AnonLru
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bandwidth import Pacing
+from sim.mm.laptop_mode import LaptopTimer
 from sim.mm.lruvec import (
     LRU_ACTIVE_ANON,
     LRU_ACTIVE_FILE,
@@ -152,6 +153,8 @@ class Vm:
         self.set_read_ahead(bdi)
         bdi.bandwidth.start(self.params.write_bandwidth_bytes_per_s / PAGE_SIZE)
         bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
+        if self.params.laptop_mode_ns:
+            bdi.laptop = LaptopTimer(self, bdi)
         self.bdis.append(bdi)
         return bdi
 
@@ -337,6 +340,8 @@ class Vm:
         pacing = self.pacing
         pacing.completions += pages
         bdi.bandwidth.completions += pages
+        if bdi.laptop is not None:
+            bdi.laptop.io_completed()
         if pacing.completions > max(pacing.dirty_limit, COMPLETIONS_MIN):
             pacing.completions /= 2
             for other in self.bdis:

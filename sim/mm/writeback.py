@@ -4,7 +4,7 @@ Models: struct writeback_control, the order that callers hand to writepages(); a
 fs/fs-writeback.c that the throttling of writers needs.
 Linux counterpart: include/linux/writeback.h, 2.6.16 to 6.5.
 Invariants: ``nr_to_write`` only falls; a pass ends when it is not positive.
-Left out: reclaim's and laptop mode's flags; cgroups.
+Left out: reclaim's flags; cgroups.
 """
 
 from __future__ import annotations
