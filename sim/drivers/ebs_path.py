@@ -29,7 +29,7 @@ class EbsPath:
         self._traffic_bytes_per_s: float = 0.0
         self._pipe: Pipe | None = None
 
-    def add_traffic(self, bytes_per_s: int) -> None:
+    def add_traffic(self, bytes_per_s: float) -> None:
         """Have other traffic on the network card; a path of the volumes' own has none."""
         if self._is_shared:
             most = TRAFFIC_SHARE_MAX * self._rate_bytes_per_s
