@@ -293,3 +293,49 @@ def test_an_empty_message_is_refused(server: Server) -> None:
     server.env.process(client())
     server.run()
     assert len(server.log) == 1
+
+
+@pytest.mark.parametrize(("pause_ms", "stalls"), [(10, 0), (150, 0), (300, 2)])
+def test_a_sender_that_was_idle_for_200_ms_starts_slowly_again(pause_ms: int, stalls: int) -> None:
+    """31 segments in windows of 10, 20 and 1; then again (RFC 2861)."""
+    server = Server(rate_bytes_per_s=10**12)
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        for _ in range(2):
+            yield from connection.recv(task)
+            server.note()
+
+    def client() -> Process:
+        connection = yield from server.client()
+        connection.send(31 * MSS_BYTES)
+        yield server.env.timeout(pause_ms * 1_000_000)
+        server.note()
+        connection.send(31 * MSS_BYTES)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    (_,), (again_ns,), (end_ns,) = server.log
+    assert end_ns - again_ns == pytest.approx((1 + 2 * stalls) * LATENCY_NS, abs=1000)
+
+
+def test_a_stream_of_messages_carries_a_window_a_round_trip() -> None:
+    """Messages of a quarter of the window: four are on their way, the fifth waits for the first."""
+    server = Server(rate_bytes_per_s=10**12)
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        while (yield from connection.recv(task)) is not None:
+            pass
+        server.note(connection.read_bytes)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        for _ in range(200):
+            connection.send(65535 // 4)
+        connection.close()
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run()
+    ((when_ns, nbytes),) = server.log
+    assert nbytes / when_ns == pytest.approx(65535 / (2 * LATENCY_NS), rel=0.1)

@@ -96,3 +96,34 @@ def test_balancing_stops_when_nobody_waits(kernel):
     before = rig.calendar.entries_run()
     rig.run(10)
     assert rig.calendar.entries_run() - before < 2 * 10 * 20 + 10  # The hogs' own bursts of 50 ms.
+
+
+@pytest.mark.parametrize(("failed", "moves"), [(0, False), (1, False), (2, True)])
+@pytest.mark.parametrize(("kernel", "hot_ms"), [((2, 6, 18), 2.5), (CFS, 0.5), (EEVDF, 0.5)])
+def test_who_ran_just_now_is_left_until_looks_have_failed(kernel, hot_ms, failed, moves):
+    """cache_hot_time 2.5 ms, sysctl_sched_migration_cost 0.5 ms; cache_nice_tries 1."""
+    for age_ms in (hot_ms - 0.1, hot_ms):
+        rig = Rig(2, kernel)
+        rig.hogs(0, 0, 0)
+        rig.run(0.1)
+        light, full = sorted(rig.sched.rqs, key=lambda rq: rq.nr_running())
+        [waiting] = full.queue.waiting()
+        waiting.last_ran_ns = rig.calendar.now - round(age_ms * 1e6)
+        balancer = rig.sched._balancer
+        balancer._failed[light.cpu] = failed
+        balancer._move_tasks(light, full, 10**6)
+        assert (waiting.cpu == light.cpu) is (moves or age_ms == hot_ms)
+
+
+def test_looks_before_going_idle_are_no_failures():
+    """They are many, and would have hot tasks moved (load_balance: not if CPU_NEWLY_IDLE)."""
+    rig = Rig(2, (5, 4))
+    rig.hogs(0, 0, 0)
+    rig.run(0.1)
+    light, full = sorted(rig.sched.rqs, key=lambda rq: rq.nr_running())
+    balancer = rig.sched._balancer
+    balancer._failed[light.cpu] = 0
+    full.queue.waiting()[0].last_ran_ns = rig.calendar.now
+    balancer._look(light)
+    assert full.nr_running() == 2
+    assert balancer._failed[light.cpu] == 0

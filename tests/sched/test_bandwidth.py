@@ -186,3 +186,17 @@ def test_no_group_has_more_than_its_quota_and_no_cpu_idles_beside_who_may_run(
     rig.sched.update()
     periods = rig.calendar.now // (period_ms * MS) + 1
     assert group.usage_ns <= periods * quota_ms * MS + cpus * 4 * MS
+
+
+@pytest.mark.parametrize("kernel", [(3, 2), MODERN])
+def test_what_sleepers_do_not_need_of_a_slice_goes_to_who_is_throttled(kernel):
+    """20 ms, of which three CPUs take a slice of 5 ms each for 1 ms of work: 5 ms would be left to
+    the hog on the fourth. They keep 1 ms each, so it has 20 - 3 x 2."""
+    rig = Rig(4, kernel)
+    group = limited(rig, 20)
+    for cpu in range(1, 4):
+        terms = Terms(group=group, allowed=frozenset([cpu]))
+        rig.sched.spawn("t", in_turns(MS, 99 * MS), None, 0, terms)
+    last = rig.sched.spawn("hog", hog, None, 0, Terms(group=group, allowed=frozenset([0])))
+    rig.run(10)
+    assert last.utime_ns / (10 * 10 * MS) == pytest.approx(14, abs=2)

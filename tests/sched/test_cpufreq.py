@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.sched.cpufreq import GOVERNORS
-from sim.sched.cpufreq_governors import Load, Ondemand, at_least, at_most, closest
+from sim.sched.cpufreq_governors import Conservative, Load, Ondemand, at_least, at_most, closest
 from sim.sched.cpufreq_params import ACPI, INTEL, CpufreqParams
+from sim.sched.intel_pstate import PstatePowersave
 from sim.sched.version import kernel_version
 from tests.sched.clocks import GHZ, ClockedRig, bursts, clock
 from tests.sched.rig import MS, S, hog
@@ -203,3 +204,31 @@ def test_relations_choose_rows_that_are_there(khz, turbo_khz, driver):
     assert low <= khz or low == table[0]
     assert high >= khz or high == table[-1]
     assert abs(near - khz) == min(abs(row - khz) for row in table)
+
+
+@pytest.mark.parametrize(
+    ("percent", "at_khz", "khz"),
+    [(81, 1_200_000, 1_300_000), (80, 1_200_000, 1_200_000), (50, 1_200_000, 1_200_000),
+     (100, 2_400_000, 2_400_000), (20, 2_400_000, 2_400_000), (19, 2_400_000, 2_300_000),
+     (0, 1_200_000, 1_200_000)],
+)  # fmt: skip
+def test_conservative_goes_a_step_above_80_percent_and_back_below_20(percent, at_khz, khz):
+    """A step is 5 % of 2.4 GHz: up to the row below 1.32 GHz, down to the row above 2.28 GHz."""
+    governor = Conservative(clock(governor="conservative"), (4, 4))
+    full = Load(10 * MS, 10 * MS, 0, 10 * MS * at_khz)
+    while governor.next_khz(full, at_khz) < at_khz:
+        pass
+    if at_khz == LOWEST_KHZ:
+        governor = Conservative(clock(governor="conservative"), (4, 4))
+    load = Load(10 * MS, percent * MS // 10, 0, percent * MS // 10 * at_khz)
+    assert governor.next_khz(load, at_khz) == khz
+
+
+def test_intel_pstate_by_load_comes_down_halfway_a_look():
+    """4.13: 125 % of 2.4 GHz when full; then 1.2 + 1.8 / 2, / 4, ... GHz, rounded down to a row."""
+    governor = PstatePowersave(clock(driver=INTEL), (4, 14))
+    full = Load(10 * MS, 10 * MS, 0, 10 * MS * BASE_KHZ)
+    idle = Load(10 * MS, 0, 0, 0)
+    assert governor.next_khz(full, BASE_KHZ) == BASE_KHZ
+    seen = [governor.next_khz(idle, BASE_KHZ) // 100_000 for _ in range(5)]
+    assert seen == [21, 16, 14, 13, 12]

@@ -219,3 +219,10 @@ def test_slices_grow_with_the_number_of_cpus():
     assert eevdf_tunables((6, 6), 1).slice_ns == 750_000
     assert eevdf_tunables((6, 15), 2).slice_ns == 1_400_000
     assert eevdf_tunables((6, 15), 64).slice_ns == 2_800_000
+
+
+def test_a_new_task_asks_for_half_a_slice_at_first():
+    """PLACE_DEADLINE_INITIAL: who has just come makes room soon."""
+    _, [first, nice] = a_queue(0, 5)
+    assert first.deadline - first.vruntime == SLICE // 2
+    assert nice.deadline - nice.vruntime == SLICE * 1024 // 335 // 2

@@ -134,3 +134,12 @@ def test_run_time_measured_in_ticks_charges_who_runs_at_the_tick():
     assert rig.shares(hogs) == pytest.approx([0.5, 0.5], abs=0.01)
     charged = [task.vruntime - at for task, at in zip(hogs, began, strict=True)]
     assert [ns % (10 * MS) for ns in charged] == [0, 0]
+
+
+@pytest.mark.parametrize(("count", "turn_us"), [(2, 3000), (4, 1500), (8, 750), (20, 750)])
+def test_nobody_s_turn_is_shorter_than_the_minimum_granularity(count, turn_us):
+    """4.4 on one CPU: 6 ms for all, or 0.75 ms for each of more than eight; ticks of 0.1 ms."""
+    rig = Rig(kernel=MODERN, hz=10_000)
+    rig.hogs(*[0] * count)
+    rig.run(2)
+    assert 2e6 / rig.sched.nr_switches == pytest.approx(turn_us, rel=0.1)
