@@ -23,6 +23,8 @@ others on its way.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from sim.mm.backing_dev import congestion_wait
@@ -99,7 +101,7 @@ class MemCgroup:
 
     def nr_unclean(self) -> int:
         """Return the pages dirty or under writeback of files that its programs made dirty."""
-        for mapping in [m for m in self.unclean if not m.nr_dirty + m.nr_writeback]:
+        for mapping in [m for m in self.unclean if _is_clean(m)]:
             del self.unclean[mapping]
         return sum(mapping.nr_dirty + mapping.nr_writeback for mapping in self.unclean)
 
@@ -133,7 +135,7 @@ class MemCgroup:
             failures = 0 if freed else failures + 1
             if freed:
                 continue
-            if self.nr_unclean():
+            if self._has_unclean():
                 failures = 0
                 yield from congestion_wait(task, vm)
             elif failures >= MAX_RECLAIM_RETRIES and self._is_under_io():
@@ -154,9 +156,15 @@ class MemCgroup:
         """Return whether pages are being read, or written to swap."""
         if any(chunk.io + chunk.reading for chunk in self._chunks()):
             return True
+        return any(mapping.locked.count for mapping in self._mappings())
+
+    def _has_unclean(self) -> bool:
+        """Return whether a file that it has pages of is dirty, or being written."""
+        return any(mapping.nr_dirty + mapping.nr_writeback for mapping in self._mappings())
+
+    def _mappings(self) -> Iterator[AddressSpace]:
         lists = [found for lruvec in self.lruvecs for found in lruvec.lists]
-        generations = [generation for found in lists for generation in found.values()]
-        return any(mapping.locked.count for g in generations for mapping in g.mappings)
+        return chain.from_iterable(g.mappings for found in lists for g in found.values())
 
     def _chunks(self) -> list[Chunk]:
         return [chunk for chunk in self.vm.chunks.values() if chunk.mm.memcg is self]
@@ -168,3 +176,10 @@ class MemCgroup:
         assert self.usage == anon + sum(chunk.reading for chunk in chunks) + self.nr_file
         slots = sum(sum(c.kept_slots.values()) + sum(c.out_slots.values()) for c in chunks)
         assert self.swap_used == slots
+
+
+def _is_clean(mapping: AddressSpace) -> bool:
+    """Return whether nothing of a file is dirty, nor may be made so unseen while a pass has it."""
+    if mapping.dirty_state or mapping.i_lock:
+        return False
+    return not mapping.nr_dirty + mapping.nr_writeback

@@ -121,6 +121,18 @@ def test_a_writer_in_a_group_of_version_1_fills_it_and_waits_for_the_disk():
     assert group.oom_kills == 0
 
 
+@pytest.mark.parametrize("pages", [16, 64, 300])
+@pytest.mark.parametrize("version", [1, 2])
+def test_who_writes_a_file_is_never_killed_however_small_his_group(version, pages):
+    machine = Machine(kernel="6.5", memory_mib=128, rate_mib_per_s=100)
+    group = limited(machine, pages, version=version)
+    step = max(group.batch // 2, 1)
+    assert do_in(machine, group, write, machine.file, 40 * pages // step * step, step)
+    assert group.usage <= pages + group.batch
+    assert group.oom_kills == 0
+    machine.vm.check()
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_who_fills_a_tmpfs_beyond_the_limit_of_his_group_is_killed(version):
     machine = Machine(kernel="5.10", memory_mib=256)
