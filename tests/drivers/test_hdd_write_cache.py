@@ -78,6 +78,26 @@ def test_flushes_wanted_while_one_runs_share_the_next():
     assert rig.stats.flushes == 2
 
 
+def test_reads_and_a_full_cache_take_turns():
+    """Writes always wait for room: the arm reads once between two destages, not once in a while."""
+    rig = rig_with_cache(buffer_bytes=64 << 10)
+    draw = random.Random(1)
+
+    def again(op):
+        def submit(_=None):
+            bio = rig.bio(op, draw.randrange(10_000_000), flags=BIO_SYNC)
+            bio.end_io = submit
+            rig.disk.submit_bio(bio)
+
+        return submit
+
+    for op, in_flight in ((WRITE, 8), (READ, 4)):
+        for _ in range(in_flight):
+            again(op)()
+    rig.calendar.run_until(4000 * MS)
+    assert 0.8 < rig.stats.reads / rig.stats.writes < 1.25
+
+
 def test_a_full_cache_writes_as_fast_as_the_platter():
     rig = rig_with_cache(buffer_bytes=64 << 10)
     draw = random.Random(1)

@@ -7,11 +7,12 @@ from tests.user.mail import (
     commits,
     daemon_children,
     mail_server,
+    process,
     queue_files,
     raise_load,
     run_to_mark,
 )
-from tests.user.servers import TMPFS, S, run_for, times_of, values_of
+from tests.user.servers import TMPFS, S, boot, run_for, times_of, values_of
 
 
 @pytest.mark.parametrize(("super_safe", "expected"), [(True, 2), (False, 0)])
@@ -63,7 +64,7 @@ def test_on_tmpfs_nothing_reaches_a_disk() -> None:
     assert machine.disks[0].stats.started == 0
 
 
-@pytest.mark.parametrize(("size", "mark"), [("8 KiB", "queued"), ("1 KiB", "delivered")])
+@pytest.mark.parametrize(("size", "mark"), [("8 KiB", "queued"), ("7 KiB", "delivered")])
 def test_at_queue_la_messages_of_low_priority_are_only_queued(size: str, mark: str) -> None:
     """Load 16, QueueLA 1: priority above 600000 / 16 = 37500; 30000 for the recipient + size."""
     client = blast(3, start="6 s", message_size=size)
@@ -95,6 +96,35 @@ def test_at_refuse_la_the_port_closes_for_multiples_of_15_s_and_opens_again() ->
     accepted = times_of(machine, "message_accepted")
     assert not [time for time in accepted if closed + 2 < time < reopened]
     assert len([time for time in accepted if time > reopened]) > 50
+
+
+@pytest.mark.parametrize(("tasks", "ports"), [(143, [1]), (145, [1, 0])])
+def test_the_load_is_rounded_to_the_nearest_whole(tasks: int, ports: list[int]) -> None:
+    """After one sample of N tasks it is N (1 - 1884 / 2048): 11.45 and 11.61; RefuseLA is 12."""
+    machine = mail_server(blast(start="6 s"), refuse_la=12, queue_la=100)
+    raise_load(machine, tasks, until_s=8)
+    run_for(machine, 8)
+    assert values_of(machine, "port_open") == ports
+
+
+def test_a_queue_run_delivers_the_smallest_first() -> None:
+    sizes = [9000, 20_000, 12_000]
+    clients = "\n".join(
+        process(
+            f"client{size}", "smtp_sender", via="lan", target="sendmail", messages=1,
+            start=f"{6 + 0.2 * number} s", message_size=f"{size} B",
+        )
+        for number, size in enumerate(sizes)
+    )  # fmt: skip
+    options = {"queue_la": 1, "refuse_la": 100, "queue_interval": "60 s"}
+    machine = boot("\n".join([
+        process("syslogd", "syslogd"), process("sendmail", "sendmail", **options),
+        process("relay", "smtp_relay", via="lan"), clients,
+    ]))  # fmt: skip
+    raise_load(machine, 200, until_s=9)
+    run_for(machine, 400)
+    assert values_of(machine, "message_queued") == sizes
+    assert values_of(machine, "message_delivered") == sorted(sizes)
 
 
 def test_an_idle_port_closes_within_5_s_of_the_load() -> None:

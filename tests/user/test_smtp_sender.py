@@ -173,3 +173,11 @@ def test_a_rate_of_nothing_sends_nothing() -> None:
     machine = run_for(mail_server(client, machine=FAST), 30)
     assert times_of(machine, "storm_begin")
     assert not times_of(machine, "message_accepted")
+
+
+def test_a_refused_message_of_a_stream_comes_again_after_the_retry_time() -> None:
+    client = blast(1, arrivals="open", rate="1 msg/s", port=26, retry="7 s")
+    refused = times_of(run_for(mail_server(client, machine=FAST), 60), "connection_refused")
+    gaps = [later - before for before, later in pairwise(refused)]
+    assert len(gaps) > 5
+    assert gaps == pytest.approx([7.0] * len(gaps), abs=0.01)
