@@ -174,4 +174,4 @@ def _why_nothing(text: str, sink: Sink) -> str:
     known = sorted({name for name in (*formats, *(d.format for d in DOCUMENTS)) if name})
     first = next(iter(sink.problems), None)
     told = f"; {first}" if first else ""
-    return f"nothing in it is understood (known: {', '.join(known)}){told}"
+    return f"nothing in it is understood (known, with English titles: {', '.join(known)}){told}"
