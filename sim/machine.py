@@ -129,7 +129,8 @@ class Machine:
             self.kernel.on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
         self.kernel.elevators = [disk.elevator for disk in self.disks]
         self._start_programs(scenario)
-        self._until, self._after_ns = scenario.run.until, scenario.run.after_ns
+        self._until_of, _, self._until = (scenario.run.until or "").rpartition(".")
+        self._after_ns = scenario.run.after_ns
         self.end_ns = scenario.run.duration_ns
         self.neighbours = [
             Machine(other, self.streams.stream(f"neighbour.{name}").getrandbits(63), beside=self)
@@ -328,7 +329,7 @@ class Machine:
         """Keep a program's record; one of them may be the beginning of the end of the run."""
         now = self.calendar.now
         self.records.append(Record(now, name, comm, value))
-        if name == self._until:
+        if name == self._until and self._until_of in ("", comm):
             self.end_ns = min(self.end_ns, now + self._after_ns)
 
     # --- running

@@ -12,7 +12,7 @@ import click
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, write_json
 from sim.cli.progress import Progress
-from sim.cli.typed_program import is_program, printed, program_layer
+from sim.cli.typed_program import is_program, marks_of, printed, program_layer
 from sim.machine import Machine, simulate
 from sim.results import ProcSample, RunResult
 from sim.scenario import Scenario, load
@@ -102,7 +102,7 @@ def command(
         with Progress(f"simulating {scenario.label}") as progress:
             result = simulate(scenario, scenario.seed, progress)
         _tell(scenario, what_if, result, argv, printed(argv, result), json_path)
-        sys.exit(1 if result.first_ns("dd_failed") is not None else 0)
+        sys.exit(1 if any(marks_of(result, "dd_failed")) else 0)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
     _check_at(scenario, at_ns)
     layout = generation or generation_of(scenario.server.kernel)

@@ -6,11 +6,11 @@ Invariants: the scenario's own programs run beside it; the run ends when it does
 Left out: other programs; pipes, redirections.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sim.results import RunResult
-from sim.scenario.dd_command import dd_layer
+from sim.results import Record, RunResult
+from sim.scenario.dd_command import PROCESS, dd_layer
 from sim.scenario.layers import Table
 
 NS_PER_MS: Final = 1_000_000
@@ -28,15 +28,20 @@ def program_layer(argv: Sequence[str], start_ns: int) -> Table:
 
 def printed(argv: Sequence[str], result: RunResult) -> str:
     """Return what stands on the terminal when the program has ended."""
-    lines = "".join(str(record.value) for record in result.marks("stdout"))
+    lines = "".join(str(record.value) for record in marks_of(result, "stdout"))
     return lines + (_times(result) if argv[0] == "time" else "")
+
+
+def marks_of(result: RunResult, name: str) -> Iterator[Record]:
+    """Yield the typed program's records of one name, not those of the scenario's programs."""
+    return (record for record in result.marks(name) if record.comm == PROCESS)
 
 
 def _times(result: RunResult) -> str:
     """Return real, user and system time as bash prints them."""
     rows = []
     for word, mark in (("real", "dd_ns"), ("user", "dd_user_ns"), ("sys", "dd_system_ns")):
-        [record] = result.marks(mark)
+        [record] = marks_of(result, mark)
         minutes, ms = divmod(int(record.value) // NS_PER_MS, 60_000)
         rows.append(f"{word}\t{minutes}m{ms // 1000}.{ms % 1000:03}s\n")
     return "\n" + "".join(rows)

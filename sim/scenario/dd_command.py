@@ -51,7 +51,7 @@ def dd_layer(argv: Sequence[str], start_ns: int) -> Table:
     text = "\n".join(
         [
             f'[process.{PROCESS}]\nstart = "{start_ns} ns"', *lines,
-            '[run]\nduration = "100000 h"\nuntil = "dd_done"\nafter = 0',
+            f'[run]\nduration = "100000 h"\nuntil = "{PROCESS}.dd_done"\nafter = 0',
         ]
     )  # fmt: skip
     return read_table(text, "dd's command line", Layer.FIT)

@@ -328,7 +328,10 @@ class RunSpec:
         dim="time_ns", source="scenario", doc="simulated time at the most", minimum=1
     )
     until: str | None = param(
-        None, dim="text", source="scenario", doc="marker of a program that ends the run"
+        None,
+        dim="text",
+        source="scenario",
+        doc="marker that ends the run, of any program; PROCESS.MARKER: of that process",
     )
     after_ns: int = param(
         0, dim="time_ns", source="scenario", doc="time the run goes on after the marker", minimum=0

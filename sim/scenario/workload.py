@@ -185,12 +185,23 @@ def check_marks(reading: Reading, root: Table, processes: dict[str, ProcessSpec]
     group = root.table("process")
     if known is None or group is None or len(processes) < len(group.children):
         return
-    for name, key in (("run", "until"), ("measure", "begin"), ("measure", "end")):
+    own = {f"{name}.{mark}" for name in processes for mark in _marks_of_one(processes[name])}
+    for name, key, more in (
+        ("run", "until", own),
+        ("measure", "begin", ()),
+        ("measure", "end", ()),
+    ):
         table = root.table(name)
         leaf = table.leaf(key) if table else None
-        if leaf is not None and isinstance(leaf.value, str) and leaf.value not in known:
+        allowed = known.union(more)
+        if leaf is not None and isinstance(leaf.value, str) and leaf.value not in allowed:
             where = f" in [{name}] {key}: no program here leaves it"
             reading.problems.append(unknown(leaf.at, "mark", leaf.value, sorted(known), where))
+
+
+def _marks_of_one(process: ProcessSpec) -> set[str]:
+    """Return the records that a process itself can leave."""
+    return (marks_of({process.name: process}) or set()) - set(KERNEL_MARKS)
 
 
 def check_storms(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:

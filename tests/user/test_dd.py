@@ -1,5 +1,7 @@
 """dd: bytes in are bytes out, its own lines, times that add up, a command line that is checked."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -7,7 +9,10 @@ from hypothesis import strategies as st
 
 from calibration.readers import read_text
 from sim.cli.main import cli
+from sim.machine import simulate
+from sim.scenario import ScenarioError
 from sim.scenario.dd_command import PROCESS, dd_layer
+from sim.scenario.load import load_text
 from sim.tools.usage import ToolUsageError
 from sim.user.dd_text import WORDINGS, amount, final_lines, rate
 from tests.user.servers import EXT3, MS, RAM_DISK, boot, run_for, values_of
@@ -164,6 +169,52 @@ def test_dd_is_typed_with_time_before_it():
     assert lines[:2] == ["16+0 records in", "16+0 records out"]
     assert lines[2].startswith("16777216 bytes (17 MB) copied, 0.")
     assert [line.split("\t")[0] for line in lines[3:]] == ["", "real", "user", "sys"]
+
+
+BUSY = """
+title = "a server that copies already"
+[machine]
+kernel = "4.9"
+memory = "256 MiB"
+[machine.mount."/"]
+type = "tmpfs"
+[process.copies]
+program = "dd"
+if = "/dev/zero"
+of = "/dev/null"
+blocks = 3
+[run]
+duration = "10 s"
+until = "dd_done"
+"""
+
+
+def test_a_typed_dd_is_told_apart_from_the_scenario_s_own(tmp_path):
+    """The scenario's ends long before: the run goes on until the typed one has ended."""
+    (tmp_path / "busy.toml").write_text(BUSY)
+    words = ["time", "dd", "if=/dev/zero", "of=/test", "bs=1M", "count=16"]
+    words = ["exec", str(tmp_path / "busy.toml"), "--", *words]
+    result = CliRunner().invoke(cli, words, prog_name="iotwin")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["16+0 records in", "16+0 records out"] and len(lines) == 7
+
+
+def test_a_run_can_end_with_one_process():
+    short, long = (
+        f'[process.{name}]\nprogram = "dd"\nbs = "1 MiB"\nblocks = {blocks}\n'
+        for name, blocks in (("short", 3), ("long", 300))
+    )
+    base = BUSY.split("[process")[0] + short + long + '[run]\nduration = "9 s"\nuntil = '
+    ends = {}
+    for until in ("dd_done", "short.dd_done", "long.dd_done"):
+        scenario = load_text(f'{base}"{until}"\n', Path("two.toml"), seed=1)
+        ends[until] = {record.comm for record in simulate(scenario, 1).marks("dd_done")}
+    assert ends == {
+        "dd_done": {"short"}, "short.dd_done": {"short"}, "long.dd_done": {"short", "long"},
+    }  # fmt: skip
+    with pytest.raises(ScenarioError, match=r"unknown mark 'long\.dd_begins'"):
+        load_text(f'{base}"long.dd_begins"\n', Path("two.toml"), seed=1)
 
 
 @pytest.mark.parametrize(
