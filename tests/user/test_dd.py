@@ -201,20 +201,20 @@ def test_a_typed_dd_is_told_apart_from_the_scenario_s_own(tmp_path):
 
 
 def test_a_run_can_end_with_one_process():
-    short, long = (
-        f'[process.{name}]\nprogram = "dd"\nbs = "1 MiB"\nblocks = {blocks}\n'
-        for name, blocks in (("short", 3), ("long", 300))
+    early, late = (
+        f'[process.{name}]\nprogram = "dd"\nbs = "1 MiB"\nblocks = 3\nstart = "{start}"\n'
+        for name, start in (("early", "1 s"), ("late", "7 s"))
     )
-    base = BUSY.split("[process")[0] + short + long + '[run]\nduration = "9 s"\nuntil = '
+    base = BUSY.split("[process")[0] + early + late + '[run]\nduration = "9 s"\nuntil = '
     ends = {}
-    for until in ("dd_done", "short.dd_done", "long.dd_done"):
+    for until in ("dd_done", "early.dd_done", "late.dd_done"):
         scenario = load_text(f'{base}"{until}"\n', Path("two.toml"), seed=1)
         ends[until] = {record.comm for record in simulate(scenario, 1).marks("dd_done")}
     assert ends == {
-        "dd_done": {"short"}, "short.dd_done": {"short"}, "long.dd_done": {"short", "long"},
+        "dd_done": {"early"}, "early.dd_done": {"early"}, "late.dd_done": {"early", "late"},
     }  # fmt: skip
-    with pytest.raises(ScenarioError, match=r"unknown mark 'long\.dd_begins'"):
-        load_text(f'{base}"long.dd_begins"\n', Path("two.toml"), seed=1)
+    with pytest.raises(ScenarioError, match=r"unknown mark 'late\.dd_begins'"):
+        load_text(f'{base}"late.dd_begins"\n', Path("two.toml"), seed=1)
 
 
 @pytest.mark.parametrize(
