@@ -105,7 +105,7 @@ def _read(
     if fault:
         sink.skip(Line(text.count("\n") + 1, ""), fault)
     if not sink.samples:
-        raise UnreadableRecording(source, _why_nothing(text, sink))
+        raise UnreadableRecording(source, _why_nothing(text, sink, formats))
     return Recording(
         source=source, formats=tuple(formats), samples=tuple(sink.samples),
         problems=tuple(sink.problems), facts=sink.facts,
@@ -165,11 +165,13 @@ def _decode(raw: bytes) -> str:
     return raw.decode("utf-8-sig", errors="replace")
 
 
-def _why_nothing(text: str, sink: Sink) -> str:
+def _why_nothing(text: str, sink: Sink, read: Sequence[str]) -> str:
     if not text.strip():
         return "it is empty"
     if "\0" in text or text.count("�") * 10 > len(text):
         return "it is binary, not text; sadf -j makes text of sar's files"
+    if read and not sink.problems:
+        return f"it is understood ({', '.join(read)}), and has no figures"
     formats = (make(sink).format for make in READERS)
     known = sorted({name for name in (*formats, *(d.format for d in DOCUMENTS)) if name})
     first = next(iter(sink.problems), None)

@@ -34,7 +34,7 @@ _RECORDS: Final = re.compile(r"\s*\d+\+\d+ [^\W\d_].*")
 # "... copied, 1.5 s, 9 MB/s", in any language; coreutils 5.0 said "transferred in 1.5 seconds (".
 _DD: Final = re.compile(
     r"\s*(?P<bytes>\d+) [^\W\d_]+(?: \([^()]*\))? [^\d,()]+, (?P<s>\d[\d.,]*(?:e[+-]\d+)?) "
-    r"[^\W\d_]+, (?P<rate>\S+) \S+/\S+\s*"
+    r"[^\W\d_]+, (?P<rate>\d[\d.,]*(?:e[+-]\d+)?|\S+ ) ?[^\W\d_]+/[^\W\d_]+\s*"
     r"|\s*(?P<old_bytes>\d+) bytes transferred in (?P<old_s>\d[\d.,]*) seconds \(.*\)\s*"
 )
 

@@ -33,6 +33,7 @@ MIB = 2**20
         (DD_5, 2**31, 16.088),
         (DD_GERMAN, 8589934592, 136.916),
         ("9 bytes copied, 1.5e-05 s, 600 kB/s\n", 9, 1.5e-05),
+        ("4194304 bytes (4.0MB) copied, 0.031 seconds, 129.0MB/s\n", 4194304, 0.031),  # busybox
         ("20971520 bytes (21 MB) copied, 3 s, 7.0 MB/s\n".join(["2+0 records in\n" * 2, ""]),
          20971520, 3.0),
     ],

@@ -206,3 +206,11 @@ def test_counters_without_a_clock_are_not_shown_as_nothing(tmp_path):
     path = tmp_path / "diskstats"
     path.write_text("8 0 sda 100 10 2000 300 200 20 4000 600 0 700 900\n" * 2)
     assert "columns with values since boot alone (--json lists them)" in run(path).stdout
+
+
+def test_titles_without_a_row_are_understood_and_have_no_figures(tmp_path):
+    path = tmp_path / "swaps"
+    path.write_text("Filename\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
+    done = run(path)
+    assert done.exit_code == 2
+    assert f"{path}: it is understood (swapon), and has no figures" in done.stderr
