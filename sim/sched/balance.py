@@ -23,7 +23,7 @@ before 57 ms, so again 60 ms later, and takes those of nice 19. So these are bes
 about half of the time: 0.5 x 15/2078 + 0.5 x 15/1054 of a CPU, 0.54 % of the two.
 
 Invariants: the running task is never moved; only waiting tasks are, and only to where they may run.
-Left out: several domains (NUMA, packages, hyperthreads), active balancing, CPU power.
+Left out: several domains (NUMA, packages), CPU power. Running tasks are active_balance.py's.
 """
 
 from random import Random

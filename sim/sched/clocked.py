@@ -21,6 +21,7 @@ from typing import Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
+from sim.sched.active_balance import ActiveBalance
 from sim.sched.core import Sched
 from sim.sched.cpufreq import Cpufreq, Policy
 from sim.sched.cpufreq_governors import Load
@@ -45,8 +46,8 @@ class ClockedRunQueue(RunQueue):
     __slots__ = (
         "_base_khz", "_clocked", "_denominator", "_exit_permille", "_idle_since_ns", "_menu",
         "_numerator", "_overhead_permille", "_seen", "_share_permille", "_stall_permille", "_util",
-        "_wake_state", "_waking_ns", "cycles", "idle_state", "khz", "policy", "residency_ns",
-        "sibling", "states", "usage", "worked_ns",
+        "_wake_state", "_waking_ns", "active_balance", "cycles", "idle_state", "khz", "policy",
+        "residency_ns", "sibling", "states", "usage", "worked_ns",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,7 @@ class ClockedRunQueue(RunQueue):
         self._idle_since_ns: int = self.clock_ns  # or when it will be idle again, after interrupts
         self._waking_ns: int = 0  # what is left of an exit from an idle state; part of stolen_ns
         self._wake_state: int = 0  # which that was
+        self.active_balance: ActiveBalance | None = None  # where cores have two threads
         self.sibling: ClockedRunQueue | None = None  # the other thread of its core, and
         self._share_permille: int = PERMILLE  # what that leaves of the core
         self.set_clock(self._base_khz)
@@ -199,7 +201,7 @@ class ClockedRunQueue(RunQueue):
         if self.curr is None:
             self._leave_idle(self._clocked.interrupt_waits_ns(self.cpu, self._calendar.now))
             if self.sibling is not None:
-                self.sibling.share_core(self._clocked.share_permille)
+                self._fill_core(self.sibling)
         super().activate(task)
 
     def run_attached(self) -> None:
@@ -207,8 +209,14 @@ class ClockedRunQueue(RunQueue):
         if self.curr is None and self.queue.nr_queued:
             self._leave_idle(0)
             if self.sibling is not None:
-                self.sibling.share_core(self._clocked.share_permille)
+                self._fill_core(self.sibling)
         super().run_attached()
+
+    def _fill_core(self, sibling: "ClockedRunQueue") -> None:
+        """Take half of the core from the other thread; look for an idle core if that is busy."""
+        sibling.share_core(self._clocked.share_permille)
+        if sibling.curr is not None and self.active_balance is not None:
+            self.active_balance.look()
 
     def interrupted(self, ns: int) -> None:
         """Serve an interrupt; a CPU that sleeps wakes for it, and goes back to sleep."""
@@ -244,6 +252,8 @@ class ClockedRunQueue(RunQueue):
         self._enter_idle(self._calendar.now)
         if self.sibling is not None:
             self.sibling.share_core(PERMILLE)
+            if self.sibling.curr is None and self.active_balance is not None:
+                self.active_balance.look()
 
     def _enter_idle(self, since_ns: int) -> None:
         """Sleep from `since_ns` on, as deep as the governor says."""
@@ -312,7 +322,9 @@ class ClockedSched(Sched):
         super().__init__(calendar, nr_cpus, kernel, params, tracer, chance)
         if power.has_siblings:
             self.siblings = [self.rqs[sibling_of(cpu, nr_cpus)] for cpu in range(nr_cpus)]
+            active = ActiveBalance(calendar, self.rqs, self.siblings, self.tick_ns)
             for cpu, rq in enumerate(self._clocked):
+                rq.active_balance = active
                 rq.sibling = self._clocked[sibling_of(cpu, nr_cpus)]
         self.cpufreq: Cpufreq | None = None
         self.clocks_khz: list[int] = []

@@ -177,6 +177,24 @@ class RunQueue:
         self.queue.dequeue(task)
         self.queue.migrate_out(task)
 
+    def give_up(self) -> Task:
+        """Take the current task off this CPU, for another one to run."""
+        task = self.curr
+        assert task is not None
+        assert not self._resuming
+        self.account()
+        task.nivcsw += 1
+        task.last_ran_ns = self.clock_ns
+        self.queue.requeue(task)
+        self.detach(task)
+        self.curr = None
+        if self.queue.nr_queued:
+            self._run_next()
+        else:
+            self._generation += 1  # A timer set before is void: nobody's burst ends.
+            self._go_idle()
+        return task
+
     def run_attached(self) -> None:
         """Start what was attached while this CPU was idle."""
         if self.curr is None and self.queue.nr_queued:

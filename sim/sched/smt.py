@@ -11,8 +11,8 @@ Estimate: two hogs on one core of 1.25 take 1.6 times as long as one alone; on t
 Linux counterpart: arch/x86/kernel/smpboot.c (set_cpu_sibling_map); kernel/sched/fair.c
  select_idle_core, select_idle_sibling (4.8: 9b65b1f94ee9; before, groups that are idle as a whole).
 Invariants: a thread's share of its core changes only when its sibling's current task comes or goes.
-Left out: more than two threads; interrupts on an idle sibling; moving a *running* task from a full
- core to an idle one (active balancing): who shares a core does so until one of the two sleeps.
+Left out: more than two threads; interrupts on an idle sibling. A running task that shares a core
+ while another core is idle is active_balance.py's.
 """
 
 from dataclasses import dataclass

@@ -104,6 +104,13 @@ def test_ondemands_formula_is_that_of_the_release(kernel, khz):
     assert governor.next_khz(load, LOWEST_KHZ) == khz
 
 
+def test_ondemand_comes_down_to_the_row_that_is_just_fast_enough():
+    """2.6.32: half of 2.4 GHz at 92 % of the time is 1.304 GHz, CPUFREQ_RELATION_L: 1.4."""
+    governor = Ondemand(clock(governor="ondemand", up_threshold_percent=95.0), (2, 6, 32))
+    load = Load(10 * MS, 5 * MS, 0, 5 * MS * BASE_KHZ)
+    assert governor.next_khz(load, BASE_KHZ) == 1_400_000
+
+
 def test_iowait_is_load_for_ondemand_from_2_6_35_on():
     load = Load(10 * MS, 1 * MS, 9 * MS, 1 * MS * LOWEST_KHZ)
     chosen = []
