@@ -211,9 +211,10 @@ class Throttle(BlockDevice):
         while sent:
             sent = False
             for direction, quantum in enumerate(QUANTA):
-                piece = self._take(direction, quantum)
-                if piece is not None:
+                left = quantum
+                while left > 0 and (piece := self._take(direction, left)) is not None:
                     sent = True
+                    left -= piece.count
                     piece.plug = plug
                     yield from submit_bio(task, self._below, piece)
         if plug is not None:

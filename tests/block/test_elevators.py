@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.block.anticipatory import Anticipatory, AsParams
 from sim.block.bio import BIO_SYNC
 from sim.block.cfq import Cfq
 from sim.block.cfq_params import CfqParams
@@ -94,6 +95,15 @@ def test_deadline_follows_a_front_merge_and_an_absorption():
     for page in (500, 300, 299, 302, 301):
         rig.write(page)
     assert rig.run().issued() == [(0, 1), (1000, 1), (500, 1), (299, 4)]
+
+
+@pytest.mark.parametrize("ahead, order_of_them", [(150, [1150, 900]), (250, [900, 1250])])
+def test_a_way_back_counts_twice(ahead, order_of_them):
+    """Behind page 1000: a read 101 pages back, or one further ahead (back_seek_penalty 2)."""
+    rig = busy(Anticipatory(AsParams()))
+    for page in (900, 1000 + ahead):
+        rig.read(page)
+    assert order(rig)[2:] == order_of_them
 
 
 def test_cfq_serves_one_process_upwards_from_the_head():

@@ -15,11 +15,11 @@ KIB = 1024
 class Limited(Rig):
     """A fast disk behind limits."""
 
-    def __init__(self, **limits):
+    def __init__(self, plugs=True, **limits):
         super().__init__(ram(latency_ns=10_000, queue_depth=256), plug="task")
         self.sched = Sched(self.calendar, nr_cpus=1, kernel=(5, 10))
         params = ThrottleParams(**limits)
-        self.device = Throttle(self.disk, params, self.sched, plugs=True)
+        self.device = Throttle(self.disk, params, self.sched, plugs=plugs)
 
     def submit(self, op, page, count=1, pages=1):
         bio = self.bio(op, page, count, pages=pages)
@@ -59,6 +59,18 @@ def test_operations_a_second(op, key):
         rig.submit(op, 100 * number, pages=4)
     rig.until(4)
     assert moved(rig, op, 0, 4e9)[0] == pytest.approx(200, abs=6)
+
+
+def test_a_round_sends_six_reads_and_two_writes():
+    """What a slice held back comes together (throtl_grp_quantum 8: three quarters are reads')."""
+    rig = Limited(plugs=False, riops=1000, wiops=1000)  # a plug would sort them
+    for number in range(300):
+        rig.submit(READ, 100 * number)
+        rig.submit(WRITE, 100 * number + 50)
+    rig.until(0.15)
+    second_slice = [op for at, op, _, _ in rig.parts if at >= SLICE_NS]
+    assert len(second_slice) > 80
+    assert second_slice[:80] == 10 * (6 * [READ] + 2 * [WRITE])
 
 
 def test_the_other_direction_is_not_limited():

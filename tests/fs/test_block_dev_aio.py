@@ -80,6 +80,30 @@ def test_the_last_close_drops_the_pages():
     assert machine.vm.nr_buffers == 0
 
 
+def test_who_opens_a_device_during_its_last_close_keeps_its_pages():
+    """1 MiB to be written when it is closed, 2 ms a request; the other comes in between."""
+    buffers = []
+
+    def writes(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
+        yield from sys.write(fd, 1 << 20)
+        yield from sys.close(fd)
+
+    def comes_late(sys: Sys):
+        yield from sys.sleep(MS + MS // 2)
+        fd = yield from sys.open("/dev/sda", O_RDONLY)
+        assert machine.vm.nr_dirty or machine.vm.nr_writeback
+        yield from sys.sleep(2 * S)
+        buffers.append(machine.vm.nr_buffers)
+        yield from sys.close(fd)
+
+    machine = boot(machine=MACHINE)
+    machine.kernel.start("late", "late", comes_late)
+    run_program(machine, writes)
+    machine.run_until(machine.calendar.now + 3 * S)
+    assert buffers == [256] and machine.vm.nr_buffers == 0
+
+
 @pytest.mark.parametrize(
     "user",
     [
