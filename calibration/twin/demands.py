@@ -115,12 +115,13 @@ class Class:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """A busy device and its classes."""
+    """A busy device and its classes; a swap area has no file system that could be another."""
 
     device: DeviceLook
     reads: Direction
     writes: Direction
     classes: tuple[Class, ...]
+    is_swap: bool = False
 
     @property
     def name(self) -> str:
@@ -172,8 +173,9 @@ def _load(device: DeviceLook, seen: Look) -> Load:
     )
     if holds_swap_alone(device, reads, seen):
         return Load(
-            device=device, reads=reads, writes=writes, classes=_swapping(reads, writes, device)
-        )
+            device=device, reads=reads, writes=writes, is_swap=True,
+            classes=_swapping(reads, writes, device),
+        )  # fmt: skip
     classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
     if writes.rate_per_s >= CLASS_PER_S:
         classes += _writes(reads, writes, device, seen)

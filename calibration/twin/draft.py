@@ -184,7 +184,10 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         put(section, "write_files", 2 * one.customers, "assumed: each customer has a file")
     if one.kind == SWAP_OUT:
         put(section, "writeback", 1, "mm/page_io.c: swap_writepage writes at once")
-        draft.notes.append(f"{load.name}: a swap area: its load stays as recorded in what-ifs")
+        draft.notes.append(
+            f"{load.name}: a swap area: other loads touch its pages as much more or less often;"
+            " what other memory would swap is not known, and not asked"
+        )
     if one.kind == WRITE and one.at_once == 1:
         put(section, "write_files", TURNS, "assumed: not all that is written is of one age")
         put(section, "write_turn", f"{TURN_S} s", "assumed: as often as flushers look")

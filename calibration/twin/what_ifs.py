@@ -3,19 +3,20 @@
 Models: the suggestions of somebody who has to buy.
 Linux counterpart: none.
 Invariants: each differs from the base in something; a device's replacement takes its data sheet's
-values; what needs a part that this kernel has not is not offered; a multiple is said as one, so
-that it is of each member of an ensemble and not of the values that the file happens to have.
+values; what needs a part that this kernel has not is not offered, nor another file system for a
+swap area; a multiple is said as one, so that it is of each member of an ensemble and not of the
+values that the file happens to have.
 Left out: combinations; `--set` makes them.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from calibration.twin.demands import SWAP_OUT, SYNC
+from calibration.twin.demands import SYNC
 from calibration.twin.draft import Draft, process_name
-from calibration.twin.server import disk_section, file_systems, profile_of, turns
+from calibration.twin.server import Place, disk_section, file_systems, profile_of, turns
 from calibration.twin.sheet import Entry, Value, WhatIf, dotted
 from sim.registry import lookup, names
 from sim.scenario.devices import PROFILES
@@ -113,7 +114,7 @@ def _elevators(draft: Draft) -> Iterator[WhatIf]:
 
 def _file_systems(draft: Draft) -> Iterator[WhatIf]:
     """Every file system that this kernel has; in memory, what is there must fit into it."""
-    places = draft.server.places.values()
+    places = _file_places(draft)
     for name in file_systems(draft.server.kernel):
         values: dict[str, Value] = {
             dotted("machine", "mount", place.path, "type"): name
@@ -123,18 +124,36 @@ def _file_systems(draft: Draft) -> Iterator[WhatIf]:
         if values:
             doc = FILE_SYSTEMS.get(name, "Another file system on the same device.")
             yield WhatIf(name=name, title=f"File system {name}", doc=doc, values=values)
-    yield _tmpfs(draft)
+    if places:
+        yield _tmpfs(draft, places)
 
 
-def _tmpfs(draft: Draft) -> WhatIf:
+def _file_places(draft: Draft) -> list[Place]:
+    """Return where files are: what stands in for a swap area stays as it is."""
+    return [draft.server.places[load.name] for load in draft.loads if not load.is_swap]
+
+
+def _file_streams(draft: Draft) -> list[str]:
+    """Return the classes that read and write files."""
+    swap = {
+        process_name(load.name, one.kind)
+        for load in draft.loads
+        if load.is_swap
+        for one in load.classes
+    }
+    return [name for name in draft.streams if name not in swap]
+
+
+def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
     values: dict[str, Value] = {}
-    for place in draft.server.places.values():
+    for place in places:
         values[dotted("machine", "mount", place.path, "type")] = "tmpfs"
     memory = int(parse_quantity(_value(draft, "machine", "memory"), "bytes"))
     # A tmpfs may have half of the memory (mm/shmem.c); all files together take half of that.
-    share = memory // (4 * len(draft.streams))
+    streams = _file_streams(draft)
+    share = memory // (4 * len(streams))
     area = _whole_mib(share)
-    for name in draft.streams:
+    for name in streams:
         section = ("process", name)
         if _value(draft, *section, "reads"):
             values[dotted(*section, "direct")] = False
@@ -158,7 +177,7 @@ def _options(draft: Draft) -> Iterator[WhatIf]:
     for name, (option, value, title, doc) in OPTIONS.items():
         values = {
             dotted("machine", "mount", place.path, option): value
-            for place in draft.server.places.values()
+            for place in _file_places(draft)
             if _default(place.type, option, draft.server.kernel) not in (None, value)
         }
         if values:
@@ -180,7 +199,7 @@ def _default(kind: str, option: str, kernel: str) -> Value | None:
 
 def _memory(draft: Draft) -> Iterator[WhatIf]:
     """Other sizes; not if the recorded one is short: how much would be swapped is not known."""
-    if any(one.kind == SWAP_OUT for load in draft.loads for one in load.classes):
+    if any(load.is_swap for load in draft.loads):
         return
     size = parse_quantity(_value(draft, "machine", "memory"), "bytes")
     doc = "More may be dirty before writers wait; reads that the cache would save are not seen."

@@ -262,7 +262,7 @@ def test_the_load_of_a_disk_goes_through_the_volume_that_has_most_of_it() -> Non
 @pytest.mark.parametrize(
     ("said", "nearest"),
     [
-        ("6.18.44-fc-v669", "6.18.44-fc-v669"), ("5.4.0+", "5.4.0"), ("2.4.21-4.EL", "2.6"),
+        ("6.18.44-fc-v669", "6.18.44-fc-v669"), ("5.4.0+", "5.4.0"), ("2.4.21-4.EL", "2.6.0"),
         ("99.1", "7.2"), ("unknown", "7.2"),
     ],
 )  # fmt: skip

@@ -195,6 +195,18 @@ def test_a_device_that_holds_swap_alone_is_read_by_faults_and_written_at_once() 
     load_text(draft.sheet.text(""), Path("twin.toml"))
 
 
+def test_a_swap_area_gets_no_other_file_system_and_follows_the_load() -> None:
+    draft = draft_of(SWAPS + "\n" + text(swap_rows()))
+    what_ifs = {one.name: one.values for one in what_ifs_of(draft)}
+    swap, files = (draft.server.places[name].path for name in ("sdb", "sda"))
+    touched = {name for name, values in what_ifs.items() if any(f'"{swap}"' in v for v in values)}
+    assert touched == set()
+    assert any(f'"{files}"' in path for path in what_ifs["tmpfs"])
+    assert not any("swapouts" in path for path in what_ifs["tmpfs"])
+    assert what_ifs["double_load"]["process.sdb-swapouts.load_scale"] == 2.0
+    assert not {"double_memory", "half_memory"} & set(what_ifs)
+
+
 def test_a_device_that_may_hold_files_beside_swap_is_one_of_files() -> None:
     """Without mounts: larger reads than pages are of files. With mounts: those count."""
     assert swapped(swap_rows(read_kib=16))["sdb"] == [READ, WRITE]
