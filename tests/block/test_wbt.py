@@ -1,5 +1,7 @@
 """Writeback throttling: the limits, the scale, and reads beside a flood of buffered writes."""
 
+from itertools import pairwise
+
 import pytest
 
 from sim.block.bfq import Bfq
@@ -62,6 +64,35 @@ def test_with_writes_alone_it_goes_to_three_quarters_of_the_device():
     Flood(rig, 99, 100)
     rig.calendar.run_until(2000 * MS)
     assert rig.disk.wbt.depth.max_depth == 96
+
+
+def test_with_nothing_to_judge_it_drifts_back_a_step_every_five_windows():
+    """RWB_UNKNOWN_BUMP windows of 100 ms without I/O; a step is a halving down to 16."""
+    rig = throttled()
+    flood = Flood(rig, 99, 100)
+    rig.calendar.run_until(2000 * MS)
+    flood.fill = lambda _: None  # what is in flight is the last
+    depths = []
+    for tenth in range(1, 24):
+        rig.calendar.run_until((2050 + 100 * tenth) * MS)
+        depths.append(rig.disk.wbt.depth.max_depth)
+    assert depths[:4] == 4 * [96] and depths[-1] == 16
+    steps = [tenth for tenth in range(1, 23) if depths[tenth] != depths[tenth - 1]]
+    assert {later - earlier for earlier, later in pairwise(steps)} == {5}
+
+
+@pytest.mark.parametrize("writes, judged", [(2, False), (3, True)])
+def test_reads_are_judged_beside_three_writes_at_least(writes, judged):
+    """Reads of 10 ms for a target of 2 ms: too few writes to blame, and nothing is cut."""
+    rig = throttled(service_ns=10 * MS)
+    for number in range(writes):
+        assert rig.disk.submit_bio(rig.bio(WRITE, 100 * number, 1))
+    rig.disk.unplug()
+    Reader(rig, 1, 0, 3)
+    rig.calendar.run_until(99 * MS)
+    before = rig.disk.wbt.depth.max_depth
+    rig.calendar.run_until(101 * MS)
+    assert (rig.disk.wbt.depth.max_depth < before) == judged
 
 
 def test_when_reads_come_it_snaps_back():
