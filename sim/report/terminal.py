@@ -1,12 +1,16 @@
 """Tables on a terminal, drawn by rich; loaded by name when there is a terminal.
 
-Models: a screen.
+Models: a screen. A table wider than the screen is printed in pieces, one below the other, each with
+ the first column, as many of the others as fit: squeezed into 80 columns, names and intervals of a
+ comparison would be cut to a letter or two. Only prose wraps.
 Linux counterpart: none.
-Invariants: every cell of the plain table is there, uninterpreted (no markup in cells).
+Invariants: every cell of the plain table is there, uninterpreted (no markup in cells); what is no
+ prose stands on one line wherever it and the first column fit beside each other.
 Left out: colours.
 """
 
-from typing import TextIO
+from collections.abc import Callable, Sequence
+from typing import Final, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -15,12 +19,45 @@ from rich.text import Text
 
 from sim.report.tables import Table
 
+SCREEN_MAX: Final = 10_000  # columns: wider than any
+PROSE_WIDTH_MIN: Final = 28  # characters: wider cells that are no numbers may wrap, down to this
+
 
 def print_rich(table: Table, stream: TextIO) -> None:
     """Print a table to a terminal of any width."""
-    rich_table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        rich_table.add_column(column.heading, justify="right" if column.is_number else "left")
+    console = Console(file=stream)
+    unbound = console.options.update(max_width=SCREEN_MAX)  # a measure ends at the screen's edge
+
+    def fits(piece: Sequence[int]) -> bool:
+        return console.measure(_drawn(table, piece), options=unbound).minimum <= console.width
+
+    for piece in pieces(len(table.columns), fits):
+        console.print(_drawn(table, piece))
+
+
+def pieces(columns: int, fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
+    """Return which columns stand beside each other: the first, and what fits of the others."""
+    found = [[0]]
+    for column in range(1, columns):
+        if len(found[-1]) == 1 or fits([*found[-1], column]):
+            found[-1].append(column)
+        else:
+            found.append([0, column])
+    return found
+
+
+def _drawn(table: Table, piece: Sequence[int]) -> RichTable:
+    """Return some of the columns as rich draws them."""
+    drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False)
+    for number in piece:
+        column = table.columns[number]
+        cells = [row[number] for row in table.rows if len(row) > number]
+        width = max(map(len, [column.heading, *cells]))
+        is_prose = width > PROSE_WIDTH_MIN and not column.is_number
+        drawn.add_column(
+            Text(column.heading), justify="right" if column.is_number else "left",
+            min_width=PROSE_WIDTH_MIN if is_prose else width, no_wrap=not is_prose,
+        )  # fmt: skip
     for row in table.rows:
-        rich_table.add_row(*[Text(cell) for cell in row])
-    Console(file=stream).print(rich_table)
+        drawn.add_row(*[Text(row[number]) for number in piece if number < len(row)])
+    return drawn

@@ -74,6 +74,22 @@ def _order(problem: Problem) -> tuple[str, int, int]:
     return problem.place.file, problem.place.line, problem.place.col
 
 
+def unreadable(file: str, error: OSError | UnicodeDecodeError) -> Problem:
+    """Return the problem of a file that is no text in UTF-8, at its first wrong byte, or no file.
+
+    `file` is its path as it is shown.
+    """
+    if isinstance(error, OSError):
+        return Problem(Place(file, 1, 1, 1, ""), f"cannot be read: {error.strerror}")
+    before = error.object[: error.start].split(b"\n")
+    line = before[-1].decode(errors="replace")
+    after = error.object[error.start :].split(b"\n")[0].decode(errors="replace").rstrip("\r")
+    text = "" if "\0" in line + after else line + after  # not of a binary file, nor of UTF-16
+    place = Place(file, len(before), len(line) + 1, 1, text)
+    problem = f"not in UTF-8: byte 0x{error.object[error.start]:02x}"
+    return Problem(place, problem, allowed="text in UTF-8")
+
+
 def unknown(place: Place, what: str, given: str, known: Iterable[str], where: str = "") -> Problem:
     """Return the problem of a name that is none of the known ones."""
     names = tuple(known)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import nearest
-from sim.scenario.errors import Place, Problem, ScenarioError
+from sim.scenario.errors import Place, Problem, ScenarioError, unreadable
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import FioValueError
 from sim.user.fio_params import DIRECTIONS, SYNCHRONOUS, FioParams
@@ -102,8 +102,7 @@ def read_fio_file(path: Path) -> FioFile:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        problem = Problem(Place(shown, 1, 1, 1, ""), f"cannot be read: {error}")
-        raise ScenarioError([problem]) from None
+        raise ScenarioError([unreadable(shown, error)]) from None
     return read_fio_text(text, path)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import did_you_mean
-from sim.scenario.errors import Place
+from sim.scenario.errors import Place, unreadable
 from sim.scenario.layers import Layer, Leaf, Table
 from sim.toml_lines import split_key
 
@@ -77,7 +77,9 @@ def read_fit(path: Path, scenario: str | None = None) -> Fit:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise FitError(f"no fit {path}{_hint(path)}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise FitError(unreadable(str(path), error).render()) from None
+    except ValueError as error:
         raise FitError(f"{path}: cannot be read: {error}") from None
     fit = _fit(content, path)
     if scenario is not None and fit.scenario != scenario:

@@ -16,7 +16,7 @@ from pathlib import Path
 from sim.registry import did_you_mean
 from sim.scenario.calibrate import read_calibrate
 from sim.scenario.cgroups import check_cgroups
-from sim.scenario.errors import Place, Problem, ScenarioError, unknown
+from sim.scenario.errors import Place, Problem, ScenarioError, unknown, unreadable
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.scenario.neighbours import read_neighbours
 from sim.scenario.reading import Reading
@@ -101,10 +101,8 @@ def load(
 def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ScenarioError([Problem(_top(path), f"cannot be read: {error.strerror}")]) from None
-    except UnicodeDecodeError as error:
-        raise ScenarioError([_no_text(path, error)]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError([unreadable(_shown(path), error)]) from None
 
 
 def load_text(
@@ -207,18 +205,6 @@ class _Document:
 
 def _top(path: Path) -> Place:
     return Place(_shown(path), 1, 1, 1, "")
-
-
-def _no_text(path: Path, error: UnicodeDecodeError) -> Problem:
-    """Return the problem of a file that is not in UTF-8, with the place of its first wrong byte."""
-    before = error.object[: error.start].split(b"\n")
-    line = before[-1].decode(errors="replace")
-    after = error.object[error.start :].split(b"\n")[0].decode(errors="replace").rstrip("\r")
-    shown = f"{line}{after}"
-    text = "" if "\0" in shown else shown  # not of a binary file, nor of UTF-16
-    place = Place(_shown(path), len(before), len(line) + 1, 1, text)
-    byte = error.object[error.start]
-    return Problem(place, f"not in UTF-8: byte 0x{byte:02x}", allowed="text in UTF-8")
 
 
 def _document(text: str, path: Path) -> _Document:

@@ -217,3 +217,15 @@ def test_a_name_whose_file_lies_here_names_the_file(
     monkeypatch.chdir(tmp_path)
     small_file(tmp_path)
     assert "no scenario (a file is here: ./small.toml) 'small'" in refused("run", "small")
+
+
+def test_a_job_file_that_is_not_there_is_told_without_the_number_of_an_error(
+    tmp_path: Path,
+) -> None:
+    job = str(tmp_path / "none.fio")
+    text = refused("fio", job, "--machine", small_file(tmp_path))
+    assert text == f"{job}:1:1: error: cannot be read: No such file or directory\n1 error\n"
+    fit = tmp_path / "latin.toml"
+    fit.write_bytes("# Gr\xf6\xdfe\n".encode("latin-1"))
+    said = refused("run", small_file(tmp_path), "--fit", str(fit))
+    assert f"{fit}:1:5: error: not in UTF-8: byte 0xf6 (accepted: text in UTF-8)" in said

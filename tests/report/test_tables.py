@@ -1,6 +1,7 @@
 """Tables: plain, aligned, the same for every reader; figures short and never rounded to nothing."""
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,43 @@ def test_a_terminal_gets_every_cell_too() -> None:
     stream = Terminal()
     print_table(SMALL, stream)
     assert all(word in stream.getvalue() for word in ("name", "longer", "10.00", "x"))
+
+
+def on_a_terminal(table: Table, columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the lines of a table on a terminal of that width."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    print_table(table, stream)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in stream.getvalue().splitlines()]
+    assert max(map(len, lines)) <= columns
+    return lines
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 400])
+def test_on_a_narrow_terminal_a_wide_table_is_printed_in_pieces_with_every_cell_whole(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = study(2, "tmpfs")
+    table = compare_table(found, found.variants[1])
+    lines = on_a_terminal(table, columns, monkeypatch)
+    for row in table.rows:
+        found = [line for line in lines if row and line.strip().startswith(row[0])]
+        for cell in row:
+            assert any(cell in line for line in found), (columns, row[0], cell)
+
+
+def test_a_wide_terminal_has_the_table_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = on_a_terminal(SMALL, 80, monkeypatch)
+    assert sum("longer" in line for line in lines) == 1
+
+
+def test_prose_wraps_beside_what_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    prose = "assumed: " + "a long reason " * 8
+    table = Table((Column("name"), Column("source")), (("machine.disk.sda.rpm", prose),))
+    lines = on_a_terminal(table, 60, monkeypatch)
+    assert sum("machine.disk.sda.rpm" in line for line in lines) == 1
+    assert " ".join(" ".join(lines).split()).count("a long") == 8
 
 
 @pytest.mark.parametrize(
