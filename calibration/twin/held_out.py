@@ -145,11 +145,11 @@ def predict_rest(twin: Twin, first: Look, rest: Look) -> HeldOut:
 
 def _drawn(twin: Twin, fewer: float) -> Array:
     """Return columns as they may be recorded in the rest, on the scale of comparison."""
-    random = generator(twin.fit.plan.seed, "twin.held_out")
+    chance = generator(twin.fit.plan.seed, "twin.held_out")
     runs = drawn_columns(twin.fit)
-    chosen = runs[random.integers(0, len(runs), _DRAWS)]
+    chosen = runs[chance.integers(0, len(runs), _DRAWS)]
     spreads = np.array([_spread(one, fewer) for one in twin.columns])
-    drawn: Array = chosen + spreads * random.standard_normal(chosen.shape)
+    drawn: Array = chosen + spreads * chance.standard_normal(chosen.shape)
     return drawn
 
 
