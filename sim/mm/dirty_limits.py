@@ -72,8 +72,8 @@ def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
     ratios = vm.params.dirty_background_ratio / 100, vm.params.dirty_ratio / 100
     if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
         available = dirtyable_memory(vm)
-        background, thresh = (min(pages / available, 1.0) for pages in dirty_limits(vm))
-        ratios = background, thresh
+        background, thresh = dirty_limits(vm)
+        ratios = min(background / available, 1.0), min(thresh / available, 1.0)
     limit = max(int(memcg.dirtyable * ratios[1]), 1)
     background_pages = int(memcg.dirtyable * ratios[0])
     return (limit // 2 if background_pages >= limit else background_pages), limit

@@ -23,8 +23,6 @@ others on its way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from sim.mm.backing_dev import congestion_wait
@@ -162,9 +160,14 @@ class MemCgroup:
         """Return whether a file that it has pages of is dirty, or being written."""
         return any(mapping.nr_dirty + mapping.nr_writeback for mapping in self._mappings())
 
-    def _mappings(self) -> Iterator[AddressSpace]:
-        lists = [found for lruvec in self.lruvecs for found in lruvec.lists]
-        return chain.from_iterable(g.mappings for found in lists for g in found.values())
+    def _mappings(self) -> list[AddressSpace]:
+        """Return the files that it has pages of."""
+        found: dict[AddressSpace, None] = {}
+        for lruvec in self.lruvecs:
+            for generations in lruvec.lists:
+                for generation in generations.values():
+                    found.update(generation.mappings)
+        return list(found)
 
     def _chunks(self) -> list[Chunk]:
         return [chunk for chunk in self.vm.chunks.values() if chunk.mm.memcg is self]
