@@ -20,7 +20,8 @@ from rich.text import Text
 from sim.report.tables import Table
 
 SCREEN_MAX: Final = 10_000  # columns: wider than any
-PROSE_WIDTH_MIN: Final = 28  # characters: wider cells that are no numbers may wrap, down to this
+LABEL_WIDTH_MAX: Final = 28  # characters: what is wider, and no number, is prose and may wrap
+PROSE_WIDTH_MIN: Final = 16  # down to this
 
 
 def print_rich(table: Table, stream: TextIO) -> None:
@@ -53,7 +54,7 @@ def _drawn(table: Table, piece: Sequence[int]) -> RichTable:
         column = table.columns[number]
         cells = [row[number] for row in table.rows if len(row) > number]
         width = max(map(len, [column.heading, *cells]))
-        is_prose = width > PROSE_WIDTH_MIN and not column.is_number
+        is_prose = width > LABEL_WIDTH_MAX and not column.is_number
         drawn.add_column(
             Text(column.heading), justify="right" if column.is_number else "left",
             min_width=PROSE_WIDTH_MIN if is_prose else width, no_wrap=not is_prose,
