@@ -160,7 +160,7 @@ class Hdd(Driver):
         if ready_ns < now_ns:
             ready_ns = now_ns
         length = request.nr_sectors
-        if length != self._length:
+        if length != self._length:  # Seldom; int() takes 50 ns, interpreted.
             self._length = length
             self._length_ns = int(length * self._sector_ns)
         end_ns = self._access(request.sector, request.end, writing, ready_ns, self._length_ns)
