@@ -14,6 +14,7 @@ Reading order: `load` (find, overlay, read) - `layers` (texts laid over each oth
 from sim.scenario.errors import Place, Problem, ScenarioError
 from sim.scenario.layers import Layer
 from sim.scenario.load import UnknownScenario, find, load, load_text, scenario_files
+from sim.scenario.snapshot_spec import SnapshotSpec
 from sim.scenario.spec import (
     ArraySpec,
     CgroupSpec,
@@ -29,7 +30,6 @@ from sim.scenario.spec import (
     RunSpec,
     Scenario,
     ServerSpec,
-    SnapshotSpec,
     SwapSpec,
     VolumeSpec,
     WhatIf,

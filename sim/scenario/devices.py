@@ -24,13 +24,13 @@ from sim.scenario.frontends import NO_FRONTEND, read_frontend, within_limits
 from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
 from sim.scenario.queues import check_queue, read_throttle
 from sim.scenario.reading import Reading, Values
+from sim.scenario.snapshot_spec import SnapshotSpec
 from sim.scenario.snapshots import is_snapshot, read_snapshots
 from sim.scenario.spec import (
     ArraySpec,
     DiskSpec,
     LoopSpec,
     PartitionSpec,
-    SnapshotSpec,
     VolumeSpec,
 )
 from sim.units import rough_bytes

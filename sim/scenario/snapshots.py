@@ -16,7 +16,8 @@ from sim.drivers.md.exception_store import chunks_for
 from sim.scenario.errors import Place, unknown
 from sim.scenario.layers import Layer, Table
 from sim.scenario.reading import Reading, dotted
-from sim.scenario.spec import Parameter, SnapshotSpec, VolumeSpec
+from sim.scenario.snapshot_spec import SnapshotSpec
+from sim.scenario.spec import Parameter, VolumeSpec
 from sim.units import rough_bytes
 
 SNAPSHOT_OF = "snapshot_of"

@@ -14,22 +14,14 @@ from pathlib import Path
 from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
 from sim.block.throttle import NO_LIMITS, ThrottleParams
-from sim.drivers.md.kcopyd import IN_ORDER_SINCE
 from sim.param import param
 from sim.scenario.calibrate_spec import CalibrateSpec
 from sim.scenario.layers import Layer
-from sim.sched.version import Change, changed_defaults, kernel_version
+from sim.scenario.snapshot_spec import SnapshotSpec
+from sim.sched.version import kernel_version
 from sim.units import Value
 
 _ELEVATORS = "sim/block/elevator.py: what distributions of the kernel's time chose"
-
-# LVM2 took to reading sizes in sectors during 2007, and its "8" came to mean 4 KiB.
-# In which kernel's days is assumed.
-_LVM2_CHUNK = "LVM2 2.02 after 2007, tools/lvcreate.c: 8 sectors"
-SNAPSHOT_CHANGES: tuple[Change, ...] = (
-    ((2, 6, 24), "chunk_bytes", 4096, _LVM2_CHUNK),
-    (IN_ORDER_SINCE, "in_order", True, "drivers/md/dm-kcopyd.c 2.6.30: push_head, b673c3a8192e"),
-)
 
 SOURCED = "sourced"  # from a kernel file, a manual, a recording
 CHOSEN = "chosen"  # what the scenario is about: its author or --set says so, and no more
@@ -106,41 +98,6 @@ class VolumeSpec:
     on: str = param(dim="text", source="scenario", doc="what the volume lies on")
     offset_bytes: int = param(0, dim="bytes", source="scenario", doc="where it begins", minimum=0)
     size_bytes: int = param(dim="bytes", source="scenario", doc="its size", minimum=512)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SnapshotSpec:
-    """A snapshot of a volume; `size` is that of its COW device."""
-
-    name: str
-    snapshot_of: str = param(dim="text", source="scenario", doc="the volume it is a snapshot of")
-    on: str = param(dim="text", source="scenario", doc="what its COW device lies on")
-    offset_bytes: int | None = param(
-        None, dim="bytes", source="LVM2: the first free extents", minimum=0,
-        doc="where that begins; left away: behind what else lies there",
-    )  # fmt: skip
-    size_bytes: int = param(
-        dim="bytes", source="scenario", doc="room for copied chunks and metadata", minimum=512
-    )
-    chunk_bytes: int = param(
-        "8 KiB", dim="bytes", minimum=4096, maximum=512 * 1024,
-        source="LVM2 2.02 to early 2007, tools/lvcreate.c: 8 KiB, allowed 4 KiB to 512 KiB",
-        doc="what is copied at a time",
-    )  # fmt: skip
-    copied_bytes: int = param(
-        0, dim="bytes", source="scenario", minimum=0,
-        doc="beginning of the origin that has been copied before the run",
-    )  # fmt: skip
-
-    in_order: bool = param(
-        False, dim="bool", source="drivers/md/kcopyd.c 2.6.16: process_jobs, list_add_tail",
-        doc="a copy that finds no free pages keeps its place in kcopyd's line",
-    )  # fmt: skip
-
-    @classmethod
-    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return the chunk of lvcreate of the kernel's days, and kcopyd's line since 2.6.30."""
-        return changed_defaults(SNAPSHOT_CHANGES, kernel)
 
 
 @dataclass(frozen=True, kw_only=True)
