@@ -4,7 +4,13 @@ Models: the nodes of a machine, equal parts of its memory and its CPUs; how much
 and the LRU lists of its pages. A machine without `numa_nodes` has one.
 Linux counterpart: pg_data_t, include/linux/mmzone.h; build_zonelists, mm/page_alloc.c.
 Invariants: the nodes' nr_total and nr_free sum up to the machine's.
-Left out: zones (DMA, DMA32) within a node, distances: all others are as far.
+Left out: distances: all others are as far. Zones (DMA, DMA32, Normal): a node is one. On 64 bits
+that is nearly the same, since every page of a program or a file may lie in any of them, from Normal
+down, and min_free_kbytes is parted among them by size, so that their marks add up to the node's.
+What differs is lowmem_reserve_ratio (256): such pages leave free of DMA32 1/256 of what Normal has,
+and of DMA 1/256 of the rest, at most its 16 MiB. So up to 16 MiB and 0.4 % of memory are used here
+before reclaim begins that Linux keeps: 7 MiB of a machine of 1.7 GB, 34 MiB of 8 GiB. 32 bits
+(highmem) are not modelled.
 """
 
 from __future__ import annotations
