@@ -189,3 +189,19 @@ def test_reading_gigabytes_takes_no_more_objects_than_reading_megabytes():
     assert machine.file.pages.ranges() == 1
     assert machine.vm.nr_free >= machine.vm.watermarks.low
     machine.vm.check()
+
+
+@pytest.mark.parametrize("kernel", OLD)
+@pytest.mark.parametrize(("pages", "is_off"), [(128, False), (2048, True)])
+def test_old_kernels_look_no_further_ahead_in_a_file_that_is_cached(kernel, pages, is_off):
+    """After 256 pages that were there already (VM_MAX_CACHE_HIT); a miss brings it back."""
+    machine = Machine(kernel=kernel)
+    machine.do(reader, machine, sequential(pages * PAGE, PAGE))
+    submitted = len(sizes(machine))
+    again = FileRaState()
+    machine.do(reader, machine, sequential(pages * PAGE, PAGE), again)
+    assert again.in_cache == is_off
+    if is_off:
+        assert len(sizes(machine)) == submitted
+        machine.do(reader, machine, [(2 * pages * PAGE, PAGE)], again)
+        assert not again.in_cache
