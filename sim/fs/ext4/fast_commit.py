@@ -117,11 +117,12 @@ def _commit_alone(task: Task, fs: "Ext4") -> Blocking[bool]:
     journal.fast.ongoing = True
     try:
         yield from _lock_updates(task, fs)
-        return (yield from _perform_commit(task, fs))
+        done = yield from _perform_commit(task, fs)
     finally:
         journal.updates_locked = journal.fast.ongoing = False
         journal.wait_transaction_locked.wake_all()
         journal.fast.wait.wake_all()
+    return done
 
 
 def _lock_updates(task: Task, fs: "Ext4") -> Blocking[None]:

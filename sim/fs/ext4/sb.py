@@ -288,9 +288,21 @@ class Ext3Sb(FileSystem):
         """Return the journal."""
         raise NotImplementedError
 
+    @classmethod
+    def journal_bytes_asked(cls, params: object) -> int:
+        """Return the size of the journal and of the block before it on a device of its own."""
+        assert isinstance(params, Ext3Params)
+        return params.journal_bytes and params.journal_bytes + BLOCK_SIZE
+
+    def fast_commit_blocks(self, journal_blocks: int) -> int:
+        """Return how many of a journal's blocks are for fast commits: ext4's."""
+        return 0
+
     def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
-        """Commit a transaction, or at least what it did so far."""
-        raise NotImplementedError
+        """Commit a transaction and wait (jbd2_complete_transaction)."""
+        journal = self.journal_of()
+        journal.log_start_commit(tid)
+        yield from journal.log_wait_commit(task, tid)
 
     def make_inode(self, ino: int, mode: int) -> Ext3Inode:
         """Return an inode of this file system, not yet in `inodes`."""

@@ -51,12 +51,6 @@ class Ext3(Ext3Sb):
         assert isinstance(params, Ext3Params)
         return refusal(params, kernel, capacity_bytes)
 
-    @classmethod
-    def journal_bytes_asked(cls, params: object) -> int:
-        """Return the size of the journal and of the block before it on a device of its own."""
-        assert isinstance(params, Ext3Params)
-        return params.journal_bytes and params.journal_bytes + BLOCK_SIZE
-
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
         device = context.device
         assert device is not None and context.bdi is not None, "ext3 is on a block device"
@@ -159,10 +153,6 @@ class Ext3(Ext3Sb):
         length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
         goal = self.layout.blocks // 2 if params.journal_in_middle else 0
         return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
-
-    def fast_commit_blocks(self, journal_blocks: int) -> int:
-        """Return how many of a journal's blocks are for fast commits: ext4's."""
-        return 0
 
     def external_journal(self, device: BlockDevice) -> list[tuple[int, int]]:
         """Return the log on a device of its own (mke2fs -O journal_dev): all behind block 0."""
@@ -312,11 +302,6 @@ class Ext3(Ext3Sb):
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
         """See fsync.py."""
         return fsync.sync_file(task, self, _ext3(inode), datasync)
-
-    def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
-        """Commit it and wait (jbd2_complete_transaction)."""
-        self.journal.log_start_commit(tid)
-        yield from self.journal.log_wait_commit(task, tid)
 
     def allocate_hole(
         self, task: Task, handle: Handle, inode: Ext3Inode, start: int, end: int
