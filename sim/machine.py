@@ -46,7 +46,7 @@ from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ArraySpec, DiskSpec, Scenario, ServerSpec, VolumeSpec
-from sim.scenario.spec import by_depth
+from sim.scenario.mounts import by_depth
 from sim.sched.core import Sched
 from sim.sched.hardware import clocks_of, cores_of, host_of, make_sched, readings
 from sim.sched.irq import InterruptLine

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from sim.block.limits import QueueParams
 from sim.scenario.devices import Devices
 from sim.scenario.layers import Table
+from sim.scenario.mounts import mount_point_of
 from sim.scenario.reading import Reading
-from sim.scenario.spec import LoopSpec, MountSpec, mount_point_of
+from sim.scenario.spec import LoopSpec, MountSpec
 from sim.units import rough_bytes
 
 OTHERS = ("queue",)

@@ -7,7 +7,7 @@ Left out: defaults that depend on the kernel version (None here: the kernel fold
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,18 +122,6 @@ class MountSpec:
         None, dim="text", source="scenario",
         doc="where its journal is, if not there (mke2fs -J device, mkfs.xfs -l logdev)",
     )  # fmt: skip
-
-
-def mount_point_of(path: str, mounts: Iterable[str]) -> str:
-    """Return where the file system of a path is mounted: the longest that fits; "" for none."""
-    fitting = (where for where in mounts if path.startswith(where.rstrip("/") + "/"))
-    return max(fitting, key=len, default="")
-
-
-def by_depth(mount: tuple[str, MountSpec]) -> tuple[int, str]:
-    """Sort key of a mount: "/" first, then by the number of components."""
-    path = mount[0].rstrip("/")
-    return path.count("/"), path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,9 @@ from sim.scenario.devices import Devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.loops import ROOM_SHARE
+from sim.scenario.mounts import mount_point_of
 from sim.scenario.reading import Reading
-from sim.scenario.spec import MountSpec, SwapSpec, mount_point_of
+from sim.scenario.spec import MountSpec, SwapSpec
 from sim.units import rough_bytes
 
 

@@ -19,7 +19,7 @@ from sim.engine.trace import Record
 from sim.fs.remains import Remains
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
-from sim.scenario.spec import mount_point_of
+from sim.scenario.mounts import mount_point_of
 from sim.study.replicate import Progress, ShareOfProgress
 from sim.study.summary import Summary, summarise_all
 
