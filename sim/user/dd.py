@@ -25,7 +25,7 @@ from sim.sched.task import Blocking
 from sim.sched.version import kernel_version
 from sim.syscall import O_CREAT, O_DIRECT, O_DSYNC, O_RDONLY, O_SYNC, O_TRUNC, O_WRONLY, Sys
 from sim.units import Value
-from sim.user.dd_text import WORDINGS, final_lines
+from sim.user.dd_text import WORDINGS, final_lines, trouble
 from sim.user.program import ServerProgram
 
 ZERO: Final = "/dev/zero"
@@ -141,7 +141,8 @@ class Dd(ServerProgram):
             yield from self._run(sys)
         except OSError as error:
             number = error.errno or 0
-            sys.print_text(f"dd: {error.filename}: {os.strerror(number)}\n")
+            path = params.output if self.is_open else str(error.filename)
+            sys.print_text(trouble(path, self.is_open, os.strerror(number), params.wording))
             sys.trace_marker("dd_failed", number)
         elapsed_ns = sys.clock_ns() - begun_ns
         now_user_ns, now_system_ns = sys.getrusage()

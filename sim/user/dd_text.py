@@ -5,7 +5,7 @@ Counterpart: coreutils src/dd.c print_stats, gnulib lib/human.c (human_autoscale
 human_round_to_nearest): 5.2, 5.97, 6.10, 8.24.
 Invariants: the rate is bytes through elapsed time, the seconds are printed with %g; an exact amount
  below ten of its unit has a decimal, a rate below a hundred.
-Left out: translations; truncated records.
+Left out: translations; truncated records; errors of reading, which no device here has.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,6 +72,15 @@ def _both(size: int, seconds: float) -> str:
     parts += [amount(size, 1024, IEC_UNITS)] if size >= 1024 else []
     shown = f" ({', '.join(parts)})" if parts else ""
     return f"{size} bytes{shown} copied, {seconds:g} s, {rate(size / seconds)}/s"
+
+
+def trouble(path: str, was_open: bool, reason: str, wording: str) -> str:
+    """Return what dd says when it cannot open a file, or go on with one that is open."""
+    if wording == "8.24":
+        doing, quoted = ("error writing" if was_open else "failed to open"), f"'{path}'"
+    else:
+        doing, quoted = ("writing" if was_open else "opening"), f"`{path}'"
+    return f"dd: {doing} {quoted}: {reason}\n"
 
 
 # First release of coreutils with a wording -> it.

@@ -151,8 +151,16 @@ def test_the_wording_is_that_of_the_kernel_s_days(kernel, wording):
 
 def test_a_missing_input_is_told_as_dd_does():
     machine = ran(dd(source="/nosuch", bs="1 MiB"))
-    assert values_of(machine, "stdout") == ["dd: /nosuch: No such file or directory\n"]
+    told = "No such file or directory\n"
+    assert values_of(machine, "stdout") == [f"dd: opening `/nosuch': {told}"]
     assert values_of(machine, "dd_failed") == [2]
+    machine = ran(dd(source="/nosuch", bs="1 MiB"), sets=['machine.kernel="4.9"'])
+    assert values_of(machine, "stdout") == [f"dd: failed to open '/nosuch': {told}"]
+
+
+def test_a_full_device_is_told_with_the_name_that_was_given():
+    machine = ran(dd(target="/dev/sda", bs="64 MiB"), seconds=300)
+    assert values_of(machine, "stdout")[0] == "dd: writing `/dev/sda': No space left on device\n"
 
 
 # -- Typed.
