@@ -86,6 +86,9 @@ class Sendmail(ServerProgram):
         next_run_ns = sys.clock_ns() + self._until_queue_run_ns(sys)
         sys.ignore_children()  # A SIGCHLD handler reaps them (reapchild).
         while True:
+            if self.params.queue_interval_ns and sys.clock_ns() >= next_run_ns:
+                next_run_ns = sys.clock_ns() + self.params.queue_interval_ns
+                yield from sys.fork("sendmail", self._run_queue)
             if (yield from self._must_refuse(sys)):
                 if listener is not None:
                     sys.close_listener(listener)
@@ -96,9 +99,6 @@ class Sendmail(ServerProgram):
             if listener is None:
                 listener = yield from sys.listen(self.params.port, self.params.backlog)
                 sys.trace_marker("port_open", 1)
-            if self.params.queue_interval_ns and sys.clock_ns() >= next_run_ns:
-                next_run_ns = sys.clock_ns() + self.params.queue_interval_ns
-                yield from sys.fork("sendmail", self._run_queue)
             if (yield from sys.select(listener, SELECT_NS)):
                 connection = yield from sys.accept(listener)
                 yield from sys.fork("sendmail", self._session, connection)

@@ -158,6 +158,18 @@ def test_without_q_nothing_is_tried_again() -> None:
     assert len(queue_files(machine)) == 6
 
 
+def test_a_queue_run_comes_while_the_port_is_refused() -> None:
+    """What a load of 16 left in the queue goes out at a load of 7, at which the port is closed."""
+    client = blast(6, start="4 s", think_time="0.5 s", message_size="64 KiB")
+    machine = mail_server(client, queue_la=9, refuse_la=5, queue_interval="40 s")
+    raise_load(machine, 200, until_s=9)
+    raise_load(machine, 7, until_s=200)
+    run_for(machine, 190)
+    assert times_of(machine, "message_queued")
+    assert len(times_of(machine, "message_delivered")) == 6
+    assert values_of(machine, "port_open") == [1, 0]
+
+
 def test_a_queue_run_leaves_alone_what_another_process_delivers() -> None:
     machine = mail_server(blast(40, 4), accept="700 ms", queue_interval="1 s")
     run_for(machine, 60)
