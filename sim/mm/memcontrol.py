@@ -147,8 +147,8 @@ class MemCgroup:
                     raise Killed(task.comm)
                 yield from self._pause(task, "out_of_memory")
 
-    def _pause(self, task: Task, where: str) -> Blocking[None]:
-        yield from sleep_ns(task, self.vm.tick_ns, TASK_UNINTERRUPTIBLE, where)
+    def _pause(self, task: Task, wchan: str) -> Blocking[None]:
+        yield from sleep_ns(task, self.vm.tick_ns, TASK_UNINTERRUPTIBLE, wchan)
 
     def _is_under_io(self) -> bool:
         """Return whether pages are being read, or written to swap."""
