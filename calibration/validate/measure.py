@@ -4,7 +4,7 @@ Models: the recorder: counters at the beginning and at the end, a census of task
  second, and what the programs said themselves.
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
- direction, and over both ("all": that of older iostats), wps writes a second and wareq_sz their
+ direction (await_all_ms over both, as of older iostats), wps writes a second and wareq_sz their
  mean size in KiB, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of
  all CPUs, own_load the median census of tasks in R or D, load the mean of what enters the load
  average every 5 s, own_D the mean census of those in D, kernel threads included. The run ends when
@@ -52,6 +52,7 @@ class Figures:
 
     result: Mapping[str, float | None]
     await_ms: Mapping[str, float]
+    await_all_ms: float
     wps: float
     wareq_sz: float
     aqu_sz: float
@@ -64,10 +65,10 @@ class Figures:
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what json can write."""
         return {
-            "result": dict(self.result), "await_ms": dict(self.await_ms), "wps": self.wps,
-            "wareq_sz": self.wareq_sz, "aqu_sz": self.aqu_sz, "util": self.util,
-            "iowait": self.iowait, "own_load": self.own_load, "load": self.load,
-            "own_D": self.own_D,
+            "result": dict(self.result), "await_ms": dict(self.await_ms),
+            "await_all_ms": self.await_all_ms, "wps": self.wps, "wareq_sz": self.wareq_sz,
+            "aqu_sz": self.aqu_sz, "util": self.util, "iowait": self.iowait,
+            "own_load": self.own_load, "load": self.load, "own_D": self.own_D,
         }  # fmt: skip
 
 
@@ -95,6 +96,7 @@ def _middle(figures: Sequence[Figures]) -> Figures:
         await_ms={
             name: median(one.await_ms[name] for one in figures) for name in first.await_ms
         },
+        await_all_ms=median(one.await_all_ms for one in figures),
         wps=median(one.wps for one in figures),
         wareq_sz=median(one.wareq_sz for one in figures),
         aqu_sz=median(one.aqu_sz for one in figures),
@@ -129,10 +131,6 @@ def simulate(description: Description, seed: int) -> Figures:
     await_ms = {
         "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
         "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
-        "all": _ratio_ms(
-            after.read_ns - before.read_ns + after.write_ns - before.write_ns,
-            after.reads - before.reads + after.writes - before.writes,
-        ),
     }
     result = _RESULTS[description.kind](machine.records, description)
     if description.kind == "cpuburn":
@@ -140,6 +138,10 @@ def simulate(description: Description, seed: int) -> Figures:
     return Figures(
         result=result,
         await_ms=await_ms,
+        await_all_ms=_ratio_ms(
+            after.read_ns - before.read_ns + after.write_ns - before.write_ns,
+            after.reads - before.reads + after.writes - before.writes,
+        ),
         wps=(after.writes - before.writes) * S / (after.now_ns - before.now_ns),
         wareq_sz=_ratio(after.write_sectors - before.write_sectors, after.writes - before.writes)
         / SECTORS_PER_KIB,

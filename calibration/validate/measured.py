@@ -46,7 +46,7 @@ def measured(directory: Path) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {"result": _result(run["workload"], result)}
     found["await_ms"] = {kind: summary[f"{kind}_await"] for kind in ("r", "w")}
-    found["await_ms"]["all"] = _of_both(summary)
+    found["await_all_ms"] = _of_both(summary)
     found |= {name: summary[key] for name, key in _SUMMARY.items() if key in summary}
     if summary.get("wps"):
         found["wareq_sz"] = summary["wMBps"] * _KIB_PER_MIB / summary["wps"]

@@ -16,7 +16,7 @@ from calibration.validate.compare import Row, flat
 from sim.report.tables import Column, Table
 
 _GENERAL = (
-    "await_ms r", "await_ms w", "await_ms all", "wps", "wareq_sz", "aqu_sz", "util", "iowait",
+    "await_ms r", "await_ms w", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait",
     "own_load", "load", "own_D",
 )  # fmt: skip
 

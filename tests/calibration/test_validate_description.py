@@ -52,7 +52,7 @@ def directory(tmp_path):
 def test_a_prediction_has_the_figures_of_the_index(directory):
     row = validate_run(directory(run()), seed=1)
     assert set(row.predicted) == {
-        "result", "await_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait", "own_load", "load",
+        "result", "await_ms", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait", "own_load", "load",
         "own_D",
     }  # fmt: skip
     assert row.predicted["result"]["ops/s"] == pytest.approx(2 / 26.5e-3, rel=0.1)

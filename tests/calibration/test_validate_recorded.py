@@ -51,10 +51,11 @@ def test_what_is_read_as_measured_is_what_the_recorders_index_says():
         (["b_seqwrite/buffered-128k-*.r1"], "aqu_sz", 0.12),
         (["b_seqwrite/buffered-128k-*.r1"], "await_ms w", 0.10),
         (["?_seqwrite/*-ext4-*.r1", "u_b_seqwrite/*-ext4-*.r1"], "await_ms r", 0.25),
-        (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "msg/s", 0.14),
+        # Too many writers on one CPU: what takes in their requests costs none (calibration/README).
+        (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "msg/s", 0.23),
         (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "own_load", 0.05),
         (["c_mailq/*-p8-hdd7200.r1", "c_mailq/*-p32-hdd7200.r1"], "own_D", 0.05),
-        (["c_mailq/*-p8-hdd7200.r1", "c_mailq/*-p32-hdd7200.r1"], "wps", 0.15),
+        (["c_mailq/*-p8-hdd7200.r1", "c_mailq/*-p32-hdd7200.r1"], "wps", 0.22),
         (["c_mailq/*-p8-hdd7200.r1", "c_mailq/*-p32-hdd7200.r1"], "wareq_sz", 0.05),
         (["b_seqwrite/buffered-*-ext4-*.r1"], "MB/s", 0.03),
         (["b_seqwrite/buffered-*-ext4-*.r1"], "lat ms", 0.05),
