@@ -52,8 +52,8 @@ def directory(tmp_path):
 def test_a_prediction_has_the_figures_of_the_index(directory):
     row = validate_run(directory(run()), seed=1)
     assert set(row.predicted) == {
-        "result", "await_ms", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait", "own_load", "load",
-        "own_D",
+        "result", "await_ms", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait",
+        "own_load", "load", "own_D",
     }  # fmt: skip
     assert row.predicted["result"]["ops/s"] == pytest.approx(2 / 26.5e-3, rel=0.1)
     assert row.predicted["own_load"] == 2
