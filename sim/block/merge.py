@@ -39,26 +39,32 @@ class MergeTable:
         self._max_sectors = max_sectors
         self._max_segments = max_segments
         self._max_discard = max_discard  # sectors of a discard, which has no segments
-        # By op, then by sector: waiting requests that bios can find (the queue enters them).
-        self.by_end: list[dict[int, Request]] = [{} for _ in range(OPS)]
-        self.by_start: list[dict[int, Request]] = [{} for _ in range(OPS)]
+        # By op, then by sector.
+        self._by_end: list[dict[int, Request]] = [{} for _ in range(OPS)]
+        self._by_start: list[dict[int, Request]] = [{} for _ in range(OPS)]
+
+    def add(self, request: Request) -> None:
+        """Let bios find a request that begins to wait."""
+        op = request.op
+        self._by_end[op][request.end] = request
+        self._by_start[op][request.sector] = request
 
     def remove(self, request: Request) -> None:
         """Forget a request that must not grow any more."""
         op = request.op
         end = request.end
-        found = self.by_end[op].pop(end, None)
+        found = self._by_end[op].pop(end, None)
         if found is not request and found is not None:
-            self.by_end[op][end] = found  # Another one ends there.
+            self._by_end[op][end] = found  # Another one ends there.
         start = request.sector
-        found = self.by_start[op].pop(start, None)
+        found = self._by_start[op].pop(start, None)
         if found is not request and found is not None:
-            self.by_start[op][start] = found
+            self._by_start[op][start] = found
 
     def try_merge(self, bio: Bio, sector: int, most: int, now_ns: int) -> int:
         """Merge up to ``most`` bios of the run, the first at ``sector``; return how many."""
         op = bio.op
-        request = self.by_end[op].get(sector)
+        request = self._by_end[op].get(sector)
         if request is not None and self._elevator.allow_merge(request, bio):
             count = min(most, self.room(request, bio))
             if count:
@@ -66,7 +72,7 @@ class MergeTable:
             else:
                 self.remove(request)  # REQ_NOMERGE
             return count
-        request = self.by_start[op].get(sector + bio.size)
+        request = self._by_start[op].get(sector + bio.size)
         if request is not None and self._elevator.allow_merge(request, bio):
             if self.room(request, bio):
                 self._front_merge(request, bio, now_ns)
@@ -90,13 +96,13 @@ class MergeTable:
             self._trace("block_bio_backmerge", bio.op, request.end, count * bio.size)
         self._unlink_end(request)
         append_bios(request, bio, count)
-        following = self.by_start[request.op].get(request.end)
+        following = self._by_start[request.op].get(request.end)
         if following is not None and self._fit(request, following):
             self._unite(request, following, now_ns)
-        self.by_end[request.op][request.end] = request
+        self._by_end[request.op][request.end] = request
 
     def _front_merge(self, request: Request, bio: Bio, now_ns: int) -> None:
-        by_start = self.by_start[request.op]
+        by_start = self._by_start[request.op]
         if by_start.get(request.sector) is request:
             del by_start[request.sector]
         old_sector = request.sector
@@ -109,22 +115,22 @@ class MergeTable:
         if former is not None and self._fit(former, request):
             self._unlink_end(former)
             self._unite(former, request, now_ns)
-            self.by_end[former.op][former.end] = former
+            self._by_end[former.op][former.end] = former
 
     def _trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
         self._tracer.emit(name, self._name, op, sector, nr_sectors)
 
     def try_unite(self, former: Request, now_ns: int) -> None:
         """Merge a waiting request with the one that starts where it ends (attempt_back_merge)."""
-        following = self.by_start[former.op].get(former.end)
+        following = self._by_start[former.op].get(former.end)
         if following is not None and following is not former and self._fit(former, following):
             self._unlink_end(former)
             self._unite(former, following, now_ns)
-            self.by_end[former.op][former.end] = former
+            self._by_end[former.op][former.end] = former
 
     def former_of(self, request: Request) -> Request | None:
         """Return the waiting request that ends where this one starts."""
-        return self.by_end[request.op].get(request.sector)
+        return self._by_end[request.op].get(request.sector)
 
     def _fit(self, former: Request, following: Request) -> bool:
         sectors = former.nr_sectors + following.nr_sectors
@@ -144,6 +150,6 @@ class MergeTable:
         self._absorbed(following, now_ns)
 
     def _unlink_end(self, request: Request) -> None:
-        by_end = self.by_end[request.op]
+        by_end = self._by_end[request.op]
         if by_end.get(request.end) is request:
             del by_end[request.end]

@@ -230,10 +230,7 @@ class Disk(BlockDevice):
         if not waiting and self._plugs_itself and not self.plugged:
             self._plug(now_ns)
         self.nr_waiting = waiting + 1
-        merges = self.merges
-        op = request.op
-        merges.by_end[op][request.end] = request
-        merges.by_start[op][request.sector] = request
+        self.merges.add(request)
         self.elevator.insert(request)
         if self.plugged and waiting + 1 >= self._unplug_threshold:
             self.unplug()

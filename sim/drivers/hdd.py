@@ -23,7 +23,7 @@ from sim.block.request import FLUSH, Request
 from sim.drivers.hdd_buffer import ReadBuffer
 from sim.drivers.hdd_geometry import Geometry
 from sim.drivers.hdd_params import SPTF, HddParams
-from sim.drivers.hdd_seek import KNOWN_DISTANCES, SeekCurve
+from sim.drivers.hdd_seek import SeekCurve
 from sim.drivers.hdd_write_cache import WriteCache
 from sim.engine.calendar import Calendar, Handler
 from sim.engine.rng import Streams
@@ -181,9 +181,7 @@ class Hdd(Driver):
         there_ns = now_ns
         far = cylinder - self._cylinder
         if far:
-            seek = self.seek
-            at = far & (KNOWN_DISTANCES - 1)  # ns() without the call, if it is known
-            there_ns += seek.known_ns[at] if seek.known[at] == far else seek.ns(far)
+            there_ns += self.seek.ns(far)
             if writing:
                 there_ns += self._write_settle_ns
         elif head != self._head:
