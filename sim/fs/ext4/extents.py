@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from sim.fs.errors import no_space
 from sim.fs.ext4 import inode as files
+from sim.fs.ext4.fast_commit import track_range
 from sim.fs.ext4.mapping import BlockMap
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS, allocate_large
 from sim.fs.ext4.sb import pages_of_size
@@ -103,8 +104,7 @@ def allocate_hole(
             break
         inode.map.insert(at, first, last - first)
         fs.keep_promise(inode, at, at + last - first)
-        if handle.transaction.fast_queue is not None:
-            handle.transaction.fast_queue.track_range(inode, at, at + last - first)
+        track_range(handle.transaction, inode, at, at + last - first)
         at += last - first
         yield from files.account_blocks(task, fs, handle, first, last)
         yield from _grow_tree(task, fs, handle, inode)

@@ -68,6 +68,12 @@ def track_name(transaction: Transaction, name: str) -> None:
         transaction.fast_queue.name_bytes += 12 + len(name.encode())
 
 
+def track_range(transaction: Transaction, inode: Inode, start: int, end: int) -> None:
+    """Blocks of a file were mapped or unmapped (ext4_fc_track_range)."""
+    if transaction.fast_queue is not None:
+        transaction.fast_queue.track_range(inode, start, end)
+
+
 def track_create(transaction: Transaction, inode_size: int) -> None:
     """A file or directory was made: its inode is there twice (ext4_fc_track_create)."""
     if transaction.fast_queue is not None:
@@ -93,22 +99,16 @@ def fast_commit(task: Task, fs: "Ext4", tid: int) -> Blocking[None]:
     seen = journal.fast.sequence
     while tid > journal.commit_sequence:
         if not journal.nr_commits:
-            yield from _full_commit(task, journal, tid)  # To have one to start from.
+            yield from journal.complete_transaction(task, tid)  # To have one to start from.
             return
         if not journal.full_commit_ongoing and not journal.fast.ongoing:
             done = yield from _commit_alone(task, fs)
             if not done:
-                yield from _full_commit(task, journal, tid)
+                yield from journal.complete_transaction(task, tid)
             return
         yield from journal.fast.wait.sleep_on(task, TASK_UNINTERRUPTIBLE, "jbd2_fc_begin_commit")
         if journal.fast.sequence > seen:
             return
-
-
-def _full_commit(task: Task, journal: Journal, tid: int) -> Blocking[None]:
-    """jbd2_complete_transaction."""
-    journal.log_start_commit(tid)
-    yield from journal.log_wait_commit(task, tid)
 
 
 def _commit_alone(task: Task, fs: "Ext4") -> Blocking[bool]:

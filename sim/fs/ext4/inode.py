@@ -19,7 +19,7 @@ Left out: reading a page that is about to be overwritten in part, when it is a h
 from typing import Final
 
 from sim.fs.errors import no_space
-from sim.fs.ext4.fast_commit import forget
+from sim.fs.ext4.fast_commit import forget, track_range
 from sim.fs.ext4.layout import BLOCKS_PER_GROUP
 from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS
@@ -309,8 +309,7 @@ def free_blocks(
     journal = fs.journal_of()
     fs.blocks.discard_window(inode.window)
     inode.last_block = -1
-    if handle.transaction.fast_queue is not None:
-        handle.transaction.fast_queue.track_range(inode, keep, keep + 1)  # One DEL_RANGE tag.
+    track_range(handle.transaction, inode, keep, keep + 1)  # One DEL_RANGE tag.
     runs = inode.map.unmap_from(keep)
     indirect = inode.map.unmap_indirect(keep)
     journalled = list(indirect)

@@ -299,10 +299,8 @@ class Ext3Sb(FileSystem):
         return 0
 
     def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
-        """Commit a transaction and wait (jbd2_complete_transaction)."""
-        journal = self.journal_of()
-        journal.log_start_commit(tid)
-        yield from journal.log_wait_commit(task, tid)
+        """Put on the disk what a transaction did."""
+        return self.journal_of().complete_transaction(task, tid)
 
     def make_inode(self, ino: int, mode: int) -> Ext3Inode:
         """Return an inode of this file system, not yet in `inodes`."""

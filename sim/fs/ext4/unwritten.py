@@ -20,6 +20,7 @@ Left out: merging of several completions of one inode into one handle.
 from typing import TYPE_CHECKING
 
 from sim.block.bio import Bio
+from sim.fs.ext4.fast_commit import track_range
 from sim.fs.ext4.sb import Ext3Inode, dirty_size, keep_size, mark_inode_dirty
 from sim.fs.jbd2.transaction import journal_start_reserved, stop_handle
 from sim.sched.task import Blocking, Task
@@ -54,8 +55,7 @@ class UnwrittenIo:
         keep_size(handle, self.inode, unwritten=True)
         dirty_size(handle, self.inode)
         yield from mark_inode_dirty(task, fs, handle, self.inode)
-        if handle.transaction.fast_queue is not None:
-            handle.transaction.fast_queue.track_range(self.inode, self.start, self.end)
+        track_range(handle.transaction, self.inode, self.start, self.end)
         stop_handle(fs.journal, handle)
         self.conversions.end_one()
         self.inode.mapping.end_writeback(self.start, self.end)

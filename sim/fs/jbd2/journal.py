@@ -186,6 +186,11 @@ class Journal:
             self.wait_commit.wake_all()
             yield from self.wait_done_commit.sleep_on(task, TASK_UNINTERRUPTIBLE, "log_wait_commit")
 
+    def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
+        """Commit a transaction and wait (jbd2_complete_transaction)."""
+        self.log_start_commit(tid)
+        yield from self.log_wait_commit(task, tid)
+
     def force_commit_nested(self, task: Task) -> Blocking[bool]:
         """Commit what is running, or wait for what commits; False if there was neither.
 
