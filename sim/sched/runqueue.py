@@ -188,11 +188,7 @@ class RunQueue:
         self.queue.requeue(task)
         self.detach(task)
         self.curr = None
-        if self.queue.nr_queued:
-            self._run_next()
-        else:
-            self._generation += 1  # A timer set before is void: nobody's burst ends.
-            self._go_idle()
+        self._run_next_or_none()
         return task
 
     def run_attached(self) -> None:
@@ -434,6 +430,10 @@ class RunQueue:
         self.curr = None
         if self._domain.overloaded:
             self._domain.pull(self)
+        self._run_next_or_none()
+
+    def _run_next_or_none(self) -> None:
+        """Go on after a task whose burst has not ended."""
         if self.queue.nr_queued:
             self._run_next()
         else:
