@@ -85,7 +85,7 @@ def balance_dirty_pages_writing(
         yield from congestion_wait(task, vm)
     if bdi.in_progress:
         return
-    if pages_written if bdi.laptop is not None else vm.nr_reclaimable() > dirty_limits(vm)[0]:
+    if pages_written if bdi.laptop is not None else over_background(vm):
         vm.flusher.start_background(bdi)
 
 

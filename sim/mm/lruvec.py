@@ -165,6 +165,10 @@ class Lruvec:
             assert found
         return found
 
+    def file_pages(self) -> int:
+        """Return the pages of files, active and inactive, without those of tmpfs."""
+        return self.nr[LRU_INACTIVE_FILE] + self.nr[LRU_ACTIVE_FILE]
+
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""
         for lru, generations in enumerate(self.lists):

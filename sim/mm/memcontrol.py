@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.mm.backing_dev import congestion_wait
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, Lruvec
+from sim.mm.lruvec import Lruvec
 from sim.mm.oom_kill import out_of_memory
 from sim.mm.reclaim import MAX_RECLAIM_RETRIES, Reclaim, try_to_free_pages
 from sim.mm.vmscan import SWAP_CLUSTER_MAX
@@ -86,8 +86,7 @@ class MemCgroup:
     @property
     def dirtyable(self) -> int:
         """Return the pages that dirty ratios are of: of files, and what is left to the limit."""
-        lists = LRU_INACTIVE_FILE, LRU_ACTIVE_FILE
-        file_pages = sum(lruvec.nr[lru] for lruvec in self.lruvecs for lru in lists)
+        file_pages = sum(lruvec.file_pages() for lruvec in self.lruvecs)
         return file_pages + max(self.limit - self.usage, 0)
 
     def note_dirty(self, mapping: AddressSpace) -> None:

@@ -181,7 +181,7 @@ def _file_is_tiny(vm: Vm) -> bool:
 def _anon_share(vm: Vm, control: Reclaim, lruvec: Lruvec) -> float:
     """Return the share of anonymous pages by what was met of late."""
     stat, anon_pages = lruvec.stat, sum(lruvec.anon.nr)
-    file_pages = lruvec.nr[LRU_INACTIVE_FILE] + lruvec.nr[LRU_ACTIVE_FILE]
+    file_pages = lruvec.file_pages()
     if vm.kernel >= SINCE_COST:
         stat.forget_costs(anon_pages + file_pages)
         return anon_share(control.swappiness, stat.costs[ANON], stat.costs[FILE])

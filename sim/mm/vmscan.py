@@ -72,7 +72,7 @@ def shrink_node(vm: Vm, node: Node, nr_to_reclaim: int) -> tuple[int, int]:
         return shrink_lruvec(vm, node.lruvec, nr_to_reclaim)
     reclaimed = scanned = 0
     lruvecs = vm.lruvecs_on(node)
-    sizes = [lruvec.nr[LRU_INACTIVE_FILE] + lruvec.nr[LRU_ACTIVE_FILE] for lruvec in lruvecs]
+    sizes = [lruvec.file_pages() for lruvec in lruvecs]
     for lruvec, size in zip(lruvecs, sizes, strict=True):
         if size:
             freed, looked = shrink_lruvec(vm, lruvec, -(-nr_to_reclaim * size // sum(sizes)))
@@ -85,7 +85,7 @@ def shrink_lruvec(vm: Vm, lruvec: Lruvec, nr_to_reclaim: int) -> tuple[int, int]
     """Free at least that many pages, if there are; return how many (were freed, were scanned)."""
     nr = lruvec.nr
     reclaimed = scanned = 0
-    limit = nr[LRU_INACTIVE_FILE] + nr[LRU_ACTIVE_FILE]
+    limit = lruvec.file_pages()
     while reclaimed < nr_to_reclaim and scanned < limit:
         inactive, active = nr[LRU_INACTIVE_FILE], nr[LRU_ACTIVE_FILE]
         pages = min(max(nr_to_reclaim - reclaimed, SWAP_CLUSTER_MAX), SCAN_PAGES_MAX)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.mm.anon_lru import ACTIVE, INACTIVE, AnonLru
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, WORKINGSET, Lruvec
+from sim.mm.lruvec import LRU_ACTIVE_FILE, WORKINGSET, Lruvec
 from sim.mm.page_lru import activate_run
 from sim.mm.page_tags import NO_TAG, PageTags
 from sim.mm.scan_balance import ANON, FILE, SINCE_SPLIT
@@ -149,8 +149,7 @@ def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
 def _anon_working_set(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
     """Return what a page that comes back from swap competes with."""
     pages = lru.nr[ACTIVE] if vm.swap.nr_free else 0
-    nr = vm.lruvec_of(chunk.mm, lru.node_number).nr
-    return pages + nr[LRU_ACTIVE_FILE] + nr[LRU_INACTIVE_FILE]
+    return pages + vm.lruvec_of(chunk.mm, lru.node_number).file_pages()
 
 
 def _pack(lruvec: Lruvec, tag: int) -> int:
