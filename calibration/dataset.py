@@ -37,7 +37,7 @@ from sim.scenario.errors import Place, Problem, unknown
 from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.study.recorded import DatasetError
 from sim.toml_lines import LineMap, key_positions
-from sim.units import UnitError, parse_quantity
+from sim.units import NS_PER_S, UnitError, parse_quantity
 
 DATASET: Final = "dataset.toml"
 # key -> type, and the dimension of a quantity
@@ -55,7 +55,6 @@ _TYPES: Final[Mapping[type, str]] = {
     list: "a list of texts",
     dict: "a table",
 }
-NS_PER_S: Final = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)

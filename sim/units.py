@@ -19,6 +19,11 @@ from typing import Final, Literal, overload
 
 Value = int | float | str | bool
 
+# What times in nanoseconds are multiplied and divided by (include/vdso/time64.h: NSEC_PER_SEC ...).
+NS_PER_US: Final = 1_000
+NS_PER_MS: Final = 1_000_000
+NS_PER_S: Final = 1_000_000_000
+
 _TIME: Final = {
     "ns": 1,
     "us": 1_000,

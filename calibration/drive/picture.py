@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from calibration.drive.outcome import Outcome
-from calibration.drive.score import NS_PER_MS
+from sim.units import NS_PER_MS
 
 COLOURS: Final = ("#0072B2", "#D55E00")  # Okabe and Ito
 GREY: Final = "#666666"

@@ -16,8 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from calibration.drive.trace import KINDS
-
-NS_PER_MS = 1e6
+from sim.units import NS_PER_MS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Final
 
 from sim.block.bfq_queue import is_far
 from sim.block.request import Request
+from sim.units import NS_PER_US
 
 # (rotational, flash): ref_rate[] >> BFQ_RATE_SHIFT, sectors/us: 109 and 258 MB/s
 REFERENCE_RATES: Final = (14_000 / 65_536, 33_000 / 65_536)
@@ -26,7 +27,6 @@ SAMPLES_MIN: Final = 32  # BFQ_RATE_MIN_SAMPLES
 PAUSE_NS: Final = 100_000_000  # a disk idle for longer begins anew
 STEADY_NS: Final = 2_000_000  # BFQ_MIN_TT
 RATE_MAX: Final = 20.0  # sectors/us: unreasonably high
-NS_PER_US: Final = 1000
 HW_TAG_DEPTH: Final = 3  # BFQ_HW_QUEUE_THRESHOLD
 HW_TAG_SAMPLES: Final = 32  # BFQ_HW_QUEUE_SAMPLES
 

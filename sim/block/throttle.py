@@ -29,13 +29,13 @@ from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+from sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
 
 SINCE: Final = (2, 6, 37)  # e43473b7f223
 SLICE_NS: Final = 100_000_000  # throtl_slice = HZ / 10
-NS_PER_S: Final = 1_000_000_000
 QUANTA: Final = (6, 2)  # of reads, of writes, in a round (throtl_grp_quantum 8)
 _SOURCE: Final = "scenario: io.max, blkio.throttle.*"
 

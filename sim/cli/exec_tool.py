@@ -16,10 +16,10 @@ from sim.cli.typed_program import is_program, marks_of, printed, program_layer
 from sim.machine import Machine, simulate
 from sim.results import ProcSample, RunResult
 from sim.scenario import Scenario, load
-from sim.study.observation import NS_PER_S, Observation
+from sim.study.observation import Observation
 from sim.tools.parse import parse_stat
 from sim.tools.run import FILES, GENERATIONS, run_tool, tool_sampling
-from sim.units import UnitError, parse_quantity
+from sim.units import NS_PER_S, UnitError, parse_quantity
 
 # The first kernel of the distributions that came with a generation of the tools.
 _GENERATION_SINCE = (((3, 10), "sysstat-12"), ((2, 6, 32), "sysstat-9"), ((0,), "sysstat-7"))

@@ -12,9 +12,7 @@ from calibration.look.summary import NothingToLookAt, Throughput
 from sim.cli import options
 from sim.cli.exec_tool import TimeType
 from sim.cli.output import check_apart, check_json, write_json
-from sim.units import UnitError, parse_quantity
-
-NS_PER_S = 10**9
+from sim.units import NS_PER_S, UnitError, parse_quantity
 
 
 class RateType(click.ParamType[float]):

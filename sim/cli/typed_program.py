@@ -7,13 +7,11 @@ Left out: other programs; pipes, redirections.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from sim.results import Record, RunResult
 from sim.scenario.dd_command import PROCESS, dd_layer
 from sim.scenario.layers import Table
-
-NS_PER_MS: Final = 1_000_000
+from sim.units import NS_PER_MS
 
 
 def is_program(argv: Sequence[str]) -> bool:

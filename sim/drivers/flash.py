@@ -31,8 +31,8 @@ from sim.block.request import Request
 from sim.drivers.ssd_ftl import SEGMENTS, Ftl
 from sim.engine.calendar import Calendar
 from sim.param import param
+from sim.units import NS_PER_S
 
-NS_PER_S: Final = 1_000_000_000
 ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM command, libata
 BATCHES: Final = 2  # one moves to the dies while one is programmed
 SPARE_PERCENT_MIN: Final = 1.0

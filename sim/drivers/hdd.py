@@ -29,9 +29,9 @@ from sim.engine.calendar import Calendar, Handler
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.registry import register
+from sim.units import NS_PER_S
 
 NS_PER_MIN: Final = 60_000_000_000
-NS_PER_S: Final = 1_000_000_000
 DESTAGE_SECTORS_MAX: Final = 1024  # one destage operation; reads wait for no more than that
 
 

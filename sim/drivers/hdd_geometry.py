@@ -14,8 +14,9 @@ Left out: spare sectors and defects, serpentine layouts, zones that differ by he
 from bisect import bisect_right
 from typing import Final
 
+from sim.units import NS_PER_S
+
 SECTOR_BYTES: Final = 512
-NS_PER_S: Final = 1_000_000_000
 BEYOND: Final = 1 << 62  # no sector
 Zone = tuple[int, int, int, int, int]  # first sector, end, sectors per track, media ns, cylinder
 INDEX_STEPS: Final = 1024  # at least so many in the index of zones: in few of them a zone begins

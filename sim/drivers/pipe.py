@@ -14,8 +14,8 @@ from random import Random
 from typing import Final
 
 from sim.block.bio import SECTOR
+from sim.units import NS_PER_S
 
-NS_PER_S: Final = 1_000_000_000
 BURST_BYTES: Final = 64 * 1024  # what TCP hands to a card at a time (GSO_MAX_SIZE)
 
 

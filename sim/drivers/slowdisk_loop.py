@@ -20,13 +20,14 @@ from typing import Final
 from sim.block.bio import SECTOR, WRITE
 from sim.block.driver import Complete
 from sim.block.request import FLUSH, Request
-from sim.drivers.slowdisk_model import NS_PER_S, Job, ServiceModel
+from sim.drivers.slowdisk_model import Job, ServiceModel
 from sim.drivers.slowdisk_way import SlowdiskParams, Way
 from sim.engine.calendar import Calendar
 from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+from sim.units import NS_PER_S
 
 EMULATOR_NICE: Final = -20  # stands for SCHED_FIFO 50
 

@@ -19,8 +19,8 @@ from typing import Final
 from sim.block.bio import READ, SECTOR, WRITE
 from sim.block.request import FLUSH, Request
 from sim.engine.calendar import Calendar
+from sim.units import NS_PER_S
 
-NS_PER_S: Final = 1_000_000_000
 FIFO: Final = "fifo"
 SSTF: Final = "sstf"
 CLOOK: Final = "clook"

@@ -13,9 +13,8 @@ Left out: the granularity at which a provider settles accounts (a second or less
 """
 
 from math import ceil
-from typing import Final
 
-NS_PER_S: Final = 1_000_000_000
+from sim.units import NS_PER_S
 
 
 class TokenBucket:

@@ -18,11 +18,10 @@ Left out: filters on fields, stack traces, per-CPU buffers, BPF but as a sink.
 from collections import deque
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sim.engine.calendar import Calendar
-
-NS_PER_SECOND: Final = 1_000_000_000
+from sim.units import NS_PER_S
 
 # Field names, for printing; the kernel's own where it has them. What a probe program would look up
 # elsewhere at that moment follows them: who woke (by_pid; 0: an interrupt), where a task sleeps and
@@ -151,7 +150,7 @@ class Tracer:
 
 def format_record(record: Record) -> str:
     """Return a record as a line of trace_pipe: ``   12.004211: block_rq_issue: dev=sdb ...``."""
-    seconds, rest_ns = divmod(record.when_ns, NS_PER_SECOND)
+    seconds, rest_ns = divmod(record.when_ns, NS_PER_S)
     fields = TRACEPOINTS.get(record.name, ())
     named = [f"{name}={value}" for name, value in zip(fields, record.args, strict=False)]
     words = named + [str(value) for value in record.args[len(fields) :]]

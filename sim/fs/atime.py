@@ -13,9 +13,9 @@ Left out: nodiratime, lazytime; the change time in relatime's comparison (a writ
 from typing import Final
 
 from sim.fs.inode import Inode
+from sim.units import NS_PER_S
 
 RULES: Final = ("atime", "strictatime", "relatime", "noatime")  # the first two are the same
-NS_PER_S: Final = 1_000_000_000
 DAY_NS: Final = 86400 * NS_PER_S
 
 

@@ -24,7 +24,6 @@ from sim.mm.backing_dev import BackingDevInfo, congestion_wait
 from sim.mm.bandwidth import (
     BANDWIDTH_INTERVAL_NS,
     IDLE_NS,
-    NS_PER_SECOND,
     Dirtier,
     pos_ratio,
 )
@@ -33,6 +32,7 @@ from sim.mm.memcg_dirty import GroupDomain, group_domain
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+from sim.units import NS_PER_S
 
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
@@ -123,7 +123,7 @@ def balance_dirty_pages_paced(
         min_pause_ns, poll_pages = bandwidth.min_pause(max_pause_ns, task_ratelimit)
         pause_ns = period_ns = max_pause_ns
         if task_ratelimit >= 1:
-            period_ns = int(dirtier.nr_dirtied * NS_PER_SECOND / task_ratelimit)
+            period_ns = int(dirtier.nr_dirtied * NS_PER_S / task_ratelimit)
             pause_ns = period_ns
             if dirtier.paused_when_ns:
                 pause_ns -= now_ns - dirtier.paused_when_ns

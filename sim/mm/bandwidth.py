@@ -13,14 +13,15 @@ Left out: strict limits (BDI_CAP_STRICTLIMIT, 3.11), min_ratio and max_ratio.
 
 from typing import Final
 
-NS_PER_SECOND: Final = 1_000_000_000
+from sim.units import NS_PER_S
+
 MS: Final = 1_000_000
 INIT_BW_PAGES_PER_S: Final = 100 << 8  # 100 MB/s, mm/backing-dev.c
 BANDWIDTH_INTERVAL_NS: Final = 200 * MS
 BANDWIDTH_PERIOD_NS: Final = 4096 * MS  # roundup_pow_of_two(3 * HZ) at HZ=1000
 MAX_PAUSE_NS: Final = 200 * MS
 DIRTY_POLL_PAGES: Final = 32  # DIRTY_POLL_THRESH, 128 KiB
-IDLE_NS: Final = NS_PER_SECOND
+IDLE_NS: Final = NS_PER_S
 DIRTIERS_MAX: Final = 1024  # remembered at a time
 
 
@@ -64,11 +65,11 @@ class WriteBandwidth:
         pages = written - self.written_stamp
         old = self.pages_per_s
         if elapsed_ns > BANDWIDTH_PERIOD_NS:
-            rate = pages * NS_PER_SECOND / elapsed_ns
+            rate = pages * NS_PER_S / elapsed_ns
             average = rate
         else:
             kept = old * (BANDWIDTH_PERIOD_NS - elapsed_ns)
-            rate = (pages * NS_PER_SECOND + kept) / BANDWIDTH_PERIOD_NS
+            rate = (pages * NS_PER_S + kept) / BANDWIDTH_PERIOD_NS
             average = self.avg_pages_per_s
             if average > old >= rate:
                 average -= (average - old) / 8
@@ -81,7 +82,7 @@ class WriteBandwidth:
         self, elapsed_ns: int, dirtied: int, pos_ratio: float, *, below_setpoint: bool
     ) -> None:
         """Move towards the rate at which dirtying equals writing (bdi_update_dirty_ratelimit)."""
-        dirty_rate = (dirtied - self.dirtied_stamp) * NS_PER_SECOND / elapsed_ns
+        dirty_rate = (dirtied - self.dirtied_stamp) * NS_PER_S / elapsed_ns
         current = self.dirty_ratelimit
         task_ratelimit = current * pos_ratio + 1
         balanced = task_ratelimit * self.avg_pages_per_s / max(dirty_rate, 1.0)
@@ -102,7 +103,7 @@ class WriteBandwidth:
 
     def max_pause_ns(self, bdi_dirty: int) -> int:
         """Return the longest pause: an eighth of the time to drain the device (bdi_max_pause)."""
-        drain_ns = int(bdi_dirty * NS_PER_SECOND / self.avg_pages_per_s)
+        drain_ns = int(bdi_dirty * NS_PER_S / self.avg_pages_per_s)
         return min(drain_ns // 8 + MS, MAX_PAUSE_NS)
 
     def min_pause(self, max_pause_ns: int, task_ratelimit: float) -> tuple[int, int]:
@@ -111,18 +112,18 @@ class WriteBandwidth:
         high, low = int(self.avg_pages_per_s), int(self.dirty_ratelimit)
         octaves = high.bit_length() - low.bit_length()
         if octaves > 0:  # Many dirtiers: longer pauses, fewer of them.
-            target_ns += octaves * 10 * NS_PER_SECOND // 1024
+            target_ns += octaves * 10 * NS_PER_S // 1024
         target_ns = min(target_ns, MS + max_pause_ns // 2)
-        pages = int(self.dirty_ratelimit * target_ns / NS_PER_SECOND)
+        pages = int(self.dirty_ratelimit * target_ns / NS_PER_S)
         if pages < DIRTY_POLL_PAGES:
             target_ns = max_pause_ns
-            pages = int(self.dirty_ratelimit * target_ns / NS_PER_SECOND)
+            pages = int(self.dirty_ratelimit * target_ns / NS_PER_S)
             if pages > DIRTY_POLL_PAGES:
                 pages = DIRTY_POLL_PAGES
-                target_ns = int(NS_PER_SECOND * DIRTY_POLL_PAGES / self.dirty_ratelimit)
-        if NS_PER_SECOND * pages / (task_ratelimit + 1) > max_pause_ns:
+                target_ns = int(NS_PER_S * DIRTY_POLL_PAGES / self.dirty_ratelimit)
+        if NS_PER_S * pages / (task_ratelimit + 1) > max_pause_ns:
             target_ns = max_pause_ns
-            pages = int(task_ratelimit * target_ns / NS_PER_SECOND)
+            pages = int(task_ratelimit * target_ns / NS_PER_S)
         shortest_ns = MS + target_ns // 2 if pages >= DIRTY_POLL_PAGES else target_ns
         return shortest_ns, pages
 

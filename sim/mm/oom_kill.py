@@ -19,6 +19,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Final
 
 from sim.sched.task import Task
+from sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from sim.mm.memcontrol import MemCgroup
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 SINCE_SIZE_ALONE: Final = (2, 6, 36)
 SINCE_REAPER: Final = (4, 6)
-NS_PER_S: Final = 1_000_000_000
 CPU_UNIT_S: Final = 8
 RUN_UNIT_S: Final = 1024
 

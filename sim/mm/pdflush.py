@@ -20,11 +20,11 @@ from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+from sim.units import NS_PER_S
 
 MAX_WRITEBACK_PAGES: Final = 1024
 MIN_PDFLUSH_THREADS: Final = 2
 MAX_PDFLUSH_THREADS: Final = 8
-NS_PER_SECOND: Final = 1_000_000_000
 
 NOTHING: Final = 0
 KUPDATE: Final = 1
@@ -70,13 +70,13 @@ class Pdflush:
     def set_timer(self, start_ns: int) -> None:
         """Set the timer for the next pass: a period after this one's start, in 1 s at least."""
         period_ns = self.vm.params.dirty_writeback_ns
-        when_ns = max(start_ns + period_ns, self.calendar.now + NS_PER_SECOND)
+        when_ns = max(start_ns + period_ns, self.calendar.now + NS_PER_S)
         self.calendar.post_at(when_ns, self._wb_timer, None)
 
     def _wb_timer(self, _: None) -> None:
         """Begin a periodic pass, or try again in a second (wb_timer_fn)."""
         if not self.operation(KUPDATE):
-            self.calendar.post(NS_PER_SECOND, self._wb_timer, None)
+            self.calendar.post(NS_PER_S, self._wb_timer, None)
 
 
 class PdflushThread:
@@ -105,13 +105,13 @@ class PdflushThread:
             self.work = NOTHING
             if not pool.idle:
                 if (
-                    calendar.now - pool.last_empty_ns > NS_PER_SECOND
+                    calendar.now - pool.last_empty_ns > NS_PER_S
                     and pool.nr_threads < MAX_PDFLUSH_THREADS
                 ):
                     pool.start_one()
             elif (
                 pool.nr_threads > MIN_PDFLUSH_THREADS
-                and calendar.now - pool.idle[0].idle_since_ns > NS_PER_SECOND
+                and calendar.now - pool.idle[0].idle_since_ns > NS_PER_S
             ):
                 break  # One has had nothing to do for a second: one of us is too many.
         pool.nr_threads -= 1

@@ -19,11 +19,11 @@ segments holds the wire until its last one; at 1 Gbit/s a 64 KiB message does so
 from typing import Final
 
 from sim.engine.calendar import Calendar
+from sim.units import NS_PER_S
 
 MSS_BYTES: Final = 1448  # payload of a full segment: MTU 1500 less IPv4, TCP and timestamps
 # 20 IPv4, 20 TCP, 12 timestamps, 14 Ethernet, 4 check sum, 8 preamble, 12 gap between frames.
 HEADER_BYTES: Final = 90
-NS_PER_SECOND: Final = 1_000_000_000
 
 
 class Wire:
@@ -56,7 +56,7 @@ class Wire:
         start_ns = max(self._free_at_ns, self.calendar.now)
         # Rounded up, once, here.
         rate = self.rate_bytes_per_s
-        self._free_at_ns = start_ns + (wire_bytes * NS_PER_SECOND + rate - 1) // rate
+        self._free_at_ns = start_ns + (wire_bytes * NS_PER_S + rate - 1) // rate
         if self.coalesce_ns:
             return self._interrupt(self._free_at_ns + self.latency_ns)
         return self._free_at_ns + self.latency_ns
@@ -69,7 +69,7 @@ class Wire:
 
     def serialisation_ns(self, nr_segments: int) -> int:
         """Return how long full segments occupy the wire."""
-        return nr_segments * (MSS_BYTES + HEADER_BYTES) * NS_PER_SECOND // self.rate_bytes_per_s
+        return nr_segments * (MSS_BYTES + HEADER_BYTES) * NS_PER_S // self.rate_bytes_per_s
 
 
 def segments(payload_bytes: int) -> int:

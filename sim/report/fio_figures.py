@@ -14,10 +14,10 @@ from typing import Final
 
 from sim.scenario.fio_file import FioJob
 from sim.study.fio_run import FioResult
+from sim.units import NS_PER_MS
 from sim.user.fio_stat import DirectionStat, JobStat
 
 FIO_VERSION: Final = "fio-3.36"  # the release whose output this is
-NS_PER_MS: Final = 1_000_000
 PERCENTILES: Final = (
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,

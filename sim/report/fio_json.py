@@ -31,9 +31,9 @@ from sim.report.fio_figures import (
     shares,
 )
 from sim.study.fio_run import DiskUse, FioResult
+from sim.units import NS_PER_MS
 from sim.user.fio_stat import DirectionStat, IoStat, JobStat, percentiles
 
-NS_PER_MS: Final = 1_000_000
 KIB: Final = 1024
 
 

@@ -24,9 +24,10 @@ from matplotlib.ticker import MaxNLocator
 
 from sim.report.study_tables import recorded_figures
 from sim.study.metrics import refused_spans
-from sim.study.observation import NS_PER_S, Observation
+from sim.study.observation import Observation
 from sim.study.outcome import Study, VariantOutcome
 from sim.tools.parse import parse_loadavg
+from sim.units import NS_PER_S
 
 # Okabe and Ito's palette: told apart by everybody.
 BLUE, ORANGE, GREEN, RED, PINK, GREY = (

@@ -33,9 +33,9 @@ from sim.sched.features import SPARE_NOTHING, Features
 from sim.sched.pelt import utilisation
 from sim.sched.runqueue import Domain, RunQueue
 from sim.sched.task import Task
+from sim.units import NS_PER_MS
 
 CACHE_NICE_TRIES: Final = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
-NS_PER_MS: Final = 1_000_000
 NEWIDLE_LOOKS: Final = 1024  # over which the share of useful looks is taken
 
 

@@ -14,7 +14,7 @@ an interruptible sleep until it is processed; a failed event raises its exceptio
 
 from collections.abc import Callable
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from sim.engine.calendar import Calendar
 from sim.engine.environment import call_when
@@ -53,8 +53,7 @@ from sim.sched.task import (
 from sim.sched.task_group import TaskGroup
 from sim.sched.terms import IDLE_WEIGHT, Terms
 from sim.sched.version import KernelVersion, in_force
-
-NS_PER_SECOND: Final = 1_000_000_000
+from sim.units import NS_PER_S
 
 
 class Sched(Domain):
@@ -80,7 +79,7 @@ class Sched(Domain):
         self.nr_cpus = nr_cpus
         self.kernel = kernel
         self.params = SchedParams() if params is None else params
-        self.tick_ns: int = NS_PER_SECOND // self.params.hz
+        self.tick_ns: int = NS_PER_S // self.params.hz
         self.processes = ProcessTable()
         self.nr_interrupts: int = 0
         self._features = features(kernel)

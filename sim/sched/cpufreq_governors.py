@@ -19,8 +19,8 @@ from typing import Final
 
 from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.version import KernelVersion, in_force
+from sim.units import NS_PER_MS
 
-NS_PER_MS: Final = 1_000_000
 SAMPLING_MIN_NS: Final = 10 * NS_PER_MS  # MIN_SAMPLING_RATE with micro accounting
 LATENCY_MULTIPLIER: Final = 1000  # transition latencies that a sampling period is at least
 SCHEDUTIL_PERIOD_MAX_NS: Final = 10 * NS_PER_MS  # CPUFREQ_DBS_MIN_SAMPLING_INTERVAL since 4.15

@@ -20,9 +20,10 @@ goes (97 - 4) x 20 % = 19 steps down: the next one begins at the lowest again.
 from math import floor
 from typing import Final
 
-from sim.sched.cpufreq_governors import NS_PER_MS, Governor, Load
+from sim.sched.cpufreq_governors import Governor, Load
 from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.version import KernelVersion, in_force
+from sim.units import NS_PER_MS
 
 SAMPLE_NS: Final = 10 * NS_PER_MS  # pid_params.sample_rate_ms
 SETPOINT_PERCENT: Final = 97.0  # core_params.pid_policy of 4.4; earlier releases: assumed the same

@@ -11,8 +11,9 @@ Left out: folding per CPU with its delay of 10 ticks (2.6.31 on), lost samples o
 
 from typing import Any, Final
 
-from sim.sched.core import NS_PER_SECOND, Sched
+from sim.sched.core import Sched
 from sim.sched.features import ROUND_HALF_UP, ROUND_TOWARDS_ACTIVE, features
+from sim.units import NS_PER_S
 
 FSHIFT: Final = 11
 FIXED_1: Final = 1 << FSHIFT
@@ -29,7 +30,7 @@ class LoadAverage:
         self._sched = sched
         release = features(sched.kernel)
         self._rounding: str = release.load_rounding
-        self._period_ns: int = LOAD_FREQ_S * NS_PER_SECOND
+        self._period_ns: int = LOAD_FREQ_S * NS_PER_S
         if release.load_extra_tick:
             self._period_ns += sched.tick_ns
         self.avenrun: list[int] = [0, 0, 0]

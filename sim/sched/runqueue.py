@@ -26,8 +26,8 @@ from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import Killed, Scheduler, Task
+from sim.units import NS_PER_S
 
-NS_PER_SECOND: Final = 1_000_000_000
 SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost would never end.
 
 
@@ -406,7 +406,7 @@ class RunQueue:
         except Killed:
             domain.return_from_main(task)
         except Exception as error:
-            seconds = self._calendar.now / NS_PER_SECOND
+            seconds = self._calendar.now / NS_PER_S
             error.add_note(f"in task {task!r} at {seconds:.9f} s")
             raise
         finally:

@@ -12,9 +12,9 @@ from typing import Final
 
 from sim.sched.runqueue import RunQueue
 from sim.sched.task import Task
+from sim.units import NS_PER_S
 
 ONE_TASK: Final = 1024  # SCHED_LOAD_SCALE
-NS_PER_S: Final = 1_000_000_000
 
 
 def wake_affine(waker: RunQueue, previous: RunQueue) -> RunQueue:

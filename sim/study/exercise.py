@@ -18,12 +18,12 @@ from typing import Final
 from sim.scenario import Scenario, load_text
 from sim.scenario.fio_file import read_fio_text
 from sim.study.fio_run import run_fio
+from sim.units import NS_PER_S
 from sim.user.fio_stat import READ, WRITE
 
 Progress = Callable[[int, int], None]
 Fact = str | int | float
 
-NS_PER_S: Final = 1_000_000_000
 MEGA: Final = 1e6
 KERNEL: Final = "3.13"
 CPUS: Final = 8

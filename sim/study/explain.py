@@ -20,8 +20,8 @@ from sim.study import critical_path as cp
 from sim.study.observation import Observation
 from sim.study.timeline import BLOCKED, ON_CPU, PATTERNS, RUNNABLE, Timeline, Transaction
 from sim.study.waits import JOURNAL, NETWORK, SERVER, WAITS
+from sim.units import NS_PER_MS
 
-NS_PER_MS: Final = 1e6
 SAMPLED: Final = 200  # transactions of a kind that are followed
 MOMENTS: Final = 200  # at which the load average is taken apart
 CALL: Final = "()"  # ends the name of a transaction that is a system call

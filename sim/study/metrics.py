@@ -15,9 +15,10 @@ from typing import Final
 from sim.results import RunResult
 from sim.scenario.spec import MeasureSpec
 from sim.study import metrics_mail, metrics_memory, metrics_servers
-from sim.study.observation import NS_PER_MS, NS_PER_S, Metric, Observation, mean
+from sim.study.observation import Metric, Observation, mean
 from sim.study.summary import percentile
 from sim.tools.parse import parse_loadavg, parse_stat
+from sim.units import NS_PER_MS, NS_PER_S
 
 PHASES: Final = 6  # of a pipeline that are shown one by one
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean, median
 from typing import Final
 
-from sim.study.observation import NS_PER_S, Metric, Observation
+from sim.study.observation import Metric, Observation
 from sim.study.summary import percentile
+from sim.units import NS_PER_S
 
 DUMP_WINDOW_S: Final = 5  # assumed: "a few seconds" in which block_dump's lines were counted
 JOURNAL_THREAD: Final = "kjournald"

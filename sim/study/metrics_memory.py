@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from sim.results import RunResult
-from sim.study.observation import NS_PER_MS, NS_PER_S, Metric, Observation, mean
+from sim.study.observation import Metric, Observation, mean
 from sim.tools.parse import parse_meminfo, parse_vmstat
+from sim.units import NS_PER_MS, NS_PER_S
 
 KIB: Final = 1024
 STALL_MS: Final = 100.0  # what people notice

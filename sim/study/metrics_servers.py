@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from sim.study.observation import NS_PER_S, Metric, Observation, mean
+from sim.study.observation import Metric, Observation, mean
 from sim.study.summary import percentile
 from sim.tools.iostat_report import CpuReport
 from sim.tools.parse import parse_loadavg, parse_meminfo, parse_stat
+from sim.units import NS_PER_S, NS_PER_US
 
-NS_PER_US: Final = 1_000
 FULL_PCT: Final = 99.0  # what a graph shows as 100 %
 
 

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
-from typing import Final
 
 from sim.results import Record, RunResult
 from sim.scenario.spec import MeasureSpec
 from sim.tools.iostat_report import DeviceReport, IostatReport, compute_iostat
-
-NS_PER_S: Final = 1_000_000_000
-NS_PER_MS: Final = 1_000_000
+from sim.units import NS_PER_S
 
 
 class Observation:

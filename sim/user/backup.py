@@ -14,15 +14,14 @@ left.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
-
-NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ Left out: translations; truncated records; errors of reading, which no device he
 from collections.abc import Callable, Mapping
 from typing import Final
 
-NS_PER_S: Final = 1_000_000_000
+from sim.units import NS_PER_S
+
 SI_UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 IEC_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 

@@ -27,11 +27,11 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_APPEND, O_CREAT, O_RDONLY, O_WRONLY, Region, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 PAGE: Final = 4096
 TEXT_BYTES: Final = 16384  # read of program text at a time
-NS_PER_S: Final = 1_000_000_000
 GC_SLICE_PAGES: Final = 64  # between two looks at the clock
 ARENA_PAGES: Final = 16384  # 64 MiB, taken at a time
 STRIDE: Final = 8  # pages, of which the allocator writes to the first ones

@@ -29,9 +29,10 @@ from typing import ClassVar
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_WRONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.fio_params import DIRECTIONS, SYNC_FLAGS, SYNCHRONOUS, FioParams
 from sim.user.fio_places import Mapped, Pareto, Places, Sequential, Sizes, Uniform, Zipf
-from sim.user.fio_stat import NS_PER_S, READ, TRIM, WRITE, JobStat
+from sim.user.fio_stat import READ, TRIM, WRITE, JobStat
 from sim.user.program import ServerProgram
 
 

@@ -14,11 +14,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
+from sim.units import NS_PER_S
+
 PLAT_BITS: Final = 6
 PLAT_VAL: Final = 1 << PLAT_BITS
 PLAT_NR: Final = 29 * PLAT_VAL
 AVERAGE_NS: Final = 500_000_000  # bwavgtime=500, iopsavgtime=500
-NS_PER_S: Final = 1_000_000_000
 KIB: Final = 1024
 
 READ: Final = 0

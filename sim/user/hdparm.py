@@ -17,12 +17,12 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_RDONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 BLOCK: Final = 2 << 20  # TIMING_BUF_BYTES
 CACHED_NS: Final = 2_000_000_000
 BUFFERED_NS: Final = 3_000_000_000
-NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from typing import Final
 from sim.sched.task import Blocking
 from sim.sched.wait import WaitQueue
 from sim.syscall import O_APPEND, O_CREAT, O_RDWR, O_WRONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.innodb_locks import ALL, RowLocks
 from sim.user.mysql import BEGIN, COMMIT, SELECT, WRITES, Statement, data_file
 from sim.user.mysqld_params import MysqldParams
@@ -34,7 +35,6 @@ from sim.user.pthread import Mutex
 PAGE: Final = 16 * 1024  # univ.i: UNIV_PAGE_SIZE
 LOG_BLOCK: Final = 512  # log0log.h: OS_FILE_LOG_BLOCK_SIZE
 FLUSH_BATCH: Final = 64  # buf0lru.h: BUF_LRU_FREE_SEARCH_LEN and its batch, some 5 + 64 pages
-NS_PER_S: Final = 1_000_000_000
 LOG_FILE: Final = "ib_logfile0"
 SYSTEM_FILE: Final = "ibdata1"  # of which the doublewrite buffer is the part that is written here
 SYSTEM_FILE_BYTES: Final = 10 << 20  # MySQL 5.0: innodb_data_file_path ibdata1:10M

@@ -20,10 +20,10 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import Region, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 PAGE: Final = 4096
-NS_PER_S: Final = 1_000_000_000
 STEPS_PER_S: Final = 10
 
 

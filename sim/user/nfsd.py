@@ -16,14 +16,13 @@ on; a COMMIT then takes m / r.
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from sim.net.nfs3 import LOOKUP, NFS_PORT, READ, WRITE, NfsCall
 from sim.param import param
 from sim.registry import register
+from sim.units import NS_PER_S
 from sim.world import World
-
-NS_PER_SECOND: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +108,10 @@ class Nfsd:
         if call.procedure == LOOKUP:
             return 0
         free_ns = max(self._disk_free_ns, now_ns)
-        free_ns += round(call.nbytes * NS_PER_SECOND / params.rate_bytes_per_s)
+        free_ns += round(call.nbytes * NS_PER_S / params.rate_bytes_per_s)
         if call.procedure == WRITE:
             self._disk_free_ns = free_ns
-            memory_ns = round(params.memory_bytes * NS_PER_SECOND / params.rate_bytes_per_s)
+            memory_ns = round(params.memory_bytes * NS_PER_S / params.rate_bytes_per_s)
             return max(free_ns - now_ns - memory_ns, 0)
         self._disk_free_ns = free_ns + (
             params.read_ns if call.procedure == READ else params.stable_ns

@@ -21,12 +21,12 @@ from typing import Any, ClassVar, Final
 from sim.net import ConnectionRefused, ConnectionTimedOut
 from sim.param import param
 from sim.registry import register
+from sim.units import NS_PER_S
 from sim.user.smtp import HELLO, UNKNOWN_USER, VIRUS, WANTED, Reply, transaction
 from sim.user.smtp_sender import HOUR_NS, PROFILES
 from sim.world import World
 
 DAY_S: Final = 86_400
-NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

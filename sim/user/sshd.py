@@ -22,9 +22,9 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_APPEND, O_CREAT, O_RDONLY, O_WRONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
-NS_PER_S: Final = 1_000_000_000
 WTMP_BYTES: Final = 384  # sizeof(struct utmp)
 LASTLOG_BYTES: Final = 292  # sizeof(struct lastlog)
 LINE_BYTES: Final = 90  # "... sshd[1234]: Accepted publickey for ..."

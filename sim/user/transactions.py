@@ -31,6 +31,7 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 CLOSED: Final = "closed"
@@ -42,7 +43,6 @@ CONSTANT: Final = "constant"
 EXPONENTIAL: Final = "exponential"
 SECTOR: Final = 512
 BLOCK: Final = 4096
-NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

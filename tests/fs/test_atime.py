@@ -2,8 +2,9 @@
 
 import pytest
 
-from sim.fs.atime import DAY_NS, NS_PER_S, RULES, is_due
+from sim.fs.atime import DAY_NS, RULES, is_due
 from sim.fs.inode import Inode
+from sim.units import NS_PER_S
 from tests.fs.machine import Machine
 
 

@@ -5,7 +5,7 @@ import pytest
 from sim.results import Record, RunResult
 from sim.scenario import MeasureSpec
 from sim.study.metrics import compute_metrics
-from sim.study.observation import NS_PER_S
+from sim.units import NS_PER_S
 
 MEASURE = MeasureSpec(
     interval_ns=NS_PER_S, begin="day_begin", end="day_end", families=("mail", "blocks", "hdparm")

@@ -34,6 +34,7 @@ from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run, schedule_timeout
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+from sim.units import NS_PER_S
 
 IDLE: Final = "idle"
 RESYNC: Final = "resync"
@@ -44,7 +45,6 @@ DEPTH: Final = 32  # drivers/md/raid1.c: RESYNC_DEPTH
 MARKS: Final = 10  # drivers/md/md.c: SYNC_MARKS
 MARK_STEP_NS: Final = 3_000_000_000  # drivers/md/md.c: SYNC_MARK_STEP, 3 s
 IDLE_SECTORS: Final = 64  # drivers/md/md.c: is_mddev_idle, others' I/O that does not count
-NS_PER_S: Final = 1_000_000_000
 KIB_SECTORS: Final = 2
 
 WAIT_FOR_OWN_SINCE: Final = (4, 1)

@@ -12,9 +12,9 @@ from typing import Final
 
 from sim.drivers.md.path import Member
 from sim.drivers.md.stripes import Stripes
+from sim.units import NS_PER_S
 
 PAGE: Final = 4096
-NS_PER_S: Final = 1_000_000_000
 
 
 class ParityCost:

@@ -36,6 +36,7 @@ from sim.fs.jbd2.transaction import journal_start, modify_block, stop_handle
 from sim.sched.kthread import schedule_timeout
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+from sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from sim.fs.ext4.super import Ext3
@@ -44,7 +45,6 @@ SINCE: Final = (2, 6, 37)  # bfff68738f1c
 SINCE_PREFETCH: Final = (5, 13)  # 21175ca434c5: prefetch_block_bitmaps is the default
 SINCE_IOWAIT: Final = (3, 9)  # 5577022f4ca9: wait_for_completion_io() in blkdev_issue_zeroout()
 START_DELAY_S: Final = 5  # EXT4_DEF_LI_MAX_START_DELAY, fs/ext4/ext4.h
-NS_PER_S: Final = 1_000_000_000
 BIO_BLOCKS: Final = 256  # BIO_MAX_PAGES
 
 

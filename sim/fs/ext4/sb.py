@@ -26,9 +26,8 @@ from sim.fs.super import FileSystem, MountContext
 from sim.param import param
 from sim.sched.task import Blocking, Task
 from sim.sched.version import Change, KernelVersion, changed_defaults
-from sim.units import Value
+from sim.units import NS_PER_S, Value
 
-NS_PER_S: Final = 1_000_000_000
 DEF_MAX_BATCH_NS: Final = 15_000_000  # EXT4_DEF_MAX_BATCH_TIME
 SINCE_BATCH_TIMES: Final = (2, 6, 29)  # 30773840c19c
 

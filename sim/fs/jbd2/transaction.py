@@ -22,8 +22,6 @@ commit runs, so each round is T + p for N fsyncs: N / (T + p) per second, T + p 
 plus what is left of the commit running on arrival, T/2 on average.
 """
 
-from typing import Final
-
 from sim.fs.jbd2.batch import let_others_join
 from sim.fs.jbd2.checkpoint import drop_head, log_wait_for_space
 from sim.fs.jbd2.journal import Journal
@@ -41,8 +39,7 @@ from sim.fs.jbd2.state import (
     Transaction,
 )
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
-
-NS_PER_S: Final = 1_000_000_000
+from sim.units import NS_PER_S
 
 
 def journal_start(task: Task, journal: Journal, blocks: int) -> Blocking[Handle]:

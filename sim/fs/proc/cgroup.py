@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 
 from sim.sched.bandwidth import Bandwidth
 from sim.sched.task_group import SHARES_DEFAULT, WEIGHT_DEFAULT, TaskGroup
+from sim.units import NS_PER_US
 
-NS_PER_US = 1_000
 LEGACY = 1
 PERIOD_DEFAULT_US = 100_000
 

@@ -16,9 +16,8 @@ from collections.abc import Iterable
 
 from sim.fs.proc.counters import DiskStats
 from sim.sched.version import KernelVersion, in_force
+from sim.units import NS_PER_MS, NS_PER_S
 
-NS_PER_S = 1_000_000_000
-NS_PER_MS = 1_000_000
 U32_MAX = 0xFFFFFFFF
 # Numbers after the name, for disks and for partitions.
 COLUMNS: tuple[tuple[KernelVersion, tuple[int, int]], ...] = (

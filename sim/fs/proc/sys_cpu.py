@@ -10,8 +10,7 @@ Left out: stats/trans_table, policies of several CPUs, writing.
 from sim.sched.clocked import ClockedRunQueue, ClockedSched
 from sim.sched.core import Sched
 from sim.sched.cpufreq import GOVERNORS, Cpufreq
-
-NS_PER_US = 1_000
+from sim.units import NS_PER_US
 
 
 def render_cpu_files(sched: Sched) -> dict[str, str]:
