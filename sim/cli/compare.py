@@ -9,7 +9,7 @@ from sim.cli.output import check_apart, check_json, check_picture, write_json
 from sim.cli.variants import run_variants, write_plot
 from sim.registry import nearest
 from sim.report.study_json import study_json
-from sim.report.study_tables import compare_table, heading, notes, run_table
+from sim.report.study_tables import beyond_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
 from sim.scenario import Scenario, load
 
@@ -39,6 +39,8 @@ def command(
 
     Every variant is run with the same seeds, so that only what was changed differs. Median and
     90 % interval (5th to 95th percentile) of the replications, and of the change seed by seed.
+    A figure is beyond the base's interval if its median is outside it and all but a twentieth of
+    the seeds at either end change the same way.
 
     \b
     Examples:
@@ -70,7 +72,7 @@ def command(
         for outcome in others:
             click.echo(f"what-if {outcome.name}: {outcome.title}")
             print_table(compare_table(study, outcome), sys.stdout)
-            click.echo()
+            click.echo(beyond_text(study, outcome))
         click.echo(notes(study.variants), nl=False)
 
 

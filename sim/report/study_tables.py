@@ -8,14 +8,16 @@ Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 """
 
 from collections.abc import Sequence
+from textwrap import fill
 
 from sim.report.tables import Column, Table, figure, interval, signed
 from sim.scenario import Scenario
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.recorded import Figure
-from sim.study.summary import Summary
+from sim.study.summary import Summary, is_beyond
 
 INTERVAL = "90 % interval"
+WIDTH = 100  # of prose, characters
 KIND_NOTES = {
     "reproduction": (
         "reproduction: parameters may have been fitted to these figures, (fitted): were"
@@ -163,6 +165,21 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
         row += _change(variant.change.get(name), low, several)
         rows.append(tuple(row))
     return Table(columns, _grouped(rows))
+
+
+def beyond_text(study: Study, variant: VariantOutcome) -> str:
+    """Return which figures change by more than runs alike differ; "" for one replication."""
+    base = study.variants[0]
+    assert variant.change is not None
+    if len(base.replications) == 1:
+        return ""
+    names = [
+        name
+        for name, change in variant.change.items()
+        if is_beyond(base.metrics[name], variant.metrics[name], change)
+    ]
+    listed = ", ".join(names) or "no figure"
+    return fill(f"beyond the base's interval: {listed}", WIDTH, subsequent_indent="  ") + "\n"
 
 
 def _recorded_text(recorded: dict[str, Figure], name: str) -> str:

@@ -51,6 +51,15 @@ def summarise_all(
     return found
 
 
+def is_beyond(base: Summary, variant: Summary, change: Summary) -> bool:
+    """Return whether a change shows: beyond the base's interval, and of one sign seed by seed.
+
+    The first is what one sees who measures once before and once after; the second rules out chance.
+    """
+    outside = not base.lo <= variant.median <= base.hi
+    return outside and (change.lo > 0 or change.hi < 0)
+
+
 def paired_change(
     base: Sequence[Mapping[str, float]],
     variant: Sequence[Mapping[str, float]],

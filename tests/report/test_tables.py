@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.report.study_tables import compare_table, heading, notes, run_table
+from sim.report.study_tables import beyond_text, compare_table, heading, notes, run_table
 from sim.report.tables import Column, Table, figure, plain, print_table, signed
 from sim.scenario import load
 from tests.report.studies import study
@@ -165,6 +165,22 @@ def test_a_comparison_shows_the_paired_change() -> None:
     row = next(line for line in lines if line.startswith("duration_s"))
     numbers = "187.0 187.0 .. 187.0 187 34.01 34.01 .. 34.01 34 -153 -153 .. -153 -82 %"
     assert " ".join(row.split()) == f"duration_s s {numbers}"
+
+
+def test_a_comparison_names_the_figures_that_change_beyond_the_base_s_interval() -> None:
+    found = study(3, "tmpfs")
+    named = beyond_text(found, found.variants[1])
+    assert named.startswith("beyond the base's interval: ")
+    assert "duration_s" in named
+    assert "cpu.system_pct" not in named  # 0 in both
+    assert max(map(len, named.splitlines())) <= 100
+    alike = replace(found.variants[1], metrics=found.variants[0].metrics)
+    assert beyond_text(found, alike) == "beyond the base's interval: no figure\n"
+
+
+def test_one_replication_tells_of_no_interval_that_a_change_could_be_beyond() -> None:
+    found = study(1, "tmpfs")
+    assert not beyond_text(found, found.variants[1])
 
 
 def test_a_single_replication_shows_no_intervals() -> None:

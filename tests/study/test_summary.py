@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.study.summary import Summary, paired_change, summarise, summarise_all
+from sim.study.summary import Summary, is_beyond, paired_change, summarise, summarise_all
 
 
 def test_the_interval_is_the_5th_to_95th_percentile() -> None:
@@ -31,6 +31,24 @@ def test_a_constant_change_has_no_spread_however_wide_the_runs(
     found = paired_change(base, variant, {"x": "s"})["x"]
     assert found.hi - found.lo == pytest.approx(0, abs=1e-6)
     assert found.median == pytest.approx(change, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("median", "change", "beyond"),
+    [
+        (12.0, (1.5, 2.5), True),
+        (8.0, (-2.5, -1.5), True),
+        (11.0, (0.5, 1.5), False),  # Sure, and no more than runs alike differ by.
+        (12.0, (-0.1, 4.0), False),  # More, and perhaps chance.
+        (8.0, (-4.0, 0.0), False),
+    ],
+)
+def test_a_change_shows_that_is_larger_than_runs_alike_differ_by_and_of_one_sign(
+    median: float, change: tuple[float, float], beyond: bool
+) -> None:
+    base = Summary(10, 9, 11, "s")
+    variant = Summary(median, median - 1, median + 1, "s")
+    assert is_beyond(base, variant, Summary(median - 10, *change, "s")) is beyond
 
 
 def test_a_figure_that_some_runs_lack_is_summarised_over_the_others() -> None:

@@ -7,6 +7,7 @@ import pytest
 from sim.machine import Machine, simulate
 from sim.scenario import load
 from sim.study.metrics import compute_metrics
+from sim.study.summary import paired_change, summarise_all
 from tests.user.servers import MS, boot, run_for, values_of
 
 RAM = (
@@ -111,13 +112,19 @@ def test_only_ping_gains_from_c0_and_the_page_from_the_clock() -> None:
     assert abs(fast["ping_ms"] - bare["ping_ms"]) < 0.02
 
 
-def test_pinning_ksm_and_huge_pages_change_next_to_nothing() -> None:
-    base = load("web-governor")
-    seen = compute_metrics(simulate(base, 9), base.measure)["ttfb_ms"]
-    for name in ("pinning", "ksm_off", "thp_off"):
-        scenario = load("web-governor", what_if=name)
-        other = compute_metrics(simulate(scenario, 9), scenario.measure)["ttfb_ms"]
-        assert other == pytest.approx(seen, rel=0.1), name
+def test_pinning_ksm_and_huge_pages_change_the_page_by_less_than_calibration_leaves_open() -> None:
+    """That is 8 % either way (README); a run is good to 2 %. ksmd gives 1 to 2 % by its clock."""
+    units = {"ttfb_ms": "ms"}
+    runs: dict[str | None, list[dict[str, float]]] = {}
+    for name in (None, "pinning", "ksm_off", "thp_off"):
+        scenario = load("web-governor", what_if=name, sets=['process.clients.duration="10 s"'])
+        runs[name] = [
+            compute_metrics(simulate(scenario, seed), scenario.measure) for seed in range(9, 14)
+        ]
+    base = summarise_all(runs[None], units)["ttfb_ms"].median
+    for name, others in runs.items():
+        change = paired_change(runs[None], others, units)["ttfb_ms"]
+        assert abs(change.median) < 0.03 * base, name
 
 
 def test_work_is_conserved_on_the_whole_machine() -> None:
