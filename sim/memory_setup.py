@@ -60,6 +60,7 @@ def _place_of(
         return device, [(0, size // PAGE_SIZE)]
     assert spec.size_bytes is not None, "checked when the scenario was read"
     inode = vfs.prepare_file(spec.file, spec.size_bytes)
+    inode.count += 1  # swapon keeps it open.
     assert inode.sb.device is not None, "checked when the scenario was read"
     return inode.sb.device, inode.sb.get_blocks(inode, 0, spec.size_bytes // PAGE_SIZE)
 

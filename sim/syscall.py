@@ -45,7 +45,7 @@ from sim.fs.pipe import Pipe
 from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
 from sim.mm.anon import Pool, Region
-from sim.mm.drop_caches import drop_pagecache
+from sim.mm.drop_caches import drop_pagecache, drop_slab
 from sim.mm.memory import Mm
 from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
@@ -524,13 +524,28 @@ class Sys:
         if mapping.nr_pages:
             mapping.invalidate_clean(0, mapping.pages.end())
 
-    def drop_caches(self) -> int:
+    def drop_pagecache(self) -> int:
         """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""
         vm = self.kernel.vm
         assert vm is not None
         pages = drop_pagecache(vm)
         self.task.charge_system(self._entry_ns + vm.params.page_scan_ns * pages)
         return pages
+
+    def drop_slab(self) -> int:
+        """Drop unused dentries and inodes (write 2 to the same file); return how many."""
+        vm = self.kernel.vm
+        assert vm is not None
+        self.task.charge_system(self._entry_ns)
+        return drop_slab(vm)
+
+    def lstat(self, path: str) -> Blocking[None]:
+        """Look at a file without opening it."""
+        self.task.charge_system(self._entry_ns)
+        return self._call("lstat", self._lstat(path))
+
+    def _lstat(self, path: str) -> Blocking[None]:
+        yield from self._vfs.lookup(self.task, path)
 
     def unlink(self, path: str) -> Blocking[None]:
         """Remove a name."""

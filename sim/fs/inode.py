@@ -6,8 +6,8 @@ Invariants: `entries` exists for directories only and names what is linked there
  `nlink` and `count` are both 0 has been evicted; the i_mutex of a directory is held while its
  entries change, that of a file while its size changes.
 Left out: contents (a file is its size; what programs tell each other travels with the programs),
- owners and permissions (every program may do everything), hard links to directories, and the
- dentry cache's eviction: a name once seen is found again without reading its directory block.
+ owners and permissions (every program may do everything), hard links to directories. An inode that
+ reclaim has taken (dcache.py) stays here as what is on the disk.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -49,6 +49,10 @@ class Inode:
         self.mtime_ns = 0
         self.atime_ns = 0
         self.atime_stays_ns = 0  # Until then reading changes no access time, whatever else does.
+        self.in_memory: bool = False  # The inode, and
+        self.in_dcache: bool = False  # its names; else looking one up asks the file system.
+        self.referenced: bool = False  # DCACHE_REFERENCED
+        sb.dcache.add(self)
 
     def is_dir(self) -> bool:
         """Return whether this is a directory."""

@@ -1,9 +1,9 @@
 """The mount table, path names, and the calls that change directories.
 
 Theory of operation
- - A path is walked from the root of the mount with the longest matching prefix. A known name costs
-   a dentry look-up; an unknown one is looked up by the file system under the directory's i_mutex,
-   which may read the disk.
+ - A path is walked from the root of the mount with the longest matching prefix. A name in memory
+   costs a dentry look-up; any other (dcache.py) is looked up by the file system under the
+   directory's i_mutex, which may read the disk.
  - create, unlink, rename and their like hold the i_mutex of the directory for all of their work,
    what they wait for in the file system included: that is what makes one directory a queue.
  - From 2.6.30 on who finds a running task in it spins (sim/sched/spinning.py).
@@ -56,6 +56,7 @@ class Vfs:
         self.waits_before_lock = kernel >= (2, 6, 32)
         # generic_write_sync calls it too, and O_SYNC differs from O_DSYNC, from 2.6.33.
         self.fsyncs_writes = kernel >= (2, 6, 33)
+        self._marks_uses = kernel >= (2, 6, 38)  # of names, each time (265ac9023025)
         self._spins = kernel >= (2, 6, 30)  # mutex_spin_on_owner
         self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
 
@@ -119,10 +120,11 @@ class Vfs:
             if entries is None:
                 raise not_a_directory(path)
             found = entries.get(name)
-            if found is None:
+            if found is None or not found.in_dcache:
                 found = yield from self._real_lookup(task, inode, name)
                 if found is None:
                     raise not_found(path)
+            found.referenced |= self._marks_uses
             inode = found
         return inode
 

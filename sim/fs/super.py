@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 from mypy_extensions import mypyc_attr
 
 from sim.block.device import BlockDevice, UnmodelledError
+from sim.fs.dcache import DentryCache
 from sim.fs.errors import fs_error
 from sim.fs.file import File
 from sim.fs.inode import Inode
@@ -144,8 +145,10 @@ class FileSystem:
         """Return what a journal on another device takes there, 0 if its size is left to mkfs."""
         return 0
 
-    def __init__(self, context: MountContext) -> None:
+    def __init__(self, context: MountContext, slab: str = "inode_cache") -> None:
+        """`slab` is what its inodes are made of (sim/mm/slab.py)."""
         self.vm = context.vm
+        self.dcache = DentryCache(context.vm, slab)
         self.device = context.device  # None where nothing is on a disk.
         self.scheduler = context.scheduler
         self.calendar = context.scheduler.calendar
@@ -217,6 +220,9 @@ class FileSystem:
     def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
         """Make a file `size` bytes long."""
         raise NotImplementedError
+
+    def inode_evicted(self, inode: Inode) -> None:
+        """Reclaim has taken an inode that is on the disk; nothing, for most."""
 
     # --- file operations
 

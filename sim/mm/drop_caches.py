@@ -5,17 +5,21 @@ stays, and so does a tmpfs, whose pages are nowhere else. No shadows are left: w
 begins as if it had never been there.
 Linux counterpart: fs/drop_caches.c (drop_pagecache_sb, 2.6.16), invalidate_mapping_pages.
 Invariants: afterwards no clean page of a file or block device is left; dirty ones are as before.
-Left out: echo 2, dentries and inodes: there is no model of their memory (vfs_cache_pressure).
+echo 2 takes dentries and inodes: all that nobody uses, except where vfs_cache_pressure is 0, which
+hides them from this too; in rounds, since what was used goes in the second (drop_slab, 2.6.16).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sim.mm.address_space import MAPPING_SHMEM
 
 if TYPE_CHECKING:
+    from sim.mm.shrinker import Shrinker
     from sim.mm.vmstat import Vm
+
+FEW: Final = 10  # objects: drop_slab goes on while a round frees more
 
 
 def drop_pagecache(vm: Vm) -> int:
@@ -25,3 +29,18 @@ def drop_pagecache(vm: Vm) -> int:
         if mapping.kind != MAPPING_SHMEM and mapping.nr_pages:
             freed += mapping.invalidate_clean(0, mapping.pages.end())
     return freed
+
+
+def drop_slab(vm: Vm) -> int:
+    """Let all dentries and inodes go that nobody uses; return how many."""
+    total = 0
+    while True:
+        gone = sum(_scan_twice(shrinker) for shrinker in vm.slabs.shrinkers)
+        total += gone
+        if gone <= FEW:
+            return total
+
+
+def _scan_twice(shrinker: Shrinker) -> int:
+    """Look at all objects once for the mark of use, and once more."""
+    return sum(shrinker.scan_objects(shrinker.count_objects()) for _ in range(2))

@@ -20,6 +20,7 @@ from typing import Final
 from sim.mm.backing_dev import congestion_wait
 from sim.mm.node import Node
 from sim.mm.reclaim import Reclaim, naps_at, shrink_lists
+from sim.mm.shrinker import shrink_slab
 from sim.mm.vmscan import (
     DEF_PRIORITY,
     SCAN_PAGES_MAX,
@@ -89,6 +90,7 @@ class Kswapd:
             vm.pgscan_kswapd += scanned
             vm.pgsteal_kswapd += freed
             task.charge_system(vm.params.page_scan_ns * scanned)
+            freed += shrink_slab(vm, node, scanned)
             yield from task.cond_resched()
             if freed:
                 failures = 0
@@ -108,6 +110,7 @@ class Kswapd:
             yield from shrink_lists(task, vm, control, priority)
             vm.pgscan_kswapd += control.scanned
             vm.pgsteal_kswapd += control.freed
+            control.freed += shrink_slab(vm, node, control.scanned, priority)
             yield from task.cond_resched()
             freed += control.freed
             if control.scanned and naps_at(vm, priority):

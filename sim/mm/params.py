@@ -3,8 +3,7 @@
 Models: /proc/sys/vm and what the page cache's code costs.
 Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
 Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
-Left out: highmem, vfs_cache_pressure (there
-is no model of slab reclaim). What read() and write() cost besides is sim.fs's to charge.
+Left out: highmem. What read() and write() cost besides is sim.fs's to charge.
 """
 
 from collections.abc import Mapping
@@ -60,7 +59,11 @@ class VmParams:
     kernel_bytes: int = param(
         "96 MiB", dim="bytes", minimum=0,
         source="assumed: 'Slab' in /proc/meminfo of small servers is 50 to 150 MiB",
-        doc="slab and other memory of the kernel itself; constant",
+        doc="slab and other memory of the kernel; dentries and inodes beyond a quarter come on top",
+    )  # fmt: skip
+    vfs_cache_pressure: int = param(
+        100, dim="count", minimum=0, source="fs/dcache.c 2.6.0: sysctl_vfs_cache_pressure",
+        doc="how readily dentries and inodes go, pages: 100; 0: never (vm.vfs_cache_pressure)",
     )  # fmt: skip
     page_add_ns: int = param(
         "600 ns", dim="time_ns", minimum=0,
@@ -75,7 +78,7 @@ class VmParams:
     page_scan_ns: int = param(
         "300 ns", dim="time_ns", minimum=0,
         source="assumed: isolating and freeing a clean page, about 1000 cycles",
-        doc="looking at one page in reclaim",
+        doc="looking at one page, dentry or inode in reclaim",
     )  # fmt: skip
     fault_ns: int = param(
         "700 ns", dim="time_ns", minimum=0,

@@ -35,6 +35,7 @@ from sim.mm.scan_balance import (
     swap_tendency,
     which,
 )
+from sim.mm.shrinker import shrink_slab
 from sim.mm.vmscan import (
     DEF_PRIORITY,
     SWAP_CLUSTER_MAX,
@@ -63,7 +64,9 @@ SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
 class Reclaim:
     """What one who reclaims wants, and how he goes about it (struct scan_control)."""
 
-    __slots__ = ("freed", "lruvecs", "memcg", "scanned", "swappiness", "waits", "wanted")
+    __slots__ = (
+        "freed", "lruvecs", "memcg", "scanned", "slab_freed", "swappiness", "waits", "wanted",
+    )  # fmt: skip
 
     def __init__(
         self, lruvecs: list[Lruvec], wanted: int, swappiness: int, memcg: MemCgroup | None = None
@@ -75,11 +78,12 @@ class Reclaim:
         self.memcg = memcg
         self.waits = memcg is not None and memcg.version == 1  # for pages that are being written
         self.freed: int = 0
+        self.slab_freed: int = 0  # pages of dentries and inodes
         self.scanned: int = 0
 
     def is_done(self) -> bool:
         """Return whether enough is free."""
-        return self.freed >= self.wanted
+        return self.freed + self.slab_freed >= self.wanted
 
 
 def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blocking[None]:
@@ -206,7 +210,11 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     """Free pages as the task that wants them; return how many."""
     vm.allocstall += 1
     for priority in range(DEF_PRIORITY, -1, -1):
+        scanned = control.scanned
         yield from shrink_lists(task, vm, control, priority)
+        if control.memcg is None:
+            node = control.lruvecs[0].node
+            control.slab_freed += shrink_slab(vm, node, control.scanned - scanned, priority)
         if control.is_done() or task.killed:
             break
         if control.scanned and naps_at(vm, priority):
@@ -218,7 +226,7 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
         snapshot_refaults(lruvec)
     vm.pgscan_direct += control.scanned
     vm.pgsteal_direct += control.freed
-    return control.freed
+    return control.freed + control.slab_freed
 
 
 def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
@@ -230,10 +238,15 @@ def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     for _ in range(DEF_PRIORITY):
         if vm.nr_free - pages >= vm.watermarks.min:
             break
-        stolen = vm.pgsteal_direct
+        before = _progress(vm)
         yield from _reclaim_once(task, vm, pages)
-        if vm.pgsteal_direct == stolen and vm.is_writing():
+        if _progress(vm) == before and vm.is_writing():
             yield from congestion_wait(task, vm)
+
+
+def _progress(vm: Vm) -> int:
+    """Return the pages that direct reclaim has freed ever, those of dentries and inodes too."""
+    return vm.pgsteal_direct + vm.slabs.given_back
 
 
 def reserve_for_read(task: Task, vm: Vm, pages: int) -> Blocking[None]:
@@ -282,11 +295,11 @@ def reserve_anon(task: Task, mm: Mm, pages: int) -> Blocking[None]:
     while vm.nr_free - pages < vm.watermarks.min:
         for node in vm.nodes:
             vm.wakeup_kswapd(node)
-        stolen = vm.pgsteal_direct
+        before = _progress(vm)
         yield from reserve_memory(task, vm, pages)
         if task.killed:
             raise Killed(task.comm)
-        if vm.pgsteal_direct != stolen or vm.is_writing():
+        if _progress(vm) != before or vm.is_writing():
             failures = 0
             continue
         failures += DEF_PRIORITY

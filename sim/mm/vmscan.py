@@ -16,7 +16,7 @@ Invariants: a page that is scanned leaves its generation; each pass ends when bo
 scanned once.
 Anonymous pages, and rounds over both kinds: vmscan_anon.py, reclaim.py.
 Left out: mapped files' pages, whose use the page tables show; writing by reclaim itself (to 3.1 it
-wrote dirty pages it met): it wakes the flushers; slab; multi-generational LRU (6.1, an option).
+wrote dirty pages it met): it wakes the flushers; multi-generational LRU (6.1, an option).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from sim.mm.lruvec import (
 )
 from sim.mm.page_lru import move_run
 from sim.mm.scan_balance import FILE
+from sim.mm.shrinker import shrink_slab
 
 if TYPE_CHECKING:
     from sim.mm.node import Node
@@ -144,7 +145,7 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
         vm.pgscan_direct += scanned
         vm.pgsteal_direct += freed
         vm.charge_reclaim(scanned)
-        wanted -= freed
+        wanted -= freed + shrink_slab(vm, node, scanned)
         if wanted <= 0:
             break
 

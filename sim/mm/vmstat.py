@@ -34,6 +34,7 @@ from sim.mm.lruvec import (
 )
 from sim.mm.node import Node, zonelists
 from sim.mm.params import PAGE_SIZE, VmParams
+from sim.mm.slab import Slabs
 from sim.mm.swap_ra import SwapRa
 from sim.mm.swapfile import Swap
 from sim.mm.watermarks import Watermarks
@@ -133,7 +134,8 @@ class Vm:
         self._start_anon()
 
     def _start_anon(self) -> None:
-        """Begin without programs, swap and memory cgroups."""
+        """Begin without programs, names in memory, swap and memory cgroups."""
+        self.slabs = Slabs(self, self.nr_slab)
         self.workingset_refault_anon: int = 0
         self.oom_kills: int = 0
         self.on_oom_kill: Callable[[Task, int], None] = _ignore  # (who, pages it had in memory)
@@ -170,8 +172,8 @@ class Vm:
     def update(self) -> None:
         """Bring pgpgin and pgpgout up to now; call it before reading them.
 
-        Linux counts in submit_bio(), so once on the way through stacked devices. Here that is the
-        devices that file systems are on; what is in flight is not counted yet.
+        Linux counts in submit_bio(), once for stacked devices: here those that file systems are on;
+        what is in flight is not counted yet.
         """
         stats = [bdi.device.stats for bdi in self.bdis if bdi.device is not None]
         self.pgpgin_sectors = sum(row.read_sectors for row in stats)
@@ -310,7 +312,7 @@ class Vm:
             self.kswapd_wakers[node.number]()
 
     def charge_reclaim(self, scanned: int) -> None:
-        """Charge who reclaims directly for the pages he looked at."""
+        """Charge who reclaims directly for the pages, dentries or inodes he looked at."""
         sched = self.sched
         if sched is not None and sched.current is not None:
             sched.current.charge_system(self.params.page_scan_ns * scanned)
@@ -362,12 +364,12 @@ class Vm:
         assert self.nr_total == sum(node.nr_total for node in self.nodes)
         assert self.nr_file == sum(self.nr_lru(lru) for lru in range(NR_LRU_LISTS))
         assert self.nr_shmem == self.nr_lru(LRU_INACTIVE_ANON) + self.nr_lru(LRU_ACTIVE_ANON)
-        for node in self.nodes:
-            assert node.nr_free >= 0
+        assert all(node.nr_free >= 0 for node in self.nodes)
         for lruvec in self.lruvecs:
             lruvec.check()
         for memcg in self.memcgs.values():
             memcg.check()
+        self.slabs.check()
         self._check_anon()
 
     def _check_anon(self) -> None:

@@ -30,12 +30,11 @@ from sim.units import format_quantity, given_text
 FAMILIES = (
     "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
     "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm", "mkfs",
-    "logins", "memory", "work", "stalls", "waits",
-    "throttling",
+    "logins", "memory", "work", "stalls", "waits", "names", "throttling",
 )  # fmt: skip
-# Blocks have to be traced, and quotas are rare.
+# Blocks have to be traced, quotas and walks over trees are rare.
 KERNEL_MARKS = ("oom_kill", "programs_exited")  # sim.memory_setup, sim.machine
-UNASKED = tuple(name for name in FAMILIES if name not in ("blocks", "throttling"))
+UNASKED = tuple(name for name in FAMILIES if name not in ("blocks", "names", "throttling"))
 
 
 def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:

@@ -6,7 +6,7 @@ Invariants: as for sim/study/metrics.py, whose families these are. Rates are of 
 Left out: figures by cgroup.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sim.results import RunResult
@@ -72,6 +72,25 @@ def stalled_pct(seen: Observation) -> float | None:
     return 100 * sum(ms > STALL_MS for ms in times) / len(times) if times else None
 
 
+def walk_first_s(seen: Observation) -> float | None:
+    """Time of the first walk over a tree of files, in all of the run."""
+    return next(_walks_s(seen), None)
+
+
+def walk_last_s(seen: Observation) -> float | None:
+    """Time of the last such walk."""
+    return next(iter(reversed(list(_walks_s(seen)))), None)
+
+
+def slab_reclaimable_bytes(seen: Observation) -> float | None:
+    """Mean of SReclaimable (2.6.28 on) at the readings of the measured part."""
+    return mean(float(memory.get("SReclaimable", 0)) * KIB for memory in _meminfo(seen))
+
+
+def _walks_s(seen: Observation) -> Iterator[float]:
+    return (float(record.value) / NS_PER_S for record in seen.result.marks("find_ns"))
+
+
 def _meminfo(seen: Observation) -> list[dict[str, int]]:
     samples = (s for s in seen.result.samples if seen.begin_ns <= s.t_ns <= seen.end_ns)
     return [parse_meminfo(sample.text("meminfo")) for sample in samples]
@@ -105,6 +124,11 @@ FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
         _event("major_faults_per_s", "/s", "pgmajfault"),
         Metric("oom_kills", "", oom_kills),
         Metric("oom_kill_s", "s", oom_kill_s),
+    ),
+    "names": (
+        Metric("walk_first_s", "s", walk_first_s),
+        Metric("walk_last_s", "s", walk_last_s),
+        Metric("slab_reclaimable_bytes", "B", slab_reclaimable_bytes),
     ),
     "work": (
         Metric("work_per_s", "/s", work_per_s),

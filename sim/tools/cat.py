@@ -17,7 +17,8 @@ from sim.tools.usage import ToolUsageError
 # How a name below each directory is called in a snapshot.
 DIRECTORIES = {"/proc/": "", "/sys/devices/system/cpu/": "", "/sys/fs/": ""}
 PROC_FILES = (
-    "cpuinfo", "diskstats", "loadavg", "mdstat", "meminfo", "stat", "swaps", "uptime", "vmstat",
+    "cpuinfo", "diskstats", "loadavg", "mdstat", "meminfo", "slabinfo", "stat", "swaps",
+    "sys/fs/dentry-state", "sys/fs/inode-nr", "sys/fs/inode-state", "uptime", "vmstat",
 )  # fmt: skip
 
 

@@ -58,6 +58,11 @@ class DirectoryBlocks:
         block = self.block_of.get(name)
         return len(self.used) if block is None else block + 1
 
+    def read_through(self, name: str) -> list[int]:
+        """Return the blocks that finding a name there reads: with a tree its root and the leaf."""
+        block = self.block_of[name]
+        return [0, block] if self.leaves else list(range(block + 1))
+
     def missing_blocks(self, name: str) -> int:
         """Return how many blocks entering `name` would append."""
         size = entry_bytes(name)

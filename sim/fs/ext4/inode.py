@@ -353,6 +353,7 @@ def delete_inode(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
     inode.state = 0
     inode.data_run = inode.data_transaction = None
     inode.mapping.evict()
+    fs.dcache.forget(inode)
     handle.sync = fs.synchronous
     yield from journal_stop(task, journal, handle)
 

@@ -40,6 +40,8 @@ def lookup(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[
     found = directory.directory().get(name)
     if found is not None:
         assert isinstance(found, Ext3Inode)
+        if not found.in_dcache:
+            yield from _look_up_again(task, fs, directory, name, found)
         return found
     blocks = directory.directory_blocks()
     task.charge_system(fs.params.directory_block_ns * blocks.scan(name))
@@ -48,6 +50,19 @@ def lookup(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[
             for offset in range(count):
                 yield from fs.bread(task, block + offset)
     return None
+
+
+def _look_up_again(
+    task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str, inode: Ext3Inode
+) -> Blocking[None]:
+    """Find a name that reclaim has taken, in its directory's blocks; read its inode (iget)."""
+    for at in directory.directory_blocks().read_through(name):
+        task.charge_system(fs.params.directory_block_ns)
+        yield from fs.bread(task, directory.map.block_of(at))
+    if not inode.in_memory:
+        yield from fs.bread(task, fs.layout.inode_block(inode.ino))
+    if not inode.in_dcache:  # Another task may have read it meanwhile.
+        fs.dcache.instantiate(inode)
 
 
 def create(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode]:

@@ -262,7 +262,7 @@ class Ext3Sb(FileSystem):
     """The state of a mounted ext3; the operations are in super.py and the modules it names."""
 
     def __init__(self, params: Ext3Params, context: MountContext, layout: Layout) -> None:
-        super().__init__(context)
+        super().__init__(context, f"{params.driver}_inode_cache")
         self.params = params
         self.layout = layout
         self.blocks = BlockAllocator(layout)

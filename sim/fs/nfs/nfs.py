@@ -52,7 +52,7 @@ class Nfs(FileSystem):
     requires_device: ClassVar[bool] = False
 
     def __init__(self, params: NfsParams, context: MountContext) -> None:
-        super().__init__(context)
+        super().__init__(context, "nfs_inode_cache")
         assert context.network is not None
         self.params = params
         self.synchronous = params.sync
@@ -112,8 +112,10 @@ class Nfs(FileSystem):
     def lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
         """Return what is known; ask the server for other names, which it does not have either."""
         found = directory.directory().get(name)
-        if found is None:
+        if found is None or not found.in_dcache:
             yield from self._ask(task, LOOKUP)
+        if found is not None and not found.in_dcache:
+            self.dcache.instantiate(found)
         return found
 
     def create(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
@@ -164,6 +166,7 @@ class Nfs(FileSystem):
             yield from self._ask(task, REMOVE)
         self._resize(inode, 0)
         inode.mapping.evict()
+        self.dcache.forget(inode)
         del self.inodes[inode.ino]
 
     # --- files

@@ -156,6 +156,20 @@ class Watermarks(Protocol):
     high: int
 
 
+class Slabs(Protocol):
+    """Caches of dentries and inodes."""
+
+    @property
+    def nr_reclaimable(self) -> int:
+        """Pages that reclaim may free; part of nr_slab."""
+
+    def dentry_counts(self) -> tuple[int, int, int, int]:
+        """Return the dentries there are and those unused, and inodes alike."""
+
+    def rows(self) -> list[tuple[str, int, int, int, int, int, int]]:
+        """Return each cache: name, objects, room for, bytes, objects and pages a slab, slabs."""
+
+
 class Vm(Protocol):
     """Page counts of now, and paging events since boot (vm_stat, vm_event_states)."""
 
@@ -166,6 +180,10 @@ class Vm(Protocol):
     @property
     def nr_total(self) -> int:
         """Pages that the kernel manages (totalram_pages)."""
+
+    @property
+    def slabs(self) -> Slabs:
+        """Memory of dentries and inodes."""
 
     @property
     def watermarks(self) -> Watermarks:

@@ -6,7 +6,7 @@ Invariants: numbers are right-justified so that "kB" stands in one column unless
 Left out: DirectMap lines (2.6.27 on: the hardware's page sizes), lines of unusual configurations.
 Pages of tmpfs are shown as active. Before 2.6.28, when one pair of lists held both, file pages
 are shown as inactive, whichever list they are on.
-The kernel's own memory does not shrink here, so that it is SUnreclaim and no part of MemAvailable.
+SReclaimable is dentries and inodes; half of it, at least, is part of MemAvailable.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dic
         "SwapTotal": swap_total, "SwapFree": swap_total - swap_used,
         "Dirty": vm.nr_dirty, "Writeback": vm.nr_writeback, "NFS_Unstable": vm.nr_unstable,
         "AnonPages": vm.nr_anon - vm.nr_unmapped, "Shmem": vm.nr_shmem,
-        "Slab": vm.nr_slab, "SUnreclaim": vm.nr_slab,
+        "Slab": vm.nr_slab, "SReclaimable": vm.slabs.nr_reclaimable,
+        "KReclaimable": vm.slabs.nr_reclaimable,
+        "SUnreclaim": vm.nr_slab - vm.slabs.nr_reclaimable,
         "CommitLimit": vm.commit_limit, "Committed_AS": vm.committed + vm.nr_shmem,
     }  # fmt: skip
     values = {name: count * KIB_PER_PAGE for name, count in pages.items()}
@@ -115,4 +117,6 @@ def _available(vm: Vm, file_lru: int, version: KernelVersion) -> int:
     """Return the pages that programs may have before swap is needed (si_mem_available)."""
     marks = vm.watermarks
     reserve = marks.high if version >= SINCE_RESERVE else marks.low
-    return max(0, vm.nr_free - reserve + file_lru - min(file_lru // 2, marks.low))
+    slab = vm.slabs.nr_reclaimable
+    available = vm.nr_free - reserve + file_lru - min(file_lru // 2, marks.low)
+    return max(0, available + slab - min(slab // 2, marks.low))

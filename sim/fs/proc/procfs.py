@@ -19,11 +19,13 @@ from sim.fs.proc.counters import (
     Vm,
 )
 from sim.fs.proc.cpuinfo import CpuModel, render_cpuinfo
+from sim.fs.proc.dentry_state import render_dentry_state, render_inode_nr, render_inode_state
 from sim.fs.proc.diskstats import render_diskstats
 from sim.fs.proc.loadavg import render_averages
 from sim.fs.proc.mdstat import MdArray, render_mdstat
 from sim.fs.proc.meminfo import render_meminfo
 from sim.fs.proc.process import render_process
+from sim.fs.proc.slabinfo import render_slabinfo
 from sim.fs.proc.stat import render_stat
 from sim.fs.proc.swaps import render_swaps
 from sim.fs.proc.uptime import render_uptime
@@ -84,6 +86,10 @@ class ProcFs:
             "vmstat": self._vmstat,
             "swaps": self._read_swaps,
             "cpuinfo": self._cpuinfo,
+            "slabinfo": self._slabinfo,
+            "sys/fs/dentry-state": self._dentry_state,
+            "sys/fs/inode-nr": self._inode_nr,
+            "sys/fs/inode-state": self._inode_state,
         }
 
     def read(self, path: str) -> str:
@@ -144,6 +150,18 @@ class ProcFs:
 
     def _vmstat(self) -> str:
         return render_vmstat(self._vm, version=self.version)
+
+    def _slabinfo(self) -> str:
+        return render_slabinfo(self._vm)
+
+    def _dentry_state(self) -> str:
+        return render_dentry_state(self._vm)
+
+    def _inode_nr(self) -> str:
+        return render_inode_nr(self._vm)
+
+    def _inode_state(self) -> str:
+        return render_inode_state(self._vm)
 
     def _read_swaps(self) -> str:
         return render_swaps(self._swaps, version=self.version)

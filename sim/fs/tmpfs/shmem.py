@@ -67,7 +67,7 @@ class Tmpfs(FileSystem):
     requires_device: ClassVar[bool] = False
 
     def __init__(self, params: TmpfsParams, context: MountContext) -> None:
-        super().__init__(context)
+        super().__init__(context, "shmem_inode_cache")
         self.device = None
         self.params = params
         self.a_ops = AddressSpaceOps()  # Never asked for anything: no page is read or written.
@@ -180,6 +180,7 @@ class Tmpfs(FileSystem):
         task.charge_system(self.params.operation_ns)
         self._drop_pages(inode, 0)
         inode.mapping.evict()
+        self.dcache.forget(inode)
         del self.inodes[inode.ino]
         return
         yield

@@ -102,6 +102,18 @@ class XfsDir:
                 found += [LEAF_START + self.leaves, FREE_START]
         return found
 
+    def read_for(self, name: str) -> list[int]:
+        """Return the blocks of the file that finding a name there reads: its hash's, its own."""
+        if self.form == SHORTFORM:
+            return []
+        block = self._place[name][0]
+        if self.form == BLOCK:
+            return [block]
+        index = bisect_left(self._hashes, hash_name(name.encode()))
+        leaf = min(index // self._per_leaf(), self.leaves - 1)
+        node = [LEAF_START + self.leaves] if self.leaves > 1 else []
+        return [*node, LEAF_START + leaf, block]
+
     # --- sizes
 
     def _entry_bytes(self, name: str) -> int:

@@ -97,6 +97,7 @@ def evict(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
     bmap.unpromise(fs, inode, 0, LAST_PAGE)
     inode.blocks_lock.unlock(task)
     inode.mapping.evict()
+    fs.dcache.forget(inode)
 
 
 def inactivate(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:

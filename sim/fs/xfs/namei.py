@@ -40,6 +40,8 @@ def lookup(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[Xf
     found = directory.directory().get(name)
     if found is not None:
         assert isinstance(found, XfsInode)
+        if not found.in_dcache:
+            yield from _look_up_again(task, fs, directory, name, found)
         return found
     task.charge_system(fs.params.directory_block_ns)
     if not fs.params.metadata_cached:
@@ -48,6 +50,19 @@ def lookup(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[Xf
             if not buf.uptodate:
                 yield from buf.bread(task, fs.disk)
     return None
+
+
+def _look_up_again(
+    task: Task, fs: XfsSb, directory: XfsInode, name: str, inode: XfsInode
+) -> Blocking[None]:
+    """Find a name that reclaim has taken, by its hash; read its inode's cluster (xfs_iget)."""
+    task.charge_system(fs.params.directory_block_ns)
+    for at in directory.directory_blocks().read_for(name):
+        yield from fs.block_buf(directory.dir_map[at]).bread(task, fs.disk)
+    if not inode.in_memory:
+        yield from fs.cluster_buf(inode.ino).bread(task, fs.disk)
+    if not inode.in_dcache:  # Another task may have read it meanwhile.
+        fs.dcache.instantiate(inode)
 
 
 def create(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[XfsInode]:

@@ -115,7 +115,7 @@ class XfsSb(FileSystem):
     """The state of a mounted XFS; the operations are in super.py and the modules it names."""
 
     def __init__(self, params: XfsParams, context: MountContext, geometry: Geometry) -> None:
-        super().__init__(context)
+        super().__init__(context, "xfs_inode")
         assert context.device is not None and context.bdi is not None, "xfs is on a block device"
         self.params = params
         self.geometry = geometry

@@ -194,6 +194,17 @@ class Xfs(XfsSb):
                 return start, end
         return -1, -1
 
+    def inode_evicted(self, inode: Inode) -> None:
+        """The buffer of its cluster goes too, and those of a directory, unless changed (xfs_buf).
+
+        Inodes of a cluster that stay in memory do not need it.
+        """
+        file = _xfs(inode)
+        bufs = [self.cluster_buf(file.ino)] + [self.block_buf(b) for b in file.dir_map.values()]
+        for buf in bufs:
+            if buf.may_go() and not buf.mask and not buf.inodes:
+                buf.uptodate = False
+
     # --- operations: each is a function of the module it belongs to
 
     def lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:

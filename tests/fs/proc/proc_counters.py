@@ -118,6 +118,19 @@ class Marks:
 
 
 @dataclass
+class Names:
+    """Slabs, without any name in memory."""
+
+    nr_reclaimable: int = 0
+
+    def dentry_counts(self) -> tuple[int, int, int, int]:
+        return 0, 0, 0, 0
+
+    def rows(self) -> list[tuple[str, int, int, int, int, int, int]]:
+        return []
+
+
+@dataclass
 class Memory:
     """Vm, of 1 GiB."""
 
@@ -139,6 +152,7 @@ class Memory:
     workingset_refault_anon: int = 0
     oom_kills: int = 0
     nr_slab: int = 10_000
+    slabs: Names = field(default_factory=Names)
     pgpgin_sectors: int = 960
     pgpgout_sectors: int = 480
     nr_active_file: int = 0
