@@ -46,6 +46,7 @@ from sim.fs.proc import ProcFs
 from sim.fs.super import PAGE_SIZE
 from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab
+from sim.mm.mapped_file import touch_mapped
 from sim.mm.memory import Mm
 from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
@@ -363,6 +364,17 @@ class Sys:
         `region.pools[0]` is the part of a region without cuts; a write share of 0 to 1.
         """
         return pool.mm.touch_at_random(self.task, pool, touches, write_share)
+
+    def run_text(self, fd: int, position: int) -> Blocking[None]:
+        """Run through the page of a mapped program or library at a byte; no system call.
+
+        `fd` stands for the mapping. What is not in memory is a major fault.
+        """
+        file = self._files[fd]
+        page = position // PAGE_SIZE
+        missed = yield from touch_mapped(self.task, file.inode.mapping, file.ra, page)
+        if missed:
+            self._memory().majflt += 1
 
     def faults(self) -> tuple[int, int]:
         """Return minor and major page faults (ru_minflt, ru_majflt)."""

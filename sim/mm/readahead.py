@@ -13,9 +13,9 @@ Theory of operation
    is in memory costs nothing.
 Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.5).
 Invariants: no page is submitted that is resident; nothing is read beyond the end of the file.
-Left out: reading around page faults, posix_fadvise, context read-ahead (2.6.31: interleaved
-sequential readers of one open file), the window's shrinking by 2 pages after a read-ahead page was
-dropped unread, several marked pages (only the last window's mark is kept).
+Left out: posix_fadvise, context read-ahead (2.6.31: interleaved sequential readers of one open
+file), the window's shrinking by 2 pages after a read-ahead page was dropped unread, several marked
+pages (only the last window's mark is kept). Reading around page faults: mapped_file.py.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class FileRaState:
         "async_size",
         "cache_hit",
         "in_cache",
+        "mmap_miss",
         "prev_page",
         "prev_pos",
         "size",
@@ -58,6 +59,7 @@ class FileRaState:
         self.ahead_size: int = 0
         self.cache_hit: int = 0
         self.in_cache: bool = False
+        self.mmap_miss: int = 0  # faults of late that found no page, less those that did
 
     @property
     def mark(self) -> int:

@@ -15,8 +15,9 @@ Linux counterpart: mm/vmscan.c (shrink_lruvec, shrink_active_list, shrink_page_l
 Invariants: a page that is scanned leaves its generation; each pass ends when both lists have been
 scanned once.
 Anonymous pages, and rounds over both kinds: vmscan_anon.py, reclaim.py.
-Left out: mapped files' pages, whose use the page tables show; writing by reclaim itself (to 3.1 it
-wrote dirty pages it met): it wakes the flushers; multi-generational LRU (6.1, an option).
+Left out: the use of mapped files' pages that the page tables show (mapped_file.py moves a page when
+it is used, not when it is met); writing by reclaim itself (to 3.1 it wrote dirty pages it met): it
+wakes the flushers; multi-generational LRU (6.1, an option).
 """
 
 from __future__ import annotations
