@@ -14,7 +14,7 @@ GB: 32 * 16 KiB / 1.43 ms = 367 MB/s in order.
 Linux counterpart: none; data sheets of NAND and drives.
 Invariants: dirty sectors never exceed the buffer (but for one request that alone is longer); a
 flush ends when all that was written before it is in flash, or at once if capacitors protect the
-buffer.
+buffer; what a power cut takes is what no batch has brought to flash, the latest writes.
 Left out: which die a page lies on (the next free one has it), reads answered from the buffer,
 suspended programming, planes, the spread of programming times, collections that stall a drive.
 """
@@ -206,6 +206,8 @@ class Flash:
         self._due: float = 0.0  # pages that the cleaner still has to program, a share of one
         self._waiting: deque[Request] = deque()  # for room
         self._flushes: deque[tuple[int, Request]] = deque()  # what they wait for, who waits
+        self._unsafe: deque[tuple[int, int]] = deque()  # sectors in the order of _taken, programmed
+        self._unsafe_from: int = 0  # ones too: what _taken was before the first of them
 
     def attach(
         self,
@@ -238,6 +240,24 @@ class Flash:
             self._flushes.append((self._taken, request))
             self._program()
 
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        """Return the sectors in the buffer alone, none if capacitors save it."""
+        self._forget_programmed()
+        runs = list(self._unsafe)
+        if runs:
+            start, end = runs[0]
+            runs[0] = (start + self._programmed - self._unsafe_from, end)
+        return runs
+
+    def _forget_programmed(self) -> None:
+        """Forget the writes that are in flash as a whole."""
+        while self._unsafe:
+            start, end = self._unsafe[0]
+            if self._unsafe_from + end - start > self._programmed:
+                break
+            self._unsafe_from += end - start
+            self._unsafe.popleft()
+
     def trim(self, sector: int, sectors: int) -> None:
         """Give up sectors; what covers pages in part stays."""
         first = -(-sector // PAGE_SECTORS)
@@ -255,6 +275,9 @@ class Flash:
         self._dirty += request.nr_sectors
         self._unsent += request.nr_sectors
         self._taken += request.nr_sectors
+        if not self._protected:
+            self._unsafe.append((request.sector, request.end))
+            self._forget_programmed()
         self._tell_taken(request)
 
     def _program(self) -> None:

@@ -93,6 +93,9 @@ class Nvme(Driver):
         self._complete = complete
         self.flash.attach(calendar, self._taken, self._flushed)
 
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return self.flash.unsafe_runs()
+
     def submit(self, request: Request) -> None:
         self._queues[request.task_id % len(self._queues)].append(request)
         self._waiting += 1

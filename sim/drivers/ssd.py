@@ -80,6 +80,9 @@ class Ssd(Driver):
         self._complete = complete
         self.flash.attach(calendar, self._taken, self._flushed)
 
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return self.flash.unsafe_runs()
+
     def submit(self, request: Request) -> None:
         now_ns = self._calendar.now
         self._processor_free_ns = max(now_ns, self._processor_free_ns) + self._command_ns

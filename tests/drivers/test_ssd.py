@@ -169,6 +169,42 @@ def test_a_flush_does_not_wait_for_what_comes_after_it():
     assert alone.ended[flush] / 1e6 == pytest.approx(1.05, abs=0.01)
 
 
+@given(
+    writes=st.lists(st.tuples(st.integers(0, 400), st.integers(1, 100)), min_size=1, max_size=30),
+    cut_us=st.integers(0, 20_000),
+)
+def test_a_power_cut_takes_the_latest_writes_that_no_batch_has_brought_to_flash(writes, cut_us):
+    """One page a millisecond: so many writes as that fills are safe, the rest are not."""
+    alone = Alone(ideal(dies=1, buffer_protected=False, used_percent=0.0, page_bytes=16 * 1024))
+    for page, sectors in writes:
+        alone.submit(WRITE, page * 128, sectors)
+    written = [
+        sector for page, sectors in writes for sector in range(page * 128, page * 128 + sectors)
+    ]
+    alone.calendar.run_until(cut_us * US)
+    unsafe = [s for start, end in alone.device.unsafe_runs() for s in range(start, end)]
+    batches = cut_us // 1000
+    whole_pages = len(written) // 32
+    assert unsafe == written[min(batches, whole_pages) * 32 :]
+
+
+def test_after_a_flush_a_power_cut_takes_nothing_that_was_written_before_it():
+    alone = Alone(ideal(dies=2, buffer_protected=False, used_percent=0.0))
+    alone.submit(WRITE, 0, 40)
+    flush = alone.submit(FLUSH, 0, 0)
+    alone.calendar.run_until(100 * US)
+    assert alone.device.unsafe_runs() == [(0, 40)]
+    alone.calendar.run()
+    assert flush in alone.ended
+    assert alone.device.unsafe_runs() == []
+
+
+def test_capacitors_leave_a_power_cut_nothing():
+    alone = Alone(ideal(dies=1, buffer_protected=True, used_percent=0.0))
+    alone.submit(WRITE, 0, 40)
+    assert alone.device.unsafe_runs() == []
+
+
 def test_reads_wait_for_programming_at_most_twice():
     """However much the buffer holds: two batches are with the dies, no more."""
     alone = Alone(ideal(dies=1, channels=1, used_percent=0.0))

@@ -19,10 +19,17 @@ EXT4 = {"type": "ext4", "device": "sda"}
 XFS = {"type": "xfs", "device": "sda"}
 
 
-def server(mount: dict[str, object], *, cache: bool = False, kernel: str = "2.6.16") -> Machine:
+CACHELESS = 'profile = "sas-15k", write_cache = false'
+CACHE = 'profile = "sas-15k", write_cache = true'
+SSD = 'profile = "ssd-sata", buffer_protected = false'
+PROTECTED_SSD = 'profile = "ssd-sata"'
+NVME = 'profile = "ssd-nvme", buffer_protected = false'
+
+
+def server(mount: dict[str, object], *, disk: str = CACHELESS, kernel: str = "2.6.16") -> Machine:
     options = ", ".join(f"{name} = {_toml(value)}" for name, value in mount.items())
     text = f"""\
-disk.sda = {{ profile = "sas-15k", write_cache = {_toml(cache)} }}
+disk.sda = {{ {disk} }}
 mount."/" = {{ {options} }}
 """
     machine = boot(machine=text, sets=(f'machine.kernel="{kernel}"',))
@@ -120,11 +127,17 @@ MODES = [
 
 @pytest.mark.parametrize(("mount", "kernel"), MODES)
 @settings(max_examples=10)
-@given(first=steps, second=steps, cut_ms=st.integers(0, 1500), cache=st.booleans())
-def test_nothing_is_lost_that_fsync_promised(mount, kernel, first, second, cut_ms, cache):
+@given(
+    first=steps,
+    second=steps,
+    cut_ms=st.integers(0, 1500),
+    disk=st.sampled_from([CACHELESS, CACHE, SSD, PROTECTED_SSD, NVME]),
+)
+def test_nothing_is_lost_that_fsync_promised(mount, kernel, first, second, cut_ms, disk):
     """Two programs; without a volatile cache, or with one and barriers."""
     must_flush = mount["type"] == "xfs" and kernel == "6.1"  # nobarrier is gone
-    machine = server(mount | {"barrier": cache or must_flush}, cache=cache, kernel=kernel)
+    barrier = must_flush or disk not in (CACHELESS, PROTECTED_SSD)
+    machine = server(mount | {"barrier": barrier}, disk=disk, kernel=kernel)
     ledgers = [Ledger(), Ledger()]
     for own, ledger, todo in zip("ab", ledgers, (first, second), strict=True):
         machine.kernel.start(own, own, workload(ledger, todo, own))
@@ -207,9 +220,9 @@ def test_a_size_without_its_contents_is_what_data_writeback_leaves(data, complet
     assert found.files["/idle"].is_complete is complete
 
 
-def lost_promises(mount: dict[str, object], kernel: str, *, barrier: bool) -> int:
-    """Count promises broken over many cuts, on a disk with a volatile cache."""
-    machine = server(mount | {"barrier": barrier}, cache=True, kernel=kernel)
+def lost_promises(mount: dict[str, object], kernel: str, disk: str, *, barrier: bool) -> int:
+    """Count promises broken over many cuts, on a disk that may have a volatile cache."""
+    machine = server(mount | {"barrier": barrier}, disk=disk, kernel=kernel)
     ledger = Ledger()
     todo = [("sync", number % 4, 1 + number % 7) for number in range(200)]
     machine.kernel.start("a", "a", workload(ledger, todo, "a"))
@@ -222,12 +235,22 @@ def lost_promises(mount: dict[str, object], kernel: str, *, barrier: bool) -> in
 
 
 @pytest.mark.parametrize(
-    ("mount", "kernel"),
-    [(EXT3, "2.6.16"), (EXT4, "6.1"), (XFS, "2.6.16"), (XFS, "2.6.39"), (XFS, "4.18")],
-)
-def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does_not(mount, kernel):
-    assert lost_promises(mount, kernel, barrier=False) > 0
-    assert lost_promises(mount, kernel, barrier=True) == 0
+    ("mount", "kernel", "disk"),
+    [
+        (EXT3, "2.6.16", CACHE), (EXT4, "6.1", CACHE), (XFS, "2.6.16", CACHE),
+        (XFS, "2.6.39", CACHE), (XFS, "4.18", CACHE), (EXT3, "2.6.32", SSD), (XFS, "4.18", SSD),
+        (EXT4, "6.1", NVME),
+    ],
+)  # fmt: skip
+def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does_not(
+    mount, kernel, disk
+):
+    assert lost_promises(mount, kernel, disk, barrier=False) > 0
+    assert lost_promises(mount, kernel, disk, barrier=True) == 0
+
+
+def test_a_buffer_that_capacitors_save_breaks_no_promise_without_barriers():
+    assert lost_promises(EXT4, "6.1", PROTECTED_SSD, barrier=False) == 0
 
 
 @pytest.mark.parametrize(
@@ -288,7 +311,7 @@ def test_nothing_is_left_of_a_tmpfs():
 
 def test_a_cache_whose_contents_are_not_modelled_is_refused():
     text = """\
-disk.sda = { profile = "ssd-nvme", buffer_protected = false }
+disk.sda = { device = "slowdisk_arm", capacity = "4 GiB" }
 mount."/" = { type = "ext4", device = "sda" }
 """
     machine = boot(machine=text, sets=('machine.kernel="6.1"',))
