@@ -74,7 +74,10 @@ def terms_of(scenario: Scenario, groups: dict[str, TaskGroup]) -> dict[str, Term
         allowed = allowed_cpus(process, scenario.server.cgroups)
         for own in process.instances():
             group = groups.get(process.cgroup or "", groups.get(AUTOGROUP + own))
-            terms = Terms(policy=POLICIES[process.policy], allowed=allowed, group=group)
+            terms = Terms(
+                policy=POLICIES[process.policy], slice_ns=process.slice_ns or 0, allowed=allowed,
+                group=group,
+            )  # fmt: skip
             if terms != usual:
                 found[own] = terms
     return found

@@ -1,4 +1,4 @@
-"""Read [machine.cgroup.NAME] and how processes compete: limits, weights, affinity, policy.
+"""Read [machine.cgroup.NAME] and how processes compete: limits, weights, affinity, policy, slice.
 
 Models: what the files of the memory, cpu and cpuset controllers, taskset and chrt say.
 Linux counterpart: mm/memcontrol.c, kernel/sched/core.c (cpu_files, cpu_legacy_files),
@@ -11,12 +11,12 @@ Left out: memory limits of groups in groups.
 from collections.abc import Mapping
 
 from sim.scenario.errors import unknown
-from sim.scenario.layers import Table
+from sim.scenario.layers import Leaf, Table
 from sim.scenario.reading import Reading
 from sim.scenario.spec import CgroupSpec, ProcessSpec, ServerSpec
 from sim.sched.bandwidth import BANDWIDTH_SINCE, BURST_SINCE
 from sim.sched.task_group import GROUPS_SINCE, UNIFIED_SINCE
-from sim.sched.terms import CPUS_MAX, POLICY_SINCE, parse_cpus
+from sim.sched.terms import CPUS_MAX, POLICY_SINCE, SLICE_SINCE, parse_cpus
 from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.units import given_text
 
@@ -174,17 +174,21 @@ def check_cgroups(
 
 
 def _check_terms(reading: Reading, table: Table, process: ProcessSpec) -> None:
-    """Note what a program outside the server can't have, and policies that the release lacks."""
-    for key in ("policy", "cpus", "cgroup"):
+    """Note what a program outside the server can't have, and what the release lacks."""
+    for key in ("policy", "slice", "cpus", "cgroup"):
         leaf = table.leaf(key)
         if leaf is None:
             continue
         if process.runs == "outside":
             reading.error(leaf.key, f"'{process.program}' runs outside the server: no '{key}'")
-        elif key == "policy" and reading.kernel:
-            since = POLICY_SINCE[process.policy]
-            if kernel_version(reading.kernel) < since:
-                reading.error(
-                    leaf.at, f'policy "{process.policy}" came with {numbers(since)}',
-                    given=reading.kernel,
-                )  # fmt: skip
+        elif key == "policy":
+            what = f'policy "{process.policy}"'
+            _check_release(reading, leaf, what, POLICY_SINCE[process.policy])
+        elif key == "slice":
+            _check_release(reading, leaf, "slices of a program's own", SLICE_SINCE)
+
+
+def _check_release(reading: Reading, leaf: Leaf, what: str, since: KernelVersion) -> None:
+    """Note that a release does not have it yet."""
+    if reading.kernel and kernel_version(reading.kernel) < since:
+        reading.error(leaf.at, f"{what} came with {numbers(since)}", given=reading.kernel)

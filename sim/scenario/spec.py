@@ -253,6 +253,11 @@ class ProcessSpec:
         "other", dim="text", source="sched(7): SCHED_OTHER", choices=("other", "batch", "idle"),
         doc="scheduling policy (chrt)",
     )  # fmt: skip
+    slice_ns: int | None = param(
+        None, dim="time_ns", source="__setparam_fair (kernel/sched/syscalls.c): the kernel's",
+        minimum=100_000, maximum=100_000_000,
+        doc="how long a turn it asks for, from 6.12 on (sched_setattr: sched_runtime)",
+    )  # fmt: skip
     cpus: str | None = param(
         None, dim="text", source="sched(7): all",
         doc='CPUs that it is pinned to, such as "0-1,3" (taskset -c)',

@@ -129,6 +129,7 @@ class Sched(Domain):
             task.allowed = parent.allowed
             task.group = parent.group
             task.policy = parent.policy
+            task.slice_ns = parent.slice_ns
             if task.policy == SCHED_IDLE:
                 task.weight = parent.weight
         elif terms is not None:
@@ -148,6 +149,7 @@ class Sched(Domain):
     def _set_terms(self, task: Task, terms: Terms) -> None:
         """Have a new task compete on these terms."""
         task.policy = terms.policy
+        task.slice_ns = terms.slice_ns
         if terms.policy == SCHED_IDLE:
             task.weight = in_force(IDLE_WEIGHT, self.kernel)
         task.group = terms.group

@@ -2,22 +2,29 @@
 
 Theory of operation. A task's *vruntime* v advances by its run time x 1024 / weight. The queue's
 average V, weighted, current task included, is what all would have with perfect sharing; a task's
-*lag* is V - v, and it is *eligible* while that is not negative. Each asks for slices of equal
-length; its virtual *deadline* is where v will be at the end of the slice. Of the eligible the one
-with the earliest deadline runs: to the end of its slice, or, if somebody urgent wakes, until it
-has had its share (RUN_TO_PARITY). Lag outlives a sleep: a sleeper that was owed time still is, and
-one that had too much (6.12 on) stays in the average until V has caught up (*delayed dequeue*), so
-that short sleeps cancel no debts.
+*lag* is V - v, and it is *eligible* while that is not negative. Each asks for slices, of the
+release's length or (6.12 on) of one of its own; its virtual *deadline* is where v will be at the
+end of the slice. Of the eligible the one with the earliest deadline runs: to the end of its slice,
+or, if somebody urgent wakes, until it has had its share (RUN_TO_PARITY). This protection is gone
+when one with a shorter slice is eligible (PREEMPT_SHORT). Lag outlives a sleep: a sleeper that was
+owed time still is, and one that had too much (6.12 on) stays in the average until V has caught up
+(*delayed dequeue*), so that short sleeps cancel no debts.
 
 Estimate: n hogs of equal weight take turns of a slice, rounded up to ticks; a sleeper that works
-for less than it is owed takes the CPU at once, one that has used up its lag waits for a slice.
+for less than it is owed takes the CPU at once, one that has used up its lag waits for a slice. A
+short slice gives no more CPU, but sooner: beside one hog a task of nice 0 that asks for 0.1 ms has
+its deadline 0.1 ms from V, and the hog with 3 ms gives way to it when it wakes and is owed
+anything; one that asks for 100 ms waits for all the hog's slices until V is 50 ms further.
 
 Linux counterpart: kernel/sched/fair.c 6.6-6.18: avg_vruntime, place_entity, update_entity_lag,
- pick_eevdf, update_deadline, check_preempt_wakeup_fair, requeue_delayed_entity; features.h.
+ pick_eevdf, update_deadline, set_protect_slice, do_preempt_short, did_preempt_short,
+ check_preempt_wakeup_fair, requeue_delayed_entity; syscalls.c __setparam_fair; features.h.
 Invariants: the sums are those of the queued and the delayed; each of these is at one place of the
  list sorted by deadline; somebody there is always eligible.
-Left out: slices of a task's own choice (sched_setattr), buddies; moving a delayed task to another
- CPU. Slices end at ticks; run time is measured exactly. Groups are group_queue.py's.
+Left out: buddies; moving a delayed task to another CPU (it owes less than a slice, and a balancer
+ comes by every 16 ms); a group's slice, which is the shortest of its members' (here the release's).
+ Slices end at ticks; run time is measured exactly. Groups are group_queue.py's. Who is picked again
+ at the end of its protection is protected anew.
 """
 
 from bisect import insort
@@ -26,7 +33,7 @@ from typing import Final
 
 from sim.sched.fair import NICE_0_LOAD, policy_preempts
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import Task
+from sim.sched.task import SCHED_IDLE, Task
 from sim.sched.version import KernelVersion, in_force
 
 # sysctl_sched_base_slice: 0.75 ms (6.6), 0.70 ms (2ae891b82695, 6.15).
@@ -35,6 +42,10 @@ BASE_SLICE_NS: Final = ((6, 6), 750_000), ((6, 15), 700_000)
 DELAY_DEQUEUE: Final = ((6, 6), False), ((6, 12), True)
 # PLACE_REL_DEADLINE: 82e9d0456e06 (6.12).
 KEEP_DEADLINE: Final = ((6, 6), False), ((6, 12), True)
+# PREEMPT_SHORT: 85e511df3cec (6.12).
+PREEMPT_SHORT: Final = ((6, 6), False), ((6, 12), True)
+# "Limit run to parity to the min slice of enqueued entities" (6.17).
+SHORTEST_PROTECTS: Final = ((6, 6), False), ((6, 17), True)
 
 Entry = tuple[int, int, Task]  # deadline, order among equals, task
 
@@ -46,6 +57,8 @@ class EevdfTunables:
     slice_ns: int
     delay_dequeue: bool  # who sleeps in debt stays in the average until it is paid
     keep_deadline: bool  # who moves to another CPU keeps what is left of the slice
+    preempt_short: bool  # who is eligible and asks for less ends the protection of who runs
+    shortest_protects: bool  # who runs is protected for the shortest slice of all, not its own
 
 
 def eevdf_tunables(kernel: KernelVersion, nr_cpus: int) -> EevdfTunables:
@@ -54,6 +67,8 @@ def eevdf_tunables(kernel: KernelVersion, nr_cpus: int) -> EevdfTunables:
         slice_ns=in_force(BASE_SLICE_NS, kernel) * min(nr_cpus, 8).bit_length(),
         delay_dequeue=in_force(DELAY_DEQUEUE, kernel),
         keep_deadline=in_force(KEEP_DEADLINE, kernel),
+        preempt_short=in_force(PREEMPT_SHORT, kernel),
+        shortest_protects=in_force(SHORTEST_PROTECTS, kernel),
     )
 
 
@@ -61,17 +76,21 @@ class EevdfQueue(SchedClass):
     """One CPU's queue (struct cfs_rq)."""
 
     __slots__ = (
-        "_curr", "_delay", "_keep_deadline", "_lag_ns_max", "_nr_delayed", "_queue", "_sequence",
-        "_slice_ns", "_weighted_sum", "_weights", "_zero",
+        "_curr", "_delay", "_keep_deadline", "_nr_delayed", "_preempt_short", "_protected",
+        "_queue", "_sequence", "_shortest_protects", "_slice_ns", "_tick_ns", "_weighted_sum",
+        "_weights", "_zero",
     )  # fmt: skip
 
     def __init__(self, tunables: EevdfTunables, tick_ns: int) -> None:
         super().__init__()
         self.told_of_sleep = True
         self._slice_ns: int = tunables.slice_ns
-        self._lag_ns_max: int = max(2 * tunables.slice_ns, tick_ns)
+        self._tick_ns: int = tick_ns
         self._delay: bool = tunables.delay_dequeue
         self._keep_deadline: bool = tunables.keep_deadline
+        self._preempt_short: bool = tunables.preempt_short
+        self._shortest_protects: bool = tunables.shortest_protects
+        self._protected: int = 0  # vruntime up to which the current task runs to parity
         self._queue: list[Entry] = []  # queued and delayed
         self._sequence: int = 0
         self._nr_delayed: int = 0
@@ -96,7 +115,7 @@ class EevdfQueue(SchedClass):
 
     def _lag(self, task: Task) -> int:
         """Return what the task is owed, in virtual time, within bounds (update_entity_lag)."""
-        limit = self._lag_ns_max * NICE_0_LOAD // task.weight
+        limit = max(2 * self._slice_of(task), self._tick_ns) * NICE_0_LOAD // task.weight
         return max(-limit, min(self._average() - task.vruntime, limit))
 
     # -- Placement
@@ -128,7 +147,11 @@ class EevdfQueue(SchedClass):
 
     def _vslice(self, task: Task) -> int:
         """Return a slice in the task's virtual time."""
-        return self._slice_ns * NICE_0_LOAD // task.weight
+        return self._slice_of(task) * NICE_0_LOAD // task.weight
+
+    def _slice_of(self, task: Task) -> int:
+        """Return how long a slice the task asks for."""
+        return task.slice_ns or self._slice_ns
 
     def migrate_out(self, task: Task) -> None:
         """Leave lag and deadline as dequeue() and put_to_sleep() have noted them."""
@@ -193,7 +216,7 @@ class EevdfQueue(SchedClass):
             if not task.sched_delayed:
                 self.load -= task.weight
                 self.nr_queued -= 1
-                self._curr = task
+                self._begin_turn(task)
                 return task
             self._dequeue_delayed(task)
         return None
@@ -206,9 +229,25 @@ class EevdfQueue(SchedClass):
         return len(self._queue)
 
     def run_alone(self, task: Task) -> bool:
-        """Begin a slice."""
-        self._curr = task
+        """Begin a turn."""
+        self._begin_turn(task)
         return True
+
+    def _begin_turn(self, task: Task) -> None:
+        """Make the task current, and protect it for the rest of its slice (set_protect_slice)."""
+        self._curr = task
+        self._protected = task.deadline
+        if self._shortest_protects:
+            self._protect_less(task)
+
+    def _protect_less(self, curr: Task) -> None:
+        """Protect the current task for no longer than the shortest slice (update_protect_slice)."""
+        shortest = own = self._slice_of(curr)
+        for entry in self._queue:
+            shortest = min(shortest, self._slice_of(entry[2]))
+        if shortest < own:
+            until = curr.vruntime + shortest * NICE_0_LOAD // curr.weight
+            self._protected = min(self._protected, until)
 
     def waiting(self) -> list[Task]:
         """Return the queued tasks in the order of their deadlines."""
@@ -265,24 +304,47 @@ class EevdfQueue(SchedClass):
         average = self._average()
         owed = (average - curr.vruntime) * curr.weight // weight
         left = (curr.deadline - curr.vruntime) * curr.weight // weight
+        protected = (self._protected - curr.vruntime) * curr.weight // weight
         curr.weight = weight
         curr.vruntime = average - owed
         curr.deadline = curr.vruntime + left
+        self._protected = curr.vruntime + protected
 
     def slice_left_ns(self, curr: Task) -> int:
-        """Return when a tick would find the slice used up."""
-        return (curr.deadline - curr.vruntime) * curr.weight // NICE_0_LOAD
+        """Return when a tick would find the slice used up, or another's turn."""
+        until = curr.deadline
+        if self._shortest_protects:
+            until = min(until, self._protected)
+        elif self._preempt_short and curr.vruntime >= self._protected:
+            until = min(until, self._eligible_until(curr))
+        # Rounded up: who has anything left is not picked again for nothing, for ever.
+        return -((curr.vruntime - until) * curr.weight // NICE_0_LOAD)
+
+    def _eligible_until(self, curr: Task) -> int:
+        """Return the vruntime up to which the current task is eligible (did_preempt_short).
+
+        Running for t moves v by t / weight and V by t / weights: they meet where the others' mean
+        is, which does not move.
+        """
+        return self._weighted_sum // self._weights if self._weights else curr.deadline
 
     def preempts(self, curr: Task, woken: Task) -> bool:
         """Return whether the woken task would be picked (check_preempt_wakeup_fair)."""
-        if woken.policy or curr.policy:
+        if woken.policy or curr.policy == SCHED_IDLE:
             return policy_preempts(curr.policy, woken.policy)
         if curr.vruntime >= curr.deadline:
             return True
         weighted, weights = self._sums()
         weighted += woken.weight * woken.vruntime
         weights += woken.weight
-        if curr.vruntime * weights <= weighted or woken.vruntime * weights > weighted:
+        if woken.vruntime * weights > weighted:
+            return False
+        is_eligible = curr.vruntime * weights <= weighted
+        is_urgent = woken.deadline < curr.deadline
+        asks_for_less = self._slice_of(woken) < self._slice_of(curr)
+        if asks_for_less and self._preempt_short and (is_urgent or not is_eligible):
+            self._protected = curr.vruntime  # Whoever is picked now (do_preempt_short).
+        if is_eligible and (not is_urgent or curr.vruntime < self._protected):
             return False
         first = self._first_eligible(weighted, weights)
         return first == len(self._queue) or woken.deadline < self._queue[first][0]

@@ -39,7 +39,11 @@ def nice_to_weight(nice: int) -> int:
 
 
 def policy_preempts(running: int, woken: int) -> bool:
-    """Return whether a woken task preempts, if one of the two policies is not SCHED_NORMAL."""
+    """Return whether a woken task preempts where policies decide alone.
+
+    They do if SCHED_IDLE runs, or if the woken one is not SCHED_NORMAL; a batch task that runs is
+    preempted like any other.
+    """
     return running == SCHED_IDLE and woken != SCHED_IDLE
 
 
@@ -196,7 +200,7 @@ class FairQueue(SchedClass):
 
     def preempts(self, curr: Task, woken: Task) -> bool:
         """Return whether the woken task is a wake-up granularity behind (wakeup_preempt_entity)."""
-        if woken.policy or curr.policy:
+        if woken.policy or curr.policy == SCHED_IDLE:
             return policy_preempts(curr.policy, woken.policy)
         granularity = self._wakeup_ns
         if woken.weight != NICE_0_LOAD:

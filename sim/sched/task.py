@@ -81,9 +81,9 @@ class Task:
         "flips_halved_ns", "gen", "group", "happening", "ignores_sigchld", "in_iowait",
         "is_kthread", "killed", "last_ran_ns", "last_wakee", "memcg", "nice", "nivcsw", "nvcsw",
         "on_rq", "parent", "pid", "policy", "prio", "sched", "sched_delayed", "sleep_avg_ns",
-        "start_ns", "state", "stime_ns", "system_debt_ns", "time_slice_ns", "user_debt_ns",
-        "util_avg", "util_ns", "util_ran_ns", "utime_ns", "vlag", "vruntime", "waiting_on",
-        "wakee_flips", "wchan", "weight",
+        "slice_ns", "start_ns", "state", "stime_ns", "system_debt_ns", "time_slice_ns",
+        "user_debt_ns", "util_avg", "util_ns", "util_ran_ns", "utime_ns", "vlag", "vruntime",
+        "waiting_on", "wakee_flips", "wchan", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -117,7 +117,8 @@ class Task:
         self.cpu: int = 0  # where it runs, or ran last
         self.on_rq: bool = False
         self.vruntime: int = 0  # of the fair class,
-        self.deadline: int = 0  # and of EEVDF, as are the next two
+        self.slice_ns: int = 0  # that it asks for itself (sched_setattr); 0: the release's
+        self.deadline: int = 0  # of EEVDF, as are the next two
         self.vlag: int = 0
         self.sched_delayed: bool = False
         self.prio: int = 120 + nice  # of the O(1) scheduler, as are the next two

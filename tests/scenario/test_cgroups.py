@@ -111,6 +111,11 @@ memory = "64 MiB"
     assert machine.kernel.cgroups["p"] == "web"
 
 
+def test_a_process_asks_for_slices_of_its_own():
+    machine = ran("", 'slice = "0.3 ms"', kernel="6.12")
+    assert machine.kernel.terms["p"].slice_ns == 300_000
+
+
 def test_a_process_is_pinned_to_what_it_and_its_groups_allow():
     group = '[machine.cgroup.g]\ncpus = "1"\n'
     machine = ran(group, 'cgroup = "g"\ncpus = "0-1"\npolicy = "batch"')
@@ -145,6 +150,9 @@ def test_a_process_is_pinned_to_what_it_and_its_groups_allow():
         ('[machine.cgroup.g]\ncpus = "0"\n', 'cgroup = "g"\ncpus = "1"', "6.1", "no CPU is left"),
         ("", 'policy = "fifo"', "6.1", '"other", "batch", "idle"'),
         ("", 'policy = "idle"', "2.6.18", "came with 2.6.23"),
+        ("", 'slice = "3 ms"', "6.6", "slices of a program's own came with 6.12"),
+        ("", 'slice = "50 us"', "6.12", "100 us"),
+        ("", 'slice = "1 s"', "6.12", "100 ms"),
         ("", 'cgroup = "h"', "6.1", "cgroup 'h'"),
     ],
 )  # fmt: skip
@@ -155,7 +163,7 @@ def test_a_mistake_is_told_with_its_place(group, own, kernel, problem):
     assert "limits.toml:" in str(told.value)
 
 
-@pytest.mark.parametrize("key", ['cpus = "0"', 'policy = "idle"', 'cgroup = "g"'])
+@pytest.mark.parametrize("key", ['cpus = "0"', 'policy = "idle"', 'slice = "3 ms"', 'cgroup = "g"'])
 def test_a_program_outside_the_server_has_no_cpu_there(key):
     with pytest.raises(ScenarioError, match="runs outside the server: no"):
         load("[machine.cgroup.g]\n", outside=key)

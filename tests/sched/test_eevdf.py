@@ -1,15 +1,17 @@
 """Earliest eligible virtual deadline first: lag, eligibility, deadlines, sleeping in debt."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.sched.eevdf import EevdfQueue, EevdfTunables, eevdf_tunables
+from sim.sched.eevdf import EevdfQueue, eevdf_tunables
 from sim.sched.fair import nice_to_weight
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
-from tests.sched.rig import MS, Rig, S, compute
+from sim.sched.terms import Terms
+from tests.sched.rig import MS, Rig, S, compute, hog
 
 SLICE = 3 * MS
 FIRST, DELAYING = (6, 6), (6, 12)
@@ -17,7 +19,7 @@ FIRST, DELAYING = (6, 6), (6, 12)
 
 def a_queue(*nices, delay=True):
     """A queue, and tasks of those nice values that were forked one after the other."""
-    tunables = EevdfTunables(slice_ns=SLICE, delay_dequeue=delay, keep_deadline=True)
+    tunables = replace(eevdf_tunables((6, 12), 8), slice_ns=SLICE, delay_dequeue=delay)
     queue = EevdfQueue(tunables, tick_ns=4 * MS)
     sched = Rig().sched
     tasks = [
@@ -100,9 +102,9 @@ def test_no_hog_is_ever_further_from_its_share_than_a_slice_and_a_tick(kernel, n
     for _ in range(200):
         rig.run(0.005)
         rig.sched.update()
-        for hog in hogs:
-            fair = rig.calendar.now * hog.weight / weights
-            assert abs(fair - hog.utime_ns) <= 2 * bound
+        for one in hogs:
+            fair = rig.calendar.now * one.weight / weights
+            assert abs(fair - one.utime_ns) <= 2 * bound
 
 
 def test_lag_outlives_a_sleep():
@@ -226,3 +228,142 @@ def test_a_new_task_asks_for_half_a_slice_at_first():
     _, [first, nice] = a_queue(0, 5)
     assert first.deadline - first.vruntime == SLICE // 2
     assert nice.deadline - nice.vruntime == SLICE * 1024 // 335 // 2
+
+
+# -- Slices of a task's own
+
+
+def ask(rig, slice_ns, main, nice=0):
+    return rig.sched.spawn("asker", main, None, nice, Terms(slice_ns=slice_ns))
+
+
+SLICES = st.sampled_from([0, MS // 10, MS, 10 * MS, 100 * MS])
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.sampled_from([(6, 12), (6, 17)]),
+    st.lists(st.tuples(st.integers(-5, 10), SLICES), min_size=2, max_size=4),
+)
+def test_a_slice_gives_no_more_cpu_than_the_weight_and_debts_of_a_slice_at_most(kernel, wishes):
+    """Stoica et al. 1995, theorem 1: lag is bounded by the task's own request or the largest."""
+    rig = Rig(kernel=kernel, hz=1000)
+    hogs = [ask(rig, own, hog, nice) for nice, own in wishes]
+    weights = sum(one.weight for one in hogs)
+    usual = eevdf_tunables(kernel, 1).slice_ns
+    bound = max(own or usual for _, own in wishes) + MS
+    for _ in range(100):
+        rig.run(0.02)
+        rig.sched.update()
+        for one in hogs:
+            fair = rig.calendar.now * one.weight / weights
+            assert abs(fair - one.utime_ns) <= 2 * bound
+
+
+def longest_wait_ms(kernel, slice_ns):
+    """How long a hog is without a CPU at the most, beside two that ask for 10 ms."""
+    rig = Rig(kernel=kernel, hz=1000)
+    asker, *_ = [ask(rig, own, hog) for own in (slice_ns, 10 * MS, 10 * MS)]
+    longest = waited = before = 0
+    for _ in range(3000):
+        rig.run(0.001)
+        rig.sched.update()
+        waited = waited + 1 if asker.utime_ns == before else 0
+        before = asker.utime_ns
+        longest = max(longest, waited)
+    return longest
+
+
+@pytest.mark.parametrize(("kernel", "expected"), [((6, 12), (10, 20, 100)), ((6, 17), (2, 20, 20))])
+def test_who_asks_for_shorter_turns_has_them_more_often(kernel, expected):
+    """Up to 6.16 a turn lasts as long as was asked for, from 6.17 on as the shortest of all asked.
+
+    So beside two of 10 ms: one turn, two turns; 50 ms are paid for with 100, or come in fifths.
+    """
+    waits = [longest_wait_ms(kernel, own) for own in (MS // 2, 10 * MS, 50 * MS)]
+    assert waits == pytest.approx(expected, abs=2)
+
+
+def a_turn(kernel, nice=0, own=0, mean_ms=0.0):
+    """A current task 1 ms into its turn, owed `mean_ms` ms, and one that wakes with no lag."""
+    queue = EevdfQueue(replace(eevdf_tunables(kernel, 1), slice_ns=SLICE), tick_ns=MS)
+    sched = Rig().sched
+    curr, other, woken = (
+        sched.processes.create(sched, name, None, level, nice_to_weight(level))
+        for name, level in (("curr", 0), ("other", 0), ("woken", nice))
+    )
+    woken.slice_ns = own
+    queue.run_alone(curr)
+    curr.deadline = SLICE
+    queue.run_alone(curr)
+    queue.account(curr, MS)
+    other.vruntime = MS + round(2 * mean_ms * MS)
+    other.deadline = other.vruntime + SLICE
+    queue.enqueue(other)
+    queue.place_woken(woken, TASK_INTERRUPTIBLE, 0)
+    return queue, curr, woken
+
+
+@pytest.mark.parametrize(
+    ("kernel", "own", "preempts"),
+    [
+        ((6, 6), 0, False),
+        ((6, 6), MS // 10, False),  # It would, were there PREEMPT_SHORT.
+        ((6, 12), 0, False),
+        ((6, 12), MS // 10, True),
+        ((6, 12), 2 * MS + MS // 2, False),  # Shorter, and its deadline is later.
+        ((6, 17), MS // 10, True),
+    ],
+)
+def test_who_asks_for_less_and_is_urgent_ends_the_protection_of_who_runs(kernel, own, preempts):
+    queue, curr, woken = a_turn(kernel, own=own)
+    assert queue.preempts(curr, woken) is preempts
+
+
+@pytest.mark.parametrize(("kernel", "left_ms"), [((6, 6), 2), ((6, 12), 0.5), ((6, 16), 0.5)])
+def test_who_has_lost_protection_runs_while_it_is_owed(kernel, left_ms):
+    """did_preempt_short(): a tick looks; to 6.11 the slice is all that ends a turn."""
+    queue, curr, woken = a_turn(kernel, own=MS // 10, mean_ms=0.25)
+    queue.preempts(curr, woken)
+    assert queue.slice_left_ns(curr) == left_ms * MS
+
+
+def test_who_is_alone_loses_protection_with_its_first_slice():
+    """RUN_TO_PARITY is for a slice: then who weighs more, and is due earlier, need not wait."""
+    for ran_ms, preempts in ((1, False), (4, True)):
+        queue, [curr] = a_queue(0)
+        sched = Rig().sched
+        heavy = sched.processes.create(sched, "heavy", None, -10, nice_to_weight(-10))
+        assert queue.pick_next() is curr
+        curr.deadline = SLICE
+        queue.run_alone(curr)
+        queue.account(curr, ran_ms * MS)
+        queue.place_woken(heavy, TASK_INTERRUPTIBLE, 0)
+        assert queue.preempts(curr, heavy) is preempts
+
+
+@pytest.mark.parametrize(("kernel", "left_ms"), [((6, 16), 3), ((6, 17), 1)])
+def test_protection_is_for_the_shortest_slice_of_all_since_6_17(kernel, left_ms):
+    queue = EevdfQueue(replace(eevdf_tunables(kernel, 1), slice_ns=SLICE), tick_ns=MS)
+    sched = Rig().sched
+    usual, short = (sched.processes.create(sched, name, None, 0, 1024) for name in "us")
+    short.slice_ns = MS
+    queue.place_new(short, None)
+    queue.enqueue(short)
+    usual.deadline = SLICE
+    queue.run_alone(usual)
+    assert queue.slice_left_ns(usual) == left_ms * MS
+
+
+def test_a_child_asks_for_its_parent_s_slice():
+    rig = Rig(kernel=DELAYING)
+    children = []
+
+    def parent(task):
+        children.append(rig.sched.spawn("child", hog, task))
+        return
+        yield
+
+    ask(rig, 5 * MS, parent)
+    rig.run(0.01)
+    assert [child.slice_ns for child in children] == [5 * MS]

@@ -25,6 +25,29 @@ def test_an_idle_task_has_three_of_1027_beside_another(kernel):
 
 
 @pytest.mark.parametrize("kernel", FAIR)
+def test_who_wakes_takes_the_cpu_from_a_batch_task_as_from_any_other(kernel):
+    """SCHED_BATCH is about waking: who runs under it is protected from nobody."""
+    waits = []
+    for running in (0, SCHED_BATCH):
+        rig = Rig(1, kernel)
+        started(rig, running)
+        woken = []
+
+        def wakes(task, rig=rig, woken=woken):
+            for _ in range(20):
+                yield from sleep_ns(task, 50 * MS, TASK_INTERRUPTIBLE)
+                task.charge_user(MS // 10)
+                yield
+                woken.append(rig.calendar.now)
+
+        started(rig, 0, wakes)
+        rig.run(2)
+        waits.append(woken)
+    assert len(waits[0]) == 20
+    assert waits[0] == waits[1]
+
+
+@pytest.mark.parametrize("kernel", FAIR)
 def test_who_wakes_takes_the_cpu_from_an_idle_task_at_once(kernel):
     """And from a batch or a usual task only after the turn, if it is batch itself."""
     waits_ns = {}
