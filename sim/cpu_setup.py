@@ -16,8 +16,10 @@ from typing import Final
 
 from sim.fs.proc.cgroup import render_cgroups
 from sim.fs.proc.memcg import render_memcgs
+from sim.fs.proc.sys_block import render_zrams
 from sim.fs.proc.sys_cpu import render_cpu_files
 from sim.mm.vmstat import Vm
+from sim.mm.zram import Zram
 from sim.scenario import Scenario
 from sim.scenario.cgroups import allowed_cpus, parent_of
 from sim.scenario.spec import CgroupSpec, ServerSpec
@@ -93,4 +95,5 @@ def sys_files(
         versions = {name: spec.version for name, spec in server.cgroups.items()}
         control = {name: group for name, group in groups.items() if name in versions}
         files |= render_cgroups(control, versions)
-    return files | render_memcgs(vm.memcgs)
+    zrams = [one.device for one in vm.swap.by_number if isinstance(one.device, Zram)]
+    return files | render_memcgs(vm.memcgs) | render_zrams(zrams)

@@ -35,7 +35,7 @@ from sim.fs.namei import Vfs
 from sim.fs.proc import ProcFs
 from sim.fs.super import MountContext, VfsParams
 from sim.loop_setup import make_loop
-from sim.memory_setup import add_memory
+from sim.memory_setup import add_memory, make_zrams
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.kswapd import start_kswapd
 from sim.mm.params import VmParams
@@ -115,6 +115,7 @@ class Machine:
             disk = make_loop(loop, number, self.sched, self.vfs, self.streams, self.tracer)
             self.disks.append(disk)
             self.devices[loop.name] = disk
+        self.devices |= make_zrams(server, self.vm)
         self._mount_all(server)
         for loop in server.loops.values():
             self.vfs.prepare_file(loop.file, loop.size_bytes)
@@ -353,9 +354,8 @@ class Machine:
         self._lvm.check()
         for cpu in self.sched.cpu_times:
             assert cpu.total_ns() == self.calendar.now
-        for path, file_system in self.vfs.mounts:
-            mistakes = file_system.check()
-            assert not mistakes, f"{path or '/'}: {mistakes}"
+        for path, fs in self.vfs.mounts:
+            assert not (mistakes := fs.check()), f"{path or '/'}: {mistakes}"
         for neighbour in self.neighbours:
             neighbour.check()
 

@@ -11,14 +11,19 @@ from functools import partial
 
 from sim.block.bio import SECTOR
 from sim.block.device import BlockDevice
+from sim.block.genhd import DiskStats
 from sim.fs.namei import Vfs
+from sim.mm.compressors import COMPRESSORS, DEFAULTS
 from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
-from sim.scenario import Scenario, SwapSpec
+from sim.mm.zram import Zram
+from sim.scenario import Scenario, ServerSpec, SwapSpec
 from sim.sched.task import Task
+from sim.sched.version import in_force
 from sim.syscall import Kernel
 
+ZRAM_MAJOR = 252  # register_blkdev(0): the first dynamic one beside device mapper's 253
 Mark = Callable[[str, str, int | str], None]
 Extents = list[tuple[int, int]]  # first page of a device (of 4 KiB), pages
 
@@ -36,6 +41,10 @@ def add_memory(
         path = f"/dev/{spec.device}" if spec.file is None else spec.file
         device.hold()
         vm.swap.swapon(path, device, extents, spec.priority, spec.file is None)
+    for zram in server.zrams.values():
+        own = devices[zram.name]
+        assert isinstance(own, Zram)
+        vm.swap.swapon(f"/dev/{zram.name}", own, [(0, own.usable_pages())], zram.priority, True)
     for name, group in server.cgroups.items():
         if group.memory_bytes is None:
             continue
@@ -47,6 +56,19 @@ def add_memory(
         top = (process.cgroup or "").partition("/")[0]  # Memory is limited there only.
         if top in vm.memcgs:
             kernel.cgroups |= dict.fromkeys(process.instances(), top)
+
+
+def make_zrams(server: ServerSpec, vm: Vm) -> dict[str, Zram]:
+    """Return the devices of compressed memory by name."""
+    found = {}
+    for spec in server.zrams.values():
+        row = COMPRESSORS[spec.algorithm or in_force(DEFAULTS, vm.kernel)]
+        stats = DiskStats(spec.name, ZRAM_MAJOR, int(spec.name.removeprefix("zram")))
+        found[spec.name] = Zram(
+            vm, stats, spec.size_bytes // PAGE_SIZE, row, spec.ratio or row.ratio,
+            spec.mem_limit_bytes,
+        )  # fmt: skip
+    return found
 
 
 def _place_of(

@@ -33,7 +33,7 @@ class BlockDevice:
 
     __slots__ = (
         "_told", "capacity_sectors", "discard_sectors", "in_use", "max_discard_sectors", "name",
-        "rotational", "stats", "submit", "supports_barriers",
+        "rotational", "stats", "submit", "supports_barriers", "synchronous",
     )  # fmt: skip
 
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
@@ -44,6 +44,7 @@ class BlockDevice:
         self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
+        self.synchronous: bool = False  # who submits does the work (BDI_CAP_SYNCHRONOUS_IO)
         self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
         # What takes a run from a file system or a program: submit_bio() at the top of a stack.
         self.submit: Callable[[Bio], bool] = self.submit_bio
@@ -79,6 +80,9 @@ class BlockDevice:
 
     def leave_arm_at(self, sector: int) -> None:
         """Know, before the run, behind which sector the last access ended; if that matters."""
+
+    def swap_slot_free_notify(self, slot: int) -> None:
+        """Learn that a page of the swap area that this device is all of is of no use any more."""
 
     def dirtier_sleeps(self, now_ns: int) -> None:
         """Learn that somebody waits until dirty pages are written to it (wb->dirty_sleep)."""

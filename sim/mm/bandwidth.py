@@ -217,3 +217,11 @@ def pos_ratio(
     if bdi_dirty < reserve:
         ratio *= reserve / bdi_dirty if bdi_dirty > reserve / 8 else 8
     return ratio
+
+
+def ratelimit_pages(nr_total: int, nr_cpus: int) -> int:
+    """Return after how many dirtied pages a CPU looks at the limits (set_ratelimit): 64 KiB-4 MiB.
+
+    With all CPUs dirtying at once the limits are exceeded by 1/32 at most before they notice.
+    """
+    return min(max(nr_total // (nr_cpus * 32), 16), 1024)

@@ -69,6 +69,28 @@ def _alloc_slowpath(vm: Vm, count: int) -> Node:
     return most
 
 
+def alloc_reserve(vm: Vm, count: int) -> int:
+    """Take pages for who frees memory, below all watermarks; return the node's number."""
+    most = max(vm.nodes, key=_nr_free)
+    if most.nr_free < count:
+        out_of_memory(vm, None)
+        most = max(vm.nodes, key=_nr_free)
+        if most.nr_free < count:
+            raise OutOfMemory(f"at {vm.calendar.now} ns: {count} pages wanted, {vm.nr_free} free")
+    most.nr_free -= count
+    vm.nr_free -= count
+    vm.nr_zspages += count
+    return most.number
+
+
+def free_taken(vm: Vm, node: int, count: int) -> None:
+    """Take such pages of a node back."""
+    vm.nr_zspages -= count
+    vm.nr_free += count
+    vm.pgfree += count
+    vm.nodes[node].nr_free += count
+
+
 def _nr_free(node: Node) -> int:
     return node.nr_free
 

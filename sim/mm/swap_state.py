@@ -6,6 +6,7 @@ it in io_schedule. How many:
 - to 3.13: the aligned window of 2^page-cluster slots around it, always
 - 3.14 on: as many as of those before were of use, one at least (swapin_nr_pages, 579f82901f6f)
 - 4.14 on, where seeks cost nothing: by address, not by slot (vma_readahead, ec560175c0b6)
+- 4.15 on, from memory (zram.py): none, and the slot is given back (0bcac06f27d7)
 A page that is written to, or comes in while swap is over half full, gives its slot back.
 Linux counterpart: mm/swap_state.c (swapin_readahead), mm/memory.c (do_swap_page), 2.6.16 to 6.5.
 Invariants: a page on its way in is counted in `reading`, and is in memory already.
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 SINCE_TASK_PLUG: Final = (2, 6, 39)
 SINCE_HITS: Final = (3, 14)
 SINCE_BY_ADDRESS: Final = (4, 14)
+SINCE_SYNCHRONOUS: Final = (4, 15)
 Found = tuple[SwapArea, int, "Chunk"]  # area, slot, whose
 
 
@@ -95,7 +97,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
         forget(vm, chunk)
         return
     kind = SLOT | YOUNG
-    if write or chunk.mm.swap_is_full():
+    if write or chunk.mm.swap_is_full() or is_alone(vm, slot[0]):
         vm.swap.free_entry(vm.anon_chance, chunk, slot)
         kind = DIRTY | YOUNG
     chunk.map(1)
@@ -103,9 +105,16 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
     lru.add(list_of_swapin(vm, lru, chunk), chunk, kind, 1)
 
 
+def is_alone(vm: Vm, area: SwapArea) -> bool:
+    """Return whether a page is read without others, past the swap cache (SWP_SYNCHRONOUS_IO)."""
+    return area.device.synchronous and vm.kernel >= SINCE_SYNCHRONOUS
+
+
 def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:
     """Return the pages to read: the one wanted, and others that may be of use."""
     area, slot, chunk = target
+    if is_alone(vm, area):
+        return [target]
     most = 1 << vm.params.page_cluster
     if vm.kernel < SINCE_HITS:
         return _around_slot(vm, target, most)

@@ -132,6 +132,7 @@ class SwapArea:
         assert owners[slot % SWAPFILE_CLUSTER]
         owners[slot % SWAPFILE_CLUSTER] = 0
         self.nr_used -= 1
+        self.device.swap_slot_free_notify(slot)
         left = self._used_in[cluster] = self._used_in[cluster] - 1
         if cluster != self._cluster:
             if left:

@@ -3,7 +3,7 @@
 Models: the global page counters, paging events, and who holds pages of the page cache.
 Linux counterpart: mm/vmstat.c (vm_stat, vm_event_states), 2.6.16 to 6.5.
 Invariants (``check()``):
-- every page is in one use: nr_free + nr_file + nr_anon + nr_slab = nr_total;
+- every page is in one use: nr_free + nr_file + nr_anon + nr_slab + nr_zspages = nr_total;
 - every page dirtied is accounted for: dirtied = written + discarded + nr_dirty + nr_writeback.
   A page that is dirtied again while it is being written is in both of the last two, as in Linux;
 - the counters agree with the mappings.
@@ -21,7 +21,7 @@ from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.mm.anon_lru import ACTIVE, AnonLru
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.bandwidth import Pacing
+from sim.mm.bandwidth import Pacing, ratelimit_pages
 from sim.mm.laptop_mode import LaptopTimer
 from sim.mm.lruvec import (
     LRU_ACTIVE_ANON,
@@ -40,6 +40,7 @@ from sim.mm.swapfile import Swap
 from sim.mm.watermarks import Watermarks
 from sim.mm.workingset import PRUNE_AT, SINCE_SHADOWS
 from sim.mm.writeback import Flusher
+from sim.mm.zpool import Zpool
 from sim.sched.core import Sched
 from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
@@ -142,6 +143,8 @@ class Vm:
         self.swap = Swap(self.kernel)
         self.swap_ra = SwapRa()
         self.swap_writeback: int = 0  # on its way out
+        self.zpools: list[Zpool] = []  # of swap in memory,
+        self.nr_zspages: int = 0  # and their pages
         self.committed: int = 0  # pages that programs may use (vm_committed_as)
         self.anon_chance: Random = Streams(0).stream("vm.anon")  # until a machine boots
         self.mms: dict[Mm, None] = {}  # programs that have memory
@@ -352,7 +355,9 @@ class Vm:
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""
         assert self.nr_free >= 0
-        assert self.nr_free + self.nr_file + self.nr_anon + self.nr_slab == self.nr_total
+        kernel = self.nr_slab + self.nr_zspages
+        assert self.nr_free + self.nr_file + self.nr_anon + kernel == self.nr_total
+        assert self.nr_zspages == sum(pool.pages for pool in self.zpools)
         held = self.nr_dirty + self.nr_writeback
         assert self.dirtied == self.written + self.discarded + held
         assert self.nr_file == sum(mapping.nr_pages for mapping in self.mappings)
@@ -390,11 +395,3 @@ class Vm:
 
 def _ignore(task: Task, pages: int) -> None:
     """Nobody wants to know."""
-
-
-def ratelimit_pages(nr_total: int, nr_cpus: int) -> int:
-    """Return after how many dirtied pages a CPU looks at the limits (set_ratelimit): 64 KiB-4 MiB.
-
-    With all CPUs dirtying at once the limits are exceeded by 1/32 at most before they notice.
-    """
-    return min(max(nr_total // (nr_cpus * 32), 16), 1024)

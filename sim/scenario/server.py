@@ -24,6 +24,7 @@ from sim.scenario.reading import Reading, Values, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.swaps import read_swaps
 from sim.scenario.tunables import OPTIONAL, TUNABLES
+from sim.scenario.zrams import read_zrams
 from sim.sched.terms import CPUS_MAX
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.units import format_quantity, given_text
@@ -31,7 +32,7 @@ from sim.units import format_quantity, given_text
 _KIB = 1024
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
 _OTHERS_BYTES = 2**20  # assumed: a boot's first programs and the metadata that they read
-_GROUPS = ("disk", "array", "volume", "loop", "mount", "swap", "cgroup")
+_GROUPS = ("disk", "array", "volume", "loop", "mount", "swap", "zram", "cgroup")
 
 
 def read_server(
@@ -63,6 +64,7 @@ def read_server(
     _check_refusals(reading, machine, mounts, devices)
     swaps = read_swaps(reading, machine, devices, mounts)
     known = kernel_version(reading.kernel) if is_kernel(reading.kernel) else None
+    zrams = read_zrams(reading, machine, known)
     cpus = CPUS_MAX if values is None else values["cpus"]
     cgroups = read_cgroups(reading, machine, known, cpus)
     if reading.problems or values is None:
@@ -77,6 +79,7 @@ def read_server(
         loops={name: loop for name, loop in loops.items() if loop},
         mounts={where: mount for where, mount in mounts.items() if mount},
         swaps=swaps,
+        zrams=zrams,
         cgroups=cgroups,
     )
     return server, devices

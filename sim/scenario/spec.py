@@ -135,6 +135,33 @@ class LoopSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ZramSpec:
+    """Swap in compressed memory."""
+
+    name: str
+    size_bytes: int = param(
+        dim="bytes", source="scenario", doc="what it holds, uncompressed (disksize)",
+        minimum=1 << 20,
+    )  # fmt: skip
+    algorithm: str = param(
+        "", dim="text", source="drivers/block/zram: lzo, from 5.1 lzo-rle",
+        doc='lzo, lz4, zstd, lzo-rle; "": that of the release (comp_algorithm)',
+    )  # fmt: skip
+    ratio: float = param(
+        0.0, dim="number", minimum=0, maximum=100, source="sim/mm/compressors.py: mixed contents",
+        doc="how many times smaller pages become; 0: as the algorithm does on average",
+    )  # fmt: skip
+    mem_limit_bytes: int = param(
+        0, dim="bytes", minimum=0, source="zram: none",
+        doc="memory that it takes at most; 0: no limit",
+    )  # fmt: skip
+    priority: int = param(
+        100, dim="count", minimum=-1, maximum=32767, source="zram-generator: swap-priority 100",
+        doc="swapon -p: higher ones are filled first",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class SwapSpec:
     """A swap area: a device, or a file of a size on a mounted file system."""
 
@@ -220,6 +247,7 @@ class ServerSpec:
     loops: Mapping[str, LoopSpec] = field(default_factory=dict)
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
     swaps: Mapping[str, SwapSpec] = field(default_factory=dict)
+    zrams: Mapping[str, ZramSpec] = field(default_factory=dict)
     cgroups: Mapping[str, CgroupSpec] = field(default_factory=dict)
 
 

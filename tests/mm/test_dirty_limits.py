@@ -2,10 +2,10 @@
 
 import pytest
 
+from sim.mm.bandwidth import ratelimit_pages
 from sim.mm.dirty_limits import dirty_limits, dirtyable_memory
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.params import VmParams, vm_params
-from sim.mm.vmstat import ratelimit_pages
 from tests.mm.machines import KERNELS, Machine
 
 GIB = 1 << 18  # pages

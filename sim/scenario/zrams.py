@@ -1,0 +1,51 @@
+"""Read [machine.zram.NAME]: swap in compressed memory.
+
+Models: modprobe zram, what is written to disksize, comp_algorithm and mem_limit, mkswap, swapon -p.
+Linux counterpart: drivers/block/zram/zram_drv.c (disksize_store and its like).
+Invariants: a device is called zram and a number; the release has zram and its algorithm.
+Left out: zram without swap on it.
+"""
+
+import re
+from typing import Final
+
+from sim.mm.compressors import COMPRESSORS
+from sim.scenario.errors import unknown
+from sim.scenario.layers import Table
+from sim.scenario.reading import Reading
+from sim.scenario.spec import ZramSpec
+from sim.sched.version import KernelVersion, numbers
+
+SINCE: Final = (3, 14)  # out of staging
+_NAME: Final = re.compile(r"zram\d+")
+
+
+def read_zrams(
+    reading: Reading, machine: Table, kernel: KernelVersion | None
+) -> dict[str, ZramSpec]:
+    """Return the devices in order."""
+    found = {}
+    for name, table, path in reading.named_tables(machine, ("machine",), "zram"):
+        [values] = reading.values(table, path, [ZramSpec])
+        if not _NAME.fullmatch(name):
+            reading.error(table.place, f"zram device '{name}'", allowed="zram0, zram1, ...")
+        if kernel is not None and kernel < SINCE:
+            reading.error(
+                table.place, f"Linux {numbers(kernel)} has no zram", allowed="3.14 and later"
+            )
+        if values is not None:
+            spec = found[name] = ZramSpec(**values, name=name)
+            check_algorithm(reading, table, spec.algorithm, kernel)
+    return found
+
+
+def check_algorithm(
+    reading: Reading, table: Table, algorithm: str, kernel: KernelVersion | None
+) -> None:
+    """Note an algorithm that nobody, or not this release, knows; "" is the release's own."""
+    leaf = table.leaf("algorithm")
+    if leaf is None or kernel is None or not algorithm:
+        return
+    known = [name for name, row in COMPRESSORS.items() if row.since <= kernel]
+    if algorithm not in known:
+        reading.problems.append(unknown(leaf.at, "algorithm", algorithm, known))
