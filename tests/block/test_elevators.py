@@ -97,6 +97,26 @@ def test_deadline_follows_a_front_merge_and_an_absorption():
     assert rig.run().issued() == [(0, 1), (1000, 1), (500, 1), (299, 4)]
 
 
+def test_deadline_gives_united_requests_the_place_of_the_older_one():
+    """302 waits longest; 300 and 301, which join it from below, go with it before 600."""
+    rig = busy(deadline())
+    for page in (302, 600, 300, 301):
+        rig.write(page)
+        rig.calendar.run_until(rig.calendar.now + 100_000)
+    assert rig.run().issued() == [(0, 1), (1000, 1), (300, 3), (600, 1)]
+
+
+def test_deadline_goes_on_behind_what_was_next_and_has_joined_another():
+    """At 1700 in the sweep, 1698 and 1699 come and take it with them: 1800 is next."""
+    rig = busy(deadline())
+    for page in (1500, 1700, 1800, 50):
+        rig.write(page)
+    rig.calendar.run_until(1_500_000)  # 1500 is chosen
+    rig.write(1698)
+    rig.write(1699)
+    assert order(rig) == [0, 1000, 1500, 1800, 1698, 50]
+
+
 @pytest.mark.parametrize("ahead, order_of_them", [(150, [1150, 900]), (250, [900, 1250])])
 def test_a_way_back_counts_twice(ahead, order_of_them):
     """Behind page 1000: a read 101 pages back, or one further ahead (back_seek_penalty 2)."""

@@ -15,6 +15,7 @@ from sim.fs.jbd2.transaction import (
     journal_start,
     journal_stop,
     modify_block,
+    revoke_block,
     stop_handle,
 )
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
@@ -27,6 +28,41 @@ def test_a_transaction_is_committed_when_it_is_5_seconds_old() -> None:
     machine.run(lambda task: machine.write_file(task, "/a", 4096, fsync=False), for_ns=4900 * MS)
     assert fs.journal.nr_commits == 0
     machine.idle(200 * MS)
+    assert fs.journal.nr_commits == 1
+
+
+@pytest.mark.parametrize(("kernel", "rounded"), [("2.6.29", False), ("2.6.30", True)])
+def test_the_commit_timer_ends_with_a_whole_second_from_2_6_30_on(
+    kernel: str, rounded: bool
+) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_ext3()
+    machine.idle(300 * MS)
+    machine.run(lambda task: machine.write_file(task, "/a", 4096, fsync=False), for_ns=5100 * MS)
+    assert fs.journal.nr_commits == (0 if rounded else 1)  # at 5.4 s
+    machine.idle(700 * MS)
+    assert fs.journal.nr_commits == 1
+
+
+@pytest.mark.parametrize("kernel", ["2.6.29", "2.6.30", "6.18"])
+def test_a_handle_that_ends_in_a_transaction_of_5_seconds_commits_it(kernel: str) -> None:
+    """journal_stop() asks the transaction's own time, not the timer's: nobody waits for 6.0 s."""
+    machine = Machine(kernel)
+    fs = machine.mount_ext3()
+    machine.idle(300 * MS)
+
+    def holder(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 1)
+        yield from modify_block(task, fs.journal, handle, 20000)
+        yield from sleep_ns(task, 4900 * MS, TASK_INTERRUPTIBLE)
+        stop_handle(fs.journal, handle)
+        assert fs.journal.commit_request == 0
+        handle = yield from journal_start(task, fs.journal, 1)
+        yield from sleep_ns(task, 200 * MS, TASK_INTERRUPTIBLE)
+        stop_handle(fs.journal, handle)
+        assert fs.journal.commit_request == 1
+
+    machine.run(holder, for_ns=5300 * MS)
     assert fs.journal.nr_commits == 1
 
 
@@ -116,6 +152,23 @@ def blocks_logged_by_deleting(pages: int) -> int:
 
 def test_deleting_a_file_with_an_indirect_block_logs_a_revoke_block() -> None:
     assert blocks_logged_by_deleting(13) == blocks_logged_by_deleting(12) + 1
+
+
+@pytest.mark.parametrize(("blocks", "records"), [(1020, 1), (1021, 2)])
+def test_a_revoke_record_has_room_for_1020_blocks(blocks: int, records: int) -> None:
+    """(4096 - 16) / 4: a header, then a block number of 32 bits each."""
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 1)
+        for block in range(20000, 20000 + blocks):
+            revoke_block(fs.journal, handle, block)
+        stop_handle(fs.journal, handle)
+        yield from journal_force_commit(task, fs.journal)
+
+    machine.run(main)
+    assert fs.journal.nr_log_blocks == records + 1  # and the commit block
 
 
 def test_a_block_on_its_way_to_the_log_makes_its_modifier_wait_without_iowait() -> None:

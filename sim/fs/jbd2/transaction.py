@@ -22,6 +22,8 @@ commit runs, so each round is T + p for N fsyncs: N / (T + p) per second, T + p 
 plus what is left of the commit running on arrival, T/2 on average.
 """
 
+from typing import Final
+
 from sim.fs.jbd2.batch import let_others_join
 from sim.fs.jbd2.checkpoint import drop_head, log_wait_for_space
 from sim.fs.jbd2.journal import Journal
@@ -40,6 +42,8 @@ from sim.fs.jbd2.state import (
 )
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
+
+SINCE_ROUNDED_TIMER: Final = (2, 6, 30)
 
 
 def journal_start(task: Task, journal: Journal, blocks: int) -> Blocking[Handle]:
@@ -90,8 +94,6 @@ def _new_transaction(journal: Journal) -> Transaction:
     """get_transaction: number it, and set the timer that commits it after the interval."""
     now = journal.calendar.now
     expires_ns = now + journal.commit_interval_ns
-    if journal.kernel >= (2, 6, 30):  # round_jiffies_up
-        expires_ns = -(-expires_ns // NS_PER_S) * NS_PER_S
     transaction = Transaction(journal.transaction_sequence, now, expires_ns)
     transaction.keeps_undo = journal.kept is not None
     if journal.fast.blocks:
@@ -104,8 +106,14 @@ def _new_transaction(journal: Journal) -> Transaction:
 
 
 def _set_commit_timer(journal: Journal, expires_ns: int) -> None:
-    """mod_timer: one timer that moves on, of fsync's 80 transactions a second hardly any is due."""
+    """mod_timer: one timer that moves on, of fsync's 80 transactions a second hardly any is due.
+
+    From 2.6.30 on it ends with a whole second (round_jiffies_up), so that CPUs wake up together. A
+    handle that ends between the transaction's time and that does not wait for the timer.
+    """
     journal.commit_timer_pending = True
+    if journal.kernel >= SINCE_ROUNDED_TIMER:
+        expires_ns = -(-expires_ns // NS_PER_S) * NS_PER_S
     journal.calendar.post_at(expires_ns, _commit_timeout, journal)
 
 
