@@ -33,7 +33,7 @@ class BlockDevice:
 
     __slots__ = (
         "_told", "capacity_sectors", "discard_sectors", "in_use", "max_discard_sectors", "name",
-        "rotational", "stats", "submit", "supports_barriers", "synchronous",
+        "plugged", "rotational", "stats", "submit", "supports_barriers", "synchronous",
     )  # fmt: skip
 
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
@@ -45,6 +45,7 @@ class BlockDevice:
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
         self.synchronous: bool = False  # who submits does the work (BDI_CAP_SYNCHRONOUS_IO)
+        self.plugged: bool = True  # unplug() may have something to start
         self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
         # What takes a run from a file system or a program: submit_bio() at the top of a stack.
         self.submit: Callable[[Bio], bool] = self.submit_bio

@@ -4,7 +4,8 @@ Models: the interface between a queue and a device model; sim.drivers implements
 template. A model registers itself under kind "device"; its parameters have ``capacity_bytes``.
 Linux counterpart: request_fn of a driver and what is behind it, drivers/scsi/scsi_lib.c (2.6.16).
 Invariants: at most ``queue_depth`` requests are in the driver; each is handed back exactly once by
-``complete``, later than submit() returned. A request's service is one timer.
+``complete``, later than submit() returned, and is the queue's to use again from then on. A
+request's service is one timer.
 Left out: errors, resets, requeueing.
 """
 

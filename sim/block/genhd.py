@@ -4,11 +4,9 @@ Models: the row of a block device: completed and merged I/Os, sectors, time, wha
 two integrals over time: io_ticks (something in flight) and time_in_queue (how much in flight).
 Linux counterpart: disk_stats and disk_round_stats, block/ll_rw_blk.c and block/genhd.c (2.6.16);
 part_round_stats, block/blk-core.c (to 4.20).
-Invariants: counters never decrease; in_flight >= 0; reads + writes + discards completed +
-in_flight = begun;
-time_in_queue_ns >= io_ticks_ns. Times are exact: whoever renders the row rounds them to jiffies or
-milliseconds, after update(now). Without that, the two integrals are those of when nothing was in
-flight.
+Invariants: counters never decrease; in_flight >= 0; time_in_queue_ns >= io_ticks_ns. Times are
+exact: whoever renders the row rounds them to jiffies or milliseconds, after update(now). Without
+that, the two integrals are those of when nothing was in flight.
 Left out: the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
 the sum of ended requests' times: the renderer can take that from read_ns, write_ns, discard_ns,
 flush_ns.
@@ -43,7 +41,6 @@ class DiskStats:
         "read_ns",
         "read_sectors",
         "reads",
-        "started",
         "time_in_queue_ns",
         "write_merges",
         "write_ns",
@@ -74,7 +71,6 @@ class DiskStats:
         self.time_in_queue_ns: int = 0
         self._busy_since_ns: int = 0  # while something is in flight: up to when io_ticks_ns counts
         self._waited_ns: i64 = 0  # time_in_queue_ns, less the start of each I/O in flight
-        self.started: int = 0  # I/Os begun, to check the others by
 
     def update(self, now_ns: int) -> None:
         """Bring the integrals up to ``now_ns``; before each change and each look (round_stats)."""
@@ -89,7 +85,6 @@ class DiskStats:
         if not in_flight:
             self._busy_since_ns = now_ns
         self.in_flight = in_flight + count
-        self.started += count
         self._waited_ns -= now_ns if count == 1 else count * now_ns
 
     def merge(self, op: int, count: int) -> None:
@@ -103,7 +98,6 @@ class DiskStats:
 
     def absorb(self, now_ns: int) -> None:
         """Take one I/O back: its request became part of another (2.6.16 counts no merge here)."""
-        self.started -= 1
         self.in_flight -= 1
         self._waited_ns += now_ns
         assert self.in_flight > 0
@@ -132,5 +126,4 @@ class DiskStats:
     def check(self) -> None:
         """Assert that no I/O was lost or made up."""
         assert self.in_flight >= 0
-        assert self.started == self.reads + self.writes + self.discards + self.in_flight
         assert self.time_in_queue_ns >= self.io_ticks_ns

@@ -58,7 +58,7 @@ class Ordered:
             if not bio.granted and not self._disk.get_request(bio, now_ns):
                 return False
             bio.granted = False
-            request = Request(bio.op, bio.sector, bio.size, now_ns, bio, 1, bio.flags)
+            request = self._disk.take_request(bio, bio.sector, now_ns)
             self._disk.account_start(request, now_ns)
         else:
             request = Request(FLUSH, bio.sector, 0, now_ns, bio, 0, bio.flags)
@@ -236,7 +236,7 @@ class Ordered:
 
     def _end_flush_bio(self, request: Request) -> None:
         assert request.bio is not None
-        self._disk.bios_ended += 1
+        self._disk.bios_held -= 1
         end_bios(request.bio, request.sector, 1)
 
 

@@ -57,7 +57,6 @@ class Partition(BlockDevice):
 
     def _count_bios(self, bio: Bio) -> None:
         stats = self.stats
-        stats.started += bio.count
         if bio.op == WRITE:
             stats.writes += bio.count
             stats.write_sectors += bio.nr_sectors

@@ -48,7 +48,7 @@ class Plug(Plugging):
             if len(requests) >= MAX_REQUEST_COUNT:
                 self.flush()
                 requests = self._list_of(disk)
-            request = Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
+            request = disk.take_request(bio, sector, now_ns)
             disk.account_start(request, now_ns)
             disk.nr_plugged += 1
             requests.append(request)

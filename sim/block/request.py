@@ -4,7 +4,8 @@ Models: a stretch of sectors, made of the bios that were merged into it.
 Linux counterpart: struct request, include/linux/blkdev.h; init_request_from_bio,
 block/ll_rw_blk.c (2.6.16).
 Invariants: ``end == sector + nr_sectors``; its bios lie one after the other and fill it; once
-``started`` it neither grows nor leaves the queue otherwise than by completion.
+``started`` it neither grows nor leaves the queue otherwise than by completion. Once complete, it
+belongs to its queue again, which begins another I/O with it (the kernel: from a mempool).
 Left out: priorities, requeueing.
 """
 
@@ -47,6 +48,20 @@ class Request:
         "sync",
         "task_id",
     )
+    op: int
+    sector: int
+    nr_sectors: int
+    end: int
+    start_ns: int  # of its oldest bio; await counts from here
+    flags: int
+    nr_segments: int
+    task_id: int
+    partition: DiskStats | None  # row of the partition it is for
+    bio: Bio | None  # the first run it has bios of,
+    bio_count: int  # how many,
+    rest: list[tuple[Bio, int]] | None  # and the runs that follow
+    started: bool
+    elevator_private: ElevatorData | None
     pool: int  # request pool that it counts in (request_list.py): set when it has a slot
     expires_ns: int  # an elevator's: set before it reads it
     sync: bool  # likewise: is_sync()
@@ -65,25 +80,37 @@ class Request:
         count: int = 0,
         flags: int = 0,
     ) -> None:
+        self.begin(op, sector, nr_sectors, start_ns, bio, count, flags)
+
+    def begin(
+        self,
+        op: int,
+        sector: int,
+        nr_sectors: int,
+        start_ns: int,
+        bio: Bio | None,
+        count: int,
+        flags: int,
+    ) -> None:
         """Describe what one bio of a run asks for; a flush has no sectors, and counts for none."""
         self.op = op
         self.sector = sector
         self.nr_sectors = nr_sectors
-        self.end: int = sector + nr_sectors
-        self.start_ns = start_ns  # of its oldest bio; await counts from here
+        self.end = sector + nr_sectors
+        self.start_ns = start_ns
         self.flags = flags
-        self.nr_segments: int = -(-nr_sectors // PAGE_SECTORS)
+        self.nr_segments = -(-nr_sectors // PAGE_SECTORS)
         if bio is None:
-            self.task_id: int = 0
-            self.partition: DiskStats | None = None  # row of the partition it is for
+            self.task_id = 0
+            self.partition = None
         else:
             self.task_id = bio.task_id
             self.partition = bio.partition
-        self.bio = bio  # the first run it has bios of,
-        self.bio_count = count  # how many,
-        self.rest: list[tuple[Bio, int]] | None = None  # and the runs that follow
-        self.started: bool = False
-        self.elevator_private: ElevatorData | None = None
+        self.bio = bio
+        self.bio_count = count
+        self.rest = None
+        self.started = False
+        self.elevator_private = None
 
 
 def is_sync(request: Request) -> bool:

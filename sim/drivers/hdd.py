@@ -42,11 +42,10 @@ class Hdd(Driver):
         "_age_limit_ns", "_arrived_before", "_blocked", "_buffer", "_busy", "_cache", "_calendar",
         "_complete", "_cylinder", "_destaged_last", "_destaging", "_end", "_flushes", "_head",
         "_head_switch_ns", "_lag_ns", "_length", "_length_ns", "_media_end_ns", "_miss_margin_ns",
-        "_name", "_overhead_ns",
-        "_phase_ns", "_read_before_arm_ns", "_read_on_arrival", "_sector_ns", "_served_fn",
-        "_shortest_first", "_tracer", "_waiting", "_write_before_arm_ns", "_write_overhead_ns",
-        "_write_settle_ns", "capacity_sectors", "geometry", "queue_depth", "revolution_ns",
-        "rotational", "seek", "write_cache",
+        "_name", "_overhead_ns", "_phase_ns", "_read_before_arm_ns", "_read_on_arrival",
+        "_sector_ns", "_seek_ns", "_served_fn", "_shortest_first", "_tracer", "_waiting",
+        "_write_before_arm_ns", "_write_overhead_ns", "_write_settle_ns", "capacity_sectors",
+        "geometry", "queue_depth", "revolution_ns", "rotational", "seek", "write_cache",
     )  # fmt: skip
 
     def __init__(self, params: HddParams) -> None:
@@ -64,6 +63,7 @@ class Hdd(Driver):
             params.seek_track_ns, params.seek_average_ns, params.seek_full_ns,
             params.seek_curve, self.geometry.cylinders,
         )  # fmt: skip
+        self._seek_ns: dict[int, int] = self.seek.known_ns
         self._write_settle_ns = params.write_settle_ns
         self._head_switch_ns = params.head_switch_ns
         self._overhead_ns = params.overhead_ns
@@ -181,7 +181,8 @@ class Hdd(Driver):
         there_ns = now_ns
         far = cylinder - self._cylinder
         if far:
-            there_ns += self.seek.ns(far)
+            seek_ns = self._seek_ns.get(far)
+            there_ns += self.seek.ns(far) if seek_ns is None else seek_ns
             if writing:
                 there_ns += self._write_settle_ns
         elif head != self._head:

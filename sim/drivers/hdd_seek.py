@@ -19,15 +19,15 @@ TWO_PART: Final = "two-part"
 # root, 0.5, seeks over 1 to 10 % of it come out 10 to 25 % short.
 SHORT_EXPONENT: Final = 0.4
 BEYOND: Final = 1 << 62  # no distance
-KNOWN_DISTANCES: Final = 1024  # a power of two
+KNOWN_DISTANCES_MAX: Final = 1 << 16
 
 
 class SeekCurve:
     """The curve of one arm, by cylinders; times in ns."""
 
     __slots__ = (
-        "_known", "_known_ns", "base_ns", "exponent", "far_base_ns", "far_ns", "knee",
-        "linear_ns", "power_ns",
+        "base_ns", "exponent", "far_base_ns", "far_ns", "knee", "known_ns", "linear_ns",
+        "power_ns",
     )  # fmt: skip
 
     def __init__(
@@ -56,17 +56,16 @@ class SeekCurve:
             power_ns = 5 * (average_ns - track_ns - stroke_ns / 3)
             self.linear_ns = (stroke_ns - power_ns) / stroke
         self.power_ns: float = power_ns / stroke**self.exponent
-        # The distances met last, by their low bits, and their times.
-        self._known: list[int] = [0] * KNOWN_DISTANCES
-        self._known_ns: list[int] = [0] * KNOWN_DISTANCES
+        # The times of distances met: powers take long, who asks often looks here first.
+        self.known_ns: dict[int, int] = {}
 
     def ns(self, cylinders: int) -> int:
         """Return the time to move over ``cylinders``, not 0, out or in, and settle for a read."""
-        at = cylinders & (KNOWN_DISTANCES - 1)
-        if self._known[at] != cylinders:  # Powers take long: 1.02x in benchmarks, kernel_path.
-            self._known[at] = cylinders
-            self._known_ns[at] = self._compute_ns(abs(cylinders))
-        return self._known_ns[at]
+        known_ns = self.known_ns
+        if len(known_ns) == KNOWN_DISTANCES_MAX:
+            known_ns.clear()
+        found_ns = known_ns[cylinders] = self._compute_ns(abs(cylinders))
+        return found_ns
 
     def _compute_ns(self, cylinders: int) -> int:
         if cylinders > self.knee:

@@ -58,20 +58,26 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     if write:
         yield from sb.fill_holes(task, inode, start, end)
     op = WRITE if write else READ
-    runs = sb.get_blocks(inode, start, end)
-    if len(runs) == 1 and (block := runs[0][0]) >= 0:  # As most are: without make_bios()'s list.
+    block = sb.run_of(inode, start, end)
+    if block >= 0:  # As most are: without make_bios()'s list.
         sector = block * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
         sectors = count >> SECTOR_SHIFT
-        bio = Bio(op, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid)
+        first = file.spare_bio
+        if first is None:
+            first = Bio(op, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid)
+        else:
+            file.spare_bio = None  # Who else transfers meanwhile takes another.
+            first.renew(op, sector, sectors, task, DIRECT_FLAGS, task.pid)
         submit = device.submit  # Not called as a method: what an attribute holds is none.
-        if not submit(bio):
-            yield from submit_bio(task, device, bio)
-        first: Bio | None = bio
+        if not submit(first):
+            yield from submit_bio(task, device, first)
     else:
+        runs = sb.get_blocks(inode, start, end)
         first = yield from _submit_pieces(task, device, runs, pos, count, op)
     if first is not None:
         while first.pending:  # dio_await_one; io_schedule() without a generator of its own.
-            device.unplug()
+            if device.plugged:  # Seldom: what is marked BIO_SYNC waits under no plug of a disk.
+                device.unplug()
             task.state = TASK_UNINTERRUPTIBLE
             task.wchan = "dio_await_one"
             task.in_iowait = True
@@ -79,6 +85,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
             task.in_iowait = False
         if first.error:
             raise fs_error(first.error, file.path)
+        file.spare_bio = first
     if not write:
         if task.sched.calendar.now >= inode.atime_stays_ns and sb.atime_is_due(inode):
             yield from sb.touch_atime(task, inode)

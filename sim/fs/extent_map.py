@@ -17,16 +17,23 @@ class ExtentMap:
         self.blocks: list[int] = []  # its device block,
         self.counts: list[int] = []  # its length.
 
-    def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return (device block or -1, count) pieces that cover [start, end)."""
+    def run_of(self, start: int, end: int) -> int:
+        """Return the device block of `start` if [start, end) lies in one run, else -1."""
         starts = self.starts
         index = bisect_right(starts, start) - 1
         if index >= 0:
             offset = start - starts[index]
-            if end - start <= self.counts[index] - offset:  # All in one run, as most are.
-                return [(self.blocks[index] + offset, end - start)]
-        else:
-            index = 0
+            if end - start <= self.counts[index] - offset:
+                return self.blocks[index] + offset
+        return -1
+
+    def pieces(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return (device block or -1, count) pieces that cover [start, end)."""
+        block = self.run_of(start, end)
+        if block >= 0:  # As most are.
+            return [(block, end - start)]
+        starts = self.starts
+        index = max(bisect_right(starts, start) - 1, 0)
         pieces: list[tuple[int, int]] = []
         while start < end:
             if index >= len(starts) or starts[index] >= end:

@@ -238,6 +238,11 @@ class FileSystem:
         """Return (first device block or -1 for a hole, count) of file blocks start to end."""
         raise NotImplementedError
 
+    def run_of(self, inode: Inode, start: int, end: int) -> int:
+        """Return the first device block of file blocks start to end, -1 unless they are one run."""
+        runs = self.get_blocks(inode, start, end)
+        return runs[0][0] if len(runs) == 1 else -1
+
     def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
         """Allocate what get_blocks() says is a hole, before a write past the page cache."""
         raise NotImplementedError

@@ -262,8 +262,7 @@ class RunQueue:
     def interrupted(self, ns: int) -> None:
         """Serve an interrupt that takes `ns`, of whatever runs here."""
         if ns:
-            if self.clock_ns != self._calendar.now:
-                self.account()
+            self.account()
             self.stolen_ns += ns
 
     def _pass_tick(self, now: int) -> None:

@@ -16,7 +16,7 @@ from sim.drivers.nvme import Nvme, NvmeParams
 from sim.drivers.ssd import Ssd, SsdParams
 from sim.drivers.xen_blkfront import XenBlkfrontParams
 from sim.registry import lookup, names
-from tests.block.disks import MS, PAGE, Rig, ram
+from tests.block.disks import MS, PAGE, Rig, Serial, ram
 
 DRIVERS = {
     "ram": lambda: ram(queue_depth=2, write_cache=True),
@@ -72,6 +72,39 @@ def play(rig, bios, use_plug=False):
         rig.at(time_ns, submit)
     rig.run()
     return wanted, ended
+
+
+class Keeping(Serial):
+    """A device that knows the requests it has, and all it ever had."""
+
+    def __init__(self):
+        super().__init__(queue_depth=4)
+        self.inside, self.met = set(), set()
+
+    def attach(self, name, calendar, streams, complete):
+        def leave(request):
+            self.inside.remove(request)
+            complete(request)
+
+        super().attach(name, calendar, streams, leave)
+
+    def submit(self, request):
+        assert request not in self.inside
+        self.inside.add(request)
+        self.met.add(request)
+        super().submit(request)
+
+
+@pytest.mark.parametrize("elevator", names("elevator"))
+@pytest.mark.parametrize("use_plug", [False, True])
+@given(bios=st.lists(bios, max_size=40))
+def test_a_request_is_begun_again_only_when_it_is_complete(elevator, use_plug, bios):
+    entry = lookup("elevator", elevator)
+    driver = Keeping()
+    rig = Rig(driver, entry.cls(entry.params()))
+    wanted, ended = play(rig, bios, use_plug)
+    assert wanted == ended
+    assert set(rig.disk.spare) <= driver.met
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

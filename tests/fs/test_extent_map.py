@@ -28,6 +28,19 @@ def test_holes_are_what_is_not_mapped(mapped: set[int], one: int, other: int) ->
     assert all(stop < following for (_, stop), (following, _) in pairwise(holes))
 
 
+@given(
+    st.integers(0, BLOCKS), st.integers(1, 8), st.integers(0, BLOCKS + 8), st.integers(1, BLOCKS)
+)
+def test_a_range_is_one_run_if_it_is_one_mapped_piece(
+    mapped: int, length: int, start: int, count: int
+) -> None:
+    found = ExtentMap()
+    found.insert(mapped, DISTANCE + mapped, length)
+    pieces = found.pieces(start, start + count)
+    expected = pieces[0][0] if len(pieces) == 1 else -1
+    assert found.run_of(start, start + count) == expected
+
+
 @given(st.sets(st.integers(0, BLOCKS - 1)), st.integers(0, BLOCKS))
 def test_pieces_cover_the_range_in_order(mapped: set[int], start: int) -> None:
     at = start

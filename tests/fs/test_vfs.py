@@ -15,6 +15,7 @@ from sim.fs.file import (
     O_RDWR,
     O_TRUNC,
     O_WRONLY,
+    File,
 )
 from sim.fs.super import FileSystem
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
@@ -241,6 +242,30 @@ def test_direct_io_passes_the_page_cache_and_waits_in_io_schedule() -> None:
     assert machine.disk.stats.read_sectors == 16
     assert machine.disk.stats.write_sectors == 1
     assert seen == [1]
+
+
+def test_tasks_that_transfer_over_one_open_file_at_a_time_do_not_take_each_others_bio() -> None:
+    machine = Machine(latency_ns=10 * MS)
+    machine.mount_ext3(atime="noatime")
+    machine.vfs.prepare_file("/big", 1 << 20)
+    files: list[File] = []
+    ended: list[tuple[int, int]] = []
+
+    def opener(task: Task) -> Blocking[None]:
+        files.append((yield from machine.vfs.open(task, "/big", O_RDONLY | O_DIRECT)))
+
+    def reader(number: int) -> Callable[[Task], Blocking[None]]:
+        def main(task: Task) -> Blocking[None]:
+            for turn in range(2):
+                yield from read_write.read(machine.vfs, task, files[0], 4096, 40960 * number)
+                ended.append((turn, number))
+
+        return main
+
+    machine.run(opener, for_ns=S)
+    machine.run(*map(reader, range(3)), for_ns=S)
+    assert machine.disk.stats.reads == 6
+    assert ended == [(turn, number) for turn in range(2) for number in range(3)]
 
 
 def test_direct_io_wants_whole_sectors() -> None:

@@ -39,7 +39,6 @@ class CountedRow(Row):
 
     def begin(self, op: int, count: int, sectors: int, now_ns: int) -> None:
         stats = self.stats
-        stats.started += count
         if op == WRITE:
             stats.writes += count
             stats.write_sectors += sectors

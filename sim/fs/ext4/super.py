@@ -311,8 +311,12 @@ class Ext3(Ext3Sb):
 
     def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
         """Return where file blocks are."""
+        return _ext3(inode).map.pieces(start, end)
+
+    def run_of(self, inode: Inode, start: int, end: int) -> int:
+        """Return where file blocks are, if that is one place."""
         assert isinstance(inode, Ext3Inode)
-        return inode.map.pieces(start, end)
+        return inode.map.run_of(start, end)
 
     def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
         """Allocate what is not mapped (ext3_direct_IO)."""
@@ -361,12 +365,12 @@ class Ext3(Ext3Sb):
 
     def statfs(self) -> StatFs:
         """Return sizes and what is free; blocks freed but not committed count as free."""
-        layout = self.layout
-        overhead = sum(group.first_data - group.start for group in layout.groups)
+        groups = self.layout.groups
+        overhead = sum(group.first_data - group.start for group in groups)
         return StatFs(
-            blocks=layout.blocks - overhead,
+            blocks=self.layout.blocks - overhead,
             blocks_free=self.blocks.free_total + self.blocks.pending_total,
-            files=layout.inodes_per_group * len(layout.groups),
+            files=self.layout.inodes_per_group * len(groups),
             files_free=self.inode_numbers.free_total,
         )
 

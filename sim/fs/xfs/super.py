@@ -258,6 +258,10 @@ class Xfs(XfsSb):
         """Return where file blocks are."""
         return _xfs(inode).map.pieces(start, end)
 
+    def run_of(self, inode: Inode, start: int, end: int) -> int:
+        """Return where file blocks are, if that is one place."""
+        return _xfs(inode).map.run_of(start, end)
+
     def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
         """See iomap.py."""
         return iomap.fill_holes(task, self, _xfs(inode), start, end)
