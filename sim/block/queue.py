@@ -426,6 +426,6 @@ class Disk(BlockDevice):
         assert self.bios_held >= 0
         assert (self.bios_held == 0) == (self.requests.allocated() == 0)
         assert self.nr_waiting >= 0 and self.in_driver >= 0
-        assert len({id(request) for request in self.spare}) == len(self.spare)
+        assert len(set(self.spare)) == len(self.spare)
         self.stats.update(self.calendar.now)
         self.stats.check()

@@ -358,19 +358,17 @@ class Ext3(Ext3Sb):
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
         """See trim.py."""
         least = max(1, -(-least_bytes // BLOCK_SIZE))
-        device = self.device
-        assert device is not None
-        blocks = yield from trim_free(task, device, self.blocks, least)
+        assert self.device is not None
+        blocks = yield from trim_free(task, self.device, self.blocks, least)
         return blocks * BLOCK_SIZE
 
     def statfs(self) -> StatFs:
         """Return sizes and what is free; blocks freed but not committed count as free."""
-        groups = self.layout.groups
-        overhead = sum(group.first_data - group.start for group in groups)
+        overhead = sum(group.first_data - group.start for group in self.layout.groups)
         return StatFs(
             blocks=self.layout.blocks - overhead,
             blocks_free=self.blocks.free_total + self.blocks.pending_total,
-            files=self.layout.inodes_per_group * len(groups),
+            files=self.layout.inodes_per_group * len(self.layout.groups),
             files_free=self.inode_numbers.free_total,
         )
 
