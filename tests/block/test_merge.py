@@ -47,6 +47,24 @@ def test_a_request_that_refused_a_bio_is_left_alone():
     assert rig.issued() == [(10, 6), (16, 4), (9, 1)]
 
 
+def test_a_request_that_refused_a_bio_in_front_is_left_alone_too():
+    rig = Rig(max_bytes=32 * 1024)
+    rig.write(10, 1, pages=6)
+    rig.write(7, 1, pages=3)  # Too long for the 2 pages left.
+    rig.write(16, 1, pages=1)  # Would have fitted.
+    rig.run()
+    assert rig.issued() == [(10, 6), (7, 3), (16, 1)]
+
+
+def test_a_filled_gap_leaves_two_requests_that_have_too_many_segments_together():
+    rig = Rig(max_segments=4)
+    for page in (10, 11, 12, 14, 15):
+        rig.write(page)
+    rig.write(13)
+    rig.run()
+    assert rig.issued() == [(10, 4), (14, 2)]
+
+
 def test_a_bio_before_a_waiting_request_merges_in_front():
     rig = Rig()
     rig.write(10)

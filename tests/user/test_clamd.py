@@ -101,3 +101,26 @@ def test_scans_at_a_time_are_as_many_as_clamd_has_threads() -> None:
     ends = [record.t_ns / S for record in machine.records if record.name == "asked"]
     assert len(ends) == 8
     assert ends[-1] - 2 == pytest.approx(4 * SCAN_S, rel=0.1)
+
+
+def test_a_client_that_gets_no_answer_asks_again_after_a_second() -> None:
+    """A clamd that is killed under way closes the connection, and its successor answers."""
+    machine = boot()
+
+    def dies_once(sys: Sys) -> Blocking[None]:
+        listener = yield from sys.listen(3310, 5)
+        first = yield from sys.accept(listener)
+        yield from sys.close_connection(first)
+        second = yield from sys.accept(listener)
+        yield from sys.recv(second)
+        yield from sys.send(second, 10, "OK")
+
+    def client(sys: Sys) -> Blocking[None]:
+        yield from ask_clamd(sys, FILE)
+        sys.trace_marker("asked", 1)
+
+    machine.kernel.start("dies_once", "dies_once", dies_once)
+    machine.kernel.start("client", "client", client)
+    machine.run_until(5 * S)
+    [record] = [record for record in machine.records if record.name == "asked"]
+    assert record.t_ns / S == pytest.approx(1, abs=0.01)

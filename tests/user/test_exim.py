@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.sched.task import Blocking
 from sim.study.power_cut import cut_power
+from sim.syscall import O_CREAT, O_WRONLY, Sys
 from tests.user.exim import (
     FULL,
     blast,
@@ -140,6 +142,43 @@ def test_above_smtp_load_reserve_clients_are_sent_away() -> None:
     assert numbers(machine, "accepted") == [0]
 
 
+def test_once_above_queue_only_load_a_connection_only_queues() -> None:
+    """The load is 6.2 at the first message, 5.7 at the second, 4 s later; the limit is 6."""
+    for per_session, queued in ((0, 2), (1, 1)):
+        client = blast(2, start="6 s", think_time="40 s", messages_per_session=per_session)
+        machine = exim_server(client, queue_only_load=6)
+        raise_load(machine, 100, until_s=7)
+        run_for(machine, 60)
+        assert numbers(machine, "accepted", "queued") == [2, queued]
+
+
+def test_a_queue_run_leaves_alone_what_is_still_being_received() -> None:
+    """Queue runs every 4 ms: the n-th delivery never begins before n messages are accepted."""
+    machine = exim_server(blast(20, 5), queue_interval="4 ms", queue_run_max=50)
+    run_for(machine, 20)
+    accepted, began = times_of(machine, "message_accepted"), times_of(machine, "delivery_started")
+    assert len(accepted) == len(began) == 20
+    assert all(before <= after for before, after in zip(accepted, began, strict=True))
+
+
+def test_no_more_than_queue_run_max_queue_runs_at_a_time() -> None:
+    """The mailbox is locked by somebody else: a queue run tries for 27 s, one begins every 5 s."""
+    machine = exim_server(
+        blast(6, start="6 s"), queue_only_load=4, queue_interval="5 s", queue_run_max=2,
+        mailboxes=1,
+    )  # fmt: skip
+
+    def locker(sys: Sys) -> Blocking[None]:
+        yield from sys.open("/var/mail/user000.lock", O_WRONLY | O_CREAT)
+
+    machine.kernel.start("locker", "locker", locker)
+    raise_load(machine, 200, until_s=9)
+    run_for(machine, 30)
+    tasks = machine.sched.processes.tasks
+    timer = min(pid for pid, task in tasks.items() if task.comm == "exim4")
+    assert len(tasks[timer].children) == 2
+
+
 # --- delivery
 
 
@@ -159,6 +198,18 @@ def test_without_its_data_base_a_message_is_deferred_and_stays() -> None:
     assert names_in(machine, "/var/spool/exim4/input") == [
         "000001-D", "000001-H", "000002-D", "000002-H",
     ]  # fmt: skip
+
+
+def test_a_deferral_is_noted_in_the_retry_data_base() -> None:
+    for port, dirty_pages in ((3306, 0), (3307, 1)):
+        machine = exim_server(
+            blast(1), machine={"sets": ('machine.mount."/".data="writeback"',)},
+            filter="dspam", mysql_port=port, vocabulary=20_000,
+        )  # fmt: skip
+        run_for(machine, 5)
+        entries = machine.vfs.prepare_directory("/var/spool/exim4/db").entries
+        assert entries is not None
+        assert entries["retry"].mapping.nr_dirty == dirty_pages
 
 
 def test_dspam_counts_every_message_in_its_data_base() -> None:

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_IDLE, BIO_SYNC
 from sim.fs import read_write, sync
 from sim.fs.file import O_CREAT, O_WRONLY
-from sim.fs.xfs.items import buffer_bytes, inode_bytes
+from sim.fs.xfs.items import REGION_BYTES, buffer_bytes, inode_bytes
 from sim.fs.xfs.sb import XfsInode
 from sim.fs.xfs.super import Xfs
-from sim.sched.task import Blocking, Task
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 from tests.fs.test_storm_of_calls import apply, steps
 
@@ -68,6 +69,42 @@ def test_the_head_moves_by_what_is_written(kernel: str) -> None:
     for sector, length in records:  # One behind the other, in order.
         assert sector == at
         at += length
+
+
+def test_a_record_of_several_buffers_has_a_header_of_its_own_in_each() -> None:
+    """Two buffers and 4096 bytes: without the two headers in what follows it were a sector less."""
+    machine = Machine("6.18")
+    fs = machine.mount_xfs()
+    first = fs.log.iclogs[0]
+    assert first.room_bytes % 512 == 0
+
+    def main(task: Task) -> Blocking[None]:
+        yield from fs.log.write(task, 2 * first.room_bytes + 4096)
+        yield from fs.log.force(task)
+
+    machine.run(main)
+    whole = first.header_sectors + first.room_bytes // 512
+    assert fs.log.written_sectors == 2 * whole + first.header_sectors + 4096 // 512 + 1
+    assert 0 < 2 * REGION_BYTES <= 512
+
+
+@pytest.mark.parametrize(
+    ("kernel", "barrier", "flags"),
+    [
+        ("2.6.36", True, BIO_SYNC | BIO_BARRIER),
+        ("2.6.37", True, BIO_SYNC | BIO_FUA | BIO_FLUSH),
+        ("2.6.37", False, BIO_SYNC),
+        ("5.6", True, BIO_SYNC | BIO_FUA | BIO_FLUSH),
+        ("5.7", True, BIO_SYNC | BIO_IDLE | BIO_FUA | BIO_FLUSH),
+        ("5.14", True, BIO_SYNC | BIO_IDLE),
+    ],
+)
+def test_a_record_that_nobody_forced_has_its_releases_flags(
+    kernel: str, barrier: bool, flags: int
+) -> None:
+    """From 5.14 on only the record with a commit, or the first one of a checkpoint, flushes."""
+    log = Machine(kernel, write_cache=True).mount_xfs(barrier=barrier).log
+    assert log._flags(log.iclogs[0]) == flags
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -161,6 +198,25 @@ def test_a_small_log_makes_changes_wait_for_its_tail(kernel: str) -> None:
         if mib == 4:
             assert fs.log.head > 1.5 * fs.log.size_sectors  # It went round.
     assert took[4] >= took[64]
+
+
+@pytest.mark.parametrize("kernel", ["2.6.32", "6.18"])
+def test_a_quarter_of_a_log_is_kept_free_without_anybody_waiting(kernel: str) -> None:
+    """xlog_grant_push_ail: with pauses between the changes the tail moves in time."""
+    machine = Machine(kernel, latency_ns=MS // 20)
+    fs = machine.mount_xfs(log_bytes=4 * MIB)
+    least = [fs.log.free_bytes()]
+
+    def main(task: Task) -> Blocking[None]:
+        for number in range(4000):
+            yield from machine.write_file(task, f"/{number}", 0, fsync=number % 2 == 0)
+            yield from sleep_ns(task, 4 * MS, TASK_INTERRUPTIBLE)
+            least.append(fs.log.free_bytes())
+
+    machine.run(main, for_ns=60 * S)
+    assert fs.log.head > 1.5 * fs.log.size_sectors  # It went round.
+    assert min(least) > 0.2 * fs.log.size_sectors * 512
+    assert_sound(machine, fs)
 
 
 # --- promises, whatever happens
