@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.block.bio import BIO_FLUSH, BIO_FUA, BIO_SYNC
+from sim.engine.trace import Record
 from sim.machine import Machine
 from sim.scenario import ScenarioError
 from sim.sched.task import Blocking
@@ -136,3 +138,36 @@ def test_a_log_of_its_own_leaves_its_place_to_the_files() -> None:
     )
     assert outside.blocks > inside.blocks
     assert outside.blocks_free - inside.blocks_free == outside.blocks - inside.blocks
+
+
+@pytest.mark.parametrize(("kernel", "flushes"), [("5.10", 4), ("6.1", 2)])
+def test_the_data_s_drive_is_flushed_before_each_record_and_from_5_14_on_before_those_that_ask(
+    kernel: str, flushes: int
+) -> None:
+    """Three buffers and a bit: the first record asks, two follow it, the forced one asks."""
+    machine = server("xfs", log="sdb", cache=True, kernel=kernel)
+    log = next(fs.log for path, fs in machine.vfs.mounts if path in ("", "/"))
+    flushed: list[str] = []
+
+    def sink(record: Record) -> None:
+        if record.args[3] == 0:
+            flushed.append(record.args[0])
+
+    def long_record(sys: Sys) -> Blocking[None]:
+        yield from log.write(sys.task, 3 * log.iclogs[0].room_bytes + 4096)
+        yield from log.force(sys.task)
+
+    machine.tracer.start("block_rq_issue", sink=sink)
+    machine.kernel.start("writer", "writer", long_record)
+    machine.run_until(S)
+    assert log.records == 4
+    assert flushed.count("sda") == flushes
+
+
+@pytest.mark.parametrize(
+    ("log", "flags"), [("", BIO_SYNC | BIO_FUA | BIO_FLUSH), ("sdb", BIO_SYNC | BIO_FUA)]
+)
+def test_a_record_to_a_log_of_its_own_flushes_no_cache_but_the_data_s(log: str, flags: int) -> None:
+    machine = server("xfs", log=log, cache=True, kernel="3.10")
+    found = next(fs.log for path, fs in machine.vfs.mounts if path in ("", "/"))
+    assert found._flags(found.iclogs[0]) == flags

@@ -150,6 +150,18 @@ def test_a_queue_run_delivers_what_the_load_left_in_the_queue() -> None:
     assert queue_files(machine) == []
 
 
+def test_a_queue_run_leaves_what_the_load_forbids() -> None:
+    """Six queue runs at a load of 16 and more deliver nothing, one at a lower load all."""
+    client = blast(3, start="6 s", message_size="64 KiB")
+    machine = mail_server(client, queue_la=2, refuse_la=1000, queue_interval="8 s")
+    raise_load(machine, 200, until_s=60)
+    run_for(machine, 60)
+    assert len(times_of(machine, "message_queued")) == 3
+    assert not times_of(machine, "message_delivered")
+    run_for(machine, 400)
+    assert len(times_of(machine, "message_delivered")) == 3
+
+
 def test_without_q_nothing_is_tried_again() -> None:
     client = blast(3, start="6 s", message_size="8 KiB")
     machine = mail_server(client, queue_la=1, refuse_la=100, queue_interval="0 s")
