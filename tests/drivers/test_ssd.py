@@ -150,6 +150,16 @@ def test_a_full_buffer_makes_writes_wait_for_programming():
     assert [round(alone.ended[request] / 1e6) for request in done] == [0, 0, 1, 2]
 
 
+def test_a_write_longer_than_the_buffer_has_it_to_itself():
+    alone = Alone(ideal(dies=1, buffer_bytes=32 * 1024, used_percent=0.0, page_bytes=16 * 1024))
+    before = alone.submit(WRITE, 0, 32)
+    longer = alone.submit(WRITE, 32, 128)
+    after = alone.submit(WRITE, 160, 32)
+    alone.calendar.run()
+    ended_ms = [round(alone.ended[request] / 1e6) for request in (before, longer, after)]
+    assert ended_ms == [0, 1, 4]  # once the page before it is in flash; once three of its four are
+
+
 @pytest.mark.parametrize(("protected", "ms"), [(True, 0.05), (False, 2.05)])
 def test_a_flush_waits_for_flash_unless_the_buffer_is_protected(protected, ms):
     alone = Alone(ideal(dies=1, buffer_protected=protected, used_percent=0.0))

@@ -1,5 +1,7 @@
 """When dirty data is written by the kernel's threads: age, threshold, order."""
 
+from itertools import pairwise
+
 import pytest
 
 from sim.block.bio import WRITE
@@ -96,6 +98,19 @@ def test_a_slow_device_is_written_to_all_the_same(kernel):
     machine.run_until(70)
     assert machine.vm.written == 20 * 256
     machine.vm.check()
+
+
+@pytest.mark.parametrize("kernel", PDFLUSH)
+def test_pdflush_rests_a_second_between_two_passes(kernel):
+    """Files that are old at once, ten a second; dirty_writeback is a tenth of a second."""
+    machine = Machine(kernel=kernel, dirty_writeback_ns=S // 10, dirty_expire_ns=0)
+    for tenth in range(1, 60):
+        machine.run_until(tenth / 10)
+        machine.new_file().set_dirty(tenth * 10, tenth * 10 + 1)
+    passes = sorted(set(written_at(machine)))
+    gaps = [after - before for before, after in pairwise(passes) if after - before > S // 100]
+    assert len(gaps) >= 4
+    assert all(abs(gap - S) <= S // 100 for gap in gaps)
 
 
 @pytest.mark.parametrize("kernel", PDFLUSH)
