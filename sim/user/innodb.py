@@ -210,6 +210,7 @@ class InnoDbSession:
             else:
                 yield from self._log_commit(shared.lsn)
             shared.commits += 1
+            yield  # The CPU time passes here, before the locks go.
         self.in_transaction = False
         self.changed_rows = 0
         shared.row_locks.release(self, self.sys)

@@ -45,6 +45,10 @@ class MysqldParams:
         "10 us", dim="time_ns", minimum=0, source="assumed: a look-up in a tree of three levels",
         doc="user CPU of a row",
     )  # fmt: skip
+    concurrent_insert: int = param(
+        1, dim="count", choices=(0, 1, 2), source="MySQL 5.0 manual: concurrent_insert",
+        doc="MyISAM's INSERTs beside readers: 0 never, 1 without holes, 2 at the end despite them",
+    )  # fmt: skip
     buffer_pool_bytes: int = param(
         "8 MiB", dim="bytes", minimum=1 << 20, source="MySQL 5.0 manual: innodb_buffer_pool_size",
         doc="InnoDB's own cache of pages",

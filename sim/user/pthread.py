@@ -1,11 +1,10 @@
-"""Locks that the threads of one program have among themselves.
+"""The lock that the threads of one program have among themselves.
 
-Models: a mutex and a read-write lock in user memory: free, they cost nothing; taken, the thread
-sleeps in futex() interruptibly, so that it counts neither as load nor as iowait.
-Linux counterpart: glibc nptl pthread_mutex_lock.c, pthread_rwlock_wrlock.c; kernel/futex.c, 2.6.16.
-Invariants: one owner, or with the read-write lock one writer or any number of readers; a waiting
- writer comes before readers that come later (as MySQL's THR_LOCK has it). Nobody overtakes.
-Left out: spinning, robust and recursive locks, time-outs.
+Models: a mutex in user memory: free, it costs nothing; taken, the thread sleeps in futex()
+interruptibly, so that it counts neither as load nor as iowait.
+Linux counterpart: glibc nptl pthread_mutex_lock.c; kernel/futex.c, 2.6.16.
+Invariants: one owner. Nobody overtakes.
+Left out: spinning, robust and recursive locks, time-outs. A table's lock: thr_lock.py.
 """
 
 from collections import deque
@@ -39,40 +38,3 @@ class Mutex:
             sys.futex_wake(self._waiting.popleft(), 1)
         else:
             self.locked = False
-
-
-class RwLock:
-    """Many readers or one writer; writers first."""
-
-    def __init__(self) -> None:
-        self.readers: int = 0
-        self.writing: bool = False
-        self.waits: int = 0  # how often somebody did not get it at once (Table_locks_waited)
-        self._waiting_writers: int = 0
-        self._queue = WaitQueue()
-
-    def read_lock(self, sys: Sys) -> Blocking[None]:
-        """Share it; wait while somebody writes, or waits to."""
-        self.waits += self.writing or self._waiting_writers > 0
-        while self.writing or self._waiting_writers:
-            yield from sys.futex_wait(self._queue)
-        self.readers += 1
-
-    def write_lock(self, sys: Sys) -> Blocking[None]:
-        """Have it alone."""
-        self.waits += self.writing or self.readers > 0
-        self._waiting_writers += 1
-        while self.writing or self.readers:
-            yield from sys.futex_wait(self._queue)
-        self._waiting_writers -= 1
-        self.writing = True
-
-    def unlock(self, sys: Sys) -> None:
-        """Give it back; whoever waits looks again."""
-        assert self.writing != (self.readers > 0)
-        if self.writing:
-            self.writing = False
-        else:
-            self.readers -= 1
-        if not self.readers:
-            sys.futex_wake(self._queue, len(self._queue))

@@ -32,12 +32,12 @@ def database(machine: Machine | None = None, **given: object) -> tuple[Machine, 
 
 
 def client(
-    statements: Iterable[Statement], answers: list[bool] | None = None
+    statements: Iterable[Statement], answers: list[bool] | None = None, pause_ms: int = 0
 ) -> Callable[[Sys], Blocking[None]]:
-    """Return a program that makes these statements on one connection."""
+    """Return a program that makes these statements on one connection, after a pause."""
 
     def body(sys: Sys) -> Blocking[None]:
-        yield from sys.sleep(1_000_000)  # The server listens by then.
+        yield from sys.sleep((1 + pause_ms) * 1_000_000)  # The server listens by then.
         connection = yield from sys.connect(LOCALHOST, PORT)
         assert connection is not None
         for statement in statements:

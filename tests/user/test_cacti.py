@@ -10,7 +10,10 @@ from tests.user.servers import TMPFS, S, boot, run_for, values_of
 
 
 def installation(
-    agents: dict[str, object] | None = None, sets: tuple[str, ...] = (), **cacti: object
+    agents: dict[str, object] | None = None,
+    sets: tuple[str, ...] = (),
+    engine: str = "innodb",
+    **cacti: object,
 ) -> Machine:
     """Boot a small installation with one poll, whose values cost no CPU time worth a word."""
     given = {
@@ -18,7 +21,7 @@ def installation(
         "runtime_max": "58 s", "php_user": "10 ms", "start": "1 ms", "output_user": "0.1 ms",
     }  # fmt: skip
     processes = (
-        process("mysqld", "mysqld", engine="innodb", flush_log_at_trx_commit=0),
+        process("mysqld", "mysqld", engine=engine, flush_log_at_trx_commit=0),
         process("devices", "snmp_agents", via="lan", **({"answer": "20 ms"} | (agents or {}))),
         process("cacti", "cacti", **(given | cacti)),
     )
@@ -88,6 +91,19 @@ def test_a_row_is_a_transaction_for_cmd_php_and_a_device_for_spine() -> None:
         fsyncs[poller] = len(values_of(machine, "mysqld_cpu_ns"))
     # Connections: cmd.php's and poller.php's; spine's ten and poller.php's.
     assert fsyncs == {"cmd.php": 2, "spine": 11}
+
+
+@pytest.mark.parametrize("poller", ["cmd.php", "spine"])
+def test_with_myisam_values_find_room_where_others_were_deleted(poller: str) -> None:
+    """poller_output is full at the start, so that the first values make it longer; once only."""
+    machine = installation(engine="myisam", poller=poller, polls=3, interval="10 s",
+                           runtime_max="8 s", devices=4)  # fmt: skip
+    run_for(machine, 35)
+    assert values_of(machine, "poll_missed") == [0, 0, 0]
+    entries = machine.vfs.prepare_directory("/var/lib/mysql").entries
+    assert entries is not None
+    rows = entries["poller_output.data"].size // 80
+    assert 4 * 5 < rows <= 2 * 4 * 5
 
 
 def test_scripts_are_started_one_for_each_value() -> None:

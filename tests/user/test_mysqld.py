@@ -25,6 +25,9 @@ from tests.user.servers import run_for, run_program
 ROWS_PER_PAGE = PAGE // TOKENS.row_bytes
 
 
+ROWS = tuple(range(0, 8000, 8))  # 10 ms of work
+
+
 def update(*rows: int) -> Statement:
     return Statement(UPDATE, TOKENS, rows)
 
@@ -210,6 +213,74 @@ def test_an_insert_makes_a_myisam_table_longer_by_its_rows() -> None:
     run_clients(machine, client([Statement(INSERT, TOKENS, (5, 900, 77))]))
     inode = data_inode(machine)
     assert inode.size == TOKENS.data_bytes() + 3 * TOKENS.row_bytes
+
+
+READ, PUT, WRITE = Statement(SELECT, TOKENS, ROWS), Statement(INSERT, TOKENS, ROWS), update(*ROWS)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "waits"),
+    [
+        (READ, READ, 0), (READ, PUT, 0), (READ, WRITE, 1),
+        (PUT, READ, 0), (PUT, PUT, 1), (PUT, WRITE, 1),
+        (WRITE, READ, 1), (WRITE, PUT, 1), (WRITE, WRITE, 1),
+    ],
+)  # fmt: skip
+def test_a_myisam_table_is_shared_by_readers_and_one_insert(
+    first: Statement, second: Statement, waits: int
+) -> None:
+    """The table of thr_lock.py; the second statement comes while the first is at work."""
+    machine, server = database(engine="myisam")
+    run_clients(machine, client([first]), client([second], pause_ms=2))
+    assert server.engine.waited() == waits
+
+
+@pytest.mark.parametrize("later", [READ, PUT])
+def test_a_writer_that_waits_holds_up_who_comes_later(later: Statement) -> None:
+    machine, server = database(engine="myisam")
+    run_clients(
+        machine, client([READ]), client([update(1)], pause_ms=2), client([later], pause_ms=4)
+    )
+    assert server.engine.waited() == 2
+
+
+@pytest.mark.parametrize(("concurrent_insert", "waits"), [(0, (1, 1)), (1, (0, 1)), (2, (0, 0))])
+def test_holes_keep_inserts_from_readers_unless_these_go_to_the_end(
+    concurrent_insert: int, waits: tuple[int, int]
+) -> None:
+    for holes, expected in zip((0, 1), waits, strict=True):
+        machine, server = database(engine="myisam", concurrent_insert=concurrent_insert)
+        run_clients(machine, client([Statement(DELETE, TOKENS, tuple(range(holes))), READ]))
+        run_clients(machine, client([READ]), client([PUT], pause_ms=2))
+        assert server.engine.waited() == expected
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([DELETE, INSERT]), st.sets(st.integers(0, 400), min_size=1)),
+        max_size=6,
+    )
+)
+def test_inserts_fill_the_holes_of_deleted_rows_before_the_table_grows(
+    steps: list[tuple[str, set[int]]],
+) -> None:
+    machine, server = database(engine="myisam")
+    holes: set[int] = set()
+    grown = 0
+    for kind, rows in steps:
+        if kind == DELETE:
+            holes |= rows
+        else:
+            grown += max(0, len(rows) - len(holes))
+            assert isinstance(server.engine, MyIsam)
+        run_clients(machine, client([Statement(kind, TOKENS, tuple(sorted(rows)))]), seconds=1)
+        if kind == INSERT:
+            for _ in range(min(len(rows), len(holes))):
+                holes.pop()
+            left = server.engine.table_of(TOKENS).holes
+            assert len(left) == len(holes)
+            holes = {place // TOKENS.row_bytes for place in left}
+    assert data_inode(machine).size == TOKENS.data_bytes() + grown * TOKENS.row_bytes
 
 
 @pytest.mark.parametrize("engine", ["myisam", "innodb"])
