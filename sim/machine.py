@@ -22,7 +22,6 @@ from sim.block.partition import FULL_ROW_SINCE, Partition
 from sim.block.queue import Disk
 from sim.block.throttle import behind_limits
 from sim.cpu_setup import add_groups, sys_files, terms_of
-from sim.drivers.frontend import Frontend
 from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.dm_snap import COW, REAL
 from sim.drivers.md.linear import DmLinear
@@ -170,12 +169,10 @@ class Machine:
             DiskStats(spec.name, SD_MAJOR, 16 * index), self.calendar, self.streams, self.tracer,
             driver, elevator, spec.queue,
         )  # fmt: skip
-        if isinstance(driver, Frontend):
-            driver.on_interrupt = self._disk_line.serve  # once for all that came together
-        else:
+        if not driver.wire(self._disk_line.serve):
             disk.on_interrupt = self._disk_line.serve
         disk.ioprio = self.sched.processes.ioprio
-        driver.start(self.sched)
+        disk.start(self.sched)
         return disk
 
     def _make_array(self, spec: ArraySpec, number: int) -> Array:

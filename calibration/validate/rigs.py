@@ -105,6 +105,7 @@ GUEST: Final = Rig(
     disk="ubda",
     under="ubd",
     costs={
+        "cpuidle.table": ("vcpu", "groundtruth README: its CPU is a process of a virtual machine"),
         "syscall.entry": ("6 us", "groundtruth README: a system call takes 6 us in the guest"),
         "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
         "syscall.fork": ("3 ms", _GUEST_FORK),
@@ -118,7 +119,7 @@ GUEST: Final = Rig(
         "vfs.page_copy": ("10 us", _GUEST),
         "vfs.sync": ("5 us", _GUEST),
         "vm.fault": ("12 us", _GUEST_FILL),
-        "vfs.direct": ("100 us", "fit: 217 us from a read's reply to the next, u_a_randread jobs1"),
+        "vfs.direct": ("70 us", "fit: 217 us from a read's reply to the next, u_a_randread jobs1"),
     },
     tmpfs={"operation": ("30 us", _GUEST), "page": ("10 us", _GUEST)},
     ext3={
@@ -140,7 +141,10 @@ GUEST: Final = Rig(
         "byte_user_ns": ("5", "assumed: user code runs as fast as on the host"),
         "mailer_exec": ("12 ms", _GUEST_MAIL),
     },
-    queue={"wbt": ("false", _UNTHROTTLED)},
+    queue={
+        "wbt": ("false", _UNTHROTTLED),
+        "requeue": ('"10 us"', "assumed: two lists and a run of the queue, as another operation"),
+    },
     kernel_mib=(32, "fit: 139 to 149 MiB of page cache in 176 MiB, u_f_pagecache a0"),
     beside_programs_kib=(42584, "recording: dmesg of an OOM kill, u_e: on no list, or locked"),
     fio_start=(450, 400),

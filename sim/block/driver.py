@@ -48,6 +48,13 @@ class Driver:
         """Learn the disk's name, time, chance, and whom to hand requests back; called once."""
         raise NotImplementedError
 
+    def wire(self, serve: Callable[[], None]) -> bool:
+        """Learn how to interrupt; return whether it does, once for all requests that end together.
+
+        Else the queue interrupts for each. Called once, before start().
+        """
+        return False
+
     def start(self, scheduler: Sched) -> None:
         """Start the driver's own threads, if it has any; called once, at boot."""
 

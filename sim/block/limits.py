@@ -53,6 +53,10 @@ class QueueParams:
         DIRECTION, dim="text", choices=(DIRECTION, SYNC),
         source="block/ll_rw_blk.c 2.6.16: rl->count[rw]", doc="what the two request pools are for",
     )  # fmt: skip
+    requeue_ns: int = param(
+        0, dim="time_ns", minimum=0, source="assumed: none beyond the driver's own",
+        doc="multi-queue: CPU time of kblockd for a step of a flush sequence; 0 = in the interrupt",
+    )  # fmt: skip
     wbt: bool = param(
         False, dim="bool", source="block/blk-wbt.c: not before 4.10",
         doc="writeback throttling of multi-queue devices",

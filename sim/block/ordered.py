@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, WRITE, Bio, end_bios
 from sim.block.request import FLUSH, Request
+from sim.block.requeue import RequeueList, put_before
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
@@ -39,6 +40,7 @@ class Ordered:
         self.slotless: int = 0  # FLUSH requests: they exist beside the pools
         self.held: int = 0  # requests with a slot that are neither waiting nor in the driver
         self.active: bool = False  # a barrier's sequence is under way
+        self.requeue_list: RequeueList | None = None  # through which steps go, from kblockd on
         self._barrier: Request | None = None
         self._step: int = _DRAIN
         self._due: Request | None = None  # what the sequence dispatches next
@@ -186,8 +188,7 @@ class Ordered:
         self.held -= 1
         self._data_in_flight += 1
         disk.nr_waiting += 1
-        disk.dispatch.appendleft(request)
-        disk.run_queue()
+        self._dispatch(request)
 
     def _wait_for_flush(self, request: Request) -> None:
         if not self._pending:
@@ -208,10 +209,16 @@ class Ordered:
         self._flush_under_way = True
         self._flushing = self._pending
         self._pending = []
-        disk = self._disk
-        disk.dispatch.append(self._flush_request())
-        disk.plugged = False
-        disk.run_queue()
+        self._disk.plugged = False
+        self._dispatch(self._flush_request())
+
+    def _dispatch(self, step: Request) -> None:
+        """Have the next step of a sequence go to the driver, at once or through kblockd."""
+        if self.requeue_list is None:
+            put_before(self._disk.dispatch, step)
+            self._disk.run_queue()
+        else:
+            self.requeue_list.add(step)
 
     def _flush_done(self) -> None:
         """Let all that waited for this flush go on (blk_flush_complete_seq)."""

@@ -40,12 +40,14 @@ from sim.block.ordered import Ordered
 from sim.block.plug import Plug
 from sim.block.request import FLUSH, Request
 from sim.block.request_list import RequestList
+from sim.block.requeue import RequeueList
 from sim.block.split import longest, submit_pieces
 from sim.block.tags import Tags, request_slots
 from sim.block.wbt import Wbt, tag_class
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
+from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
 
 
@@ -114,6 +116,14 @@ class Disk(BlockDevice):
         driver.watch(tracer)
         driver.attach(self.name, calendar, streams, self.complete)
         elevator.attach(ElevatorRunner(self))
+
+    def start(self, scheduler: Sched) -> None:
+        """Start the threads of driver and queue; called once, at boot."""
+        self.driver.start(scheduler)
+        if self.params.requeue_ns and self._has_tags:
+            self.ordered.requeue_list = RequeueList(
+                scheduler, self.params.requeue_ns, self.dispatch, self.run_queue
+            )
 
     # -- Down: bios come in.
 

@@ -75,7 +75,7 @@ class Frontend(Driver):
         if params.discard:
             self.max_discard_sectors = device.max_discard_sectors
             self.discard_sectors = device.discard_sectors
-        self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
+        self.on_interrupt: Callable[[], None] | None = None
         self._device = device
         self._bell_ns = params.bell_ns
         self._backend_ns = params.backend_ns
@@ -99,6 +99,10 @@ class Frontend(Driver):
 
     def unsafe_runs(self) -> list[tuple[int, int]]:
         return self._device.unsafe_runs()
+
+    def wire(self, serve: Callable[[], None]) -> bool:
+        self.on_interrupt = serve
+        return True
 
     def start(self, scheduler: Sched) -> None:
         # The CPU that rings is the one that serves the disk: most requests follow a completion.

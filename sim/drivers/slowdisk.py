@@ -208,6 +208,9 @@ class Slowdisk(Driver):
         self._fast.attach(calendar, uniform)
         self._way.attach(calendar, streams.stream(f"{name}.wake"), self._model, complete)
 
+    def wire(self, serve: Callable[[], None]) -> bool:
+        return self._way.wire(serve)
+
     def start(self, scheduler: Sched) -> None:
         self._way.start(scheduler)
 

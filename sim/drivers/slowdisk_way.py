@@ -79,6 +79,11 @@ class SlowdiskParams:
         source=_TRACES + "u_c_mailq: 20 us from a page's reply to the next page",
         doc="ubd: round trip of the I/O thread for a page, beside the service",
     )  # fmt: skip
+    ubd_turn_ns: int = param(
+        "40 us", dim="time_ns", minimum=0,
+        source="recording: f_await of u_c_mailq, ext3, 1 writer: 52 to 62 us, less kblockd's 20",
+        doc="ubd: waking the I/O thread, and the signal that brings its answers",
+    )  # fmt: skip
     ubd_stall_share: float = param(
         0.0035, dim="number", minimum=0, maximum=1,
         source=_TRACES + "u_b_seqwrite, u_c_mailq: 0.3 to 0.6 % of gaps between pages above 1 ms",
@@ -114,6 +119,10 @@ class Way:
         self.calendar = calendar
         self.model = model
         self.complete = complete
+
+    def wire(self, serve: Callable[[], None]) -> bool:
+        """Learn how to interrupt; return whether it does (Driver.wire)."""
+        return False
 
     def start(self, scheduler: Sched) -> None:
         """Start the threads of the machine that are on the way."""

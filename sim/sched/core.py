@@ -61,7 +61,7 @@ class Sched(Domain):
 
     __slots__ = (
         "_balancer", "_features", "_wake_idle", "_wake_wide", "interrupted_ns", "interrupted_rq",
-        "kernel", "nr_cpus", "nr_interrupts", "params", "processes", "rqs", "siblings", "tick_ns",
+        "nr_interrupts", "params", "processes", "rqs", "siblings",
     )  # fmt: skip
 
     def __init__(
@@ -79,7 +79,7 @@ class Sched(Domain):
         self.nr_cpus = nr_cpus
         self.kernel = kernel
         self.params = SchedParams() if params is None else params
-        self.tick_ns: int = NS_PER_S // self.params.hz
+        self.tick_ns = NS_PER_S // self.params.hz
         self.processes = ProcessTable()
         self.nr_interrupts: int = 0
         self._features = features(kernel)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
+from sim.sched.version import KernelVersion
 
 if TYPE_CHECKING:
     from sim.sched.task_group import TaskGroup
@@ -54,7 +55,11 @@ class Killed(BaseException):
 class Scheduler:
     """What a task needs of its scheduler (core.py)."""
 
-    __slots__ = ("calendar", "tracer")
+    __slots__ = ("calendar", "kernel", "nr_cpus", "tick_ns", "tracer")
+
+    kernel: KernelVersion
+    nr_cpus: int
+    tick_ns: int
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         self.calendar = calendar

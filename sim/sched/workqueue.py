@@ -23,9 +23,10 @@ Work = Callable[[Task], Blocking[None]]
 class Workqueue:
     """One workqueue (struct workqueue_struct)."""
 
-    def __init__(self, sched: Sched, name: str, limit: int) -> None:
+    def __init__(self, sched: Sched, name: str, limit: int, nice: int = 0) -> None:
         """Make a queue whose workers are called `name`; at most `limit` works are begun at once."""
         self._sched = sched
+        self._nice = nice
         self._name = name
         self._limit = limit
         self._works: deque[Work] = deque()
@@ -41,7 +42,7 @@ class Workqueue:
             self._more_work.wake_one()
         elif self._workers < self._limit:
             self._workers += 1
-            kthread_run(self._sched, self._name, self._worker)
+            kthread_run(self._sched, self._name, self._worker, self._nice)
 
     def _worker(self, task: Task) -> Blocking[None]:
         """Do what there is; sleep; again (worker_thread)."""

@@ -168,12 +168,34 @@ def test_a_volume_moves_no_more_than_its_pipe():
 def test_the_guests_driver_takes_a_page_at_a_time_and_ends_a_bulk_together():
     """What comes while the first is served is one bulk: both end when the last of them is done."""
     page_ns = 100 * US + 51_200 + 20 * US  # overhead, transfer, round trip
+    turn_ns = 40 * US
     first, second, third = serve(
-        arm(under="ubd"),
-        [(0, READ, 0, 2 * PAGE), (1, READ, 2 * PAGE, PAGE), (2, READ, 3 * PAGE, PAGE)],
+        arm(under="ubd", ubd_turn_ns=turn_ns),
+        [(0, READ, 0, 2 * PAGE), (MS // 10, READ, 2 * PAGE, PAGE), (MS // 5, READ, 3 * PAGE, PAGE)],
     )
-    assert first == 2 * page_ns
-    assert second == third == 4 * page_ns
+    assert first == 2 * page_ns + turn_ns
+    assert second == third == first + 2 * page_ns
+
+
+def test_a_flush_of_the_guest_costs_the_turn_alone_and_ends_with_its_bulk():
+    page_ns = 100 * US + 51_200 + 20 * US
+    alone, *bulk = serve(
+        arm(under="ubd", ubd_turn_ns=40 * US),
+        [(0, FLUSH, 0, 0), (MS, READ, 0, PAGE), (MS, FLUSH, 0, 0), (MS, READ, PAGE, PAGE)],
+    )
+    assert alone == 40 * US
+    assert bulk == [MS + page_ns + 40 * US] + [MS + 2 * page_ns + 40 * US] * 2
+
+
+def test_the_guest_is_interrupted_once_for_a_bulk():
+    calendar, interrupts = Calendar(), []
+    device = arm(under="ubd")
+    device.attach("ubda", calendar, Streams(1), lambda request: None)
+    assert device.wire(lambda: interrupts.append(calendar.now))
+    for page in range(5):  # One goes at once, the others while that is served.
+        device.submit(Request(WRITE, page * PAGE, PAGE, 0))
+    calendar.run_until(S)
+    assert len(interrupts) == 2
 
 
 def test_the_guests_thread_waits_now_and_then_for_a_cpu_of_the_host():
