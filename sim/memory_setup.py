@@ -18,6 +18,8 @@ from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
 from sim.mm.zram import Zram
+from sim.mm.zswap import Zswap
+from sim.mm.zswap_params import ZswapParams
 from sim.scenario import Scenario, ServerSpec, SwapSpec
 from sim.sched.task import Task
 from sim.sched.version import in_force
@@ -36,6 +38,9 @@ def add_memory(
     kernel.vm = vm
     vm.anon_chance = kernel.streams.stream("vm.anon")
     vm.on_oom_kill = partial(_mark_kill, kernel.mark)
+    zswap = server.tunables.get("zswap")
+    if isinstance(zswap, ZswapParams):
+        vm.swap.zswap = Zswap(vm, zswap)
     for spec in server.swaps.values():
         device, extents = _place_of(spec, kernel.vfs, devices)
         path = f"/dev/{spec.device}" if spec.file is None else spec.file

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sim.mm.anon import Chunk
     from sim.mm.swapfile import SwapArea
     from sim.mm.vmstat import Vm
+    from sim.mm.zswap import Zswap
 
 PAGE_SECTORS: Final = 8
 # Writeback throttling lets swap have all of its depth: REQ_HIPRIO has REQ_SWAP, block/blk-wbt.c.
@@ -43,7 +44,7 @@ class SwapWrite:
         self.vm = vm
         self.parts = parts
 
-    def end(self, bio: Bio) -> None:
+    def end(self, bio: Bio | None) -> None:
         """They are in swap (interrupt)."""
         vm = self.vm
         for chunk, count in self.parts:
@@ -65,7 +66,7 @@ class SwapRead:
         self.wait = wait
         self.done: bool = False
 
-    def end(self, bio: Bio) -> None:
+    def end(self, bio: Bio | None) -> None:
         """It is in the swap cache (interrupt)."""
         self.done = True
         if self.wait is not None:
@@ -86,10 +87,38 @@ def swap_writepages(
 
     Return whether that slept, for a request of a full queue.
     """
-    slept = False
     count = sum(pages for _, pages in parts)
     vm.pswpout += count
     vm.swap_writeback += count
+    if area.zswap is not None:
+        return (yield from _store_pages(task, vm, area, area.zswap, slot, parts, plug))
+    return (yield from _write_pages(task, vm, area, slot, parts, plug))
+
+
+def _store_pages(
+    task: Task, vm: Vm, area: SwapArea, zswap: Zswap, slot: int, parts: list[Part],
+    plug: Plug | None,
+) -> Blocking[bool]:  # fmt: skip
+    """Have pages kept in compressed memory; write those that find no room."""
+    slept = False
+    begun_ns = vm.calendar.now
+    while parts:
+        page, parts = _split(parts, 1)
+        if (yield from zswap.store(task, area, slot)):
+            vm.calendar.post(zswap.compressor.compress_ns, SwapWrite(vm, page).end, None)
+        else:
+            yield from _write_pages(task, vm, area, slot, page, plug)
+        slept = slept or vm.calendar.now != begun_ns
+        slot += 1
+    return slept
+
+
+def _write_pages(
+    task: Task, vm: Vm, area: SwapArea, slot: int, parts: list[Part], plug: Plug | None
+) -> Blocking[bool]:
+    """Write pages of adjoining slots to the device; return whether that slept."""
+    slept = False
+    count = sum(pages for _, pages in parts)
     task.charge_system(vm.params.page_write_ns * count)
     for sector, pages in area.sectors(slot, count):
         own, parts = _split(parts, pages)
@@ -109,6 +138,10 @@ def swap_readpage(
 ) -> Blocking[None]:
     """Submit the read of a page, whose state says already that it is on its way."""
     read.vm.pswpin += 1
+    zswap = area.zswap
+    if zswap is not None and zswap.load(task, area, slot):
+        read.vm.calendar.post(zswap.compressor.decompress_ns, read.end, None)
+        return
     [(sector, _)] = area.sectors(slot, 1)
     bio = Bio(READ, sector, PAGE_SECTORS, read.end, None, 1, 0, task.pid)
     bio.plug = plug

@@ -23,6 +23,7 @@ from sim.sched.version import KernelVersion
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
+    from sim.mm.zswap import Zswap
 
 SWAPFILE_CLUSTER: Final = 256  # slots, mm/swapfile.c
 PAGE_SECTORS: Final = 8
@@ -49,6 +50,7 @@ class SwapArea:
         self.nr_slots: int = sum(pages for _, pages in extents)  # with the header
         self.nr_pages: int = self.nr_slots - 1
         self.nr_used: int = 0
+        self.zswap: Zswap | None = None  # compressed memory before it
         self.owners: dict[int, array[int]] = {}  # of clusters in use, by slot; 0 is free
         self._used_in: dict[int, int] = {}  # slots used, of clusters in use
         clusters = -(-self.nr_slots // SWAPFILE_CLUSTER)
@@ -133,6 +135,8 @@ class SwapArea:
         owners[slot % SWAPFILE_CLUSTER] = 0
         self.nr_used -= 1
         self.device.swap_slot_free_notify(slot)
+        if self.zswap is not None:
+            self.zswap.invalidate(self, slot)
         left = self._used_in[cluster] = self._used_in[cluster] - 1
         if cluster != self._cluster:
             if left:
@@ -165,6 +169,7 @@ class Swap:
         self.kernel = kernel
         self.areas: list[SwapArea] = []  # in the order in which they are asked
         self.by_number: list[SwapArea] = []  # in that of swapon
+        self.zswap: Zswap | None = None  # before all of them
         self.promised: int = 0  # slots, to pages on their way out that have none yet
 
     def swapon(self, path: str, device: BlockDevice, extents: list[tuple[int, int]],
@@ -177,6 +182,8 @@ class Swap:
         self.by_number.append(area)
         self.areas.append(area)
         self.areas.sort(key=_by_priority)
+        if self.zswap is not None:
+            self.zswap.add_area(area)
         return area
 
     @property
@@ -193,6 +200,10 @@ class Swap:
     def nr_used(self) -> int:
         """Return the slots in use."""
         return sum(area.nr_used for area in self.areas)
+
+    def zswapped(self) -> tuple[int, int]:
+        """Return the pages that zswap takes, and those that it keeps in them."""
+        return (0, 0) if self.zswap is None else (self.zswap.pool.pages, self.zswap.pool.stored)
 
     def is_full(self) -> bool:
         """Return whether slots are worth more than copies: over half are used (vm_swap_full)."""
@@ -338,6 +349,8 @@ class Swap:
         """Assert the invariants of the file's opening lines."""
         for area in self.areas:
             area.check()
+        if self.zswap is not None:
+            self.zswap.check()
 
 
 def _charge(chunk: Chunk, slots: int) -> None:

@@ -247,6 +247,10 @@ class Vm:
         task = None if self.sched is None else self.sched.current
         return None if task is None else task.memcg
 
+    def zswapped(self) -> tuple[int, int]:
+        """Return the pages that zswap takes, and those that it keeps in them."""
+        return self.swap.zswapped()
+
     def is_writing(self) -> bool:
         """Return whether anything is dirty or on its way out, so that waiting frees memory."""
         return bool(self.nr_dirty or self.nr_writeback or self.swap_writeback)
@@ -388,9 +392,8 @@ class Vm:
         for chunk in self.chunks.values():
             if not chunk.dead:
                 chunk.check()
-        slots = sum(sum(chunk.kept_slots.values()) for chunk in self.chunks.values())
-        slots += sum(sum(chunk.out_slots.values()) for chunk in self.chunks.values())
-        assert slots == self.swap.nr_used
+        out = sum(sum(chunk.out_slots.values()) for chunk in self.chunks.values())
+        assert self.nr_swap_cached + out == self.swap.nr_used
 
 
 def _ignore(task: Task, pages: int) -> None:

@@ -26,11 +26,13 @@ LOSS: Final = 0.057  # 1.1 GB of mixed files: 387.8 MB compressed take 409.8 ("L
 class Zpool:
     """One pool."""
 
-    __slots__ = ("object_bytes", "pages_max", "stored", "taken", "vm")
+    __slots__ = ("loss", "object_bytes", "pages_max", "stored", "taken", "vm")
 
-    def __init__(self, vm: Vm, ratio: float) -> None:
-        assert ratio >= 1
+    def __init__(self, vm: Vm, ratio: float, loss: float = LOSS) -> None:
+        """``loss`` is the memory beyond the objects' own, as a share of that."""
+        assert ratio >= 1 and loss >= 0
         self.vm = vm
+        self.loss = loss
         self.object_bytes: float = PAGE_SIZE / ratio  # of a page
         self.stored: int = 0  # pages
         self.taken: list[int] = [0] * vm.nr_nodes
@@ -49,7 +51,7 @@ class Zpool:
 
     def pages_for(self, stored: int) -> int:
         """Return the memory that so many stored pages take."""
-        return int(-(-stored * self.object_bytes * (1 + LOSS) // PAGE_SIZE))
+        return int(-(-stored * self.object_bytes * (1 + self.loss) // PAGE_SIZE))
 
     def store(self) -> None:
         """Take one more page in (zs_malloc)."""

@@ -24,7 +24,7 @@ from sim.scenario.reading import Reading, Values, dotted
 from sim.scenario.spec import MountSpec, ServerSpec
 from sim.scenario.swaps import read_swaps
 from sim.scenario.tunables import OPTIONAL, TUNABLES
-from sim.scenario.zrams import read_zrams
+from sim.scenario.zrams import check_zswap, read_zrams
 from sim.sched.terms import CPUS_MAX
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.units import format_quantity, given_text
@@ -65,6 +65,7 @@ def read_server(
     swaps = read_swaps(reading, machine, devices, mounts)
     known = kernel_version(reading.kernel) if is_kernel(reading.kernel) else None
     zrams = read_zrams(reading, machine, known)
+    check_zswap(reading, machine, known)
     cpus = CPUS_MAX if values is None else values["cpus"]
     cgroups = read_cgroups(reading, machine, known, cpus)
     if reading.problems or values is None:

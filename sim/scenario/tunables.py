@@ -20,6 +20,7 @@ TUNABLES: Final[Mapping[str, tuple[str, str]]] = {
     "tcp": ("sim.net.tcp", "TcpParams"),
     "vfs": ("sim.fs.super", "VfsParams"),
     "vm": ("sim.mm.params", "VmParams"),
+    "zswap": ("sim.mm.zswap_params", "ZswapParams"),
 }
 # Hardware that a machine may lack: its parameters are there only if its table is.
-OPTIONAL: Final = frozenset(("cpufreq", "cpuidle", "guest", "nic", "smt"))
+OPTIONAL: Final = frozenset(("cpufreq", "cpuidle", "guest", "nic", "smt", "zswap"))

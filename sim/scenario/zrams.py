@@ -1,4 +1,4 @@
-"""Read [machine.zram.NAME]: swap in compressed memory.
+"""Read [machine.zram.NAME] and look at [machine.zswap]: swap in compressed memory.
 
 Models: modprobe zram, what is written to disksize, comp_algorithm and mem_limit, mkswap, swapon -p.
 Linux counterpart: drivers/block/zram/zram_drv.c (disksize_store and its like).
@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from sim.mm.compressors import COMPRESSORS
+from sim.mm.zswap_params import SINCE as ZSWAP_SINCE
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
 from sim.scenario.reading import Reading
@@ -17,6 +18,7 @@ from sim.scenario.spec import ZramSpec
 from sim.sched.version import KernelVersion, numbers
 
 SINCE: Final = (3, 14)  # out of staging
+Z3FOLD_SINCE: Final = (4, 8)
 _NAME: Final = re.compile(r"zram\d+")
 
 
@@ -35,17 +37,34 @@ def read_zrams(
             )
         if values is not None:
             spec = found[name] = ZramSpec(**values, name=name)
-            check_algorithm(reading, table, spec.algorithm, kernel)
+            if spec.algorithm:
+                _check_algorithm(reading, table, "algorithm", kernel)
     return found
 
 
-def check_algorithm(
-    reading: Reading, table: Table, algorithm: str, kernel: KernelVersion | None
+def check_zswap(reading: Reading, machine: Table, kernel: KernelVersion | None) -> None:
+    """Note zswap, or a compressor or zpool of it, that the release does not have."""
+    table = machine.table("zswap")
+    if table is None or kernel is None:
+        return
+    if kernel < ZSWAP_SINCE:
+        reading.error(
+            table.place, f"Linux {numbers(kernel)} has no zswap", allowed="3.11 and later"
+        )
+        return
+    _check_algorithm(reading, table, "compressor", kernel)
+    leaf = table.leaf("zpool")
+    if leaf is not None and leaf.value == "z3fold" and kernel < Z3FOLD_SINCE:
+        reading.error(leaf.at, f"Linux {numbers(kernel)} has no z3fold", allowed="zbud, zsmalloc")
+
+
+def _check_algorithm(
+    reading: Reading, table: Table, key: str, kernel: KernelVersion | None
 ) -> None:
-    """Note an algorithm that nobody, or not this release, knows; "" is the release's own."""
-    leaf = table.leaf("algorithm")
-    if leaf is None or kernel is None or not algorithm:
+    """Note an algorithm that nobody, or not this release, knows."""
+    leaf = table.leaf(key)
+    if leaf is None or kernel is None:
         return
     known = [name for name, row in COMPRESSORS.items() if row.since <= kernel]
-    if algorithm not in known:
-        reading.problems.append(unknown(leaf.at, "algorithm", algorithm, known))
+    if leaf.value not in known:
+        reading.problems.append(unknown(leaf.at, key, str(leaf.value), known))

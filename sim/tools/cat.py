@@ -15,7 +15,10 @@ from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ToolUsageError
 
 # How a name below each directory is called in a snapshot.
-DIRECTORIES = {"/proc/": "", "/sys/devices/system/cpu/": "", "/sys/fs/": "", "/sys/block/": ""}
+DIRECTORIES = {
+    "/proc/": "", "/sys/devices/system/cpu/": "", "/sys/fs/": "", "/sys/block/": "",
+    "/sys/module/": "", "/sys/kernel/debug/": "",
+}  # fmt: skip
 PROC_FILES = (
     "cpuinfo", "diskstats", "loadavg", "mdstat", "meminfo", "slabinfo", "stat", "swaps",
     "sys/fs/dentry-state", "sys/fs/inode-nr", "sys/fs/inode-state", "uptime", "vmstat",

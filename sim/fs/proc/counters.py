@@ -181,6 +181,9 @@ class Vm(Protocol):
     def nr_total(self) -> int:
         """Pages that the kernel manages (totalram_pages)."""
 
+    def zswapped(self) -> tuple[int, int]:
+        """Return the pages that zswap takes, and those that it keeps in them."""
+
     @property
     def slabs(self) -> Slabs:
         """Memory of dentries and inodes."""

@@ -104,6 +104,7 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dic
         "Slab": vm.nr_slab, "SReclaimable": vm.slabs.nr_reclaimable,
         "KReclaimable": vm.slabs.nr_reclaimable,
         "SUnreclaim": vm.nr_slab - vm.slabs.nr_reclaimable,
+        "Zswap": vm.zswapped()[0], "Zswapped": vm.zswapped()[1],
         "CommitLimit": vm.commit_limit, "Committed_AS": vm.committed + vm.nr_shmem,
     }  # fmt: skip
     values = {name: count * KIB_PER_PAGE for name, count in pages.items()}

@@ -1,7 +1,7 @@
-"""/sys/block/zram*/: what a device of compressed memory says of itself, as text.
+"""/sys/block/zram*/, /sys/module/zswap and /sys/kernel/debug/zswap: swap in compressed memory.
 
-Linux counterpart: drivers/block/zram/zram_drv.c (mm_stat_show 4.2, disksize_show,
- comp_algorithm_show).
+Linux counterpart: drivers/block/zram/zram_drv.c (mm_stat_show 4.2, disksize_show),
+ mm/zswap.c (module parameters, zswap_debugfs_init).
 Invariants: sizes are bytes; mm_stat has a width of 8 for each number.
 Left out: writing; io_stat, bd_stat; the algorithms that are not chosen.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sim.mm.zram import Zram
+from sim.mm.zswap import Zswap
 
 SECTOR = 512
 
@@ -24,3 +25,18 @@ def render_zrams(devices: Iterable[Zram]) -> dict[str, str]:
             " ".join(f"{number:>8}" for number in device.mm_stat()) + "\n"
         )
     return files
+
+
+def render_zswap(zswap: Zswap | None) -> dict[str, str]:
+    """Return the texts by path below /sys/module and /sys/kernel/debug; none without zswap."""
+    if zswap is None:
+        return {}
+    params = zswap.params
+    values: dict[str, object] = {
+        "enabled": "Y", "compressor": params.compressor, "zpool": params.zpool,
+        "max_pool_percent": params.max_pool_percent,
+        "accept_threshold_percent": params.accept_threshold_percent,
+    }  # fmt: skip
+    files = {f"zswap/parameters/{name}": f"{value}\n" for name, value in values.items()}
+    counters = zswap.counters().items()
+    return files | {f"zswap/{name}": f"{value}\n" for name, value in counters}

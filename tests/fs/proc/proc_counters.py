@@ -153,6 +153,10 @@ class Memory:
     oom_kills: int = 0
     nr_slab: int = 10_000
     slabs: Names = field(default_factory=Names)
+
+    def zswapped(self) -> tuple[int, int]:
+        return 0, 0
+
     pgpgin_sectors: int = 960
     pgpgout_sectors: int = 480
     nr_active_file: int = 0
