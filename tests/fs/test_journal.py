@@ -10,6 +10,7 @@ from sim.fs.ext4.super import Ext3
 from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
 from sim.fs.jbd2.state import BJ_METADATA
 from sim.fs.jbd2.transaction import (
+    forget_block,
     journal_extend,
     journal_force_commit,
     journal_start,
@@ -210,6 +211,24 @@ def test_new_handles_wait_while_a_transaction_is_locked() -> None:
 
     machine.run(holder, late)
     assert 50 * MS <= started[0] < 51 * MS
+
+
+def test_a_block_that_a_handle_forgets_gives_its_credit_back() -> None:
+    """With room for one block it modifies two, one after the other; only the second is logged."""
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 1)
+        yield from modify_block(task, fs.journal, handle, 20000)
+        forget_block(fs.journal, handle, 20000)
+        yield from modify_block(task, fs.journal, handle, 20001)
+        assert handle.credits == 0
+        yield from journal_stop(task, fs.journal, handle)
+        yield from journal_force_commit(task, fs.journal)
+
+    machine.run(main, for_ns=S)
+    assert machine.writes() == [(fs.journal_runs[0][0] + 1, 2), (fs.journal_runs[0][0] + 3, 1)]
 
 
 def test_a_transaction_larger_than_a_quarter_of_the_log_is_split() -> None:
