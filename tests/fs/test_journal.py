@@ -231,6 +231,47 @@ def test_a_block_that_a_handle_forgets_gives_its_credit_back() -> None:
     assert machine.writes() == [(fs.journal_runs[0][0] + 1, 2), (fs.journal_runs[0][0] + 3, 1)]
 
 
+def test_a_block_freed_while_it_is_committed_never_goes_home() -> None:
+    """The log has it, but its place may be a file's by then (JBD's b_freed)."""
+    machine = Machine(latency_ns=10 * MS)
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 2)
+        for block in (20000, 20010):
+            yield from modify_block(task, fs.journal, handle, block)
+        fs.journal.log_start_commit(handle.transaction.tid)
+        stop_handle(fs.journal, handle)
+        yield from sleep_ns(task, 5 * MS, TASK_INTERRUPTIBLE)
+        assert fs.journal.committing is not None
+        handle = yield from journal_start(task, fs.journal, 1)
+        forget_block(fs.journal, handle, 20000)
+        stop_handle(fs.journal, handle)
+
+    machine.run(main, for_ns=60 * S)
+    written = {block + i for block, count in machine.writes() for i in range(count)}
+    assert 20010 in written
+    assert 20000 not in written
+
+
+def test_a_block_that_is_used_again_in_the_transaction_that_freed_it_is_not_revoked() -> None:
+    """journal_cancel_revoke: descriptor and block, commit block, and no revoke record."""
+    machine = Machine()
+    fs = machine.mount_ext3()
+
+    def main(task: Task) -> Blocking[None]:
+        handle = yield from journal_start(task, fs.journal, 2)
+        revoke_block(fs.journal, handle, 20000)
+        yield from modify_block(task, fs.journal, handle, 20000)
+        assert not handle.transaction.revoked
+        yield from journal_stop(task, fs.journal, handle)
+        yield from journal_force_commit(task, fs.journal)
+
+    machine.run(main, for_ns=S)
+    start = fs.journal_runs[0][0]
+    assert machine.writes() == [(start + 1, 2), (start + 3, 1)]
+
+
 def test_a_transaction_larger_than_a_quarter_of_the_log_is_split() -> None:
     machine = Machine()
     fs = machine.mount_ext3(journal_bytes=4 << 20)  # 1024 blocks: 256 in a transaction

@@ -176,7 +176,7 @@ def remove_checkpoint(journal: Journal, head: JournalHead) -> None:
     assert transaction is not None
     head.cp_transaction = None
     del transaction.checkpoint[head]
-    if not transaction.checkpoint and transaction is not journal.committing:
+    if not transaction.checkpoint:  # One that is being committed is not among them yet.
         journal.checkpoint_transactions.pop(transaction, None)
 
 

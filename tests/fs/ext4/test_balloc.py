@@ -41,6 +41,31 @@ def test_a_window_doubles_when_more_than_half_of_it_was_used() -> None:
     assert sizes == [8, 16, 32]
 
 
+def window_after(used: int) -> int:
+    """Return the size of a file's second window after it used so many blocks of the first 8."""
+    blocks, window = fresh(), Window()
+    at = LAYOUT.groups[0].start + 10000
+    for _ in range(used):
+        at = blocks.allocate(at, 1, window)[1]
+    blocks.allocate(at + 1000, 1, window)  # Somewhere else: the window moves there.
+    return window.end - window.start
+
+
+def test_a_window_that_moves_grows_only_if_more_than_half_of_it_was_used() -> None:
+    assert [window_after(used) for used in (1, 4, 5, 8)] == [8, 8, 16, 16]
+
+
+def test_a_group_with_no_more_than_half_a_window_free_is_passed_over() -> None:
+    """ext3_new_blocks: free_blocks <= windowsz / 2; without a window any free block will do."""
+    for free, group_taken in ((4, 2), (5, 1)):
+        blocks = fresh()
+        full, nearly = LAYOUT.groups[0], LAYOUT.groups[1]
+        blocks.groups[0].remove(full.first_data, full.end)
+        blocks.groups[1].remove(nearly.first_data + free, nearly.end)
+        start, _ = blocks.allocate(full.start + 10, 1, Window())
+        assert start == LAYOUT.groups[group_taken].first_data
+
+
 def test_without_a_window_others_reservations_do_not_matter() -> None:
     blocks, window = fresh(), Window()
     goal = LAYOUT.groups[0].start + 10000
