@@ -51,5 +51,11 @@ def _text(snapshot: Snapshot, name: str) -> str:
     if name in snapshot.files:
         return snapshot.files[name]
     there = sorted(path for path in snapshot.files if not path[0].isdecimal())  # no processes
-    near = get_close_matches(name, there, 3) or there
+    near = get_close_matches(name, there, 3) or sorted({_folder(path) for path in there})
     raise ToolUsageError("cat", f"no such file: {name!r}", ", ".join(near))
+
+
+def _folder(path: str) -> str:
+    """Return the first folder of a name, for all that is in it."""
+    first, slash, _ = path.partition("/")
+    return f"{first}/..." if slash else first

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.net.tcp import AddressInUse, ConnectionRefused, ConnectionTimedOut, TcpParams
-from sim.sched.task import Blocking, Task
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.net.conftest import EMPTY_NS, Process, Server
 
 SECOND = 1_000_000_000
@@ -114,6 +114,26 @@ def test_syn_time_outs_follow_the_kernel_release() -> None:
         "3.2": (1, 5, 10),
         "5.10": (1, 6, 10),
     }
+
+
+def test_connections_are_accepted_in_the_order_in_which_they_came(server: Server) -> None:
+    listener = server.network.listen(25, backlog=5)
+
+    def client(number: int) -> Process:
+        connection = yield from server.client()
+        connection.send(10, number)
+
+    def daemon(task: Task) -> Blocking[None]:
+        yield from sleep_ns(task, SECOND, TASK_INTERRUPTIBLE)
+        for _ in range(3):
+            connection = yield from listener.accept(task)
+            server.note((yield from connection.recv(task)))
+
+    server.sched.spawn("daemon", daemon)
+    for number in range(3):
+        server.env.process(client(number))
+    server.run()
+    assert [what for _, what in server.log] == [0, 1, 2]
 
 
 def test_closing_resets_connections_that_nobody_accepted(server: Server) -> None:

@@ -71,3 +71,11 @@ def test_a_card_interrupts_once_in_a_while_and_keeps_no_packet_for_longer(
     instants = sorted(set(seen))
     gaps = [later - one for one, later in pairwise(instants)]
     assert all(gap >= coalesce_ns for gap in gaps)
+
+
+def test_an_interrupt_tells_of_what_comes_with_it() -> None:
+    """A packet that arrives at the very time of an interrupt waits for no other."""
+    wire = make_wire(latency_ns=0)
+    each = 100 + HEADER_BYTES
+    wire.coalesce_ns = 2 * each
+    assert [wire.transmit(100) for _ in range(3)] == [2 * each, 2 * each, 4 * each]

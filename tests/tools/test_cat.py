@@ -24,6 +24,11 @@ def test_a_file_that_is_not_there_is_an_error_that_names_the_nearest():
         list(run_cat(names, [SNAPSHOT]))
 
 
+def test_where_nothing_is_near_folders_stand_for_their_files():
+    with pytest.raises(ToolUsageError, match=r"allowed: cgroup/\.\.\., loadavg$"):
+        list(run_cat(parse_options(["/proc/xyz"]), [SNAPSHOT]))
+
+
 @pytest.mark.parametrize("words", [[], ["-n", "/proc/loadavg"], ["/etc/passwd"], ["/proc/"]])
 def test_options_and_files_elsewhere_are_refused(words):
     with pytest.raises(ToolUsageError):

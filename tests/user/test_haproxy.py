@@ -83,6 +83,17 @@ def test_of_like_servers_one_queue_is_worth_as_much_as_turns() -> None:
         assert (most == 1) == bool(values_of(machine, "balancer_queued_ns"))
 
 
+def test_who_waits_for_an_upstream_has_it_in_the_order_of_arrival() -> None:
+    machine = run(balancer(upstreams=1, upstream_max=1) + upstream(1), rate=45, seconds=8)
+    came_ns = [
+        record.t_ns - int(record.value)
+        for record in machine.records
+        if record.name == "balancer_queued_ns"
+    ]
+    assert len(came_ns) > 100
+    assert came_ns == sorted(came_ns)
+
+
 def test_an_upstream_that_is_down_is_passed_over_and_nobody_notices() -> None:
     machine = run(balancer(upstreams=3) + upstream(1) + upstream(3), rate=20)
     assert not values_of(machine, "web_failed")
