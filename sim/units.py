@@ -163,7 +163,7 @@ def parse_quantity(given: object, dim: str) -> Value:
     """Return `given` (text, number, bool) in the canonical unit of `dim`; raise UnitError."""
     if dim == "text":
         if not isinstance(given, str):
-            raise UnitError(given, "expected a text", _EXAMPLES[dim])
+            raise UnitError(given, "expected a text, in quotes", _EXAMPLES[dim])
         if not given.isprintable():
             raise UnitError(ascii(given)[1:-1], "expected a line of text", _EXAMPLES[dim])
         return given

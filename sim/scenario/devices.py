@@ -56,6 +56,7 @@ def read_devices(
 ) -> Devices:
     """Return the disks, arrays and volumes of [machine]; what is mounted may be a loop device."""
     path = ("machine",)
+    _check_names(reading, machine)
     sizes: dict[str, int | None] = {}
     disks = {}
     for name, table, below in reading.named_tables(machine, path, "disk"):
@@ -81,6 +82,18 @@ def read_devices(
     devices = Devices(disks, arrays, volumes, snapshots, sizes, taken)
     _check_volumes(reading, devices, machine)
     return devices
+
+
+def _check_names(reading: Reading, machine: Table) -> None:
+    """Complain of names that would not be one word of /proc/diskstats."""
+    groups = [machine.table(kind) for kind in ("disk", "array", "volume", "loop")]
+    named = [pair for group in groups if group is not None for pair in group.tables()]
+    parts = [table.table("partition") for _, table in named]
+    named += [pair for part in parts if part is not None for pair in part.tables()]
+    for name, table in named:
+        if not re.fullmatch(r"[A-Za-z0-9!+./_-]+", name):
+            message = f"a device is named with letters, digits and - _ . / ! +: '{name}'"
+            reading.error(table.place, message)
 
 
 def _disk(

@@ -65,10 +65,13 @@ def parse_options(arguments: Sequence[str], layout: IostatLayout) -> IostatOptio
     letters: set[str] = set()
     named: list[str] = []
     partitions: list[str] = []
+    numbers: list[str] = []
     words = split_clusters(arguments)
-    while words and not words[0].isdecimal():
+    while words:
         word = words.pop(0)
-        if not word.startswith("-"):
+        if word.isdecimal():
+            numbers.append(word)
+        elif not word.startswith("-"):
             named.append(word.removeprefix("/dev/"))
         elif len(word) != 2 or word[1] not in layout.options:
             raise ToolUsageError("iostat", f"unknown option {word!r}", allowed)
@@ -84,7 +87,7 @@ def parse_options(arguments: Sequence[str], layout: IostatLayout) -> IostatOptio
         letters=frozenset(letters),
         devices=tuple(named),
         partitions_of=tuple(partitions),
-        sampling=parse_sampling("iostat", words, allowed),
+        sampling=parse_sampling("iostat", numbers, allowed),
         unit=UNITS[unit],
     )
 

@@ -65,7 +65,7 @@ WRONG = [
     ("cpus = 4", 'cpus = { value = 4, sorce = "x" }', r"unknown key 'sorce' in machine.cpus - did you mean 'source'\?"),
     ("cpus = 4", "cpus = 4\ncpus = 5", r"x.toml:7:1: error: not valid TOML: cpus is there already, above"),
     ("[link.lan]", "[machine]\n[link.lan]", r"x.toml:\d+:1: error: not valid TOML: \[machine\] is there already, above"),
-    ('kernel = "2.6.16"', "kernel = 2.6", r"x.toml:5:10: error: machine.kernel: expected a text, got 2.6"),
+    ('kernel = "2.6.16"', "kernel = 2.6", r"x.toml:5:10: error: machine.kernel: expected a text, in quotes, got 2.6"),
     ('kernel = "2.6.16"', 'kernel = "2.6"', r"x.toml:5:10: error: machine.kernel: not a kernel release"),
     ('title = "Two disks"', 'title = "Two\\u001b[31mdisks"', r"x.toml:1:9: error: 'title' must be a line of text, got 'Two\\x1b\[31mdisks'"),
     ('hostname = "twins"', 'hostname = "a\\nb"', r"machine.hostname: expected a line of text"),
@@ -82,6 +82,13 @@ def test_all_mistakes_are_reported_together_with_their_lines_underlined() -> Non
     text = EXAMPLE.replace("cpus = 4", "cpus = 0").replace('"dm-6", type', '"dm-9", type')
     text = text.replace('"10 min"', "600").replace("channels = 8", "chanels = 8")
     assert complaints(text) == GOLDEN
+
+
+@pytest.mark.parametrize("name", ["sd b", "", "sd\\tb", "sdb:"])
+@pytest.mark.parametrize("kind", ["disk", "array", "volume", "loop", "disk.sdx.partition"])
+def test_a_device_is_named_with_one_word_as_in_proc_diskstats(kind: str, name: str) -> None:
+    table = f'[machine.{kind}."{name}"]\ndevice = "ram"\n'
+    assert "error: a device is named with letters, digits and" in complaints(f"{EXAMPLE}\n{table}")
 
 
 GOLDEN = """\

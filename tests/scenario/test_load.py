@@ -162,5 +162,5 @@ def test_a_set_text_may_read_as_a_number(kernel: str) -> None:
 
 
 def test_a_number_in_the_file_is_still_no_text() -> None:
-    with pytest.raises(ScenarioError, match=r"expected a text, got 6\.5"):
+    with pytest.raises(ScenarioError, match=r"expected a text, in quotes, got 6\.5"):
         read(EXAMPLE.replace('"2.6.16"', "6.5"))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import datetime
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,13 @@ def test_command_line_says_when_to_read(command: str, sampling: Sampling) -> Non
     assert tool_sampling(command.split()) == sampling
 
 
+@pytest.mark.parametrize("words", permutations(["-x", "-d", "sda", "5"]))
+def test_options_devices_and_interval_come_in_any_order(words: tuple[str, ...]) -> None:
+    """As in iostat.c main(), which goes through them one by one; the interval is before COUNT."""
+    assert tool_sampling(["iostat", *words]) == Sampling(5, None)
+    assert tool_sampling(["iostat", *words, "3"]) == Sampling(5, 3)
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -176,7 +184,7 @@ def test_command_line_says_when_to_read(command: str, sampling: Sampling) -> Non
         ("iostat --human", "unknown option '--human'"),
         ("iostat -xh 5", "unknown option '-h'"),
         ("iostat -k -m", "-k and -m exclude each other"),
-        ("iostat 5 3 sda", "unknown argument 'sda'"),
+        ("iostat 5 3 1", "unknown argument '1'"),
         ("iostat 0", "must be at least 1"),
         ("mpstat 1", "mpstat: no such tool on this server; allowed: cat, cpupower, free, iostat"),
         ("vmstat -m", "vmstat: unknown option '-m'"),
