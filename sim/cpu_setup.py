@@ -16,7 +16,7 @@ from typing import Final
 
 from sim.fs.proc.cgroup import render_cgroups
 from sim.fs.proc.memcg import render_memcgs
-from sim.fs.proc.sys_block import render_zrams, render_zswap
+from sim.fs.proc.sys_block import render_bdis, render_zrams, render_zswap
 from sim.fs.proc.sys_cpu import render_cpu_files
 from sim.mm.vmstat import Vm
 from sim.mm.zram import Zram
@@ -96,4 +96,5 @@ def sys_files(
         control = {name: group for name, group in groups.items() if name in versions}
         files |= render_cgroups(control, versions)
     zrams = [one.device for one in vm.swap.by_number if isinstance(one.device, Zram)]
+    files |= render_bdis(bdi for bdi in vm.bdis if bdi.name in server.bdis)
     return files | render_memcgs(vm.memcgs) | render_zrams(zrams) | render_zswap(vm.swap.zswap)

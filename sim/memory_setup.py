@@ -13,7 +13,10 @@ from sim.block.bio import SECTOR
 from sim.block.device import BlockDevice
 from sim.block.genhd import DiskStats
 from sim.fs.namei import Vfs
+from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.bdi_params import BdiParams
 from sim.mm.compressors import COMPRESSORS, DEFAULTS
+from sim.mm.dirty_limits import dirty_limits
 from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
@@ -57,10 +60,22 @@ def add_memory(
         vm.memcgs[name] = MemCgroup(
             vm, name, group.memory_bytes // PAGE_SIZE, swap_pages, group.version
         )
+    for bdi in vm.bdis:
+        if bdi.name in server.bdis:
+            _limit_bdi(vm, bdi, server.bdis[bdi.name])
     for process in scenario.processes.values():
         top = (process.cgroup or "").partition("/")[0]  # Memory is limited there only.
         if top in vm.memcgs:
             kernel.cgroups |= dict.fromkeys(process.instances(), top)
+
+
+def _limit_bdi(vm: Vm, bdi: BackingDevInfo, params: BdiParams) -> None:
+    """Write a device's share into sysfs (bdi_set_max_ratio and its like)."""
+    bdi.min_share = params.min_ratio / 100
+    bdi.max_share = params.max_ratio / 100
+    if params.max_bytes:
+        bdi.max_share = min(params.max_bytes / (dirty_limits(vm)[1] * PAGE_SIZE), 1.0)
+    bdi.strict_limit = params.strict_limit
 
 
 def make_zrams(server: ServerSpec, vm: Vm) -> dict[str, Zram]:

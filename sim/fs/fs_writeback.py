@@ -259,7 +259,7 @@ class FlusherThread:
         wbc.range_cyclic = True
         wbc.for_kupdate = for_kupdate
         bdi.in_progress = True
-        while for_kupdate or bdi.pages_asked > 0 or over_background(vm):
+        while for_kupdate or bdi.pages_asked > 0 or over_background(vm, bdi):
             if for_kupdate:
                 wbc.older_than_ns = vm.calendar.now - vm.params.dirty_expire_ns
             chunk = wbc.nr_to_write = self._chunk_pages()

@@ -60,6 +60,9 @@ class BackingDevInfo:
         self.written: int = 0
         self.bandwidth = WriteBandwidth()
         self.laptop: LaptopTimer | None = None  # in laptop mode
+        self.min_share: float = 0.0  # of the dirty limit, that it has at least,
+        self.max_share: float = 1.0  # and at most;
+        self.strict_limit: bool = False  # BDI_CAP_STRICTLIMIT: it is held to that always
 
     @property
     def writes_back(self) -> bool:

@@ -13,12 +13,14 @@ the setpoint.
 Linux counterpart: mm/page-writeback.c, 2.6.18 and 3.3; blk_congestion_wait, block/ll_rw_blk.c.
 Invariants: nobody is held back while dirty memory is below the limit (3.2 on: below freerun).
 Left out, of 2.6.24-3.1: the device's own limit, pauses that double (2.6.32); of 3.2
-on: dirty_exceeded of single devices, leaked dirtying of tasks that exit, strict limits. From 4.2 on
-a memory cgroup of version 2 has limits of its own (memcg_dirty.py). A look from
-a task that dirties few pages is taken per CPU until 3.1, per task since.
+on: dirty_exceeded of single devices, leaked dirtying of tasks that exit. From 4.2 on a memory
+cgroup of version 2 has limits of its own (memcg_dirty.py), and so has a device with a strict limit
+(strict_limit.py). A look from a task that dirties few pages is taken per CPU until 3.1, per task
+since.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 from sim.mm.backing_dev import BackingDevInfo, congestion_wait
 from sim.mm.bandwidth import (
@@ -27,13 +29,15 @@ from sim.mm.bandwidth import (
     Dirtier,
     pos_ratio,
 )
-from sim.mm.dirty_limits import dirty_limits, over_background
+from sim.mm.dirty_limits import bdi_dirty_limit, dirty_limits, over_background
 from sim.mm.memcg_dirty import GroupDomain, group_domain
+from sim.mm.strict_limit import StrictDomain, strict_domain
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
 
+Domain: TypeAlias = GroupDomain | StrictDomain
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
 
@@ -85,7 +89,7 @@ def balance_dirty_pages_writing(
         yield from congestion_wait(task, vm)
     if bdi.in_progress:
         return
-    if pages_written if bdi.laptop is not None else over_background(vm):
+    if pages_written if bdi.laptop is not None else over_background(vm, bdi):
         vm.flusher.start_background(bdi)
 
 
@@ -103,20 +107,21 @@ def balance_dirty_pages_paced(
         freerun = (background + thresh) // 2
         now_ns = calendar.now
         group = group_domain(vm, task)
-        if dirty <= freerun and (group is None or group.is_free()):
+        strict = strict_domain(vm, bdi)
+        domains = [domain for domain in (group, strict) if domain is not None]
+        free = strict is not None or dirty <= freerun  # A strict share is looked at alone.
+        if free and all(domain.is_free() for domain in domains):
             dirtier.paused_when_ns = now_ns
             dirtier.nr_dirtied = 0
-            dirtier.nr_dirtied_pause = dirty_poll_interval(dirty, thresh)
-            if group is not None:
-                poll_pages = dirty_poll_interval(group.dirty, group.thresh)
-                dirtier.nr_dirtied_pause = min(dirtier.nr_dirtied_pause, poll_pages)
+            polls = [dirty_poll_interval(domain.dirty, domain.thresh) for domain in domains]
+            dirtier.nr_dirtied_pause = min([dirty_poll_interval(dirty, thresh), *polls])
             break
         if not bdi.in_progress:
             vm.flusher.start_background(bdi)
         bdi_dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
         if group is not None:
             bdi_dirty = min(bdi_dirty, group.dirty)
-        ratio = update_bandwidth(vm, bdi, thresh, freerun, group)
+        ratio = update_bandwidth(vm, bdi, thresh, freerun, domains)
         bandwidth = bdi.bandwidth
         task_ratelimit = bandwidth.dirty_ratelimit * ratio
         max_pause_ns = bandwidth.max_pause_ns(bdi_dirty)
@@ -143,7 +148,7 @@ def balance_dirty_pages_paced(
         dirtier.nr_dirtied_pause = max(poll_pages, 1)
         if task_ratelimit >= 1 or not bdi_dirty:
             break
-    if not bdi.in_progress and bdi.laptop is None and over_background(vm):
+    if not bdi.in_progress and bdi.laptop is None and over_background(vm, bdi):
         vm.flusher.start_background(bdi)
 
 
@@ -187,11 +192,11 @@ def update_write_estimate(vm: Vm, bdi: BackingDevInfo) -> None:
 
 
 def update_bandwidth(
-    vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int, group: GroupDomain | None = None
+    vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int, domains: Sequence[Domain] = ()
 ) -> float:
     """Bring the device's estimates up to date (each 200 ms); return pos_ratio of now.
 
-    It is the stricter one of the machine's and the group's.
+    It is the strictest of the machine's, the group's and that of a strict limit.
     """
     pacing = vm.pacing
     bandwidth = bdi.bandwidth
@@ -204,16 +209,17 @@ def update_bandwidth(
     share = bandwidth.completions / pacing.completions if pacing.completions else 0.0
     limit = max(pacing.dirty_limit, float(thresh))
     ratio = pos_ratio(
-        dirty=dirty, thresh=thresh, freerun=freerun, limit=limit, bdi_thresh=thresh * share,
+        dirty=dirty, thresh=thresh, freerun=freerun, limit=limit,
+        bdi_thresh=bdi_dirty_limit(vm, bdi, thresh),
         bdi_dirty=bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback,
         bandwidth=bandwidth.avg_pages_per_s,
     )  # fmt: skip
     below_setpoint = dirty < (freerun + limit) / 2
-    if group is not None:
-        group_ratio = group.pos_ratio(bdi, share)
-        if group_ratio < ratio or below_setpoint:
-            ratio = min(ratio, group_ratio)
-            below_setpoint = group.is_below_setpoint()
+    for domain in domains:
+        own_ratio = domain.pos_ratio(bdi, share)
+        if own_ratio < ratio or below_setpoint:
+            ratio = min(ratio, own_ratio)
+            below_setpoint = domain.is_below_setpoint()
     if due:
         # An interval that began while the device was idle says nothing about its speed.
         if elapsed_ns <= IDLE_NS:

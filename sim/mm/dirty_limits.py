@@ -22,6 +22,7 @@ from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
 
 if TYPE_CHECKING:
+    from sim.mm.backing_dev import BackingDevInfo
     from sim.mm.memcontrol import MemCgroup
 
 DIRTY_RATIO_MIN: Final = 5  # percent
@@ -79,9 +80,21 @@ def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
     return (limit // 2 if background_pages >= limit else background_pages), limit
 
 
-def over_background(vm: Vm) -> bool:
+def bdi_dirty_limit(vm: Vm, bdi: BackingDevInfo, thresh: int) -> float:
+    """Return a device's share of a threshold, by what it wrote lately (__wb_calc_thresh)."""
+    completions = vm.pacing.completions
+    share = bdi.bandwidth.completions / completions if completions else 0.0
+    promised = sum(other.min_share for other in vm.bdis)
+    pages = thresh * max(1.0 - promised, 0.0) * share + thresh * bdi.min_share
+    return min(pages, thresh * bdi.max_share)
+
+
+def over_background(vm: Vm, bdi: BackingDevInfo) -> bool:
     """Return whether so much is dirty that kernel threads write (wb_over_bg_thresh)."""
-    if vm.nr_reclaimable() > dirty_limits(vm)[0]:
+    background = dirty_limits(vm)[0]
+    if vm.nr_reclaimable() > background:
+        return True
+    if bdi.strict_limit and bdi.nr_dirty + bdi.nr_unstable > bdi_dirty_limit(vm, bdi, background):
         return True
     paced = [memcg for memcg in vm.memcgs.values() if memcg.paces_writers]
     return any(memcg.nr_dirty() > group_limits(vm, memcg)[0] for memcg in paced)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sim.registry import lookup, names
 from sim.scenario.arrays import check_free
+from sim.scenario.bdis import read_bdis
 from sim.scenario.cgroups import read_cgroups
 from sim.scenario.clocks import check_clocks, check_threads
 from sim.scenario.devices import Devices, read_devices
@@ -32,7 +33,7 @@ from sim.units import format_quantity, given_text
 _KIB = 1024
 _KERNEL = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
 _OTHERS_BYTES = 2**20  # assumed: a boot's first programs and the metadata that they read
-_GROUPS = ("disk", "array", "volume", "loop", "mount", "swap", "zram", "cgroup")
+_GROUPS = ("disk", "array", "volume", "loop", "mount", "swap", "zram", "bdi", "cgroup")
 
 
 def read_server(
@@ -66,6 +67,7 @@ def read_server(
     known = kernel_version(reading.kernel) if is_kernel(reading.kernel) else None
     zrams = read_zrams(reading, machine, known)
     check_zswap(reading, machine, known)
+    bdis = read_bdis(reading, machine, mounts, known)
     cpus = CPUS_MAX if values is None else values["cpus"]
     cgroups = read_cgroups(reading, machine, known, cpus)
     if reading.problems or values is None:
@@ -81,6 +83,7 @@ def read_server(
         mounts={where: mount for where, mount in mounts.items() if mount},
         swaps=swaps,
         zrams=zrams,
+        bdis=bdis,
         cgroups=cgroups,
     )
     return server, devices

@@ -14,6 +14,7 @@ from pathlib import Path
 from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
 from sim.block.throttle import NO_LIMITS, ThrottleParams
+from sim.mm.bdi_params import BdiParams
 from sim.param import param
 from sim.scenario.calibrate_spec import CalibrateSpec
 from sim.scenario.layers import Layer
@@ -248,6 +249,7 @@ class ServerSpec:
     mounts: Mapping[str, MountSpec] = field(default_factory=dict)
     swaps: Mapping[str, SwapSpec] = field(default_factory=dict)
     zrams: Mapping[str, ZramSpec] = field(default_factory=dict)
+    bdis: Mapping[str, BdiParams] = field(default_factory=dict)
     cgroups: Mapping[str, CgroupSpec] = field(default_factory=dict)
 
 

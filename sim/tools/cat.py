@@ -17,7 +17,7 @@ from sim.tools.usage import ToolUsageError
 # How a name below each directory is called in a snapshot.
 DIRECTORIES = {
     "/proc/": "", "/sys/devices/system/cpu/": "", "/sys/fs/": "", "/sys/block/": "",
-    "/sys/module/": "", "/sys/kernel/debug/": "",
+    "/sys/module/": "", "/sys/kernel/debug/": "", "/sys/class/": "",
 }  # fmt: skip
 PROC_FILES = (
     "cpuinfo", "diskstats", "loadavg", "mdstat", "meminfo", "slabinfo", "stat", "swaps",

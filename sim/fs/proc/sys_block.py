@@ -1,7 +1,7 @@
-"""/sys/block/zram*/, /sys/module/zswap and /sys/kernel/debug/zswap: swap in compressed memory.
+"""/sys/block/zram*/, zswap's files in /sys, and /sys/class/bdi/*: shares of the dirty limit.
 
 Linux counterpart: drivers/block/zram/zram_drv.c (mm_stat_show 4.2, disksize_show),
- mm/zswap.c (module parameters, zswap_debugfs_init).
+ mm/zswap.c (module parameters, zswap_debugfs_init); mm/backing-dev.c (bdi_dev_attrs).
 Invariants: sizes are bytes; mm_stat has a width of 8 for each number.
 Left out: writing; io_stat, bd_stat; the algorithms that are not chosen.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.zram import Zram
 from sim.mm.zswap import Zswap
 
@@ -24,6 +25,17 @@ def render_zrams(devices: Iterable[Zram]) -> dict[str, str]:
         files[f"{device.name}/mm_stat"] = (
             " ".join(f"{number:>8}" for number in device.mm_stat()) + "\n"
         )
+    return files
+
+
+def render_bdis(bdis: Iterable[BackingDevInfo]) -> dict[str, str]:
+    """Return the texts by path below /sys/class of devices that have a share of their own."""
+    files: dict[str, str] = {}
+    for bdi in bdis:
+        path = f"bdi/{bdi.dev_name()}"
+        files[f"{path}/min_ratio"] = f"{int(bdi.min_share * 100)}\n"
+        files[f"{path}/max_ratio"] = f"{int(bdi.max_share * 100)}\n"
+        files[f"{path}/strict_limit"] = f"{int(bdi.strict_limit)}\n"
     return files
 
 
