@@ -367,3 +367,22 @@ def test_a_child_asks_for_its_parent_s_slice():
     ask(rig, 5 * MS, parent)
     rig.run(0.01)
     assert [child.slice_ns for child in children] == [5 * MS]
+
+
+def test_a_change_of_weight_leaves_what_is_owed_and_the_rest_of_turn_and_protection():
+    """reweight_entity(): in time they are the same, in virtual time half of it."""
+    queue = EevdfQueue(replace(eevdf_tunables((6, 17), 1), slice_ns=SLICE), tick_ns=MS)
+    sched = Rig().sched
+    curr, short = (sched.processes.create(sched, name, None, 0, 1024) for name in "cs")
+    short.slice_ns = MS
+    queue.place_new(short, None)
+    queue.enqueue(short)
+    curr.deadline = SLICE
+    queue.run_alone(curr)
+    queue.account(curr, 400_000)
+    owed = (average([curr, short]) - curr.vruntime) * curr.weight
+    queue.reweight(curr, 2048)
+    assert queue.slice_left_ns(curr) == 600_000
+    assert curr.deadline - curr.vruntime == (SLICE - 400_000) // 2
+    before = Fraction(400_000, 2)  # where the average was, and is not told anew
+    assert (before - curr.vruntime) * curr.weight == owed
