@@ -24,7 +24,9 @@ Invariants: the sums are those of the queued and the delayed; each of these is a
 Left out: buddies; moving a delayed task to another CPU (it owes less than a slice, and a balancer
  comes by every 16 ms); a group's slice, which is the shortest of its members' (here the release's).
  Slices end at ticks; run time is measured exactly. Groups are group_queue.py's. Who is picked again
- at the end of its protection is protected anew.
+ at the end of its protection is protected anew, and so is who begins a slice alone: the kernel sets
+ protection at picks only, but with that a reader beside a hog waits for 0.47 ms where 0.68 and 0.75
+ were recorded (6.18), with this for 0.83.
 """
 
 from bisect import insort
@@ -296,8 +298,9 @@ class EevdfQueue(SchedClass):
         if curr.weight != NICE_0_LOAD:
             ns = ns * NICE_0_LOAD // curr.weight
         curr.vruntime += ns
-        if not self.nr_queued:
+        if not self.nr_queued and curr.vruntime >= curr.deadline:
             self._renew(curr)
+            self._protected = curr.deadline
 
     def reweight(self, curr: Task, weight: int) -> None:
         """Keep what it is owed in time, and how much of its slice is left (reweight_entity)."""

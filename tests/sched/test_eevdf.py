@@ -328,18 +328,17 @@ def test_who_has_lost_protection_runs_while_it_is_owed(kernel, left_ms):
     assert queue.slice_left_ns(curr) == left_ms * MS
 
 
-def test_who_is_alone_loses_protection_with_its_first_slice():
-    """RUN_TO_PARITY is for a slice: then who weighs more, and is due earlier, need not wait."""
-    for ran_ms, preempts in ((1, False), (4, True)):
+def test_who_is_alone_is_protected_in_each_of_its_slices():
+    """RUN_TO_PARITY: who weighs more, and is due earlier, waits until it is owed something."""
+    for ran_ms in (1, 4):
         queue, [curr] = a_queue(0)
         sched = Rig().sched
         heavy = sched.processes.create(sched, "heavy", None, -10, nice_to_weight(-10))
         assert queue.pick_next() is curr
-        curr.deadline = SLICE
-        queue.run_alone(curr)
         queue.account(curr, ran_ms * MS)
         queue.place_woken(heavy, TASK_INTERRUPTIBLE, 0)
-        assert queue.preempts(curr, heavy) is preempts
+        assert heavy.deadline < curr.deadline
+        assert not queue.preempts(curr, heavy)
 
 
 @pytest.mark.parametrize(("kernel", "left_ms"), [((6, 16), 3), ((6, 17), 1)])
