@@ -180,15 +180,15 @@ class Ordered:
             request.elevator_private = None
             self._wait_for_flush(request)
         else:
-            self._write(request)
+            self._let_go(request)
+            put_before(self._disk.dispatch, request)
+            self._disk.run_queue()
 
-    def _write(self, request: Request) -> None:
-        """Dispatch a sequence's data, ahead of the elevator."""
-        disk = self._disk
+    def _let_go(self, request: Request) -> None:
+        """A sequence's data go to the driver now, ahead of the elevator."""
         self.held -= 1
         self._data_in_flight += 1
-        disk.nr_waiting += 1
-        self._dispatch(request)
+        self._disk.nr_waiting += 1
 
     def _wait_for_flush(self, request: Request) -> None:
         if not self._pending:
@@ -233,7 +233,8 @@ class Ordered:
                 self.held -= 1
                 self._disk.finish(request)
             else:
-                self._write(request)
+                self._let_go(request)
+                self._dispatch(request)
         self._kick_flush()
 
     def _account_empty(self, request: Request) -> None:

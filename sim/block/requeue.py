@@ -14,7 +14,8 @@ Linux counterpart: block/blk-mq.c blk_mq_kick_requeue_list, blk_mq_requeue_work;
  blk_kick_flush, blk_flush_complete_seq (6.x); block/blk-core.c alloc_workqueue("kblockd",
  WQ_MEM_RECLAIM | WQ_HIGHPRI).
 Invariants: what is put there is dispatched once, in order, data before flushes that wait.
-Left out: a driver's own requeueing (BLK_STS_RESOURCE); one kworker a CPU.
+Left out: a driver's own requeueing (BLK_STS_RESOURCE); one kworker a CPU; before 6.5 data that need
+no flush first went this way, too.
 """
 
 from collections import deque

@@ -45,6 +45,27 @@ def test_each_step_is_dispatched_by_a_kworker_after_its_cpu_time():
     assert [time for time, _ in rig.ended] == [first + 2 * step + MS]
 
 
+def test_what_comes_before_the_kworker_has_run_goes_with_the_rest():
+    """Two flushes' ends let two writes go: one run of the kworker for both."""
+    rig, sched = rig_with_kblockd(10 * US)
+    for page in (2, 4):
+        rig.at(MS // 2, rig.write, page, flags=BIO_FLUSH)
+    rig.write(6, flags=BIO_FLUSH)
+    run(rig)
+    kinds = [what for _, what in steps(rig)]
+    assert sorted(map(str, kinds)) == ["2", "4", "6", "flush", "flush"]
+    assert len({time for time, what in steps(rig) if what in (2, 4)}) == 1
+    assert sum(time.system_ns for time in sched.cpu_times) == 4 * 10 * US
+
+
+def test_a_write_that_needs_no_flush_before_it_goes_at_once():
+    """blk_insert_flush, 6.5: only the flush after it goes through kblockd."""
+    rig, _ = rig_with_kblockd(10 * US)
+    rig.write(2, flags=BIO_FUA)
+    run(rig)
+    assert steps(rig) == [(0, 2), (MS + 10 * US, "flush")]
+
+
 def test_without_its_cpu_time_there_is_no_kworker_and_steps_follow_at_once():
     rig, sched = rig_with_kblockd(0)
     rig.write(2, flags=BIO_FLUSH | BIO_FUA)

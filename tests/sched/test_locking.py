@@ -75,6 +75,7 @@ def test_a_waiter_that_has_waited_for_two_ticks_is_overtaken_no_more(kernel, ove
     order = [what for _, what in rig.log]
     assert order.index("u0") == overtaken + 1
     assert order.count("greedy") == 30
+    assert mutex.trylock(rig.sched.spawn("late", lambda task: iter(())))  # kept for nobody
 
 
 wishes = st.lists(

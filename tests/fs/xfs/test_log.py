@@ -163,6 +163,42 @@ def test_a_checkpoint_longer_than_a_buffer_is_several_records_and_the_last_waits
     assert fs.log.records == len(records)
 
 
+def test_the_cache_is_flushed_between_the_records_of_a_checkpoint_and_its_last() -> None:
+    """The commit record may not be on the disk where the others are not (XLOG_ICL_NEED_FLUSH)."""
+    machine = Machine("6.18", write_cache=True)
+    machine.mount_xfs()
+
+    def main(task: Task) -> Blocking[None]:
+        for number in range(300):
+            yield from machine.write_file(task, f"/{number:03}", 0, fsync=False)
+        yield from machine.fsync_path(task, "/")
+
+    machine.run(main)
+    issued = [r.args[3] for r in machine.tracer.records()]  # sectors, 0: a flush
+    last = max(at for at, sectors in enumerate(issued) if sectors)
+    assert sum(sectors > 0 for sectors in issued) > 1
+    assert issued[last - 1] == 0
+
+
+def test_a_checkpoint_that_reaches_its_limit_is_pushed_before_anybody_forces_it() -> None:
+    """It is an eighth of the log or 32 MiB; here a 64th of that, so that a short run reaches it."""
+    machine = Machine("6.18")
+    fs = machine.mount_xfs(log_bytes=10 * MIB)
+    assert fs.cil is not None
+    limit = fs.cil.limit_bytes = 10 * MIB // 8 // 64
+    bytes_seen: list[int] = []
+
+    def main(task: Task) -> Blocking[None]:
+        assert fs.cil is not None
+        for number in range(150):
+            yield from machine.write_file(task, f"/{number:04}", 0, fsync=False)
+            yield from sleep_ns(task, MS, TASK_INTERRUPTIBLE)  # The kworker has its turn.
+            bytes_seen.append(fs.cil.checkpoint.bytes)
+
+    machine.run(main)
+    assert limit // 2 < max(bytes_seen) <= limit
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_half_a_minute_later_all_is_home_without_being_asked(kernel: str) -> None:
     machine = Machine(kernel)
