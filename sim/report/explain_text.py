@@ -29,10 +29,9 @@ def heading(found: Explanation, command: str) -> str:
 
 def kind_heading(kind: Kind) -> str:
     """Return the line above a kind's table."""
-    some = "" if kind.sampled == kind.count else f" (every {-(-kind.count // kind.sampled)}th)"
     return (
         f"{kind.name}: {kind.count} transactions, {figure(kind.mean_ms)} ms on average;"
-        f" {kind.sampled} of them{some} followed, mean ms:"
+        f" {kind.sampled} of them followed, mean ms:"
     )
 
 

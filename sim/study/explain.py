@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sim.engine.rng import Streams
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
 from sim.study import critical_path as cp
@@ -178,8 +179,7 @@ def _chosen(
 
 def _kind(timeline: Timeline, name: str, transactions: Sequence[Transaction]) -> Kind:
     """Follow some of the transactions, spread evenly."""
-    step = -(-len(transactions) // SAMPLED)
-    sampled = transactions[::step]
+    sampled = [transactions[number] for number in spread(len(transactions), SAMPLED)]
     sums: Counter[cp.Path] = Counter()
 
     def add(path: cp.Path, ns: int) -> None:
@@ -190,6 +190,18 @@ def _kind(timeline: Timeline, name: str, transactions: Sequence[Transaction]) ->
     parts = [Part(path, ns / len(sampled) / NS_PER_MS) for path, ns in sums.most_common()]
     mean_ns = sum(one.end_ns - one.start_ns for one in transactions) / len(transactions)
     return Kind(name, len(transactions), len(sampled), mean_ns / NS_PER_MS, tuple(parts))
+
+
+def spread(count: int, most: int) -> Sequence[int]:
+    """Return about `most` of the numbers below `count`: one of each stretch, at no fixed step.
+
+    A fixed step would meet what comes in turn, such as the three statements of a message, always
+    at the same of them.
+    """
+    if count <= most:
+        return range(count)
+    chance = Streams(0).stream("explain.followed").random
+    return sorted({int((n + chance()) * count / most) for n in range(most)})
 
 
 def _resources(timeline: Timeline, cpus: int, start_ns: int, end_ns: int) -> list[Resource]:

@@ -12,7 +12,7 @@ from sim.engine.trace import Record
 from sim.machine import simulate
 from sim.scenario import Scenario, load
 from sim.study.critical_path import follow
-from sim.study.explain import Explanation, NothingToExplainError, explain
+from sim.study.explain import Explanation, NothingToExplainError, explain, spread
 from sim.study.timeline import PATTERNS, Timeline
 from tests.cli.small import small_file
 from tests.user.exim import FULL, day, exim_scenario
@@ -244,3 +244,15 @@ def test_who_asks_a_data_base_waits_for_what_it_waits_for():
     ways = {part.path[:2]: part.waits_for for part in dspam.parts}
     assert ways["sk_wait_data", "mysqld"] == "server"
     assert sum(part.mean_ms for part in dspam.parts) == pytest.approx(dspam.sampled_ms)
+
+
+@given(st.integers(1, 20_000), st.integers(2, 7), st.integers(0, 6))
+def test_what_is_followed_is_spread_over_all_and_over_what_comes_in_turn(count, turn, which):
+    followed = list(spread(count, 200))
+    assert followed == sorted(set(followed))
+    assert followed[0] >= 0
+    assert followed[-1] < count
+    assert min(count, 140) <= len(followed) <= 200
+    share = sum(number % turn == which % turn for number in followed) / len(followed)
+    if count >= 100:
+        assert abs(share - 1 / turn) < 0.15

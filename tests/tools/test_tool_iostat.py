@@ -170,7 +170,7 @@ def test_command_line_says_when_to_read(command: str, sampling: Sampling) -> Non
     assert tool_sampling(command.split()) == sampling
 
 
-@pytest.mark.parametrize("words", permutations(["-x", "-d", "sda", "5"]))
+@pytest.mark.parametrize("words", list(permutations(["-x", "-d", "sda", "5"])))
 def test_options_devices_and_interval_come_in_any_order(words: tuple[str, ...]) -> None:
     """As in iostat.c main(), which goes through them one by one; the interval is before COUNT."""
     assert tool_sampling(["iostat", *words]) == Sampling(5, None)
