@@ -9,3 +9,4 @@ Left out: how the simulations are spent (chain).
 MEMBERS = 128  # of the ensemble
 SIMULATIONS = 104  # interpreted, a storm on disk takes 4.5 s: four minutes on two cores
 SIMULATIONS_MIN = 24
+WAVES = 5  # in which they are spent

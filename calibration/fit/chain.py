@@ -7,7 +7,8 @@ Invariants: point i of the design has seed `seed + i` in every recorded state: s
  chance, points do not, so that the emulator sees how much a run's chance is. (The same chance at
  every point would make a smoother surface, and hide that the server's own is not known.)
  One thread of linear algebra: the order of its sums would change the last digits.
-Left out: waves until nothing changes; five are affordable.
+Left out: waves until nothing changes; five are affordable. Of a slow scenario the first ones alone
+may be simulated (`waves_done`): the same points, a rougher fit.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from calibration.fit.budget import MEMBERS, SIMULATIONS
+from calibration.fit.budget import MEMBERS, SIMULATIONS, WAVES
 from calibration.fit.columns import RecordedColumn, matrix
 from calibration.fit.emulator import Emulator
 from calibration.fit.posterior import STEPS, Posterior, Target, sample
@@ -27,7 +28,7 @@ from calibration.fit.space import Array, Space
 from sim.scenario.calibrate_spec import CalibrateSpec
 
 _FIRST_SHARE = 0.4  # of the simulations: the design over the prior
-_LATER = 4  # waves after it
+_LATER = WAVES - 1
 _MARGIN = 0.25  # of the posterior's box, on each side
 _NEAR_MIN = 3  # points kept for each coefficient of a plane
 
@@ -41,15 +42,16 @@ class Plan:
     states: tuple[str, ...]
     seed: int
     simulations: int = SIMULATIONS
+    waves_done: int = WAVES  # of the five, the first ones
     members: int = MEMBERS
     sets: tuple[str, ...] = ()
 
     @property
     def waves(self) -> tuple[int, ...]:
-        """Points of each wave."""
+        """Points of each wave that is simulated."""
         first = round(self.simulations * _FIRST_SHARE)
         edges = [first + (self.simulations - first) * i // _LATER for i in range(_LATER + 1)]
-        return (first, *(high - low for low, high in pairwise(edges)))
+        return (first, *(high - low for low, high in pairwise(edges)))[: self.waves_done]
 
     @property
     def name(self) -> str:
@@ -109,7 +111,7 @@ def target_of(columns: Sequence[RecordedColumn]) -> Target:
 def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Laboratory) -> FitResult:
     """Carry the plan out."""
     space = Space(plan.spec.priors)
-    laboratory.planned = plan.simulations * len(plan.states)
+    laboratory.planned = sum(plan.waves) * len(plan.states)
     wave = first_wave(plan, space, laboratory)
     wave, posterior, emulator = refine(plan, space, columns, wave, laboratory)
     return FitResult(

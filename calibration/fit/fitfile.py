@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Mapping
 
 import sim
-from calibration.fit.budget import MEMBERS, SIMULATIONS
+from calibration.fit.budget import MEMBERS, SIMULATIONS, WAVES
 from calibration.fit.chain import FitResult, Plan
 from calibration.fit.recorded import fingerprints
 from calibration.fit.report import ParameterRow, parameter_rows
@@ -31,6 +31,7 @@ def command_of(plan: Plan) -> str:
     words = ["iotwin", "calibrate", plan.scenario, "--against", against, "--seed", str(plan.seed)]
     for value, default, option in (
         (plan.simulations, SIMULATIONS, "--simulations"),
+        (plan.waves_done, WAVES, "--waves"),
         (plan.members, MEMBERS, "--members"),
     ):
         words += [option, str(value)] if value != default else []
@@ -58,7 +59,7 @@ def sealed_text(result: FitResult, command: str, sha256: Mapping[str, str]) -> s
         "command": command,
         "seed": plan.seed,
         "version": sim.__version__,
-        "simulations": plan.simulations * len(plan.states),
+        "simulations": sum(plan.waves) * len(plan.states),
         "loss": float(f"{result.loss:.4g}"),
         "r_hat": float(f"{result.posterior.r_hat.max():.4g}"),
         "converged": result.posterior.has_converged,

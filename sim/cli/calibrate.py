@@ -4,7 +4,7 @@ from importlib import import_module
 
 import click
 
-from calibration.fit.budget import MEMBERS, SIMULATIONS, SIMULATIONS_MIN
+from calibration.fit.budget import MEMBERS, SIMULATIONS, SIMULATIONS_MIN, WAVES
 from sim.cli import options
 
 
@@ -18,6 +18,8 @@ from sim.cli import options
 @options.set_option
 @click.option("--simulations", type=click.IntRange(SIMULATIONS_MIN, 100_000), default=SIMULATIONS,
               show_default=True, help="Points at which the twin is simulated.")  # fmt: skip
+@click.option("--waves", "waves_done", type=click.IntRange(1, WAVES), default=WAVES,
+              show_default=True, help="Stop after so many of them: a rougher fit.")  # fmt: skip
 @click.option("--members", type=click.IntRange(8, 1024), default=MEMBERS, show_default=True,
               help="Parameter sets in the ensemble.")  # fmt: skip
 @options.jobs_option

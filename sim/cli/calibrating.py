@@ -37,6 +37,7 @@ def calibrate_scenario(
     seed: int | None,
     sets: tuple[str, ...],
     simulations: int,
+    waves_done: int,
     members: int,
     jobs: int | None,
     resume: bool,
@@ -56,7 +57,7 @@ def calibrate_scenario(
     place = Path(name)
     plan = Plan(
         scenario=scenario_name, spec=spec, states=states, seed=scenario.seed,
-        simulations=simulations, members=members, sets=sets,
+        simulations=simulations, waves_done=waves_done, members=members, sets=sets,
     )  # fmt: skip
     journal = Journal(place.with_name(place.name + ".journal"))
     _prepare(journal, resume=resume)
@@ -72,7 +73,7 @@ def calibrate_scenario(
         write_json(tomllib.loads(text), json_path)
     if json_path != "-":
         click.echo(f"{scenario.name}: {scenario.title}")
-        click.echo(f"seed {plan.seed}, {simulations} points, iotwin {sim.__version__}")
+        click.echo(f"seed {plan.seed}, {sum(plan.waves)} points, iotwin {sim.__version__}")
         click.echo(f"fitted to {spec.recording}: {', '.join(states)}; for what-ifs: {plan.kind}")
         click.echo(f"$ {command_of(plan)}\n")
         click.echo(report(result), nl=False)

@@ -1,19 +1,19 @@
 """A blockchain daemon: a heap in a managed runtime that grows with the chain, and a database.
 
 Models: one goroutine that works off one entry after the other: each computes, looks a key up in the
-database (a read at random of a file much larger than memory), uses pages of the heap at random, now
-and then runs into program text that is not in memory, and appends to a log. The heap holds what the
-daemon keeps of every block of the chain. A concurrent garbage collector passes over all of the heap
-in order, reads each page and writes to those in whose holes new objects are put; it may take a
-quarter of the time, waiting for pages included, since a page fault blocks the one thread that runs
-Go. A pass that is over in less than two minutes is followed by a pause until then. Requests of
-other nodes each make several goroutines look keys up at the same time, beside all that.
+database (a read at random of a file much larger than memory), uses pages of the heap at random,
+runs through pages of its text, now and then of libraries, which are mapped files
+(sim/mm/mapped_file.py), and appends to a log. The heap holds what the daemon keeps of every block
+of the chain. A concurrent garbage collector passes over all of the heap in order, reads each page
+and writes to those in whose holes new objects are put; it may take a quarter of the time, waiting
+for pages included, since a page fault blocks the one thread that runs Go. A pass that is over in
+less than two minutes is followed by a pause until then. Requests of other nodes each make several
+goroutines look keys up at the same time, beside all that.
 Counterpart: factomd 0.4 (Go 1.8, LevelDB); runtime/mgc.go (gcBackgroundUtilization 25 %,
 forcegcperiod 2 min).
 Invariants: records: "work_done" entries and "progress" blocks, once a second; "gc_pass" the
  pages of a pass, when it ends.
-Left out: the network; reading of program text is read(), in pieces of 16 KiB, not a fault (mapped
-files).
+Left out: the network; the other tasks of the server, whose text is among the libraries.
 
 Estimate: with heap H, M of it in memory and swap-in of a page taking s (read-ahead included): a
 pass takes 4 (H - M) s: 1 GiB in 4 KiB pages at 0.25 ms is 262 s of faults, 17 min in all.
@@ -31,7 +31,6 @@ from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 PAGE: Final = 4096
-TEXT_BYTES: Final = 16384  # read of program text at a time
 GC_SLICE_PAGES: Final = 64  # between two looks at the clock
 ARENA_PAGES: Final = 16384  # 64 MiB, taken at a time
 STRIDE: Final = 8  # pages, of which the allocator writes to the first ones
@@ -83,14 +82,21 @@ class FactomdParams:
     write_share: float = param(
         0.5, dim="number", minimum=0, maximum=1, source="scenario", doc="of these, written to"
     )
-    text: str = param(
-        "/usr/bin/factomd", dim="text", source="scenario", doc="program and libraries"
+    text: str = param("/usr/bin/factomd", dim="text", source="scenario", doc="the program")
+    text_hot_bytes: int = param(
+        "4 MiB", dim="bytes", minimum=PAGE, source="scenario", doc="what entries run through of it"
     )
-    text_size_bytes: int = param(
-        "64 MiB", dim="bytes", minimum=TEXT_BYTES, source="scenario", doc="their size"
+    text_uses: float = param(
+        4.0, dim="number", minimum=0, source="scenario", doc="pages of that, of an entry"
     )
-    text_reads: float = param(
-        0.2, dim="number", minimum=0, source="scenario", doc="pieces of it needed by an entry"
+    library: str = param(
+        "/usr/lib/all", dim="text", source="scenario", doc="libraries, other tasks' programs"
+    )
+    library_size_bytes: int = param(
+        "64 MiB", dim="bytes", minimum=PAGE, source="scenario", doc="their size"
+    )
+    library_uses: float = param(
+        0.05, dim="number", minimum=0, source="scenario", doc="pages of these, for each entry"
     )
     log: str = param("/data/journal.log", dim="text", source="scenario", doc="its log")
     log_size_bytes: int = param(
@@ -158,7 +164,11 @@ class Factomd(ServerProgram):
 
     def files(self) -> Mapping[str, int]:
         params = self.params
-        return {params.database: params.database_size_bytes, params.text: params.text_size_bytes}
+        return {
+            params.database: params.database_size_bytes,
+            params.text: params.text_hot_bytes,
+            params.library: params.library_size_bytes,
+        }
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Run until memory is refused, as Go's runtime does."""
@@ -277,7 +287,9 @@ class Factomd(ServerProgram):
 class _Entry:
     """What working off an entry takes: descriptors and chances."""
 
-    __slots__ = ("_chance", "_database", "_log", "_places", "_text", "daemon", "heap", "sys")
+    __slots__ = (
+        "_chance", "_database", "_library", "_log", "_places", "_text", "daemon", "heap", "sys",
+    )  # fmt: skip
 
     def __init__(self, daemon: Factomd, sys: Sys, heap: Region) -> None:
         self.daemon = daemon
@@ -285,13 +297,14 @@ class _Entry:
         self.heap = heap
         self._chance = sys.stream("entries")
         self._places = sys.stream("places")
-        self._database = self._log = self._text = -1
+        self._database = self._library = self._log = self._text = -1
 
     def open_files(self) -> Blocking[None]:
         """Open the database, the program and the log."""
         params, sys = self.daemon.params, self.sys
         self._database = yield from sys.open(params.database, O_RDONLY)
         self._text = yield from sys.open(params.text, O_RDONLY)
+        self._library = yield from sys.open(params.library, O_RDONLY)
         self._log = yield from sys.open(params.log, O_WRONLY | O_CREAT | O_APPEND)
 
     def work(self) -> Blocking[None]:
@@ -304,10 +317,13 @@ class _Entry:
         for _ in range(self._number(params.block_uses)):
             arena = self.daemon.arenas[int(self._places.random() * len(self.daemon.arenas))]
             yield from sys.touch_at_random(arena.pools[0], 1, params.write_share)
-        for _ in range(self._number(params.text_reads)):
-            yield from self._read(self._text, TEXT_BYTES, params.text_size_bytes)
+        for _ in range(self._number(params.text_uses)):
+            yield from self._run(self._text, params.text_hot_bytes)
+        for _ in range(self._number(params.library_uses)):
+            yield from self._run(self._library, params.library_size_bytes)
         for _ in range(self._number(params.reads)):
-            yield from self._read(self._database, params.read_bytes, params.database_size_bytes)
+            place = int(self._places.random() * (params.database_size_bytes // params.read_bytes))
+            yield from sys.pread(self._database, params.read_bytes, place * params.read_bytes)
         if params.log_size_bytes:
             yield from sys.write(self._log, params.log_size_bytes)
         if params.think_ns:
@@ -315,8 +331,8 @@ class _Entry:
         elif sys.owes_cpu():
             yield
 
-    def _read(self, fd: int, size: int, area: int) -> Blocking[None]:
-        yield from self.sys.pread(fd, size, int(self._places.random() * (area // size)) * size)
+    def _run(self, fd: int, size: int) -> Blocking[None]:
+        yield from self.sys.run_text(fd, int(self._places.random() * (size // PAGE)) * PAGE)
 
     def _number(self, mean: float) -> int:
         """Return the whole part, and one more as often as the rest says."""

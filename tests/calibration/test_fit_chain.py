@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration.fit.chain import FitResult, Plan, calibrate
-from calibration.fit.fitfile import fit_text
+from calibration.fit.fitfile import command_of, fit_text
 from calibration.fit.picture import plot_fit
 from calibration.fit.report import parameter_rows, report
 from calibration.fit.runs import Journal, Laboratory
@@ -82,6 +82,16 @@ def test_the_file_reads_back(result: FitResult, tmp_path: Path) -> None:
 def test_the_command_in_the_file_makes_it_again(result: FitResult) -> None:
     wanted = "iotwin calibrate formulas --against before --seed 1 --simulations 48 --members 32"
     assert f'command = "{wanted}"' in fit_text(result)
+
+
+def test_fewer_waves_are_the_first_ones_of_the_same_plan() -> None:
+    whole = server.plan()
+    some = replace(whole, waves_done=3)
+    assert len(whole.waves) == 5
+    assert sum(whole.waves) == whole.simulations
+    assert some.waves == whole.waves[:3]
+    assert "--waves" not in command_of(whole)
+    assert "--waves 3" in command_of(some)
 
 
 def test_a_state_after_a_change_makes_it_a_reproduction() -> None:

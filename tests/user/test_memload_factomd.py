@@ -44,7 +44,8 @@ heap = "1 MiB"
 block = "4 KiB"
 database = "/ldb"
 database_size = "64 MiB"
-text_size = "1 MiB"
+text_hot = "512 KiB"
+library_size = "512 KiB"
 log = "/log"
 """
 
@@ -104,7 +105,7 @@ def test_collector_passes_over_a_heap_that_fits_once_a_period() -> None:
     passes = [record.value for record in result.marks("gc_pass")]
     assert set(passes) == {4000}
     assert 8 <= len(passes) <= 11
-    assert last_vmstat(result, "pgmajfault") == 0
+    assert last_vmstat(result, "pswpin") == 0
 
 
 def test_collector_of_a_heap_that_does_not_fit_reads_it_from_swap_in_order() -> None:
@@ -122,7 +123,8 @@ def test_a_chain_that_grows_without_swap_ends_in_an_oom_kill_at_the_blocks_that_
 
 
 def test_requests_make_several_goroutines_read_at_once() -> None:
-    lines = 'blocks = 100\nreads = 0\ntext_reads = 0\nrequests = "10 /s"\nuser = "1 ms"\n'
+    lines = "blocks = 100\nreads = 0\ntext_uses = 0\nlibrary_uses = 0\n"
+    lines += 'requests = "10 /s"\nuser = "1 ms"\n'
     machine = Machine(load_text(SERVER + FACTOMD + lines, Path("t.toml")), 1)
     machine.run_until(5 * 10**9)
     reads = machine.disks[0].stats.reads
