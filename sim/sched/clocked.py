@@ -52,9 +52,11 @@ class ClockedRunQueue(RunQueue):
 
     def __init__(
         self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
-        clocked: "Power", kernel: KernelVersion,
+        clock_step_ns: int, clocked: "Power", kernel: KernelVersion,
     ) -> None:  # fmt: skip
-        super().__init__(domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns)
+        super().__init__(
+            domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns, clock_step_ns=clock_step_ns
+        )
         clock, idle = clocked.cpufreq, clocked.cpuidle
         self._clocked = clocked
         self._base_khz: int = 1 if clock is None else clock.base_khz
@@ -341,7 +343,7 @@ class ClockedSched(Sched):
         plain = super()._make_rq(cpu)
         rq = ClockedRunQueue(
             self, cpu, plain.queue, switch_ns=self.params.context_switch_ns, tick_ns=self.tick_ns,
-            clocked=self._power, kernel=self.kernel,
+            clock_step_ns=self.params.clock_step_ns, clocked=self._power, kernel=self.kernel,
         )  # fmt: skip
         self._clocked.append(rq)
         return rq

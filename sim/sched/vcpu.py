@@ -219,12 +219,13 @@ class VcpuRunQueue(ClockedRunQueue):
 
     def __init__(
         self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
-        clocked: Power, kernel: KernelVersion, vcpu: Vcpu,
+        clock_step_ns: int, clocked: Power, kernel: KernelVersion, vcpu: Vcpu,
     ) -> None:  # fmt: skip
         self._vcpu = vcpu
         super().__init__(
-            domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns, clocked=clocked, kernel=kernel
-        )
+            domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns, clock_step_ns=clock_step_ns,
+            clocked=clocked, kernel=kernel,
+        )  # fmt: skip
         vcpu.rq = self
 
     def account(self) -> None:
@@ -276,7 +277,8 @@ class GuestSched(ClockedSched):
         plain = super()._make_rq(cpu)
         rq = VcpuRunQueue(
             self, cpu, plain.queue, switch_ns=self.params.context_switch_ns, tick_ns=self.tick_ns,
-            clocked=self._power, kernel=self.kernel, vcpu=self._vcpus[cpu],
+            clock_step_ns=self.params.clock_step_ns, clocked=self._power, kernel=self.kernel,
+            vcpu=self._vcpus[cpu],
         )  # fmt: skip
         self._clocked[-1] = rq
         return rq

@@ -22,10 +22,10 @@ class ClockedRig(Rig):
 
     def __init__(
         self, cpus=1, kernel=MODERN, *, cpufreq=None, cpuidle=None, overhead=0.0, switch_ns=0,
-        hz=250,
+        hz=250, clock_step_ns=0,
     ):  # fmt: skip
         self.calendar = Calendar()
-        params = SchedParams(context_switch_ns=switch_ns, hz=hz)
+        params = SchedParams(context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns)
         power = Power(cpufreq, cpuidle, overhead)
         self.sched = ClockedSched(self.calendar, cpus, kernel, params, power=power)
         self.log = []

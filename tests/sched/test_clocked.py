@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
+from sim.sched.guest import GuestParams
+from sim.sched.hardware import make_sched
 from sim.sched.irq import InterruptLine
+from sim.sched.params import SchedParams
 from sim.sched.task import TASK_UNINTERRUPTIBLE
+from sim.sched.vcpu import GuestSched
 from tests.sched.clocks import HASWELL, ClockedRig, bursts, clock
-from tests.sched.rig import CFS, MS, RELEASES, US, Rig, S, compute, hog, sleeper
+from tests.sched.rig import CFS, EEVDF, MS, RELEASES, US, Rig, S, compute, hog, sleeper
 from tests.sched.test_cputime import D
 
 LOWEST = clock()
@@ -135,3 +142,28 @@ def test_iowait_is_residency_too():
     times = rig.sched.cpu_times[0]
     assert times.iowait_ns > 9 * S
     assert sum(rig.residency_ns()) == times.idle_ns + times.iowait_ns
+
+
+def switches_in_ticks(rig_class):
+    """When CPU time is measured in ticks of 10 ms: who ran when, of two hogs and a sleeper."""
+    rig = rig_class(kernel=EEVDF, clock_step_ns=10 * MS, hz=100)
+    hogs = rig.hogs(0, 0)
+    rig.sched.spawn("sleeper", bursts(MS, 7 * MS))
+    rig.run(2)
+    return [(task.nivcsw, task.utime_ns, task.vruntime) for task in hogs]
+
+
+def test_a_cpu_with_a_clock_measures_run_time_in_the_same_steps_as_a_plain_one():
+    assert switches_in_ticks(ClockedRig) == switches_in_ticks(Rig)
+
+
+def test_so_does_a_virtual_cpu():
+    calendar = Calendar()
+    params = SchedParams(clock_step_ns=10 * MS)
+    hardware = {"guest": GuestParams(host_cpus=2)}
+    sched = make_sched(
+        calendar, 2, (6, 12), params, Tracer(calendar), Streams(1), hardware
+    )  # fmt: skip
+    assert isinstance(sched, GuestSched)
+    assert [rq._steps_ns(25 * MS, 10 * MS) for rq in sched.rqs] == [10 * MS] * 2
+    assert [rq._steps_ns(19 * MS, 8 * MS) for rq in sched.rqs] == [0] * 2
