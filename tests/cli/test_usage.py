@@ -130,7 +130,7 @@ def test_a_wrong_set_names_the_option(tmp_path: Path) -> None:
     [
         (["iostta", "5"], "no such tool on this server; allowed: cat, cpupower, free, iostat, sar"),
         (["iostat", "--frobnicate"], "unknown option"),
-        (["iostat", "5", "3", "--foo"], "iostat: unknown argument '--foo';"),
+        (["iostat", "5", "3", "--foo"], "iostat: unknown option '--foo'; allowed: -c"),
         (["vmstat", "5", "3", "7"], "vmstat: unknown argument '7';"),
     ],
 )
