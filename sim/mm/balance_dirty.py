@@ -20,7 +20,7 @@ since.
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from sim.mm.backing_dev import BackingDevInfo, congestion_wait
 from sim.mm.bandwidth import (
@@ -29,15 +29,14 @@ from sim.mm.bandwidth import (
     Dirtier,
     pos_ratio,
 )
-from sim.mm.dirty_limits import bdi_dirty_limit, dirty_limits, over_background
-from sim.mm.memcg_dirty import GroupDomain, group_domain
-from sim.mm.strict_limit import StrictDomain, strict_domain
+from sim.mm.dirty_limits import DirtyDomain, bdi_dirty_limit, dirty_limits, over_background
+from sim.mm.memcg_dirty import group_domain
+from sim.mm.strict_limit import strict_domain
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
 
-Domain: TypeAlias = GroupDomain | StrictDomain
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
 
@@ -192,7 +191,7 @@ def update_write_estimate(vm: Vm, bdi: BackingDevInfo) -> None:
 
 
 def update_bandwidth(
-    vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int, domains: Sequence[Domain] = ()
+    vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int, domains: Sequence[DirtyDomain] = ()
 ) -> float:
     """Bring the device's estimates up to date (each 200 ms); return pos_ratio of now.
 

@@ -33,6 +33,29 @@ SINCE_NO_FLOOR: Final = (2, 6, 37)
 SINCE_RESERVE: Final = (3, 3)
 
 
+class DirtyDomain:
+    """One look at a part of the machine with dirty limits of its own; pages."""
+
+    __slots__ = ("dirty", "freerun", "thresh")
+
+    def __init__(self, dirty: int, background: int, thresh: int) -> None:
+        self.dirty = dirty
+        self.thresh = thresh
+        self.freerun: int = (background + thresh) // 2
+
+    def is_free(self) -> bool:
+        """Return whether nobody is held back."""
+        return self.dirty <= self.freerun
+
+    def is_below_setpoint(self) -> bool:
+        """Return whether more may be dirty than is."""
+        raise NotImplementedError
+
+    def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
+        """Return the feedback, for a device that had this share of recent writes."""
+        raise NotImplementedError
+
+
 def dirtyable_memory(vm: Vm) -> int:
     """Return the pages that the percentages are of (determine_dirtyable_memory)."""
     kernel = vm.kernel

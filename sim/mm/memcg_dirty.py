@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.mm.bandwidth import pos_ratio
-from sim.mm.dirty_limits import group_limits
+from sim.mm.dirty_limits import DirtyDomain, group_limits
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
@@ -21,26 +21,15 @@ if TYPE_CHECKING:
     from sim.sched.task import Task
 
 
-class GroupDomain:
+class GroupDomain(DirtyDomain):
     """One look at a group; pages."""
 
-    __slots__ = ("dirty", "freerun", "thresh")
-
-    def __init__(self, dirty: int, background: int, thresh: int) -> None:
-        self.dirty = dirty
-        self.thresh = thresh
-        self.freerun: int = (background + thresh) // 2
-
-    def is_free(self) -> bool:
-        """Return whether nobody is held back."""
-        return self.dirty <= self.freerun
+    __slots__ = ()
 
     def is_below_setpoint(self) -> bool:
-        """Return whether more may be dirty than is."""
         return self.dirty < (self.freerun + self.thresh) / 2
 
     def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
-        """Return the feedback, for a device that had this share of recent writes."""
         return pos_ratio(
             dirty=self.dirty, thresh=self.thresh, freerun=self.freerun, limit=float(self.thresh),
             bdi_thresh=self.thresh * share, bdi_dirty=self.dirty,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sim.mm.dirty_limits import bdi_dirty_limit, dirty_limits
+from sim.mm.dirty_limits import DirtyDomain, bdi_dirty_limit, dirty_limits
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
@@ -29,19 +29,10 @@ if TYPE_CHECKING:
 FEW: Final = 8  # pages: so many are let through whatever the share is
 
 
-class StrictDomain:
+class StrictDomain(DirtyDomain):
     """One look at a device's own share; pages."""
 
-    __slots__ = ("dirty", "freerun", "thresh")
-
-    def __init__(self, dirty: int, background: int, thresh: int) -> None:
-        self.dirty = dirty
-        self.thresh = thresh
-        self.freerun: int = (background + thresh) // 2
-
-    def is_free(self) -> bool:
-        """Return whether nobody is held back."""
-        return self.dirty <= self.freerun
+    __slots__ = ()
 
     def is_below_setpoint(self) -> bool:
         """Return whether more may be dirty than is; the setpoint is where freerun ends."""
