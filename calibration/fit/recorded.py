@@ -3,12 +3,16 @@
 Models: looking the figures up: in the tool's text where it has them, else in the account.
 Linux counterpart: none.
 Invariants: values come from the data set's files only, never from a simulation; reports of its
- warm-up and cool-down are not taken.
+ warm-up and cool-down are not taken; a figure is of one file: where several have it (iostat's
+ reports and top's one moment have the CPUs' shares), of the one that has the disks' columns of the
+ same state, so that all are of the same reports, whatever the files' order. Where that does not
+ tell them apart nothing is chosen: FitError.
 Left out: weights in time; every report covers the same interval.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from calibration.dataset import DATASET, DataSet, load_data_set, sha256_of
@@ -40,10 +44,10 @@ def columns_of(
         against = spec.against[name]
         figures = load_figures(RecordedSpec(figures=name, data_set=spec.recording))
         # The text is of the server as it was: of a state after a change there is an account only.
-        texts = recordings if against.what_if is None else []
+        texts = recordings if against.what_if is None else ()
         for one in against.columns:
             _check(against, one.metric, units, figures.figures[one.metric].low)
-        reports = _reports(texts, data_set, [one.metric for one in against.columns])
+        reports = reports_of(texts, data_set, [one.metric for one in against.columns])
         found += recorded_columns(against, figures, reports, units)
     return tuple(found)
 
@@ -57,20 +61,43 @@ def _check(against: AgainstSpec, metric: str, units: Mapping[str, str], low: flo
         raise FitError(f"{where}: '{metric}' was recorded in words only: list it under left_out")
 
 
-def _reports(
-    recordings: Iterable[Recording], data_set: DataSet, metrics: Sequence[str]
+def reports_of(
+    recordings: Sequence[Recording], data_set: DataSet, metrics: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return the values of each metric in the reports between warm-up and cool-down."""
+    """Return the values of each metric in the reports between warm-up and cool-down; FitError."""
     interval_s = data_set.interval_s or math.inf
     first = math.ceil(data_set.warm_up_s / interval_s)
     last = math.ceil(data_set.cool_down_s / interval_s)
+    values = {metric: _by_file(recordings, metric) for metric in metrics}
+    of_disks = {name for metric, files in values.items() if _is_of_disk(metric) for name in files}
     found: dict[str, list[float]] = {}
-    for recording in recordings:
-        for metric in metrics:
-            values = _values(recording, metric)
-            if values:
-                found[metric] = values[first : len(values) - last]
+    for metric, files in values.items():
+        if files:
+            taken = files[_file(data_set.name, metric, files, of_disks)]
+            found[metric] = taken[first : len(taken) - last]
     return found
+
+
+def _by_file(recordings: Sequence[Recording], metric: str) -> dict[str, list[float]]:
+    """Return a figure's values in every file that has it."""
+    found = {Path(one.source).name: _values(one, metric) for one in recordings}
+    return {name: values for name, values in found.items() if values}
+
+
+def _file(name: str, metric: str, files: Collection[str], of_disks: Collection[str]) -> str:
+    """Return the file whose reports a figure is taken from; FitError where two are as good."""
+    taken = [file for file in files if len(files) == 1 or file in of_disks]
+    if len(taken) == 1:
+        return taken[0]
+    seen = "several of these have" if taken else "none of these has"
+    raise FitError(
+        f"calibrate.recording '{name}': '{metric}' is in {', '.join(sorted(files))}, and {seen} the"
+        f" disks' columns of the fit: list all but one under attachments in its {DATASET}"
+    )
+
+
+def _is_of_disk(metric: str) -> bool:
+    return metric.startswith("disk.")
 
 
 def _values(recording: Recording, metric: str) -> list[float]:
