@@ -5,10 +5,10 @@ Models: the recorder: counters at the beginning and at the end, a census of task
 Linux counterpart: none; /proc/stat, /proc/diskstats, /proc/PID/stat.
 Invariants: the figures carry the recorder's names and units: await in ms over all requests of a
  direction (await_all_ms over both, as of older iostats), wps writes a second and wareq_sz their
- mean size in KiB, aqu_sz the mean number of requests, util in % of the wall time, iowait in % of
- all CPUs, own_load the median census of tasks in R or D, load the mean of what enters the load
- average every 5 s, own_D the mean census of those in D, kernel threads included. The run ends when
- the last process of the workload has.
+ mean size in KiB, aqu_sz the mean number of requests, util in % of the wall time, si and so pages
+ swapped in and out a second, iowait in % of all CPUs, own_load the median census of tasks in R or
+ D, load the mean of what enters the load average every 5 s, own_D the mean census of those in D,
+ kernel threads included. The run ends when the last process of the workload has.
 Left out: the recorder's own use of CPU.
 """
 
@@ -57,6 +57,8 @@ class Figures:
     wareq_sz: float
     aqu_sz: float
     util: float
+    si: float
+    so: float
     iowait: float
     own_load: float | None
     load: float | None
@@ -67,8 +69,9 @@ class Figures:
         return {
             "result": dict(self.result), "await_ms": dict(self.await_ms),
             "await_all_ms": self.await_all_ms, "wps": self.wps, "wareq_sz": self.wareq_sz,
-            "aqu_sz": self.aqu_sz, "util": self.util, "iowait": self.iowait,
-            "own_load": self.own_load, "load": self.load, "own_D": self.own_D,
+            "aqu_sz": self.aqu_sz, "util": self.util, "si": self.si, "so": self.so,
+            "iowait": self.iowait, "own_load": self.own_load, "load": self.load,
+            "own_D": self.own_D,
         }  # fmt: skip
 
 
@@ -101,6 +104,8 @@ def _middle(figures: Sequence[Figures]) -> Figures:
         wareq_sz=median(one.wareq_sz for one in figures),
         aqu_sz=median(one.aqu_sz for one in figures),
         util=median(one.util for one in figures),
+        si=median(one.si for one in figures),
+        so=median(one.so for one in figures),
         iowait=median(one.iowait for one in figures),
         own_load=middle([one.own_load for one in figures]),
         load=middle([one.load for one in figures]),
@@ -147,6 +152,8 @@ def simulate(description: Description, seed: int) -> Figures:
         / SECTORS_PER_KIB,
         aqu_sz=(after.time_in_queue_ns - before.time_in_queue_ns) / (after.now_ns - before.now_ns),
         util=_percent(after.io_ticks_ns - before.io_ticks_ns, after.now_ns - before.now_ns),
+        si=(after.pswpin - before.pswpin) * S / (after.now_ns - before.now_ns),
+        so=(after.pswpout - before.pswpout) * S / (after.now_ns - before.now_ns),
         iowait=_percent(after.iowait_ns - before.iowait_ns, after.cpu_ns - before.cpu_ns),
         own_load=median(active),
         load=fmean(loads) if loads else None,
@@ -168,7 +175,7 @@ def _prepare(machine: Machine, has_prepared: Callable[[Machine], bool]) -> None:
 
 
 class _Counters:
-    """Counters of the disk (zero without one) and of the CPUs, at one moment."""
+    """Counters of the disk (zero without one), of swap and of the CPUs, at one moment."""
 
     def __init__(self, machine: Machine, disk: str) -> None:
         self.now_ns = machine.calendar.now
@@ -182,6 +189,7 @@ class _Counters:
             self.write_sectors = stats.write_sectors
             self.io_ticks_ns = stats.io_ticks_ns
             self.time_in_queue_ns = stats.time_in_queue_ns
+        self.pswpin, self.pswpout = machine.vm.pswpin, machine.vm.pswpout
         machine.sched.update()
         self.cpu_ns = sum(cpu.total_ns() for cpu in machine.sched.cpu_times)
         self.iowait_ns = sum(cpu.iowait_ns for cpu in machine.sched.cpu_times)

@@ -33,6 +33,7 @@ _RESULTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "cpuburn": {"io ops/s": ("ops_per_s",), "CPU s": ("cpu_total_s",)},
 }
 _SUMMARY: Final = {"wps": "wps", "aqu_sz": "aqu_sz", "util": "util", "iowait": "iowait"}
+_SWAPPED: Final = {"si": "pswpin", "so": "pswpout"}  # pages in the whole run
 _RUNNING: Final = ("own_R",)
 _ASLEEP: Final = ("own_D", "kt_D")
 _KIB_PER_MIB: Final = 1024
@@ -48,6 +49,9 @@ def measured(directory: Path) -> dict[str, Any] | None:
     found["await_ms"] = {kind: summary[f"{kind}_await"] for kind in ("r", "w")}
     found["await_all_ms"] = _of_both(summary)
     found |= {name: summary[key] for name, key in _SUMMARY.items() if key in summary}
+    if summary.get("T_s"):
+        swapped = {name: summary.get(key) for name, key in _SWAPPED.items()}
+        found |= {n: pages / summary["T_s"] for n, pages in swapped.items() if pages is not None}
     if summary.get("wps"):
         found["wareq_sz"] = summary["wMBps"] * _KIB_PER_MIB / summary["wps"]
     if run["workload"].get("type") == "cpuburn":

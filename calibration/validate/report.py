@@ -3,22 +3,24 @@
 Models: two tables.
 Linux counterpart: none.
 Invariants: a family's error is the median of the absolute relative errors of its runs, in per
- cent; runs that are not supported yet are counted and their reasons given.
+ cent; runs that are not supported yet are counted and their reasons given, and so are those of
+ which somebody is killed in one of twin and recording alone: nobody killed has no relative error.
 Left out: plots.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from calibration.validate.compare import Row, flat
 from sim.report.tables import Column, Table
 
 _GENERAL = (
-    "await_ms r", "await_ms w", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait",
-    "own_load", "load", "own_D",
+    "await_ms r", "await_ms w", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "si", "so",
+    "major faults", "iowait", "own_load", "load", "own_D",
 )  # fmt: skip
+_KILLED: Final = "killed"
 
 
 def run_table(rows: Sequence[Row]) -> Table:
@@ -47,7 +49,7 @@ def family_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         families[row.family].append(row)
     lines = tuple(_family_line(name, members) for name, members in families.items())
-    headings = ("runs", "not yet", "first", "second", *_GENERAL)
+    headings = ("runs", "not yet", "killed wrong", "first", "second", *_GENERAL)
     return Table((Column("family"), *(Column(name, True) for name in headings)), lines)
 
 
@@ -61,10 +63,22 @@ def _family_line(name: str, rows: Sequence[Row]) -> tuple[str, ...]:
             continue
         for place, value in zip(("first", "second"), found["result"].values(), strict=False):
             _note(errors[place], value)
-        for figure, value in flat({key: found[key] for key in found if key != "result"}):
+        for figure, value in flat(found):
             _note(errors[figure], value)
     cells = (_median(errors[figure]) for figure in ("first", "second", *_GENERAL))
-    return (name, str(len(rows)), str(len(rows) - len(supported)), *cells)
+    wrong = [_killed_wrongly(row) for row in supported]
+    told = "-" if None in wrong else str(sum(map(bool, wrong)))
+    return (name, str(len(rows)), str(len(rows) - len(supported)), told, *cells)
+
+
+def _killed_wrongly(row: Row) -> bool | None:
+    """Return whether somebody is killed in one of both alone; None where nobody was counted."""
+    counts = [
+        (figures or {}).get("result", {}).get(_KILLED) for figures in (row.predicted, row.measured)
+    ]
+    if None in counts:
+        return None
+    return bool(counts[0]) != bool(counts[1])
 
 
 def median_errors(rows: Sequence[Row]) -> dict[str, float]:

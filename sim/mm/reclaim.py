@@ -45,6 +45,7 @@ from sim.mm.vmscan import (
     shrink_active_list,
     shrink_inactive_list,
     snapshot_refaults,
+    write_as_scanned,
 )
 from sim.mm.vmscan_anon import shrink_active_anon, shrink_inactive_anon
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task, sleep_ns
@@ -217,6 +218,7 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
             control.slab_freed += shrink_slab(vm, node, control.scanned - scanned, priority)
         if control.is_done() or task.killed:
             break
+        write_as_scanned(vm, control.scanned)
         if control.scanned and naps_at(vm, priority):
             yield from congestion_wait(task, vm)
         if task.system_debt_ns + task.user_debt_ns:

@@ -11,13 +11,17 @@ How short is short, by kernel version (inactive_is_low):
 - 4.9: always, while pages come back that were just reclaimed (2a2e48854d70)
 A dirty page goes back to the young end of the inactive list, from 4.11 on out of the way, to the
 active one (c55e8d035b28).
+Who writes: the flushers. To 4.10 each direct reclaim that has looked at more than 48 pages and not
+found enough wakes them, for as many pages as it looked at, whatever these were (bbef938429f5 ends
+that). So where many reclaim, what a daemon appends is not written every 30 s, but a page or two at
+a time: with a pages/s appended and r such reclaims a second, a + r pages/s, each alone.
 Linux counterpart: mm/vmscan.c (shrink_lruvec, shrink_active_list, shrink_page_list), 2.6.18 to 6.5.
 Invariants: a page that is scanned leaves its generation; each pass ends when both lists have been
 scanned once.
 Anonymous pages, and rounds over both kinds: vmscan_anon.py, reclaim.py.
 Left out: the use of mapped files' pages that the page tables show (mapped_file.py moves a page when
 it is used, not when it is met); writing by reclaim itself (to 3.1 it wrote dirty pages it met): it
-wakes the flushers; multi-generational LRU (6.1, an option).
+wakes the flushers for all, as from 4.11 on (726d061fbd36); multi-generational LRU (6.1, an option).
 """
 
 from __future__ import annotations
@@ -49,6 +53,8 @@ SINCE_SPLIT: Final = (2, 6, 28)
 SINCE_RATIO: Final = (4, 7)
 SINCE_REFAULTS: Final = (4, 9)
 SINCE_DIRTY_AWAY: Final = (4, 11)
+SINCE_NOT_AS_SCANNED: Final = (4, 11)
+WRITEBACK_THRESHOLD: Final = SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX // 2  # pages looked at
 
 
 def inactive_is_low(kernel: KernelVersion, inactive: int, active: int, *, refaults: bool) -> bool:
@@ -132,7 +138,7 @@ def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
     lruvec.stat.note(FILE, scanned, kept if put_back == LRU_ACTIVE_FILE else 0)
     lruvec.stat.note_cost(vm.kernel, FILE, 0, kept)
     if kept:
-        vm.wakeup_flushers()
+        vm.wakeup_flushers(vm.nr_dirty)
     return reclaimed, scanned
 
 
@@ -149,6 +155,13 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
         wanted -= freed + shrink_slab(vm, node, scanned)
         if wanted <= 0:
             break
+        write_as_scanned(vm, scanned)
+
+
+def write_as_scanned(vm: Vm, scanned: int) -> None:
+    """Have as many dirty pages written as a direct reclaim has looked at, in laptop mode all."""
+    if scanned > WRITEBACK_THRESHOLD and vm.kernel < SINCE_NOT_AS_SCANNED:
+        vm.wakeup_flushers(vm.nr_dirty if vm.params.laptop_mode_ns else scanned)
 
 
 def snapshot_refaults(lruvec: Lruvec) -> None:

@@ -324,11 +324,11 @@ class Vm:
         if sched is not None and sched.current is not None:
             sched.current.charge_system(self.params.page_scan_ns * scanned)
 
-    def wakeup_flushers(self) -> None:
-        """Have all that is dirty now written: reclaim met such pages (wakeup_flusher_threads)."""
+    def wakeup_flushers(self, pages: int) -> None:
+        """Have each device write so many of its dirty pages now (wakeup_flusher_threads)."""
         for bdi in self.bdis:
             if bdi.nr_dirty and not bdi.pages_asked:
-                bdi.pages_asked = bdi.nr_dirty
+                bdi.pages_asked = min(pages, bdi.nr_dirty)
                 self.flusher.start_background(bdi)
 
     def mark_mapping_dirty(self, mapping: AddressSpace) -> None:

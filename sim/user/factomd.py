@@ -2,13 +2,13 @@
 
 Models: one goroutine that works off one entry after the other: each computes, looks a key up in the
 database (a read at random of a file much larger than memory), uses pages of the heap at random,
-runs through pages of its text, now and then of libraries, which are mapped files
-(sim/mm/mapped_file.py), and appends to a log. The heap holds what the daemon keeps of every block
-of the chain. A concurrent garbage collector passes over all of the heap in order, reads each page
-and writes to those in whose holes new objects are put; it may take a quarter of the time, waiting
-for pages included, since a page fault blocks the one thread that runs Go. A pass that is over in
-less than two minutes is followed by a pause until then. Requests of other nodes each make several
-goroutines look keys up at the same time, beside all that.
+runs through pages of its text, now and then through a few adjoining ones of libraries, which are
+mapped files (sim/mm/mapped_file.py), and appends to a log. The heap holds what the daemon keeps of
+every block of the chain. A concurrent garbage collector passes over all of the heap in order, reads
+each page and writes to those in whose holes new objects are put; it may take a quarter of the time,
+waiting for pages included, since a page fault blocks the one thread that runs Go. A pass that is
+over in less than two minutes is followed by a pause until then. Requests of other nodes each make
+several goroutines look keys up at the same time, beside all that.
 Counterpart: factomd 0.4 (Go 1.8, LevelDB); runtime/mgc.go (gcBackgroundUtilization 25 %,
 forcegcperiod 2 min).
 Invariants: records: "work_done" entries and "progress" blocks, once a second; "gc_pass" the
@@ -96,8 +96,13 @@ class FactomdParams:
         "64 MiB", dim="bytes", minimum=PAGE, source="scenario", doc="their size"
     )
     library_uses: float = param(
-        0.05, dim="number", minimum=0, source="scenario", doc="pages of these, for each entry"
+        0.05, dim="number", minimum=0, source="scenario", doc="places in these, for each entry"
     )
+    library_run_pages: int = param(
+        4, dim="count", minimum=1, key="library_run",
+        source="assumed: a function and those it calls, which linkers put beside it: 16 KiB",
+        doc="pages that are run through at such a place, in order",
+    )  # fmt: skip
     log: str = param("/data/journal.log", dim="text", source="scenario", doc="its log")
     log_size_bytes: int = param(
         "54 B", dim="bytes", minimum=0, source="scenario", doc="appended to it by an entry"
@@ -318,9 +323,10 @@ class _Entry:
             arena = self.daemon.arenas[int(self._places.random() * len(self.daemon.arenas))]
             yield from sys.touch_at_random(arena.pools[0], 1, params.write_share)
         for _ in range(self._number(params.text_uses)):
-            yield from self._run(self._text, params.text_hot_bytes)
+            yield from self._run(self._text, params.text_hot_bytes, 1)
         for _ in range(self._number(params.library_uses)):
-            yield from self._run(self._library, params.library_size_bytes)
+            pages = params.library_run_pages
+            yield from self._run(self._library, params.library_size_bytes, pages)
         for _ in range(self._number(params.reads)):
             place = int(self._places.random() * (params.database_size_bytes // params.read_bytes))
             yield from sys.pread(self._database, params.read_bytes, place * params.read_bytes)
@@ -331,8 +337,11 @@ class _Entry:
         elif sys.owes_cpu():
             yield
 
-    def _run(self, fd: int, size: int) -> Blocking[None]:
-        yield from self.sys.run_text(fd, int(self._places.random() * (size // PAGE)) * PAGE)
+    def _run(self, fd: int, size: int, pages: int) -> Blocking[None]:
+        """Run through adjoining pages, from one at random on."""
+        first = int(self._places.random() * max(size // PAGE - pages + 1, 1))
+        for page in range(first, min(first + pages, size // PAGE)):
+            yield from self.sys.run_text(fd, page * PAGE)
 
     def _number(self, mean: float) -> int:
         """Return the whole part, and one more as often as the rest says."""

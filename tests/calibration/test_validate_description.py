@@ -8,10 +8,12 @@ from click.testing import CliRunner
 
 from calibration.__main__ import main
 from calibration.validate import compare
-from calibration.validate.compare import relative, validate, validate_run
+from calibration.validate.compare import Row, relative, validate, validate_run
 from calibration.validate.describe import DESCRIPTION, BadRun, Unsupported, describe
 from calibration.validate.machine import build
 from calibration.validate.measure import CHANCES, SEED_STEP, predict, simulate
+from calibration.validate.measured import measured
+from calibration.validate.report import family_table
 
 KERNEL = {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}}
 QUEUE = {"nr_requests": "128", "max_sectors_kb": "1280"}
@@ -52,8 +54,8 @@ def directory(tmp_path):
 def test_a_prediction_has_the_figures_of_the_index(directory):
     row = validate_run(directory(run()), seed=1)
     assert set(row.predicted) == {
-        "result", "await_ms", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "iowait",
-        "own_load", "load", "own_D",
+        "result", "await_ms", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "si", "so",
+        "iowait", "own_load", "load", "own_D",
     }  # fmt: skip
     assert row.predicted["result"]["ops/s"] == pytest.approx(2 / 26.5e-3, rel=0.1)
     assert row.predicted["own_load"] == 2
@@ -133,6 +135,9 @@ def test_programs_beyond_a_limit_have_a_group_and_swap_on_the_disk(directory):
     assert figures.result["killed"] == 0
     assert figures.result["major faults"] > 0
     assert figures.util > 50
+    # Nothing else is on the disk, and a page is 4 KiB.
+    assert figures.so == pytest.approx(figures.wps * figures.wareq_sz / 4, rel=0.02)
+    assert figures.si > 0
 
 
 def test_programs_beyond_a_limit_without_swap_are_killed(directory):
@@ -200,6 +205,31 @@ def test_tables_show_runs_and_families(directory):
     result = CliRunner().invoke(main, ["validate", str(directory(run())), "--jobs", "1"])
     assert result.exit_code == 0
     assert "ops/s" in result.stdout and "family" in result.stdout
+
+
+def test_pages_swapped_are_those_of_the_whole_run_a_second(directory):
+    summary = {"r_await": 1, "w_await": 1, "T_s": 20.0, "pswpin": 3000, "pswpout": 500}
+    workload = {"type": "memtouch", "params": TOUCHES}
+    found = measured(directory(run(workload=workload, result={}, summary=summary)))
+    assert (found["si"], found["so"]) == (150, 25)
+    del summary["T_s"]
+    found = measured(directory(run(workload=workload, result={}, summary=summary)))
+    assert "si" not in found and "so" not in found
+
+
+def row(predicted, recorded):
+    return Row(
+        id="e/run.r1", family="e", predicted={"result": {"killed": predicted}},
+        measured={"result": {"killed": recorded}}, why_not="",
+    )  # fmt: skip
+
+
+def test_runs_are_counted_in_which_somebody_is_killed_in_one_of_both_alone():
+    rows = [row(1, 0), row(0, 1), row(0, 0), row(1, 2)]
+    table = family_table(rows)
+    place = [column.heading for column in table.columns].index("killed wrong")
+    assert table.rows[0][place] == "2"
+    assert family_table([row(None, 1)]).rows[0][place] == "-"
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ import pytest
 
 from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE
 from sim.mm.page_alloc import alloc_anon
-from sim.mm.vmscan import inactive_is_low, inactive_ratio
+from sim.mm.params import PAGE_SIZE
+from sim.mm.vmscan import inactive_is_low, inactive_ratio, write_as_scanned
 from sim.sched.version import kernel_version
+from tests.mm.anon_machine import program, swapping
 from tests.mm.lru_oracle import ExactLists
-from tests.mm.machines import PAGES_PER_MIB, Machine
+from tests.mm.machines import PAGES_PER_MIB, Machine, S
 
 LISTS = ["2.6.18", "2.6.32", "3.10", "4.4", "4.8", "4.18"]
 REFERENCES = 60_000
@@ -166,3 +168,42 @@ def test_dirty_pages_at_the_old_end_are_passed_over_and_written():
     machine.run_until(1)
     assert vm.written >= 10 * PAGES_PER_MIB
     vm.check()
+
+
+def written_beside_pressure(kernel):
+    """Return the pages of a young dirty file that are written while a program overflows memory."""
+    machine = swapping(kernel, memory_mib=256, swap_pages=1 << 16, rate_mib_per_s=400)
+    vm = machine.vm
+    vm.kswapd_wakers = []  # Whoever wants a page has to look for it himself.
+    machine.file.set_dirty(0, 200)
+
+    def body(task, mm):
+        pages = vm.nr_free + 500
+        region = mm.mmap(pages * PAGE_SIZE)
+        yield from mm.touch_in_order(task, region, 0, pages * PAGE_SIZE, True)
+
+    program(machine, None, body)
+    machine.run_until(2)
+    assert vm.allocstall > 0
+    vm.check()
+    return vm.written
+
+
+@pytest.mark.parametrize("kernel", ["2.6.18", "2.6.32", "3.10", "4.10"])
+def test_to_4_10_direct_reclaim_has_what_is_dirty_written_long_before_it_is_old(kernel):
+    assert written_beside_pressure(kernel) == 200
+
+
+def test_from_4_11_on_reclaim_that_meets_no_dirty_page_leaves_them_alone():
+    assert written_beside_pressure("4.11") == 0
+
+
+@pytest.mark.parametrize(("scanned", "asked"), [(48, 0), (49, 49), (1000, 200)])
+@pytest.mark.parametrize("laptop_s", [0, 5])
+def test_as_many_pages_are_asked_for_as_were_looked_at_and_in_laptop_mode_all(
+    scanned, asked, laptop_s
+):
+    machine = Machine(kernel="2.6.32", laptop_mode_ns=laptop_s * S)
+    machine.file.set_dirty(0, 200)
+    write_as_scanned(machine.vm, scanned)
+    assert machine.bdi.pages_asked == (200 if laptop_s and asked else asked)

@@ -4,8 +4,9 @@ Theory of operation (fs/ext4/inode.c ext4_do_writepages, 6.18)
  - Dirty pages are taken in runs of at most 2048 (8 MiB). A run of pages without blocks is mapped in
    a handle of its own: blocks, bitmap, descriptor, inode (its size on the disk is now what the run
    ends with); then it is submitted. Pages that have their blocks need no handle.
- - A bio has 256 pages at most; from 6.16 on, with large folios, it is as long as the run. The block
-   layer cuts it into requests.
+ - A bio is of one page before 2.6.37 (block_write_full_page, as ext3), and so are the requests of a
+   queue that does not plug; then of 256 at most (bd2d0210cf22); from 6.16 on, with large folios, it
+   is as long as the run. The block layer cuts it into requests.
  - In ordered mode the blocks are unwritten until the data are there (unwritten.py); before 5.6 they
    are valid at once, and the commit waits for the data instead.
 Linux counterpart: fs/ext4/inode.c (mpage_prepare_extent_to_map, mpage_map_and_submit_extent),
@@ -30,12 +31,14 @@ from sim.fs.jbd2.transaction import journal_start, stop_handle
 from sim.mm.filemap import AddressSpace
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion
 
 if TYPE_CHECKING:
     from sim.fs.ext4.ext4 import Ext4, Ext4Inode
 
 RUN_PAGES_MAX: Final = 2048  # MAX_WRITEPAGES_EXTENT_LEN
 BIO_PAGES: Final = 256  # BIO_MAX_VECS
+SINCE_LONG_BIOS: Final = (2, 6, 37)
 SINCE_LARGE_FOLIOS: Final = (6, 16)
 
 
@@ -132,12 +135,13 @@ class Ext4AddressSpaceOps(Ext3AddressSpaceOps):
         """Submit adjacent pages to adjacent blocks, in bios as long as they may be."""
         device = self.ext4.device
         assert device is not None
+        kernel = self.ext4.kernel
         for done in range(0, count, self.bio_pages):
             pages = min(self.bio_pages, count - done)
             end_io = self._completion(inode, page + done, pages, unwritten)
             bio = Bio(
                 WRITE, (block + done) * SECTORS_PER_BLOCK, pages * SECTORS_PER_BLOCK,
-                end_io, None, 1, flags, task.pid,
+                end_io, None, bios_of(kernel, pages), flags, task.pid,
             )  # fmt: skip
             if not device.submit(bio):
                 yield from submit_bio(task, device, bio)
@@ -147,6 +151,11 @@ class Ext4AddressSpaceOps(Ext3AddressSpaceOps):
         if unwritten:
             return UnwrittenIo(self.ext4.conversions, inode, page, page + count).end_io
         return PageIo(inode.mapping, page, count).end_write
+
+
+def bios_of(kernel: KernelVersion, pages: int) -> int:
+    """Return how many equal bios adjacent pages are written in."""
+    return pages if kernel < SINCE_LONG_BIOS else 1
 
 
 def submit_commit_data(task: Task, fs: "Ext4", run: DataRun, flags: int) -> Blocking[None]:
@@ -166,7 +175,8 @@ def submit_commit_data(task: Task, fs: "Ext4", run: DataRun, flags: int) -> Bloc
                     end_io = PageIo(mapping, start, end - start).end_write
                     bio = Bio(
                         WRITE, (block + start - at) * SECTORS_PER_BLOCK,
-                        (end - start) * SECTORS_PER_BLOCK, end_io, None, 1, flags, task.pid,
+                        (end - start) * SECTORS_PER_BLOCK, end_io, None,
+                        bios_of(fs.kernel, end - start), flags, task.pid,
                     )  # fmt: skip
                     if not device.submit(bio):
                         yield from submit_bio(task, device, bio)

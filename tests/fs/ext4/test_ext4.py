@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.block.bio import Bio
 from sim.fs import read_write, sync
 from sim.fs.ext4.ext4 import Ext4
 from sim.fs.ext4.flex import default_journal_blocks, journal_goal, make_flex_layout
@@ -173,6 +174,22 @@ def test_a_file_of_600_mib_has_its_extents_in_one_leaf() -> None:
 def test_a_bio_is_as_long_as_folios_allow(kernel: str, pages: int) -> None:
     fs = Machine(kernel).mount_ext4()
     assert getattr(fs.a_ops, "bio_pages") == pages  # noqa: B009 - of the subclass
+
+
+@pytest.mark.parametrize(("kernel", "bios"), [("2.6.32", 3), ("2.6.36", 3), ("2.6.37", 1)])
+def test_each_page_is_a_bio_of_its_own_before_2_6_37(kernel: str, bios: int) -> None:
+    machine = Machine(kernel)
+    fs = machine.mount_ext4()
+    seen: list[Bio] = []
+
+    def main(task: Task) -> Blocking[None]:
+        yield from machine.write_file(task, "/a", 3 * 4096, fsync=False)
+        machine.disk.watch(lambda _, bio: seen.append(bio))
+        yield from machine.fsync_path(task, "/a")
+
+    machine.run(main)
+    assert (seen[0].count, seen[0].nr_sectors) == (bios, 3 * 8)
+    assert_sound(machine, fs)
 
 
 def test_pages_stay_under_writeback_until_their_extent_is_valid() -> None:
