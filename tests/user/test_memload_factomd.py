@@ -1,4 +1,4 @@
-"""memload and factomd: memory taken, used, collected, given back; small machines."""
+"""memload, memtouch, factomd: memory taken, used, collected, given back; small machines."""
 
 from __future__ import annotations
 
@@ -137,3 +137,33 @@ def test_without_swap_the_daemon_is_killed_about_where_it_was():
     assert [record.comm for record in result.records if record.name == "oom_kill"] == ["factomd"]
     blocks = [int(record.value) for record in result.records if record.name == "progress"]
     assert blocks[-1] == pytest.approx(67_000, rel=0.05)
+
+
+@pytest.mark.parametrize("touches", [0, 8])
+def test_memtouch_without_cpu_time_ends_when_its_table_is_full(touches: int) -> None:
+    result = run(
+        '[process.m]\nprogram = "memtouch"\nsize = "4 MiB"\nprocs = 2\ntransactions = 2000\n',
+        f'transaction_user = "0 us"\ntouches = {touches}\n',
+    )
+    assert [record.value for record in result.marks("memtouch_tx")] == [1000, 1000]
+    # Two CPU-bound processes on the CPUs there are; each touch costs, and each look at the clock.
+    longest_ns = max(int(record.value) for record in result.marks("memtouch_ns"))
+    assert longest_ns >= 1000 * (50 + touches * 100)
+
+
+def pages_read_for_a_fault(run_pages: int) -> float:
+    """Return the pages of libraries larger than memory that a major fault reads."""
+    text = SERVER.replace("10 s", "1 s") + FACTOMD.replace(
+        'y_size = "512 KiB"', 'y_size = "200 MiB"'
+    )
+    text += f"blocks = 100\nreads = 0\nlibrary_uses = 1\nlibrary_run = {run_pages}\n"
+    text += '[measure]\ninterval = "1 s"\n'
+    result = simulate(load_text(text, Path("t.toml")), 1)
+    return last_vmstat(result, "pgpgin") / 4 / last_vmstat(result, "pgmajfault")
+
+
+def test_a_library_that_is_run_through_in_order_goes_on_being_read_around_its_faults() -> None:
+    # One page at a place: most uses miss, and after a hundred more than hit nothing is read
+    # around. Four: the three behind the first were read with it, so that hits outnumber misses.
+    assert pages_read_for_a_fault(4) > 16
+    assert pages_read_for_a_fault(1) < 4
