@@ -17,7 +17,9 @@ from typing import Any, Final
 from calibration.host import chosen
 
 # id, family and name only name the run; fs_plain is the file system of a run without a disk.
-DESCRIPTION: Final = ("id", "family", "name", "workload", "disk", "kernel", "fs_plain")
+DESCRIPTION: Final = (
+    "id", "family", "name", "started_utc", "workload", "disk", "kernel", "fs_plain",
+)  # fmt: skip
 FILE: Final = "run.json"
 
 
@@ -60,6 +62,7 @@ class Description:
 
     id: str
     family: str
+    started: str  # UTC, as 2026-11-21T02:13:56; "" where it is not told
     kind: str  # of the workload: fio, mailq, mta, cpuburn, memtouch, pcread
     workload: Mapping[str, Any]  # its parameters
     details: Mapping[str, Any]  # what else the workload says of itself: command, options
@@ -95,6 +98,7 @@ def describe(directory: Path) -> Description:
     return Description(
         id=str(told.get("id") or f"{directory.resolve().parent.name}/{directory.resolve().name}"),
         family=str(told.get("family") or directory.resolve().parent.name),
+        started=str(told.get("started_utc") or ""),
         kind=at.text(workload, "type", "workload"),
         workload=at.table(workload, "params", "workload"),
         details={key: value for key, value in workload.items() if key not in ("type", "params")},

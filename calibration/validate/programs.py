@@ -166,6 +166,7 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield f'[process.sendmail]\nprogram = "sendmail"\nnice = {rig.nice}'
     yield f'queue_directory = "{directory}/mqueue"\nbacklog = {_backlog(description)}'
     yield 'mailer = "local"'  # nullmda.c, which storm.mc names: reads and is content
+    yield from _mailer_status(description, rig)
     yield from (f"{_LOADS[name]} = {value}" for name, value in told.items())
     for key, (value, source) in rig.sendmail.items():
         shown = value if key == "byte_user_ns" else f'"{value}"'
@@ -173,6 +174,12 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield "[process.client]"
     yield 'via = "lo"\ntarget = "sendmail"'
     yield from _open_client(params) if params.get("openloop") else _closed_client(params)
+
+
+def _mailer_status(description: Description, rig: Rig) -> Lines:
+    """Yield the mailer's status where deliveries of the rig failed at that time."""
+    if rig.mailer_failed is not None and description.started >= rig.mailer_failed[0]:
+        yield f'mailer_status = {{ value = "tempfail", source = "{rig.mailer_failed[1]}" }}'
 
 
 _LOADS: Final = {"QueueLA": "queue_la", "RefuseLA": "refuse_la"}
