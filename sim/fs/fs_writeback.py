@@ -26,6 +26,7 @@ from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
 from sim.mm.vmstat import Vm
 from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, Flusher, WritebackControl
 from sim.sched.core import Sched
+from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
@@ -43,7 +44,7 @@ def start_writeback(sched: Sched, vm: Vm) -> None:
     vm.flusher = BdiWriteback(vm)
     for bdi in vm.bdis:
         thread = FlusherThread(vm, bdi)
-        sched.spawn(thread.comm, thread.main)
+        kthread_run(sched, thread.comm, thread.main)
 
 
 def watch(sched: Sched, vm: Vm, bdi: BackingDevInfo) -> None:
@@ -51,7 +52,7 @@ def watch(sched: Sched, vm: Vm, bdi: BackingDevInfo) -> None:
     vm.add_bdi(bdi)
     if vm.kernel >= SINCE_FLUSHER_THREADS:
         thread = FlusherThread(vm, bdi)
-        sched.spawn(thread.comm, thread.main)
+        kthread_run(sched, thread.comm, thread.main)
 
 
 # -- One inode

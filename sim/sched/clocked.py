@@ -51,12 +51,10 @@ class ClockedRunQueue(RunQueue):
     )  # fmt: skip
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
-        clock_step_ns: int, clocked: "Power", kernel: KernelVersion,
+        self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams, *,
+        clocked: "Power", kernel: KernelVersion,
     ) -> None:  # fmt: skip
-        super().__init__(
-            domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns, clock_step_ns=clock_step_ns
-        )
+        super().__init__(domain, cpu, queue, params)
         clock, idle = clocked.cpufreq, clocked.cpuidle
         self._clocked = clocked
         self._base_khz: int = 1 if clock is None else clock.base_khz
@@ -340,11 +338,9 @@ class ClockedSched(Sched):
             self.cpufreq.start()
 
     def _make_rq(self, cpu: int) -> RunQueue:
-        plain = super()._make_rq(cpu)
         rq = ClockedRunQueue(
-            self, cpu, plain.queue, switch_ns=self.params.context_switch_ns, tick_ns=self.tick_ns,
-            clock_step_ns=self.params.clock_step_ns, clocked=self._power, kernel=self.kernel,
-        )  # fmt: skip
+            self, cpu, self._make_queue(), self.params, clocked=self._power, kernel=self.kernel
+        )
         self._clocked.append(rq)
         return rq
 

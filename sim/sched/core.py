@@ -103,11 +103,7 @@ class Sched(Domain):
         return FairQueue(tunables, child_first=self._features.child_runs_first)
 
     def _make_rq(self, cpu: int) -> RunQueue:
-        switch_ns = self.params.context_switch_ns
-        return RunQueue(
-            self, cpu, self._make_queue(), switch_ns=switch_ns, tick_ns=self.tick_ns,
-            clock_step_ns=self.params.clock_step_ns,
-        )  # fmt: skip
+        return RunQueue(self, cpu, self._make_queue(), self.params)
 
     # -- A task's life
 

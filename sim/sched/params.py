@@ -1,12 +1,17 @@
 """Parameters of the CPU scheduler.
 
-Linux counterpart: CONFIG_HZ, the costs of arch/x86/kernel/process.c __switch_to and what it evicts.
+Linux counterpart: CONFIG_HZ, kernel/Kconfig.preempt, the costs of arch/x86/kernel/process.c
+ __switch_to and what it evicts.
 Left out: /proc/sys/kernel/sched_*, whose defaults fair.py has by kernel version.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from sim.param import param
+
+PREEMPT_FULL: Final = "full"
+PREEMPT_NONE: Final = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +37,12 @@ class SchedParams:
         source="exact: arch/x86/kernel/tsc.c sched_clock(); without one of the architecture's own,"
         " kernel/sched/clock.c counts jiffies",
         doc="step of the clock by which tasks' run time is measured; 0 = exact",
+    )  # fmt: skip
+    preemption: str = param(
+        PREEMPT_FULL, dim="text", choices=(PREEMPT_FULL, PREEMPT_NONE),
+        source="assumed; kernel/Kconfig.preempt: distributions for servers have none or voluntary",
+        doc="whether who wakes takes the CPU from the kernel's code at once, or when that sleeps or"
+        " goes back to the program (CONFIG_PREEMPT, CONFIG_PREEMPT_NONE)",
     )  # fmt: skip
     autogroup: bool = param(
         False, dim="bool",

@@ -11,11 +11,15 @@ Slices need no ticks: the timer is set to the end of the debt, or, if others wai
 which Linux would find the slice used up. Whoever changes what the timer was computed from starts
 the burst anew; the old timer's entry stays in the calendar with an outdated number and is ignored.
 
-Linux counterpart: struct rq, schedule(), scheduler_tick() in kernel/sched.c.
+With ``preemption = "none"`` a task that burns system time keeps the CPU from who is woken until it
+sleeps or, being no kernel thread, has burnt it all: it is on its way back to its program then.
+
+Linux counterpart: struct rq, schedule(), scheduler_tick() in kernel/sched.c; preempt_schedule().
 Invariants: an idle CPU has an empty queue. clock_ns is when the time was last accounted for; the
  columns of CpuTime sum to it. nr_iowait is the number of tasks that went to sleep here in
  io_schedule() and have not been woken.
-Left out: real-time classes, hot-plug.
+Left out: real-time classes, hot-plug; cond_resched() of CONFIG_PREEMPT_VOLUNTARY; that the end of
+ a slice, too, would wait for the kernel's code.
 """
 
 from collections.abc import Callable
@@ -24,6 +28,7 @@ from typing import Any, Final
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
+from sim.sched.params import PREEMPT_FULL, SchedParams
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import Killed, Scheduler, Task
 from sim.units import NS_PER_S
@@ -74,23 +79,21 @@ class RunQueue:
 
     __slots__ = (
         "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_expiring", "_generation",
-        "_need_resched", "_next_tick_ns", "_resuming", "_step_ns", "_switch_ns", "_tick_load",
-        "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last", "nr_iowait",
-        "nr_switches", "queue", "stolen_ns",
+        "_need_resched", "_next_tick_ns", "_preemptible", "_resuming", "_step_ns", "_switch_ns",
+        "_tick_load", "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last",
+        "nr_iowait", "nr_switches", "queue", "stolen_ns",
     )  # fmt: skip
 
-    def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
-        clock_step_ns: int = 0,
-    ) -> None:  # fmt: skip
-        self._step_ns = clock_step_ns  # of sched_clock(); 0: it is exact
+    def __init__(self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams) -> None:
+        self._step_ns = params.clock_step_ns  # of sched_clock(); 0: it is exact
+        self._preemptible: bool = params.preemption == PREEMPT_FULL  # in the kernel's code
         self._domain = domain
         self._calendar = domain.calendar
         self._tracer = domain.tracer
         self.cpu = cpu
         self.queue = queue
-        self._switch_ns = switch_ns
-        self._tick_ns = tick_ns
+        self._switch_ns = params.context_switch_ns
+        self._tick_ns = NS_PER_S // params.hz
         self.cpu_time = CpuTime()
         self.curr: Task | None = None
         self.last: Task | None = None  # who ran last, or runs
@@ -154,8 +157,10 @@ class RunQueue:
             self.account()
             preempts = self.queue.preempts(curr, task)
             self.queue.enqueue(task)
-            if preempts:
+            if preempts and (self._preemptible or curr.user_debt_ns):
                 self._preempt(curr)
+            elif preempts:
+                self._need_resched = True
             else:
                 self._limit_burst(curr)
         self._domain.queue_grew(self)
@@ -360,7 +365,9 @@ class RunQueue:
                     self._start_burst(task)
             elif task.state:  # not TASK_RUNNING
                 self._put_asleep(task)
-            elif (queue.nr_queued or queue.bounded) and self._slice_left_ns(task) == 0:
+            elif (
+                (queue.nr_queued or queue.bounded) and self._slice_left_ns(task) == 0
+            ) or self._returns_late(task):
                 self._preempt(task)
             else:
                 self._resume(task)
@@ -413,10 +420,21 @@ class RunQueue:
         self._resuming = False
         if not task.system_debt_ns and not task.user_debt_ns:
             self._put_asleep(task)
-        elif self._need_resched and self.queue.nr_queued:
+        elif (
+            self._need_resched and self.queue.nr_queued and (self._preemptible or task.user_debt_ns)
+        ):
             self._preempt(task)
         else:
             self._start_burst(task)
+
+    def _returns_late(self, task: Task) -> bool:
+        """Whether the task goes back to its program, and somebody could not have its CPU before."""
+        return (
+            self._need_resched
+            and not self._preemptible
+            and not task.is_kthread
+            and self.queue.nr_queued > 0
+        )
 
     def _preempt(self, task: Task) -> None:
         """Queue the current task again and run the next, if its group's quota leaves any."""

@@ -89,10 +89,10 @@ class HostRunQueue(RunQueue):
     __slots__ = ("_vcpus", "_who_runs")
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
+        self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams, *,
         vcpus: dict[int, Vcpu],
     ) -> None:  # fmt: skip
-        super().__init__(domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns)
+        super().__init__(domain, cpu, queue, params)
         self._vcpus = vcpus
         self._who_runs: Vcpu | None = None
 
@@ -137,11 +137,7 @@ class HostSched(Sched):
         super().__init__(calendar, nr_cpus, kernel, SchedParams(), None, chance)
 
     def _make_rq(self, cpu: int) -> RunQueue:
-        plain = super()._make_rq(cpu)
-        rq = HostRunQueue(
-            self, cpu, plain.queue, switch_ns=self.params.context_switch_ns, tick_ns=self.tick_ns,
-            vcpus=self._vcpus,
-        )  # fmt: skip
+        rq = HostRunQueue(self, cpu, self._make_queue(), self.params, vcpus=self._vcpus)
         self._physical.append(rq)
         return rq
 
@@ -218,14 +214,11 @@ class VcpuRunQueue(ClockedRunQueue):
     __slots__ = ("_vcpu",)
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, *, switch_ns: int, tick_ns: int,
-        clock_step_ns: int, clocked: Power, kernel: KernelVersion, vcpu: Vcpu,
+        self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams, *,
+        clocked: Power, kernel: KernelVersion, vcpu: Vcpu,
     ) -> None:  # fmt: skip
         self._vcpu = vcpu
-        super().__init__(
-            domain, cpu, queue, switch_ns=switch_ns, tick_ns=tick_ns, clock_step_ns=clock_step_ns,
-            clocked=clocked, kernel=kernel,
-        )  # fmt: skip
+        super().__init__(domain, cpu, queue, params, clocked=clocked, kernel=kernel)
         vcpu.rq = self
 
     def account(self) -> None:
@@ -274,13 +267,11 @@ class GuestSched(ClockedSched):
         super().__init__(calendar, nr_cpus, kernel, params, tracer, chance, power=power)
 
     def _make_rq(self, cpu: int) -> RunQueue:
-        plain = super()._make_rq(cpu)
         rq = VcpuRunQueue(
-            self, cpu, plain.queue, switch_ns=self.params.context_switch_ns, tick_ns=self.tick_ns,
-            clock_step_ns=self.params.clock_step_ns, clocked=self._power, kernel=self.kernel,
+            self, cpu, self._make_queue(), self.params, clocked=self._power, kernel=self.kernel,
             vcpu=self._vcpus[cpu],
         )  # fmt: skip
-        self._clocked[-1] = rq
+        self._clocked.append(rq)
         return rq
 
     @property

@@ -14,6 +14,7 @@ from calibration.validate.machine import build
 from calibration.validate.measure import CHANCES, SEED_STEP, predict, simulate
 from calibration.validate.measured import measured
 from calibration.validate.report import family_table
+from sim.machine import Machine
 
 KERNEL = {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}}
 QUEUE = {"nr_requests": "128", "max_sectors_kb": "1280"}
@@ -114,6 +115,42 @@ def test_a_closed_storm_is_one_of_smtp_source_and_a_mailer_that_takes_everything
     assert scenario.processes["sendmail"].params.mailer_status == "ok"
     assert scenario.processes["sendmail"].nice == -15
     assert scenario.processes["client"].params.connecting_max == 1
+
+
+@pytest.mark.parametrize(
+    ("started", "guest", "status"),
+    [
+        ("2026-11-21T03:12:09", False, "ok"),
+        ("2026-11-21T03:24:32", False, "tempfail"),
+        ("2026-11-21T03:40:00", True, "ok"),
+        (None, False, "ok"),
+    ],
+)
+def test_the_loop_rig_s_mailer_fails_from_one_moment_on(directory, started, guest, status):
+    params = {"sessions": 20, "messages": 10, "size": 5000}
+    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
+    content = run(workload=mta, started_utc=started)
+    content["kernel"] = {**content["kernel"], "guest": "uml" if guest else None}
+    scenario = build(describe(directory(content)), seed=1)
+    assert scenario.processes["sendmail"].params.mailer_status == status
+
+
+def test_runs_alike_before_and_after_the_mailer_failed_are_two(tmp_path):
+    params = {"sessions": 2, "messages": 4, "size": 5000}
+    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
+    texts = []
+    for started in ("2026-11-21T03:12:09", "2026-11-21T03:13:00", "2026-11-21T03:30:00"):
+        folder = tmp_path / started.replace(":", "-")
+        folder.mkdir()
+        content = run(workload=mta, started_utc=started)
+        (folder / "run.json").write_text(json.dumps(content), encoding="utf-8")
+        texts.append(compare._what_is_simulated(folder))
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_the_loop_rig_s_kernel_is_not_preemptible(directory):
+    machine = Machine(build(describe(directory(run())), seed=1), 1)
+    assert machine.sched.params.preemption == "none"
 
 
 def test_of_a_storm_the_middle_of_several_chances_is_predicted(directory):

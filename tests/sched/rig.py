@@ -18,9 +18,13 @@ RELEASES = [(2, 6, 16), (2, 6, 18), (2, 6, 24), (2, 6, 32), (3, 2), (4, 4), (5, 
 class Rig:
     """A machine's scheduler; context switches are free unless asked for."""
 
-    def __init__(self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, clock_step_ns=0):
+    def __init__(
+        self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, clock_step_ns=0, preemption="full"
+    ):
         self.calendar = Calendar()
-        params = SchedParams(context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns)
+        params = SchedParams(
+            context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns, preemption=preemption
+        )
         self.sched = Sched(self.calendar, cpus, kernel, params)
         self.log = []
 

@@ -37,6 +37,7 @@ from sim.mm.ranges import RangeSet
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_NONE, WritebackControl
 from sim.param import param
 from sim.registry import register
+from sim.sched.kthread import kthread_run
 from sim.sched.locking import Mutex
 from sim.sched.task import Blocking, Task
 from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
@@ -279,7 +280,7 @@ class Ext4(Ext3):
         """Start the journal's thread, and the one that zeroes inode tables."""
         device = self.device
         assert device is not None
-        self.scheduler.spawn(f"jbd2/{device.name}-8", self._jbd2)
+        kthread_run(self.scheduler, f"jbd2/{device.name}-8", self._jbd2)
         self.start_lazyinit()
 
     def _jbd2(self, task: Task) -> Blocking[None]:
