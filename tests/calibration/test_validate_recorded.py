@@ -52,7 +52,7 @@ def test_what_is_read_as_measured_is_what_the_recorders_index_says():
         (["b_seqwrite/buffered-128k-*.r1"], "await_ms w", 0.10),
         (["?_seqwrite/*-ext4-*.r1", "u_b_seqwrite/*-ext4-*.r1"], "await_ms r", 0.25),
         # Too many writers on one CPU: what takes in their requests costs none (calibration/README).
-        (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "msg/s", 0.23),
+        (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "msg/s", 0.24),
         (["c_mailq/ext3-p?-hdd7200.r1", "c_mailq/ext3-p32-hdd7200.r1"], "own_load", 0.05),
         (["c_mailq/*-p8-hdd7200.r1", "c_mailq/*-p32-hdd7200.r1"], "own_D", 0.05),
         (["c_mailq/*-p8-hdd7200.r1", "c_mailq/*-p32-hdd7200.r1"], "wps", 0.22),
@@ -68,8 +68,10 @@ def test_what_is_read_as_measured_is_what_the_recorders_index_says():
         (["u_a_randread/*.r1"], "lat ms", 0.12),
         (["u_b_seqwrite/*.r2"], "MB/s", 0.10),
         (["u_c_mailq/ext3-*.r1"], "msg/s", 0.32),
-        # What is left: the recorded mailer deferred every message, which no description says.
-        (["d_mta/sendmail-ext3-s20-m2000-hdd7200.r?"], "msg/s accepted", 0.35),
+        # Three equal runs took 58, 61 and 73 messages/s.
+        (["d_mta/sendmail-ext3-s20-m2000-hdd7200.r?"], "msg/s accepted", 0.15),
+        (["d_mta/sendmail-ext3-s20-m2000-hdd7200.r?"], "wareq_sz", 0.06),
+        (["d_mta/sendmail-*-s20-m?000-hdd7200.r?"], "wps", 0.18),
         (["d_mta/*-backlog10.r1"], "drained s", 0.20),
         (["u_g_cpu/*-20s.r1"], "own_load", 0.05),
         (["e_overcommit/*ssd4*.r1", "e_overcommit/*none*.r1"], "tx/s", 0.03),
