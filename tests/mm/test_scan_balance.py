@@ -10,6 +10,7 @@ from sim.mm.lruvec import LRU_ACTIVE_FILE
 from sim.mm.reclaim import reserve_memory
 from sim.mm.scan_balance import (
     ANON,
+    EQUAL,
     FILE,
     FRACTIONS,
     ReclaimStat,
@@ -71,6 +72,30 @@ def test_counts_are_halved_when_they_are_a_quarter_of_their_list():
     assert (stat.scanned[FILE], stat.rotated[FILE]) == (101, 41)
     stat.forget(FILE, 403)
     assert (stat.scanned[FILE], stat.rotated[FILE]) == (50, 20)
+
+
+@given(counts, counts, st.integers(0, 10**6))
+def test_costs_are_halved_until_they_are_a_quarter_of_all_lists_and_no_further(anon, file, pages):
+    stat = ReclaimStat()
+    stat.costs = [anon, file]
+    halvings = 0
+    while (anon >> halvings) + (file >> halvings) > pages // 4:
+        halvings += 1
+    stat.forget_costs(pages)
+    assert stat.costs == [anon >> halvings, file >> halvings]
+
+
+@pytest.mark.parametrize("kernel", [OLD, ZERO_SPARES, COSTS, ROTATIONS])
+def test_the_last_round_looks_at_all_and_the_one_before_does_not(kernel):
+    """sc->priority == 0 and swappiness: SCAN_EQUAL."""
+    sides = [
+        which(
+            kernel, swappiness=60, priority=priority, file_is_tiny=False, inactive_anon=1000,
+            inactive_file=1000, file_is_low=True,
+        )
+        for priority in (0, 1, 12)
+    ]  # fmt: skip
+    assert sides == [EQUAL, FRACTIONS, FRACTIONS]
 
 
 @pytest.mark.parametrize(("kernel", "side"), [("4.12", ANON), ("4.13", FRACTIONS)])
