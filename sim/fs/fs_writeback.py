@@ -43,16 +43,19 @@ def start_writeback(sched: Sched, vm: Vm) -> None:
         return
     vm.flusher = BdiWriteback(vm)
     for bdi in vm.bdis:
-        thread = FlusherThread(vm, bdi)
-        kthread_run(sched, thread.comm, thread.main)
+        _start_flusher(sched, vm, bdi)
 
 
 def watch(sched: Sched, vm: Vm, bdi: BackingDevInfo) -> None:
     """Look after one more device, about to have its first dirty page (bdi_forker_thread)."""
     vm.add_bdi(bdi)
     if vm.kernel >= SINCE_FLUSHER_THREADS:
-        thread = FlusherThread(vm, bdi)
-        kthread_run(sched, thread.comm, thread.main)
+        _start_flusher(sched, vm, bdi)
+
+
+def _start_flusher(sched: Sched, vm: Vm, bdi: BackingDevInfo) -> None:
+    thread = FlusherThread(vm, bdi)
+    kthread_run(sched, thread.comm, thread.main)
 
 
 # -- One inode

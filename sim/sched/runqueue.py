@@ -365,9 +365,9 @@ class RunQueue:
                     self._start_burst(task)
             elif task.state:  # not TASK_RUNNING
                 self._put_asleep(task)
-            elif (
-                (queue.nr_queued or queue.bounded) and self._slice_left_ns(task) == 0
-            ) or self._returns_late(task):
+            elif (queue.nr_queued or queue.bounded) and (
+                self._returns_late(task) or self._slice_left_ns(task) == 0
+            ):
                 self._preempt(task)
             else:
                 self._resume(task)
