@@ -5,10 +5,12 @@ average V, weighted, current task included, is what all would have with perfect 
 *lag* is V - v, and it is *eligible* while that is not negative. Each asks for slices, of the
 release's length or (6.12 on) of one of its own; its virtual *deadline* is where v will be at the
 end of the slice. Of the eligible the one with the earliest deadline runs: to the end of its slice,
-or, if somebody urgent wakes, until it has had its share (RUN_TO_PARITY). This protection is gone
-when one with a shorter slice is eligible (PREEMPT_SHORT). Lag outlives a sleep: a sleeper that was
-owed time still is, and one that had too much (6.12 on) stays in the average until V has caught up
-(*delayed dequeue*), so that short sleeps cancel no debts.
+or, if somebody urgent wakes, until it has had its share (RUN_TO_PARITY). This protection begins
+when the CPU switches to the task. It is not renewed: who is picked again, or is alone and begins
+its next slice, is protected no more, and gives way to the first urgent one that wakes. It is gone,
+too, when one with a shorter slice is eligible (PREEMPT_SHORT). Lag outlives a sleep: a sleeper that
+was owed time still is, and one that had too much (6.12 on) stays in the average until V has caught
+up (*delayed dequeue*), so that short sleeps cancel no debts.
 
 Estimate: n hogs of equal weight take turns of a slice, rounded up to ticks; a sleeper that works
 for less than it is owed takes the CPU at once, one that has used up its lag waits for a slice. A
@@ -23,10 +25,8 @@ Invariants: the sums are those of the queued and the delayed; each of these is a
  list sorted by deadline; somebody there is always eligible.
 Left out: buddies; moving a delayed task to another CPU (it owes less than a slice, and a balancer
  comes by every 16 ms); a group's slice, which is the shortest of its members' (here the release's).
- Slices end at ticks; run time is measured exactly. Groups are group_queue.py's. Who is picked again
- at the end of its protection is protected anew, and so is who begins a slice alone: the kernel sets
- protection at picks only, but with that a reader beside a hog waits for 0.47 ms where 0.68 and 0.75
- were recorded (6.18), with this for 0.83.
+ Slices end at ticks; run time is measured exactly, so the slices of one who is alone follow each
+ other without gaps, and not from tick to tick. Groups are group_queue.py's.
 """
 
 from bisect import insort
@@ -46,7 +46,8 @@ DELAY_DEQUEUE: Final = ((6, 6), False), ((6, 12), True)
 KEEP_DEADLINE: Final = ((6, 6), False), ((6, 12), True)
 # PREEMPT_SHORT: 85e511df3cec (6.12).
 PREEMPT_SHORT: Final = ((6, 6), False), ((6, 12), True)
-# "Limit run to parity to the min slice of enqueued entities" (6.17).
+# "Limit run to parity to the min slice of enqueued entities", and "Always trigger resched at the
+# end of a protected period" (6.17): set_protect_slice, update_protect_slice, update_curr.
 SHORTEST_PROTECTS: Final = ((6, 6), False), ((6, 17), True)
 
 Entry = tuple[int, int, Task]  # deadline, order among equals, task
@@ -60,7 +61,7 @@ class EevdfTunables:
     delay_dequeue: bool  # who sleeps in debt stays in the average until it is paid
     keep_deadline: bool  # who moves to another CPU keeps what is left of the slice
     preempt_short: bool  # who is eligible and asks for less ends the protection of who runs
-    shortest_protects: bool  # who runs is protected for the shortest slice of all, not its own
+    shortest_protects: bool  # for the shortest slice of all, not its own; then a tick looks again
 
 
 def eevdf_tunables(kernel: KernelVersion, nr_cpus: int) -> EevdfTunables:
@@ -78,9 +79,9 @@ class EevdfQueue(SchedClass):
     """One CPU's queue (struct cfs_rq)."""
 
     __slots__ = (
-        "_curr", "_delay", "_keep_deadline", "_nr_delayed", "_preempt_short", "_protected",
-        "_queue", "_sequence", "_shortest_protects", "_slice_ns", "_tick_ns", "_weighted_sum",
-        "_weights", "_zero",
+        "_curr", "_delay", "_keep_deadline", "_nr_delayed", "_picked_at", "_preempt_short",
+        "_protected", "_put", "_queue", "_sequence", "_shortest_protects", "_slice_ns", "_tick_ns",
+        "_weighted_sum", "_weights", "_zero",
     )  # fmt: skip
 
     def __init__(self, tunables: EevdfTunables, tick_ns: int) -> None:
@@ -93,6 +94,8 @@ class EevdfQueue(SchedClass):
         self._preempt_short: bool = tunables.preempt_short
         self._shortest_protects: bool = tunables.shortest_protects
         self._protected: int = 0  # vruntime up to which the current task runs to parity
+        self._put: Task | None = None  # the current task, put back and nobody picked since
+        self._picked_at: int | None = None  # vruntime at which the current task was picked again
         self._queue: list[Entry] = []  # queued and delayed
         self._sequence: int = 0
         self._nr_delayed: int = 0
@@ -197,6 +200,11 @@ class EevdfQueue(SchedClass):
         self._curr = None
         self._renew(curr)
         self.enqueue(curr)
+        self._put = curr
+
+    def switched_away(self) -> None:
+        """Let the next turn of the task put back last be a new one, with its own protection."""
+        self._put = None
 
     def _renew(self, curr: Task) -> None:
         """Begin a new slice where the last one is used up (update_deadline)."""
@@ -210,6 +218,7 @@ class EevdfQueue(SchedClass):
         self._remove(self._index(task))
         self.load -= task.weight
         self.nr_queued -= 1
+        self._put = None
 
     def pick_next(self) -> Task | None:
         """Take out the eligible task with the earliest deadline (pick_eevdf)."""
@@ -232,19 +241,33 @@ class EevdfQueue(SchedClass):
 
     def run_alone(self, task: Task) -> bool:
         """Begin a turn."""
+        self._put = None
         self._begin_turn(task)
         return True
 
     def _begin_turn(self, task: Task) -> None:
-        """Make the task current, and protect it for the rest of its slice (set_protect_slice)."""
+        """Make the task current, and protect it if that is a switch (set_next_entity).
+
+        Who is picked again goes on as it was: pick_next_task_fair() does not set it anew.
+        """
         self._curr = task
+        again = self._put is task
+        self._put = None
+        if again:
+            self._picked_at = task.vruntime
+            return
+        self._picked_at = None
         self._protected = task.deadline
         if self._shortest_protects:
-            self._protect_less(task)
+            self._protect_less(task, self._slice_of(task))
 
-    def _protect_less(self, curr: Task) -> None:
-        """Protect the current task for no longer than the shortest slice (update_protect_slice)."""
-        shortest = own = self._slice_of(curr)
+    def _protect_less(self, curr: Task, shortest: int) -> None:
+        """Protect the current task for no longer than `shortest`, or the shortest slice of all.
+
+        set_protect_slice() does so at the switch, update_protect_slice() when who wakes asks for
+        less and does not preempt.
+        """
+        own = self._slice_of(curr)
         for entry in self._queue:
             shortest = min(shortest, self._slice_of(entry[2]))
         if shortest < own:
@@ -300,7 +323,6 @@ class EevdfQueue(SchedClass):
         curr.vruntime += ns
         if not self.nr_queued and curr.vruntime >= curr.deadline:
             self._renew(curr)
-            self._protected = curr.deadline
 
     def reweight(self, curr: Task, weight: int) -> None:
         """Keep what it is owed in time, and how much of its slice is left (reweight_entity)."""
@@ -321,7 +343,10 @@ class EevdfQueue(SchedClass):
         elif self._preempt_short and curr.vruntime >= self._protected:
             until = min(until, self._eligible_until(curr))
         # Rounded up: who has anything left is not picked again for nothing, for ever.
-        return -((curr.vruntime - until) * curr.weight // NICE_0_LOAD)
+        left = -((curr.vruntime - until) * curr.weight // NICE_0_LOAD)
+        if left <= 0 and curr.vruntime == self._picked_at:
+            return 1  # This tick has looked: update_curr() does so once it has run again.
+        return left
 
     def _eligible_until(self, curr: Task) -> int:
         """Return the vruntime up to which the current task is eligible (did_preempt_short).
@@ -337,6 +362,24 @@ class EevdfQueue(SchedClass):
             return policy_preempts(curr.policy, woken.policy)
         if curr.vruntime >= curr.deadline:
             return True
+        if not self._shortest_protects:
+            return self._would_pick(curr, woken)
+        if self._queue and curr.vruntime >= self._protected:
+            return True  # enqueue_entity() calls update_curr(), which looks if others wait.
+        if not self._preempt_short or self._slice_of(woken) >= self._slice_of(curr):
+            return self._would_pick(curr, woken)
+        protected, self._protected = self._protected, curr.vruntime
+        if self._would_pick(curr, woken):
+            return True
+        self._protected = protected
+        self._protect_less(curr, self._slice_of(woken))
+        return False
+
+    def _would_pick(self, curr: Task, woken: Task) -> bool:
+        """Return whether the woken task would be picked, with the current one's protection.
+
+        To 6.16 that ends when the woken one asks for less and is urgent (do_preempt_short).
+        """
         weighted, weights = self._sums()
         weighted += woken.weight * woken.vruntime
         weights += woken.weight
@@ -344,9 +387,10 @@ class EevdfQueue(SchedClass):
             return False
         is_eligible = curr.vruntime * weights <= weighted
         is_urgent = woken.deadline < curr.deadline
-        asks_for_less = self._slice_of(woken) < self._slice_of(curr)
-        if asks_for_less and self._preempt_short and (is_urgent or not is_eligible):
-            self._protected = curr.vruntime  # Whoever is picked now (do_preempt_short).
+        if self._preempt_short and not self._shortest_protects:
+            asks_for_less = self._slice_of(woken) < self._slice_of(curr)
+            if asks_for_less and (is_urgent or not is_eligible):
+                self._protected = curr.vruntime  # Whoever is picked now.
         if is_eligible and (not is_urgent or curr.vruntime < self._protected):
             return False
         first = self._first_eligible(weighted, weights)

@@ -31,7 +31,7 @@ FAR_NS: Final = 1_000_000_000  # nobody waits at any level: nothing ends the tur
 class GroupQueue(SchedClass):
     """All queues of one CPU."""
 
-    __slots__ = ("_below", "_by_group", "_root", "_sched", "_unthrottled")
+    __slots__ = ("_below", "_by_group", "_put", "_root", "_sched", "_unthrottled")
 
     def __init__(
         self, sched: Scheduler, make_queue: Callable[[], SchedClass], groups: list[TaskGroup],
@@ -46,6 +46,7 @@ class GroupQueue(SchedClass):
         self._sched = sched
         self._unthrottled = unthrottled
         self._root = GroupRq(make_queue(), None, None, None)
+        self._put: GroupRq | None = None  # where the task put back last waits
         self._by_group: dict[TaskGroup, GroupRq] = {}
         self._below: dict[int, GroupRq] = {}  # by the pid of the entity
         for number, group in enumerate(groups, start=1):
@@ -140,6 +141,9 @@ class GroupQueue(SchedClass):
         rq.queue.requeue(curr)
         rq.nr_waiting += 1
         self._leave_above(rq, 1)
+        self._put = rq
+        if not self.nr_queued:  # Quotas are used up: nobody runs next.
+            self._end_put()
 
     def put_to_sleep(self, curr: Task) -> None:
         """Let go of the current task; a group stays if other members wait."""
@@ -206,8 +210,17 @@ class GroupQueue(SchedClass):
                 break
             rq = below
         self.nr_queued -= 1
+        self._end_put()
         self._begin_turn(picked)
         return picked
+
+    def _end_put(self) -> None:
+        """Tell the groups that have lost the CPU that a turn there is over (put_prev_entity)."""
+        rq = self._put
+        self._put = None
+        while rq is not None and rq.running is None:
+            rq.queue.switched_away()
+            rq = rq.parent
 
     def run_alone(self, task: Task) -> bool:
         """Begin the turns of a task and of all groups above it, if they have time left."""

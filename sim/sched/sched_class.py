@@ -58,6 +58,9 @@ class SchedClass:
         """Add the task that was current until now (put_prev_task)."""
         raise NotImplementedError
 
+    def switched_away(self) -> None:
+        """The task that requeue() put back last is not the next to run: its turn is over."""
+
     def dequeue(self, task: Task) -> None:
         """Take out a task that another CPU will run."""
         raise NotImplementedError

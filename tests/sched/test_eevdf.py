@@ -328,9 +328,9 @@ def test_who_has_lost_protection_runs_while_it_is_owed(kernel, left_ms):
     assert queue.slice_left_ns(curr) == left_ms * MS
 
 
-def test_who_is_alone_is_protected_in_each_of_its_slices():
-    """RUN_TO_PARITY: who weighs more, and is due earlier, waits until it is owed something."""
-    for ran_ms in (1, 4):
+def test_who_is_alone_loses_protection_with_its_first_slice():
+    """RUN_TO_PARITY is for a slice: then who weighs more, and is due earlier, need not wait."""
+    for ran_ms, preempts in ((1, False), (4, True)):
         queue, [curr] = a_queue(0)
         sched = Rig().sched
         heavy = sched.processes.create(sched, "heavy", None, -10, nice_to_weight(-10))
@@ -338,7 +338,53 @@ def test_who_is_alone_is_protected_in_each_of_its_slices():
         queue.account(curr, ran_ms * MS)
         queue.place_woken(heavy, TASK_INTERRUPTIBLE, 0)
         assert heavy.deadline < curr.deadline
-        assert not queue.preempts(curr, heavy)
+        assert queue.preempts(curr, heavy) is preempts
+
+
+def owed_and_late(kernel):
+    """A current task in a turn, and another that waits with a later deadline and a debt."""
+    queue = EevdfQueue(replace(eevdf_tunables(kernel, 1), slice_ns=SLICE), tick_ns=MS)
+    sched = Rig().sched
+    curr, other = (sched.processes.create(sched, name, None, 0, 1024) for name in "co")
+    curr.deadline, other.vruntime, other.deadline = SLICE, 8 * MS, 8 * MS + SLICE
+    queue.run_alone(curr)
+    queue.enqueue(other)
+    return queue, curr, sched
+
+
+@pytest.mark.parametrize("kernel", [FIRST, DELAYING, (6, 17)])
+def test_who_is_picked_again_is_not_protected_anew(kernel):
+    """set_protect_slice() is for who was not current before."""
+    for switches in (False, True):
+        queue, curr, sched = owed_and_late(kernel)
+        queue.account(curr, SLICE)
+        queue.requeue(curr)
+        if switches:
+            queue.switched_away()
+        assert queue.pick_next() is curr
+        woken = sched.processes.create(sched, "woken", None, -10, nice_to_weight(-10))
+        woken.vruntime, woken.deadline = curr.vruntime, curr.vruntime + MS
+        assert queue.preempts(curr, woken) is not switches
+
+
+def test_without_protection_each_tick_looks_once_since_6_17():
+    """update_curr(): "resched || !protect_slice(curr)", after it has run."""
+    queue, curr, _ = owed_and_late((6, 17))
+    queue.account(curr, SLICE)
+    queue.requeue(curr)
+    assert queue.pick_next() is curr
+    assert queue.slice_left_ns(curr) == 1
+    queue.account(curr, 1)
+    assert queue.slice_left_ns(curr) < 0
+
+
+@pytest.mark.parametrize(("own", "left_ms"), [(0, 2), (MS // 2, 0.5), (3 * MS // 2, 1.5)])
+def test_who_asks_for_less_and_must_wait_shortens_the_protection_since_6_17(own, left_ms):
+    """update_protect_slice(): one shortest slice from now on."""
+    queue, curr, woken = a_turn((6, 17), own=own)
+    woken.vruntime += 5 * MS
+    assert not queue.preempts(curr, woken)
+    assert queue.slice_left_ns(curr) == left_ms * MS
 
 
 @pytest.mark.parametrize(("kernel", "left_ms"), [((6, 16), 3), ((6, 17), 1)])
