@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sim.fs.errors import not_a_directory
 from sim.mm.filemap import AddressSpace
-from sim.sched.locking import Mutex
+from sim.sched.locking import Mutex, patience_of_rwsem
 from sim.sched.spinning import Holdings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Inode:
         self.count = 0  # Open files; an unlinked inode lives until its last close.
         self.writers = 0  # Open files that may write (i_writecount).
         self.state = 0
-        self.i_mutex = Mutex()
+        self.i_mutex = Mutex(patience_of_rwsem)
         self.holdings = Holdings()  # Of a directory: when its i_mutex is held.
         self.mapping: AddressSpace = sb.new_mapping(self)
         self.entries: dict[str, Inode] | None = {} if mode == S_IFDIR else None

@@ -214,6 +214,19 @@ class Sched(Domain):
         rq.activate(task)
         return True
 
+    def wake_up_for(self, waker: Task, task: Task) -> bool:
+        """Wake `task` from the CPU of `waker`, who works its debt off, if it still runs."""
+        if self.current is not None or not self.on_cpu(waker):
+            return self.wake_up(task)
+        self.current = waker
+        woken = self.wake_up(task)
+        self.current = None
+        return woken
+
+    def on_cpu(self, task: Task) -> bool:
+        """Return whether the task has a CPU."""
+        return self.rqs[task.cpu].curr is task
+
     def _move(self, task: Task, previous: RunQueue, rq: RunQueue) -> RunQueue:
         """Take a task that wakes to `rq`, which is returned (set_task_cpu)."""
         if rq is not previous:

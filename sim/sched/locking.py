@@ -2,44 +2,79 @@
 
 Models: waiters sleep uninterruptibly, so they count as load, and outside io_schedule(), so they are
 not iowait, whatever the owner does (mutex_lock_io of 4.11 on is a matter of the caller's).
-Theory of operation. Unlocking frees the lock and wakes the oldest waiter, who has to come and take
-it. With one CPU that one cannot come before who unlocked has slept or used its slice: should it
-want the lock again, for its next system call, it finds it free and takes it (*stealing*), and the
-waiter goes back to sleep in front of all others. So nobody queues behind the queue: a task that
-renames, unlinks, creates and writes in one directory does all of that at one go, and its data are
-on their way before the next task has renamed anything. That is what decides which of several
-writers' data go out before a journal's commit block. From 5.3 on a waiter that has waited for more
-than a tick or two, woken in vain, has the lock kept for it (*handoff*).
+Theory of operation. Unlocking frees the lock and wakes the oldest waiter. Nothing is handed over:
+the waiter has to come and take the lock, and whoever asks before it is there takes it first
+(*stealing*); then the waiter goes back to sleep in front of all others. So it is a race. The waiter
+needs a CPU and a context switch; who unlocked runs already, and so do those who ask for the first
+time. With one CPU the waiter cannot come before who unlocked has slept or used its slice: a task
+that renames, unlinks, creates and writes in one directory does all of that at one go, and its data
+are on their way before the next task has renamed anything. That is what decides which of several
+writers' data go out before a journal's commit block. With an idle CPU the waiter is there within
+microseconds, and wins unless the next request comes sooner.
+
+A race is decided by when things happen, and a task's effects precede their cost (task.py). So where
+somebody waits, the lock is free once the debt of who unlocks is worked off, and who asks for it
+works its own debt off first. Who finds the lock's owner on the way out, on another CPU, spins until
+then (*optimistic spinning*, from 2.6.30 on), and is there before any sleeper.
+
+A lock is kept for a waiter that was overtaken too often (*handoff*): a mutex of 4.10 or later for
+the first waiter that was woken in vain, a rw_semaphore of 5.3 or later for one that has waited for
+more than a tick or two, too.
 
 Estimate: eight writers of one directory, with four calls each of 100 us under its lock: handed on
 in turn, all first data are ready after 4 x 8 x 100 us; stolen, the first after 0.4 ms.
-Linux counterpart: kernel/mutex.c __mutex_unlock_slowpath (2.6.16; before, a semaphore);
- kernel/locking/rwsem.c rwsem_down_write_slowpath, rwsem_try_write_lock, RWSEM_WAIT_TIMEOUT (of
- inodes from 4.7 on; handoff: 4f23dbc1e657, 5.3).
-Invariants: a mutex has at most one owner, who alone unlocks it; waiters get it in FIFO order; with
- several CPUs nobody overtakes them.
-Left out: on several CPUs stealing, and spinning on a running owner: there a waiter that is woken or
- spins elsewhere is there first, and the lock is handed on.
+Linux counterpart: kernel/mutex.c, kernel/locking/mutex.c: __mutex_lock_common, mutex_spin_on_owner
+ (0d66bf6d3514, 2.6.30), __mutex_unlock_slowpath (2.6.16; before, a semaphore), MUTEX_FLAG_HANDOFF
+ (9d659ae14b54, 4.10); kernel/locking/rwsem.c: rwsem_down_write_slowpath, rwsem_try_write_lock,
+ RWSEM_WAIT_TIMEOUT (of inodes from 4.7 on; handoff: 4f23dbc1e657, 5.3).
+Invariants: a mutex has at most one owner, who alone unlocks it; sleepers get it in FIFO order; once
+ it is kept for one of them, nobody else gets it before.
+Left out: readers; spinning on an owner that runs and will yet sleep, and of the first waiter; a
+ rw_semaphore to 3.9 is handed to who waits. Where nobody waits, the lock is free at once: the time
+ for which directories' locks are held then is spinning.py's.
 """
 
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
 
-HANDOFF_SINCE: Final = (5, 3)
+SPINS_SINCE: Final = (2, 6, 30)
+MUTEX_HANDOFF_SINCE: Final = (4, 10)
+RWSEM_HANDOFF_SINCE: Final = (5, 3)
 _EVER_NS: Final = 1 << 62
 WAITS_PER_S: Final = 250  # RWSEM_WAIT_TIMEOUT: DIV_ROUND_UP(HZ, 250) ticks
 
+Patience: TypeAlias = Callable[[Task], int]
+
+
+def patience_of_mutex(task: Task) -> int:
+    """Return until when a waiter bears to be woken in vain: not at all, or for ever."""
+    sched = task.sched
+    return _EVER_NS if sched.kernel < MUTEX_HANDOFF_SINCE else sched.calendar.now
+
+
+def patience_of_rwsem(task: Task) -> int:
+    """Return until when a waiter bears to be overtaken: so many whole ticks (time_after)."""
+    sched = task.sched
+    if sched.kernel < RWSEM_HANDOFF_SINCE:
+        return _EVER_NS
+    ticks = -(-NS_PER_S // (sched.tick_ns * WAITS_PER_S)) + 1
+    return (sched.calendar.now // sched.tick_ns + ticks) * sched.tick_ns
+
 
 class Mutex:
-    """A mutex (struct mutex), or an rw_semaphore that is only taken for writing."""
+    """A mutex (struct mutex), or a rw_semaphore that is only taken for writing."""
 
-    __slots__ = ("_kept_for", "_waiters", "owner")
+    __slots__ = ("_free_ns", "_kept_for", "_patience", "_waiters", "owner")
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience = patience_of_mutex) -> None:
+        """``patience(task)`` is until when a waiter lets itself be overtaken."""
+        self._patience = patience
         self.owner: Task | None = None
+        self._free_ns: int = -1  # when who has unlocked it will have got there; -1: it has not
         self._waiters: deque[Task] = deque()
         self._kept_for: Task | None = None  # the waiter that nobody may overtake any more
 
@@ -51,38 +86,68 @@ class Mutex:
         return True
 
     def lock(self, task: Task, wchan: str = "mutex_lock") -> Blocking[None]:
-        """Take the lock; sleep until it is free, or until it is handed over."""
-        if self.trylock(task):
+        """Take the lock; sleep until it is free and nobody is there before."""
+        if self.owner is None and not self._waiters:
+            self.owner = task
             return
+        if task.system_debt_ns or task.user_debt_ns:
+            yield
+        while not self.trylock(task):
+            if not self._may_spin():
+                yield from self._wait(task, wchan)
+                return
+            task.charge_system(self._free_ns - task.sched.calendar.now)
+            yield
+
+    def _may_spin(self) -> bool:
+        """Return whether the lock's owner runs, and has but to free it (mutex_spin_on_owner)."""
+        owner = self.owner
+        if owner is None or self._kept_for is not None:
+            return False
+        sched = owner.sched
+        if sched.kernel < SPINS_SINCE or self._free_ns <= sched.calendar.now:
+            return False
+        return sched.on_cpu(owner)
+
+    def _wait(self, task: Task, wchan: str) -> Blocking[None]:
+        """Sleep until woken as the first waiter, and there before anybody else."""
         assert self.owner is not task, f"{task} locks twice"
         self._waiters.append(task)
-        patient_until_ns = _patient_until_ns(task)
-        while self.owner is not task:
-            if self.owner is None and self._waiters[0] is task:
-                self._take(task)
-                return
-            if self._waiters[0] is task and task.sched.calendar.now > patient_until_ns:
-                self._kept_for = task
+        patient_until_ns = self._patience(task)
+        while True:
             task.state = TASK_UNINTERRUPTIBLE
             task.wchan = wchan
             yield
-
-    def _take(self, task: Task) -> None:
-        """Become the owner of a free lock that one has waited for."""
+            if self._waiters[0] is not task:
+                continue
+            if self.owner is None:
+                break
+            if task.sched.calendar.now > patient_until_ns:
+                self._kept_for = task
         self._waiters.popleft()
         self._kept_for = None
         self.owner = task
 
     def unlock(self, task: Task) -> None:
-        """Wake the oldest waiter; hand it the lock unless it has to come for the only CPU first."""
+        """Free the lock and wake the oldest waiter, once the work done under it is paid for."""
         assert self.owner is task, f"{task} unlocks what it does not hold"
-        self.owner = None
+        assert self._free_ns < 0, f"{task} unlocks twice"
         if not self._waiters:
+            self.owner = None
             return
-        heir = self._waiters[0]
-        if heir.sched.nr_cpus > 1:
-            self._take(heir)
-        heir.sched.wake_up(heir)
+        debt_ns = task.user_debt_ns + task.system_debt_ns
+        if not debt_ns:
+            self._free(task)
+            return
+        calendar = task.sched.calendar
+        self._free_ns = calendar.now + debt_ns
+        calendar.post_at(self._free_ns, self._free, task)
+
+    def _free(self, task: Any) -> None:
+        """Let go of the lock; wake the oldest waiter (__mutex_unlock_slowpath)."""
+        self._free_ns = -1
+        self.owner = None
+        task.sched.wake_up_for(task, self._waiters[0])
 
     def is_locked(self) -> bool:
         """Return whether somebody holds it."""
@@ -91,12 +156,3 @@ class Mutex:
     def waiting(self) -> int:
         """Return how many tasks sleep for it."""
         return len(self._waiters)
-
-
-def _patient_until_ns(task: Task) -> int:
-    """Return until when a waiter bears to be overtaken: so many whole ticks (time_after)."""
-    sched = task.sched
-    if sched.kernel < HANDOFF_SINCE:
-        return _EVER_NS
-    ticks = -(-NS_PER_S // (sched.tick_ns * WAITS_PER_S)) + 1
-    return (sched.calendar.now // sched.tick_ns + ticks) * sched.tick_ns

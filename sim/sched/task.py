@@ -69,6 +69,14 @@ class Scheduler:
         """Make the task runnable; return False when it was (try_to_wake_up)."""
         raise NotImplementedError
 
+    def wake_up_for(self, waker: "Task", task: "Task") -> bool:
+        """Wake `task` on behalf of `waker`, who works its debt off, if it still runs."""
+        raise NotImplementedError
+
+    def on_cpu(self, task: "Task") -> bool:
+        """Return whether the task has a CPU (owner_on_cpu)."""
+        raise NotImplementedError
+
     def kill(self, task: "Task") -> None:
         """Make a task that has been marked `killed` see it."""
         raise NotImplementedError

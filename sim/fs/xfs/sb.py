@@ -34,7 +34,7 @@ from sim.fs.xfs.log_device import place_log
 from sim.fs.xfs.params import XfsParams
 from sim.fs.xfs.trans import Committed, Transaction
 from sim.mm.ranges import RangeSet
-from sim.sched.locking import Mutex
+from sim.sched.locking import Mutex, patience_of_rwsem
 from sim.sched.task import Blocking, Task
 
 TREE_ROOT_BYTES: Final = 20  # struct xfs_bmdr_block with one record
@@ -85,7 +85,7 @@ class XfsInode(Inode):
         self.disk_size: int = 0  # bytes whose data are on the disk
         self.logged_size: int = 0  # as in the log, if a power cut is expected
         self.size_changed: bool = False  # and not logged yet (i_update_core, to 3.3)
-        self.blocks_lock = Mutex()  # i_lock: mapping against truncating
+        self.blocks_lock = Mutex(patience_of_rwsem)  # i_lock: mapping against truncating
         self.released_dirty: bool = False  # XFS_IDIRTY_RELEASE
 
     def directory_blocks(self) -> XfsDir:
