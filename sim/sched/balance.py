@@ -43,8 +43,8 @@ class Balancer:
     """The balancing of one machine's run queues."""
 
     __slots__ = (
-        "_busy_ns", "_busy_period_ns", "_calendar", "_calm_period_ns", "_chance", "_domain",
-        "_failed", "_features", "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
+        "_busy_ns", "_calendar", "_chance", "_domain", "_failed", "_features", "_intervals",
+        "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
     )  # fmt: skip
 
     def __init__(
@@ -60,16 +60,12 @@ class Balancer:
         self._rqs = rqs
         self._features = features
         self._tick_ns = tick_ns
-        self._busy_period_ns: int = busy_period_ns(features, len(rqs), tick_ns)
-        self._calm_period_ns: int = self._busy_period_ns  # after a look that found balance
-        if features.busy_balance_doubles:
-            self._calm_period_ns = 2 * self._busy_period_ns + tick_ns  # off beat, once
+        self._intervals: list[int] = [1] * len(rqs)  # balance_interval, in units of the shortest
+        first_ns = busy_period_ns(features, len(rqs), tick_ns, 1)
         self._failed: list[int] = [0] * len(rqs)  # attempts in a row that moved nothing
         self._pending: bool = False  # the next tick is in the calendar
         # When each CPU looks next although it is busy. Not all at once, or tasks come and go back.
-        self._busy_ns: list[int] = [
-            cpu * self._busy_period_ns // len(rqs) for cpu in range(len(rqs))
-        ]
+        self._busy_ns: list[int] = [cpu * first_ns // len(rqs) for cpu in range(len(rqs))]
 
     def newidle(self, rq: RunQueue) -> None:
         """Pull a task to a CPU about to go idle, in an overloaded domain (idle_balance)."""
@@ -140,7 +136,9 @@ class Balancer:
             uneven = self._fill_spare(rq)
         else:
             uneven = self._load_balance(rq, rq.load())
-        period_ns = self._busy_period_ns if uneven else self._calm_period_ns
+        intervals = 1 if uneven else self._intervals[rq.cpu] * 2
+        intervals = self._intervals[rq.cpu] = min(intervals, self._features.busy_balance_most)
+        period_ns = busy_period_ns(self._features, len(self._rqs), self._tick_ns, intervals)
         missed_ns = (now - self._busy_ns[rq.cpu]) // period_ns * period_ns
         self._busy_ns[rq.cpu] += missed_ns + period_ns
 
@@ -248,9 +246,9 @@ def _may_run_on(task: Task, rq: RunQueue) -> bool:
     return not rq.queue.quotas or not rq.queue.is_throttled(task)
 
 
-def busy_period_ns(features: Features, nr_cpus: int, tick_ns: int) -> int:
+def busy_period_ns(features: Features, nr_cpus: int, tick_ns: int, intervals: int) -> int:
     """Return how often a busy CPU looks for a busier one (get_sd_balance_interval)."""
-    period_ns = features.busy_balance_ms * NS_PER_MS
+    period_ns = intervals * features.busy_balance_ms * NS_PER_MS
     if features.busy_balance_per_cpu:
         period_ns *= nr_cpus
     return max(period_ns - tick_ns * features.busy_balance_off_beat, tick_ns)

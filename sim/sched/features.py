@@ -43,7 +43,7 @@ class Features:
     busy_balance_ms: int  # how often a busy CPU looks for a busier one, if
     busy_balance_per_cpu: bool  # times the number of CPUs
     busy_balance_off_beat: bool  # less one tick
-    busy_balance_doubles: bool  # half as often after a look that found balance
+    busy_balance_most: int  # half as often after each look that found balance, to so many times
     load_rounding: str
     load_extra_tick: bool  # sampled every 5 s plus one tick
 
@@ -82,9 +82,9 @@ SPARE_BUSY: Final = (
 BUSY_BALANCE_MS: Final = ((2, 6, 0), 64), ((3, 16), 32), ((5, 10), 16)
 BUSY_BALANCE_PER_CPU: Final = ((2, 6, 0), False), ((3, 16), True)
 BUSY_BALANCE_OFF_BEAT: Final = ((2, 6, 0), False), ((5, 10), True)
-# max_interval = 2 * sd_weight: all releases double balance_interval (up to 4 ms in SD_CPU_INIT);
-# compared with recordings, and modelled, since sd_init() took today's shape.
-BUSY_BALANCE_DOUBLES: Final = ((2, 6, 0), False), ((5, 10), True)
+# All releases double balance_interval: SD_CPU_INIT from min_interval 1 ms to max_interval 4 ms,
+# sd_init() from sd_weight to 2 * sd_weight (143e1e28cb40, 3.16).
+BUSY_BALANCE_MOST: Final = ((2, 6, 0), 4), ((3, 16), 2)
 # 0f004f5a696a (2.6.37) and 20878232c52329 (4.7).
 LOAD_ROUNDING: Final = (
     ((2, 6, 0), ROUND_DOWN), ((2, 6, 37), ROUND_HALF_UP), ((4, 7), ROUND_TOWARDS_ACTIVE),
@@ -111,7 +111,7 @@ def features(kernel: KernelVersion) -> Features:
         busy_balance_ms=in_force(BUSY_BALANCE_MS, kernel),
         busy_balance_per_cpu=in_force(BUSY_BALANCE_PER_CPU, kernel),
         busy_balance_off_beat=in_force(BUSY_BALANCE_OFF_BEAT, kernel),
-        busy_balance_doubles=in_force(BUSY_BALANCE_DOUBLES, kernel),
+        busy_balance_most=in_force(BUSY_BALANCE_MOST, kernel),
         load_rounding=in_force(LOAD_ROUNDING, kernel),
         load_extra_tick=in_force(LOAD_EXTRA_TICK, kernel),
     )

@@ -2,16 +2,25 @@
 
 Linux counterpart: CONFIG_HZ, kernel/Kconfig.preempt, the costs of arch/x86/kernel/process.c
  __switch_to and what it evicts.
-Left out: /proc/sys/kernel/sched_*, whose defaults fair.py has by kernel version.
+Left out: /proc/sys/kernel/sched_*, whose defaults fair.py has by kernel version; voluntary
+ preemption (CONFIG_PREEMPT_VOLUNTARY), which some distributions choose: take none for it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
+from sim.sched.version import Change, changed_defaults
+from sim.units import Value
 
 PREEMPT_FULL: Final = "full"
 PREEMPT_NONE: Final = "none"
+PREEMPT_LAZY: Final = "lazy"
+_KCONFIG: Final = "kernel/Kconfig.preempt"
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
+    ((7, 0), "preemption", PREEMPT_LAZY, _KCONFIG + " 7.0: default PREEMPT_LAZY, 7dadeaa6e851"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +48,18 @@ class SchedParams:
         doc="step of the clock by which tasks' run time is measured; 0 = exact",
     )  # fmt: skip
     preemption: str = param(
-        PREEMPT_FULL, dim="text", choices=(PREEMPT_FULL, PREEMPT_NONE),
-        source="assumed; kernel/Kconfig.preempt: distributions for servers have none or voluntary",
-        doc="whether who wakes takes the CPU from the kernel's code at once, or when that sleeps or"
-        " goes back to the program (CONFIG_PREEMPT, CONFIG_PREEMPT_NONE)",
+        PREEMPT_NONE, dim="text", choices=(PREEMPT_FULL, PREEMPT_LAZY, PREEMPT_NONE),
+        source=_KCONFIG + " 2.6.13: default PREEMPT_NONE",
+        doc="whether who wakes takes the CPU from the kernel's code at once (full), or when that"
+        " sleeps or goes back to the program (none), or at the next tick, too (lazy)",
     )  # fmt: skip
     autogroup: bool = param(
         False, dim="bool",
         source="assumed: off on servers (tuned profiles); kernel/sched/autogroup.c: on if built in",
         doc="each session is a group of its own, from 2.6.38 on (sched_autogroup_enabled)",
     )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        return changed_defaults(KERNEL_CHANGES, kernel)

@@ -12,7 +12,8 @@ which Linux would find the slice used up. Whoever changes what the timer was com
 the burst anew; the old timer's entry stays in the calendar with an outdated number and is ignored.
 
 With ``preemption = "none"`` a task that burns system time keeps the CPU from who is woken until it
-sleeps or, being no kernel thread, has burnt it all: it is on its way back to its program then.
+sleeps or, being no kernel thread, has burnt it all: it is on its way back to its program then. With
+"lazy" it keeps it until then or until the next tick (TIF_NEED_RESCHED_LAZY), if that comes before.
 
 Linux counterpart: struct rq, schedule(), scheduler_tick() in kernel/sched.c; preempt_schedule().
 Invariants: an idle CPU has an empty queue. clock_ns is when the time was last accounted for; the
@@ -28,7 +29,7 @@ from typing import Any, Final
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
-from sim.sched.params import PREEMPT_FULL, SchedParams
+from sim.sched.params import PREEMPT_FULL, PREEMPT_LAZY, SchedParams
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import Killed, Scheduler, Task
 from sim.units import NS_PER_S
@@ -79,14 +80,15 @@ class RunQueue:
 
     __slots__ = (
         "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_expiring", "_generation",
-        "_need_resched", "_next_tick_ns", "_preemptible", "_resuming", "_step_ns", "_switch_ns",
-        "_tick_load", "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr", "last",
-        "nr_iowait", "nr_switches", "queue", "stolen_ns",
+        "_lazy", "_need_resched", "_next_tick_ns", "_preemptible", "_resuming", "_step_ns",
+        "_switch_ns", "_tick_load", "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr",
+        "last", "nr_iowait", "nr_switches", "queue", "stolen_ns",
     )  # fmt: skip
 
     def __init__(self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams) -> None:
         self._step_ns = params.clock_step_ns  # of sched_clock(); 0: it is exact
         self._preemptible: bool = params.preemption == PREEMPT_FULL  # in the kernel's code
+        self._lazy: bool = params.preemption == PREEMPT_LAZY  # there by the next tick only
         self._domain = domain
         self._calendar = domain.calendar
         self._tracer = domain.tracer
@@ -161,6 +163,8 @@ class RunQueue:
                 self._preempt(curr)
             elif preempts:
                 self._need_resched = True
+                if self._lazy:
+                    self._limit_burst(curr)
             else:
                 self._limit_burst(curr)
         self._domain.queue_grew(self)
@@ -337,6 +341,8 @@ class RunQueue:
     def _slice_left_ns(self, task: Task) -> int:
         """Return how long until the tick that ends the slice."""
         left = self.queue.slice_left_ns(task)
+        if self._lazy and self._need_resched:
+            left = 0
         tick_ns = self._tick_ns
         ends_ns = self.clock_ns + left if left > 0 else self.clock_ns
         return -(-ends_ns // tick_ns) * tick_ns - self.clock_ns

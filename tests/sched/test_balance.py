@@ -2,6 +2,8 @@
 
 import pytest
 
+from sim.sched.balance import busy_period_ns
+from sim.sched.features import features
 from tests.sched.rig import CFS, EEVDF, MODERN, O1, RELEASES, Rig
 
 
@@ -127,3 +129,17 @@ def test_looks_before_going_idle_are_no_failures():
     balancer._look(light)
     assert full.nr_running() == 2
     assert balancer._failed[light.cpu] == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "periods_ms"),
+    [((2, 6, 16), (64, 128, 256)), ((3, 16), (64, 128)), ((6, 6), (28, 60))],
+)
+def test_a_busy_cpu_looks_half_as_often_after_each_look_that_found_balance(kernel, periods_ms):
+    """Two CPUs, ticks of 4 ms: up to max_interval, which is 4 ms to 3.15, then twice the CPUs."""
+    does = features(kernel)
+    intervals, found = 1, []
+    while intervals <= does.busy_balance_most:
+        found.append(busy_period_ns(does, 2, 4_000_000, intervals) // 1_000_000)
+        intervals *= 2
+    assert tuple(found) == periods_ms

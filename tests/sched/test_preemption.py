@@ -14,7 +14,7 @@ from sim.engine.trace import Tracer
 from sim.sched.cpuidle import CpuidleParams
 from sim.sched.guest import GuestParams
 from sim.sched.hardware import make_sched
-from sim.sched.params import PREEMPT_FULL, PREEMPT_NONE, SchedParams
+from sim.sched.params import PREEMPT_FULL, PREEMPT_LAZY, PREEMPT_NONE, SchedParams
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from tests.sched.rig import MS, Rig, S
 
@@ -53,8 +53,8 @@ def test_a_kernel_that_is_not_preemptible_ends_what_it_does():
     assert urgent_runs_at_ms(PREEMPT_NONE, system_ms=3) == 4
 
 
-def test_a_program_gives_way_at_once_under_both():
-    for preemption in (PREEMPT_FULL, PREEMPT_NONE):
+def test_a_program_gives_way_at_once_under_all():
+    for preemption in (PREEMPT_FULL, PREEMPT_NONE, PREEMPT_LAZY):
         assert urgent_runs_at_ms(preemption, user_ms=3) == 2
 
 
@@ -69,10 +69,27 @@ def test_a_kernel_thread_gives_way_when_it_sleeps():
     assert ended == 4
 
 
+@pytest.mark.parametrize("is_kthread", [False, True])
+def test_a_lazily_preemptible_kernel_gives_way_at_the_next_tick(is_kthread):
+    """Ticks of 10 ms: who woke at 1 ms has its turn at 10, or when the code ends before."""
+    assert urgent_runs_at_ms(PREEMPT_LAZY, system_ms=30, is_kthread=is_kthread) == 11
+    assert urgent_runs_at_ms(PREEMPT_NONE, system_ms=30, is_kthread=is_kthread) == 31
+    assert urgent_runs_at_ms(PREEMPT_LAZY, system_ms=3, is_kthread=is_kthread) == 4
+
+
+@pytest.mark.parametrize(
+    ("kernel", "preemption"),
+    [("2.6.16", "none"), ("6.18", "none"), ("7.0", "lazy"), ("7.2", "lazy")],
+)
+def test_the_default_is_the_kernel_s_own(kernel, preemption):
+    default = SchedParams.kernel_defaults(kernel).get("preemption", (SchedParams().preemption, ""))
+    assert default[0] == preemption
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.sampled_from((-15, 0, 10)))
 def test_no_cpu_time_is_lost_or_made(tenths, nice):
     """All work is done in the time that it takes, whoever had to wait."""
-    for preemption in (PREEMPT_FULL, PREEMPT_NONE):
+    for preemption in (PREEMPT_FULL, PREEMPT_NONE, PREEMPT_LAZY):
         rig = Rig(1, MODERN, preemption=preemption)
 
         def work(task, ns):
