@@ -24,8 +24,8 @@ from sim.block.request import Request
 
 SERVICE_SHIFT: Final = 22  # WFQ_SERVICE_SHIFT: virtual time is an integer
 KEY_ASYNC: Final = 0  # the queue of all writes that nobody waits for
-SEEK_SECTORS: Final = 800  # BFQQ_SEEK_THR
-SMALL_SECTORS: Final = 256  # BFQQ_SECT_THR_NONROT: a flash drive does not mind far large requests
+SEEK_SECTORS: Final = 800  # BFQQ_SEEK_THR: 8 * 100
+SMALL_SECTORS: Final = 64  # BFQQ_SECT_THR_NONROT: a flash drive does not mind far large requests
 SEEK_BITS: Final = 32  # seek_history
 SEEKY_BITS: Final = 19  # more of them: BFQQ_SEEKY
 SAMPLES_VALID: Final = 80  # bfq_sample_valid

@@ -80,7 +80,7 @@ class CfqParams:
 _FILE: Final = "block/cfq-iosched.c"
 KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 17), "early", False, _FILE + " 2.6.17: cfq_update_io_seektime, hw_tag"),
-    ((2, 6, 17), "slice_idle_ns", 8_000_000, _FILE + " 2.6.17: HZ / 125"),
+    ((2, 6, 18), "slice_idle_ns", 8_000_000, _FILE + " 2.6.18: HZ / 125"),
     ((2, 6, 20), "merge_across", False, _FILE + " 2.6.20: cfq_allow_merge, da775265021b"),
     ((2, 6, 20), "sync_preempts", True, _FILE + " 2.6.20: cfq_should_preempt"),
     ((2, 6, 22), "restarts_idling", False, _FILE + " 2.6.22: cfq_select_queue, timer_pending"),

@@ -41,6 +41,14 @@ class QueueParams:
         PER_QUEUE, dim="text", choices=(PER_QUEUE, PER_TASK),
         source="block/ll_rw_blk.c 2.6.16: blk_plug_device", doc="who holds new requests back",
     )  # fmt: skip
+    plug_requests: int = param(
+        0, dim="count", minimum=0, source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
+        doc="requests that a task's plug holds for a queue before they go; 0 = any number",
+    )  # fmt: skip
+    plug_flush_bytes: int = param(
+        0, dim="bytes", minimum=0, source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
+        doc="a request of this size in a task's plug goes before the next comes; 0 = it stays",
+    )  # fmt: skip
     unplug_threshold: int = param(
         4, dim="count", minimum=1, source="block/ll_rw_blk.c 2.6.16: q->unplug_thresh = 4",
         doc="waiting requests that remove a queue's plug",
@@ -54,7 +62,8 @@ class QueueParams:
         source="block/ll_rw_blk.c 2.6.16: rl->count[rw]", doc="what the two request pools are for",
     )  # fmt: skip
     requeue_ns: int = param(
-        0, dim="time_ns", minimum=0, source="assumed: none beyond the driver's own",
+        "1 us", dim="time_ns", minimum=0,
+        source="assumed: two lists and a run of the queue; block/blk-mq.c: blk_mq_requeue_work",
         doc="multi-queue: CPU time of kblockd for a step of a flush sequence; 0 = in the interrupt",
     )  # fmt: skip
     wbt: bool = param(
@@ -74,8 +83,11 @@ class QueueParams:
 
 
 KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((2, 6, 31), "pools", SYNC, "block/blk-core.c 2.6.31: rl->count[is_sync], 1faa16d22877"),
+    ((2, 6, 30), "pools", SYNC, "block/blk-core.c 2.6.30: rl->count[is_sync], 1faa16d22877"),
     ((2, 6, 39), "plug", PER_TASK, "block/blk-core.c 2.6.39: blk_start_plug, 73c101011926"),
+    ((3, 1), "plug_requests", 16, "block/blk-core.c 3.1: BLK_MAX_REQUEST_COUNT, 55c022bbddb2"),
     ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
+    ((4, 10), "plug_flush_bytes", 128 * 1024, "block/blk-core.c 4.10: 50d24c34403c"),
     ((4, 10), "wbt", True, "block/Kconfig 4.10: BLK_WBT_MQ default y, 87760e5eef35"),
+    ((5, 16), "plug_requests", 32, "block/blk.h 5.16: BLK_MAX_REQUEST_COUNT, ba0ffdd8ce48"),
 )

@@ -2,24 +2,24 @@
 
 Models: while a task submits a batch, its requests stay in a list of its own: merging there needs no
 lock, and queues see them sorted and at once. The list goes to its queues when the task is done
-(flush()), before it sleeps for a request, and when it holds 16 requests. A task that sleeps
-otherwise flushes first: whoever sleeps in between calls flush().
+(flush()), before it sleeps for a request, when a queue has as many requests there as the release
+allows, and when one more comes after a large one. A task that sleeps otherwise flushes first:
+whoever sleeps in between calls flush().
 Linux counterpart: blk_start_plug, blk_flush_plug_list, blk_attempt_plug_merge, block/blk-core.c
-(2.6.39-4.20).
+(2.6.39-4.20); blk_add_rq_to_plug, block/blk-mq.c (5.16 on); the limits are in limits.py.
 Invariants: every request in the list has a slot and is accounted; flush() leaves it empty.
-Left out: BLK_PLUG_FLUSH_SIZE (5.x), callbacks (md).
+Left out: callbacks (md); that all queues' requests are counted together from 5.0 on (as many as
+here for two queues from 5.15 on, where the limit is 64 for several queues).
 """
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from sim.block.bio import Bio, Plugging
+from sim.block.bio import SECTOR, Bio, Plugging
 from sim.block.request import Request, append_bios, prepend_bio
 
 if TYPE_CHECKING:
     from sim.block.queue import Disk
-
-MAX_REQUEST_COUNT: Final = 16  # BLK_MAX_REQUEST_COUNT, include/linux/blkdev.h 2.6.39
 
 
 class Plug(Plugging):
@@ -27,6 +27,7 @@ class Plug(Plugging):
 
     def __init__(self) -> None:
         self._lists: list[tuple[Disk, list[Request]]] = []
+        self._last: Request | None = None  # the youngest one here
 
     def submit_bio(self, disk: "Disk", bio: Bio, now_ns: int) -> bool:
         """Take over what is left of the run; False when the next bio needs a slot."""
@@ -45,15 +46,25 @@ class Plug(Plugging):
                 if not disk.get_request(bio, now_ns):
                     return False
             bio.granted = False
-            if len(requests) >= MAX_REQUEST_COUNT:
+            if self._is_full(disk, requests):
                 self.flush()
                 requests = self._list_of(disk)
             request = disk.take_request(bio, sector, now_ns)
             disk.account_start(request, now_ns)
             disk.nr_plugged += 1
             requests.append(request)
+            self._last = request
             disk.accept_bios(bio, 1)
         return True
+
+    def _is_full(self, disk: "Disk", requests: list[Request]) -> bool:
+        """Return whether all has to go before one more request comes for this disk."""
+        most = disk.params.plug_requests
+        large = disk.params.plug_flush_bytes
+        last = self._last
+        if most and len(requests) >= most:
+            return True
+        return large > 0 and last is not None and last.nr_sectors * SECTOR >= large
 
     def _list_of(self, disk: "Disk") -> list[Request]:
         for known, requests in self._lists:
@@ -67,6 +78,7 @@ class Plug(Plugging):
         """Give all requests to their queues, by sector, and run these (blk_flush_plug_list)."""
         lists = self._lists
         self._lists = []
+        self._last = None
         for disk, requests in lists:
             requests.sort(key=attrgetter("sector"))
             now_ns = disk.calendar.now

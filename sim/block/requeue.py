@@ -14,6 +14,7 @@ Linux counterpart: block/blk-mq.c blk_mq_kick_requeue_list, blk_mq_requeue_work;
  blk_kick_flush, blk_flush_complete_seq (6.x); block/blk-core.c alloc_workqueue("kblockd",
  WQ_MEM_RECLAIM | WQ_HIGHPRI).
 Invariants: what is put there is dispatched once, in order, data before flushes that wait.
+Every multi-queue kernel has it; what the work itself takes is assumed (limits.py).
 Left out: a driver's own requeueing (BLK_STS_RESOURCE); one kworker a CPU; before 6.5 data that need
 no flush first went this way, too.
 """

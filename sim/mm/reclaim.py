@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
 SINCE_COST: Final = (5, 8)
 SINCE_TASK_PLUG: Final = (2, 6, 39)
-SINCE_NO_NAPS: Final = (2, 6, 36)  # without congestion, 0e093d99763e
+SINCE_NO_NAPS: Final = (2, 6, 37)  # without congestion, 0e093d99763e
 SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 SINCE_MORE_IO: Final = (2, 6, 24)
-SINCE_READS_ACTIVATE: Final = (4, 6)  # writing a page is no use of it any more (bbddabe2e436)
+SINCE_READS_ACTIVATE: Final = (4, 7)  # writing a page is no use of it any more (bbddabe2e436)
 OVERCOMMIT_ALWAYS: Final = 1  # vm.overcommit_memory
 OVERCOMMIT_NEVER: Final = 2
 COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least

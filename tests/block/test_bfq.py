@@ -13,8 +13,10 @@ from sim.block.bfq_queue import (
     TOO_IDLE,
     BfqQueue,
     ServiceTree,
+    is_far,
 )
-from sim.block.bio import BIO_IDLE, BIO_SYNC
+from sim.block.bio import BIO_IDLE, BIO_SYNC, READ
+from sim.block.request import Request
 from sim.drivers.hdd import Hdd
 from sim.drivers.hdd_params import HddParams
 from tests.block.disks import MS, Flood, Reader, Rig, Serial
@@ -175,3 +177,12 @@ def test_a_queue_that_was_away_gets_no_credit():
     comes.busy = True
     tree.activate(comes)
     assert comes.start == tree.vtime
+
+
+@pytest.mark.parametrize(
+    ("sectors", "rotational", "far"), [(56, False, True), (64, False, False), (64, True, True)]
+)
+def test_a_large_request_far_away_is_no_seek_for_a_flash_drive(sectors, rotational, far):
+    """BFQQ_SEEK_THR: more than 800 sectors; BFQQ_SECT_THR_NONROT: 64 sectors are large."""
+    assert is_far(0, Request(READ, 801, sectors, 0), rotational) is far
+    assert not is_far(0, Request(READ, 800, sectors, 0), rotational)

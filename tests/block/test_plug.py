@@ -1,6 +1,9 @@
 """Plugs: when requests are held back, and when they go."""
 
+import pytest
+
 from sim.block.bio import BIO_SYNC, WRITE
+from sim.block.limits import QueueParams
 from sim.block.plug import Plug
 from tests.block.disks import MS, Rig, ram
 
@@ -124,14 +127,38 @@ def test_a_task_plug_merges_and_sorts():
     assert (rig.issued(), rig.stats.write_merges) == ([(4, 3), (9, 1), (20, 5)], 6)
 
 
-def test_a_task_plug_is_flushed_at_sixteen_requests():
-    rig = Rig(ram(queue_depth=32), plug="task", pools="sync")
+def habits_of(kernel):
+    """What a release sets of the plug on a task's stack."""
+    defaults = QueueParams.kernel_defaults(kernel)
+    names = ("plug", "pools", "plug_requests", "plug_flush_bytes")
+    return {name: defaults[name][0] for name in names if name in defaults}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "held"), [("2.6.39", 40), ("3.1", 16), ("5.15", 16), ("5.16", 32)]
+)
+def test_a_task_plug_holds_as_many_requests_as_the_release_allows(kernel, held):
+    rig = Rig(ram(queue_depth=64), **habits_of(kernel))
     plug = Plug()
-    for number in range(17):
+    for number in range(40):
         submit_plugged(rig, plug, 10 * number)
-    assert len(rig.issued()) == 16
+    assert len(rig.issued()) == (40 // held * held if held < 40 else 0)
     plug.flush()
-    assert len(rig.run().issued()) == 17
+    assert len(rig.run().issued()) == 40
+
+
+@pytest.mark.parametrize(("kernel", "goes"), [("4.9", False), ("4.10", True), ("6.18", True)])
+@pytest.mark.parametrize(("pages", "large"), [(31, False), (32, True)])
+def test_a_large_request_leaves_the_plug_when_another_comes(kernel, goes, pages, large):
+    """BLK_PLUG_FLUSH_SIZE: 128 KiB are worth no more waiting."""
+    rig = Rig(ram(queue_depth=64), **habits_of(kernel))
+    plug = Plug()
+    submit_plugged(rig, plug, 0, pages)
+    assert rig.issued() == []
+    submit_plugged(rig, plug, 100)
+    assert rig.issued() == ([(0, pages)] if goes and large else [])
+    plug.flush()
+    assert rig.run().issued() == [(0, pages), (100, 1)]
 
 
 def test_without_a_task_plug_requests_go_at_once():

@@ -29,7 +29,7 @@ from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
 COW_THRESHOLD: Final = 2048  # dm-snap.c: snapshot_cow_threshold, chunks being copied
-THRESHOLD_SINCE: Final = (4, 20)  # 721b1d98fb51; before, any number of writes could wait
+THRESHOLD_SINCE: Final = (5, 0)  # 721b1d98fb51; before, any number of writes could wait
 INVALID: Final = "device-mapper: snapshots: Invalidating snapshot: Unable to allocate exception."
 
 
@@ -65,7 +65,7 @@ class Snapshot(CopyClient):
     # -- Writes, in the writer's context.
 
     def is_throttled(self) -> bool:
-        """Return whether who writes has to wait before any more is copied (4.20)."""
+        """Return whether who writes has to wait before any more is copied (5.0)."""
         return self._throttles and self._copying >= COW_THRESHOLD
 
     def wait_for_copies(self, task: Task) -> Blocking[None]:
