@@ -1,15 +1,18 @@
-"""`python -m calibration validate`: predict recorded runs from their descriptions."""
+"""`python -m calibration validate` predicts recorded runs, `report` makes the page of them."""
 
 import sys
 from pathlib import Path
 
 import click
 
+from calibration.validate import stored
 from calibration.validate.compare import Row, validate
+from calibration.validate.conditions import CONDITIONS, Condition
 from calibration.validate.describe import BadRun, describe
+from calibration.validate.page import render
 from calibration.validate.report import family_table, run_table
 from sim.cli.options import jobs_of
-from sim.cli.output import check_json, write_rows
+from sim.cli.output import check_json, write_rows, write_text
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
 from sim.study.replicate import processes
@@ -24,16 +27,25 @@ from sim.study.replicate import processes
 @click.option("--jobs", type=click.IntRange(1), help="Processes; as many as CPUs if not given.")
 @click.option("--family", "family_only", is_flag=True, help="Only the summary of families.")
 @click.option(
+    "--with-condition", "condition_name", type=click.Choice(sorted(CONDITIONS)),
+    help="Simulate the runs with what their description does not tell (conditions.py).",
+)  # fmt: skip
+@click.option(
     "--json", "json_path", metavar="FILE|-", help="Write JSON to FILE; - is standard output."
 )
+@click.option(
+    "--store", metavar="FILE", type=click.Path(path_type=Path),
+    help="Put the runs into FILE, in place of what it has of them (see report).",
+)  # fmt: skip
 def command(
     directories: tuple[Path, ...], seed: int, jobs: int | None, family_only: bool,
-    json_path: str | None,
+    condition_name: str | None, json_path: str | None, store: Path | None,
 ) -> None:  # fmt: skip
-    """Simulate each run from its description alone and set the prediction beside what was measured.
+    """Simulate each run from its description and set the prediction beside what was measured.
 
     A RUN_DIR holds a run.json with the keys workload, kernel and disk (or fs_plain); everything
     else in it is looked at after the prediction, if it is there. Errors are relative and signed.
+    What is predicted is the middle one, by throughput, of three simulations.
 
     \b
     Examples:
@@ -42,12 +54,17 @@ def command(
       python -m calibration validate RUN_DIR --json -
     """
     check_json(json_path)
+    condition = CONDITIONS[condition_name] if condition_name else None
     try:
         for directory in directories:
-            describe(directory)
-        rows = _run(directories, seed, jobs)
-    except BadRun as problem:
+            _check_concerns(directory, condition)
+        if store is not None and store.exists():
+            stored.read(store)
+        rows = _run(directories, seed, jobs, condition)
+    except (BadRun, stored.BadData) as problem:
         raise click.UsageError(str(problem)) from None
+    if store is not None:
+        stored.put(store, stored.stored(rows, seed))
     if json_path is not None:
         write_rows((row.to_json() for row in rows), json_path)
     if json_path != "-":
@@ -58,10 +75,48 @@ def command(
         click.echo("errors: median of the absolute relative errors, in per cent")
 
 
-def _run(directories: tuple[Path, ...], seed: int, jobs: int | None) -> list[Row]:
+def _check_concerns(directory: Path, condition: Condition | None) -> None:
+    """Raise BadRun if the directory is none, or its workload does not have what is claimed."""
+    description = describe(directory)
+    if condition is not None and not condition.concerns(description):
+        raise BadRun(
+            f"{directory}: '{condition.name}' is about workload {condition.kind},"
+            f" and the run's is {description.kind}"
+        )
+
+
+def _run(
+    directories: tuple[Path, ...], seed: int, jobs: int | None, condition: Condition | None
+) -> list[Row]:
     number = jobs_of(jobs, len(directories))
     with Progress(f"simulating {len(directories)} runs") as progress:
         if number == 1:
-            return validate(directories, seed, None, progress)
+            return validate(directories, seed, None, progress, condition)
         with processes(number) as executor:
-            return validate(directories, seed, executor, progress)
+            return validate(directories, seed, executor, progress, condition)
+
+
+@click.command("report", short_help="Write the tables of the validation report.")
+@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@click.argument("page", metavar="PAGE", type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Write nothing; fail if PAGE is not what DATA makes.")
+def report_command(data: Path, page: Path, check: bool) -> None:
+    """Fill the generated blocks of PAGE from DATA, which `validate --store DATA` has written.
+
+    \b
+    Example:
+      python -m calibration report docs/runs/validation.json docs/validation.md
+    """
+    try:
+        text = page.read_text(encoding="utf-8")
+        made = render(text, str(page), stored.read(data))
+    except OSError as problem:
+        raise click.UsageError(f"{page}: cannot be read: {problem.strerror}") from None
+    except stored.BadData as problem:
+        raise click.UsageError(str(problem)) from None
+    if not check:
+        write_text(made, page)
+    elif made != text:
+        raise click.ClickException(
+            f"{page} is not what {data} makes; python -m calibration report {data} {page} writes it"
+        )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibration.validate.conditions import Condition
 from calibration.validate.describe import FILE, BadRun, Unsupported, describe
 from calibration.validate.machine import simulated_text
 from calibration.validate.measure import predict
@@ -32,6 +33,7 @@ class Row:
     predicted: Mapping[str, Any] | None
     measured: Mapping[str, Any] | None
     why_not: str
+    condition: str = ""  # the name of what was claimed beyond the description
 
     def error(self) -> Any:
         """Return relative errors in the shape of the figures, a text, or None if there are none."""
@@ -42,6 +44,8 @@ class Row:
     def to_json(self) -> dict[str, Any]:
         """Return the row as what json can write."""
         row: dict[str, Any] = {"id": self.id, "predicted": self.predicted}
+        if self.condition:
+            row["condition"] = self.condition
         if self.measured is not None:
             row["measured"] = self.measured
         return row | {"error": self.error()}
@@ -55,10 +59,11 @@ class Outcome:
     why_not: str
 
 
-def outcome_of(directory: Path, seed: int) -> Outcome:
-    """Predict one run from its description alone."""
+def outcome_of(directory: Path, seed: int, condition: Condition | None = None) -> Outcome:
+    """Predict one run from its description, and from a condition if one is claimed."""
     try:
-        return Outcome(predicted=predict(describe(directory), seed).to_json(), why_not="")
+        figures = predict(describe(directory), seed, condition)
+        return Outcome(predicted=figures.to_json(), why_not="")
     except Unsupported as reason:
         return Outcome(predicted=None, why_not=str(reason))
     except ScenarioError as problem:
@@ -67,25 +72,30 @@ def outcome_of(directory: Path, seed: int) -> Outcome:
 
 def validate_run(directory: Path, seed: int) -> Row:
     """Predict one run, then look at what was measured."""
-    return _row(directory, outcome_of(directory, seed))
+    return _row(directory, outcome_of(directory, seed), None)
 
 
-def _row(directory: Path, outcome: Outcome) -> Row:
+def _row(directory: Path, outcome: Outcome, condition: Condition | None) -> Row:
     description = describe(directory)
     return Row(
         id=description.id, family=description.family, predicted=outcome.predicted,
         measured=measured(directory), why_not=outcome.why_not,
+        condition="" if condition is None else condition.name,
     )  # fmt: skip
 
 
 def validate(
-    directories: Sequence[Path], seed: int, executor: Executor | None, progress: Progress
+    directories: Sequence[Path],
+    seed: int,
+    executor: Executor | None,
+    progress: Progress,
+    condition: Condition | None = None,
 ) -> list[Row]:
     """Validate runs, here or in other processes; repeats of one run are simulated once."""
     alike = {directory: _what_is_simulated(directory) for directory in directories}
     first = {alike[directory]: directory for directory in reversed(directories)}
-    outcomes = _simulate(first, seed, executor, progress)
-    return [_row(directory, outcomes[alike[directory]]) for directory in directories]
+    outcomes = _simulate(first, seed, executor, progress, condition)
+    return [_row(directory, outcomes[alike[directory]], condition) for directory in directories]
 
 
 def _what_is_simulated(directory: Path) -> str:
@@ -99,17 +109,22 @@ def _what_is_simulated(directory: Path) -> str:
 
 
 def _simulate(
-    first: Mapping[str, Path], seed: int, executor: Executor | None, progress: Progress
+    first: Mapping[str, Path],
+    seed: int,
+    executor: Executor | None,
+    progress: Progress,
+    condition: Condition | None,
 ) -> dict[str, Outcome]:
     """Predict each kind of run by the first that is of it."""
     outcomes: dict[str, Outcome] = {}
     if executor is None:
         for key, directory in first.items():
-            outcomes[key] = outcome_of(directory, seed)
+            outcomes[key] = outcome_of(directory, seed, condition)
             progress(len(outcomes), len(first))
         return outcomes
     pending: dict[Future[Outcome], str] = {
-        executor.submit(outcome_of, directory, seed): key for key, directory in first.items()
+        executor.submit(outcome_of, directory, seed, condition): key
+        for key, directory in first.items()
     }
     for future in as_completed(pending):
         outcomes[pending[future]] = future.result()

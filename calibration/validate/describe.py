@@ -2,10 +2,10 @@
 
 Models: the description part of a run directory's run.json, as typed records.
 Linux counterpart: none.
-Invariants: only the keys of DESCRIPTION are ever looked at, so nothing that was measured can reach
- a prediction; a run of a kind that is not simulated yet says so with its reason (Unsupported), a
- directory that describes nothing is a BadRun with the file and what is missing.
-Left out: workloads of other recorders.
+Invariants: only the keys of DESCRIPTION are ever looked at, so nothing that was measured of a run
+ can reach its prediction; a run of a kind that is not simulated yet says so with its reason
+ (Unsupported), a directory that describes nothing is a BadRun with the file and what is missing.
+Left out: workloads of other recorders; the time at which a run was made.
 """
 
 import json
@@ -17,9 +17,7 @@ from typing import Any, Final
 from calibration.host import chosen
 
 # id, family and name only name the run; fs_plain is the file system of a run without a disk.
-DESCRIPTION: Final = (
-    "id", "family", "name", "started_utc", "workload", "disk", "kernel", "fs_plain",
-)  # fmt: skip
+DESCRIPTION: Final = ("id", "family", "name", "workload", "disk", "kernel", "fs_plain")
 FILE: Final = "run.json"
 
 
@@ -51,7 +49,9 @@ class Disk:
     elevator: str
     nr_requests: int
     max_sectors_kib: int
-    read_ahead_kib: int | None  # if the description says so
+    read_ahead_kib: int | None  # this and the next two: None where the description is silent
+    rotational: bool | None
+    wbt_lat_us: int | None  # what writeback throttling aims at; 0 = off
     fs: str | None
     mount_options: tuple[str, ...]
 
@@ -62,7 +62,6 @@ class Description:
 
     id: str
     family: str
-    started: str  # UTC, as 2026-11-21T02:13:56; "" where it is not told
     kind: str  # of the workload: fio, mailq, mta, cpuburn, memtouch, pcread
     workload: Mapping[str, Any]  # its parameters
     details: Mapping[str, Any]  # what else the workload says of itself: command, options
@@ -98,7 +97,6 @@ def describe(directory: Path) -> Description:
     return Description(
         id=str(told.get("id") or f"{directory.resolve().parent.name}/{directory.resolve().name}"),
         family=str(told.get("family") or directory.resolve().parent.name),
-        started=str(told.get("started_utc") or ""),
         kind=at.text(workload, "type", "workload"),
         workload=at.table(workload, "params", "workload"),
         details={key: value for key, value in workload.items() if key not in ("type", "params")},
@@ -173,14 +171,19 @@ def _disk(at: _At, table: Mapping[str, Any]) -> Disk:
     queue = at.table(table, "queue", "disk")
     fs = at.table(table, "fs", "disk") if table.get("fs") else None
     options = str(fs.get("proc_mounts", "")).split() if fs else []
+
+    def whole_if_told(key: str) -> int | None:
+        return at.whole(queue, key, "disk.queue") if key in queue else None
+
+    rotational = whole_if_told("rotational")
     return Disk(
         params=at.table(table, "params", "disk"),
         elevator=chosen(str(queue.get("scheduler", "none")).strip()),
         nr_requests=at.whole(queue, "nr_requests", "disk.queue"),
         max_sectors_kib=at.whole(queue, "max_sectors_kb", "disk.queue"),
-        read_ahead_kib=(
-            at.whole(queue, "read_ahead_kb", "disk.queue") if "read_ahead_kb" in queue else None
-        ),
+        read_ahead_kib=whole_if_told("read_ahead_kb"),
+        rotational=None if rotational is None else bool(rotational),
+        wbt_lat_us=whole_if_told("wbt_lat_usec"),
         fs=at.text(fs, "type", "disk.fs") if fs else None,
         mount_options=tuple(options[3].split(",")) if len(options) > 3 else (),
     )

@@ -2,8 +2,9 @@
 
 Models: a TOML scenario, built as text and read by the same reader as a user's.
 Linux counterpart: none.
-Invariants: everything comes from the description or from the rig's table of costs; what is not
- modelled yet raises Unsupported and says what it is.
+Invariants: everything comes from the description, from the rig's table of values (some of which
+ were fitted to recordings, as their sources say), or from a condition that the caller names; what
+ is not modelled yet raises Unsupported and says what it is.
 Left out: what ran before the recording began (load averages start at 0).
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description, Disk, Unsupported
 from calibration.validate.programs import CGROUP, pins_its_pages, programs
 from calibration.validate.rigs import GUEST, LOOP, Rig
@@ -110,21 +112,26 @@ def rig_of(description: Description) -> Rig:
     return GUEST if description.kernel.is_guest else LOOP
 
 
-def build(description: Description, seed: int) -> Scenario:
-    """Return the scenario of a run; raise Unsupported if a part of it is not modelled."""
-    text = "\n".join(_lines(description)) + "\n"
-    return load_text(text, Path(f"{description.id}.toml"), seed=seed)
+def build(description: Description, seed: int, condition: Condition | None = None) -> Scenario:
+    """Return the scenario of a run; raise Unsupported if a part of it is not modelled.
+
+    A condition is what somebody claims of the run beyond its description (conditions.py).
+    """
+    text = "\n".join(_lines(description, condition)) + "\n"
+    what_if = None if condition is None else condition.name
+    return load_text(text, Path(f"{description.id}.toml"), what_if=what_if, seed=seed)
 
 
-def simulated_text(description: Description) -> str:
+def simulated_text(description: Description, condition: Condition | None = None) -> str:
     """Return the scenario without its title: runs that have the same are simulated alike.
 
     Raise Unsupported if a part of the run is not modelled.
     """
-    return "\n".join(line for line in _lines(description) if not line.startswith("title = "))
+    lines = _lines(description, condition)
+    return "\n".join(line for line in lines if not line.startswith("title = "))
 
 
-def _lines(description: Description) -> Iterator[str]:
+def _lines(description: Description, condition: Condition | None) -> Iterator[str]:
     """Yield the scenario's text."""
     rig = rig_of(description)
     kernel = description.kernel
@@ -145,6 +152,8 @@ def _lines(description: Description) -> Iterator[str]:
     yield from processes
     yield "[run]"
     yield 'duration = "1 h"'
+    if condition is not None:
+        yield from condition.lines()
 
 
 def _memory(description: Description, rig: Rig) -> Iterator[str]:
@@ -247,6 +256,10 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
     if pins_its_pages(description):
         largest = min(largest, PINNED_KIB_MAX)
     yield f'queue.max = "{largest} KiB"'
+    if disk.rotational is not None:
+        yield f"queue.rotational = {str(disk.rotational).lower()}"
+    if disk.wbt_lat_us is not None:
+        yield f'queue.wbt_lat = "{disk.wbt_lat_us} us"'
     for key, (value, source) in rig.queue.items():
         yield f'queue.{key} = {{ value = {value}, source = "{source}" }}'
     for key, value in disk.params.items():
@@ -298,7 +311,7 @@ def _ext3_journal(disk: Disk) -> Iterator[str]:
     size = int(disk.params.get("size_mb", 0))
     journal = next(mib for limit, mib in _JOURNALS if size < limit)
     yield f'journal = {{ value = "{journal} MiB", source = "e2fsprogs 1.47 mkfs of a new disk" }}'
-    traces = "disk traces of c_mailq: the log lies in the first group, before the data"
+    traces = "result: disk traces of c_mailq: the log lies in the first group, before the data"
     yield f'journal_in_middle = {{ value = false, source = "{traces}" }}'
 
 

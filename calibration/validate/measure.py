@@ -13,11 +13,12 @@ Left out: the recorder's own use of CPU.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Final
 
+from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description
 from calibration.validate.machine import build, rig_of
 from calibration.validate.programs import GATE_MS, fio_size
@@ -35,12 +36,10 @@ SECTORS_PER_KIB: Final = 2
 STEP_NS: Final = 10 * MS  # how exactly the end of the workload is found
 LIMIT_NS: Final = 3600 * S
 _DEALT_WITH: Final = ("message_delivered", "message_deferred", "message_queued")
-# Simulations of a run, where the figures hang on what chance draws once and no description tells:
-# the block group of the mail queue moves a storm's throughput by a third; whose pages go to swap
-# first decides which of several programs alike keeps its own; whether ext4's thread reads bitmaps
-# behind a writer's queue or before it, what the few reads of sequential writes take.
-CHANCES: Final = {"mta": 5, "memtouch": 3}
-CHANCES_OF_WRITES: Final = 5
+# Simulations of a run, of whatever kind: some figures hang on what chance draws once and no
+# description tells. The block group of the mail queue moves a storm's throughput by a third; whose
+# pages go to swap first decides which of several programs alike keeps its own.
+CHANCES: Final = 3
 SEED_STEP: Final = 1 << 32  # apart from all seeds that anybody gives
 SLOW_AGAIN_NS: Final = 300 * MS  # from the end of preparation to the disk's own speed, rec.py
 DRAIN_NS: Final = 60 * S  # what is not delivered this long after the client's end stays queued
@@ -75,47 +74,25 @@ class Figures:
         }  # fmt: skip
 
 
-def predict(description: Description, seed: int) -> Figures:
-    """Return what to expect of a run: of several chances the middle, figure by figure.
+def predict(description: Description, seed: int, condition: Condition | None = None) -> Figures:
+    """Return what to expect of a run: of a few simulations the one with the middle throughput.
 
-    Raise Unsupported if it cannot be built.
+    All figures are of that one simulation, so that they belong together. Raise Unsupported if it
+    cannot be built.
     """
-    number = CHANCES.get(description.kind, 1)
-    if description.workload.get("rw") == "write":
-        number = CHANCES_OF_WRITES
-    return _middle([simulate(description, seed + SEED_STEP * n) for n in range(number)])
+    seeds = range(seed, seed + CHANCES * SEED_STEP, SEED_STEP)
+    found = [simulate(description, one, condition) for one in seeds]
+    return sorted(found, key=_throughput)[CHANCES // 2]
 
 
-def _middle(figures: Sequence[Figures]) -> Figures:
-    """Return the median of each figure."""
-
-    def middle(values: Sequence[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return median(known) if known else None
-
-    first = figures[0]
-    return Figures(
-        result={name: middle([one.result[name] for one in figures]) for name in first.result},
-        await_ms={
-            name: median(one.await_ms[name] for one in figures) for name in first.await_ms
-        },
-        await_all_ms=median(one.await_all_ms for one in figures),
-        wps=median(one.wps for one in figures),
-        wareq_sz=median(one.wareq_sz for one in figures),
-        aqu_sz=median(one.aqu_sz for one in figures),
-        util=median(one.util for one in figures),
-        si=median(one.si for one in figures),
-        so=median(one.so for one in figures),
-        iowait=median(one.iowait for one in figures),
-        own_load=middle([one.own_load for one in figures]),
-        load=middle([one.load for one in figures]),
-        own_D=middle([one.own_D for one in figures]),
-    )  # fmt: skip
+def _throughput(figures: Figures) -> float:
+    """Return the first of the application's figures that there is."""
+    return next((value for value in figures.result.values() if value is not None), 0.0)
 
 
-def simulate(description: Description, seed: int) -> Figures:
+def simulate(description: Description, seed: int, condition: Condition | None = None) -> Figures:
     """Simulate a run once; raise Unsupported if it cannot be built."""
-    machine = Machine(build(description, seed), seed)
+    machine = Machine(build(description, seed, condition), seed)
     has_ended = _ENDS[description.kind]
     has_begun = _BEGINS.get(description.kind)
     if has_begun is not None:

@@ -59,6 +59,8 @@ def measured(directory: Path) -> dict[str, Any] | None:
     if summary.get("load_n_mean") is not None:
         # Others' tasks are in the load average of a machine that is not ours alone.
         found["load"] = summary["load_n_mean"] - summary.get("ext_R_mean", 0)
+    if "clean" in summary:
+        found["clean"] = bool(summary["clean"])  # nobody else's work was on the machine
     return found | _census(directory)
 
 
@@ -82,7 +84,7 @@ def _sharing(result: Mapping[str, Any], await_ms: float) -> dict[str, Any]:
 
 def _result(workload: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(workload.get("type"))
-    if kind == "fio":
+    if kind == "fio" and "rw" in workload["params"]:
         kind = f"fio {workload['params']['rw']}"
     if kind == "cpuburn" and not workload["params"].get("io_procs"):
         result = {**result, "ops_per_s": None}

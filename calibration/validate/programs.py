@@ -24,6 +24,8 @@ def programs(description: Description, rig: Rig, directory: str) -> Lines:
     """Yield the [process.*] tables of a run."""
     if description.kind not in _KINDS:
         raise Unsupported(f"workload '{description.kind}' (known: {', '.join(_KINDS)})")
+    if description.kind == "fio" and "job" in description.details:
+        raise Unsupported("fio with a job file of its own")
     return _KINDS[description.kind](description, rig, directory)
 
 
@@ -38,8 +40,7 @@ def _fio(description: Description, rig: Rig, directory: str) -> Lines:
     yield f'program = "fio"\nnice = {rig.nice}\nfilename = "{filename}"'
     yield f'block_size = "{fio_size(params["bs"])}"'
     yield from _FIO_KINDS[params["rw"]](description)
-    source = "recording: a_randread, wall and CPU time beside the job"
-    wall_ms, user_ms = rig.fio_start
+    wall_ms, user_ms, source = rig.fio_start
     yield f'start = {{ value = "{wall_ms} ms", source = "{source}" }}'
     # One process starts; here, where each job is one of its own, they share that.
     yield f'start_user = {{ value = "{user_ms / _jobs(params)} ms", source = "{source}" }}'
@@ -166,7 +167,6 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield f'[process.sendmail]\nprogram = "sendmail"\nnice = {rig.nice}'
     yield f'queue_directory = "{directory}/mqueue"\nbacklog = {_backlog(description)}'
     yield 'mailer = "local"'  # nullmda.c, which storm.mc names: reads and is content
-    yield from _mailer_status(description, rig)
     yield from (f"{_LOADS[name]} = {value}" for name, value in told.items())
     for key, (value, source) in rig.sendmail.items():
         shown = value if key == "byte_user_ns" else f'"{value}"'
@@ -176,19 +176,12 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield from _open_client(params) if params.get("openloop") else _closed_client(params)
 
 
-def _mailer_status(description: Description, rig: Rig) -> Lines:
-    """Yield the mailer's status where deliveries of the rig failed at that time."""
-    if rig.mailer_failed is not None and description.started >= rig.mailer_failed[0]:
-        yield f'mailer_status = {{ value = "tempfail", source = "{rig.mailer_failed[1]}" }}'
-
-
 _LOADS: Final = {"QueueLA": "queue_la", "RefuseLA": "refuse_la"}
 
 
 def _backlog(description: Description) -> int:
-    """Return the listen() backlog: storm.mc says 200 unless a note or the name says otherwise."""
-    told = f"{description.details.get('note', '')} {description.id}"
-    found = re.search(r"backlog[ -]?(\d+)", told)
+    """Return the listen() backlog: storm.mc says 200 unless the workload's note says otherwise."""
+    found = re.search(r"backlog (\d+)", str(description.details.get("note", "")))
     return int(found[1]) if found else STORM_BACKLOG
 
 

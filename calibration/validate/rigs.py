@@ -3,11 +3,14 @@
 Models: a virtual machine of 2026 with 3 GHz CPUs, and a user mode Linux guest on it, where every
  system call is two switches of the host's processes.
 Linux counterpart: none.
-Invariants: one row a parameter, with its source; a row names a key of a scenario's [machine].
+Invariants: one row a parameter, with its source; a row names a key of a scenario's [machine]. A
+ source begins with "fit:" if the value was fitted to recordings of these machines, with "result:"
+ if it was read off what a recorded run measured, with "assumed:" if it is a guess; the validation
+ report counts them by that.
 Left out: caches, frequencies, other guests of the host.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,19 +25,19 @@ _GUEST_FILL = "fit: 13 us a page: populate_s of u_e_overcommit, the run that fit
 _GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
 _GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
-_UNTHROTTLED = "recording: 60 of 64 requests in flight, u_b_seqwrite; wbt would keep it to 48"
+_HALT = "fit: HLT, which takes 40 us to leave: from each thread to the next it wakes, c_mailq p1"
+_GUEST_HALT = "fit: as the virtual machine whose process the guest's CPU is"
+_FIO_START = "result: wall and CPU time of fio beside its job, a_randread"
+_GUEST_FIO_START = "result: wall and CPU time of fio beside its job, u_a_randread"
+_REQUEUE = (
+    "fit: on in the guest, where a commit's requests then come as in the traces of u_c_mailq with"
+    " one writer, and off on the loop rig, where they do not; its 10 us are assumed"
+)
 _JIFFIES = "groundtruth README: process CPU clocks advance in ticks of 10 ms"
 _PINNED = (
     "fit: 533 against 146 us from reply to request of 1 MiB and 128 KiB, less copies, b direct"
 )
-_MAILER = (
-    "condition of the recording, told by no description: all 9000 messages of the six open runs"
-    " from this moment on were left in the queue, after a fork for each; before it none was so"
-)
-_PREEMPTION = (
-    "assumed: CONFIG_PREEMPT_NONE; jbd2, which has woken eight writers of nice -15, sends the next"
-    " log before their data in 225 of 228 commits of c_mailq/ext4-p8.r1"
-)
+_PREEMPTION = "/proc/config.gz of a 6.18.44-fc kernel: CONFIG_PREEMPT_NONE=y"
 _GUEST = (
     "fit: 290 us a message of six calls and 3.5 pages on tmpfs, one process, u_c_mailq/tmpfs-p1"
 )
@@ -51,11 +54,10 @@ class Rig:
     ext3: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     xfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
-    mailer_failed: tuple[str, str] | None  # from when on (UTC) local delivery failed, source
     queue: Mapping[str, tuple[str, str]]  # key below its disk's queue -> (value, source)
     kernel_mib: tuple[int, str]  # memory that is never page cache, where it is short
     beside_programs_kib: tuple[int, str]  # of memory or of a limit, what is not programs' pages
-    fio_start: tuple[float, float]  # wall time of fio before its jobs, user CPU of it; in ms
+    fio_start: tuple[float, float, str]  # ms of fio before its jobs: wall, user CPU; source
     nice: int  # of the workload; the kernel's threads have 0
 
 
@@ -63,7 +65,7 @@ LOOP: Final = Rig(
     disk="loop0",
     under="loop",
     costs={
-        "cpuidle.table": ("vcpu", "groundtruth README: a virtual machine"),
+        "cpuidle.table": ("vcpu", _HALT),
         "syscall.entry": ("0.1 us", "assumed: a null call without mitigations, 3 GHz"),
         "syscall.interrupt": ("0 us", "none: the emulator's process ends requests itself"),
         "syscall.fork": ("0.6 ms", _STORM),
@@ -102,21 +104,17 @@ LOOP: Final = Rig(
         "byte_user_ns": ("5", "assumed: a third of what the model's machine of 2005 needs"),
         "mailer_exec": ("1 ms", _STORM),
     },
-    mailer_failed=("2026-11-21T03:24:32", _MAILER),
     queue={},
-    kernel_mib=(16, "a memory cgroup: what the kernel takes does not count towards its limit"),
-    beside_programs_kib=(
-        1360,
-        "recording: rss and cache in memory.stat end at 64176 KiB",
-    ),
-    fio_start=(320, 80),
+    kernel_mib=(16, "assumed: any; what the kernel takes does not count towards a group's limit"),
+    beside_programs_kib=(1360, "result: rss and cache in memory.stat end at 64176 KiB, e"),
+    fio_start=(320, 80, _FIO_START),
     nice=-15,  # groundtruth README: "nice -15, autogroup -15 in the loop rig"
 )
 GUEST: Final = Rig(
     disk="ubda",
     under="ubd",
     costs={
-        "cpuidle.table": ("vcpu", "groundtruth README: its CPU is a process of a virtual machine"),
+        "cpuidle.table": ("vcpu", _GUEST_HALT),
         "syscall.entry": ("6 us", "groundtruth README: a system call takes 6 us in the guest"),
         "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
         "syscall.fork": ("3 ms", _GUEST_FORK),
@@ -152,13 +150,26 @@ GUEST: Final = Rig(
         "byte_user_ns": ("5", "assumed: user code runs as fast as on the host"),
         "mailer_exec": ("12 ms", _GUEST_MAIL),
     },
-    mailer_failed=None,
-    queue={
-        "wbt": ("false", _UNTHROTTLED),
-        "requeue": ('"10 us"', "assumed: two lists and a run of the queue, as another operation"),
-    },
+    queue={"requeue": ('"10 us"', _REQUEUE)},
     kernel_mib=(32, "fit: 139 to 149 MiB of page cache in 176 MiB, u_f_pagecache a0"),
-    beside_programs_kib=(42584, "recording: dmesg of an OOM kill, u_e: on no list, or locked"),
-    fio_start=(450, 400),
+    beside_programs_kib=(42584, "result: dmesg of an OOM kill, u_e: on no list, or locked"),
+    fio_start=(450, 400, _GUEST_FIO_START),
     nice=0,
 )
+
+
+def rows(rig: Rig) -> Iterator[tuple[str, str, str]]:
+    """Yield everything that the rig adds to scenarios: key, value, source."""
+    groups = {
+        "machine": rig.costs, "tmpfs": rig.tmpfs, "ext3, ext4": rig.ext3, "xfs": rig.xfs,
+        "sendmail": rig.sendmail, "queue": rig.queue,
+    }  # fmt: skip
+    for group, values in groups.items():
+        for key, (value, source) in values.items():
+            yield key if group == "machine" else f"{group}: {key}", value, source
+    memory_mib, source = rig.kernel_mib
+    yield "vm.kernel (readers of a large file)", f"{memory_mib} MiB", source
+    beside_kib, source = rig.beside_programs_kib
+    yield "memory beside programs' pages", f"{beside_kib} KiB", source
+    wall_ms, user_ms, source = rig.fio_start
+    yield "fio: start, start_user", f"{wall_ms:g} ms, {user_ms:g} ms", source

@@ -66,6 +66,10 @@ class QueueParams:
         source="assumed: two lists and a run of the queue; block/blk-mq.c: blk_mq_requeue_work",
         doc="multi-queue: CPU time of kblockd for a step of a flush sequence; 0 = in the interrupt",
     )  # fmt: skip
+    rotational: bool | None = param(
+        None, dim="bool", source="as the device says",
+        doc="/sys/block/*/queue/rotational, as somebody has set it: the elevator and swap go by it",
+    )  # fmt: skip
     wbt: bool = param(
         False, dim="bool", source="block/blk-wbt.c: not before 4.10",
         doc="writeback throttling of multi-queue devices",

@@ -73,7 +73,8 @@ class Disk(BlockDevice):
         params: QueueParams,
     ) -> None:
         super().__init__(stats, driver.capacity_sectors)
-        self.rotational = driver.rotational
+        told = params.rotational
+        self.rotational = driver.rotational if told is None else told
         self.max_discard_sectors = driver.max_discard_sectors
         self.discard_sectors = driver.discard_sectors
         self.calendar = calendar

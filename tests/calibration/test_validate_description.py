@@ -1,6 +1,7 @@
 """`python -m calibration validate`: what it may look at, what it says, and how it fails."""
 
 import json
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from calibration.__main__ import main
 from calibration.validate import compare
 from calibration.validate.compare import Row, relative, validate, validate_run
+from calibration.validate.conditions import CONDITIONS
 from calibration.validate.describe import DESCRIPTION, BadRun, Unsupported, describe
 from calibration.validate.machine import build
 from calibration.validate.measure import CHANCES, SEED_STEP, predict, simulate
@@ -100,7 +102,9 @@ def test_repeats_are_simulated_once_and_each_run_has_its_row(tmp_path, monkeypat
     simulated = []
     predict = compare.predict
     monkeypatch.setattr(
-        compare, "predict", lambda told, seed: simulated.append(told.id) or predict(told, seed)
+        compare,
+        "predict",
+        lambda told, seed, claimed: simulated.append(told.id) or predict(told, seed, claimed),
     )
     rows = validate(directories, 1, None, lambda done, of: None)
     assert sorted(simulated) == ["a/deeper.r1", "a/reads.r1"]
@@ -117,35 +121,60 @@ def test_a_closed_storm_is_one_of_smtp_source_and_a_mailer_that_takes_everything
     assert scenario.processes["client"].params.connecting_max == 1
 
 
-@pytest.mark.parametrize(
-    ("started", "guest", "status"),
-    [
-        ("2026-11-21T03:12:09", False, "ok"),
-        ("2026-11-21T03:24:32", False, "tempfail"),
-        ("2026-11-21T03:40:00", True, "ok"),
-        (None, False, "ok"),
-    ],
-)
-def test_the_loop_rig_s_mailer_fails_from_one_moment_on(directory, started, guest, status):
-    params = {"sessions": 20, "messages": 10, "size": 5000}
-    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
-    content = run(workload=mta, started_utc=started)
-    content["kernel"] = {**content["kernel"], "guest": "uml" if guest else None}
-    scenario = build(describe(directory(content)), seed=1)
-    assert scenario.processes["sendmail"].params.mailer_status == status
-
-
-def test_runs_alike_before_and_after_the_mailer_failed_are_two(tmp_path):
+def storm(**changes):
+    """Return the description of a small storm on ext3, some keys of its workload changed."""
     params = {"sessions": 2, "messages": 4, "size": 5000}
-    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
-    texts = []
-    for started in ("2026-11-21T03:12:09", "2026-11-21T03:13:00", "2026-11-21T03:30:00"):
-        folder = tmp_path / started.replace(":", "-")
-        folder.mkdir()
-        content = run(workload=mta, started_utc=started)
-        (folder / "run.json").write_text(json.dumps(content), encoding="utf-8")
-        texts.append(compare._what_is_simulated(folder))
-    assert texts[0] == texts[1] != texts[2]
+    disk = {"params": HDD, "queue": QUEUE, "fs": {"type": "ext3", "proc_mounts": "D /m ext3 rw"}}
+    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": [], **changes}
+    return run(id="d/storm.r1", workload=mta, disk=disk)
+
+
+def test_a_condition_holds_where_somebody_asks_for_it_and_nowhere_else(directory):
+    """Not by the time of the run, nor by anything else that it says of itself."""
+    described = describe(directory(storm() | {"started_utc": "2026-11-21T03:24:32"}))
+    plain = build(described, 1).processes["sendmail"].params
+    claimed = build(described, 1, CONDITIONS["mailer-fails"]).processes["sendmail"].params
+    assert (plain.mailer_status, claimed.mailer_status) == ("ok", "tempfail")
+
+
+def test_rows_with_a_condition_say_so_and_fail_to_deliver(directory, tmp_path):
+    path, found = str(directory(storm())), tmp_path / "rows.json"
+    options = ["--jobs", "1", "--with-condition", "mailer-fails", "--json", str(found)]
+    assert CliRunner().invoke(main, ["validate", path, *options]).exit_code == 0
+    [row] = json.loads(found.read_text())
+    assert row["condition"] == "mailer-fails"
+    assert row["predicted"] != validate_run(Path(path), seed=1).predicted
+
+
+def test_a_condition_about_another_workload_is_a_usage_mistake(directory):
+    options = ["--with-condition", "mailer-fails"]
+    result = CliRunner().invoke(main, ["validate", str(directory(run())), *options])
+    assert result.exit_code == 2
+    assert "'mailer-fails' is about workload mta, and the run's is fio" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "note", "backlog"),
+    [("d/storm-backlog10.r1", None, 200), ("d/storm.r1", "listen backlog 10 (sendmail's)", 10)],
+)
+def test_the_backlog_is_the_notes_and_not_the_names(directory, name, note, backlog):
+    told = storm(**({"note": note} if note else {})) | {"id": name}
+    assert build(describe(directory(told)), 1).processes["sendmail"].params.backlog == backlog
+
+
+@pytest.mark.parametrize("guest", [None, "uml"])
+def test_the_queue_is_as_the_description_says(directory, guest):
+    queue = QUEUE | {"rotational": "0", "wbt_lat_usec": "2000"}
+    content = run(disk={"params": HDD, "queue": queue}, kernel={**KERNEL, "guest": guest})
+    machine = Machine(build(describe(directory(content)), 1), 1)
+    disk = machine.devices["ubda" if guest else "loop0"]
+    assert not disk.rotational
+    assert disk.wbt is not None and disk.params.wbt_lat_ns == 2_000_000
+
+
+def test_a_queue_of_which_nothing_is_said_is_the_devices(directory):
+    machine = Machine(build(describe(directory(run())), 1), 1)
+    assert machine.devices["loop0"].rotational
 
 
 def test_the_loop_rig_s_kernel_is_not_preemptible(directory):
@@ -153,14 +182,13 @@ def test_the_loop_rig_s_kernel_is_not_preemptible(directory):
     assert machine.sched.params.preemption == "none"
 
 
-def test_of_a_storm_the_middle_of_several_chances_is_predicted(directory):
-    params = {"sessions": 2, "messages": 4, "size": 5000}
-    mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
-    disk = {"params": HDD, "queue": QUEUE, "fs": {"type": "ext3", "proc_mounts": "D /m ext3 rw"}}
-    described = describe(directory(run(workload=mta, disk=disk)))
-    awaits = [simulate(described, 3 + SEED_STEP * n).await_ms["w"] for n in range(CHANCES["mta"])]
-    assert len(set(awaits)) > 1
-    assert predict(described, 3).await_ms["w"] == median(awaits)
+@pytest.mark.parametrize("content", [storm(), run()], ids=["storm", "reads"])
+def test_what_is_predicted_is_the_simulation_with_the_middle_throughput(directory, content):
+    described = describe(directory(content))
+    found = [simulate(described, 3 + SEED_STEP * n) for n in range(CHANCES)]
+    rates = [next(iter(one.result.values())) for one in found]
+    assert len(set(rates)) > 1
+    assert predict(described, 3) == found[rates.index(median(rates))]
 
 
 def test_programs_beyond_a_limit_have_a_group_and_swap_on_the_disk(directory):
@@ -191,6 +219,7 @@ def test_programs_beyond_a_limit_without_swap_are_killed(directory):
             "swap in a run without",
         ),
         ({"workload": {"type": "dhrystone", "params": {}}}, "known: fio, mailq, cpuburn, mta"),
+        ({"workload": {"type": "fio", "job": "[a]", "params": {}}}, "a job file of its own"),
         ({"disk": {"params": {**HDD, "model": "tape"}, "queue": QUEUE}}, "'tape'"),
         ({"disk": {"params": {**HDD, "wobble": 3}, "queue": QUEUE}}, "'wobble'"),
         ({"disk": {"params": HDD, "queue": QUEUE, "fs": {"type": "jfs"}}}, "jfs"),
