@@ -2,7 +2,9 @@
 
 Models: what of a drive its data sheet tells, and what its time tells of the rest.
 Linux counterpart: none.
-Invariants: nothing here depends on a drive's name or on a trace.
+Invariants: the same rules hold for every drive; none looks at a drive's name or at its trace. But
+ some values in the rules are fits to the five open traces, as their comments say: overheads are
+ rounded means of the drives of each generation, the interface's rate agrees with three of them.
 Left out: host adapters that differ; what a sheet does not say and a trace may is for fit.py.
 
 The sheet's blocks per track become rates as sim.drivers.hdd_geometry turns rates into blocks. A

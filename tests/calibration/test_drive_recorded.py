@@ -1,7 +1,8 @@
 """The disk model against five real drives: from the data sheet alone, and fitted.
 
-The traces are not part of the project: the tests are skipped, visibly, where they are absent. The
-bounds are what was found, rounded away from zero (calibration/README.md has the figures).
+The traces are not part of the project: the tests are skipped, visibly, where they are absent. What
+is asked is the same of all drives. Who chooses a disk has its data sheet: the mean time within 10 %
+tells any two kinds of drive apart. Who has measured one asks for half of that.
 """
 
 import os
@@ -29,29 +30,24 @@ def outcome(name, fit_requests):
     )
 
 
-@pytest.mark.parametrize(
-    "name, mean_pct, demerit_pct",
-    [
-        ("cheetah9LP", -3, 7), ("atlas10k", 7, 10), ("ibm18es", 2, 4),
-        ("hp_c2490a", -7, 8), ("dec_rz26", -2, 4),
-    ],
-)  # fmt: skip
-def test_a_disk_described_by_its_data_sheet_is_as_fast_as_measured(name, mean_pct, demerit_pct):
+DRIVES = ("cheetah9LP", "atlas10k", "ibm18es", "hp_c2490a", "dec_rz26")
+OF_A_SHEET_PCT, OF_A_FIT_PCT = 10, 5  # of the mean time; mean error and demerit alike
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_a_disk_described_by_its_data_sheet_is_as_fast_as_measured(name):
     found = outcome(name, 0).main()
     assert found.requests in (7980, 9984, 10_000)
-    assert min(mean_pct, 0) <= found.mean_error_pct <= max(mean_pct, 0)
-    assert found.demerit_pct <= demerit_pct
+    assert abs(found.mean_error_pct) <= OF_A_SHEET_PCT
+    assert found.demerit_pct <= OF_A_SHEET_PCT
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, demerit_pct",
-    [("cheetah9LP", 3), ("atlas10k", 4), ("ibm18es", 4), ("hp_c2490a", 2), ("dec_rz26", 4)],
-)
-def test_a_disk_fitted_to_a_thousand_requests_is_right_about_the_others(name, demerit_pct):
+@pytest.mark.parametrize("name", DRIVES)
+def test_a_disk_fitted_to_a_thousand_requests_is_right_about_the_others(name):
     found = outcome(name, 1000).main()
-    assert abs(found.mean_error_pct) <= 2
-    assert found.demerit_pct <= demerit_pct
+    assert abs(found.mean_error_pct) <= OF_A_FIT_PCT
+    assert found.demerit_pct <= OF_A_FIT_PCT
 
 
 @pytest.mark.slow
