@@ -1,13 +1,64 @@
-"""How the properties are tried: the same examples in every run, unless one goes hunting.
+"""What holds for all tests: their tiers (tests/tiers.py), and how the properties are tried.
 
-A property that fails on one run in a thousand tells nothing about the change that happened to meet
-it. Whoever changes code hunts for new examples, many more of them:
-
+    python3 bootstrap.py test --tier unit
     python3 bootstrap.py test --hypothesis-profile=hunt
+
+Properties are tried with the same examples in every run, unless one goes hunting: a property that
+fails on one run in a thousand tells nothing about the change that happened to meet it. Whoever
+changes code hunts for new examples, many more of them.
 """
 
+import os
+import sys
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from tests.tiers import TIERS, take_installed, tier_of, why_not_installed
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("hunt", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile("steady")
+
+TWIN = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of a tier."""
+    told = "run the tests of one tier; cases run on the installed twin, compiled, if there is one"
+    parser.addoption("--tier", choices=TIERS, help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the twin before any test file imports one."""
+    config.stash[TWIN] = "the sources of this checkout, interpreted"
+    if config.getoption("tier") != "cases":
+        return
+    if "sim" in sys.modules:  # by a folder's conftest.py
+        raise pytest.UsageError("--tier cases: name files of that tier only")
+    reason = why_not_installed()
+    if not reason:
+        take_installed()
+        config.stash[TWIN] = "as installed, compiled"
+    elif os.environ.get("IOTWIN_COMPILED") == "required":
+        raise pytest.UsageError(f"IOTWIN_COMPILED=required: {reason}")
+    else:
+        config.stash[TWIN] += f": {reason}"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of other tiers."""
+    tier = config.getoption("tier")
+    return (
+        tier is not None and collection_path.is_file() and tier_of(collection_path) != tier or None
+    )
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say which twin was tried."""
+    tier = config.getoption("tier")
+    named = f"tier {tier}: " if tier else ""
+    terminalreporter.write_line(f"{named}twin: {config.stash[TWIN]}")

@@ -1,0 +1,91 @@
+"""Which tests belong together, and which twin they try: the tiers, in the order in which they run.
+
+unit: a part, or a few of them together; on the sources of this checkout, interpreted, so that a
+ test may put something of its own into a part's place and a change is tried without a build.
+laws: what holds for whatever there is of a kind, or whatever the numbers; on the sources, too.
+cases: whole simulations, the command line, recordings; on the installed twin, compiled, where one
+ of these very sources is. Both give the same bytes (tests/test_compiled.py).
+"""
+
+import json
+import os
+import sys
+from fnmatch import fnmatch
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+PACKAGES = ("sim", "calibration")
+TIERS = ("unit", "laws", "cases")
+
+# Files below tests/; a file that nothing names is of tier unit.
+NAMED = {
+    "laws": (
+        "house/*",
+        "test_conformance.py",
+        "test_cycles.py",
+        "test_laws.py",
+        "test_tidy.py",
+    ),
+    "cases": (
+        "benchmarks/*",
+        "calibration/*",
+        "cli/*",
+        "oracle/*",
+        "report/*",
+        "study/*",
+        "test_compiled.py",
+        "test_determinism.py",
+        "test_exim_io.py",
+        "test_neighbours.py",
+        "test_notebooks.py",
+        "test_page_cache.py",
+        "test_reproduction.py",
+        "test_scenarios.py",
+        "test_simulate.py",
+    ),
+}
+
+
+def tier_of(path: Path) -> str:
+    """Return the tier of a test file."""
+    name = path.relative_to(TOP / "tests").as_posix()
+    for tier, patterns in NAMED.items():
+        if any(fnmatch(name, pattern) for pattern in patterns):
+            return tier
+    return TIERS[0]
+
+
+def is_checkout(place: str) -> bool:
+    """Return whether an entry of Python's path is this checkout."""
+    return Path(place or ".").resolve() == TOP
+
+
+def why_not_installed() -> str:
+    """Return why there is no compiled twin of these sources, or an empty text if there is one."""
+    spec = PathFinder.find_spec("sim", [place for place in sys.path if not is_checkout(place)])
+    if spec is None or spec.origin is None:
+        return "no twin is installed (make install)"
+    home = Path(spec.origin).parents[1]
+    for package in PACKAGES:
+        for source in sorted((TOP / package).rglob("*.py")):
+            path = source.relative_to(TOP)
+            copy = home / path
+            if not copy.exists() or copy.read_bytes() != source.read_bytes():
+                return f"the installed twin is not of these sources, see {path} (make install)"
+    record = home / "sim" / "_compiled.json"
+    if not record.exists() or not json.loads(record.read_text(encoding="utf-8"))["digests"]:
+        return "the installed twin is not compiled"
+    return ""
+
+
+def take_installed() -> None:
+    """Have `sim` and `calibration` imported as installed, here and in processes that tests start.
+
+    `tests` and `benchmarks` still come from the checkout, which is what stands last.
+    """
+    sys.path[:] = [*(place for place in sys.path if not is_checkout(place)), str(TOP)]
+    before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    places = [place for place in before if place and not is_checkout(place)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(places)
+    os.environ["PYTHONSAFEPATH"] = "1"  # else `python -m sim` looks into the folder it stands in
