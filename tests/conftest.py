@@ -50,9 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the files of other tiers."""
     tier = config.getoption("tier")
-    return (
-        tier is not None and collection_path.is_file() and tier_of(collection_path) != tier or None
-    )
+    if tier is None or not collection_path.is_file():
+        return None
+    return tier_of(collection_path) != tier or None
 
 
 def pytest_terminal_summary(

@@ -365,7 +365,9 @@ def test_a_full_file_system_says_so_and_has_its_space_back_afterwards(name: str)
 
 
 def test_a_file_system_without_a_device_is_mounted_without_one() -> None:
-    boot(machine='mount."/" = { type = "tmpfs", size = "16 MiB" }')
+    machine = boot(machine='mount."/" = { type = "tmpfs", size = "16 MiB" }')
+    assert machine.disks == []
+    assert machine.vfs.file_system_of("/").statfs().blocks * 4096 == 16 << 20
 
 
 # -- Programs, profiles, scenarios.

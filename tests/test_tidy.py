@@ -15,9 +15,6 @@ FOLDERS = ("sim", "calibration", "benchmarks")
 
 # Where a rule does not hold, each with its reason.
 EXEMPT: dict[tuple[str, str], str] = {
-    ("too_long", "sim/syscall.py"): "all that a program sees, a method a call, is one table",
-    ("too_long", "sim/block/queue.py"): "a bio's way down and up is read in one go",
-    ("too_long", "sim/sched/runqueue.py"): "one CPU's cycle, whose steps are joined for speed",
     ("wall_clock", "sim/cli"): "progress is shown to a person, in that person's time",
     ("wall_clock", "benchmarks"): "they measure time",
     ("wall_clock", "calibration/record.py"): "records a live host, at that host's times",
@@ -29,7 +26,6 @@ EXEMPT: dict[tuple[str, str], str] = {
 }
 Rule = Callable[[Source], Iterator[str]]
 RULES: tuple[Rule, ...] = (
-    rules.too_long,
     rules.module_state,
     rules.wall_clock,
     rules.unnamed_chance,
@@ -111,7 +107,6 @@ def test_every_exemption_is_needed() -> None:
 # -- Each rule finds what it is for, and lets go what it should.
 
 BAD: dict[str, tuple[str, str]] = {
-    "too_long": ("x = 1\n" * 401, "def f():\n" + "    x = 1\n" * 71),
     "module_state": ("cache = {}\n", "TABLE = {}\nTABLE['a'] = 1\n"),
     "wall_clock": ("import time\nt = time.time()\n", "from time import monotonic\n"),
     "unnamed_chance": ("import random\nx = random.random()\n", "from random import choice\n"),

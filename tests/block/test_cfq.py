@@ -4,7 +4,7 @@ from itertools import groupby
 
 import pytest
 
-from sim.block.bio import BIO_NOIDLE, BIO_PROCESS_SYNC, BIO_SYNC, WRITE
+from sim.block.bio import BIO_NOIDLE, BIO_PROCESS_SYNC, BIO_SYNC
 from sim.block.cfq import Cfq
 from sim.block.cfq_params import CfqParams
 from tests.block.disks import MS, Reader, Rig, ram
@@ -109,13 +109,16 @@ def test_it_learns_not_to_wait_for_a_slow_thinker():
 
 
 def test_writeback_waits_for_readers():
+    """Each turn of its own is over after 2 * (2 + 2 * 3) = 16 requests (cfq_prio_to_maxrq)."""
     rig = cfq_rig()
     Reader(rig, 1, 0, 400)
     for number in range(100):
         rig.at(10 * MS, rig.write, 200_000 + 2 * number, pid=99)
     rig.calendar.run_until(300 * MS)
-    written = sum(bio.op == WRITE for _, bio in rig.ended)
-    assert 10 <= written <= 50
+    served = turns(rig)
+    assert [length for pid, length in served if pid == 99] == [16, 16]
+    # The reader has 100 ms at 1 ms a request; then the disk has waited 8 ms for it in vain.
+    assert all(92 <= length <= 102 for pid, length in served[:-1] if pid == 1)
 
 
 def test_synchronous_writes_have_the_queue_of_their_process():

@@ -90,6 +90,21 @@ def test_lines_that_are_no_swap_space_are_told_and_not_taken() -> None:
 
 @given(st.text(alphabet="0123456789 .:\t\n-kBdevsa/", max_size=80))
 def test_whatever_a_host_says_is_read_or_told(text: str) -> None:
-    names = ("/proc/swaps", "/proc/meminfo", "/proc/cpuinfo", "/proc/sys/vm/swappiness")
-    for name in names:
-        host_of(TEXTS | {name: SWAPS + text, "/sys/block/sdb/size": text})
+    lines = [line for line in text.splitlines() if line.strip()]
+    host = host_of(TEXTS | {"/proc/swaps": SWAPS + text})
+    assert len(host.swaps) + len(host.unread) == len(lines)
+    assert set(host.unread) <= set(lines)
+
+    host = host_of(TEXTS | {"/proc/meminfo": f"MemTotal: {text}"})
+    first = (text.splitlines() or [""])[0].strip()
+    is_size = first.removesuffix("kB").strip().isdigit()
+    assert (host.memory_bytes is not None) == is_size
+    assert host.unread == ((f"MemTotal: {first}",) if first and not is_size else ())
+
+    host = host_of(TEXTS | {"/proc/sys/vm/swappiness": text, "/sys/block/sdb/size": text})
+    number = text.strip()
+    is_number = number.removeprefix("-").isdigit()
+    assert host.vm.get("swappiness") == (int(number) if is_number else None)
+    size_bytes = host.devices["sdb"].size_bytes
+    assert size_bytes == (int(number) * 512 if number.isdigit() else None)
+    assert host_of(TEXTS | {"/proc/cpuinfo": text}).cpus is None  # no line says "processor"

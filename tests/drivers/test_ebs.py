@@ -12,7 +12,7 @@ from sim.drivers.ebs import (
     St1Params,
     StandardParams,
 )
-from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, OPTIMIZED, UNLIMITED
+from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, LOW, OPTIMIZED, TEN_GIGABIT, UNLIMITED
 from sim.engine.rng import Streams
 from sim.param import params_of
 from sim.registry import lookup
@@ -199,7 +199,7 @@ def test_every_path_is_a_choice_and_has_a_rate():
     [choice] = [param for param in params_of(Gp2Params) if param.name == "instance"]
     assert choice.choices == EBS_PATH_NAMES
     assert set(EBS_PATH_NAMES) == {UNLIMITED, *EBS_PATHS}
-    assert all(20e6 < rate <= 1.25e9 for rate in EBS_PATHS.values())
+    assert all(LOW <= rate <= TEN_GIGABIT for rate in EBS_PATHS.values())
     assert EBS_PATHS["m3.xlarge" + OPTIMIZED] == 62.5e6
     assert "m1.small" + OPTIMIZED not in EBS_PATHS
 

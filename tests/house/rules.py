@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-FILE_LINES_MAX = 400
-FUNCTION_LINES_MAX = 70
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -41,28 +38,6 @@ def parse(path: str, text: str) -> Source:
     tree = ast.parse(text)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     return Source(PurePosixPath(path), text, tree, parents)
-
-
-def functions(source: Source) -> Iterator[Function]:
-    """Yield all functions and methods."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, Function):
-            yield node
-
-
-# -- Size.
-
-
-def too_long(source: Source) -> Iterator[str]:
-    """A file has at most 400 lines, a function 70."""
-    lines = source.text.count("\n")
-    if lines > FILE_LINES_MAX:
-        yield f"1: {lines} lines, more than {FILE_LINES_MAX}"
-    for function in functions(source):
-        assert function.end_lineno is not None
-        length = function.end_lineno - function.lineno + 1
-        if length > FUNCTION_LINES_MAX:
-            yield f"{function.lineno}: {function.name}() has {length} lines"
 
 
 # -- State, time and chance.

@@ -21,7 +21,7 @@ def test_an_idle_task_has_three_of_1027_beside_another(kernel):
     rig.hogs(0)
     rig.run(60)
     weight = 2 if kernel < (2, 6, 30) else 3
-    assert idle.utime_ns / (60 * S) == pytest.approx(weight / (1024 + weight), rel=0.35)
+    assert idle.utime_ns / (60 * S) == pytest.approx(weight / (1024 + weight), rel=0.05)
 
 
 @pytest.mark.parametrize("kernel", FAIR)

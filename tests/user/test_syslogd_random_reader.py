@@ -48,12 +48,16 @@ def test_a_sender_waits_for_syslogd_beyond_ten_lines() -> None:
 
 def test_without_syslogd_a_line_is_lost_and_nobody_waits() -> None:
     machine = boot()
+    sent: list[int] = []
 
     def program(sys: Sys) -> Blocking[None]:
         for _ in range(31):
             yield from sys.syslog("mail", 100)
+            sent.append(machine.calendar.now)
 
     run_program(machine, program, seconds=1)
+    assert len(sent) == 31 and sent[30] < 1_000_000
+    assert "mail" not in machine.vfs.prepare_directory("/var/log").entries
 
 
 def test_syslogd_with_sync_commits_for_each_line() -> None:
