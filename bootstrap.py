@@ -35,7 +35,7 @@ STAMP = VENV / "iotwin-stamp.json"
 COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
     "sendmail": ([], ["iotwin", "compare", "sendmail", "tmpfs"]),
     "iotwin": ([], ["iotwin"]),
-    "test": (["test"], ["python", "-m", "pytest"]),
+    "test": (["test"], ["python", "-m", "tests"]),
     "python": (["test"], ["python"]),
     "install": ([], None),
     "check": (["dev", "oracle", "test"], None),

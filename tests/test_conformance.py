@@ -1,14 +1,15 @@
 """What every class of the registry must do: a new one is covered here without a new test.
 
 The suites of tests/block and tests/drivers say what a certain elevator or disk does; this one says
-what holds for all devices, elevators, file systems, programs, profiles and scenarios.
+what holds for all devices, elevators, file systems, programs and profiles
+(tests/test_scenarios_run.py: for all scenarios).
 """
 
 import errno
 import random
 import sys
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import get_type_hints
 
 import pytest
@@ -22,7 +23,6 @@ from sim.engine.rng import Streams
 from sim.machine import Machine
 from sim.param import params_of
 from sim.registry import KINDS, Entry, lookup, names
-from sim.scenario import load, scenario_files
 from sim.scenario.devices import profile_names
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
@@ -370,7 +370,7 @@ def test_a_file_system_without_a_device_is_mounted_without_one() -> None:
     assert machine.vfs.file_system_of("/").statfs().blocks * 4096 == 16 << 20
 
 
-# -- Programs, profiles, scenarios.
+# -- Programs, profiles.
 
 
 @pytest.mark.parametrize("name", of("program"))
@@ -402,22 +402,3 @@ def test_a_machine_with_the_disk_boots_and_every_number_of_it_has_a_source(name:
 
     run_program(machine, program, seconds=3)
     assert machine.disks[0].stats.writes > 0
-
-
-VARIANTS = [
-    (name, what_if)
-    for name in sorted(scenario_files())
-    for what_if in (None, *(one.name for one in load(name).what_ifs))
-]
-
-
-@pytest.mark.parametrize(("name", "what_if"), VARIANTS)
-def test_a_scenario_lists_all_its_parameters_and_runs(name: str, what_if: str | None) -> None:
-    scenario = load(name, what_if=what_if)
-    bad = [p.path for p in scenario.parameters if not (p.source and p.doc and p.dim in DIMS)]
-    assert bad == []
-    paths = [p.path for p in scenario.parameters]
-    assert len(paths) == len(set(paths))
-    machine = Machine(replace(scenario), scenario.seed)
-    machine.run_until(min(machine.end_ns, 33 * S))
-    machine.check()

@@ -42,6 +42,7 @@ NAMED = {
         "test_page_cache.py",
         "test_reproduction.py",
         "test_scenarios.py",
+        "test_scenarios_run.py",
         "test_simulate.py",
     ),
 }
