@@ -21,7 +21,7 @@ def test_a_notebook_runs_from_top_to_bottom(name: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     notebook = nbformat.read(FOLDER / name, as_version=4)
     nbclient.NotebookClient(
-        notebook, timeout=300, resources={"metadata": {"path": FOLDER}}
+        notebook, timeout=3000, resources={"metadata": {"path": FOLDER}}
     ).execute()
     texts = [
         output.get("text", "")

@@ -133,7 +133,7 @@ def test_an_interrupt_ends_at_once_and_says_how_to_go_on(folder: Path, tmp_path:
         while process.poll() is None and not journal.exists():
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _out, told = process.communicate(timeout=60)
+        _out, told = process.communicate(timeout=600)
     assert process.returncode == 130
     assert re.search(r"interrupted: \d+ simulations are kept in .*c\.toml\.journal, --resume", told)
     assert "Traceback" not in told

@@ -41,9 +41,9 @@ def test_where_it_runs_changes_nothing() -> None:
 def test_an_error_ends_the_workers_with_the_work_they_are_at() -> None:
     begin_s = time.monotonic()
     with pytest.raises(ZeroDivisionError), processes(2) as workers:
-        futures = [workers.submit(time.sleep, 60) for _ in range(4)]
+        futures = [workers.submit(time.sleep, 3600) for _ in range(4)]
         raise ZeroDivisionError
-    assert time.monotonic() - begin_s < 20
+    assert time.monotonic() - begin_s < 600
     assert all(future.done() for future in futures)
     assert not multiprocessing.active_children()
 
