@@ -21,6 +21,12 @@ TIERS = ("unit", "laws", "cases")
 # Files below tests/; a file that nothing names is of tier unit.
 NAMED = {
     "laws": (
+        "fs/test_dcache.py",
+        "fs/test_external_journal.py",
+        "fs/test_group_commit.py",
+        "fs/test_power_cut.py",
+        "fs/test_storm_of_calls.py",
+        "fs/xfs/test_log.py",
         "house/*",
         "test_conformance.py",
         "test_cycles.py",
@@ -34,6 +40,7 @@ NAMED = {
         "oracle/*",
         "report/*",
         "study/*",
+        "user/*",
         "test_compiled.py",
         "test_determinism.py",
         "test_exim_io.py",
