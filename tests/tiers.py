@@ -21,6 +21,10 @@ TIERS = ("unit", "laws", "cases")
 # Files below tests/; a file that nothing names is of tier unit.
 NAMED = {
     "laws": (
+        "drivers/md/test_laws.py",
+        "drivers/md/test_resync.py",
+        "drivers/test_queueing_laws.py",
+        "drivers/test_ssd_ftl.py",
         "fs/test_dcache.py",
         "fs/test_external_journal.py",
         "fs/test_group_commit.py",
@@ -28,6 +32,9 @@ NAMED = {
         "fs/test_storm_of_calls.py",
         "fs/xfs/test_log.py",
         "house/*",
+        "sched/test_groups.py",
+        "sched/test_queueing.py",
+        "sched/test_work_conservation.py",
         "test_conformance.py",
         "test_cycles.py",
         "test_laws.py",
