@@ -90,7 +90,7 @@ def command(
       iotwin exec sendmail --at "1 min" -- top -b -n 1 -d 10
       iotwin exec generic -- free -m -s 10
       iotwin exec web-governor -- cpupower frequency-info
-      iotwin exec web-limits -- cat /sys/fs/cgroup/web/cpu.stat
+      iotwin exec web-limits -- cat /sys/fs/cgroup/pods/web/cpu.stat
       iotwin exec generic -- time dd if=/dev/zero of=/test.2GB bs=1M count=2048
     """
     if is_program(argv):

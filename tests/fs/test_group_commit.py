@@ -1,4 +1,7 @@
-"""The law of group commit: n writers, each in every second commit (scenarios/group-commit.md)."""
+"""The law of group commit: n writers, each in every second commit.
+
+It is derived in docs/explanation/group-commit.md.
+"""
 
 import pytest
 

@@ -8,8 +8,9 @@ Theory of operation (fs/ext4/fast_commit.c)
    listed files go to the disk; tags for all that is listed go into the area, each commit from a
    new block on. The last block, with a checksum of all, flushes the drive's cache before it and
    is written through. Then the list is empty; the transaction goes on running.
- - Whoever comes meanwhile sleeps until it is over, and is done if a fast commit ended: no handle
-   could start in it, so what he did was listed. They come in groups: scenarios/group-commit.md.
+ - A task that calls fsync meanwhile sleeps until the commit is over. If it was a fast commit, the
+   task is done: no handle could start during it, so the task's changes were listed. Such tasks
+   come in groups (docs/explanation/group-commit.md).
  - jbd2 commits the transaction when it is 5 s old. That commit (and every other full one) begins
    the area anew. A full commit is what fsync does where there is no tag for a change (a directory
    was moved, data=journal), where the area is full, for directories, and before the first one.
