@@ -1,20 +1,21 @@
 """System calls: all that a program on the server sees.
 
-Models: the boundary between user and kernel mode. `Sys` belongs to one task, as its program sees
-the kernel; each method is a system call (or, for the two compute calls, none).
+Models: the boundary between user and kernel mode. A `Sys` belongs to one task and is its program's
+view of the kernel. Each method is a system call, except the two that compute.
 Linux counterpart: arch/i386/kernel/syscall_table.S, kernel/fork.c, net/socket.c (2.6.16).
 Invariants: every call charges its entry to the task's system time; a program holds no kernel object
  but its descriptors; the CPU cost of a call is burnt no later than at the task's next sleep, and a
  task computes at most DEBT_LIMIT_NS ahead of its CPU.
-A call charges itself when it is made and returns the rest, which is run by ``yield from`` at once:
- one generator less between a program and the kernel for each of its sleeps.
- The tracepoints sys_enter and sys_exit have Linux's names of the calls; a loop of chunks is one.
-Left out: signals but SIGCHLD and SIGKILL (files of who is killed stay open), mapped files, user
+A call charges its entry when it is made and returns the rest as a generator, which ``yield from``
+ runs at once. That is one generator less between a program and the kernel.
+ The tracepoints sys_enter and sys_exit use Linux's names of the calls. A loop of chunks is one
+ call.
+Left out: signals but SIGCHLD and SIGKILL (a killed program's files stay open), mapped files, user
 ids, select() on more than one listening socket (one task per client here).
 
-`write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`: each is charged, but
-the kernel sees one extent. It differs from the loop only if another task dirties the same file in
-between, or memory runs short within it.
+`write(fd, size, chunk=4096)` stands for a program's loop of `write(fd, 4096)`. Each write is
+charged, but the kernel sees one extent. The result differs from the loop only if another task
+dirties the same file in between, or if memory runs short within the loop.
 """
 
 import errno
@@ -190,12 +191,12 @@ class Sys:
         self._files: dict[int, File] = {}
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
-        self._mm: Mm | None = None  # its own memory, if it has told of any
+        self._mm: Mm | None = None  # the program's own memory, if it has any
         if kernel.cgroups and kernel.vm is not None:
             task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
 
     def _call(self, name: str, rest: Blocking[T]) -> Blocking[T]:
-        """Return the rest of a call; with its tracepoints if these are wanted."""
+        """Return the rest of a call, between its tracepoints if tracing is on."""
         if self.task.killed:
             raise Killed(self.task.comm)
         return self._traced(name, rest) if self._tracer.enabled else rest
@@ -250,12 +251,12 @@ class Sys:
         return task.utime_ns + task.stime_ns + task.user_debt_ns + task.system_debt_ns
 
     def owes_cpu(self) -> bool:
-        """Return whether so much CPU time is owed that a bare ``yield`` should let it pass."""
+        """Return whether the task owes so much CPU time that it should ``yield`` to pay it."""
         task = self.task
         return task.user_debt_ns + task.system_debt_ns > DEBT_LIMIT_NS
 
     def getrusage(self) -> tuple[int, int]:
-        """Return user and system CPU time of this task, ns, what it still owes included."""
+        """Return this task's user and system CPU time, ns, unpaid debt included."""
         task = self.task
         return task.utime_ns + task.user_debt_ns, task.stime_ns + task.system_debt_ns
 
@@ -264,7 +265,7 @@ class Sys:
         return self.task.nvcsw + self.task.nivcsw
 
     def nr_children(self) -> int:
-        """Return how many children there are that have not been reaped."""
+        """Return the number of children that have not been reaped."""
         return len(self.task.children)
 
     def getpid(self) -> int:
@@ -343,7 +344,7 @@ class Sys:
         return region
 
     def munmap(self, region: Region) -> None:
-        """Give a region back, with what of it is in swap."""
+        """Give a region back, with its pages in swap."""
         self.task.charge_system(self._entry_ns)
         region.mm.munmap(region)
 
@@ -509,7 +510,7 @@ class Sys:
         return self._call("fdatasync", sync.fdatasync(self._vfs, self.task, self._files[fd]))
 
     def sync_file_range(self, fd: int) -> Blocking[None]:
-        """Begin to write what is dirty of a file, wait for none of it (SYNC_FILE_RANGE_WRITE)."""
+        """Begin to write a file's dirty pages; wait for none (SYNC_FILE_RANGE_WRITE)."""
         self.task.charge_system(self._entry_ns)
         file = self._files[fd]
         return self._call("sync_file_range", sync.sync_file_range(self._vfs, self.task, file))
@@ -565,7 +566,7 @@ class Sys:
         return self._call("unlink", self._vfs.unlink(self.task, path))
 
     def rename(self, old: str, new: str) -> Blocking[None]:
-        """Move a name, replacing what has the new one."""
+        """Rename a file; a file that has the new name is replaced."""
         self.task.charge_system(self._entry_ns)
         return self._call("rename", self._vfs.rename(self.task, old, new))
 
@@ -580,7 +581,7 @@ class Sys:
         return self._call("getdents", self._vfs.readdir(self.task, self._files[fd]))
 
     def pipe(self) -> Pipe:
-        """Make a pipe; who has it may read and write."""
+        """Make a pipe; its holder may read and write."""
         self.task.charge_system(self._entry_ns)
         return Pipe()
 
@@ -590,7 +591,7 @@ class Sys:
         return self._call("write", pipe.write(self.task, size, payload))
 
     def pipe_read(self, pipe: Pipe) -> Blocking[Any]:
-        """Wait for what somebody writes, and return the payload."""
+        """Wait for the next write, and return its payload."""
         self.task.charge_system(self._entry_ns)
         return self._call("read", pipe.read(self.task))
 

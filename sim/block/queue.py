@@ -1,23 +1,24 @@
 """The request queue of a disk: from a bio to the driver and back.
 
-Models: a bio becomes part of a waiting request (merge.py) or a new one, for which it needs a slot
-(request_list.py). The first request into an empty queue *plugs* it, so that others can join; the
-plug goes when 4 requests wait, after 3 ms, with a bio marked sync, when somebody waits for the
-device (unplug()), when a submitter runs out of slots, and at every completion. Unplugged, the
-elevator's choice goes to the driver as long as that has a free place. From 2.6.39 a task collects
-requests on its stack instead (plug.py).
+Models: a bio joins a waiting request (merge.py), or it becomes a new request, which needs a slot
+(request_list.py). The first request in an empty queue *plugs* the queue, so that others can join.
+The plug is removed when 4 requests wait, after 3 ms, by a bio marked sync, when a task waits for
+the device (unplug()), when a submitter runs out of slots, and at every completion. While the queue
+is not plugged, the elevator's choice goes to the driver as long as the driver has a free place.
+From 2.6.39 a task collects requests on its stack instead (plug.py).
 
-A run of bios goes through this as its bios would one by one. So when the first of them is the
-fourth request, it is dispatched with that one bio, and the others start a new request.
+A run of bios is treated as if its bios came one by one. So if its first bio makes the fourth
+request, that request is dispatched with one bio, and the other bios start a new request.
 
 Linux counterpart: __make_request, blk_plug_device, __generic_unplug_device, blk_run_queue in
 block/ll_rw_blk.c; elv_insert in block/elevator.c; scsi_request_fn and scsi_next_command in
 drivers/scsi/scsi_lib.c (2.6.16-2.6.38); block/blk-core.c (2.6.39-4.20).
 In 2.6.16 blk_run_queue, which every SCSI completion ends with, removes the plug.
 
-Invariants: slots taken = requests waiting + in the driver; bios held = submitted - ended;
-the elevator is asked for its next request before the driver is known to have room, as in
-scsi_request_fn: one request waits outside it, can't be merged with or overtaken (REQ_STARTED).
+Invariants: slots taken = requests waiting + in the driver; bios held = submitted - ended.
+As in scsi_request_fn, the elevator is asked for its next request before the driver is known to have
+room. That one request waits outside the elevator and can't be merged with or overtaken
+(REQ_STARTED).
 A multi-queue device (its elevator says so) has tags instead of slots (tags.py), and from 4.10 its
 buffered writes are throttled (wbt.py).
 
@@ -89,17 +90,17 @@ class Disk(BlockDevice):
             self.name, self.max_discard_sectors,
         )  # fmt: skip
         self.ordered = Ordered(self)
-        self.ioprio: Callable[[int], int] = best_effort  # of a process, set by who knows them
-        self.on_interrupt: Callable[[], None] | None = None  # set by who charges interrupt time
+        self.ioprio: Callable[[int], int] = best_effort  # of a process; set by Machine
+        self.on_interrupt: Callable[[], None] | None = None  # set by Machine
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
         self.in_driver: int = 0
         self.nr_plugged: int = 0  # requests on tasks' stacks
         self.plugged = False
-        self.spare: list[Request] = []  # complete, for others to begin with: 1.02x, kernel_path
+        self.spare: list[Request] = []  # complete requests, to be used again: 1.02x, kernel_path
         self.bios_held: int = 0  # submitted and not ended
         self._plugs_itself: bool = params.plug == PER_QUEUE
         self._has_tags: bool = elevator.multiqueue
-        # It wants to know what its requests become; the simplest do not.
+        # Whether the elevator is told of started and completed requests; the simplest are not.
         self._elevator_follows: bool = (
             type(elevator).started is not Elevator.started
             or type(elevator).completed is not Elevator.completed
@@ -129,7 +130,7 @@ class Disk(BlockDevice):
     # -- Down: bios come in.
 
     def submit_bio(self, bio: Bio) -> bool:
-        """Take over what is left of the run, bio by bio; False when the next one needs a slot."""
+        """Accept the rest of the run, bio by bio; False if the next bio finds no slot."""
         flags = bio.flags
         if flags & BIO_ORDERED_MASK:
             return self.ordered.submit(bio)
@@ -154,7 +155,7 @@ class Disk(BlockDevice):
                 bio.granted = False
             else:
                 if self.nr_waiting:
-                    # With a plug that the first sync bio removes, they have to go one at a time.
+                    # The first sync bio removes the plug, so the bios have to go one at a time.
                     most = 1 if sync and self.plugged else count - done
                     merged = self.merges.try_merge(bio, sector, most, now_ns)
                     if merged:
@@ -190,7 +191,7 @@ class Disk(BlockDevice):
         return True
 
     def accept_bios(self, bio: Bio, count: int) -> None:
-        """Count the next bios of a run as taken over."""
+        """Count the next bios of a run as accepted."""
         self.bios_held += count
         bio.submitted += count
 
@@ -303,7 +304,7 @@ class Disk(BlockDevice):
     # -- To the driver.
 
     def run_queue(self) -> None:
-        """Give the driver what it can take (scsi_request_fn)."""
+        """Give the driver requests while it has room (scsi_request_fn)."""
         if self._running:  # From inside a driver or elevator: the loop below goes on anyway.
             return
         self._running = True

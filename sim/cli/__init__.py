@@ -1,8 +1,6 @@
 """The iotwin command: one module per subcommand, nothing heavy before it is needed.
 
-Models: a well-behaved tool of the shell: results on standard output, diagnostics and progress on
-standard error, exit codes 0 (done), 1 (failed), 2 (bad usage or bad scenario).
-Linux counterpart: none.
-Invariants: `iotwin --help` imports no command; a file is written whole or not at all.
-Left out: configuration files.
+Results go to standard output, diagnostics and progress to standard error. The exit code is 0
+(done), 1 (failed) or 2 (bad usage or bad scenario). `iotwin --help` imports no command. A file is
+written whole or not at all. There are no configuration files.
 """

@@ -1,4 +1,4 @@
-"""`iotwin run --block-dump`: what the kernel logs of blocks and inodes, counted by process.
+"""`iotwin run --block-dump`: the kernel's log lines about blocks and inodes, by process.
 
 Models: echo 1 > /proc/sys/vm/block_dump; dmesg | cut -d: -f1 | sort | uniq -c.
 Linux counterpart: Documentation/laptops/laptop-mode.txt: block_dump.

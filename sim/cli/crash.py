@@ -1,9 +1,7 @@
 """`iotwin run --crash-at`: the power goes, and what was accepted and lost.
 
-Models: pulling the plug.
-Linux counterpart: none.
-Invariants: a moment that the run does not reach is refused before it.
-Left out: what programs do after the next boot.
+A moment that the run cannot reach is refused before the run. What programs do after the next boot
+is left out.
 """
 
 import sys

@@ -1,10 +1,7 @@
-"""Which errors are the user's, and how each is told.
+"""Tell errors of the user from failures of the twin, and print each.
 
-Models: the line between a wrong question and a failed answer.
-Linux counterpart: none.
-Invariants: messages go to standard error; a failure of the twin itself keeps its traceback, since
- whoever mends it needs it.
-Left out: translations.
+Messages go to standard error. A failure of the twin itself keeps its traceback, because a developer
+needs it.
 """
 
 import traceback

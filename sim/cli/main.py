@@ -1,10 +1,7 @@
-"""The entry point: finds the subcommand, turns what went wrong into a message and an exit code.
+"""The entry point: find the subcommand, turn errors into a message and an exit code.
 
-Models: dispatch.
-Linux counterpart: none.
-Invariants: a mistake of the user ends with exit code 2 and no traceback; a reader that goes away
- (`| head`) is no error: code 0, and files are written before anything is printed; Ctrl-C is 130.
-Left out: aliases.
+A mistake of the user ends with exit code 2 and no traceback. A reader that goes away (`| head`) is
+no error: the code is 0, and files are written before anything is printed. Ctrl-C gives 130.
 """
 
 import importlib

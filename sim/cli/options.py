@@ -1,9 +1,6 @@
 """Options that several commands share.
 
-Models: the vocabulary of the command line.
-Linux counterpart: none.
-Invariants: an option means the same in every command that has it.
-Left out: environment variables.
+An option means the same in every command that has it.
 """
 
 import os

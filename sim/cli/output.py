@@ -1,10 +1,8 @@
 """Where results go: standard output, or files that appear whole or not at all.
 
-Models: redirection.
-Linux counterpart: rename(2) over the old file; open(2) of what is no regular file.
-Invariants: a regular file is written beside its place and renamed, an error leaves the old one;
- symbolic links, devices and pipes are never replaced.
-Left out: appending; disks and sockets, which are refused.
+A regular file is written beside its place and then renamed, so an error leaves the old file.
+Symbolic links, devices and pipes are never replaced. Disks and sockets are refused. There is no
+appending.
 """
 
 import contextlib

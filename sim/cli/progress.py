@@ -1,9 +1,7 @@
 """Progress on standard error, for runs of more than two seconds, on a terminal only.
 
-Models: patience.
-Linux counterpart: none.
-Invariants: a pipe sees nothing; what is shown is removed before results are printed.
-Left out: estimates better than the ratio of time and work.
+A pipe sees nothing. The bar is removed before results are printed. The estimate is the ratio of
+time and work.
 """
 
 import sys

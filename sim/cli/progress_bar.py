@@ -1,9 +1,6 @@
 """The bar that progress is shown with, drawn by rich; loaded by name when there is one to show.
 
-Models: a screen.
-Linux counterpart: none.
-Invariants: it is on standard error, and gone when it is stopped.
-Left out: speed and sizes.
+It is on standard error, and gone when it is stopped.
 """
 
 from rich.console import Console

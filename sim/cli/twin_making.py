@@ -1,9 +1,7 @@
-"""What `iotwin twin` does once its options are read: look, draft, fit, write, tell.
+"""The work of `iotwin twin`: look, draft, fit, write, report.
 
-Models: the work behind the command.
-Linux counterpart: none.
-Invariants: nothing is written before everything is known; both files appear whole or not at all.
-Left out: options (sim/cli/twin.py, which is read for --help and must not load numpy).
+Nothing is written before everything is known. Both files appear whole or not at all. The options
+are in sim/cli/twin.py, which --help reads and which must not load numpy.
 """
 
 import shlex

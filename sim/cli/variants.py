@@ -1,9 +1,6 @@
 """Run variants of a scenario for a command: processes, progress, plot, JSON.
 
-Models: what run and compare have in common.
-Linux counterpart: none.
-Invariants: files that cannot be written are found before the run.
-Left out: nothing.
+Used by `run` and `compare`. Files that cannot be written are found before the run.
 """
 
 from collections.abc import Sequence

@@ -2,11 +2,11 @@
 
 Theory of operation
  - A path is walked from the root of the mount with the longest matching prefix. A name in memory
-   costs a dentry look-up; any other (dcache.py) is looked up by the file system under the
-   directory's i_mutex, which may read the disk.
- - create, unlink, rename and their like hold the i_mutex of the directory for all of their work,
-   what they wait for in the file system included: that is what makes one directory a queue.
- - From 2.6.30 on who finds a running task in it spins (sim/sched/spinning.py).
+   costs a dentry look-up. The file system looks up any other name (dcache.py), under the
+   directory's i_mutex, and may read the disk for it.
+ - create, unlink and rename hold the directory's i_mutex for all of their work, including their
+   waits in the file system. That is what makes one directory a queue.
+ - From 2.6.30, a task that finds the mutex owner running spins (sim/sched/spinning.py).
  - unlink drops the directory's i_mutex before it frees the inode (do_unlinkat: "truncate the inode
    here", after mutex_unlock), so deleting a large file does not hold up its directory.
 Linux counterpart: fs/namei.c, fs/open.c, fs/dcache.c, fs/namespace.c, 2.6.16.
@@ -48,7 +48,7 @@ Remove: TypeAlias = Callable[[Task, Inode, str], Blocking[None]]
 
 
 class Vfs:
-    """All that is mounted; the calls of fs/namei.c and fs/open.c."""
+    """The mount table, and the calls of fs/namei.c and fs/open.c."""
 
     def __init__(self, params: VfsParams, kernel: KernelVersion) -> None:
         self.params = params
@@ -61,7 +61,7 @@ class Vfs:
         self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
 
     def mount(self, path: str, file_system: FileSystem) -> None:
-        """Put a file system at `path`; it hides what was there."""
+        """Mount a file system at `path`; it hides the files below."""
         prefix = path.rstrip("/")
         if any(taken == prefix for taken, _ in self.mounts):
             raise busy(path)
@@ -73,7 +73,7 @@ class Vfs:
         file_system.start()
 
     def file_system_of(self, path: str) -> FileSystem:
-        """Return what `path` is on; ENOENT if nothing is mounted above it."""
+        """Return the file system of `path`; ENOENT if nothing is mounted above it."""
         return self._mount_of(path)[0]
 
     def _mount_of(self, path: str) -> tuple[FileSystem, str]:
@@ -211,7 +211,7 @@ class Vfs:
         yield from self._iput(task, inode)
 
     def _iput(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Free the inode if nothing refers to it any more; let go of a device that nobody uses."""
+        """Free the inode if nothing refers to it; release a device that nobody uses."""
         if inode.count == 0:
             if inode.sb.drops_on_close:
                 yield from inode.sb.dropped(task, inode)
@@ -285,7 +285,7 @@ class Vfs:
         yield from self._iput(task, inode)
 
     def rename(self, task: Task, old_path: str, new_path: str) -> Blocking[None]:
-        """Move a name within one file system, replacing what has the new name."""
+        """Move a name within one file system; a file that has the new name is replaced."""
         old_dir, old_name = yield from self._parent_of(task, old_path)
         new_dir, new_name = yield from self._parent_of(task, new_path)
         if old_dir.sb is not new_dir.sb:
@@ -308,7 +308,7 @@ class Vfs:
     def _rename_locked(
         self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
     ) -> Blocking[Inode | None]:
-        """Check and rename; return what lost the new name."""
+        """Check and rename; return the inode that lost the new name."""
         file_system = old_dir.sb
         moved = yield from file_system.lookup(task, old_dir, old_name)
         if moved is None:
@@ -384,7 +384,7 @@ def _may_unlink(inode: Inode, path: str) -> None:
 
 
 def _may_rmdir(inode: Inode, path: str) -> None:
-    """Refuse what is no directory, or has names in it."""
+    """Refuse a file, and a directory that is not empty."""
     if inode.directory():
         raise not_empty(path)
 

@@ -1,10 +1,10 @@
 """read() and write() through the page cache, or past it for O_DIRECT.
 
-Models: the position of the file, the i_mutex around a write, O_APPEND, O_SYNC, dirty throttling.
+Models: the file position, the i_mutex around a write, O_APPEND, O_SYNC, dirty throttling.
 Linux counterpart: fs/read_write.c, mm/filemap.c (generic_file_aio_write), 2.6.16.
-Invariants: a write in the page cache is dirty (or the file system says it is as durable as that);
- a file's size changes only under its i_mutex.
-Left out: vectors, asynchronous I/O, reading while somebody truncates.
+Invariants: written pages are dirty in the page cache, unless the file system made them durable at
+ once; a file's size changes only under its i_mutex.
+Left out: vectors, asynchronous I/O, a read during a truncate.
 """
 
 from typing import Final
@@ -21,11 +21,11 @@ from sim.mm.page_writeback import balance_dirty_pages
 from sim.mm.reclaim import reserve_for_file
 from sim.sched.task import Blocking, Task
 
-WRITE_CHUNK: Final = 256 * PAGE_SIZE  # What is copied between two looks at the dirty limits.
+WRITE_CHUNK: Final = 256 * PAGE_SIZE  # bytes copied between two checks of the dirty limits
 
 
 def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
-    """Read up to `count` bytes at `pos` (-1: where the file stands); return how many there were."""
+    """Read up to `count` bytes at `pos` (-1: the file position); return how many were read."""
     if pos < 0:
         return _read_on(vfs, task, file, count)
     if file.flags & O_DIRECT:
@@ -34,14 +34,14 @@ def read(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blockin
 
 
 def _read_on(vfs: Vfs, task: Task, file: File, count: int) -> Blocking[int]:
-    """Read where the file stands, and move that."""
+    """Read at the file position, and advance it."""
     done = yield from read(vfs, task, file, count, file.pos)
     file.pos += done
     return done
 
 
 def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[int]:
-    """See that the pages are in the page cache, and copy from them."""
+    """Bring the pages into the page cache, and copy from them."""
     inode = file.inode
     count = bytes_to_read(file, pos, count)
     if count:
@@ -58,7 +58,7 @@ def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Bl
 
 
 def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocking[int]:
-    """Write `count` bytes at `pos` (-1: where the file stands); ENOSPC if none fit."""
+    """Write `count` bytes at `pos` (-1: the file position); ENOSPC if none fit."""
     if not file.writable:
         raise bad_file(file.path)
     if count < 0:
@@ -81,7 +81,7 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
 
 
 def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[int]:
-    """Copy into the page cache, a chunk at a time; be throttled between chunks."""
+    """Copy into the page cache chunk by chunk; the task may be throttled between chunks."""
     inode = file.inode
     vm = inode.sb.vm
     written = 0
@@ -97,7 +97,7 @@ def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> B
 
 
 def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Blocking[int]:
-    """Copy a chunk into the page cache, under the inode's lock; return how much fitted."""
+    """Copy a chunk into the page cache, under the inode's lock; return the bytes that fitted."""
     vm = inode.sb.vm
     pages = pages_of(at, chunk)
     task.charge_system(vfs.params.page_copy_ns * pages)
@@ -113,7 +113,7 @@ def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Bl
 
 
 def _chunk_of(task: Task) -> int:
-    """Return the bytes to copy between two looks; a small memory cgroup has room for few."""
+    """Return the bytes to copy between two checks; fewer in a small memory cgroup."""
     return WRITE_CHUNK if task.memcg is None else min(WRITE_CHUNK, task.memcg.batch * PAGE_SIZE)
 
 

@@ -1,4 +1,4 @@
-"""fsync, fdatasync, O_SYNC, O_DSYNC, sync: making what was written durable.
+"""fsync, fdatasync, O_SYNC, O_DSYNC, sync: make written data durable.
 
 Theory of operation (fs/buffer.c do_fsync, 2.6.16)
 
@@ -8,13 +8,14 @@ Theory of operation (fs/buffer.c do_fsync, 2.6.16)
     mutex_unlock(i_mutex)
     filemap_fdatawait(mapping)              the pages are waited for
 
- So whoever fsyncs a *directory* holds the lock that every create and unlink in it needs, for as
- long as the file system's fsync takes. Whether that is long is the file system's decision: ext3 of
+ So a task that fsyncs a *directory* holds the lock that every create and unlink in it needs, for
+ as long as the file system's fsync takes. Whether that is long, the file system decides: ext3 of
  2.6.6 to 2.6.32 commits only for an inode whose i_state says dirty (see sim/fs/ext4/fsync.py).
  - From 2.6.32 the pages are waited for before the lock is taken (vfs_fsync_range).
- - A write with O_SYNC does as much for its own pages, and for the inode what fdatasync does; from
-   2.6.33 that is O_DSYNC, and O_SYNC is fsync's equal (generic_write_sync).
- - From 3.1 the file system takes the lock itself (commit 02c24a82187d); ext3 still did, ext4 not.
+ - A write with O_SYNC does the same for its own pages, and for the inode it does what fdatasync
+   does. From 2.6.33 that is O_DSYNC, and O_SYNC does what fsync does (generic_write_sync).
+ - From 3.1 the file system takes the lock itself (commit 02c24a82187d). ext3 still took it, ext4
+   did not.
 Linux counterpart: fs/buffer.c, fs/sync.c, mm/filemap.c, 2.6.16, 2.6.32, 3.2.
 Invariants: when fsync returns no page that was dirty at the call is dirty or under writeback.
 Left out: ranges and waits of sync_file_range, errors of the device.
@@ -59,7 +60,7 @@ def do_fsync(vfs: Vfs, task: Task, file: File, datasync: bool) -> Blocking[None]
 def vfs_fsync_range(
     vfs: Vfs, task: Task, inode: Inode, start: int, end: int, datasync: bool
 ) -> Blocking[None]:
-    """Make pages durable, and the inode as far as `datasync` asks for it."""
+    """Make pages durable, and the inode too, as far as `datasync` asks for it."""
     mapping = inode.mapping
     yield from filemap_fdatawrite(task, inode, start, end)
     if vfs.waits_before_lock:
@@ -85,7 +86,7 @@ def fdatasync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
 
 
 def generic_write_sync(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
-    """Make a write durable that was made with O_SYNC or O_DSYNC, or on a synchronous mount."""
+    """Make durable a write with O_SYNC or O_DSYNC, or on a synchronous mount."""
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     if vfs.fsyncs_writes:
         datasync = file.flags & O_SYNC != O_SYNC

@@ -1,13 +1,13 @@
-"""Writing dirty pages: the loop over a file's pages, and the look at the limits.
+"""Write dirty pages: the loop over a file's pages, and when to check the limits.
 
 Models: write_cache_pages(), with which file systems implement writepages(); and when a task that
-dirties pages has to look at the limits. What it then does is in balance_dirty.py.
+dirties pages must check the dirty limits. balance_dirty.py has what it does then.
 Linux counterpart: mm/page-writeback.c (balance_dirty_pages_ratelimited), mm/mpage.c
 (mpage_writepages, to 2.6.21), 2.6.16 to 6.5.
 Invariants: nr_to_write falls by one for each page put under writeback; a page is put under
 writeback once for each time it is dirtied.
-Left out: tagging pages first so that fsync ends while somebody keeps appending (2.6.36): a pass
-goes up through the file once and so ends as well.
+Left out: the tags of 2.6.36, with which fsync ends although another task keeps appending. Here a
+pass goes through the file once, in ascending order, and so it ends too.
 """
 
 from typing import Final
@@ -23,13 +23,13 @@ from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
-RUN_PAGES: Final = 128  # pages handled between two looks at congestion: one request of 512 KiB
+RUN_PAGES: Final = 128  # pages between two checks for congestion: one request of 512 KiB
 SINCE_TASK_LIMIT: Final = (2, 6, 24)
 SINCE_PACED: Final = (3, 2)
 
 
 def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -> Blocking[None]:
-    """Hold the task back if need be that has just dirtied pages (..._ratelimited_nr)."""
+    """Throttle a task that has just dirtied pages (..._ratelimited_nr)."""
     bdi = mapping.bdi
     if not bdi.writes_back:
         return
@@ -51,8 +51,8 @@ def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -
 def write_cache_pages(task: Task, mapping: AddressSpace, wbc: WritebackControl) -> Blocking[None]:
     """Write dirty pages of the range, at most ``nr_to_write``, in ascending order.
 
-    A cyclic pass goes on where the last one ended, and then from the beginning. A pass that must
-    not block ends when the device becomes congested.
+    A cyclic pass begins where the last one ended, and wraps to the beginning. A pass that must not
+    block ends when the device becomes congested.
     """
     if not wbc.range_cyclic:
         yield from _write_range(task, mapping, wbc, wbc.range_start, wbc.range_end)
@@ -67,7 +67,7 @@ def write_cache_pages(task: Task, mapping: AddressSpace, wbc: WritebackControl) 
 def _write_range(
     task: Task, mapping: AddressSpace, wbc: WritebackControl, page: int, end: int
 ) -> Blocking[int]:
-    """Write dirty pages of a range; return where it stopped: ``end`` if it went all through."""
+    """Write the dirty pages of a range; return where it stopped, ``end`` if it wrote all."""
     while page < end:
         if wbc.nonblocking and mapping.bdi.write_congested():
             wbc.encountered_congestion = True
@@ -85,7 +85,7 @@ def _write_range(
 
 
 def _wait_before_rewrite(task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
-    """Wait for dirty pages that are still being written in their older state."""
+    """Wait for dirty pages whose older contents are still being written."""
     for low, high in mapping.dirty.overlap(start, end):
         yield from mapping.wait_on_writeback(task, low, high)
 
@@ -93,7 +93,7 @@ def _wait_before_rewrite(task: Task, mapping: AddressSpace, start: int, end: int
 def _write_run(
     task: Task, mapping: AddressSpace, wbc: WritebackControl, start: int, end: int
 ) -> Blocking[int]:
-    """Write what is dirty of a few pages; return where to go on."""
+    """Write the dirty ones of a few pages; return the page to continue at."""
     runs = mapping.clear_dirty_for_io(start, end, wbc.nr_to_write)
     for low, high in runs:
         wbc.nr_to_write -= high - low

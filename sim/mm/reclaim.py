@@ -1,16 +1,15 @@
 """Reclaim where there is swap, or a limit: rounds over anonymous and file pages.
 
-Models: whoever needs pages looks at more and more of the lists, from priority 12 down, until he has
-as many as he asked for (do_try_to_free_pages). Where there is no swap nothing is anonymous that
-could go, and the shorter way of vmscan.py is taken. A program that finds no memory at all has the
-OOM killer called: when 16 rounds (5 to 4.6) in a row freed nothing, and nothing is on its way out
-that would.
+Models: a task that needs pages scans more and more of the lists, from priority 12 down, until
+enough is free (do_try_to_free_pages). Without swap no anonymous page can go, and the shorter way of
+vmscan.py is taken. If 16 rounds in a row (to 4.6: 5) freed nothing, and no write is under way that
+would free something, the OOM killer is called.
 Linux counterpart: mm/vmscan.c (try_to_free_pages, shrink_lruvec), mm/page_alloc.c
 (__alloc_pages_slowpath, should_reclaim_retry), mm/memcontrol.c (try_charge), 2.6.18 to 6.5.
-Invariants: when reserve_anon() returns the pages can be taken; it raises Killed if it was this
-program that was chosen.
-A memory cgroup has lists of its own (memcontrol.py). Who reclaims for the machine looks at the same
-share of the lists of each, who reclaims for a group at its lists alone.
+Invariants: when reserve_anon() returns, the pages can be taken; it raises Killed if this program
+was chosen by the OOM killer.
+A memory cgroup has lists of its own (memcontrol.py). Reclaim for the machine scans the same share
+of each group's lists. Reclaim for a group scans its lists alone.
 Left out: reclaim by allocations that must not sleep.
 """
 
@@ -63,7 +62,7 @@ SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
 
 
 class Reclaim:
-    """What one who reclaims wants, and how he goes about it (struct scan_control)."""
+    """State of one reclaim pass (struct scan_control)."""
 
     __slots__ = (
         "freed", "lruvecs", "memcg", "scanned", "slab_freed", "swappiness", "waits", "wanted",
@@ -72,7 +71,7 @@ class Reclaim:
     def __init__(
         self, lruvecs: list[Lruvec], wanted: int, swappiness: int, memcg: MemCgroup | None = None
     ) -> None:
-        """``memcg`` is the group that is at its limit, whose lists these are."""
+        """``memcg`` is the group at its limit, if the lists are those of a group."""
         self.lruvecs = lruvecs
         self.wanted = wanted
         self.swappiness = swappiness
@@ -88,7 +87,7 @@ class Reclaim:
 
 
 def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blocking[None]:
-    """Look at the share of a priority of all lists (shrink_node)."""
+    """Scan all lists, each by the share that the priority gives (shrink_node)."""
     missing = control.wanted - control.freed
     for lruvec in control.lruvecs:
         yield from _shrink_lruvec(task, vm, control, lruvec, priority, control.freed + missing)
@@ -97,7 +96,7 @@ def shrink_lists(task: Task, vm: Vm, control: Reclaim, priority: int) -> Blockin
 def _shrink_lruvec(
     task: Task, vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int, goal: int
 ) -> Blocking[None]:
-    """Look at the share of a priority, until ``goal`` pages are free (shrink_lruvec)."""
+    """Scan the lists by the priority's share until ``goal`` pages are free (shrink_lruvec)."""
     left = _scan_counts(vm, control, lruvec, priority)
     plug = Plug() if vm.kernel >= SINCE_TASK_PLUG else None
     while any(left) and control.freed < goal:
@@ -111,7 +110,7 @@ def _shrink_lruvec(
             )
             task.charge_system(vm.params.page_scan_ns * number)
             if vm.pswpout != written and task.system_debt_ns:
-                yield  # Others take the next slots meanwhile, and their writes come between.
+                yield  # Other tasks take the next slots meanwhile; their writes come in between.
         if left[1]:
             number = min(left[1], SWAP_CLUSTER_MAX)
             left[1] -= number
@@ -150,7 +149,7 @@ def _file_is_low(vm: Vm, lruvec: Lruvec) -> bool:
 
 
 def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> list[int]:
-    """Return pages to look at of inactive and active anonymous, inactive and active file pages."""
+    """Return how many to scan: inactive, active anonymous; inactive, active file pages."""
     anon = [lruvec.anon.nr[INACTIVE], lruvec.anon.nr[ACTIVE]]
     file = [lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]]
     # Without a free slot nothing anonymous is looked at (nr_swap_pages <= 0, get_scan_ratio).
@@ -184,7 +183,7 @@ def _file_is_tiny(vm: Vm) -> bool:
 
 
 def _anon_share(vm: Vm, control: Reclaim, lruvec: Lruvec) -> float:
-    """Return the share of anonymous pages by what was met of late."""
+    """Return the share of anonymous pages, by what recent scans found."""
     stat, anon_pages = lruvec.stat, sum(lruvec.anon.nr)
     file_pages = lruvec.file_pages()
     if vm.kernel >= SINCE_COST:
@@ -203,12 +202,12 @@ def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
 
 
 def naps_at(vm: Vm, priority: int) -> bool:
-    """Return whether who found too little waits for a write to end (do_try_to_free_pages)."""
+    """Return whether a pass that freed too little waits for a write (do_try_to_free_pages)."""
     return priority < DEF_PRIORITY - 2 and vm.kernel < SINCE_NO_NAPS and vm.is_writing()
 
 
 def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
-    """Free pages as the task that wants them; return how many."""
+    """Free pages in the task that needs them; return how many."""
     vm.allocstall += 1
     for priority in range(DEF_PRIORITY, -1, -1):
         scanned = control.scanned
@@ -247,7 +246,7 @@ def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
 
 
 def _progress(vm: Vm) -> int:
-    """Return the pages that direct reclaim has freed ever, those of dentries and inodes too."""
+    """Return the pages that direct reclaim has freed since boot, slab pages included."""
     return vm.pgsteal_direct + vm.slabs.given_back
 
 

@@ -1,6 +1,6 @@
-"""The machine's memory as numbers: what every page is in use for.
+"""The machine's memory as numbers: what each page is used for.
 
-Models: the global page counters, paging events, and who holds pages of the page cache.
+Models: the global page counters, paging events, and which files have pages in the page cache.
 Linux counterpart: mm/vmstat.c (vm_stat, vm_event_states), 2.6.16 to 6.5.
 Invariants (``check()``):
 - every page is in one use: nr_free + nr_file + nr_anon + nr_slab + nr_zspages = nr_total;
@@ -91,8 +91,8 @@ class Vm:
         self.nodes: list[Node] = self._make_nodes()
         self.lruvecs: list[Lruvec] = [node.lruvec for node in self.nodes]  # then those of groups
         self.zonelists: list[list[int]] = zonelists(self.nr_nodes)
-        self.sched: Sched | None = None  # Set by start_kswapd(), as the next.
-        self.kswapd_wakers: list[Callable[[], None]] = []  # one for each node
+        self.sched: Sched | None = None  # set by start_kswapd()
+        self.kswapd_wakers: list[Callable[[], None]] = []  # one a node, set by start_kswapd()
         self.writes_activate: bool = kernel < SINCE_READS_ACTIVATE
         self.keeps_shadows: bool = kernel >= SINCE_SHADOWS
         self.shadow_runs_max: int = PRUNE_AT
@@ -103,11 +103,11 @@ class Vm:
         self.nr_dirty: int = 0
         self.nr_writeback: int = 0
         self.nr_unstable: int = 0  # clean here, perhaps not on the NFS server's disk (to 5.7)
-        self.dirtied: int = 0  # since boot, as the next two
-        self.written: int = 0
-        self.discarded: int = 0  # dirty pages that were truncated
-        self.pgpgin_sectors: int = 0  # up to date after update(), as the next
-        self.pgpgout_sectors: int = 0
+        self.dirtied: int = 0  # since boot
+        self.written: int = 0  # since boot
+        self.discarded: int = 0  # since boot: dirty pages that were truncated
+        self.pgpgin_sectors: int = 0  # up to date after update()
+        self.pgpgout_sectors: int = 0  # up to date after update()
         self.pgfault: int = 0
         self.pgmajfault: int = 0
         self.pswpin: int = 0
@@ -115,11 +115,11 @@ class Vm:
         self.pgfree: int = 0
         self.pgactivate: int = 0
         self.pgdeactivate: int = 0
-        self.pgrefill: int = 0  # active pages looked at
-        self.pgscan_kswapd: int = 0  # inactive pages looked at, as the next
-        self.pgscan_direct: int = 0
-        self.pgsteal_kswapd: int = 0  # freed of these, as the next
-        self.pgsteal_direct: int = 0
+        self.pgrefill: int = 0  # active pages scanned
+        self.pgscan_kswapd: int = 0  # inactive pages scanned by kswapd
+        self.pgscan_direct: int = 0  # inactive pages scanned by direct reclaim
+        self.pgsteal_kswapd: int = 0  # pages freed by kswapd
+        self.pgsteal_direct: int = 0  # pages freed by direct reclaim
         self.allocstall: int = 0  # direct reclaims
         self.pageoutrun: int = 0  # times that kswapd was woken
         self.workingset_refault: int = 0
@@ -127,10 +127,10 @@ class Vm:
         self.bdis: list[BackingDevInfo] = []
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0
-        self.flusher = Flusher()  # Replaced by start_writeback().
-        self.dirty_exceeded: bool = False  # to 3.1: the dirty limit was exceeded when last looked
+        self.flusher = Flusher()  # replaced by start_writeback()
+        self.dirty_exceeded: bool = False  # to 3.1: the dirty limit was exceeded at the last check
         self.ratelimit_pages: int = ratelimit_pages(self.nr_total, nr_cpus)
-        self.ratelimits: list[int] = [0] * nr_cpus  # pages dirtied on each CPU since the last look
+        self.ratelimits: list[int] = [0] * nr_cpus  # pages dirtied on each CPU since the last check
         self.pacing = Pacing()  # from 3.2
         self._start_anon()
 
@@ -143,15 +143,15 @@ class Vm:
         self.swap = Swap(self.kernel)
         self.swap_ra = SwapRa()
         self.swap_writeback: int = 0  # on its way out
-        self.zpools: list[Zpool] = []  # of swap in memory,
-        self.nr_zspages: int = 0  # and their pages
+        self.zpools: list[Zpool] = []  # of swap in compressed memory
+        self.nr_zspages: int = 0  # pages of the zpools
         self.committed: int = 0  # pages that programs may use (vm_committed_as)
         self.anon_chance: Random = Streams(0).stream("vm.anon")  # until a machine boots
         self.mms: dict[Mm, None] = {}  # programs that have memory
-        self.chunks: dict[int, Chunk] = {}  # of their regions, by number
-        self.nr_chunks: int = 0  # ever
+        self.chunks: dict[int, Chunk] = {}  # chunks of programs' regions, by number
+        self.nr_chunks: int = 0  # chunks made since boot
         self.memcgs: dict[str, MemCgroup] = {}
-        self.tick_ns: int = 10_000_000  # Set by start_kswapd().
+        self.tick_ns: int = 10_000_000  # set by start_kswapd()
 
     def add_bdi(self, bdi: BackingDevInfo) -> BackingDevInfo:
         """Make writeback look after a backing device (bdi_register)."""
@@ -164,7 +164,7 @@ class Vm:
         return bdi
 
     def set_read_ahead(self, bdi: BackingDevInfo) -> None:
-        """Give a device the read-ahead that somebody has set, if so (queue/read_ahead_kb)."""
+        """Give a device the read-ahead that the scenario sets, if any (queue/read_ahead_kb)."""
         if self.params.read_ahead_bytes:
             bdi.ra_pages = self.params.read_ahead_bytes // PAGE_SIZE
 
@@ -175,15 +175,15 @@ class Vm:
     def update(self) -> None:
         """Bring pgpgin and pgpgout up to now; call it before reading them.
 
-        Linux counts in submit_bio(), once for stacked devices: here those that file systems are on;
-        what is in flight is not counted yet.
+        Linux counts in submit_bio(), once for stacked devices. Here the devices below file systems
+        count, and I/O in flight is not counted yet.
         """
         stats = [bdi.device.stats for bdi in self.bdis if bdi.device is not None]
         self.pgpgin_sectors = sum(row.read_sectors for row in stats)
         self.pgpgout_sectors = sum(row.write_sectors for row in stats)
 
     def _make_nodes(self) -> list[Node]:
-        """Part memory among the nodes; what the kernel itself takes, too."""
+        """Divide memory among the nodes, the kernel's own included."""
         number = self.nr_nodes
         nodes = []
         for index in range(number):
@@ -243,7 +243,7 @@ class Vm:
         return memcg.lruvecs[node.number]
 
     def _current_memcg(self) -> MemCgroup | None:
-        """Return the group of who runs."""
+        """Return the memory cgroup of the running task."""
         task = None if self.sched is None else self.sched.current
         return None if task is None else task.memcg
 
@@ -319,7 +319,7 @@ class Vm:
             self.kswapd_wakers[node.number]()
 
     def charge_reclaim(self, scanned: int) -> None:
-        """Charge who reclaims directly for the pages, dentries or inodes he looked at."""
+        """Charge a task in direct reclaim for the pages, dentries or inodes it scanned."""
         sched = self.sched
         if sched is not None and sched.current is not None:
             sched.current.charge_system(self.params.page_scan_ns * scanned)
@@ -340,7 +340,7 @@ class Vm:
             memcg.note_dirty(mapping)
 
     def clear_congested(self, bdi: BackingDevInfo) -> None:
-        """Wake who waits for a congested device, now that a write has ended."""
+        """Wake the tasks that wait for a congested device, now that a write has ended."""
         if not bdi.write_congested():
             self.congestion_wqh.wake_all()
 
@@ -397,4 +397,4 @@ class Vm:
 
 
 def _ignore(task: Task, pages: int) -> None:
-    """Nobody wants to know."""
+    """Do nothing: no machine listens."""

@@ -1,31 +1,30 @@
-"""sendmail: a daemon that forks for every connection, and delivers in the background.
+"""sendmail: a daemon that forks for every connection and delivers in the background.
 
 Theory of operation (sendmail 8.13: daemon.c, srvrsmtp.c, collect.c, queue.c, deliver.c, conf.c)
- - The parent waits in select(), five seconds at the most, so that it looks at the 1-minute load
-   average at least as often; at RefuseLA or with MaxDaemonChildren children it *closes* its
-   listening socket, so that clients are refused at once, and looks again after 15 seconds.
+ - The parent waits in select() for at most five seconds, then looks at the 1-minute load average.
+   At RefuseLA, or with MaxDaemonChildren children, it *closes* its listening socket, so that
+   clients are refused at once. It looks again after 15 seconds.
  - A child speaks SMTP on its connection until QUIT. For each message it collects the body into a
    df file and the control data into a qf file, both in the queue directory, and makes each durable
    (fsync) before it answers 250: SuperSafe.
- - Then the child forks (twice, so that nobody has to reap) a process that delivers, and goes on
-   with the next message at once. At QueueLA a message whose priority is too low is left for the
-   queue run.
- - Every -q interval the parent forks a queue run: it reads the queue directory, leaves alone what
-   another process has locked and what the load forbids, and delivers the rest one by one, the
-   smallest (of the best priority) first. A simulation begins in the middle of the daemon's life:
-   how far the interval has run by then is chance.
+ - Then the child forks a process that delivers (twice, so that init reaps it), and continues with
+   the next message. At QueueLA a message whose priority is too low is left for the queue run.
+ - Every -q interval the parent forks a queue run. It reads the queue directory, skips messages that
+   another process has locked or that the load forbids, and delivers the rest one by one, the
+   smallest (of the best priority) first. A simulation begins in the middle of the daemon's life, so
+   the time of the first queue run is drawn at random.
  - The delivery process hands the message to the next host, then removes df and qf. On Linux
-   (REQUIRES_DIR_FSYNC) each unlink is followed by an fsync of the *directory*. The kernels before
-   3.0 hold the directory's i_mutex for the length of that fsync: every create and unlink of the
-   queue waits behind a journal commit.
- - A message that could not be delivered stays: its control file is written anew (with the time and
-   the reason) as tf, made durable and renamed (queueup), in the delivery process.
+   (REQUIRES_DIR_FSYNC) it calls fsync on the *directory* after each unlink. Kernels before 3.0 hold
+   the directory's i_mutex during that fsync, so every create and unlink in the queue waits behind a
+   journal commit.
+ - A message that could not be delivered stays. The delivery process writes its control file anew as
+   tf (with the time and the reason), makes it durable, and renames it (queueup).
 Invariants: a message answered 250 has its df and qf on the queue's file system; those of a
  delivered message are gone; two fsyncs at reception, two of the directory at delivery (SuperSafe).
 Left out: checkpoints (tf files) of envelopes with many recipients, queue groups, milters, the xf
  transcript (it stays in memory below XscriptFileBufferSize), bounce messages, priorities that sink
- with each attempt (RetryFactor). A body comes over the network as one message, and its CPU time
- passes before its first page is written; collect() goes to and fro between the two by buffers.
+ with each attempt (RetryFactor). A body arrives over the network as one message, and all of its CPU
+ time passes before its first page is written; the real collect() alternates by buffers.
 
 Estimate: on ext3 a message needs two fsyncs of the directory, one after the other under one mutex:
 with T for a commit, X <= 1 / (2 T), 34 a second at T = 15 ms. If the directory is synchronous as
@@ -108,9 +107,9 @@ class Sendmail(ServerProgram):
         return int(sys.stream("queue_run").random() * self.params.queue_interval_ns)
 
     def _must_refuse(self, sys: Sys) -> Blocking[bool]:
-        """Is the load too high, or are there too many children (daemon.c refuseconnections)?
+        """Return whether load or children are too many (daemon.c refuseconnections).
 
-        From DelayLA on it takes a second over the question: one connection a second is accepted.
+        From DelayLA on it sleeps for a second first: one connection a second is accepted.
         """
         load = yield from self._load_average(sys)
         if load >= (self.params.refuse_la or 12 * sys.cpus_online()):
@@ -159,7 +158,7 @@ class Sendmail(ServerProgram):
     def _accept_message(
         self, sys: Sys, connection: Connection, number: int, message_bytes: int
     ) -> Blocking[None]:
-        """Take the session's message of that number over, say so, and have it delivered."""
+        """Accept the session's message of that number, reply, and start its delivery."""
         queue_id = _queue_id(sys, number)
         self.locked.add(queue_id)
         sys.probe("receive__start")
@@ -208,7 +207,7 @@ class Sendmail(ServerProgram):
         yield from sys.waitpid(pid)
 
     def _should_queue(self, load: int, message_bytes: int, cpus: int) -> bool:
-        """queue.c shouldqueue(): is the priority number too large for this load?"""
+        """Return whether the priority number is too large for this load (queue.c shouldqueue)."""
         queue_la = self.params.queue_la or 8 * cpus
         if load < queue_la:
             return False
@@ -216,7 +215,7 @@ class Sendmail(ServerProgram):
         return priority > WORK_QUEUE_FACTOR // (load - queue_la + 1)
 
     def _double_fork(self, sys: Sys, queue_id: str, message_bytes: int) -> Blocking[None]:
-        """The intermediate process: fork the delivery and be gone, so that init reaps it."""
+        """Fork the delivery and exit, so that init reaps it (the intermediate process)."""
         yield from sys.fork("sendmail", self._deliver, queue_id, message_bytes)
 
     def _run_queue(self, sys: Sys) -> Blocking[None]:
@@ -236,7 +235,7 @@ class Sendmail(ServerProgram):
                 yield from self._deliver(sys, queue_id, message_bytes)
 
     def _gather(self, sys: Sys, queue_id: str, work: list[tuple[int, str]]) -> Blocking[None]:
-        """Put a message and its length to the work, unless it has gone since (gatherq)."""
+        """Add a message and its length to the work, unless it is gone by now (gatherq)."""
         try:
             fd = yield from sys.open(self._path("df", queue_id), O_RDONLY)
         except FileNotFoundError:
@@ -275,7 +274,7 @@ class Sendmail(ServerProgram):
         yield from self._sync_dir(sys)
 
     def _relay(self, sys: Sys, message_bytes: int) -> Blocking[bool]:
-        """Be an SMTP client of the next host; True if it took the message."""
+        """Send the message to the next host by SMTP; return whether that accepted it."""
         params = self.params
         return (yield from hand_over(sys, params.relay_host, params.relay_port, message_bytes))
 
@@ -286,7 +285,7 @@ class Sendmail(ServerProgram):
         return self.params.mailer_status == "ok"
 
     def _mailer(self, sys: Sys) -> Blocking[None]:
-        """The local mailer: reads its standard input and forgets it."""
+        """Be the local mailer: read standard input and drop it."""
         sys.compute_system(self.params.mailer_exec_ns)
         yield from sys.sleep(0)
 
@@ -296,7 +295,7 @@ class Sendmail(ServerProgram):
         yield from self._sync_dir(sys)
 
     def _sync_dir(self, sys: Sys) -> Blocking[None]:
-        """Make what has changed in the queue directory durable (queue.c sync_dir)."""
+        """Make the changes of the queue directory durable (queue.c sync_dir)."""
         if not self.params.requires_dir_fsync:
             return
         fd = yield from sys.open(self.params.queue_directory, O_RDONLY)
