@@ -1,7 +1,8 @@
 """The registry of pluggable things: devices, elevators, file systems, programs.
 
-Models: nothing; it lets a new device or program be one new file that registers itself.
-Linux counterpart: register_blkdev, elv_register, register_filesystem.
+With it a new device or program is one new file that registers itself, as with register_blkdev,
+elv_register and register_filesystem in Linux.
+
 Invariants: a (kind, name) belongs to one class; filled at import, read-only afterwards. The modules
  of a kind's home package are imported at the first question about that kind, in sorted order.
  What is registered within `with provisional():` is forgotten at its end.

@@ -1,9 +1,7 @@
-"""What is wrong with a file that a command was given.
+"""Errors in a file that a command was given.
 
-Models: nothing.
-Linux counterpart: none.
-Invariants: the message says where, what was given and what is allowed.
-Left out: several mistakes at once; the first one ends the reading.
+The message says where the error is, what was given and what is allowed. The first error ends the
+reading.
 """
 
 

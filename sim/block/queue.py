@@ -17,8 +17,7 @@ In 2.6.16 blk_run_queue, which every SCSI completion ends with, removes the plug
 
 Invariants: slots taken = requests waiting + in the driver; bios held = submitted - ended.
 As in scsi_request_fn, the elevator is asked for its next request before the driver is known to have
-room. That one request waits outside the elevator and can't be merged with or overtaken
-(REQ_STARTED).
+room. That one request waits outside the elevator, is not merged and not overtaken (REQ_STARTED).
 A multi-queue device (its elevator says so) has tags instead of slots (tags.py), and from 4.10 its
 buffered writes are throttled (wbt.py).
 

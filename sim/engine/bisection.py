@@ -1,11 +1,11 @@
 """Bisection in sorted lists of ints.
 
-Models: nothing; where pages, blocks and sectors are found in the bounds of runs.
-Counterpart: lib/bsearch.c; Python's bisect, whose two functions these are, for ints only. C's
-compares any objects, one call for each comparison; these are machine integers where compiled:
-1.06x in the storm. Interpreted they cost a tenth of a microsecond a call more: 0.99x.
+They find pages, blocks and sectors in the bounds of runs. These are the two functions of Python's
+bisect, for ints only. bisect compares any objects, with one call for each comparison. Compiled,
+these compare machine integers: 1.06x in the storm. Interpreted they cost a tenth of a microsecond a
+call more: 0.99x.
 Invariants: as bisect's; the list ascends.
-Left out: lists of anything else (bisect itself), part of a list.
+Left out: lists of other things (use bisect), parts of a list.
 """
 
 from mypy_extensions import i64

@@ -1,10 +1,8 @@
 """When Python looks for cycles while time is simulated.
 
-Models: nothing; it saves time. The twin makes no cycles (tests/test_cycles.py), and looking for
-them was 5 % of a storm.
-Linux counterpart: none.
-Invariants: the thresholds are afterwards what they were before.
-Left out: switching it off altogether, for programs around the twin may make cycles.
+The twin makes no cycles (tests/test_cycles.py), and looking for them took 5 % of a storm's time. So
+the thresholds are raised during a run and set back after it. Collection is not switched off,
+because programs around the twin may make cycles.
 """
 
 import gc

@@ -56,8 +56,8 @@ class BackingDevInfo:
         self.nr_dirty: int = 0  # pages
         self.nr_writeback: int = 0  # pages
         self.nr_unstable: int = 0  # pages that an NFS server has, but perhaps not on its disk
-        self.dirtied: int = 0  # pages since boot, as the next
-        self.written: int = 0
+        self.dirtied: int = 0  # pages since boot
+        self.written: int = 0  # pages since boot
         self.bandwidth = WriteBandwidth()
         self.laptop: LaptopTimer | None = None  # in laptop mode
         self.min_share: float = 0.0  # of the dirty limit, that it has at least,

@@ -65,8 +65,8 @@ class RpcClient:
         self.host = host
         self.port = port
         self.slots: int = in_force(SLOTS, kernel)
-        self.calls: int = 0  # since the mount, as the next
-        self.connects: int = 0
+        self.calls: int = 0  # since the mount
+        self.connects: int = 0  # since the mount
         self._killable: bool = kernel >= SINCE_KILLABLE
         self._sock: RpcSock | None = None
         self._backlog: deque[RpcTask] = deque()

@@ -1,11 +1,11 @@
 """Tables on a terminal, drawn by rich; loaded by name when there is a terminal.
 
-Models: a screen. A table wider than the screen is printed in pieces, one below the other, each with
- the first column, as many of the others as fit: squeezed into 80 columns, names and intervals of a
- comparison would be cut to a letter or two. Only prose wraps.
-Linux counterpart: none.
-Invariants: every cell of the plain table is there, uninterpreted (no markup in cells); what is no
- prose stands on one line wherever it and the first column fit beside each other.
+A table wider than the screen is printed in pieces, one below the other. Each piece has the first
+column and as many others as fit. (Squeezed into 80 columns, names and intervals of a comparison
+would be cut to a letter or two.) Only prose wraps.
+
+Invariants: every cell of the plain table is there, uninterpreted (no markup in cells); a cell that
+ is no prose stands on one line wherever it and the first column fit beside each other.
 Left out: colours.
 """
 

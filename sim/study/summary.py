@@ -1,11 +1,9 @@
 """Median and 90 % interval of replications, and paired differences.
 
-Models: order statistics.
-Linux counterpart: none.
-Invariants: the rule is the same everywhere: `lo` and `hi` are the 5th and 95th percentile of the
- replications, interpolated linearly between order statistics, so they lie between the extremes
- observed; of a few replications they say little. It is the spread of runs, not the error of the
- median.
+`lo` and `hi` are the 5th and 95th percentile of the replications, interpolated linearly between
+order statistics. So they lie between the observed extremes, and with few replications they say
+little. They are the spread of runs, not the error of the median.
+
 Left out: confidence intervals of means, which answer another question.
 """
 

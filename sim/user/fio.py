@@ -49,8 +49,8 @@ class Fio(ServerProgram):
         self.end_ns: int = 0  # no operation is started then or later; 0 = no such time
         self.ramp_end_ns: int = 0  # 0: over
         self.limit: int = 0  # bytes to move in all
-        self.issued: list[int] = [0, 0, 0]  # bytes, by direction, as the next
-        self.started: list[int] = [0, 0, 0]
+        self.issued: list[int] = [0, 0, 0]  # bytes, by direction
+        self.started: list[int] = [0, 0, 0]  # bytes, by direction
         self.writes: int = 0
         self.sync_due: bool = False
         self.done: int = 0

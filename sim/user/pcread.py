@@ -75,8 +75,8 @@ class Pcread(ServerProgram):
         self.stride = _stride(self.pages)
         weights = ((rank + 1) ** -params.alpha for rank in range(self.pages))
         self.cumulated = list(accumulate(weights)) if params.alpha else []
-        self.warm: int = 0  # in memory that all share, as the next
-        self.may_begin: bool = False
+        self.warm: int = 0  # in memory that all processes share
+        self.may_begin: bool = False  # in memory that all processes share
 
     def files(self) -> Mapping[str, int]:
         return {self.params.filename: self.params.file_size_bytes}

@@ -1,7 +1,7 @@
-"""What the journal keeps: transactions, handles, and the blocks they touch.
+"""The journal's state: transactions, handles, and the blocks they touch.
 
 Models: transaction_t, handle_t, struct journal_head with the buffer_head flags that matter here;
- what ext4's fast commits keep of a transaction.
+ the lists that ext4's fast commits keep for a transaction.
 Linux counterpart: include/linux/jbd.h, include/linux/journal-head.h, 2.6.16; fs/ext4/fast_commit.c.
 Invariants: a block is on one list of one transaction at a time (`jlist`, `transaction`); it may
  wait for a second one (`next_transaction`), which is always the running one; it is on at most one
@@ -42,7 +42,7 @@ class JournalHead:
         self.cp_transaction: Transaction | None = None
         self.jlist = BJ_NONE
         self.modified = False  # Charged to the credits of a handle of its transaction.
-        self.frozen = False  # A copy of what the committing transaction saw exists.
+        self.frozen = False  # A copy exists, as the committing transaction saw the block.
         self.jbddirty = False
         self.dirty = False  # BH_Dirty: in the log, home copy to be written.
         self.locked = False  # BH_Lock: home copy being written.
@@ -50,13 +50,13 @@ class JournalHead:
 
 
 class Undo(NamedTuple):
-    """What a transaction changed of a name or an inode, as it was before."""
+    """The old state of a name or an inode that a transaction changed."""
 
     inode: Inode  # A directory, if a name is given.
     name: str | None
     child: Inode | None  # What the name referred to.
     size: int  # Of the inode on the disk, without a name.
-    unwritten: bool  # Its data was given up with pages that had never been written.
+    unwritten: bool  # Its data was dropped with pages that were never written.
 
 
 class DataRun:
@@ -69,7 +69,7 @@ class DataRun:
 
 
 class FastQueue:
-    """What changed since the last commit of either kind (s_fc_q and s_fc_dentry_q of ext4)."""
+    """Changes since the last commit of either kind (s_fc_q and s_fc_dentry_q of ext4)."""
 
     def __init__(self) -> None:
         self.inodes: dict[Inode, tuple[int, int]] = {}  # Where its blocks changed: start, end.
@@ -77,12 +77,12 @@ class FastQueue:
         self.eligible = True  # False: something changed that has no tag.
 
     def track_inode(self, inode: Inode) -> None:
-        """An inode changed (ext4_fc_track_inode); directories are logged name by name."""
+        """Note that an inode changed (ext4_fc_track_inode); directories are logged by name."""
         if not inode.is_dir():
             self.inodes.setdefault(inode, (0, 0))
 
     def track_range(self, inode: Inode, start: int, end: int) -> None:
-        """Blocks of a file were mapped or unmapped (ext4_fc_track_range)."""
+        """Note that blocks of a file were mapped or unmapped (ext4_fc_track_range)."""
         if inode.is_dir():
             return
         first, last = self.inodes.get(inode, (0, 0))
@@ -104,9 +104,9 @@ class FastArea:
 class FastCommit(NamedTuple):
     """A fast commit in the log."""
 
-    start: int  # Its blocks on the device,
-    end: int
-    undo: int  # and how many entries of its transaction's undo list it makes void.
+    start: int  # Its first block on the device.
+    end: int  # The block behind its last one.
+    undo: int  # Entries of its transaction's undo list that it makes void.
 
 
 class Transaction:
@@ -119,7 +119,7 @@ class Transaction:
         self.expires_ns = expires_ns
         self.updates = 0  # Handles open.
         self.handle_count = 0  # Handles ever started in it.
-        self.outstanding_credits = 0  # Blocks its handles may still add, and those they added.
+        self.outstanding_credits = 0  # Blocks that handles added, or may add.
         self.log_start = 0
         self.synchronous = False
         # Ordered sets (t_buffers, t_forget, t_checkpoint_list).
@@ -130,7 +130,7 @@ class Transaction:
         self.data: list[DataRun] = []  # t_sync_datalist
         self.revoked: dict[int, None] = {}
         self.freed: list[tuple[int, int]] = []  # Blocks that may be reused when it has committed.
-        self.keeps_undo = False  # A power cut is expected (power_cut.py): fill the next two.
+        self.keeps_undo = False  # A power cut is expected: fill the undo list.
         self.undo: list[Undo] = []
         self.fast_queue: FastQueue | None = None  # With fast commits: for the next one.
         self.fast_commits: list[FastCommit] = []
