@@ -97,7 +97,7 @@ class Machine:
         )  # fmt: skip
         self._nic: NicParams = _tunables(server, "nic", NicParams)
         syscall = with_exits(_tunables(server, "syscall", SyscallParams), self._nic)
-        # CPU 0 serves all interrupts (no irqbalance), and wakes who waits for them.
+        # CPU 0 serves all interrupts (no irqbalance), and wakes the tasks that wait for them.
         self._disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
         self.disks: list[Disk] = []
         self._shared_devices: dict[str, object] = {}  # what several of them have in common

@@ -4,7 +4,7 @@ Models: the administrator's notebook: readings of /proc at times, log lines, the
 Linux counterpart: sysstat's data file.
 Invariants: nothing but texts and plain numbers; save and load give an equal result; the digest
  covers all but the version: two versions that simulate the same show the same digest.
-Left out: kernel objects. Who wants more figures takes more readings.
+Left out: kernel objects. For more figures take more readings.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Record:
-    """A mark that a program left: when, what, who, how much."""
+    """A mark that a program left: when, what, which process, how much."""
 
     t_ns: int
     name: str

@@ -1,4 +1,4 @@
-"""The round of CFQ's queues: who waits for a turn, and whose is next.
+"""The round of CFQ's queues: which wait for a turn, and which is next.
 
 Models: the round under way, those that wait for the next one, longest unserved first, and those
 that have requests in the driver, which come when nobody else does.

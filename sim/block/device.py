@@ -44,7 +44,7 @@ class BlockDevice:
         self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
-        self.synchronous: bool = False  # who submits does the work (BDI_CAP_SYNCHRONOUS_IO)
+        self.synchronous: bool = False  # the submitting task does the work (BDI_CAP_SYNCHRONOUS_IO)
         self.plugged: bool = True  # unplug() may have something to start
         self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
         # What takes a run from a file system or a program: submit_bio() at the top of a stack.
@@ -107,8 +107,8 @@ class BlockDevice:
 def submit_bio(task: Task, device: BlockDevice, bio: Bio) -> Blocking[None]:
     """Submit a run on behalf of ``task``, sleeping for request slots as often as needed.
 
-    A hot caller first tries ``if not device.submit_bio(bio)``, which needs no generator; who is
-    above all devices, ``if not device.submit(bio)``.
+    A hot caller first tries ``if not device.submit_bio(bio)``, which needs no generator. A caller
+    above all devices tries ``if not device.submit(bio)``.
     """
     while not device.submit_bio(bio):
         yield from device.get_request_wait(task, bio)

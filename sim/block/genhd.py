@@ -5,8 +5,8 @@ two integrals over time: io_ticks (something in flight) and time_in_queue (how m
 Linux counterpart: disk_stats and disk_round_stats, block/ll_rw_blk.c and block/genhd.c (2.6.16);
 part_round_stats, block/blk-core.c (to 4.20).
 Invariants: counters never decrease; in_flight >= 0; time_in_queue_ns >= io_ticks_ns. Times are
-exact: whoever renders the row rounds them to jiffies or milliseconds, after update(now). Without
-that, the two integrals are those of when nothing was in flight.
+exact: the renderer of the row rounds them to jiffies or milliseconds, after update(now). Without
+update(now) the two integrals lack the time since the disk was last idle.
 Left out: the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
 the sum of ended requests' times: the renderer can take that from read_ns, write_ns, discard_ns,
 flush_ns.

@@ -143,7 +143,7 @@ class Ordered:
                 self._kick_flush()
 
     def _account_flush(self, request: Request) -> None:
-        """Count a flush that the device has executed, whoever wanted it (blk_account_io_flush)."""
+        """Count a flush that the device has executed (blk_account_io_flush)."""
         stats = self._disk.stats
         stats.flushes += 1
         stats.flush_ns += self._disk.calendar.now - request.start_ns

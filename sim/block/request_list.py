@@ -1,9 +1,9 @@
-"""Request slots: how many requests a queue may hold, and who waits for one.
+"""Request slots: how many requests a queue may hold, and the tasks that wait for one.
 
-Models: two pools of ``nr_requests``. At 7/8 a pool is congested (writeback goes elsewhere), at its
-limit it is full: the task that filled it, and one that has slept for a request, may *batch*: take
-up to 32 requests within 20 ms, beyond the limit, up to 1.5 x the limit; others sleep, each freed
-request wakes one of them.
+Models: two pools of ``nr_requests``. At 7/8 a pool is congested, and writeback goes elsewhere. At
+its limit a pool is full. The task that filled it, and a task that has slept for a request, may
+*batch*: take up to 32 requests within 20 ms, up to 1.5 x the limit. Other tasks sleep, and each
+freed request wakes one of them.
 Linux counterpart: struct request_list, get_request, get_request_wait, freed_request, ioc_batching,
 blk_queue_congestion_threshold in block/ll_rw_blk.c (2.6.16-2.6.24), block/blk-core.c (later).
 Pools are READ and WRITE, from 2.6.31 synchronous and asynchronous (1faa16d22877); their numbers
@@ -77,7 +77,7 @@ class RequestList:
         context = self._contexts.get(pid)
         if count + 1 >= self.nr_requests:
             if not self.full[pool]:
-                # Whoever fills the queue may go on; the others have to stop.
+                # The task that fills the queue may go on; the others have to stop.
                 self.full[pool] = True
                 context = self._context(pid)
                 context.set_batching(now_ns)

@@ -1,11 +1,10 @@
-"""kblockd: who takes the steps of a flush sequence from one to the next.
+"""kblockd: the kworker that takes a flush sequence from one step to the next.
 
 Theory of operation (block/blk-flush.c, block/blk-mq.c). A bio that wants the cache flushed becomes
-a sequence: flush, write, flush. None of these steps is dispatched where the one before has ended,
-which is an interrupt: it goes to a list of the queue, and a kworker is woken that puts what it
-finds there before the driver. So each step needs a CPU, which may be busy; and of a commit, whose
-record and commit block each wait for such steps, that is the time between two writes of the log
-when nobody else is in the way.
+a sequence: flush, write, flush. A step ends in an interrupt, and the next one is not dispatched
+there. It goes to a list of the queue, and a kworker is woken that gives the list to the driver. So
+each step needs a CPU, which may be busy. The record and the commit block of a commit each wait for
+such steps. On an idle disk that is the time between two writes of the log.
 
 Estimate: a user mode Linux guest switches tasks in 10 us; the kworker takes 10: with the disk's
 driver 40 us a flush takes 60 (recorded with one writer: 52 to 62 on ext3).

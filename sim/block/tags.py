@@ -1,12 +1,13 @@
-"""Tags: how many requests a multi-queue device may have, and who waits for one.
+"""Tags: how many requests a multi-queue device may have, and the tasks that wait for one.
 
-Models: what takes the place of request pools (request_list.py) in blk-mq. Reads and writes share
-the tags of a hardware queue. Without an elevator they are the device's own: a request that has one
-goes to the device at once. With an elevator they are twice the device's depth, 256 at most: so many
-wait to be put in order; those that nobody waits for may have a share only. Who finds none sleeps
-in io_schedule; as tags come back, waiters are woken some at a time. There is no congestion: a
-flusher that finds the queue full sleeps too (blk_set_queue_congested was the old layer's, and went
-with it in 5.0). Writeback throttling (wbt.py) is asked beside the tags.
+Models: tags, which replace the request pools (request_list.py) in blk-mq. Reads and writes share
+the tags of a hardware queue. Without an elevator the tags are the device's own, and a request that
+has one goes to the device at once. With an elevator there are twice as many as the device's depth,
+at most 256, so that requests can wait to be put in order. Requests that no task waits for may have
+a share only. A task that finds no tag sleeps in io_schedule. As tags come back, waiters are woken
+some at a time. There is no congestion: a flusher that finds the queue full sleeps too
+(blk_set_queue_congested belonged to the old layer and went with it in 5.0). Writeback throttling
+(wbt.py) is asked beside the tags.
 Linux counterpart: blk_mq_get_tag, block/blk-mq-tag.c; blk_mq_init_sched (nr_requests),
 block/blk-mq-sched.c; lib/sbitmap.c (4.12 to 6.x).
 Invariants: 0 <= used <= tags of each hardware queue; a waiter sleeps only while its queue has no

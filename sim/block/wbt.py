@@ -1,15 +1,15 @@
-"""Writeback throttling: as much buffered write in the device as leaves reads fast.
+"""Writeback throttling: limit buffered writes in the device so that reads stay fast.
 
 Theory of operation: a flusher thread fills any queue, and a read then waits behind all of it. So
-buffered writes in flight are limited: ``wb_normal``, or ``wb_background`` while others use the
-device; all of ``max_depth`` where somebody waits for them. Ten times a second, while there are any,
-the *shortest* read of the window is looked at (any queue makes a read slow now and then; one that
-makes all of them slow is standing): above the target the depth is halved (scale_step + 1, and the
-windows get shorter), below it doubled again. With writes alone it goes beyond its default of 16, to
-three quarters of the device's depth.
+buffered writes in flight are limited to ``wb_normal``, or to ``wb_background`` while others use the
+device, or to ``max_depth`` while a task waits for them. Ten times a second the *shortest* read of
+the window is looked at. (Any queue makes a read slow now and then; a standing queue makes all of
+them slow.) Above the target the depth is halved (scale_step + 1, and the windows get shorter).
+Below it the depth is doubled again. With writes alone it goes beyond its default of 16, to three
+quarters of the device's depth.
 
-Models: the limits, who waits and who is woken when, the window's statistics, the read that has been
-under way for too long; direct writes are not throttled.
+Models: the limits, the tasks that wait and when they are woken, the window's statistics, a read
+that is under way for too long. Direct writes are not throttled.
 Linux counterpart: block/blk-wbt.c, block/blk-rq-qos.c (rq_depth_*) (4.10, in the form of 5.4).
 Off beside bfq (wbt_disable_default), and with the single-queue elevators (CONFIG_BLK_WBT_SQ=n).
 Invariants: in flight <= the limit when the last one was admitted; a waiter sleeps only while its

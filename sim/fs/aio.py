@@ -1,8 +1,8 @@
 """Asynchronous direct I/O: io_submit() and io_getevents().
 
-Models: a context of a process with the operations it has submitted. Submitting maps and submits
-the bios of one direct read or write and returns; who asks for events sleeps interruptibly, so
-neither load average nor iowait sees the waiting.
+Models: a context of a process with the operations it has submitted. io_submit() submits the bios of
+one direct read or write and returns. A task that asks for events sleeps interruptibly, so neither
+the load average nor iowait counts the wait.
 Linux counterpart: fs/aio.c (io_submit_one, read_events, aio_complete), 6.18; ki_complete of
 fs/direct-io.c and block/fops.c.
 Invariants: operations submitted = events handed out + events waiting + operations in flight.
@@ -23,7 +23,7 @@ from sim.sched.wait import WaitQueue
 
 
 class AioContext:
-    """struct kioctx: what has completed and who waits for it."""
+    """struct kioctx: completed operations and the tasks that wait for them."""
 
     def __init__(self) -> None:
         self.events: deque[int] = deque()  # tags of completed operations

@@ -5,8 +5,8 @@ is first seen; reclaim takes from its old end: what was used since gets another 
 only once, however often it is used; 265ac9023025), a directory stays while a name below it does.
 An inode without names in memory goes from a list of its own, unless it is open, dirty or under
 I/O, and its clean pages go with it; from 5.16 on one that has pages stays (51b8c1fe250d).
-Whoever looks a name up that has gone asks the file system again, which reads the directory's block
-and, if the inode has gone too, the block that this is in, unless these are in the page cache.
+A look-up of a name that has gone asks the file system again. It reads the directory's block and, if
+the inode has gone too, the inode's block, unless they are in the page cache.
 Theory: a mailbox of N files, each opened once in T seconds, beside a stream of M bytes/s on a
 machine with C bytes of cache: a name is looked at twice in C / M seconds (mm/shrinker.py), so that
 names with T above C / M are gone when they are wanted, and an open costs two random reads, 16 ms of

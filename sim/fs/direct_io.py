@@ -66,7 +66,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         if first is None:
             first = Bio(op, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid)
         else:
-            file.spare_bio = None  # Who else transfers meanwhile takes another.
+            file.spare_bio = None  # Another transfer meanwhile takes another bio.
             first.renew(op, sector, sectors, task, DIRECT_FLAGS, task.pid)
         submit = device.submit  # Not called as a method: what an attribute holds is none.
         if not submit(first):

@@ -35,7 +35,7 @@ def not_empty(what: str) -> OSError:
 
 
 def no_space(what: str, mounted_on: str) -> OSError:
-    """ENOSPC; the text goes to the user where no program expects it, who has disks of his own."""
+    """ENOSPC; the text says that the simulated server's disk is full, not the user's."""
     return fs_error(errno.ENOSPC, f"{what} of the server's {mounted_on or 'file system'}")
 
 

@@ -67,7 +67,7 @@ def writeback_single_inode(
     """Write an inode's dirty pages, as far as ``wbc`` goes, and the inode itself."""
     bdi = mapping.bdi
     if mapping.i_lock and wbc.sync_mode != WB_SYNC_ALL:
-        return  # Whoever has the lock puts it back on the list.
+        return  # The task that has the lock puts it back on the list.
     while mapping.i_lock:
         yield from inode_wait(task, mapping)
     bdi.forget(mapping)

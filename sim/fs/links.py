@@ -14,7 +14,7 @@ from sim.fs.inode import Inode
 def wrong_links(
     inodes: Iterable[Inode], root: Inode | None, nameless: Container[int], list_name: str
 ) -> list[str]:
-    """Return whose link count is not its number of names, and who is on the list wrongly.
+    """Return inodes with a wrong link count, and inodes that are on the list wrongly.
 
     ``nameless`` are the numbers on the list of inodes without a name, called ``list_name``.
     """

@@ -2,8 +2,8 @@
 
 Models: reads and writes through the page cache of the file, fsync.
 Linux counterpart: do_lo_send_aops, do_lo_receive (drivers/block/loop.c), mm/filemap.c.
-Invariants: whoever writes here is not held back for dirty pages: those above that wait for it are
- counted already, and their writers are (PF_LESS_THROTTLE).
+Invariants: the loop thread is not throttled for dirty pages. The pages above that wait for it are
+ counted already, and their writers are throttled (PF_LESS_THROTTLE).
 Left out: direct I/O.
 """
 

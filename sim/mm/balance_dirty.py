@@ -1,17 +1,17 @@
-"""Holding back who dirties pages faster than they can be written.
+"""Throttle tasks that dirty pages faster than they can be written.
 
 Models: balance_dirty_pages(), in its two generations:
-- to 3.1 the writer writes. Over the limit it writes 1.5 x ratelimit_pages (up to 6 MiB) of what is
-  dirty on the device of its file, itself, sleeping for requests where the queue is full; where it
-  finds nothing to write, it waits for a write to end (blk_congestion_wait, up to 100 ms). From
-  2.6.24 on the limit is up to 1/8 lower for who dirties most, so that the others get through.
-- from 3.2 the writer sleeps: the flusher thread writes, the writer pauses for as long as its pages
-  take at the rate that is its due (bandwidth.py).
-Theory: in the long run N writers of one device go on at its write rate / N; in the first
-generation in bursts, at memory speed up to the limit and then stalled; in the second evenly, near
-the setpoint.
+- to 3.1 the writer writes. Over the limit it writes 1.5 x ratelimit_pages (up to 6 MiB) of the
+  dirty pages on its file's device itself, and sleeps for requests if the queue is full. If it finds
+  nothing to write, it waits for a write to end (blk_congestion_wait, up to 100 ms). From 2.6.24 the
+  limit is up to 1/8 lower for the task that dirties most, so that others get through.
+- from 3.2 the writer sleeps. The flusher thread writes, and the writer pauses for as long as its
+  pages take at its share of the rate (bandwidth.py).
+Theory: in the long run each of N writers of one device gets its write rate / N. In the first
+generation it comes in bursts, at memory speed up to the limit and then stalled. In the second it
+comes evenly, near the setpoint.
 Linux counterpart: mm/page-writeback.c, 2.6.18 and 3.3; blk_congestion_wait, block/ll_rw_blk.c.
-Invariants: nobody is held back while dirty memory is below the limit (3.2 on: below freerun).
+Invariants: no task is throttled while dirty memory is below the limit (3.2 on: below freerun).
 Left out, of 2.6.24-3.1: the device's own limit, pauses that double (2.6.32); of 3.2
 on: dirty_exceeded of single devices, leaked dirtying of tasks that exit. From 4.2 on a memory
 cgroup of version 2 has limits of its own (memcg_dirty.py), and so has a device with a strict limit
@@ -164,7 +164,7 @@ def _carry_over(dirtier: Dirtier, pause_ns: int, period_ns: int, now_ns: int) ->
 
 
 def io_schedule_timeout(task: Task, ns: int) -> Blocking[None]:
-    """Sleep for a time, uninterruptibly, as one who waits for I/O."""
+    """Sleep for a time, uninterruptibly, as a task that waits for I/O."""
     sched = task.sched
     task.set_state(TASK_UNINTERRUPTIBLE, "balance_dirty_pages")
     task.in_iowait = True

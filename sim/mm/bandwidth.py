@@ -153,7 +153,7 @@ class Pacing:
         self.dirtiers: dict[int, Dirtier] = {}  # by pid
 
     def dirtier(self, pid: int) -> Dirtier:
-        """Return what is remembered of a task; when there are many, forget who has done least."""
+        """Return the record of a task; of too many, forget the task that dirtied least."""
         dirtier = self.dirtiers.get(pid)
         if dirtier is None:
             if len(self.dirtiers) >= DIRTIERS_MAX:

@@ -1,7 +1,7 @@
 """How much memory may be dirty, by kernel version.
 
-Models: the background threshold, above which kernel threads write, and the limit, at which whoever
-dirties pages is held back.
+Models: the background threshold, above which kernel threads write, and the limit, at which a task
+that dirties pages is throttled.
 Linux counterpart: mm/page-writeback.c: get_dirty_limits (to 2.6.36), global_dirty_limits.
 - to 2.6.21: percentages of all memory, the limit cut to half of what is not mapped or anonymous
 - 2.6.22: of free memory and page cache and anonymous pages; the cut to half stays until 2.6.23

@@ -1,9 +1,9 @@
 """Reclaim: which pages of the page cache go when memory is short.
 
-Models: the inactive list is scanned from its old end: clean pages are freed, dirty ones and those
-under I/O go back. As far as the inactive list is short against the active one, the old end of that
-is moved over, with another chance of being used. Who reclaims: kswapd in the background, or
-whoever wants a page where none is left (direct reclaim), at his own cost.
+Models: the inactive list is scanned from its old end. Clean pages are freed; dirty pages and pages
+under I/O go back. While the inactive list is short compared with the active one, the old end of the
+active list is moved over and gets another chance of being used. kswapd reclaims in the background.
+A task that needs a page where none is left reclaims itself, at its own cost (direct reclaim).
 How short is short, by kernel version (inactive_is_low):
 - to 2.6.27: both lists are scanned in proportion to their lengths
 - 2.6.28: the active list only while it is the longer one
@@ -11,10 +11,10 @@ How short is short, by kernel version (inactive_is_low):
 - 4.9: always, while pages come back that were just reclaimed (2a2e48854d70)
 A dirty page goes back to the young end of the inactive list, from 4.11 on out of the way, to the
 active one (c55e8d035b28).
-Who writes: the flushers. To 4.10 each direct reclaim that has looked at more than 48 pages and not
-found enough wakes them, for as many pages as it looked at, whatever these were (bbef938429f5 ends
-that). So where many reclaim, what a daemon appends is not written every 30 s, but a page or two at
-a time: with a pages/s appended and r such reclaims a second, a + r pages/s, each alone.
+The flushers write. Before 4.11, a direct reclaim that falls short asks them to write as many pages
+as it scanned, if these were more than 48 (bbef938429f5 ended that). So where many tasks reclaim, a
+daemon's appended pages are not written every 30 s but one or two at a time: with a pages/s appended
+and r such reclaims a second, a + r pages/s, each alone.
 Linux counterpart: mm/vmscan.c (shrink_lruvec, shrink_active_list, shrink_page_list), 2.6.18 to 6.5.
 Invariants: a page that is scanned leaves its generation; each pass ends when both lists have been
 scanned once.

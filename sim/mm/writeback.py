@@ -1,4 +1,4 @@
-"""What a writeback pass may do, and whom to ask for one.
+"""What a writeback pass may do, and the flusher that runs one.
 
 Models: struct writeback_control, the order that callers hand to writepages(); and the entries to
 fs/fs-writeback.c that the throttling of writers needs.
@@ -52,7 +52,7 @@ class WritebackControl:
 
 
 class Flusher:
-    """Who writes dirty inodes back: sim.fs.fs_writeback, by kernel version."""
+    """The writer of dirty inodes: sim.fs.fs_writeback, by kernel version."""
 
     def writeback_inodes(
         self, task: Task, wbc: WritebackControl, bdi: BackingDevInfo | None

@@ -20,7 +20,7 @@ from sim.toml_lines import LineMap, Path, Position, Span, key_positions, split_k
 
 
 class Layer(IntEnum):
-    """Who set a value; the higher wins."""
+    """The layer that set a value; the higher wins."""
 
     DEFAULT = 0
     KERNEL = 1

@@ -2,8 +2,8 @@
 
 Models: the index of a folder of recordings.
 Linux counterpart: none.
-Invariants: names only; a data set that cannot be read counts as there, since who reads its figures
- (sim.study.recorded) says what is wrong with it.
+Invariants: names only; a data set that cannot be read counts as there, because the reader of its
+ figures (sim.study.recorded) says what is wrong with it.
 """
 
 import tomllib

@@ -153,7 +153,7 @@ def read_measure(
 ) -> MeasureSpec | None:
     """Return which figures are taken; all families and all devices where none are named.
 
-    A mark that nobody can leave, the default of who names none, is none: "".
+    The default of a mark that no program here can leave is none: "".
     """
     table = reading.table(root, (), "measure")
     [values] = reading.values(table, ("measure",), [MeasureSpec], others=("families", "devices"))

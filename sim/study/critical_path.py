@@ -1,12 +1,12 @@
-"""Why a task took as long as it did: each moment of it, followed to whom it waited for.
+"""Why a task took as long as it did: follow each moment to what the task waited for.
 
-Theory. A task is on a CPU, on a run queue, or asleep. While it sleeps, it waits for its waker: what
-the waker did in that time is what the sleeper waited for, and if the waker slept as well, for its
+Theory. A task is on a CPU, on a run queue, or asleep. While it sleeps, it waits for its waker: it
+waited for what the waker did in that time. If the waker slept as well, it waited for the waker's
 own waker, and so on (the chains of `offwaketime`, the critical path of Yang and Miller 1988). A
-chain ends on a CPU, on a run queue, at a disk whose interrupt woke somebody, or at a sleep that
-only time, another host or nobody ended. Who sleeps for a message waits for its sender until that is
-sent, if he is on the same machine, and then for the network. Every moment of a response time ends
-in one place: the parts add up to it exactly.
+chain ends on a CPU, on a run queue, at a disk whose interrupt woke a task, or at a sleep that only
+time, another host or nothing ended. A task that sleeps for a message waits for its sender until the
+message is sent, if the sender is on the same machine, and then for the network. Every moment of a
+response time ends in one place, so the parts add up to it exactly.
 
 A part's path says how it came there, outermost first: ``("mutex_lock", "log_wait_commit",
 "kjournald", "sync_buffer", "sdb", "rotation")``. The lock that one task after another hands on is

@@ -10,7 +10,7 @@ Left out: CPU time of interrupts is not told apart by interrupt; which of severa
  at one moment woke a task (the last one is taken).
 
 A task's effects may precede their cost in CPU time (sim/sched/task.py). A transaction begins and
-ends when the CPU time that its task owed at the probe has been spent; who was woken, was so before.
+ends when the CPU time that its task owed at the probe is spent; tasks it woke were woken before.
 """
 
 from bisect import bisect_right
@@ -163,7 +163,7 @@ class Timeline:
         self._in_driver: dict[tuple[str, int, int], BlockIo] = {}
         self._committing: dict[tuple[str, int], int] = {}
         self._ended: BlockIo | None = None  # the latest request that did
-        self._exited: tuple[int, int] = (-1, 0)  # when and who did last
+        self._exited: tuple[int, int] = (-1, 0)  # when, and which task, last
         self._takes: dict[str, Callable[..., None]] = {
             "sched_switch": self._switch,
             "sched_wakeup": self._wakeup,

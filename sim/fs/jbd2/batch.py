@@ -1,17 +1,17 @@
 """The pause before a synchronous commit, in which others may join.
 
 Theory of operation (journal_stop of a handle marked sync: dirsync, sync, ext3's fsync to 2.6.31)
- - From 2.6.16: who commits twice in a row, nobody between, does not wait: nobody else is there.
+ - From 2.6.16: a task that commits twice in a row, with no other task between, does not wait.
  - To 2.6.27: one clock tick, and one more for as long as handles keep coming.
- - From 2.6.28: the mean time of a commit, at most a tick; not at all where the transaction is as
-   old as that. On a fast disk a tick is long against a commit: 4 ms against 0.2.
+ - From 2.6.28: the mean time of a commit, at most a tick. No pause if the transaction is older than
+   that. On a fast disk a tick is long compared with a commit: 4 ms against 0.2.
  - jbd2 from 2.6.29: the mean time of a commit, but at least min_batch_time (0: as short as that)
    and at most max_batch_time (15 ms; 0: no pause).
  The handle stays open meanwhile, so that the transaction cannot be locked.
 Linux counterpart: fs/jbd/transaction.c journal_stop 2.6.16, f420d4dc4272 (2.6.28); fs/jbd2
  jbd2_journal_stop, 30773840c19c (2.6.29); fs/ext4/super.c EXT4_DEF_MIN/MAX_BATCH_TIME.
-Invariants: a pause ends by itself; whoever pauses has a handle of the running transaction.
-Left out: fsync of ext4 does not come this way, its group is made by the commit that runs.
+Invariants: a pause ends by itself; a task that pauses has a handle of the running transaction.
+Left out: fsync of ext4, which does not pause: the running commit makes its group.
 
 Estimate: n tasks that commit each change, commit time T, pause p: X = n / (T + p), for one 1 / T.
 With T = 12 ms, n = 8: p = T gives 333 /s, min_batch_time = 30 ms gives 190 /s.

@@ -118,7 +118,7 @@ def _submit_data(task: Task, journal: Journal, transaction: Transaction) -> Bloc
 
 
 def _wait_for_data(task: Task, transaction: Transaction) -> Blocking[None]:
-    """Wait for the ordered data, whoever submitted it."""
+    """Wait for the ordered data, by whichever task it was submitted."""
     for run in reversed(transaction.data):
         mapping = run.inode.mapping
         if mapping.nr_writeback:
@@ -196,7 +196,7 @@ def _refile(journal: Journal, head: JournalHead) -> None:
 
 
 def _finish(journal: Journal, transaction: Transaction, started_ns: int) -> None:
-    """The transaction is on the disk: free what it freed, tell who waits (phase 8)."""
+    """The transaction is on the disk: release its freed blocks, wake waiters (phase 8)."""
     for start, end in transaction.freed:
         journal.client.released(start, end)
     transaction.freed.clear()

@@ -1,13 +1,13 @@
-"""The log on the disk, and asking and waiting for commits.
+"""The log on the disk, and how commits are requested and waited for.
 
 Theory of operation
- - The log is a ring of 4 KiB blocks in one piece of the device, or a few where groups begin; its
-   first block is the journal's superblock. `head` is where the next block goes, `tail` the oldest
-   block still needed.
+ - The log is a ring of 4 KiB blocks in one piece of the device, or in a few pieces where groups
+   begin. Its first block is the journal's superblock. `head` is the place of the next block, `tail`
+   the oldest block still needed.
  - A commit takes, for M metadata blocks, ceil(M/506) descriptors + M + 1 commit block (+ revokes).
- - Whoever needs a transaction on disk sets commit_request and wakes kjournald, then sleeps in
-   log_wait_commit: uninterruptible (it counts in the load average), not in io_schedule (it does
-   not count as iowait). kjournald alone sleeps for the disk.
+ - A task that needs a transaction on disk sets commit_request and wakes kjournald. Then it sleeps
+   in log_wait_commit, uninterruptibly, so it counts in the load average. It does not sleep in
+   io_schedule, so it does not count as iowait. kjournald alone sleeps for the disk.
 Linux counterpart: fs/jbd/journal.c, 2.6.16.
 Invariants: free + used blocks of the ring = its length; commit_sequence <= commit_request <=
  transaction_sequence; at most one transaction runs and at most one commits.
@@ -15,8 +15,8 @@ Left out: recovery, aborts, checksums; that with an external journal a commit wi
  does not flush the data's drive.
 
 Estimate: a commit of 8 metadata blocks on a disk of 5.5 ms a request, nothing else going on: data
-5.5, descriptor with metadata merged to one request 5.5, commit block 4 (it just missed its place:
-one revolution of a 15000 rpm disk): 15 ms, 65 commits/s, whatever number of callers they serve.
+5.5, descriptor and metadata, merged to one request, 5.5, commit block 4 (its place has just passed:
+one revolution of a 15000 rpm disk): 15 ms, 65 commits/s, however many callers each serves.
 """
 
 from typing import Final
@@ -49,7 +49,7 @@ SINCE_DATA_FLUSH: Final = (2, 6, 33)
 # JBD2_JOURNAL_REQ_FLAGS: writeback throttling lets the journal's own writes through, so that a
 # commit does not wait for data that others sync; 6a3afb6ac6df.
 SINCE_JOURNAL_IDLE: Final = (6, 8)
-# WRITE_SYNC whoever asked for the commit: so in 3.4 (fs/jbd2/commit.c), not so in 2.6.38.
+# WRITE_SYNC for every commit: so in 3.4 (fs/jbd2/commit.c), not yet in 2.6.38.
 SINCE_ALWAYS_SYNC: Final = (3, 4)
 LENGTH_MIN: Final = 1024  # JFS_MIN_JOURNAL_BLOCKS
 RESERVED_BLOCKS_MIN: Final = 32  # __log_space_left: allowance for rounding errors
@@ -89,7 +89,7 @@ def _check_length(length_blocks: int, fast_blocks: int) -> None:
 
 
 class Journal:
-    """One journal: the ring, the transactions, who waits for what."""
+    """One journal: the ring, the transactions, the tasks that wait."""
 
     def __init__(
         self, client: JournalClient, device: BlockDevice, calendar: Calendar,
@@ -303,7 +303,7 @@ class Journal:
             self.wait_log_io.wake_all()
 
     def end_shadow_if_written(self) -> None:
-        """Let go who waits for blocks that have just reached the log (..._end_buffer_io_sync)."""
+        """Wake tasks that wait for blocks now in the log (..._end_buffer_io_sync)."""
         if self.shadowed is not None and not self.in_flight:
             transaction, self.shadowed = self.shadowed, None
             self.end_shadow(transaction)

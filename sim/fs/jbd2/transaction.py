@@ -15,7 +15,7 @@ Invariants: credits given back + blocks modified = credits asked for; when journ
  handle returns, its transaction is on disk.
 Left out: journal_lock_updates (freezing), nested handles (callers pass theirs on), and the write
  that journal_dirty_data makes of a page which is dirty in the committing transaction and dirtied
- again: here the page stays on both lists and whoever comes first writes it.
+ again: here the page stays on both lists, and the first to come to it writes it.
 
 Estimate: N tasks, each create+fsync in a loop, commit time T, pause p: all N join while the last
 commit runs, so each round is T + p for N fsyncs: N / (T + p) per second, T + p latency at least,
