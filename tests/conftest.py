@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if "sim" in sys.modules:  # by a folder's conftest.py
         raise pytest.UsageError("--tier cases: name files of that tier only")
-    reason = why_not_installed()
+    reason = why_not_installed(sys.path)
     if not reason:
         take_installed()
         config.stash[TWIN] = "as installed, compiled"

@@ -10,6 +10,7 @@ cases: whole simulations, the command line, recordings; on the installed twin, c
 import json
 import os
 import sys
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -76,9 +77,9 @@ def is_checkout(place: str) -> bool:
     return Path(place or ".").resolve() == TOP
 
 
-def why_not_installed() -> str:
-    """Return why there is no compiled twin of these sources, or an empty text if there is one."""
-    spec = PathFinder.find_spec("sim", [place for place in sys.path if not is_checkout(place)])
+def why_not_installed(places: Sequence[str]) -> str:
+    """Return why no compiled twin of these sources is in such a path; an empty text if one is."""
+    spec = PathFinder.find_spec("sim", [place for place in places if not is_checkout(place)])
     if spec is None or spec.origin is None:
         return "no twin is installed (make install)"
     home = Path(spec.origin).parents[1]
