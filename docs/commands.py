@@ -88,9 +88,10 @@ class Shell:
         place = Path(sim.__file__).resolve().parents[1]
         programs = folder / ".venv" / "bin"
         programs.mkdir(parents=True)
-        script = programs / "iotwin"
-        script.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m sim "$@"\n', encoding="utf-8")
-        script.chmod(0o755)
+        for name, options in (("iotwin", " -P -m sim"), ("python", "")):
+            script = programs / name
+            script.write_text(f'#!/bin/sh\nexec {sys.executable}{options} "$@"\n')
+            script.chmod(0o755)
         path = [str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         self.environment = {
             "PATH": os.pathsep.join(path),

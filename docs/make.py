@@ -25,7 +25,7 @@ from docs.declared import (
     Run,
     Table,
 )
-from docs.pages import all_pages
+from docs.pages import ShownFile, all_pages
 from docs.reference import reference_text
 from docs.render import exercise_table, figures_table
 from docs.runs import FOLDER, Store, Tell, make
@@ -108,6 +108,10 @@ def _outputs(blocks: Collection[Output], tell: Tell) -> dict[str, str]:
     texts = {}
     if blocks:
         with tempfile.TemporaryDirectory() as folder:
+            for page in all_pages().values():
+                for shown in page.commands_and_files():
+                    if isinstance(shown, ShownFile):
+                        (Path(folder) / shown.name).write_text(shown.content, encoding="utf-8")
             typist = Typist(Shell(Path(folder)), read_instead(), tell)
             for one in blocks:
                 done = typist.run(one.command)
