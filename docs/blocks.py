@@ -58,5 +58,5 @@ def filled(page: str, where: str, text_of: Callable[[str], str]) -> str:
     """Return the page with every block filled anew; raise BlockError."""
     lines = page.split("\n")
     for block in reversed(placed_blocks(page, where)):
-        lines[block.first : block.end] = text_of(block.name).rstrip("\n").split("\n")
+        lines[block.first : block.end] = text_of(block.name).split("\n")[:-1]
     return "\n".join(lines)

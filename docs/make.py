@@ -28,10 +28,10 @@ from docs.declared import (
 from docs.pages import ShownFile, all_pages
 from docs.reference import reference_text
 from docs.render import exercise_table, figures_table
-from docs.runs import FOLDER, Store, Tell, make
+from docs.runs import Store, Tell, make
 from sim.registry import did_you_mean
 
-PICTURE_POINTS: Final = FOLDER / "pictures" / "storm.json"
+PICTURE_POINTS: Final = TOP / "docs" / "runs" / "pictures" / "storm.json"
 PICTURE: Final = "picture"
 
 

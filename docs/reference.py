@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import click
 
+from calibration.validate.page import BLOCKS as VALIDATION
+from calibration.validate.stored import read as read_validation
 from docs.declared import TOP, DeclarationError, Reference
 from docs.render import markdown_table
 from sim.block.limits import QueueParams
@@ -25,6 +27,8 @@ from sim.scenario.fitted import FITS
 from sim.scenario.load import headlines
 from sim.scenario.tunables import TUNABLES
 from sim.units import format_quantity
+
+VALIDATED: Final = TOP / "docs" / "runs" / "validation.json"
 
 
 def reference_text(block: Reference) -> str:
@@ -160,6 +164,11 @@ def _fitted(found: Mapping[str, Any] | None) -> str:
     return f"{found['median']} ({found['low']} .. {found['high']})"
 
 
+def _validation(given: Mapping[str, Any]) -> str:
+    """Return a block of the validation report, from the runs that `validate --store` has kept."""
+    return VALIDATION[given["block"]](read_validation(VALIDATED))
+
+
 _WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "commands": _commands,
     "registry": _registry,
@@ -169,4 +178,5 @@ _WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "scenarios": _scenarios,
     "withheld": _withheld,
     "fit": _fit,
+    "validation": _validation,
 }

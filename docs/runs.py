@@ -1,4 +1,4 @@
-"""The runs behind the tables: simulate them, and keep their figures in docs/runs.
+"""The runs behind the tables: simulate them, and keep their figures in docs/runs/scenarios.
 
 Models: a laboratory notebook: what was run, with which seed, and what came out.
 Invariants: figures are stored in full, by run and sample; the same sample gives the same figures
@@ -30,7 +30,7 @@ from sim.study.power_cut import cut_power
 from sim.study.replicate import run_once
 from sim.units import parse_quantity
 
-FOLDER: Final = TOP / "docs" / "runs"
+FOLDER: Final = TOP / "docs" / "runs" / "scenarios"
 # Folders of sim that no figure of a run depends on.
 _NOT_SIMULATED: Final = ("cli", "report")
 
@@ -188,6 +188,7 @@ class Store:
             path.unlink(missing_ok=True)
             return
         text = ",\n".join(_to_text(runs[key]) for key in sorted(runs))
+        self.folder.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(".new")
         beside.write_text(f"[\n{text}\n]\n", encoding="utf-8")
         os.replace(beside, path)
