@@ -1,7 +1,6 @@
 """`iotwin fio`: laws that its figures obey, fio's fields, mistakes, and the same bytes again."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -375,21 +374,7 @@ def test_the_output_goes_to_its_file(run, tmp_path):
 
 # -- The page about it.
 
-PAGE = Path(__file__).resolve().parents[2] / "scenarios" / "fio-and-dd.md"
-
-
-def test_the_page_s_example_prints_what_the_page_says(run):
-    """All but the moments, which change with the disk's model: the lines and their labels."""
-    blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    machine, job, shown = (text for _, text in blocks[:3])
-    output = run(job, machine=machine).output
-    printed = output[output.index("sixteen:") : output.index("\nRun status")]
-    assert labels(printed) == labels(shown)
-
-
-def labels(text):
-    """Return how lines begin, the table of percentiles apart."""
-    return [line.split(":")[0] for line in text.splitlines() if not line.startswith("     |")]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "fio-and-dd.md"
 
 
 def test_the_page_names_every_option_that_is_read():
