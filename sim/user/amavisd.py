@@ -59,7 +59,7 @@ class AmavisdParams(SignatureParams):
     )  # fmt: skip
     scanner: str = param(
         CLAMSCAN, dim="text", choices=(CLAMSCAN, CLAMD), source="amavisd.conf: @av_scanners",
-        doc="who scans: a program for each message, or the daemon",
+        doc="virus scanner: a program started for each message, or the daemon",
     )  # fmt: skip
     clamd_port: int = param(
         CLAMD_PORT, dim="count", minimum=1, maximum=65535, source="clamd.conf: TCPSocket",

@@ -71,7 +71,7 @@ class CactiParams:
 
     poller: str = param(
         CMD_PHP, dim="text", choices=(CMD_PHP, SPINE), source="Cacti: Settings, Poller Type",
-        doc="who asks the devices",
+        doc="program that asks the devices",
     )  # fmt: skip
     agents: str = param(
         "devices", dim="text", source="scenario", doc="process that the devices are",

@@ -99,7 +99,7 @@ class EximParams(DspamParams):
     )  # fmt: skip
     scanner: str = param(
         NOTHING, dim="text", choices=(NOTHING, CLAMD),
-        source="Exim 4.63 specification 14: av_scanner", doc="who looks for viruses at DATA",
+        source="Exim 4.63 specification 14: av_scanner", doc="virus scanner, asked at DATA",
     )  # fmt: skip
     clamd_port: int = param(
         CLAMD_PORT, dim="count", minimum=1, maximum=65535, source="exim.conf: av_scanner",

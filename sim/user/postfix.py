@@ -71,7 +71,7 @@ class PostfixParams:
     )
     retry_ns: int = param(
         "1000 s", dim="time_ns", minimum=1, source="main.cf: minimal_backoff_time 1000s (2.3)",
-        doc="wait before a message that nobody took is tried again",
+        doc="wait before a message that was not delivered is tried again",
     )  # fmt: skip
     receive_user_ns: int = param(
         "4 ms", dim="time_ns", minimum=0, doc="user CPU of receiving a message, without its bytes",

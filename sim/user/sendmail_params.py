@@ -81,7 +81,7 @@ class SendmailParams:
         dim="text",
         choices=("relay", "local"),
         source="sendmail.cf: the mailer that the rule sets choose for the recipient",
-        doc="who takes a message: the next host over SMTP, or a program of this host (Mlocal)",
+        doc="where messages go: to the next host over SMTP, or to a program here (Mlocal)",
     )
     mailer_exec_ns: int = param(
         "1 ms",

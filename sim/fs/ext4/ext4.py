@@ -94,7 +94,7 @@ class Ext4Params(Ext3Params):
         dim="text",
         choices=("mballoc",),
         source="fs/ext4/mballoc.c",
-        doc="who allocates: locality groups and preallocations of files",
+        doc="allocator: locality groups and preallocations of files",
     )
     driver: str = param(
         "ext4", dim="text", choices=("ext4",), source="fs/ext4", doc="whose code mounts it"
