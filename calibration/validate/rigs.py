@@ -29,15 +29,13 @@ _HALT = "fit: HLT, which takes 40 us to leave: from each thread to the next it w
 _GUEST_HALT = "fit: as the virtual machine whose process the guest's CPU is"
 _FIO_START = "result: wall and CPU time of fio beside its job, a_randread"
 _GUEST_FIO_START = "result: wall and CPU time of fio beside its job, u_a_randread"
-_REQUEUE = (
-    "fit: on in the guest, where a commit's requests then come as in the traces of u_c_mailq with"
-    " one writer, and off on the loop rig, where they do not; its 10 us are assumed"
-)
+_REQUEUE = "assumed: ten times what it takes elsewhere, as other operations of the guest"
 _JIFFIES = "groundtruth README: process CPU clocks advance in ticks of 10 ms"
 _PINNED = (
     "fit: 533 against 146 us from reply to request of 1 MiB and 128 KiB, less copies, b direct"
 )
 _PREEMPTION = "/proc/config.gz of a 6.18.44-fc kernel: CONFIG_PREEMPT_NONE=y"
+_GUEST_PREEMPTION = "uname -v of the guest: no PREEMPT in it (init/Makefile: preempt-flag)"
 _GUEST = (
     "fit: 290 us a message of six calls and 3.5 pages on tmpfs, one process, u_c_mailq/tmpfs-p1"
 )
@@ -122,6 +120,7 @@ GUEST: Final = Rig(
         "syscall.exit": ("2 ms", _GUEST_FORK),
         "sched.context_switch": ("10 us", "assumed: two switches of the host"),
         "sched.clock_step": ("10 ms", _JIFFIES),
+        "sched.preemption": ("none", _GUEST_PREEMPTION),
         "vfs.component": ("1 us", _GUEST),
         "vfs.open": ("40 us", _GUEST),
         "vfs.close": ("10 us", _GUEST),
