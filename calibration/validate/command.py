@@ -105,7 +105,7 @@ def report_command(data: Path, page: Path, check: bool) -> None:
 
     \b
     Example:
-      python -m calibration report docs/runs/validation.json docs/validation.md
+      python -m calibration report docs/validation.json docs/validation.md
     """
     try:
         text = page.read_text(encoding="utf-8")

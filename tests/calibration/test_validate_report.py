@@ -22,7 +22,7 @@ from calibration.validate.rigs import GUEST, LOOP, rows
 from calibration.validate.stored import Stored, predicted_again
 
 TOP = Path(__file__).resolve().parents[2]
-DATA = TOP / "docs" / "runs" / "validation.json"
+DATA = TOP / "docs" / "validation.json"
 PAGE = TOP / "docs" / "validation.md"
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
 # Of each family a run that is simulated within a few seconds.
