@@ -113,7 +113,7 @@ def test_only_ping_gains_from_c0_and_the_page_from_the_clock() -> None:
 
 
 def test_pinning_ksm_and_huge_pages_change_the_page_by_less_than_calibration_leaves_open() -> None:
-    """That is 8 % either way (README); a run is good to 2 %. ksmd gives 1 to 2 % by its clock."""
+    """That is 8 % either way; a run is good to 2 %. ksmd gives 1 to 2 % by its clock."""
     units = {"ttfb_ms": "ms"}
     runs: dict[str | None, list[dict[str, float]]] = {}
     for name in (None, "pinning", "ksm_off", "thp_off"):
