@@ -39,7 +39,7 @@ class QueueParams:
     )  # fmt: skip
     plug: str = param(
         PER_QUEUE, dim="text", choices=(PER_QUEUE, PER_TASK),
-        source="block/ll_rw_blk.c 2.6.16: blk_plug_device", doc="who holds new requests back",
+        source="block/ll_rw_blk.c 2.6.16: blk_plug_device", doc="where new requests are held back",
     )  # fmt: skip
     plug_requests: int = param(
         0, dim="count", minimum=0, source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
