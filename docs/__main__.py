@@ -8,6 +8,7 @@ Where the compiled twin of these very sources is installed, it does the work; re
 
 import site
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
@@ -17,20 +18,23 @@ def prefer_installed() -> str:
     """Let `sim` be the installed twin if its sources are this checkout's; say which it is."""
     for place in map(Path, site.getsitepackages()):
         if (place / "sim" / "_compiled.json").is_file():
-            if all(_is_same(place, path) for path in _sources()):
+            if all(_is_same(there, place / here) for there, here in _sources()):
                 sys.path.insert(0, str(place))
                 return f"the installed twin, {place}"
             return "this checkout, interpreted: the installed twin is of other sources"
     return "this checkout, interpreted"
 
 
-def _sources() -> list[Path]:
-    folders = ("sim", "calibration")
-    return [path for folder in folders for path in (TOP / folder).rglob("*.py")]
+def _sources() -> Iterator[tuple[Path, Path]]:
+    """Yield the files that decide a result, and where each lies in an installed twin."""
+    for folder in ("sim", "calibration", "scenarios"):
+        for pattern in ("*.py", "*.toml"):
+            for path in (TOP / folder).rglob(pattern):
+                inside = path.relative_to(TOP)
+                yield path, Path("sim", inside) if folder == "scenarios" else inside
 
 
-def _is_same(place: Path, path: Path) -> bool:
-    other = place / path.relative_to(TOP)
+def _is_same(path: Path, other: Path) -> bool:
     return other.is_file() and other.read_bytes() == path.read_bytes()
 
 

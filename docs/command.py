@@ -6,15 +6,26 @@ import time
 
 import click
 
+from calibration.validate.stored import BadData
 from docs.blocks import BlockError
 from docs.check import LIMIT_S, check_all
 from docs.declared import DeclarationError, read
 from docs.make import make_all
 from docs.render import MissingRun
+from sim.scenario import ScenarioError, UnknownScenario
+from sim.scenario.fitted import FitError
 from sim.study.replicate import processes
 
 PARTS = ("text", "age", "commands")
-_MISTAKES = (DeclarationError, BlockError, MissingRun)
+_MISTAKES = (
+    DeclarationError,
+    BlockError,
+    MissingRun,
+    ScenarioError,
+    UnknownScenario,
+    FitError,
+    BadData,
+)
 
 jobs_option = click.option(
     "--jobs",

@@ -13,6 +13,7 @@ from docs.declared import TOP, Run
 from sim.machine import simulate as simulate_machine
 from sim.scenario import load
 from sim.study.metrics import refused_spans
+from sim.study.recorded import load_figures
 from sim.tools.parse import parse_loadavg
 from sim.units import NS_PER_S
 
@@ -47,22 +48,44 @@ def draw(points: list[dict[str, Any]], path: Path = PICTURE) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3), dpi=200, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(8, 3.2), dpi=150, layout="constrained", facecolor="white")
     left, right = figure.subplots(1, 2)
-    for (label, _run), colour, one in zip(VARIANTS, (_BLUE, _ORANGE), points, strict=True):
-        left.plot(one["seconds"], one["load1"], color=colour, linewidth=2, label=label)
+    for (label, run), colour, one in zip(VARIANTS, (_BLUE, _ORANGE), points, strict=True):
+        left.plot(one["seconds"], one["load1"], color=colour, linewidth=2)
         right.plot(one["seconds"], one["messages"], color=colour, linewidth=2, label=label)
         for begin, end in one["refused"]:
             left.axvspan(begin, end, color=_RED, alpha=0.10, linewidth=0)
-    left.set_title("load average", loc="left", fontsize=11)
-    right.set_title("messages accepted", loc="left", fontsize=11)
+        peak = _recorded(run, "load1_peak")
+        if peak is not None:
+            left.axhline(peak, color=colour, linewidth=1, linestyle=(0, (4, 3)))
+            left.text(
+                0.99,
+                peak + 0.5,
+                f"recorded peak {peak:g}",
+                transform=left.get_yaxis_transform(),
+                ha="right",
+                color=colour,
+            )
+    left.set_title("load average", loc="left")
+    right.set_title("messages accepted", loc="left")
     left.text(
-        0.5, 0.03, "SMTP port closed (disk)", transform=left.transAxes, ha="center", color=_RED
+        0.5, 0.3, "SMTP port closed (disk)", transform=left.transAxes, ha="center", color=_RED
     )
     for axes in (left, right):
         axes.set_xlabel("seconds since the first message")
         axes.set_ylim(bottom=0)
         axes.set_xlim(0, max(one["seconds"][-1] for one in points))
         axes.spines[["top", "right"]].set_visible(False)
+    left.set_ylim(top=44)
     right.legend(frameon=False, loc="lower right")
     FigureCanvasAgg(figure).print_figure(path, metadata={"Software": None})
+
+
+def _recorded(run: Run, name: str) -> float | None:
+    """Return a recorded figure of a variant."""
+    scenario = load(run.scenario, what_if=run.what_if)
+    for spec in scenario.recorded:
+        figure = load_figures(spec).figures.get(name)
+        if figure is not None:
+            return figure.value
+    return None
