@@ -61,7 +61,7 @@ def draw(points: list[dict[str, Any]], path: Path = PICTURE) -> None:
             left.text(
                 0.99,
                 peak + 0.5,
-                f"recorded peak {peak:g}",
+                f"recorded: {peak:g}",
                 transform=left.get_yaxis_transform(),
                 ha="right",
                 color=colour,
