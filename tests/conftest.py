@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.tiers import TIERS, take_installed, tier_of, why_not_installed
+from tests.tiers import ON_SOURCES, TIERS, take_installed, tier_of, why_not_installed
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("hunt", max_examples=1000, deadline=None, print_blob=True)
@@ -26,17 +26,19 @@ TWIN = pytest.StashKey[str]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the choice of a tier."""
-    told = "run the tests of one tier; cases run on the installed twin, compiled, if there is one"
+    told = (
+        "run the tests of one tier; all but unit on the installed twin, compiled, if there is one"
+    )
     parser.addoption("--tier", choices=TIERS, help=told)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the twin before any test file imports one."""
     config.stash[TWIN] = "the sources of this checkout, interpreted"
-    if config.getoption("tier") != "cases":
+    if config.getoption("tier") in (None, ON_SOURCES):
         return
     if "sim" in sys.modules:  # by a folder's conftest.py
-        raise pytest.UsageError("--tier cases: name files of that tier only")
+        raise pytest.UsageError("--tier: name files of that tier only")
     reason = why_not_installed(sys.path)
     if not reason:
         take_installed()
