@@ -4,7 +4,6 @@ import click
 
 from calibration.drive.command import command as drive
 from calibration.validate.command import command as validate
-from calibration.validate.command import report_command as report
 from calibration.withheld.command import command as withheld
 from sim.cli.main import ToldGroup
 
@@ -16,7 +15,6 @@ def main() -> None:
 
 main.add_command(drive)
 main.add_command(validate)
-main.add_command(report)
 main.add_command(withheld)
 
 if __name__ == "__main__":

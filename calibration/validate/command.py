@@ -1,4 +1,4 @@
-"""`python -m calibration validate` predicts recorded runs, `report` makes the page of them."""
+"""`python -m calibration validate`: predict recorded runs from their descriptions."""
 
 import sys
 from pathlib import Path
@@ -9,10 +9,9 @@ from calibration.validate import stored
 from calibration.validate.compare import Row, validate
 from calibration.validate.conditions import CONDITIONS, Condition
 from calibration.validate.describe import BadRun, describe
-from calibration.validate.page import render
 from calibration.validate.report import family_table, run_table
 from sim.cli.options import jobs_of
-from sim.cli.output import check_json, write_rows, write_text
+from sim.cli.output import check_json, write_rows
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
 from sim.study.replicate import processes
@@ -35,7 +34,7 @@ from sim.study.replicate import processes
 )
 @click.option(
     "--store", metavar="FILE", type=click.Path(path_type=Path),
-    help="Put the runs into FILE, in place of what it has of them (see report).",
+    help="Put the runs into FILE, in place of what it has of them.",
 )  # fmt: skip
 def command(
     directories: tuple[Path, ...], seed: int, jobs: int | None, family_only: bool,
@@ -94,29 +93,3 @@ def _run(
             return validate(directories, seed, None, progress, condition)
         with processes(number) as executor:
             return validate(directories, seed, executor, progress, condition)
-
-
-@click.command("report", short_help="Write the tables of the validation report.")
-@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
-@click.argument("page", metavar="PAGE", type=click.Path(path_type=Path))
-@click.option("--check", is_flag=True, help="Write nothing; fail if PAGE is not what DATA makes.")
-def report_command(data: Path, page: Path, check: bool) -> None:
-    """Fill the generated blocks of PAGE from DATA, which `validate --store DATA` has written.
-
-    \b
-    Example:
-      python -m calibration report docs/validation.json docs/validation.md
-    """
-    try:
-        text = page.read_text(encoding="utf-8")
-        made = render(text, str(page), stored.read(data))
-    except OSError as problem:
-        raise click.UsageError(f"{page}: cannot be read: {problem.strerror}") from None
-    except stored.BadData as problem:
-        raise click.UsageError(str(problem)) from None
-    if not check:
-        write_text(made, page)
-    elif made != text:
-        raise click.ClickException(
-            f"{page} is not what {data} makes; python -m calibration report {data} {page} writes it"
-        )

@@ -1,18 +1,12 @@
 """The tables of the validation report, made of stored runs.
 
-Models: a page of text with blocks between markers, each filled from the data:
-
-    <!-- generated: NAME -->
-    ...
-    <!-- end -->
-
+Models: Markdown that docs/ puts between the marks of its pages (docs/reference.py).
 Linux counterpart: none.
 Invariants: the same data make the same page, byte for byte; every kind of run that misses the
  requirement is listed, under the cause that causes.toml knows or as one without.
 Left out: the text around the blocks, which a person writes.
 """
 
-import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +21,7 @@ from calibration.validate.compare import flat, relative
 from calibration.validate.conditions import CONDITIONS
 from calibration.validate.limits import WITHIN, asked
 from calibration.validate.rigs import GUEST, LOOP, rows
-from calibration.validate.stored import BadData, Stored
+from calibration.validate.stored import Stored
 from sim.drivers.slowdisk_way import SlowdiskParams
 from sim.param import params_of
 from sim.units import format_quantity
@@ -61,7 +55,6 @@ _COUNTERS: Final[Mapping[str, str]] = {
     "active tasks": "own_load", "D tasks": "own_D",
 }  # fmt: skip
 _DECILES: Final = 10
-_MARKER: Final = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,19 +92,6 @@ class Miss:
         """Whether the median of the absolute errors is beyond what is required."""
         errors = [abs(error) for error in self.errors]
         return bool(errors) and median(errors) > WITHIN[self.what]
-
-
-def render(page: str, where: str, data: Sequence[Stored]) -> str:
-    """Return the page with all its blocks made anew; raise BadData at one of another name."""
-
-    def block(found: re.Match[str]) -> str:
-        make = BLOCKS.get(found[2])
-        if make is None:
-            known = ", ".join(BLOCKS)
-            raise BadData(f"{where}: no block is called '{found[2]}' (known: {known})")
-        return f"{found[1]}{make(data)}{found[4]}"
-
-    return _MARKER.sub(block, page)
 
 
 def causes(path: Path = CAUSES) -> list[Cause]:
