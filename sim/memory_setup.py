@@ -15,7 +15,7 @@ from sim.block.genhd import DiskStats
 from sim.fs.namei import Vfs
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.bdi_params import BdiParams
-from sim.mm.compressors import COMPRESSORS, DEFAULTS
+from sim.mm.compressors import compressor_of
 from sim.mm.dirty_limits import dirty_limits
 from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
@@ -25,7 +25,6 @@ from sim.mm.zswap import Zswap
 from sim.mm.zswap_params import ZswapParams
 from sim.scenario import Scenario, ServerSpec, SwapSpec
 from sim.sched.task import Task
-from sim.sched.version import in_force
 from sim.syscall import Kernel
 
 ZRAM_MAJOR = 252  # register_blkdev(0): the first dynamic one beside device mapper's 253
@@ -82,10 +81,12 @@ def make_zrams(server: ServerSpec, vm: Vm) -> dict[str, Zram]:
     """Return the devices of compressed memory by name."""
     found = {}
     for spec in server.zrams.values():
-        row = COMPRESSORS[spec.algorithm or in_force(DEFAULTS, vm.kernel)]
+        compressor = compressor_of(
+            spec.algorithm, spec.compress_ns, spec.decompress_ns, spec.ratio
+        )  # fmt: skip
         stats = DiskStats(spec.name, ZRAM_MAJOR, int(spec.name.removeprefix("zram")))
         found[spec.name] = Zram(
-            vm, stats, spec.size_bytes // PAGE_SIZE, row, spec.ratio or row.ratio,
+            vm, stats, spec.size_bytes // PAGE_SIZE, compressor, spec.loss,
             spec.mem_limit_bytes,
         )  # fmt: skip
     return found

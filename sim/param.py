@@ -2,7 +2,8 @@
 
 Models: nothing; it is how models declare what may be set about them.
 Linux counterpart: module_param() and sysctl tables.
-Invariants: a default lies within its own bounds and choices; a source is never empty.
+Invariants: a default lies within its own bounds and choices; a source begins with what says of
+ which kind it is (sim.origin).
 Left out: parsing a whole table (sim.scenario does that, it alone knows files and lines).
 
     @dataclass(frozen=True, kw_only=True)
@@ -18,7 +19,13 @@ A class whose defaults depend on the kernel version also defines
         @classmethod
         def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
 
-returning field name -> (canonical value, source) for what differs from the declared default.
+returning field name -> (canonical value, source) for what differs from the declared default. One
+with values that follow from others, where they are not given (None), also defines
+
+        @classmethod
+        def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
+
+returning the same for these, so that `iotwin params` lists what takes effect.
 """
 
 import copyreg
@@ -26,6 +33,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Final
 
+from sim.origin import ALLOWED, origin_of
 from sim.units import DIMS, Value, format_quantity, given_text, parse_quantity
 
 _METADATA_KEY: Final = "param"
@@ -129,6 +137,8 @@ def param(
         raise ValueError(f"no dimension {dim!r}; known: {', '.join(DIMS)}")
     if not source or not doc:
         raise ValueError("a parameter needs a source and a doc")
+    if origin_of(source) is None:
+        raise ValueError(f"source {source!r}: it begins with nothing known (allowed: {ALLOWED})")
     if isinstance(default, str) and dim != "text":
         default = parse_quantity(default, dim)
     declared = Param(

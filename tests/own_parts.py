@@ -77,7 +77,9 @@ class LastFirst(Elevator):
 class TapeParams:
     """How much it holds."""
 
-    capacity_bytes: int = param("1 GiB", dim="bytes", source="mine", doc="size", minimum=512)
+    capacity_bytes: int = param(
+        "1 GiB", dim="bytes", source="assumed: mine", doc="size", minimum=512
+    )
 
 
 class Tape(Driver):

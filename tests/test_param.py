@@ -13,8 +13,10 @@ class DiskParams:
     rpm: float = param(15000, dim="rpm", source="data sheet", doc="spindle speed", minimum=1)
     settle_ns: int = param("0.2 ms", dim="time_ns", source="assumed: no figure", doc="settling")
     size_bytes: int = param(dim="bytes", source="scenario", doc="capacity", minimum=512)
-    mode: str = param("ordered", dim="text", source="a", doc="b", choices=("ordered", "journal"))
-    dirty_bytes: int = param(0, dim="bytes", source="a", doc="b", key="dirty_bytes")
+    mode: str = param(
+        "ordered", dim="text", source="assumed: a", doc="b", choices=("ordered", "journal")
+    )
+    dirty_bytes: int = param(0, dim="bytes", source="assumed: a", doc="b", key="dirty_bytes")
 
 
 def test_a_default_with_a_unit_becomes_canonical() -> None:
@@ -59,4 +61,4 @@ def test_a_parameter_without_source_is_refused() -> None:
 
 def test_a_default_outside_its_own_bounds_is_refused() -> None:
     with pytest.raises(ParamError):
-        param(0, dim="count", source="s", doc="d", minimum=1)
+        param(0, dim="count", source="assumed: s", doc="d", minimum=1)

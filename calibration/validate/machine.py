@@ -203,7 +203,7 @@ def _group_lines(description: Description, rig: Rig) -> Iterator[str]:
         beside_kib, source = rig.beside_programs_kib
         yield f"[machine.cgroup.{CGROUP}]\nversion = 1"
         left_kib = int(limit) * 1024 - beside_kib
-        yield f'memory = {{ value = "{left_kib} KiB", source = "limit, less {source}" }}'
+        yield f'memory = {{ value = "{left_kib} KiB", source = "derived: the limit, less {source}" }}'
 
 
 def _dirty_limits(vm: Mapping[str, int]) -> Iterator[str]:
@@ -233,7 +233,7 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
                 "fio",
                 "mailq",
             ):  # A mail server has made its queue directory before.
-                yield 'metadata_cached = { value = false, source = "a new file system" }'
+                yield 'metadata_cached = { value = false, source = "manual: a new file system" }'
     if plain is not None:
         yield from _plain_mount(plain, rig)
     if description.kind == "memtouch":

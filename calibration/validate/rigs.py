@@ -64,7 +64,7 @@ LOOP: Final = Rig(
     costs={
         "cpuidle.table": ("vcpu", _HALT),
         "syscall.entry": ("0.1 us", "assumed: a null call without mitigations, 3 GHz"),
-        "syscall.interrupt": ("0 us", "none: the emulator's process ends requests itself"),
+        "syscall.interrupt": ("0 us", "manual: the emulator's process ends requests itself"),
         "syscall.fork": ("0.6 ms", _STORM),
         "syscall.fork_child": ("0.6 ms", _STORM),
         "syscall.exit": ("0.2 ms", _STORM),

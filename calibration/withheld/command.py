@@ -3,11 +3,12 @@
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
 from calibration.drive.bad_input import BadInput
-from calibration.withheld.predict import Answer, answer, simulate
+from calibration.withheld.predict import Answer, answer, first_members, simulate
 from calibration.withheld.table import TABLE, chosen, read_questions
 from sim.cli.options import jobs_of
 from sim.cli.output import UnwritableError, check_writable, write_text
@@ -26,23 +27,38 @@ from sim.study.replicate import processes
     help="Another table of figures than calibration/predictions/withheld.toml.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Processes; as many as CPUs if not given.")
+@click.option(
+    "--first-members",
+    "check",
+    metavar="FILE",
+    help="Only simulate the first member of each ensemble; write its figures to FILE.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON list instead of a table.")
 def command(
-    output: str | None, only: tuple[str, ...], table: Path, jobs: int | None, as_json: bool
-) -> None:
+    output: str | None, only: tuple[str, ...], table: Path, jobs: int | None, check: str | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Simulate the ensembles behind the withheld figures; print medians and 90 % intervals.
 
     Which scenario, what-if, fit and metric answer for a figure is in a table; a new figure is a new
-    row there. No withheld figure is read: nobody here has them. All take about ten minutes.
+    row there. Outcomes that are known by now stand beside the intervals and are used for nothing:
+    calibration/predictions/withheld.json is what was predicted before they were, and what a later
+    tree computes is no prediction any more. All take about ten minutes.
 
     \b
     Examples:
       python -m calibration withheld
       python -m calibration withheld -o calibration/predictions/withheld.json
+      python -m calibration withheld --first-members calibration/predictions/first_members.json
       python -m calibration withheld --only ec2.raid0_read.mb_per_s --json
     """
     try:
-        check_writable(output)
+        check_writable(output, check)
+        if check is not None:
+            questions = read_questions(table)
+            found = first_members(questions, chosen(questions, only))
+            write_text(json.dumps(found, indent=1) + "\n", Path(check))
+            return
         answers = _answers(table, only, jobs)
     except (BadInput, UnwritableError, FitError, UnknownScenario, ScenarioError) as problem:
         raise click.UsageError(str(problem)) from None
@@ -68,11 +84,19 @@ def _answers(table: Path, only: tuple[str, ...], jobs: int | None) -> list[Answe
     return [answer(questions, question, values) for question in wanted]
 
 
+INSIDE: Final = {None: "", True: "yes", False: "no"}
+
+
 def _table(answers: list[Answer]) -> Table:
     columns = (
         Column("figure"), Column("median", True), Column("90 % interval", True), Column("unit"),
+        Column("outcome", True), Column("inside"),
     )  # fmt: skip
     rows = tuple(
-        (one.figure, figure(one.median), interval(one.lo, one.hi), one.unit) for one in answers
-    )
+        (
+            one.figure, figure(one.median), interval(one.lo, one.hi), one.unit,
+            "" if one.outcome is None else figure(one.outcome), INSIDE[one.is_inside],
+        )
+        for one in answers
+    )  # fmt: skip
     return Table(columns, rows)

@@ -41,6 +41,12 @@ class Answer:
     lo: float
     hi: float
     why: str
+    outcome: float | None
+
+    @property
+    def is_inside(self) -> bool | None:
+        """Whether the outcome lies in the interval, None while it is not known."""
+        return None if self.outcome is None else self.lo <= self.outcome <= self.hi
 
     def to_json(self) -> dict[str, object]:
         """Return the row of calibration/predictions/withheld.json."""
@@ -111,6 +117,23 @@ def simulate(
     return found
 
 
+def first_members(questions: Questions, wanted: Sequence[Question]) -> dict[str, dict[str, float]]:
+    """Simulate the first member of each ensemble that the wanted figures need, by ensemble.
+
+    What is shipped of them is a check that costs a run each: a tree that gives other figures would
+    give other predictions.
+    """
+    metrics: dict[str, list[str]] = {}
+    for question in wanted:
+        for name in (*question.of, *question.gain_over.values()):
+            metrics.setdefault(name, []).append(question.metric)
+    found = {}
+    for name, asked in metrics.items():
+        figures = simulate_trial(trials_of(questions.ensembles[name], questions.seed)[0])
+        found[name] = {metric: figures[metric] for metric in asked}
+    return found
+
+
 def answer(questions: Questions, question: Question, values: Values) -> Answer:
     """Return median and 90 % interval of a figure; raise BadInput if no run has its metric."""
     points: list[tuple[float, float]] = []  # (value, weight)
@@ -129,7 +152,7 @@ def answer(questions: Questions, question: Question, values: Values) -> Answer:
     low, median, high = (_rounded(_quantile(points, share)) for share in (0.05, 0.5, 0.95))
     return Answer(
         figure=question.figure, unit=question.unit, median=median, lo=low, hi=high,
-        why=f"{question.why}; {_pedigree(questions, question)}",
+        why=f"{question.why}; {_pedigree(questions, question)}", outcome=question.outcome,
     )  # fmt: skip
 
 

@@ -13,16 +13,19 @@ Models: calibration/predictions/withheld.toml:
     [figure.NAME]
     unit, metric             the metric of the scenario times `factor` (1) is in this unit
     of.ENSEMBLE = weight     what is believed of each mechanism
+    odds                     why these weights, if there are several ensembles
     gain_over.ENSEMBLE = "ENSEMBLE"   the figure is what the second has more, member by member
     within, because          the truth is within this factor of the twin, 9 times out of 10, and why
     why                      the mechanism in a line
+    outcome                  what was recorded, once it is known: shown beside, used for nothing
 
 Linux counterpart: none.
 Invariants: a figure's ensembles are there, weights and factors are positive; the order is the
 file's.
-Left out: anything about the figures themselves: they are withheld.
+Left out: bounds of agreement: the interval is the claim.
 """
 
+import math
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -62,6 +65,8 @@ class Question:
     within: float
     because: str
     why: str
+    odds: str
+    outcome: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +102,11 @@ class Section:
     def positive(self, key: str, default: float | None = None, least: float = 0.0) -> float:
         """Return a number above 0 and not below `least`."""
         return self.above(key, self.take(key, (int, float), default), least)
+
+    def number(self, key: str) -> float | None:
+        """Return a number, None if there is none."""
+        value = self.take(key, (int, float), math.nan)
+        return None if math.isnan(value) else float(value)
 
     def above(self, key: str, value: object, least: float = 0.0) -> float:
         """Return a number, checked."""
@@ -168,6 +178,8 @@ def _question(name: str, section: Section, ensembles: Mapping[str, Ensemble]) ->
         within=section.positive("within", least=1.0),
         because=section.take("because", str),
         why=section.take("why", str),
+        odds=section.take("odds", str, "" if len(of) == 1 else None),
+        outcome=section.number("outcome"),
     )
     section.finish()
     return found

@@ -38,7 +38,8 @@ def command(
     """Compare what-ifs (all of them if none is named) with the base.
 
     Every variant is run with the same seeds, so that only what was changed differs. Median and
-    90 % interval (5th to 95th percentile) of the replications, and of the change seed by seed.
+    range of the replications (of 20 and more: 90 % interval, 5th to 95th percentile), and of the
+    change seed by seed.
     A figure is beyond the base's interval if its median is outside it and all but a twentieth of
     the seeds at either end change the same way.
 

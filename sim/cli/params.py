@@ -8,9 +8,9 @@ import click
 
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, write_json
+from sim.origin import Origin
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import Parameter, Scenario, load
-from sim.scenario.spec import ASSUMED, ORIGINS
 from sim.units import format_quantity, unit_of
 
 
@@ -31,12 +31,12 @@ def command(
     assumed: bool,
     json_path: str | None,
 ) -> None:
-    """Show every parameter with its value, unit, layer and source.
+    """Show every parameter with its value, unit, layer, origin and source.
 
-    Layers: default < kernel < profile < scenario < fit < what-if < set. The last line says how many
-    values have a source, how many are only the scenario's choice (what it is about, or what --set
-    says), how many were fitted to recorded results, and how many are assumed, that is, declared by
-    their author as a guess.
+    Layers: default < kernel < profile < scenario < fit < what-if < set. The origin says what stands
+    behind a value: a file of the kernel, a data sheet, a manual, a recording; other values that it
+    is derived from; a fit to recorded results, which every parameter of [calibrate] is; the choice
+    of the scenario or of --set; or nothing: it is assumed. The last line counts them.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def command(
         write_json(_json(scenario), json_path)
     if json_path != "-":
         click.echo(f"{scenario.label}: {scenario.title}\n")
-        shown = [p for p in scenario.parameters if p.origin == ASSUMED or not assumed]
+        shown = [p for p in scenario.parameters if p.origin is Origin.ASSUMED or not assumed]
         print_table(_table(shown), sys.stdout)
         click.echo("\n" + _share_line(scenario))
 
@@ -65,7 +65,7 @@ def command(
 def _table(parameters: list[Parameter]) -> Table:
     columns = (
         Column("parameter"), Column("value", is_number=True), Column("unit"), Column("layer"),
-        Column("source"),
+        Column("origin"), Column("source"),
     )  # fmt: skip
     return Table(columns, tuple(_row(parameter) for parameter in parameters))
 
@@ -76,19 +76,20 @@ def _row(parameter: Parameter) -> tuple[str, ...]:
         value = format_quantity(parameter.value, parameter.dim)
         if parameter.dim not in ("text", "bool"):
             value, _space, unit = value.partition(" ")
-    return parameter.path, value, unit, parameter.layer.label, parameter.source
+    origin = parameter.origin.value
+    return parameter.path, value, unit, parameter.layer.label, origin, parameter.source
 
 
-def _counts(scenario: Scenario) -> dict[str, int]:
+def _counts(scenario: Scenario) -> dict[Origin, int]:
     """Return how many values are of each origin."""
     found = Counter(parameter.origin for parameter in scenario.parameters)
-    return {origin: found[origin] for origin in ORIGINS}
+    return {origin: found[origin] for origin in Origin}
 
 
 def _share_line(scenario: Scenario) -> str:
     number = len(scenario.parameters)
     parts = [
-        f"{count} {origin} ({100 * count / number:.0f} %)"
+        f"{count} {origin.value} ({100 * count / number:.0f} %)"
         for origin, count in _counts(scenario).items()
     ]
     return f"{number} values: {', '.join(parts)}"
@@ -100,13 +101,13 @@ def _json(scenario: Scenario) -> dict[str, Any]:
         "scenario": scenario.name,
         "what_if": scenario.what_if.name if scenario.what_if else None,
         **{
-            f"{origin}_share": count / len(parameters)
+            f"{origin.key}_share": count / len(parameters)
             for origin, count in _counts(scenario).items()
         },
         "parameters": [
             {
                 "path": p.path, "value": p.value, "unit": unit_of(p.dim), "source": p.source,
-                "origin": p.origin, "layer": p.layer.label, "doc": p.doc,
+                "origin": p.origin.value, "layer": p.layer.label, "doc": p.doc,
             }
             for p in parameters
         ],

@@ -17,21 +17,23 @@ Left out: blocks of a snapshot that are fetched at the first touch, replication'
 second or so over which limits are averaged.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import cos, exp, log, pi, sqrt
-from typing import Final
+from typing import Any, Final
 
 from sim.block.bio import READ, SECTOR
 from sim.block.driver import Complete, Driver
 from sim.block.request import FLUSH, Request
 from sim.drivers.ebs_path import EbsPath
-from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, UNLIMITED
+from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, UNLIMITED, path_source
 from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
 from sim.registry import register
+from sim.units import Value
 
 GIB: Final = 1 << 30
 MIB: Final = 1 << 20
@@ -71,6 +73,11 @@ class EbsParams:
         UNLIMITED, dim="text", source="scenario", choices=EBS_PATH_NAMES,
         doc="instance type, whose path all its volumes share",
     )  # fmt: skip
+    path_rate_bytes_per_s: float | None = param(
+        None, dim="bytes_per_s", key="path_rate", minimum=1,
+        source="scenario: the instance's",
+        doc="rate of that path; left away: the instance type's, none without an instance",
+    )  # fmt: skip
     card_traffic_bytes_per_s: float = param(
         0, dim="bytes_per_s", source="assumed: nothing else uses the card", key="card_traffic",
         doc="other traffic of an instance on the card that it shares with its volumes, if it does",
@@ -80,6 +87,14 @@ class EbsParams:
         1024, dim="count", source="assumed: the front end is the limit", doc="operations at a time",
         minimum=1,
     )  # fmt: skip
+
+    @classmethod
+    def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
+        """Return the rate of the instance's path, where it is not given."""
+        instance = str(values["instance"])
+        if values["path_rate_bytes_per_s"] is not None or instance not in EBS_PATHS:
+            return {}
+        return {"path_rate_bytes_per_s": (EBS_PATHS[instance], path_source(instance))}
 
     def make_bucket(self) -> TokenBucket:
         """Return the limit on units."""
@@ -319,6 +334,8 @@ class Ebs(Driver):
         self._throughput = Pipe(params.throughput_bytes_per_s())
         self._instance = params.instance
         self._card_traffic = params.card_traffic_bytes_per_s
+        rate = params.path_rate_bytes_per_s
+        self._path_rate = EBS_PATHS.get(params.instance) if rate is None else rate
         self._path: EbsPath | None = None
         self._unit_sectors = params.unit_bytes // SECTOR
         self._latency_ns = (params.read_latency_ns, params.write_latency_ns)
@@ -327,7 +344,7 @@ class Ebs(Driver):
         self._streams = (Stream(), Stream())
 
     def share(self, shared: dict[str, object]) -> None:
-        rate = EBS_PATHS.get(self._instance)
+        rate = self._path_rate
         if rate is not None:
             path = shared.setdefault(f"ebs {self._instance}", EbsPath(self._instance, rate))
             assert isinstance(path, EbsPath)

@@ -47,6 +47,19 @@ EBS_PATHS: Final[Mapping[str, float]] = {
 } | {
     name + OPTIMIZED: own for name, (own, _) in _TYPES.items() if own is not None
 }  # fmt: skip
+
+
+def path_source(instance: str) -> str:
+    """Return where the rate of an instance's path to its volumes is from."""
+    if instance.endswith(OPTIMIZED):
+        return "Amazon EC2 User Guide: Amazon EBS-Optimized Instances"
+    words = {LOW: "Low", MODERATE: "Moderate", HIGH: "High", TEN_GIGABIT: "10 Gigabit"}
+    word = words[EBS_PATHS[instance]]
+    if word == "10 Gigabit":
+        return "Amazon EC2 User Guide: Instance Types, network performance: 10 Gigabit"
+    return f"assumed: what users measured where the User Guide says {word}"
+
+
 EBS_PATH_NAMES: Final[tuple[str, ...]] = (UNLIMITED, *sorted(EBS_PATHS))
 
 # Instance-store SSDs of a type, each as profiles/ec2/TYPE.toml describes it.

@@ -20,6 +20,7 @@ Left out: several rings, grant table exhaustion, polling, the host's own page ca
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from sim.block.driver import Complete, Driver
 from sim.block.request import Request
@@ -30,33 +31,33 @@ from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 
+_EACH: Final = "derived: each front end has its own"
+
 
 @dataclass(frozen=True, kw_only=True)
 class FrontendParams:
     """What all front ends have; a subclass says what they are for one of them."""
 
-    slots: int = param(dim="count", source="front end", doc="requests at a time", minimum=1)
-    segments: int = param(
-        dim="count", source="front end", doc="memory segments of a request", minimum=1
-    )
+    slots: int = param(dim="count", source=_EACH, doc="requests at a time", minimum=1)
+    segments: int = param(dim="count", source=_EACH, doc="memory segments of a request", minimum=1)
     longest_bytes: int = param(
-        dim="bytes", source="front end", doc="longest request", key="longest", minimum=4096
+        dim="bytes", source=_EACH, doc="longest request", key="longest", minimum=4096
     )
     bell_ns: int = param(
-        dim="time_ns", source="front end", doc="CPU time of the guest to hand a request over",
+        dim="time_ns", source=_EACH, doc="CPU time of the guest to hand a request over",
         minimum=0,
     )  # fmt: skip
     backend_ns: int = param(
-        dim="time_ns", source="front end", doc="processing of a request in the host, one at a time",
+        dim="time_ns", source=_EACH, doc="processing of a request in the host, one at a time",
         minimum=0,
     )  # fmt: skip
     notify_ns: int = param(
-        dim="time_ns", source="front end", doc="from an answer in the ring to the interrupt",
+        dim="time_ns", source=_EACH, doc="from an answer in the ring to the interrupt",
         minimum=0,
     )  # fmt: skip
 
     discard: bool = param(
-        False, dim="bool", source="front end", doc="it passes discards on, if the device knows them"
+        False, dim="bool", source=_EACH, doc="it passes discards on, if the device knows them"
     )
 
     def queue_limits(self) -> Mapping[str, int]:

@@ -61,7 +61,7 @@ class Hdd(Driver):
         )  # fmt: skip
         self.seek = SeekCurve(
             params.seek_track_ns, params.seek_average_ns, params.seek_full_ns,
-            params.seek_curve, self.geometry.cylinders,
+            params.seek_curve, self.geometry.cylinders, params.seek_exponent,
         )  # fmt: skip
         self._seek_ns: dict[int, int] = self.seek.known_ns
         self._write_settle_ns = params.write_settle_ns

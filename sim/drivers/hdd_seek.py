@@ -2,7 +2,7 @@
 
 Models: the time from one cylinder to another and to settle there, by the distance alone. A blend
 is a + b*sqrt(x) + c*x, x the fraction of the full stroke. In two parts: short seeks speed up and
-slow down, a + b*x**0.4; from a knee on the arm coasts between, and each cylinder more costs the
+slow down, a + b*x**p; from a knee on the arm coasts between, and each cylinder more costs the
 same; the parts meet without a step or a bend. The knee is where the average comes out.
 Linux counterpart: none; C. Ruemmler and J. Wilkes, An Introduction to Disk Drive Modeling, IEEE
 Computer 27(3), 1994 (two parts, the first with a root).
@@ -15,9 +15,6 @@ from typing import Final
 
 BLEND: Final = "blend"
 TWO_PART: Final = "two-part"
-# Fit: published seek curves of five drives of 1992 to 1999, 0.05 to 90 % of the stroke; with the
-# root, 0.5, seeks over 1 to 10 % of it come out 10 to 25 % short.
-SHORT_EXPONENT: Final = 0.4
 BEYOND: Final = 1 << 62  # no distance
 KNOWN_DISTANCES_MAX: Final = 1 << 16
 
@@ -31,8 +28,9 @@ class SeekCurve:
     )  # fmt: skip
 
     def __init__(
-        self, track_ns: int, average_ns: int, full_ns: int, shape: str, cylinders: int
-    ) -> None:
+        self, track_ns: int, average_ns: int, full_ns: int, shape: str, cylinders: int,
+        short_exponent: float,
+    ) -> None:  # fmt: skip
         stroke = float(max(1, cylinders - 1))
         stroke_ns = full_ns - track_ns
         # What the average is, between the shortest seek (0) and the longest (1).
@@ -44,11 +42,11 @@ class SeekCurve:
         self.far_base_ns: float = 0.0
         self.far_ns: float = 0.0
         if shape == TWO_PART:
-            knee = knee_of(share)
-            self.exponent = SHORT_EXPONENT
+            knee = knee_of(share, short_exponent)
+            self.exponent = short_exponent
             self.knee = int(knee * stroke)
-            slope_ns = stroke_ns * coasting_slope(knee)
-            power_ns = slope_ns * knee ** (1 - SHORT_EXPONENT) / SHORT_EXPONENT
+            slope_ns = stroke_ns * coasting_slope(knee, short_exponent)
+            power_ns = slope_ns * knee ** (1 - short_exponent) / short_exponent
             self.far_base_ns = full_ns - slope_ns
             self.far_ns = slope_ns / stroke
         else:
@@ -77,28 +75,27 @@ class SeekCurve:
         )
 
 
-def coasting_slope(knee: float) -> float:
+def coasting_slope(knee: float, p: float) -> float:
     """Return the slope beyond the knee of a curve from (0, 0) to (1, 1) in two parts."""
-    return 1 / (1 + knee * (1 / SHORT_EXPONENT - 1))
+    return 1 / (1 + knee * (1 / p - 1))
 
 
-def mean_of_pairs(knee: float) -> float:
+def mean_of_pairs(knee: float, p: float) -> float:
     """Return the mean of that curve over random pairs, whose distances have density 2 (1 - x)."""
-    slope = coasting_slope(knee)
-    power = slope * knee ** (1 - SHORT_EXPONENT) / SHORT_EXPONENT
-    p = SHORT_EXPONENT
+    slope = coasting_slope(knee, p)
+    power = slope * knee ** (1 - p) / p
     short: float = 2 * power * (knee ** (p + 1) / (p + 1) - knee ** (p + 2) / (p + 2))
     below = 2 * knee - knee**2  # how many pairs are nearer than the knee
     distance = knee**2 - 2 * knee**3 / 3  # their share of the mean distance, 1/3
     return short + (1 - slope) * (1 - below) + slope * (1 / 3 - distance)
 
 
-def knee_of(mean: float) -> float:
+def knee_of(mean: float, p: float) -> float:
     """Return the knee (0 to 1) at which the mean comes out; it grows with the knee."""
     low, high = 0.0, 1.0
     for _ in range(50):
         knee = (low + high) / 2
-        if mean_of_pairs(knee) < mean:
+        if mean_of_pairs(knee, p) < mean:
             low = knee
         else:
             high = knee

@@ -14,7 +14,6 @@ Left out: the drive's cleaner, which the published write rates contain; the neig
 
 from dataclasses import dataclass
 from heapq import heapreplace
-from typing import Final
 
 from sim.block.bio import READ, SECTOR
 from sim.block.driver import Complete, Driver
@@ -32,7 +31,7 @@ class InstanceStoreParams:
     """One volume. Defaults: one of the two of an m3.xlarge."""
 
     capacity_bytes: int = param(
-        40_256_929_792, dim="bytes", source="recorded: m3.xlarge", doc="size", minimum=1 << 20
+        40_256_929_792, dim="bytes", source="recording: m3.xlarge", doc="size", minimum=1 << 20
     )
     reads_per_s: float = param(
         "10000 IOPS", dim="rate_per_s", minimum=1, key="reads",
@@ -76,13 +75,15 @@ class InstanceStoreParams:
         True, dim="bool", source="assumed: every place has been written before",
         doc="whether every place has been written before",
     )  # fmt: skip
+    place_bytes: int = param(
+        "64 KiB", dim="bytes", minimum=SECTOR,
+        source="assumed: the host maps its drives in such pieces",
+        doc="what counts as one place of a first write",
+    )  # fmt: skip
     queue_depth: int = param(
         256, dim="count", source="assumed: the front end is the limit", doc="operations at a time",
         minimum=1,
     )  # fmt: skip
-
-
-PLACE_SECTORS: Final = 128  # assumed: the host maps its drives in pieces of 64 KiB
 
 
 class Limits:
@@ -116,7 +117,8 @@ class InstanceStore(Driver):
         self._host_rate = params.host_rate_bytes_per_s
         self._first_write = params.first_write
         self._host: Pipe | None = None
-        places = 0 if params.written else -(-self.capacity_sectors // PLACE_SECTORS)
+        self._place_sectors: int = params.place_bytes // SECTOR
+        places = 0 if params.written else -(-self.capacity_sectors // self._place_sectors)
         self._virgin = bytearray(b"\1" * places)
 
     def share(self, shared: dict[str, object]) -> None:
@@ -148,7 +150,8 @@ class InstanceStore(Driver):
     def _weight(self, request: Request) -> int:
         """Return how many sectors a write counts as; from now on its places are written."""
         sectors = request.nr_sectors
-        first, last = request.sector // PLACE_SECTORS, (request.end - 1) // PLACE_SECTORS + 1
+        size = self._place_sectors
+        first, last = request.sector // size, (request.end - 1) // size + 1
         virgin = self._virgin.count(1, first, last)
         if not virgin:
             return sectors

@@ -21,7 +21,7 @@ from sim.sched.core import Sched
 DIRECT: Final = "direct"
 LOOP: Final = "loop"
 UBD: Final = "ubd"
-FROM_PROFILE: Final = "the emulator's profile"
+FROM_PROFILE: Final = "manual: the emulator's profile"
 _TRACES: Final = "fit: arrivals in the disk traces of "
 
 
@@ -56,7 +56,7 @@ class SlowdiskParams:
     )  # fmt: skip
     loop_spin_ns: int = param(
         "50 us", dim="time_ns", minimum=0,
-        source="groundtruth: rig/slowdisk.c: spin_us = 50 where a profile says nothing",
+        source="manual: groundtruth, rig/slowdisk.c: spin_us = 50 where a profile says nothing",
         doc="loop: the emulator wakes so long before a reply is due, and spins until then",
     )  # fmt: skip
     loop_poll_ns: int = param(

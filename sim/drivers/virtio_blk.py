@@ -38,8 +38,8 @@ class VirtioBlkParams(FrontendParams):
         doc="memory segments of a request",
     )  # fmt: skip
     longest_bytes: int = param(
-        "504 KiB", dim="bytes", source="126 segments of a 4 KiB page", doc="longest request",
-        key="longest", minimum=4096,
+        "504 KiB", dim="bytes", source="derived: 126 segments of a 4 KiB page",
+        doc="longest request", key="longest", minimum=4096,
     )  # fmt: skip
     bell_ns: int = param(
         "3 us", dim="time_ns", source="assumed: an exit to the host kernel (ioeventfd)",

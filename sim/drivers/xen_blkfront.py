@@ -41,7 +41,7 @@ class XenBlkfrontParams(FrontendParams):
         source="include/xen/interface/io/blkif.h: BLKIF_MAX_SEGMENTS_PER_REQUEST 11",
     )  # fmt: skip
     longest_bytes: int = param(
-        "44 KiB", dim="bytes", source="11 segments of a 4 KiB page", doc="longest request",
+        "44 KiB", dim="bytes", source="derived: 11 segments of a 4 KiB page", doc="longest request",
         key="longest", minimum=4096,
     )  # fmt: skip
     bell_ns: int = param(

@@ -27,7 +27,6 @@ SECTORS_PER_PAGE: Final = PAGE_SIZE // SECTOR
 SECTOR_SHIFT: Final = 9
 SECTOR_MASK: Final = SECTOR - 1
 PAGE_MASK: Final = PAGE_SIZE - 1
-PINNING_SEEN_NS: Final = 50_000  # A debt as long as this passes before the bios are submitted.
 DIRECT_FLAGS: Final = BIO_SYNC | BIO_IDLE
 
 
@@ -53,7 +52,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     params = vfs.params
     debt_ns = task.system_debt_ns + params.direct_ns + params.direct_page_ns * (end - start)
     task.system_debt_ns = debt_ns
-    if debt_ns > PINNING_SEEN_NS:
+    if debt_ns > params.direct_seen_ns:
         yield  # The pages are pinned before the first bio is submitted.
     if write:
         yield from sb.fill_holes(task, inode, start, end)

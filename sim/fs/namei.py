@@ -369,7 +369,7 @@ class Vfs:
         yield from inode.i_mutex.lock(task)
         try:
             names = list(inode.directory())
-            task.charge_system(len(names) * 100)  # filldir: copying one name out.
+            task.charge_system(len(names) * self.params.name_out_ns)
         finally:
             inode.i_mutex.unlock(task)
         if inode.sb.atime_is_due(inode):

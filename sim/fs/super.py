@@ -86,6 +86,20 @@ class VfsParams:
         source="assumed: part of `direct`, for the few pages of the usual request",
         doc="pinning one page of a program's memory for a direct read or write",
     )
+    direct_seen_ns: int = param(
+        "50 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: shorter than what a device takes; exact would be no limit, and slower",
+        doc="setting up beyond this passes before a direct request is submitted, not after",
+    )
+    name_out_ns: int = param(
+        "0.1 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: filldir, copying one name out",
+        doc="reading one name of a directory",
+    )
     lock_transfer_ns: int = param(
         0,
         dim="time_ns",

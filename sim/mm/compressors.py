@@ -6,6 +6,7 @@ Linux counterpart: lib/lzo, lib/lz4, lib/zstd, crypto/842.c as zram and zswap ca
 Invariants: pages become smaller; an algorithm that a release does not have is refused.
 Left out: pages that do not compress (kept whole) and pages of one repeated word (kept as the word):
 they are in the mean ratio.
+Times and ratio are defaults of parameters: `iotwin params` lists those that take effect.
 Sources: decompression and ratio, fio on a zram of page-cluster 0 and mixed memory contents, mean
 latency of a page ("Zram Performance Analysis", table by VenditatioDelendaEst: lzo 2428 ns, lzo-rle
 2235, lz4 1708, zstd 5714; 2.77, 2.74, 2.63, 3.37); compression, writes of 3 threads in the commit
@@ -13,10 +14,12 @@ that brought lz4 (6e76668e415a: lzo 2449 MB/s, lz4 1759), lzo-rle and zstd again
 (copying 1.1 GB: 4.57 s, 4.47 s, 7.90 s).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sim.sched.version import KernelVersion
+from sim.sched.version import KernelVersion, in_force, kernel_version
+from sim.units import Value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,14 @@ class Compressor:
     ratio: float
 
 
+COMPRESSION: Final = (
+    "manual: Zram Performance Analysis, mean latency of a page and ratio of mixed contents; commit"
+    " 6e76668e415a, compression"
+)
+LOSS: Final = 0.057  # of zsmalloc, beyond the objects' own memory, as a share of it
+LOSS_SOURCE: Final = (
+    "manual: Linux Reviews, zram: 1.1 GB of mixed files, 387.8 MB compressed by lzo take 409.8"
+)
 COMPRESSORS: Final[dict[str, Compressor]] = {
     "lzo": Compressor(since=(2, 6, 37), compress_ns=5000, decompress_ns=2430, ratio=2.77),
     "lz4": Compressor(since=(3, 15), compress_ns=7000, decompress_ns=1710, ratio=2.63),
@@ -36,3 +47,35 @@ COMPRESSORS: Final[dict[str, Compressor]] = {
     "lzo-rle": Compressor(since=(5, 1), compress_ns=4600, decompress_ns=2240, ratio=2.74),
 }
 DEFAULTS: Final = (((2, 6, 37), "lzo"), ((5, 1), "lzo-rle"))  # zram's; zswap's stays lzo
+
+
+def following(algorithm: str, values: Mapping[str, Any]) -> dict[str, tuple[Value, str]]:
+    """Return the times and the ratio of an algorithm for what was not given."""
+    row = COMPRESSORS.get(algorithm)
+    if row is None:  # whoever reads the scenario says so
+        return {}
+    own: dict[str, Value] = {
+        "compress_ns": row.compress_ns, "decompress_ns": row.decompress_ns, "ratio": row.ratio,
+    }  # fmt: skip
+    return {name: (value, COMPRESSION) for name, value in own.items() if values[name] is None}
+
+
+def compressor_of(
+    algorithm: str, compress_ns: int | None, decompress_ns: int | None, ratio: float | None
+) -> Compressor:
+    """Return an algorithm with the times and the ratio that were given for it."""
+    row = COMPRESSORS[algorithm]
+    return Compressor(
+        since=row.since,
+        compress_ns=row.compress_ns if compress_ns is None else compress_ns,
+        decompress_ns=row.decompress_ns if decompress_ns is None else decompress_ns,
+        ratio=row.ratio if ratio is None else ratio,
+    )
+
+
+def default_algorithm(kernel: str) -> Mapping[str, tuple[Value, str]]:
+    """Return zram's algorithm of a release, as a kernel default."""
+    release = kernel_version(kernel)
+    if release < DEFAULTS[0][0]:
+        return {}
+    return {"algorithm": (in_force(DEFAULTS, release), "drivers/block/zram/zram_drv.c")}

@@ -56,6 +56,14 @@ class VmParams:
         source="mm/page_alloc.c: init_per_zone_pages_min",
         doc="reserve of free memory; 0: computed from the size of memory",
     )  # fmt: skip
+    slab_share: float = param(
+        0.25, dim="number", minimum=0, maximum=1, source="assumed: a quarter",
+        doc="share of the kernel's memory at boot that is dentries and inodes",
+    )  # fmt: skip
+    spare_slabs: int = param(
+        2, dim="count", minimum=0, source="assumed: what CPUs and nodes keep of each kind",
+        doc="empty slabs that stay",
+    )  # fmt: skip
     kernel_bytes: int = param(
         "96 MiB", dim="bytes", minimum=0,
         source="assumed: 'Slab' in /proc/meminfo of small servers is 50 to 150 MiB",

@@ -7,8 +7,8 @@ with its dentry (192, 21 in a page: 195) 1365 bytes. A million files, each looke
 1.3 GiB.
 Linux counterpart: mm/slab.c 2.6.16, mm/slub.c 2.6.23 to 6.18.
 Invariants: the pages hold all objects, and few slabs of a kind are empty.
-What `kernel_bytes` says is there at boot has SHARE of it for dentries and inodes; free memory is
-taken for those beyond.
+What `kernel_bytes` says is there at boot has a share for dentries and inodes; free memory is taken
+for those beyond.
 Left out: fragmentation: objects go from the oldest slab on, so that it empties, where a real one
 may keep a whole page for one of 21 (up to four times the pages after a heavy shrink); colours,
 queues of a CPU.
@@ -29,8 +29,6 @@ PAGE_SIZE: Final = 4096
 SINCE_SLUB: Final = (2, 6, 23)
 SLUB_PAGES: Final = 4  # order 2: 17 of 960, 14 of 1128 bytes (slabinfo, as below)
 SMALL_BYTES: Final = 256  # smaller objects are in single pages: 21 dentries of 192 bytes
-SPARE_SLABS: Final = 2  # assumed: empty ones that CPUs and nodes keep of each kind
-SHARE: Final = 4  # assumed: of the kernel's memory at boot a quarter is dentries and inodes
 
 DENTRY: Final = "dentry"
 PINNED: Final = ("inode_cache", "shmem_inode_cache")  # of names that are nowhere but in memory
@@ -84,7 +82,7 @@ class Slabs:
         self.vm = vm
         self.caches: dict[str, SlabCache] = {}
         self.shrinkers: list[Shrinker] = []  # of each file system
-        self.room: int = kernel_pages // SHARE
+        self.room: int = int(kernel_pages * vm.params.slab_share)
         self.nr_pages: int = 0
         self.given_back: int = 0  # pages, ever
         self.beyond: int = 0  # pages taken from the free ones,
@@ -127,7 +125,7 @@ class Slabs:
         """Give an object back (kmem_cache_free)."""
         assert cache.objects > 0
         cache.objects -= 1
-        if cache.capacity - cache.objects > SPARE_SLABS * cache.per_slab:
+        if cache.capacity - cache.objects > self.vm.params.spare_slabs * cache.per_slab:
             self._resize(cache, -1)
 
     def _grow(self, cache: SlabCache) -> None:
@@ -168,6 +166,8 @@ class Slabs:
         """Assert the invariants of the file's opening lines."""
         for cache in self.caches.values():
             assert 0 <= cache.objects <= cache.capacity == cache.slabs * cache.per_slab
-            assert cache.capacity - cache.objects <= (SPARE_SLABS + 1) * cache.per_slab
+            assert (
+                cache.capacity - cache.objects <= (self.vm.params.spare_slabs + 1) * cache.per_slab
+            )
         assert self.nr_pages == sum(cache.pages for cache in self.caches.values())
         assert self.beyond == max(self.nr_pages - self.room, 0) == sum(self.taken)

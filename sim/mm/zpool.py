@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sim.mm.vmstat import Vm
 
 PAGE_SIZE: Final = 4096
-LOSS: Final = 0.057  # 1.1 GB of mixed files: 387.8 MB compressed take 409.8 ("Linux Reviews", lzo)
 
 
 class Zpool:
@@ -28,7 +27,7 @@ class Zpool:
 
     __slots__ = ("loss", "object_bytes", "pages_max", "stored", "taken", "vm")
 
-    def __init__(self, vm: Vm, ratio: float, loss: float = LOSS) -> None:
+    def __init__(self, vm: Vm, ratio: float, loss: float) -> None:
         """``loss`` is the memory beyond the objects' own, as a share of that."""
         assert ratio >= 1 and loss >= 0
         self.vm = vm

@@ -40,14 +40,14 @@ class Zram(BlockDevice):
     __slots__ = ("compressor", "mem_limit_bytes", "pool", "stored", "vm")
 
     def __init__(
-        self, vm: Vm, stats: DiskStats, pages: int, compressor: Compressor, ratio: float,
+        self, vm: Vm, stats: DiskStats, pages: int, compressor: Compressor, loss: float,
         mem_limit_bytes: int,
     ) -> None:  # fmt: skip
         """``mem_limit_bytes`` is 0 where there is none."""
         super().__init__(stats, pages * PAGE_SECTORS)
         self.vm = vm
         self.compressor = compressor
-        self.pool = Zpool(vm, ratio)
+        self.pool = Zpool(vm, compressor.ratio, loss)
         self.mem_limit_bytes = mem_limit_bytes
         self.stored: bytearray = bytearray(pages)
         self.rotational = False

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import WRITE, Bio
 from sim.block.device import submit_bio
-from sim.mm.compressors import COMPRESSORS
-from sim.mm.zpool import LOSS, PAGE_SIZE, Zpool
+from sim.mm.compressors import compressor_of
+from sim.mm.zpool import PAGE_SIZE, Zpool
 from sim.mm.zswap_params import ZswapParams
 from sim.sched.workqueue import Workqueue
 
@@ -51,10 +51,12 @@ class Zswap:
     def __init__(self, vm: Vm, params: ZswapParams) -> None:
         self.vm = vm
         self.params = params
-        self.compressor = COMPRESSORS[params.compressor]
-        ratio = params.ratio or self.compressor.ratio
+        self.compressor = compressor_of(
+            params.compressor, params.compress_ns, params.decompress_ns, params.ratio
+        )
+        ratio = self.compressor.ratio
         most = PACKED.get(params.zpool)
-        loss = LOSS if most is None else 0.0
+        loss = params.loss if most is None else 0.0
         self.pool = Zpool(vm, ratio if most is None else min(ratio, most), loss)
         self.writes_back: bool = most is not None or vm.kernel >= SINCE_ZSMALLOC_WRITES
         self.reached_full: bool = False

@@ -9,7 +9,9 @@ shrinker_enabled (6.8, off).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from sim.mm.compressors import COMPRESSION, LOSS, LOSS_SOURCE, following
 from sim.param import param
 from sim.sched.version import Change, changed_defaults
 from sim.units import Value
@@ -38,15 +40,33 @@ class ZswapParams:
         source="mm/zswap.c: ZSWAP_ZPOOL_DEFAULT",
         doc="how they are packed: two in a page, three, or by size",
     )  # fmt: skip
-    ratio: float = param(
-        0.0, dim="number", minimum=0, maximum=100, source="sim/mm/compressors.py: mixed contents",
-        doc="how many times smaller pages become; 0: as the compressor does on average",
+    compress_ns: int | None = param(
+        None, dim="time_ns", minimum=0, source=COMPRESSION,
+        doc="time to compress a page; left away: the compressor's",
+    )  # fmt: skip
+    decompress_ns: int | None = param(
+        None, dim="time_ns", minimum=0, source=COMPRESSION,
+        doc="time to decompress a page; left away: the compressor's",
+    )  # fmt: skip
+    ratio: float | None = param(
+        None, dim="number", minimum=1, maximum=100, source=COMPRESSION,
+        doc="how many times smaller pages become; left away: as the compressor does on average;"
+        " at most 2 in zbud, 3 in z3fold",
+    )  # fmt: skip
+    loss: float = param(
+        LOSS, dim="number", minimum=0, maximum=1, source=LOSS_SOURCE,
+        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
     )  # fmt: skip
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs in this release, each with its source."""
         return changed_defaults(KERNEL_CHANGES, kernel)
+
+    @classmethod
+    def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
+        """Return times and ratio of the compressor, where they are not given."""
+        return following(str(values["compressor"]), values)
 
 
 KERNEL_CHANGES: tuple[Change, ...] = (

@@ -66,7 +66,7 @@ class NicParams:
 
     coalesce_ns: int = param(
         0, dim="time_ns", minimum=0,
-        source="off: ethtool -C rx-usecs 0; e1000 InterruptThrottleRate=8000 is 125 us",
+        source="manual: ethtool -C rx-usecs 0 is off; e1000 InterruptThrottleRate=8000 is 125 us",
         doc="the card interrupts once in so long at most",
     )  # fmt: skip
     interrupt_ns: int = param(

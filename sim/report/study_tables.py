@@ -12,11 +12,13 @@ from textwrap import fill
 
 from sim.report.tables import Column, Table, figure, interval, signed
 from sim.scenario import Scenario
+from sim.scenario.calibrate_spec import FOLLOWS, SAYS_NOTHING
 from sim.study.outcome import Study, VariantOutcome
-from sim.study.recorded import Figure
-from sim.study.summary import Summary, is_beyond
+from sim.study.recorded import AGREES, Figure, FigureSet
+from sim.study.summary import INTERVAL_RUNS_MIN, Summary, is_beyond
 
 INTERVAL = "90 % interval"
+RANGE = "range of runs"
 WIDTH = 100  # of prose, characters
 KIND_NOTES = {
     "reproduction": (
@@ -54,14 +56,30 @@ def replications_text(number: int) -> str:
     return "1 replication" if number == 1 else f"{number} replications"
 
 
+def spread_name(runs: int) -> str:
+    """Return what the two numbers beside a median of so many runs are."""
+    return INTERVAL if runs >= INTERVAL_RUNS_MIN else RANGE
+
+
+def spread_note(runs: int) -> str:
+    """Say what they mean."""
+    if runs >= INTERVAL_RUNS_MIN:
+        return f"figures: median of the replications; {INTERVAL}: 5th to 95th percentile"
+    share = 100 * (runs - 1) / (runs + 1)
+    return (
+        f"figures: median of the replications; {RANGE}: the least and the greatest of {runs}, where"
+        f" one more run would lie {share:.0f} times in a hundred"
+    )
+
+
 def run_table(outcome: VariantOutcome) -> Table:
     """Return one variant beside its recording."""
     several = len(outcome.replications) > 1
     unfinished = bool(outcome.observation().missing)
     recorded = recorded_figures(outcome)
-    fitted = _fitted_figures(outcome)
+    standing = _standing(outcome)
     columns = [Column("figure"), Column("simulated", is_number=True), Column("unit")]
-    columns += [Column(INTERVAL, is_number=True)] if several else []
+    columns += [Column(spread_name(len(outcome.replications)), is_number=True)] if several else []
     columns += [Column("recorded", is_number=True), Column("verdict")] if recorded else []
     rows = []
     for name, summary in outcome.metrics.items():
@@ -69,29 +87,53 @@ def run_table(outcome: VariantOutcome) -> Table:
             row = [name, figure(summary.median, summary.unit), summary.unit]
             row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
             if recorded:
-                row += _beside(summary, recorded.get(name), name in fitted, unfinished)
+                row += _beside(summary, recorded.get(name), standing.get(name, ""), unfinished)
             rows.append(tuple(row))
     return Table(tuple(columns), _grouped(rows))
 
 
-def _beside(summary: Summary, recorded: Figure | None, fitted: bool, unfinished: bool) -> list[str]:
-    """Return what was recorded and how it compares; `fitted`: parameters were chosen for it."""
+def _beside(
+    summary: Summary, recorded: Figure | None, standing: str, unfinished: bool
+) -> list[str]:
+    """Return what was recorded and how it compares.
+
+    That a figure agrees is said only where it could have come out otherwise: `standing` tells.
+    """
     if recorded is None:
         return ["", ""]
-    verdict = "unfinished" if unfinished else recorded.verdict(summary.median, summary.unit)
-    return [recorded.text, f"{verdict} (fitted)" if fitted and not unfinished else verdict]
+    if unfinished:
+        return [recorded.text, "unfinished"]
+    verdict = recorded.verdict(summary.median, summary.unit)
+    if standing in SAYS_NOTHING and verdict == AGREES:
+        return [recorded.text, f"({standing})"]
+    return [recorded.text, f"{verdict} ({standing})" if standing else verdict]
 
 
-def _fitted_figures(outcome: VariantOutcome) -> frozenset[str]:
-    """Return the recorded figures that the scenario's calibration holds the twin against."""
-    plan = outcome.scenario.calibrate
+def _standing(outcome: VariantOutcome) -> dict[str, str]:
+    """Return what the calibration says of recorded figures: "fitted", or why agreement is empty."""
+    plan = outcome.scenario.plan
     shown = {found.name for found in outcome.recorded}
-    return frozenset(
-        column.metric
-        for against in (plan.against.values() if plan is not None else ())
-        if against.figures in shown
-        for column in against.columns
-    )
+    found: dict[str, str] = {}
+    for against in plan.against.values() if plan is not None else ():
+        if against.figures in shown:
+            found |= {metric: against.says_nothing(metric) for metric in against.left_out}
+            found |= {column.metric: "fitted" for column in against.columns}
+    for figures in outcome.recorded:
+        found |= {name: one.follows for name, one in figures.figures.items() if one.follows}
+    return found
+
+
+def not_fitted(outcome: VariantOutcome) -> list[str]:
+    """Return the recorded figures that no parameter was fitted to and that do not follow from such.
+
+    Those are what the twin had to bring by itself. Derived from [calibrate.against].
+    """
+    standing = _standing(outcome)
+    return [
+        name
+        for name, one in recorded_figures(outcome).items()
+        if one.low is not None and not standing.get(name) and name in outcome.metrics
+    ]
 
 
 def _is_idle(name: str, *summaries: Summary | None) -> bool:
@@ -123,9 +165,19 @@ def recorded_figures(outcome: VariantOutcome) -> dict[str, Figure]:
 def notes(outcomes: Sequence[VariantOutcome]) -> str:
     """Return which recordings, which reports were averaged, and what is not shown."""
     lines = [
-        f"recorded ({outcome.name}): {found.data_set}, {found.title} ({KIND_NOTES[found.kind]})"
+        f"recorded ({outcome.name}): {found.data_set}, {found.title} ({_kind_note(found)})"
         for outcome in outcomes
         for found in outcome.recorded
+    ]
+    lines += [
+        f"not fitted directly ({outcome.name}): {', '.join(not_fitted(outcome)) or 'none'}"
+        for outcome in outcomes
+        if outcome.recorded and outcome.scenario.plan is not None
+    ]
+    lines += [
+        f"follows from fitted figures ({outcome.name}): {', '.join(names)}"
+        for outcome in outcomes
+        if (names := [name for name, kind in _standing(outcome).items() if kind == FOLLOWS])
     ]
     lines += [
         f"{one.name}: {FITTED_NOTES[one.kind]}"
@@ -139,9 +191,20 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
         if seen.unfinished():
             lines.append(f"{outcome.name}, seed {seed}, {seen.unfinished()}: {_HALF_DONE}")
     if len(outcomes[0].replications) > 1:
-        lines.append(f"figures: median of the replications; {INTERVAL}: 5th to 95th percentile")
+        lines.append(spread_note(len(outcomes[0].replications)))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")
     return "\n".join(lines) + "\n"
+
+
+def _kind_note(found: FigureSet) -> str:
+    """Say what the figures of a set are to the simulation."""
+    note = KIND_NOTES[found.kind]
+    if found.kind == "prediction":
+        if any(one.follows for one in found.figures.values()):
+            note += ", but to others from which some of them follow"
+        if any(one.outcome is not None for one in found.figures.values()):
+            note += "; predicted before the outcome was known (calibration/predictions)"
+    return note
 
 
 def compare_table(study: Study, variant: VariantOutcome) -> Table:
@@ -149,7 +212,7 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
     base = study.variants[0]
     assert variant.change is not None
     several = len(base.replications) > 1
-    spread = [INTERVAL] if several else []
+    spread = [spread_name(len(base.replications))] if several else []
     headings = ["base", *spread, "recorded", variant.name, *spread, "recorded"]
     headings += ["change", *spread, "change %"]
     columns = (Column("figure"), Column("unit"), *[Column(h, is_number=True) for h in headings])

@@ -15,10 +15,11 @@ from typing import Any
 from sim.block.bio import SECTOR
 from sim.drivers.md.array import MISSING
 from sim.drivers.md.resync import RECOVER
+from sim.origin import Origin
 from sim.registry import Entry, names
 from sim.scenario.errors import Place, unknown
 from sim.scenario.layers import Layer, Leaf, Table
-from sim.scenario.reading import Reading, Values, dotted, source_of
+from sim.scenario.reading import Reading, Values, dotted, origin_stated, source_of
 from sim.scenario.spec import ArraySpec, Parameter
 from sim.units import rough_bytes
 
@@ -105,7 +106,8 @@ def _devices(
     reading.parameters.append(
         Parameter(
             path=dotted((*path, "devices")), value=", ".join(devices), dim="text",
-            source=source_of(leaf), layer=leaf.layer, doc="what the array is made of",
+            source=source_of(leaf), origin=origin_stated(source_of(leaf)), layer=leaf.layer,
+            doc="what the array is made of",
         )
     )  # fmt: skip
     return devices if good else None
@@ -187,7 +189,7 @@ def _note(
     reading.parameters.append(
         Parameter(
             path=dotted((*path, key)), value=value, dim="bytes", source=source,
-            layer=Layer.DEFAULT, doc=doc,
+            origin=Origin.DERIVED, layer=Layer.DEFAULT, doc=doc,
         )
     )  # fmt: skip
 

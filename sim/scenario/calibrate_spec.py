@@ -20,6 +20,11 @@ DISTRIBUTIONS: Final[Mapping[str, str]] = {
 }
 
 
+# How the reason begins for which a recorded figure is left out, where its agreement says nothing.
+FOLLOWS: Final = "follows from fitted"
+SAYS_NOTHING: Final = ("input", "by construction", FOLLOWS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PriorSpec:
     """What is believed of one parameter before the recording is looked at."""
@@ -49,6 +54,15 @@ class AgainstSpec:
     what_if: str | None
     columns: tuple[ColumnSpec, ...]
     left_out: Mapping[str, str]  # metric -> why
+
+    def says_nothing(self, metric: str) -> str:
+        """Return which of SAYS_NOTHING a left-out figure is, "" for others."""
+        reason = self.left_out.get(metric, "")
+        return next((kind for kind in SAYS_NOTHING if reason.startswith(f"{kind}:")), "")
+
+    def is_fitted(self, metric: str) -> bool:
+        """Whether the calibration holds the twin against a figure."""
+        return any(column.metric == metric for column in self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""Check [machine.cpufreq], [machine.smt]: clocks in order, a governor of the driver's, whole cores.
+"""Check [machine.cpufreq], [machine.smt]: clocks in order, a governor of the driver's, whole cores;
+list the idle states of [machine.cpuidle].
 
 Models: what the driver's probe refuses.
 Linux counterpart: cpufreq_register_driver, intel_pstate's ->setpolicy.
@@ -6,10 +7,12 @@ Invariants: a description that passes has a table of clocks and a governor.
 Left out: whether the processor of that name has those clocks.
 """
 
-from sim.scenario.layers import Table
-from sim.scenario.reading import Reading
+from sim.scenario.layers import Layer, Table
+from sim.scenario.reading import Reading, origin_stated
+from sim.scenario.spec import Parameter
 from sim.sched.cpufreq import GOVERNORS
 from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.cpuidle import SOURCES, CpuidleParams
 from sim.sched.smt import THREADS
 from sim.units import format_quantity, given_text
 
@@ -44,6 +47,24 @@ def check_threads(reading: Reading, machine: Table, cpus: int | None) -> None:
             leaf.at if leaf else table.place,
             "machine.cpus: with [machine.smt] each core has two of them",
             given=str(cpus), allowed="an even number",
+        )  # fmt: skip
+
+
+def note_idle_states(reading: Reading, found: object | None) -> None:
+    """List how long a CPU takes to wake from each of its idle states."""
+    if not isinstance(found, CpuidleParams):
+        return
+    source = SOURCES[found.table]
+    if found.exit_scale != 1:
+        source = f"{source}; times exit_scale"
+    for state in found.states()[1:]:
+        reading.parameters.append(
+            Parameter(
+                path=f"machine.cpuidle.{state.name}.exit_latency",
+                value=found.exit_latency_ns(state), dim="time_ns", source=source,
+                origin=origin_stated(source), layer=Layer.DEFAULT,
+                doc=f"time to wake from the idle state {state.name}",
+            )
         )  # fmt: skip
 
 

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from sim.block.limits import QueueParams
 from sim.drivers.md.dm_snap import COW, REAL
+from sim.origin import origin_of
 from sim.scenario.arrays import check_free, read_arrays
 from sim.scenario.errors import ScenarioError, unknown
 from sim.scenario.frontends import NO_FRONTEND, read_frontend, within_limits
-from sim.scenario.layers import Layer, Leaf, Table, merge, read_table
+from sim.scenario.layers import Layer, Leaf, Table, merge, read_table, unknown_source
 from sim.scenario.queues import check_queue, read_throttle
 from sim.scenario.reading import Reading, Values
 from sim.scenario.snapshot_spec import SnapshotSpec
@@ -186,7 +187,7 @@ def _under_profile(reading: Reading, disk: Table, directory: Path) -> Table:
     except ScenarioError as error:
         reading.problems += error.problems
         return disk
-    return merge(_with_source(profile), disk)
+    return merge(_with_source(reading, profile), disk)
 
 
 def _short_name(path: Path) -> str:
@@ -194,10 +195,13 @@ def _short_name(path: Path) -> str:
     return f"profiles/{path.relative_to(PROFILES).as_posix()}" if inside else str(path)
 
 
-def _with_source(profile: Table) -> Table:
+def _with_source(reading: Reading, profile: Table) -> Table:
     """Return the values of a profile, each with the profile's own source unless it states one."""
     source = profile.leaf("source")
     if source is None or not isinstance(source.value, str):
+        return profile.without("doc", "source")
+    if origin_of(source.value) is None:
+        reading.problems.append(unknown_source(source.at, "the profile", source.value))
         return profile.without("doc", "source")
     children: dict[str, Leaf | Table] = {}
     for name, child in profile.children.items():

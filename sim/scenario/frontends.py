@@ -43,7 +43,7 @@ def within_limits(reading: Reading, queue: Table, frontend: str, params: Fronten
         known = declared[name]
         leaf = queue.leaf(known.key) or queue.leaf(name)
         if leaf is None:
-            source = f"limit of {frontend}"
+            source = f"derived: limit of {frontend}"
             children[known.key] = Leaf(most, Layer.KERNEL, queue.place, queue.place, source)
         elif _parsed(known, leaf) > most:
             allowed = f"up to {format_quantity(most, known.dim)}"

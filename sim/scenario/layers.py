@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
+from sim.origin import ALLOWED, origin_of
 from sim.scenario.errors import Place, Problem, ScenarioError
 from sim.toml_lines import LineMap, Path, Position, Span, key_positions, split_key
+from sim.units import given_text
 
 
 class Layer(IntEnum):
@@ -184,11 +186,20 @@ class _Reader:
             place = self._place(self.positions[*path, "source"].value)
             self.problems.append(Problem(place, f"the source of '{path[-1]}' must be a text"))
             source = "?"
+        elif origin_of(source) is None:
+            place = self._place(self.positions[*path, "source"].value)
+            self.problems.append(unknown_source(place, f"'{path[-1]}'", source))
         return value, source, self._place(self.positions[*path, "value"].value)
 
     def _place(self, span: Span) -> Place:
         line, col = self.lines.line_col(span.start)
         return Place(self.file, line, col, span.end - span.start, self.lines.line_text(line))
+
+
+def unknown_source(place: Place, of: str, source: str) -> Problem:
+    """Return the problem of a source that does not begin with what says of which kind it is."""
+    message = f"the source of {of} begins with nothing known"
+    return Problem(place, message, given_text(source), ALLOWED)
 
 
 def _dotted(path: Path) -> str:

@@ -9,10 +9,11 @@ Left out: includes and expressions.
 """
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sim.origin import Origin
 from sim.registry import did_you_mean
 from sim.scenario.calibrate import read_calibrate
 from sim.scenario.cgroups import check_cgroups
@@ -21,7 +22,7 @@ from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read
 from sim.scenario.neighbours import read_neighbours
 from sim.scenario.reading import Reading
 from sim.scenario.server import is_kernel, read_server
-from sim.scenario.spec import Scenario, WhatIf
+from sim.scenario.spec import Parameter, Scenario, WhatIf
 from sim.scenario.workload import (
     check_hosts,
     check_interval,
@@ -123,6 +124,7 @@ def load_text(
     assignments = _assignments(sets)
     found: list[Problem] = list(document.problems)
     chosen = None
+    plan = None
     told: set[Place] = set()
     for variant in (None, *document.variants):
         table = document.table(variant)
@@ -131,6 +133,7 @@ def load_text(
                 table = merge(table, assignment)
         scenario, problems = _read(table, document, variant, seed)
         if variant is None:
+            plan = scenario.calibrate if scenario is not None else None
             told = {problem.place for problem in problems}
             found += problems
         else:
@@ -139,7 +142,7 @@ def load_text(
     if found:
         raise ScenarioError(found)
     assert chosen is not None
-    return chosen
+    return replace(chosen, plan=plan)
 
 
 def _guest(name: str, what_if: str | None) -> Scenario:
@@ -201,6 +204,23 @@ class _Document:
         if variant is None:
             return self.base
         return merge(self.base.without("recorded", "calibrate"), self.variants[variant])
+
+    def fitted_paths(self) -> frozenset[str]:
+        """Return the parameters that [calibrate] fits to the recording, in every variant."""
+        calibrate = self.base.table("calibrate")
+        priors = calibrate.table("parameter") if calibrate is not None else None
+        return frozenset() if priors is None else frozenset(priors.children)
+
+
+def _fitted(parameters: Sequence[Parameter], paths: Collection[str]) -> tuple[Parameter, ...]:
+    """Return the parameters; those that the scenario calibrates are fitted, whatever they say.
+
+    What a what-if or --set puts in their place is not.
+    """
+    return tuple(
+        replace(one, origin=Origin.FIT) if one.path in paths and one.layer <= Layer.FIT else one
+        for one in parameters
+    )
 
 
 def _top(path: Path) -> Place:
@@ -297,7 +317,8 @@ def _read(
         name=document.path.stem, title=title or document.path.stem, doc=doc, path=document.path,
         seed=seed, what_if=next((w for w in document.what_ifs if w.name == variant), None),
         what_ifs=document.what_ifs, server=server, links=links, processes=processes, run=run,
-        measure=measure, recorded=recorded, parameters=tuple(reading.parameters),
+        measure=measure, recorded=recorded,
+        parameters=_fitted(reading.parameters, document.fitted_paths()),
         calibrate=calibrate, neighbours=neighbours,
     )  # fmt: skip
     return scenario, []

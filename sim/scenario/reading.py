@@ -7,10 +7,12 @@ Invariants: no problem stops the reading; what could not be read is noted and an
  what-if's tmpfs) is dropped.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
+from sim.origin import Origin, origin_of
 from sim.param import Param, ParamError, params_of
 from sim.registry import Entry, lookup, names, nearest
 from sim.scenario.errors import Place, Problem, unknown
@@ -55,7 +57,7 @@ class Reading:
                 place = child.key if isinstance(child, Leaf) else child.place
                 self.problems.append(unknown(place, "key", name, keys, f" in [{dotted(path)}]"))
         return [
-            self._record(table, path, params, self._kernel_defaults(cls))
+            self._record(table, path, params, cls)
             for cls, params in zip(classes, declared, strict=True)
         ]
 
@@ -65,14 +67,22 @@ class Reading:
         defaults = getattr(cls, "kernel_defaults", None)
         return defaults(self.kernel) if defaults is not None and self.kernel else {}
 
+    def _following(self, cls: type, values: Values) -> Mapping[str, tuple[Value, str]]:
+        """Return what was not given and follows from the other values, with sources."""
+        following: Callable[[Values], Mapping[str, tuple[Value, str]]] | None
+        following = getattr(cls, "following", None)
+        return following(values) if following is not None else {}
+
     def _record(
         self,
         table: Table,
         path: Sequence[str],
         params: Sequence[Param],
-        kernel: Mapping[str, tuple[Value, str]],
+        cls: type,
     ) -> Values | None:
+        kernel = self._kernel_defaults(cls)
         values: Values = {}
+        noted: dict[str, tuple[Param, str, Layer]] = {}
         good = True
         for declared in params:
             leaf = self._leaf(table, path, declared)
@@ -87,7 +97,7 @@ class Reading:
                 value, source = kernel.get(declared.name, default)
                 layer = Layer.KERNEL if declared.name in kernel else Layer.DEFAULT
                 values[declared.name] = value
-                self.note(path, declared, value, source, layer)
+                noted[declared.name] = declared, source, layer
             else:
                 try:
                     value = declared.parse(leaf.text() if declared.dim == "text" else leaf.value)
@@ -99,7 +109,13 @@ class Reading:
                     )  # fmt: skip
                     continue
                 values[declared.name] = value
-                self.note(path, declared, value, source_of(leaf), leaf.layer)
+                noted[declared.name] = declared, source_of(leaf), leaf.layer
+        if good:
+            for name, (value, source) in self._following(cls, values).items():
+                values[name] = value
+                noted[name] = noted[name][0], source, noted[name][2]
+        for name, (declared, source, layer) in noted.items():
+            self.note(path, declared, values[name], source, layer)
         return values if good else None
 
     def _leaf(self, table: Table, path: Sequence[str], declared: Param) -> Leaf | None:
@@ -130,7 +146,7 @@ class Reading:
         self.parameters.append(
             Parameter(
                 path=dotted((*path, declared.key)), value=value, dim=declared.dim,
-                source=source, layer=layer, doc=declared.doc,
+                source=source, origin=origin_stated(source), layer=layer, doc=declared.doc,
             )
         )  # fmt: skip
 
@@ -208,6 +224,18 @@ def source_of(leaf: Leaf) -> str:
     # Where it lies on this machine is nobody else's business: its folder's name will do.
     file = "/".join(path.parts[1:][-2:]) if path.is_absolute() else leaf.at.file
     return f"{file}:{leaf.at.line}"
+
+
+_PLACE: Final = re.compile(r".*\.toml:\d+")  # where it stands is all that is known of a value
+
+
+def origin_stated(source: str) -> Origin:
+    """Return the origin that a source tells; a value without a source is its author's choice."""
+    if _PLACE.fullmatch(source):
+        return Origin.CHOSEN
+    origin = origin_of(source)
+    assert origin is not None, f"a kernel default's source begins with nothing known: {source}"
+    return origin
 
 
 def dotted(path: Sequence[str]) -> str:

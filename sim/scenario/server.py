@@ -16,7 +16,7 @@ from sim.registry import lookup, names
 from sim.scenario.arrays import check_free
 from sim.scenario.bdis import read_bdis
 from sim.scenario.cgroups import read_cgroups
-from sim.scenario.clocks import check_clocks, check_threads
+from sim.scenario.clocks import check_clocks, check_threads, note_idle_states
 from sim.scenario.devices import Devices, read_devices
 from sim.scenario.errors import unknown
 from sim.scenario.layers import Table
@@ -52,6 +52,7 @@ def read_server(
     there = [name for name in TUNABLES if name not in OPTIONAL or name in machine.children]
     tunables = {name: _tunable(reading, machine, name) for name in there}
     check_clocks(reading, machine, tunables.get("cpufreq"))
+    note_idle_states(reading, tunables.get("cpuidle"))
     check_threads(reading, machine, None if values is None else values["cpus"])
     _check_memory(reading, machine, values, tunables["vm"])
     loops = read_loops(reading, machine)

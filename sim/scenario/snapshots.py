@@ -13,6 +13,7 @@ from dataclasses import replace
 from sim.block.bio import SECTOR
 from sim.drivers.md.array import chunk_mistakes
 from sim.drivers.md.exception_store import chunks_for
+from sim.origin import Origin
 from sim.scenario.errors import Place, unknown
 from sim.scenario.layers import Layer, Table
 from sim.scenario.reading import Reading, dotted
@@ -65,7 +66,7 @@ def _snapshot(
         reading.parameters.append(
             Parameter(
                 path=dotted((*path, "begins")), value=begins, dim="bytes", source=source,
-                layer=Layer.DEFAULT, doc="where its COW device begins",
+                origin=Origin.DERIVED, layer=Layer.DEFAULT, doc="where its COW device begins",
             )
         )  # fmt: skip
     assert snapshot.offset_bytes is not None

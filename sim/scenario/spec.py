@@ -6,15 +6,23 @@ Invariants: frozen, picklable, every name refers to something that exists, all n
 Left out: defaults that depend on the kernel version (None here: the kernel folders know them).
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sim.block.elevator import default_elevator
 from sim.block.limits import QueueParams
 from sim.block.throttle import NO_LIMITS, ThrottleParams
 from sim.mm.bdi_params import BdiParams
+from sim.mm.compressors import (
+    COMPRESSION,
+    LOSS,
+    LOSS_SOURCE,
+    default_algorithm,
+    following,
+)
+from sim.origin import Origin
 from sim.param import param
 from sim.scenario.calibrate_spec import CalibrateSpec
 from sim.scenario.layers import Layer
@@ -22,15 +30,7 @@ from sim.scenario.snapshot_spec import SnapshotSpec
 from sim.sched.version import kernel_version
 from sim.units import Value
 
-_ELEVATORS = "sim/block/elevator.py: what distributions of the kernel's time chose"
-
-SOURCED = "sourced"  # from a kernel file, a manual, a recording
-CHOSEN = "chosen"  # what the scenario is about: its author or --set says so, and no more
-FITTED = "fitted"  # chosen so that results agree with recorded ones
-ASSUMED = "assumed"
-ORIGINS = (SOURCED, CHOSEN, FITTED, ASSUMED)
-_ORIGIN_OF = {"assumed": ASSUMED, "fit": FITTED, "command line": CHOSEN}  # how a source begins
-_NO_SOURCE = re.compile(r"scenario|.*\.toml:\d+")  # where it stands is all that is known
+_ELEVATORS = "manual: what distributions of the kernel's time chose"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +41,9 @@ class Parameter:
     value: Value | None
     dim: str
     source: str
+    origin: Origin
     layer: Layer
     doc: str
-
-    @property
-    def origin(self) -> str:
-        """Which of ORIGINS the value is: a guess, or fitted, where its author says so."""
-        for beginning, origin in _ORIGIN_OF.items():
-            if self.source.startswith(beginning):
-                return origin
-        return CHOSEN if _NO_SOURCE.fullmatch(self.source) else SOURCED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,21 +138,43 @@ class ZramSpec:
         minimum=1 << 20,
     )  # fmt: skip
     algorithm: str = param(
-        "", dim="text", source="drivers/block/zram: lzo, from 5.1 lzo-rle",
-        doc='lzo, lz4, zstd, lzo-rle; "": that of the release (comp_algorithm)',
+        "lzo", dim="text", source="drivers/block/zram/zram_drv.c",
+        doc="how pages are compressed (comp_algorithm); left away: that of the release",
     )  # fmt: skip
-    ratio: float = param(
-        0.0, dim="number", minimum=0, maximum=100, source="sim/mm/compressors.py: mixed contents",
-        doc="how many times smaller pages become; 0: as the algorithm does on average",
+    compress_ns: int | None = param(
+        None, dim="time_ns", minimum=0, source=COMPRESSION,
+        doc="time to compress a page; left away: the algorithm's",
+    )  # fmt: skip
+    decompress_ns: int | None = param(
+        None, dim="time_ns", minimum=0, source=COMPRESSION,
+        doc="time to decompress a page; left away: the algorithm's",
+    )  # fmt: skip
+    ratio: float | None = param(
+        None, dim="number", minimum=1, maximum=100, source=COMPRESSION,
+        doc="how many times smaller pages become; left away: as the algorithm does on average",
+    )  # fmt: skip
+    loss: float = param(
+        LOSS, dim="number", minimum=0, maximum=1, source=LOSS_SOURCE,
+        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
     )  # fmt: skip
     mem_limit_bytes: int = param(
-        0, dim="bytes", minimum=0, source="zram: none",
+        0, dim="bytes", minimum=0, source="Documentation/blockdev/zram.txt: none",
         doc="memory that it takes at most; 0: no limit",
     )  # fmt: skip
     priority: int = param(
         100, dim="count", minimum=-1, maximum=32767, source="zram-generator: swap-priority 100",
         doc="swapon -p: higher ones are filled first",
     )  # fmt: skip
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return the algorithm that a device of this kernel gets without a choice."""
+        return default_algorithm(kernel)
+
+    @classmethod
+    def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
+        """Return times and ratio of the algorithm, where they are not given."""
+        return following(str(values["algorithm"]), values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,6 +350,11 @@ class MeasureSpec:
     end: str = param(
         "storm_end", dim="text", source="scenario", doc="marker that ends the measured part"
     )
+    dump_window_ns: int = param(
+        "5 s", dim="time_ns", minimum=10**9,
+        source="assumed: the few seconds in which a server's block_dump lines were counted",
+        doc="whole seconds from a message's acceptance on in which block events are counted",
+    )  # fmt: skip
     families: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
 
@@ -375,6 +395,7 @@ class Scenario:
     recorded: tuple[RecordedSpec, ...]
     parameters: tuple[Parameter, ...]
     calibrate: CalibrateSpec | None = None
+    plan: CalibrateSpec | None = None  # that of the base, in each variant: what was fitted to
     neighbours: Mapping[str, "Scenario"] = field(default_factory=dict)  # guests of the same host
 
     @property

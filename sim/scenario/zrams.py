@@ -36,9 +36,8 @@ def read_zrams(
                 table.place, f"Linux {numbers(kernel)} has no zram", allowed="3.14 and later"
             )
         if values is not None:
-            spec = found[name] = ZramSpec(**values, name=name)
-            if spec.algorithm:
-                _check_algorithm(reading, table, "algorithm", kernel)
+            found[name] = ZramSpec(**values, name=name)
+            _check_algorithm(reading, table, "algorithm", kernel)
     return found
 
 

@@ -37,17 +37,16 @@ from sim.sched.task import Task
 from sim.sched.version import KernelVersion
 
 PERMILLE: Final = 1000
-FAR_NS: Final = 1_000_000_000  # no timer of this CPU is nearer: housekeeping, assumed
 
 
 class ClockedRunQueue(RunQueue):
     """One CPU with a clock and idle states."""
 
     __slots__ = (
-        "_base_khz", "_clocked", "_denominator", "_exit_permille", "_idle_since_ns", "_menu",
-        "_numerator", "_overhead_permille", "_seen", "_share_permille", "_stall_permille", "_util",
-        "_wake_state", "_waking_ns", "active_balance", "cycles", "idle_state", "khz", "policy",
-        "residency_ns", "sibling", "states", "usage", "worked_ns",
+        "_base_khz", "_clocked", "_denominator", "_exit_permille", "_far_ns", "_idle_since_ns",
+        "_menu", "_numerator", "_overhead_permille", "_seen", "_share_permille",
+        "_stall_permille", "_util", "_wake_state", "_waking_ns", "active_balance", "cycles",
+        "idle_state", "khz", "policy", "residency_ns", "sibling", "states", "usage", "worked_ns",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +68,7 @@ class ClockedRunQueue(RunQueue):
         self._util: float = 0.0
         self._seen: tuple[int, int, int, int] = (self.clock_ns, 0, 0, 0)  # at the last look
         self.states: tuple[CState, ...] = (POLL,) if idle is None else idle.states()
+        self._far_ns: int = 0 if idle is None else idle.housekeeping_ns
         self._exit_permille: int = 0 if idle is None else round(idle.exit_scale * PERMILLE)
         self._menu: Menu | None = None
         if idle is not None:
@@ -259,7 +259,7 @@ class ClockedRunQueue(RunQueue):
         """Sleep from `since_ns` on, as deep as the governor says."""
         self._idle_since_ns = since_ns
         if self._menu is not None:
-            timer_ns = self._calendar.next_timer_ns(self._is_mine, FAR_NS)
+            timer_ns = self._calendar.next_timer_ns(self._is_mine, self._far_ns)
             self.idle_state = self._menu.select(timer_ns, self.nr_iowait)
 
     def _is_mine(self, arg: object) -> bool:

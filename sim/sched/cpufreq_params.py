@@ -36,7 +36,7 @@ class CpufreqParams:
     )  # fmt: skip
     governor: str | None = param(
         None, dim="text", choices=GOVERNOR_NAMES, doc="who chooses it",
-        source="distributions: ondemand with acpi-cpufreq, powersave with intel_pstate",
+        source="manual: distributions set ondemand with acpi-cpufreq, powersave with intel_pstate",
     )  # fmt: skip
     lowest_khz: int = param(
         "1.2 GHz", dim="clock_khz", minimum=1000, doc="lowest clock",
@@ -56,11 +56,11 @@ class CpufreqParams:
     )  # fmt: skip
     transition_latency_ns: int = param(
         "10 us", dim="time_ns", minimum=0, doc="from a decision to the new clock",
-        source="ACPI _PSS of Xeons: 10 us",
+        source="data sheet: ACPI _PSS of Xeons, 10 us",
     )  # fmt: skip
     package: bool = param(
         False, dim="bool", doc="one clock for all CPUs, the highest wanted",
-        source="Xeon E5 up to v2 has one; v3 a clock a core",
+        source="data sheet: Xeon E5 up to v2 has one; v3 a clock a core",
     )  # fmt: skip
     stall_share: float = param(
         0.0, dim="number", minimum=0, maximum=0.95,
@@ -87,6 +87,16 @@ class CpufreqParams:
         False, dim="bool", doc="ondemand counts iowait as load",
         source="cpufreq_ondemand.c 2.6.32: iowait is idle time",
     )  # fmt: skip
+    setpoint_percent: float = param(
+        97.0, dim="percent", minimum=1, maximum=200,
+        source="drivers/cpufreq/intel_pstate.c 4.4: core_params.pid_policy",
+        doc="how busy intel_pstate wants a CPU, to 4.12",
+    )  # fmt: skip
+    p_gain_percent: float = param(
+        20.0, dim="percent", minimum=0, maximum=100,
+        source="drivers/cpufreq/intel_pstate.c 4.4: core_params.pid_policy",
+        doc="steps of the clock for each 1 % off that",
+    )  # fmt: skip
 
     @property
     def chosen_governor(self) -> str:
@@ -111,7 +121,12 @@ class CpufreqParams:
 # 19379b11819f (2.6.35): should_io_be_busy(), true for Intel CPUs of family 6 from model 15 on.
 KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 0), "up_threshold_percent", 80.0, "cpufreq_ondemand.c: DEF_FREQUENCY_UP_THRESHOLD"),
-    ((2, 6, 28), "up_threshold_percent", 95.0, "2.6.28: MICRO_FREQUENCY_UP_THRESHOLD"),
+    (
+        (2, 6, 28),
+        "up_threshold_percent",
+        95.0,
+        "cpufreq_ondemand.c 2.6.28: MICRO_FREQUENCY_UP_THRESHOLD",
+    ),
     ((2, 6, 35), "io_is_busy", True, "cpufreq_ondemand.c 2.6.35: should_io_be_busy"),
     ((3, 9), "driver", INTEL, "drivers/cpufreq/intel_pstate.c 3.9: Sandy Bridge and later"),
 )

@@ -46,9 +46,17 @@ TABLES: Final[Mapping[str, tuple[CState, ...]]] = {
     "ivy-town": _states(("C1", 1, 1), ("C1E", 10, 80), ("C3", 59, 156), ("C6", 82, 300)),
     "haswell": _states(("C1", 2, 2), ("C1E", 10, 20), ("C3", 33, 100), ("C6", 133, 400)),
     "skylake-sp": _states(("C1", 2, 2), ("C1E", 10, 20), ("C6", 133, 600)),
-    # A virtual CPU of KVM: the host polls for 200 us (halt_poll_ns) before it takes the CPU away;
-    # 40 us to get it back are a fit: c_mailq, one writer, from each thread that wakes the next.
+    # A virtual CPU of KVM: the host polls for 200 us (halt_poll_ns) before it takes the CPU away.
     "vcpu": _states(("HLT", 40, 240)),
+}
+# Where the latencies of a table are from.
+SOURCES: Final[Mapping[str, str]] = {
+    "nehalem": "drivers/idle/intel_idle.c 4.4: nehalem_cstates",
+    "sandy-bridge": "drivers/idle/intel_idle.c 4.4: snb_cstates",
+    "ivy-town": "drivers/idle/intel_idle.c 4.4: ivt_cstates",
+    "haswell": "drivers/idle/intel_idle.c 4.4: hsw_cstates",
+    "skylake-sp": "drivers/idle/intel_idle.c 5.4: skx_cstates",
+    "vcpu": "fit: recorded c_mailq, one writer: what each thread that wakes the next waits for",
 }
 
 
@@ -73,6 +81,15 @@ class CpuidleParams:
         source="drivers/idle/intel_idle.c: the table is the processor's worst case",
     )  # fmt: skip
 
+    housekeeping_ns: int = param(
+        "1 s", dim="time_ns", minimum=1, source="assumed: vmstat's and other timers, once a second",
+        doc="a CPU's own timers, of which none is simulated: it expects no longer sleep",
+    )  # fmt: skip
+
     def states(self) -> tuple[CState, ...]:
         """Return the states that may be used, POLL first."""
         return TABLES[self.table][: self.max_cstate + 1]
+
+    def exit_latency_ns(self, state: CState) -> int:
+        """Return how long waking from a state takes here."""
+        return int(state.exit_latency_ns * self.exit_scale)

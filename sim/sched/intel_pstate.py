@@ -26,8 +26,6 @@ from sim.sched.version import KernelVersion, in_force
 from sim.units import NS_PER_MS
 
 SAMPLE_NS: Final = 10 * NS_PER_MS  # pid_params.sample_rate_ms
-SETPOINT_PERCENT: Final = 97.0  # core_params.pid_policy of 4.4; earlier releases: assumed the same
-P_GAIN: Final = 0.20
 LATE: Final = 3  # periods after which a look counts as late
 
 AT_ITS_CLOCK: Final = "mean clock / wanted clock"
@@ -57,8 +55,8 @@ class PstatePowersave(Governor):
 
     def _by_pid(self, load: Load, cur_khz: int) -> float:
         """Return the clock so many steps off as the controller says (pid_calc)."""
-        error = SETPOINT_PERCENT - self._scaled_busy(load, cur_khz)
-        steps = floor(P_GAIN * error + 0.5)
+        error = self.params.setpoint_percent - self._scaled_busy(load, cur_khz)
+        steps = floor(self.params.p_gain_percent / 100 * error + 0.5)
         return cur_khz - steps * self.params.step_khz
 
     def _scaled_busy(self, load: Load, cur_khz: int) -> float:

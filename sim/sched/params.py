@@ -38,13 +38,13 @@ class SchedParams:
     )
     context_switch_ns: int = param(
         "2 us", dim="time_ns", minimum=0,
-        source="lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
+        source="manual: lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
         doc="system time from one task, or idle, to the next",
     )  # fmt: skip
     clock_step_ns: int = param(
         0, dim="time_ns", minimum=0, key="clock_step",
-        source="exact: arch/x86/kernel/tsc.c sched_clock(); without one of the architecture's own,"
-        " kernel/sched/clock.c counts jiffies",
+        source="arch/x86/kernel/tsc.c: sched_clock() is exact; without one of the architecture's"
+        " own, kernel/sched/clock.c counts jiffies",
         doc="step of the clock by which tasks' run time is measured; 0 = exact",
     )  # fmt: skip
     preemption: str = param(

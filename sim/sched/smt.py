@@ -31,7 +31,8 @@ class SmtParams:
 
     pair_throughput: float = param(
         1.25, dim="number", minimum=0.5, maximum=2.0,
-        source="Marr et al., Intel Technology Journal 6(1), 2002: OLTP 1.21, web 1.16 .. 1.28",
+        source="manual: Marr et al., Intel Technology Journal 6(1), 2002: OLTP 1.21, web 1.16"
+        " .. 1.28",
         doc="what two busy threads of a core do together, of what one does alone",
     )  # fmt: skip
 

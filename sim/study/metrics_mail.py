@@ -17,7 +17,6 @@ from sim.study.observation import Metric, Observation
 from sim.study.summary import percentile
 from sim.units import NS_PER_S
 
-DUMP_WINDOW_S: Final = 5  # assumed: "a few seconds" in which block_dump's lines were counted
 JOURNAL_THREAD: Final = "kjournald"
 
 
@@ -142,11 +141,12 @@ def _events(seen: Observation, is_counted: Callable[[str], bool]) -> float | Non
     begins = [record.t_ns // NS_PER_S for record in seen.marked("message_accepted")]
     if not begins or seen.result.first_ns("block_events") is None:
         return None
-    return fmean(_sum_from(seconds, begin) for begin in begins)
+    window_s = seen.measure.dump_window_ns // NS_PER_S
+    return fmean(_sum_from(seconds, begin, window_s) for begin in begins)
 
 
-def _sum_from(seconds: dict[int, float], begin: int) -> float:
-    return sum(seconds.get(at, 0.0) for at in range(begin, begin + DUMP_WINDOW_S))
+def _sum_from(seconds: dict[int, float], begin: int, window_s: int) -> float:
+    return sum(seconds.get(at, 0.0) for at in range(begin, begin + window_s))
 
 
 def _hdparm(host: str, kind: str) -> Metric:

@@ -10,7 +10,9 @@ Left out: parsing raw recordings into figures, and the other keys, which calibra
 
 A data set is a folder of calibration/recordings with dataset.toml: `[figures.NAME.metrics]` maps
 metric names to `{ value, within }` (points, or "10 %" of the value), `{ value, low, high }`,
-`{ text }` (words only), or `{ withheld = "the question" }`.
+`{ text }` (words only), or `{ withheld = "the question" }`. A withheld figure that has been
+predicted may have its `outcome`: it is shown, without bounds, and nothing is ever fitted to it.
+`follows = "FIGURE"` says that the figure is another, fitted one in other units.
 """
 
 import tomllib
@@ -20,10 +22,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import did_you_mean
+from sim.scenario.calibrate_spec import FOLLOWS
 from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.scenario.spec import RecordedSpec
 from sim.units import UnitError, parse_quantity
 
+AGREES: Final = "agrees"
 KINDS: Final = ("reproduction", "prediction")
 
 
@@ -43,17 +47,26 @@ class Figure:
     low: float | None
     high: float | None
     withheld: str = ""
+    outcome: float | None = None  # of a withheld figure, known since it has been predicted
+    follows: str = ""  # FOLLOWS, if it is a fitted figure in other units
 
     def verdict(self, simulated: float, unit: str) -> str:
         """Say whether a simulated value (in `unit`) agrees, and by how much it does not."""
         if self.low is None or self.high is None:
+            if self.outcome is not None:
+                return f"outcome, {_off(simulated, self.outcome, self.outcome, unit)}"
             return "withheld" if self.withheld else "words only"
         if self.low <= simulated <= self.high:
-            return "agrees"
+            return AGREES
         bound = self.low if simulated < self.low else self.high
-        if self.value:
-            return f"off by {100 * (simulated / self.value - 1):+.0f} %"
-        return f"off by {simulated - bound:+.3g} {unit}".rstrip()
+        return _off(simulated, self.value, bound, unit)
+
+
+def _off(simulated: float, recorded: float | None, bound: float, unit: str) -> str:
+    """Say how far off a figure is, in a share of what was recorded if there is one."""
+    if recorded:
+        return f"off by {100 * (simulated / recorded - 1):+.0f} %"
+    return f"off by {simulated - bound:+.3g} {unit}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,16 +124,27 @@ def _figure(row: Mapping[str, Any], where: str) -> Figure:
     except (KeyError, TypeError, UnitError) as error:
         raise DatasetError(f"{where}: needs value and within, or low and high ({error})") from None
     text = str(row.get("text", "")) or f"{value:g}"
-    return Figure(value=value, text=text, low=low, high=high)
+    return Figure(value=value, text=text, low=low, high=high, follows=_follows(row))
 
 
 def _without_number(row: Mapping[str, Any], where: str) -> Figure:
-    more = sorted(set(row) - {"withheld", "text"})
+    more = sorted(set(row) - {"withheld", "text", "outcome", "follows"})
     if more:
         raise DatasetError(f"{where}: a withheld figure has no {', '.join(more)}")
     question = str(row.get("withheld", ""))
-    text = str(row.get("text", "withheld"))
-    return Figure(value=None, text=text, low=None, high=None, withheld=question)
+    outcome = row.get("outcome")
+    if outcome is not None and not isinstance(outcome, int | float):
+        raise DatasetError(f"{where}: outcome is a number, got {outcome!r}")
+    text = str(row.get("text", "withheld" if outcome is None else f"{outcome:g}"))
+    return Figure(
+        value=None, text=text, low=None, high=None, withheld=question, outcome=outcome,
+        follows=_follows(row),
+    )  # fmt: skip
+
+
+def _follows(row: Mapping[str, Any]) -> str:
+    """Return the mark of a figure that says what others of the recording say already."""
+    return FOLLOWS if row.get("follows") else ""
 
 
 def _bounds(row: Mapping[str, Any], value: Any) -> tuple[float, float]:

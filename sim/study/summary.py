@@ -1,19 +1,23 @@
-"""Median and 90 % interval of replications, and paired differences.
+"""Median and spread of replications, and paired differences.
 
-`lo` and `hi` are the 5th and 95th percentile of the replications, interpolated linearly between
-order statistics. So they lie between the observed extremes, and with few replications they say
-little. They are the spread of runs, not the error of the median.
+With `INTERVAL_RUNS_MIN` replications or more, `lo` and `hi` are their 5th and 95th percentile,
+interpolated linearly between order statistics. With fewer they are the least and the greatest, which
+is no 90 % interval: one more run lies between those of n with a probability of (n - 1) / (n + 1).
+They are the spread of runs, not the error of the median.
 
 Left out: confidence intervals of means, which answer another question.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+INTERVAL_RUNS_MIN: Final = 20  # of fewer, the extremes are inside the 5th and 95th percentile
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Median and 5th..95th percentile of the replications of one figure."""
+    """Median and spread of the replications of one figure."""
 
     median: float
     lo: float
@@ -30,8 +34,10 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def summarise(values: Sequence[float], unit: str) -> Summary:
-    """Return median and 90 % interval; at least one value."""
+    """Return median and spread; at least one value."""
     ordered = sorted(values)
+    if len(ordered) < INTERVAL_RUNS_MIN:
+        return Summary(percentile(ordered, 0.5), ordered[0], ordered[-1], unit)
     return Summary(
         percentile(ordered, 0.5), percentile(ordered, 0.05), percentile(ordered, 0.95), unit
     )

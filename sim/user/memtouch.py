@@ -26,7 +26,6 @@ from sim.user.program import ServerProgram
 PAGE: Final = 4096
 FILL_PAGES: Final = 64  # filled at a time
 POLL_NS: Final = 10_000_000
-CLOCK_NS: Final = 50  # assumed: the loop's two calls of clock_gettime(), 25 ns each in the vDSO
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +52,11 @@ class MemtouchParams:
         "0.1 us", dim="time_ns", minimum=0,
         source="assumed: a miss of the caches and of the TLB, and two random numbers",
         doc="CPU time of a touch",
+    )  # fmt: skip
+    clock_ns: int = param(
+        50, dim="time_ns", minimum=0,
+        source="assumed: the loop's two calls of clock_gettime(), 25 ns each in the vDSO",
+        doc="CPU time of timing a transaction",
     )  # fmt: skip
     transactions: int = param(
         2_000_000, dim="count", minimum=1, source="memtouch.c: MAXM, the table of their times",
@@ -110,7 +114,9 @@ class Memtouch(ServerProgram):
         begun_ns = before_ns = sys.clock_ns()
         transactions = 0
         most = max(params.transactions // params.procs, 1)
-        user_ns = params.transaction_user_ns + params.touches * params.touch_user_ns + CLOCK_NS
+        user_ns = (
+            params.transaction_user_ns + params.touches * params.touch_user_ns + params.clock_ns
+        )
         while before_ns - begun_ns < params.runtime_ns and transactions < most:
             yield from sys.touch_at_random(pool, params.touches, params.write_share)
             sys.compute(user_ns)

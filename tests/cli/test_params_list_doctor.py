@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from sim.cli.main import cli
+from sim.origin import Origin
+from sim.scenario import load
 from tests.cli.small import small_file
 
 TOP = Path(__file__).resolve().parents[2]
-SHARES = r"\d+ values: " + ", ".join(
-    rf"\d+ {origin} \(\d+ %\)" for origin in ("sourced", "chosen", "fitted", "assumed")
-)
+SHARES = r"\d+ values: " + ", ".join(rf"\d+ {origin.value} \(\d+ %\)" for origin in Origin)
 
 
 def output(*arguments: str) -> str:
@@ -37,7 +37,7 @@ def test_params_show_value_unit_layer_and_source(tmp_path: Path) -> None:
     path = small_file(tmp_path)
     text = output("params", path, "--set", "machine.cpus=8")
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
-    assert rows["machine.cpus"][1:] == ["8", "set", "command", "line"]
+    assert rows["machine.cpus"][1:] == ["8", "set", "chosen", "command", "line"]
     assert rows["machine.disk.sda.latency"][1:4] == ["2", "ms", "scenario"]
     assert rows["machine.disk.sda.queue.unplug_delay"][1:4] == ["3", "ms", "default"]
     assert re.fullmatch(SHARES, text.splitlines()[-1])
@@ -59,26 +59,65 @@ def test_assumed_parameters_can_be_seen_alone_and_counted(tmp_path: Path) -> Non
     assert len(shown) == len(assumed) + 5
 
 
-def test_a_bare_value_of_the_file_or_of_set_is_chosen_not_sourced() -> None:
-    content = json.loads(output("params", "sendmail", "--set", "machine.cpus=2", "--json", "-"))
-    origins = {row["path"]: row["origin"] for row in content["parameters"]}
-    assert origins["machine.kernel"] == "chosen"
-    assert origins["machine.cpus"] == "chosen"
-    assert origins["process.sendmail.message_user"] == "sourced"
-    assert origins["process.blast.concurrency"] == "fitted"
+def test_a_bare_value_of_the_file_or_of_set_is_chosen(tmp_path: Path) -> None:
+    found = origins(small_file(tmp_path), "--set", "machine.cpus=8")
+    assert found["machine.kernel"] == "chosen"
+    assert found["machine.cpus"] == "chosen"
 
 
-def test_fitted_values_are_neither_sourced_nor_assumed() -> None:
+def test_a_choice_that_nobody_recorded_is_assumed() -> None:
+    found = origins("sendmail")
+    unrecorded = ("kernel", "disk.sdb.scheduler", 'mount."/var/spool".type', "memory")
+    assert {found[f"machine.{name}"] for name in unrecorded} == {"assumed"}
+
+
+def test_what_the_recording_s_results_decided_is_fitted_whatever_it_says() -> None:
+    """The number of CPUs follows from the recorded iowait; the rest stands in [calibrate]."""
+    found = origins("sendmail")
+    calibrate = load("sendmail").calibrate
+    assert calibrate is not None
+    for path in ("machine.cpus", *(prior.path for prior in calibrate.priors)):
+        assert found[path] == "fitted", path
+    assert found["process.blast.messages"] == "recorded"
+
+
+def test_what_a_what_if_puts_in_place_of_a_fitted_value_is_its_choice() -> None:
+    found = origins("sendmail", "--what-if", "half_the_senders")
+    assert found["process.blast.concurrency"] == "chosen"
+    assert found["process.blast.think_time"] == "fitted"
+
+
+def test_shares_of_origins_are_shares_of_all_parameters() -> None:
     content = json.loads(output("params", "sendmail", "--json", "-"))
-    origins = Counter(p["origin"] for p in content["parameters"])
-    fitted = {p["path"] for p in content["parameters"] if p["source"].startswith("fit")}
-    assert {"process.blast.concurrency", "process.blast.think_time"} < fitted
-    assert origins["fitted"] == len(fitted)
-    shares = {name: content[f"{name}_share"] for name in ("sourced", "chosen", "fitted", "assumed")}
+    counted = Counter(p["origin"] for p in content["parameters"])
     total = len(content["parameters"])
-    assert shares == {name: count / total for name, count in origins.items()}
-    # README: 28 % of the values that were not fitted are assumed.
-    assert origins["assumed"] / (total - origins["fitted"]) == pytest.approx(0.28, abs=0.02)
+    assert sum(counted.values()) == total
+    for origin in Origin:
+        assert content[f"{origin.key}_share"] == counted[origin.value] / total
+
+
+def origins(*arguments: str) -> dict[str, str]:
+    """Return the origin of each parameter by path."""
+    content = json.loads(output("params", *arguments, "--json", "-"))
+    return {row["path"]: row["origin"] for row in content["parameters"]}
+
+
+def test_compressed_swap_lists_the_algorithm_and_what_it_does_to_a_page() -> None:
+    text = output("params", "r3-swap", "--what-if", "zram")
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    assert rows["machine.zram.zram0.algorithm"][1:3] == ["lzo-rle", "kernel"]
+    assert rows["machine.zram.zram0.ratio"][1:3] == ["2.74", "default"]
+    assert rows["machine.zram.zram0.compress"][1:3] == ["4.6", "us"]
+    assert rows["machine.zram.zram0.decompress"][1:3] == ["2.24", "us"]
+
+
+def test_idle_states_are_listed_with_the_latency_that_takes_effect() -> None:
+    content = json.loads(output("params", "web-governor", "--json", "-"))
+    rows = {row["path"]: row for row in content["parameters"]}
+    scale = rows["machine.cpuidle.exit_scale"]["value"]
+    assert rows["machine.cpuidle.C6.exit_latency"]["value"] == int(133_000 * scale)
+    assert rows["machine.cpuidle.C1.exit_latency"]["value"] == int(2_000 * scale)
+    assert "machine.cpuidle.C6.exit_latency" not in origins("sendmail")
 
 
 def test_no_source_says_where_files_lie_on_this_machine(

@@ -13,7 +13,7 @@ CYLINDERS = 10_001
 
 
 def curve(shape, track_ns=200_000, average_ns=3_500_000, full_ns=7_400_000):
-    return SeekCurve(track_ns, average_ns, full_ns, shape, CYLINDERS)
+    return SeekCurve(track_ns, average_ns, full_ns, shape, CYLINDERS, 0.4)
 
 
 def mean_ns(seek):
@@ -49,7 +49,7 @@ def test_the_parts_meet_without_step_or_bend():
 )  # fmt: skip
 def test_a_longer_seek_takes_no_less_time(shape, track_ns, share, stroke_ns):
     average_ns = track_ns + int(share * stroke_ns)
-    seek = SeekCurve(track_ns, average_ns, track_ns + stroke_ns, shape, CYLINDERS)
+    seek = SeekCurve(track_ns, average_ns, track_ns + stroke_ns, shape, CYLINDERS, 0.4)
     times = [seek.ns(far) for far in (1, 2, 3, 5, 8, 20, 100, 500, 1000, 2000, 5000, 9999, 10_000)]
     assert all(shorter <= longer + 1 for shorter, longer in pairwise(times))
     assert times[0] >= track_ns
@@ -57,4 +57,4 @@ def test_a_longer_seek_takes_no_less_time(shape, track_ns, share, stroke_ns):
 
 def test_an_arm_that_takes_no_time_takes_none():
     for shape in (BLEND, TWO_PART):
-        assert SeekCurve(0, 0, 0, shape, 1).ns(1) == 0
+        assert SeekCurve(0, 0, 0, shape, 1, 0.4).ns(1) == 0

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.genhd import DiskStats
-from sim.mm.compressors import COMPRESSORS
-from sim.mm.zpool import LOSS, Zpool
+from sim.mm.compressors import LOSS, compressor_of
+from sim.mm.zpool import Zpool
 from sim.mm.zram import Zram
 from sim.scenario import ScenarioError
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
@@ -21,8 +21,8 @@ def with_zram(kernel="5.15", memory_mib=128, pages=1 << 17, ratio=2.7, mem_limit
     """Return a machine that swaps to compressed memory, and the device."""
     machine = swapping(kernel, memory_mib, 0)
     vm = machine.vm
-    row = COMPRESSORS["lzo"]
-    device = Zram(vm, DiskStats("zram0", 252, 0), pages, row, ratio, mem_limit_bytes)
+    row = compressor_of("lzo", None, None, ratio)
+    device = Zram(vm, DiskStats("zram0", 252, 0), pages, row, LOSS, mem_limit_bytes)
     vm.swap.swapon("/dev/zram0", device, [(0, device.usable_pages())], 100, True)
     return machine, device
 
@@ -118,7 +118,7 @@ def test_a_program_that_ends_gives_all_back():
 @given(steps=st.lists(st.booleans(), max_size=300), ratio=st.floats(1.0, 8.0))
 def test_a_pool_takes_what_its_objects_need(steps, ratio):
     machine = Machine("5.15", 256)
-    pool = Zpool(machine.vm, ratio)
+    pool = Zpool(machine.vm, ratio, LOSS)
     for stores in steps:
         if stores:
             pool.store()

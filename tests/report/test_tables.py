@@ -6,9 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from sim.report.study_tables import beyond_text, compare_table, heading, notes, run_table
+from sim.report.study_tables import (
+    beyond_text,
+    compare_table,
+    heading,
+    not_fitted,
+    notes,
+    run_table,
+    spread_note,
+)
 from sim.report.tables import Column, Table, figure, plain, print_table, signed
-from sim.scenario import load
+from sim.scenario import RecordedSpec, load
+from sim.study.recorded import load_figures
 from tests.report.studies import study
 
 SMALL = Table(
@@ -126,7 +135,7 @@ def test_a_run_stands_beside_its_recording() -> None:
 
 def test_a_figure_that_the_calibration_uses_says_so() -> None:
     base = study().variants[0]
-    scenario = replace(base.scenario, calibrate=load("sendmail").calibrate)
+    scenario = replace(base.scenario, plan=load("sendmail").plan)
     text = plain(run_table(replace(base, scenario=scenario)))
     verdicts = {line.split()[0]: line.split("  ")[-1].strip() for line in text.splitlines() if line}
     assert verdicts["duration_s"] == "agrees (fitted)"
@@ -134,11 +143,49 @@ def test_a_figure_that_the_calibration_uses_says_so() -> None:
     assert verdicts["disk.sdb.await_ms"] == "agrees"  # left out of the fit
 
 
-def test_several_replications_show_their_interval() -> None:
+def test_agreement_that_says_nothing_says_what_it_is() -> None:
+    """An input, what is so by construction, and what follows from fitted figures."""
+    base = study().variants[0]
+    scenario = replace(base.scenario, plan=load("sendmail").plan)
+    text = plain(run_table(replace(base, scenario=scenario)))
+    verdicts = {line.split()[0]: line.split("  ")[-1].strip() for line in text.splitlines() if line}
+    assert verdicts["messages_accepted"] == "(input)"
+    assert verdicts["throughput_per_s"] == "(follows from fitted)"
+    assert verdicts["cpu_idle_pct_min"] == "(follows from fitted)"
+
+
+def test_what_is_not_fitted_directly_is_what_the_plan_leaves_to_the_twin() -> None:
+    """Of the plan's left-out figures those whose agreement could have failed."""
+    base = study().variants[0]
+    base = replace(base, scenario=replace(base.scenario, plan=load("sendmail").plan))
+    assert not_fitted(base) == ["disk.sdb.await_ms", "disk.sdb.avgqu_sz"]
+    listed = "not fitted directly (base): disk.sdb.await_ms, disk.sdb.avgqu_sz"
+    assert listed in notes([base]).splitlines()
+
+
+def test_a_withheld_figure_shows_its_outcome_and_never_agrees() -> None:
+    spec = RecordedSpec(figures="same_disk", data_set="lvm-snapshot")
+    figure_ = load_figures(spec).figures["dd_real_s"]
+    assert (figure_.value, figure_.text) == (None, "365.185")
+    assert figure_.verdict(365.185, "s") == "outcome, off by +0 %"
+    assert figure_.verdict(182.6, "s") == "outcome, off by -50 %"
+
+
+def test_several_replications_show_their_range_and_twenty_their_interval() -> None:
     text = plain(run_table(study(3).variants[0]))
     assert text.splitlines()[0].split("  ")[-1] == "verdict"
-    assert "90 % interval" in text.splitlines()[0]
+    assert "range of runs" in text.splitlines()[0]
     assert "187.0 .. 187.0" in text
+    text = plain(run_table(study(20).variants[0]))
+    assert "90 % interval" in text.splitlines()[0]
+
+
+def test_a_range_says_how_often_one_more_run_lies_in_it() -> None:
+    """Of n + 1 equal runs the last is at neither end (n - 1) of (n + 1) times."""
+    assert spread_note(5).endswith(
+        "the greatest of 5, where one more run would lie 67 times in a hundred"
+    )
+    assert "5th to 95th percentile" in spread_note(20)
 
 
 def test_an_output_begins_with_scenario_seed_version_and_command() -> None:

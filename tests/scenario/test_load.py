@@ -72,7 +72,11 @@ def test_a_value_remembers_who_set_it_and_why() -> None:
 def test_a_default_may_depend_on_the_kernel() -> None:
     scenario = read(EXAMPLE.replace('"2.6.16"', '"3.2"'))
     barrier = parameter(scenario, "machine.mount./.barrier".replace("/", '"/"'))
-    assert (barrier.value, barrier.layer, barrier.source) == (True, Layer.KERNEL, "fs.h 3.1")
+    assert (barrier.value, barrier.layer, barrier.source) == (
+        True,
+        Layer.KERNEL,
+        "include/linux/fs.h 3.1",
+    )
     assert scenario.server.mounts["/"].params == OrderedParams(barrier=True)
 
 
@@ -109,15 +113,16 @@ def test_recorded_figures_belong_to_the_variant_that_names_them() -> None:
 
 def test_a_profile_lies_under_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "old.toml").write_text(
-        'doc = "an old disk"\nsource = "its label"\ndevice = "test_plate"\nrpm = "5400 rpm"\n'
-        'capacity = { value = "9 GB", source = "weighed" }\n'
+        'doc = "an old disk"\nsource = "data sheet: its label"\n'
+        'device = "test_plate"\nrpm = "5400 rpm"\n'
+        'capacity = { value = "9 GB", source = "recording: weighed" }\n'
     )
     text = EXAMPLE.replace('device = "test_plate", rpm = "10000 rpm"', 'profile = "old.toml"')
     scenario = load_text(text.replace("20 GiB", "2 GiB"), tmp_path / "x.toml")
     assert scenario.server.disks["sda"].params == PlateParams(rpm=5400.0, capacity_bytes=9 * 10**9)
     rpm = parameter(scenario, "machine.disk.sda.rpm")
-    assert (rpm.layer, rpm.source) == (Layer.PROFILE, "its label")
-    assert parameter(scenario, "machine.disk.sda.capacity").source == "weighed"
+    assert (rpm.layer, rpm.source) == (Layer.PROFILE, "data sheet: its label")
+    assert parameter(scenario, "machine.disk.sda.capacity").source == "recording: weighed"
 
 
 @pytest.mark.parametrize("name", profile_names())

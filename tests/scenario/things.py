@@ -36,7 +36,9 @@ class Chip:
 class ElevatorParams:
     """One figure."""
 
-    quantum: int = param(4, dim="count", source="cfq-iosched.c", doc="requests a turn", minimum=1)
+    quantum: int = param(
+        4, dim="count", source="block/cfq-iosched.c", doc="requests a turn", minimum=1
+    )
 
 
 class Lift:
@@ -48,14 +50,20 @@ class OrderedParams:
     """A default that moved with the kernel."""
 
     data: str = param(
-        "ordered", dim="text", source="fs.h", doc="mode", choices=("ordered", "journal")
+        "ordered",
+        dim="text",
+        source="include/linux/fs.h",
+        doc="mode",
+        choices=("ordered", "journal"),
     )
-    barrier: bool = param(False, dim="bool", source="2.6", doc="flush the disk's cache")
+    barrier: bool = param(
+        False, dim="bool", source="include/linux/fs.h 2.6", doc="flush the disk's cache"
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Barriers became the default with 3.1."""
-        return {"barrier": (True, "fs.h 3.1")} if kernel.startswith("3") else {}
+        return {"barrier": (True, "include/linux/fs.h 3.1")} if kernel.startswith("3") else {}
 
 
 class Ordered:
@@ -66,7 +74,9 @@ class Ordered:
 class AirParams:
     """A size only."""
 
-    size_bytes: int = param("1 GiB", dim="bytes", source="half of memory", doc="limit", minimum=0)
+    size_bytes: int = param(
+        "1 GiB", dim="bytes", source="assumed: half of memory", doc="limit", minimum=0
+    )
 
 
 class Air:

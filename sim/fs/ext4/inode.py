@@ -323,7 +323,7 @@ def free_blocks(
     runs += [(block, block + 1) for block in indirect]
     pieces = [piece for start, end in runs for piece in fs.blocks.free(start, end)]
     for start, end in pieces:
-        task.charge_system(fs.params.block_ns * (end - start) // 4)
+        task.charge_system(fs.params.free_block_ns * (end - start))
         yield from journal_extend(task, journal, handle, STEP_CREDITS)
         handle.transaction.freed.append((start, end))
         yield from _modify_group(task, fs, handle, start // BLOCKS_PER_GROUP)

@@ -187,6 +187,13 @@ class Ext3Params:
         source="assumed: prepare_write, commit_write of 4 KiB",
         doc="allocating or writing one block",
     )
+    free_block_ns: int = param(
+        "0.375 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: a bit in a bitmap and a count, a quarter of `block`",
+        doc="freeing one block",
+    )
     directory_block_ns: int = param(
         "2 us",
         dim="time_ns",

@@ -36,6 +36,8 @@ from sim.sched.wait import WaitQueue
 if TYPE_CHECKING:
     from sim.fs.xfs.sb import InodeItem, XfsSb
 
+# xfsaild_push (fs/xfs/xfs_trans_ail.c, 2.6.39 on): 20 ms if most of what it met was stuck; the
+# 10 and 50 ms of its other answers are left out.
 PAUSE_NS: Final = 20_000_000
 ITEMS_MAX: Final = 1000  # looked at in one go
 

@@ -13,7 +13,7 @@ waited; that fstrim held a group's header to 6.6.
 """
 
 import errno
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.discard import issue_discards
@@ -26,8 +26,6 @@ from sim.sched.workqueue import Workqueue
 if TYPE_CHECKING:
     from sim.fs.xfs.sb import XfsSb
 
-WORKERS: Final = 4  # assumed: records whose discards are under way at a time
-
 Freed = list[tuple[FreeSpace, int, int]]
 
 
@@ -39,7 +37,7 @@ class Discards:
         self.under_way: int = 0  # extents that are busy because of their discards
         self._fs = fs
         self._online: bool = wanted and fs.disk.max_discard_sectors > 0
-        self._workqueue = Workqueue(fs.scheduler, "kworker/xfs_discard", WORKERS)
+        self._workqueue = Workqueue(fs.scheduler, "kworker/xfs_discard", fs.params.discard_workers)
         self._wait = WaitQueue()
 
     def committed(self, freed: Freed) -> None:

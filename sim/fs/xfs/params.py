@@ -57,6 +57,13 @@ class XfsParams:
         source="fs/xfs/linux-2.6/xfs_super.c 2.6.35: experimental, off",
         doc="committed changes are collected in memory and logged together",
     )
+    discard_workers: int = param(
+        4,
+        dim="count",
+        minimum=1,
+        source="assumed: log records whose discards are under way at a time",
+        doc="workers that discard what was freed",
+    )
     discard: bool = param(
         False,
         dim="bool",

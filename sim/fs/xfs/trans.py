@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sim.fs.xfs.sb import InodeItem, XfsInode, XfsSb
 
 KIB: Final = 1024
-# Bytes reserved by type, of 4 KiB blocks and trees of two levels. They matter for a small log only.
+# Bytes reserved by type: rounded from the sums of fs/xfs/xfs_trans_resv.c (3.12; before that
+# xfs_trans.h) for blocks of 4 KiB and trees of two levels. They matter for a small log only.
 RESERVATIONS: Final = {
     "create": 96 * KIB,
     "mkdir": 96 * KIB,
