@@ -72,12 +72,12 @@ DOCUMENTS: Final[Mapping[Origin, tuple[str, ...]]] = {
     Origin.MANUAL: (
         "/etc/default/", "/etc/syslog.conf", "ATA:", "Amazon EC2 User Guide", "Cacti", "Debian",
         "Exim 4.63 specification", "Go 1.8 runtime", "LVM2", "MySQL 5.0 manual", "OS/os.h-Linux",
-        "Postfix", "QEMU", "RFC ", "amavisd-new", "amavisd.conf", "clamd.conf", "conf.c", "coreutils",
-        "crontab", "daemon.c", "dd:", "dspam", "e2fsprogs", "exim.conf", "fdisk", "fio:", "fstrim",
-        "haproxy", "include/sm/conf.h", "iperf 2", "main.cf", "mdadm", "memcached", "memtouch.c",
-        "mke2fs", "mkfs.xfs", "mount(8)", "my.cnf", "mysqld", "nfs-utils", "ping(8)",
-        "poller.php", "pv -L", "rig/", "sched(7)", "sendmail", "storage/innobase/", "swapon", "sysexits.h",
-        "systemd", "xfsprogs", "zram-generator",
+        "Postfix", "QEMU", "RFC ", "amavisd-new", "amavisd.conf", "clamd.conf", "conf.c",
+        "coreutils", "crontab", "daemon.c", "dd:", "dspam", "e2fsprogs", "exim.conf", "fdisk",
+        "fio:", "fstrim", "haproxy", "include/sm/conf.h", "iperf 2", "main.cf", "mdadm",
+        "memcached", "memtouch.c", "mke2fs", "mkfs.xfs", "mount(8)", "my.cnf", "mysqld",
+        "nfs-utils", "ping(8)", "poller.php", "pv -L", "rig/", "sched(7)", "sendmail",
+        "storage/innobase/", "swapon", "sysexits.h", "systemd", "xfsprogs", "zram-generator",
     ),
 }  # fmt: skip
 

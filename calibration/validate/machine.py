@@ -203,7 +203,7 @@ def _group_lines(description: Description, rig: Rig) -> Iterator[str]:
         beside_kib, source = rig.beside_programs_kib
         yield f"[machine.cgroup.{CGROUP}]\nversion = 1"
         left_kib = int(limit) * 1024 - beside_kib
-        yield f'memory = {{ value = "{left_kib} KiB", source = "derived: the limit, less {source}" }}'
+        yield f'memory = {{ value = "{left_kib} KiB", source = "derived: limit - {source}" }}'
 
 
 def _dirty_limits(vm: Mapping[str, int]) -> Iterator[str]:

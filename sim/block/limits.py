@@ -67,7 +67,7 @@ class QueueParams:
         doc="multi-queue: CPU time of kblockd for a step of a flush sequence; 0 = in the interrupt",
     )  # fmt: skip
     rotational: bool | None = param(
-        None, dim="bool", source="as the device says",
+        None, dim="bool", source="derived: as the device says",
         doc="/sys/block/*/queue/rotational, as somebody has set it: the elevator and swap go by it",
     )  # fmt: skip
     wbt: bool = param(

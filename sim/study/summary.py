@@ -1,8 +1,9 @@
 """Median and spread of replications, and paired differences.
 
 With `INTERVAL_RUNS_MIN` replications or more, `lo` and `hi` are their 5th and 95th percentile,
-interpolated linearly between order statistics. With fewer they are the least and the greatest, which
-is no 90 % interval: one more run lies between those of n with a probability of (n - 1) / (n + 1).
+interpolated linearly between order statistics. With fewer they are the least and the greatest, and
+that is no 90 % interval: one more run lies between those of n with a probability of
+(n - 1) / (n + 1).
 They are the spread of runs, not the error of the median.
 
 Left out: confidence intervals of means, which answer another question.
