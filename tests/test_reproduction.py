@@ -2,8 +2,8 @@
 
 What is compared is the median of eleven storms, seeds 1 to 11: a single storm on the disk takes
 between 150 and 200 s. The requirement is the recording's own file: a figure agrees if it lies in
-the bounds that dataset.toml gives it. Figures of MISSED and MISSED_AFTER do not agree; the day one does, its test
-says so. Which of these figures parameters were fitted to, [calibrate.against] of the scenario says.
+the bounds that dataset.toml gives it. Figures of MISSED and MISSED_AFTER do not; the day one does,
+its test says so. Which of them parameters were fitted to, [calibrate.against] of the scenario says.
 """
 
 from functools import cache
