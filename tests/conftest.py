@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the twin before any test file imports one."""
     config.stash[TWIN] = "the sources of this checkout, interpreted"
-    if config.getoption("tier") in (None, ON_SOURCES):
+    if config.getoption("tier") in (None, *ON_SOURCES):
         return
     if "sim" in sys.modules:  # by a folder's conftest.py
         raise pytest.UsageError("--tier: name files of that tier only")

@@ -2,8 +2,9 @@
 
 unit: a part, or a few of them together; on the sources of this checkout, interpreted, so that a
  test may put something of its own into a part's place and a change is tried without a build.
-laws: what holds for whatever there is of a kind, or whatever the numbers; on the installed twin,
- compiled, where one of these very sources is. Both give the same bytes (tests/test_compiled.py).
+conformance: what all classes of the registry and all source files must be; on the sources, too.
+laws: what holds whatever the numbers are; on the installed twin, compiled, where one of these very
+ sources is. Both give the same bytes (tests/test_compiled.py).
 cases: whole simulations, the command line, recordings; on the installed twin, too.
 """
 
@@ -17,11 +18,12 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 PACKAGES = ("sim", "calibration")
-TIERS = ("unit", "laws", "cases")
-ON_SOURCES = "unit"
+TIERS = ("unit", "conformance", "laws", "cases")
+ON_SOURCES = TIERS[:2]
 
 # Files below tests/; a file that nothing names is of tier unit.
 NAMED = {
+    "conformance": ("house/*", "test_conformance.py", "test_tidy.py"),
     "laws": (
         "drivers/md/test_laws.py",
         "drivers/md/test_resync.py",
@@ -40,12 +42,9 @@ NAMED = {
         "sched/test_groups.py",
         "sched/test_queueing.py",
         "sched/test_work_conservation.py",
-        "test_conformance.py",
-        "test_tidy.py",
         "test_laws.py",
     ),
     "cases": (
-        "benchmarks/*",
         "calibration/*",
         "cli/*",
         "oracle/*",
@@ -72,7 +71,7 @@ def tier_of(path: Path) -> str:
     for tier, patterns in NAMED.items():
         if any(fnmatch(name, pattern) for pattern in patterns):
             return tier
-    return ON_SOURCES
+    return TIERS[0]
 
 
 def is_checkout(place: str) -> bool:
