@@ -26,9 +26,7 @@ TWIN = pytest.StashKey[str]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the choice of a tier."""
-    told = (
-        "run the tests of one tier; all but unit on the installed twin, compiled, if there is one"
-    )
+    told = "run the tests of one tier; laws and cases on the compiled twin, where there is one"
     parser.addoption("--tier", choices=TIERS, help=told)
 
 

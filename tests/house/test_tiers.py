@@ -27,12 +27,12 @@ def test_a_file_that_nothing_names_is_a_unit_test() -> None:
 @pytest.mark.parametrize(
     ("codes", "expected"),
     [
-        ([0, 0, 0], 0),
-        ([1, 0, 0], 1),
-        ([0, 1, 0], 1),
-        ([0, 0, 1], 1),
-        ([5, 0, 5], 0),  # tests that -k names are in one tier
-        ([5, 5, 5], 5),
+        ([0, 0, 0, 0], 0),
+        ([1, 0, 0, 0], 1),
+        ([0, 1, 0, 0], 1),
+        ([0, 0, 0, 1], 1),
+        ([5, 0, 5, 5], 0),  # tests that -k names are in one tier
+        ([5, 5, 5, 5], 5),
         ([0, 2], 2),  # an interrupt ends it
         ([4], 4),
     ],
