@@ -25,6 +25,7 @@ ON_SOURCES = TIERS[:2]
 NAMED = {
     "conformance": ("house/*", "test_conformance.py", "test_tidy.py"),
     "laws": (
+        "block/test_conservation.py",
         "drivers/md/test_laws.py",
         "drivers/md/test_resync.py",
         "drivers/test_queueing_laws.py",
@@ -39,6 +40,8 @@ NAMED = {
         "mm/test_balance_dirty.py",
         "mm/test_memcontrol.py",
         "mm/test_vmscan.py",
+        "mm/test_zram.py",
+        "mm/test_zswap.py",
         "sched/test_groups.py",
         "sched/test_queueing.py",
         "sched/test_work_conservation.py",
