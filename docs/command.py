@@ -12,6 +12,7 @@ from docs.check import LIMIT_S, check_all
 from docs.declared import DeclarationError, read
 from docs.make import make_all
 from docs.render import MissingRun
+from docs.runs import RunFailed
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.fitted import FitError
 from sim.study.replicate import processes
@@ -21,6 +22,7 @@ _MISTAKES = (
     DeclarationError,
     BlockError,
     MissingRun,
+    RunFailed,
     ScenarioError,
     UnknownScenario,
     FitError,

@@ -96,7 +96,7 @@ def _simulate_run(run: Run, number: int) -> tuple[int, dict[str, Any], str]:
     if run.crash_at is None:
         done = run_once(scenario, scenario.seed, False, None)
         return scenario.seed, dict(done.metrics), done.digest
-    [cut] = cut_power(scenario, int(parse_quantity(run.crash_at, "time")), 1).cuts
+    [cut] = cut_power(scenario, int(parse_quantity(run.crash_at, "time_ns")), 1).cuts
     return scenario.seed, dict(cut.figures), ""
 
 
@@ -227,6 +227,10 @@ def _read(path: Path) -> dict[str, Stored]:
 # -- Work for several processes.
 
 
+class RunFailed(Exception):
+    """Some runs ended with an error; the others are stored."""
+
+
 class Tell(Protocol):
     """Is told a line about what was done."""
 
@@ -249,9 +253,14 @@ def make(
             if sample is None:
                 waiting[executor.submit(simulate, what, i)] = (what, i)
     total = len(waiting)
+    failed: list[str] = []
     tell(f"{total} simulations to do, of {sum(wanted.values())}")
     for done, future in enumerate(as_completed(waiting), start=1):
         what, i = waiting[future]
+        error = future.exception()
+        if error is not None:
+            failed.append(f"{what.command}, sample {i}: {type(error).__name__}: {error}")
+            continue
         left[what][i] = future.result()
         samples = [one for one in left[what].values() if one is not None]
         if len(samples) == len(left[what]):
@@ -259,3 +268,5 @@ def make(
             store.put(what, stored)
             cpu_s = sum(one.cpu_s for one in samples)
             tell(f"[{done}/{total}] {what.command}: {len(samples)} samples, {cpu_s:.0f} s of CPU")
+    if failed:
+        raise RunFailed("\n".join(failed))

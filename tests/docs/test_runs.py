@@ -158,6 +158,16 @@ def test_a_sample_has_the_figures_that_the_command_prints() -> None:
     assert 300e6 < 8 * first.figures["transfer_bytes_per_s"] < 400e6
 
 
+def test_a_power_cut_is_a_run_too() -> None:
+    sets = ("process.blast.messages=60",)
+    cut = simulate(Run(scenario="sendmail", what_if="tmpfs", sets=sets, crash_at="32 s"), 0)
+    figures = cut.figures
+    assert figures["messages_accepted"] > 0
+    assert figures["messages_accepted"] == sum(
+        figures[f"messages_{where}"] for where in ("handed_on", "in_mailboxes", "in_queue", "lost")
+    )
+
+
 def test_what_is_declared_can_be_read_and_every_mistake_is_named(tmp_path: Path) -> None:
     assert "storm" in read()
     path = tmp_path / "tables.toml"
