@@ -7,6 +7,7 @@ this tree is asked by simulating one run of each family again, which needs the r
 import json
 import os
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from statistics import median
 
@@ -86,14 +87,20 @@ def test_the_median_run_of_a_family_is_as_near_as_is_asked(data, family, what, r
 
 
 @pytest.mark.parametrize("processes", [1, 8, 32])
-def test_file_systems_come_in_the_recorded_order_at_each_concurrency(data, processes):
-    """Of messages per second; the median of the repeats, which one prediction stands for."""
+def test_file_systems_that_differ_come_in_the_recorded_order(data, processes):
+    """Of messages per second, medians of the repeats; as different as what is asked to be told."""
     recorded, simulated = {}, {}
     for kind in ("ext3", "ext4", "xfs"):
         repeats = [one.row for one in data if one.name == f"c_mailq/{kind}-p{processes}-hdd7200"]
         recorded[kind] = median(row.measured["result"]["msg/s"] for row in repeats)
         simulated[kind] = median(row.predicted["result"]["msg/s"] for row in repeats)
-    assert sorted(simulated, key=simulated.get) == sorted(recorded, key=recorded.get)
+    differ = [
+        (slow, fast)
+        for slow, fast in permutations(recorded, 2)
+        if recorded[fast] > (1 + WITHIN[THROUGHPUT]) * recorded[slow]
+    ]
+    assert len(differ) >= 2
+    assert [pair for pair in differ if simulated[pair[1]] <= simulated[pair[0]]] == []
 
 
 def test_who_is_killed_is_right_in_all_runs(data):
