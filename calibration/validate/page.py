@@ -206,7 +206,7 @@ def _miss_table(found: Sequence[Miss]) -> str:
     lines = [
         [
             miss.name, miss.figure, _range(miss.recorded), _range(miss.simulated),
-            f"{100 * median(miss.errors):+.0f}",
+            _signed_range(miss.errors),
         ]
         for miss in found
     ]  # fmt: skip
@@ -304,6 +304,11 @@ def _unsupported_list(data: Sequence[Stored]) -> str:
 def _range(values: Sequence[float]) -> str:
     low, high = min(values), max(values)
     return _figure(low) if _figure(low) == _figure(high) else f"{_figure(low)} .. {_figure(high)}"
+
+
+def _signed_range(errors: Sequence[float]) -> str:
+    low, high = f"{100 * min(errors):+.0f}", f"{100 * max(errors):+.0f}"
+    return low if low == high else f"{low} .. {high}"
 
 
 def _figure(value: float) -> str:

@@ -46,7 +46,8 @@ DEAR = (
     "f_pagecache/pcread-hdd7200-file48-lim64-a1.0-p4.r1",
     "u_f_pagecache/pcread-hdd7200-file64-mem192-a1.0-p4.r1",
 )
-MISSED = {}
+_SLOW_GUEST = "four of the six guests shared their CPU with other work: causes.toml"
+MISSED = {("u_d_mta", THROUGHPUT): _SLOW_GUEST, ("u_d_mta", AWAIT): _SLOW_GUEST}
 
 
 @pytest.fixture(scope="module")
