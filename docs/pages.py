@@ -144,7 +144,10 @@ def _commands(page: str, line: int, content: str) -> Iterator[Shown]:
         if text.startswith(_PROMPT):
             if command is not None:
                 yield Shown(page=page, line=begin, command=command, output="".join(output))
-            command, output, begin = text.removeprefix(_PROMPT), [], number
+            # It is the same command whether or not the virtual environment is on the path.
+            typed = text.removeprefix(_PROMPT)
+            command = typed.replace(".venv/bin/iotwin", "iotwin")
+            output, begin = [], number
         elif command is not None and command.endswith("\\") and not output:
             command = command[:-1].rstrip() + " " + text.removeprefix(_GOES_ON).strip()
         else:
