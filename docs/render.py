@@ -12,7 +12,8 @@ from calibration.fit.predict import Prediction, predict
 from calibration.fit.prediction_report import widest
 from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from docs.declared import BASE, Exercise, Figure, Run, Table, Variant
-from docs.runs import Sample, Store, fit_of, scenario_of
+from docs.runs import Sample, Store, fit_of, scenario_of, subject_of
+from sim.report.exercise_table import exercise_table as printed_table
 from sim.report.tables import figure as figure_text
 from sim.report.tables import interval as interval_text
 from sim.scenario import Scenario, load
@@ -176,7 +177,7 @@ def _made_by(table: Table) -> str:
     times = f"{max(number)} {what}" if len(number) == 1 and max(number) > 1 else ""
     times = times or ("One run" if number == {1} else "Runs")
     commands = list(dict.fromkeys(_command_of(table, variant) for variant in table.variants))
-    each = " each" if len(table.variants) > 1 and number != {1} else ""
+    each = " each" if len(table.variants) > 1 else ""
     return f"*{times}{each}:* " + ", ".join(f"`{one}`" for one in commands)
 
 
@@ -232,10 +233,6 @@ def exercise_table(exercise: Exercise, store: Store) -> str:
     stored = store.get(exercise)
     if stored is None:
         raise MissingRun(exercise.command)
-    rows = stored.samples[0].figures["rows"]
-    headings = [heading.replace("_", " ") for heading in rows[0]]
-    cells = [
-        [figure_text(one) if isinstance(one, float) else str(one) for one in row.values()]
-        for row in rows
-    ]
-    return f"{markdown_table(headings, cells)}\n*Made by* `{exercise.command}`\n"
+    table = printed_table(subject_of(exercise), stored.samples[0].figures["rows"])
+    headings = [column.heading for column in table.columns]
+    return f"{markdown_table(headings, table.rows)}\n*Made by* `{exercise.command}`\n"

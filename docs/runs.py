@@ -25,6 +25,7 @@ from sim.cli.table import SEED, TABLES
 from sim.cli.table import command as table_command
 from sim.scenario import Scenario, load
 from sim.scenario.fitted import FITS, Fit, read_fit
+from sim.study.exercise import Exercise as Subject
 from sim.study.exercise import fill
 from sim.study.power_cut import cut_power
 from sim.study.replicate import run_once
@@ -102,10 +103,14 @@ def _simulate_run(run: Run, number: int) -> tuple[int, dict[str, Any], str]:
 
 def _fill(exercise: Exercise) -> tuple[int, dict[str, Any], str]:
     """Fill an exercise table; its rows are the figures."""
+    return SEED, {"rows": fill(subject_of(exercise), SEED, None, None)}, ""
+
+
+def subject_of(exercise: Exercise) -> Subject:
+    """Return the table that the arguments of `iotwin table` ask for."""
     given = table_command.make_context("table", list(exercise.arguments)).params
     offer = TABLES[given["name"]]
-    made = offer.make(**{choice: given[choice] for choice in offer.choices})
-    return SEED, {"rows": fill(made, SEED, None, None)}, ""
+    return offer.make(**{choice: given[choice] for choice in offer.choices})
 
 
 # -- What a run is made of.
