@@ -1,9 +1,9 @@
 # Short for `python3 bootstrap.py ...`, which also works where there is no make.
-# It makes .venv, installs the twin there (compiled, where there is a C compiler) and runs it.
+# It makes .venv, installs the twin there (as plain Python) and runs it.
 
 PYTHON ?= python3
 
-.PHONY: help sendmail test check install dev clean
+.PHONY: help sendmail fast test check install dev wheels clean
 
 help:
 	@$(PYTHON) bootstrap.py help
@@ -11,6 +11,10 @@ help:
 # The mail storm, queue on disk against queue on tmpfs.
 sendmail:
 	@$(PYTHON) bootstrap.py sendmail
+
+# Compile what a run spends its time in.
+fast:
+	@$(PYTHON) bootstrap.py fast
 
 # The tests; ARGS="-k name" goes to pytest.
 test:
@@ -20,5 +24,5 @@ test:
 check:
 	@PYTHON=$(PYTHON) bash .ci/run
 
-install dev clean:
+install dev wheels clean:
 	@$(PYTHON) bootstrap.py $@

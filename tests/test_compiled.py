@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.compiled import BuildStatus, StaleBuild, refuse_stale_build, source_digest, status
+from sim.compiled import StaleBuild, compiled_modules, refuse_stale_build, source_checksum
 from tests import own_parts
 
 TOP = Path(__file__).resolve().parents[1]
@@ -20,38 +20,62 @@ IOSTAT = ("exec", "sendmail", "--", "iostat", "-t", "-c", "-m", "-x", "5", "12")
 def built(folder: Path, text: str) -> Path:
     """Leave a compiled module's source and the record of its build; return the record."""
     (folder / "hot.py").write_text(text, encoding="utf-8")
-    record = folder / "_compiled.json"
-    digests = {"hot.py": source_digest(folder / "hot.py")}
-    record.write_text(json.dumps({"digests": digests, "note": "compiled"}), encoding="utf-8")
+    record = folder / "_compiled.txt"
+    record.write_text(f"{source_checksum(folder / 'hot.py')} hot.py\n", encoding="utf-8")
     return record
 
 
+def checked_out_at(folder: Path, text: str) -> Path:
+    """Leave a checkout with that source, and the note of who set up from it; return the note."""
+    (folder / "checkout").mkdir()
+    (folder / "checkout" / "bootstrap.py").touch()
+    (folder / "checkout" / "hot.py").write_text(text, encoding="utf-8")
+    (folder / "note").write_text(f"{folder / 'checkout'}\n", encoding="utf-8")
+    return folder / "note"
+
+
 def test_an_unchanged_source_is_accepted(tmp_path: Path) -> None:
-    refuse_stale_build(built(tmp_path, "x = 1\n"), tmp_path)
+    record, note = built(tmp_path, "x = 1\n"), checked_out_at(tmp_path, "x = 1\n")
+    refuse_stale_build(record, tmp_path, note)
 
 
 def test_a_changed_source_is_refused_with_its_name_and_a_remedy(tmp_path: Path) -> None:
     record = built(tmp_path, "x = 1\n")
     (tmp_path / "hot.py").write_text("x = 2\n", encoding="utf-8")
-    with pytest.raises(StaleBuild, match=r"hot\.py changed after it was compiled\. Build again"):
-        refuse_stale_build(record, tmp_path)
+    with pytest.raises(
+        StaleBuild, match=r"hot\.py changed after it was compiled: install it again"
+    ):
+        refuse_stale_build(record, tmp_path, tmp_path / "note")
+
+
+def test_a_changed_source_of_the_checkout_it_was_compiled_from_is_refused(tmp_path: Path) -> None:
+    record, note = built(tmp_path, "x = 1\n"), checked_out_at(tmp_path, "x = 2\n")
+    with pytest.raises(StaleBuild, match=r"checkout/hot\.py changed .*`make fast` compiles"):
+        refuse_stale_build(record, tmp_path, note)
+
+
+def test_a_checkout_that_has_gone_is_no_obstacle(tmp_path: Path) -> None:
+    record, note = built(tmp_path, "x = 1\n"), checked_out_at(tmp_path, "x = 2\n")
+    (tmp_path / "checkout" / "bootstrap.py").unlink()
+    refuse_stale_build(record, tmp_path, note)
 
 
 def test_a_source_that_has_gone_is_refused(tmp_path: Path) -> None:
     record = built(tmp_path, "x = 1\n")
     (tmp_path / "hot.py").unlink()
     with pytest.raises(StaleBuild):
-        refuse_stale_build(record, tmp_path)
+        refuse_stale_build(record, tmp_path, tmp_path / "note")
 
 
 def test_a_source_tree_is_interpreted_and_never_refused(tmp_path: Path) -> None:
-    refuse_stale_build(tmp_path / "_compiled.json", tmp_path)
-    assert status(tmp_path / "_compiled.json").modules == ()
+    refuse_stale_build(tmp_path / "_compiled.txt", tmp_path)
+    assert compiled_modules(tmp_path / "_compiled.txt") == ()
 
 
-def test_modules_are_named_as_python_imports_them() -> None:
-    build = BuildStatus(digests={"sim/mm/vm.py": "", "sim/block/bio.py": ""}, note="")
-    assert build.modules == ("sim.block.bio", "sim.mm.vm")
+def test_modules_are_named_as_python_imports_them(tmp_path: Path) -> None:
+    record = tmp_path / "_compiled.txt"
+    record.write_text("0 sim/mm/vm.py\n0 sim/block/bio.py\n", encoding="utf-8")
+    assert compiled_modules(record) == ("sim.block.bio", "sim.mm.vm")
 
 
 # -- The installed twin beside the sources of this checkout.
@@ -78,20 +102,17 @@ def checked_out(arguments: list[str]) -> str:
 
 def why_not_compiled(cwd: Path) -> str:
     """Return why there is no compiled twin of these very sources, or an empty text."""
-    code = (
-        "import json, sim.compiled as c; s = c.status();"
-        "print(json.dumps([str(c.TOP), s.digests, s.note]))"
-    )
+    code = "import json, sim.compiled as c; print(json.dumps([str(c.TOP), c.compiled_sources()]))"
     done = installed(["-c", code], cwd)
     if done.returncode != 0:
         return f"the twin is not installed: {done.stderr.strip().splitlines()[-1]}"
-    place, digests, note = json.loads(done.stdout)
+    place, compiled = json.loads(done.stdout)
     if Path(place) == TOP:
-        return "the checkout itself is what is installed (an editable install)"
-    if not digests:
-        return f"the installed twin is not compiled: {note}"
-    stale = [path for path, digest in digests.items() if source_digest(TOP / path) != digest]
-    return f"the installed twin is older than {stale[0]} (make install)" if stale else ""
+        return "the checkout itself is what is installed, interpreted (make fast)"
+    if not compiled:
+        return "the installed twin is not compiled (make fast)"
+    stale = [path for path, known in compiled.items() if source_checksum(TOP / path) != known]
+    return f"the installed twin is older than {stale[0]} (make fast)" if stale else ""
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from sim.cli import options
+from sim.cli.extras import install_command
 from sim.cli.output import check_json, write_json
-from sim.compiled import status
+from sim.compiled import COMPILING, checkout, compiled_modules
 from sim.registry import KINDS, names
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import scenario_files
@@ -19,9 +20,12 @@ from sim.scenario.recordings import data_sets
 _NEEDED = {"simpy": "the engine", "click": "the command line"}
 _OPTIONAL = {
     "rich": "tables and progress on a terminal",
-    "matplotlib": "--plot",
-    "numpy": "--plot, calibration",
-    "scipy": "calibration",
+    "matplotlib": f"--plot: {install_command('plot')}",
+    "numpy": f"calibrate, predict, twin: {install_command('fit')}",
+    "scipy": "the same",
+    "scikit-learn": "the same",
+    "emcee": "the same",
+    "threadpoolctl": "the same",
     "mypy": "compiling, type checks",
     "nbclient": "tests of the notebooks",
 }
@@ -61,16 +65,25 @@ def _findings() -> list[tuple[str, str, str]]:
     ]
     for distribution, use in (_NEEDED | _OPTIONAL).items():
         rows.append((distribution, _version(distribution) or "missing", use))
-    build = status()
-    state = "compiled" if build.modules else "interpreted"
-    note = f"{len(build.modules)} compiled" if build.modules else build.note
-    rows.append(("kernel modules", state, note))
+    rows.append(_kernel_modules())
     rows += [(f"{kind}s", str(len(names(kind))), ", ".join(names(kind))) for kind in KINDS]
     scenarios = sorted(scenario_files())
     rows.append(("scenarios", str(len(scenarios)), ", ".join(scenarios)))
     recordings = data_sets()
     rows.append(("recordings", str(len(recordings)), ", ".join(recordings)))
     return rows
+
+
+def _kernel_modules() -> tuple[str, str, str]:
+    """Return whether the kernel is compiled; if not, what that would take and bring."""
+    number = len(compiled_modules())
+    if number:
+        return ("kernel modules", "compiled", f"{number} compiled")
+    home = checkout()
+    how = "the wheel for this platform has them compiled"
+    if home is not None:
+        how = f"`make fast` in {home}: {COMPILING}"
+    return ("kernel modules", "interpreted", how)
 
 
 def _version(distribution: str) -> str | None:

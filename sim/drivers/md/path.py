@@ -70,6 +70,7 @@ class Path:
         raise NotImplementedError
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Borders:
     """Where a layout changes from one place to another."""
 
