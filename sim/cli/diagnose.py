@@ -5,11 +5,12 @@ needs it.
 """
 
 import traceback
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 
 import click
 
 from calibration.readers import UnreadableRecording
+from sim.cli.extras import missing_extra
 from sim.cli.output import UnwritableError
 from sim.mm.oom_kill import OutOfMemory
 from sim.scenario import ScenarioError, UnknownScenario
@@ -33,6 +34,9 @@ def diagnose(error: Exception) -> int:
     if isinstance(error, _USAGE):
         click.echo(f"iotwin: error: {error}", err=True)
         return EXIT_USAGE
+    if isinstance(error, ModuleNotFoundError) and (told := missing_extra(error)) is not None:
+        click.echo(f"iotwin: error: {told}", err=True)
+        return EXIT_USAGE
     notes = getattr(error, "__notes__", ())
     if isinstance(error, OSError) and notes:
         # Of a call of a simulated program (sim.sched.runqueue), not of this process.
@@ -46,7 +50,7 @@ def diagnose(error: Exception) -> int:
         where = error.filename or "the output"
         click.echo(f"iotwin: error: {where}: {error.strerror or error}", err=True)
         return EXIT_FAILED
-    if isinstance(error, BrokenProcessPool):
+    if isinstance(error, BrokenExecutor):
         click.echo("iotwin: error: a worker process was killed (out of memory?)", err=True)
         return EXIT_FAILED
     click.echo("".join(traceback.format_exception(error)), err=True, nl=False)

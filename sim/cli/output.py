@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import click
 
+from sim.cli.extras import need
+
 _BESIDE: Final = ".iotwin."
 _LINKS_MAX: Final = 40  # include/linux/namei.h: MAXSYMLINKS
 # matplotlib 3.8, FigureCanvasBase.filetypes, but pgf, which needs LaTeX.
@@ -160,11 +162,16 @@ def check_writable(*paths: str | None) -> None:
 
 
 def check_picture(path: str | None) -> None:
-    """Raise UnwritableError for what check_writable refuses, and if no format has that suffix."""
+    """Raise UnwritableError for what check_writable refuses, and if no format has that suffix.
+
+    Raise ModuleNotFoundError where nothing is installed that draws.
+    """
     check_writable(path)
     if path is not None and Path(path).suffix.lower() not in PICTURES:
         known = ", ".join(suffix.removeprefix(".") for suffix in PICTURES)
         raise UnwritableError(path, f"the suffix names the format of a picture (known: {known})")
+    if path is not None:
+        need("matplotlib")
 
 
 def check_replaceable(*paths: str | None) -> None:
