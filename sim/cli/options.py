@@ -3,7 +3,6 @@
 An option means the same in every command that has it.
 """
 
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import click
 from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.layers import Table
 from sim.scenario.load import SEED_MAX
+from sim.study.replicate import cores
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -78,7 +78,7 @@ def fit_layer_of(path: str | None, scenario: str) -> Table | None:
 
 def jobs_of(jobs: int | None, runs: int) -> int:
     """Return how many processes to use for that many runs."""
-    return min(jobs or len(os.sched_getaffinity(0)), runs)
+    return min(jobs or cores(), runs)
 
 
 def command_line() -> str:

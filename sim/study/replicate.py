@@ -9,11 +9,11 @@ Left out: deciding the number of replications from a wanted precision.
 """
 
 import multiprocessing
-import signal
-import threading
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
+from importlib import import_module
 from typing import ParamSpec, TypeVar
 
 from sim.machine import simulate
@@ -98,29 +98,24 @@ class ShareOfProgress:
         self.progress(self.number * total + min(done, total), self.total * total)
 
 
-class _Workers(ProcessPoolExecutor):
-    """Processes none of which is forgotten because Ctrl-C came while it was started."""
+def cores() -> int:
+    """Return how many CPUs this process may use, as far as the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Here(Executor):
+    """An executor without processes: what is submitted is done at once."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Start processes as they are needed, and interrupt afterwards."""
-        with _interrupt_afterwards():
-            return super().submit(fn, *args, **kwargs)
-
-
-@contextmanager
-def _interrupt_afterwards() -> Iterator[None]:
-    """Put a Ctrl-C off until the end; only the main thread is interrupted at all."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    usual = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    if came:
-        signal.raise_signal(signal.SIGINT)
+        """Do the work; its error is the future's."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 @contextmanager
@@ -128,10 +123,10 @@ def processes(jobs: int) -> Iterator[Executor]:
     """Yield an executor of `jobs` processes that start clean, whatever the parent has loaded.
 
     They go when it is left; at once, with the work they are at, if that is by an error or Ctrl-C.
+    Where there are no processes, as in a browser, the work is done in this one.
     """
-    context = multiprocessing.get_context("forkserver")
     others = set(multiprocessing.active_children())
-    executor = _Workers(jobs, mp_context=context, initializer=_ignore_interrupts)
+    executor = _workers(jobs)
     try:
         yield executor
     except BaseException:
@@ -142,6 +137,11 @@ def processes(jobs: int) -> Iterator[Executor]:
         executor.shutdown(cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C, which the terminal sends to all, to the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _workers(jobs: int) -> Executor:
+    try:
+        # By name: where there are no processes, it cannot be imported.
+        executor = import_module("sim.study.workers").Workers(jobs)
+    except (ImportError, NotImplementedError, OSError):
+        return Here()
+    assert isinstance(executor, Executor)
+    return executor
