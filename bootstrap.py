@@ -72,7 +72,7 @@ The command is {iotwin}. What next:
   {iotwin} record DIR --duration 1m your own server: record it (also on another machine),
   {iotwin} look DIR                   read what the recording says,
   {iotwin} twin DIR -o mine.toml      make a twin of it
-  {fast}                            compile: simulations run about four times as fast"""
+  {fast}                            compile: simulations run about three times as fast"""
 
 
 class SetupError(Exception):

@@ -20,8 +20,8 @@ RECORD: Final = Path(__file__).with_name("_compiled.txt")
 CHECKOUT: Final = Path(sys.prefix) / "iotwin-checkout"
 # What compiling takes and brings (benchmarks/README.md), for those who announce it.
 COMPILING: Final = (
-    "compiling what a run spends its time in: about two minutes on two cores, once; simulations"
-    " then run about four times as fast, with the same results"
+    "compiling what a run spends its time in: two minutes on two quiet cores, once; simulations"
+    " then run about three times as fast, with the same results"
 )
 
 
