@@ -93,10 +93,14 @@ def load(
 ) -> Scenario:
     """Return a scenario by name or path; raise UnknownScenario or ScenarioError.
 
-    `fit` has fitted values (sim.scenario.fitted), to lie on the file's and under a what-if's.
+    `fit` has fitted values (sim.scenario.fitted), to lie on the file's and under a what-if's. Of a
+    file given by its path every what-if is checked. The scenarios that come along are checked by
+    their tests: of them only what is asked for is read, which takes a tenth of the time.
     """
     path = find(name)
-    return load_text(_text_of(path), path, what_if=what_if, sets=sets, seed=seed, fit=fit)
+    document = _document(_text_of(path), path)
+    others = () if name in scenario_files() else tuple(document.variants)
+    return _load(document, others, what_if=what_if, sets=sets, seed=seed, fit=fit)
 
 
 def _text_of(path: Path) -> str:
@@ -117,16 +121,34 @@ def load_text(
 ) -> Scenario:
     """Return the scenario of a TOML text; `path` names it and is where its own files lie."""
     document = _document(text, path)
+    checked = tuple(document.variants)
+    return _load(document, checked, what_if=what_if, sets=sets, seed=seed, fit=fit)
+
+
+def _load(
+    document: "_Document",
+    checked: tuple[str, ...],
+    *,
+    what_if: str | None,
+    sets: Sequence[str],
+    seed: int | None,
+    fit: Table | None,
+) -> Scenario:
+    """Return one variant; read base and the `checked` what-ifs as well, to tell their mistakes."""
     if fit is not None:
         document = replace(document, base=merge(document.base, fit))
     if what_if is not None and what_if not in document.variants:
-        raise UnknownScenario(f"'{path.stem}' has no what-if", what_if, sorted(document.variants))
+        raise UnknownScenario(
+            f"'{document.path.stem}' has no what-if", what_if, sorted(document.variants)
+        )
     assignments = _assignments(sets)
     found: list[Problem] = list(document.problems)
     chosen = None
     plan = None
     told: set[Place] = set()
     for variant in (None, *document.variants):
+        if variant not in (None, what_if, *checked):
+            continue
         table = document.table(variant)
         if variant == what_if:
             for assignment in assignments:
