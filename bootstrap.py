@@ -65,14 +65,14 @@ COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
 COMPILES = {"fast": "must", "check": "must", "test": "may"}
 SOURCES = ("sim", "calibration", "scenarios")
 SETTINGS = ("setup.cfg", "setup.py", "pyproject.toml")
-NEXT = """
-The command is {iotwin}. What next:
-  {iotwin} list                     the recorded servers, and what can be asked of them
-  {iotwin} explain sendmail         where the time goes
-  {iotwin} record DIR --duration 1m your own server: record it (also on another machine),
-  {iotwin} look DIR                   read what the recording says,
-  {iotwin} twin DIR -o mine.toml      make a twin of it
-  {fast}                            compile: simulations run about three times as fast"""
+NEXT = [
+    ("{iotwin} list", "the recorded servers, and what can be asked of them"),
+    ("{iotwin} explain sendmail", "where the time goes"),
+    ("{iotwin} record DIR --duration 1m", "your own server: record it (also on another machine),"),
+    ("{iotwin} look DIR", "  read what the recording says,"),
+    ("{iotwin} twin DIR -o mine.toml", "  make a twin of it"),
+    ("{fast}", "compile: simulations run about three times as fast"),
+]
 
 
 class SetupError(Exception):
@@ -476,7 +476,10 @@ def what_next() -> str:
     place = BIN / "iotwin"
     shown = str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
     fast = "make fast" if shutil.which("make") else "python3 bootstrap.py fast"
-    return NEXT.format(iotwin=shown, fast=f"{fast:<{len(shown) + 25}}".rstrip())
+    typed = [(words.format(iotwin=shown, fast=fast), told) for words, told in NEXT]
+    width = max(len(words) for words, _told in typed)
+    lines = [f"  {words:<{width}}  {told}" for words, told in typed]
+    return "\n".join([f"\nThe command is {shown}. What next:", *lines])
 
 
 def main(arguments: list[str]) -> int:
