@@ -116,7 +116,15 @@ def test_who_is_killed_is_right_in_all_runs(data):
 
 @pytest.mark.parametrize("rig", [LOOP, GUEST], ids=["loop", "guest"])
 def test_every_value_of_a_machine_says_what_decided_it(rig):
-    known = ("fit: ", "result: ", "assumed: ", "groundtruth README: ", "none: ", "uname")
+    known = (
+        "fit: ",
+        "result: ",
+        "assumed: ",
+        "groundtruth README: ",
+        "manual: ",
+        "none: ",
+        "uname",
+    )
     assert [key for key, _value, source in rows(rig) if not source.startswith(known)] == []
 
 
