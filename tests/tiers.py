@@ -8,16 +8,14 @@ laws: what holds whatever the numbers are; on the installed twin, compiled, wher
 cases: whole simulations, the command line, recordings; on the installed twin, too.
 """
 
-import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-PACKAGES = ("sim", "calibration")
 TIERS = ("unit", "conformance", "laws", "cases")
 ON_SOURCES = TIERS[:2]
 
@@ -86,18 +84,25 @@ def why_not_installed(places: Sequence[str]) -> str:
     """Return why no compiled twin of these sources is in such a path; an empty text if one is."""
     spec = PathFinder.find_spec("sim", [place for place in places if not is_checkout(place)])
     if spec is None or spec.origin is None:
-        return "no twin is installed (make install)"
+        return "no twin is installed (make fast)"
     home = Path(spec.origin).parents[1]
-    for package in PACKAGES:
-        for source in sorted((TOP / package).rglob("*.py")):
+    for source, installed in _what_decides():
+        copy = home / installed
+        if not copy.exists() or copy.read_bytes() != source.read_bytes():
             path = source.relative_to(TOP)
-            copy = home / path
-            if not copy.exists() or copy.read_bytes() != source.read_bytes():
-                return f"the installed twin is not of these sources, see {path} (make install)"
-    record = home / "sim" / "_compiled.json"
-    if not record.exists() or not json.loads(record.read_text(encoding="utf-8"))["digests"]:
-        return "the installed twin is not compiled"
+            return f"the installed twin is not of these sources, see {path} (make fast)"
+    if not (home / "sim" / "_compiled.txt").exists():
+        return "the installed twin is not compiled (make fast)"
     return ""
+
+
+def _what_decides() -> Iterator[tuple[Path, Path]]:
+    """Yield the files that decide a result, and where each lies in an installed twin."""
+    for folder in ("sim", "calibration", "scenarios"):
+        for pattern in ("*.py", "*.toml"):
+            for source in sorted((TOP / folder).rglob(pattern)):
+                path = source.relative_to(TOP)
+                yield source, "sim" / path if folder == "scenarios" else path
 
 
 def take_installed() -> None:

@@ -1,6 +1,5 @@
 """Tiers: every file has one, and no failure of any tier is lost."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -61,16 +60,23 @@ def test_who_names_tests_gets_just_those(word: str, does: bool) -> None:
     assert runner.names_tests(word) == does
 
 
+# Folders of the checkout -> where an installed twin has them.
+FOLDERS = {"sim": "sim", "calibration": "calibration", "scenarios": "sim/scenarios"}
+
+
 def test_a_twin_of_other_sources_is_not_taken_for_one_of_these(tmp_path: Path) -> None:
     places = [str(TOP), str(tmp_path)]
     assert is_checkout(str(TOP)) and not is_checkout(str(tmp_path))
     assert why_not_installed(places).startswith("no twin is installed")
-    for package in ("sim", "calibration"):
-        left_out = shutil.ignore_patterns("__pycache__", "recordings", "*.so", "_compiled.json")
-        shutil.copytree(TOP / package, tmp_path / package, ignore=left_out)
-    assert why_not_installed(places) == "the installed twin is not compiled"
-    record = tmp_path / "sim" / "_compiled.json"
-    record.write_text(json.dumps({"digests": {"sim/units.py": ""}, "note": ""}), encoding="utf-8")
+    left_out = shutil.ignore_patterns("__pycache__", "*.so", "_compiled.txt")
+    for folder, place in FOLDERS.items():
+        shutil.copytree(TOP / folder, tmp_path / place, ignore=left_out)
+    assert why_not_installed(places).startswith("the installed twin is not compiled")
+    (tmp_path / "sim" / "_compiled.txt").write_text("00000000 sim/units.py\n", encoding="utf-8")
     assert why_not_installed(places) == ""
-    (tmp_path / "sim" / "units.py").write_text("x = 1\n", encoding="utf-8")
-    assert "see sim/units.py" in why_not_installed(places)
+    for changed, place in (("scenarios/sendmail.toml", "sim/scenarios"), ("sim/param.py", "sim")):
+        path = tmp_path / place / Path(changed).name
+        before = path.read_bytes()
+        path.write_text("x = 1\n", encoding="utf-8")
+        assert f"see {changed}" in why_not_installed(places)
+        path.write_bytes(before)
