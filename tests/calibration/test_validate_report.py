@@ -19,7 +19,6 @@ from calibration.validate import page, stored
 from calibration.validate.compare import Row, validate_run
 from calibration.validate.limits import AWAIT, THROUGHPUT, WITHIN
 from calibration.validate.page import errors_of, families, misses
-from calibration.validate.rigs import GUEST, LOOP, rows
 from calibration.validate.stored import Stored, predicted_again
 
 TOP = Path(__file__).resolve().parents[2]
@@ -112,20 +111,6 @@ def test_who_is_killed_is_right_in_all_runs(data):
     ]
     assert len(counts) == 24
     assert [told for told in counts if told[1] != told[2]] == []
-
-
-@pytest.mark.parametrize("rig", [LOOP, GUEST], ids=["loop", "guest"])
-def test_every_value_of_a_machine_says_what_decided_it(rig):
-    known = (
-        "fit: ",
-        "result: ",
-        "assumed: ",
-        "groundtruth README: ",
-        "manual: ",
-        "none: ",
-        "uname",
-    )
-    assert [key for key, _value, source in rows(rig) if not source.startswith(known)] == []
 
 
 # What the data and the page are made of, without the recordings.
