@@ -141,7 +141,7 @@ def test_limits_flow_into_the_queue(kernel, front, kib, segments):
     queue = machine.disks[0].params
     assert (queue.max_bytes, queue.max_segments) == (kib * 1024, segments)
     told = {p.path: p.source for p in machine.scenario.parameters}
-    assert told["machine.disk.xvda.queue.max_segments"] == f"limit of {front}"
+    assert told["machine.disk.xvda.queue.max_segments"] == f"derived: limit of {front}"
 
 
 def test_a_sequential_stream_comes_in_requests_of_44_kib():

@@ -78,7 +78,8 @@ def test_the_fsync_waits_for_the_discards_to_5_14(run):
     plain = _seconds(run("5.15", options=""))
     assert times["4.4"] > 1.5 * plain
     assert plain < times["5.10"] < 1.1 * plain
-    assert times["5.15"] == plain
+    # Not to the nanosecond: a flush may find kblockd on its way already, for a discard.
+    assert times["5.15"] == pytest.approx(plain, rel=0.001)
 
 
 def _seconds(machine):
