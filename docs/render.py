@@ -14,6 +14,7 @@ from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from docs.declared import BASE, Exercise, Figure, Run, Table, Variant
 from docs.runs import Sample, Store, fit_of, scenario_of, subject_of
 from sim.report.exercise_table import exercise_table as printed_table
+from sim.report.study_tables import INTERVAL, spread_name
 from sim.report.tables import figure as figure_text
 from sim.report.tables import interval as interval_text
 from sim.scenario import Scenario, load
@@ -130,19 +131,24 @@ def _recorded_text(recorded: Recorded | None, figure: Figure, unit: str) -> str:
 
 _HEADINGS = {
     "median": "median",
-    "interval": "90 % interval",
-    "median and interval": "median (90 % interval)",
+    "interval": INTERVAL,
+    "median and interval": f"median ({INTERVAL})",
     "recorded": "recorded",
     "verdict": "",
     "width from": "width mostly from",
 }
 
 
+def _heading(column: str, variant: Variant) -> str:
+    """Return a column's heading; few runs have a range, and no interval of 90 %."""
+    return _HEADINGS[column].replace(INTERVAL, spread_name(variant.samples))
+
+
 def _figures_as_rows(table: Table, shown: Sequence[_Shown]) -> str:
     headings = ["figure", "unit"]
     for one in shown:
         # The first column of a variant bears its name.
-        first, *others = [_HEADINGS[column] for column in table.columns]
+        first, *others = [_heading(column, one.variant) for column in table.columns]
         only = len(shown) == 1 and one.variant.label is None
         headings += [first if only else one.label, *others]
     rows = [
@@ -160,7 +166,7 @@ def _variants_as_rows(table: Table, shown: Sequence[_Shown]) -> str:
     headings = ["what if"]
     for figure in table.figures:
         unit = shown[0].unit(figure)
-        _median, *others = [_HEADINGS[column] for column in table.columns]
+        _median, *others = [_heading(column, shown[0].variant) for column in table.columns]
         headings += [f"{figure.label}, {unit}" if unit else figure.label, *others]
     rows = [
         [one.title, *(one.cell(figure, col) for figure in table.figures for col in table.columns)]
