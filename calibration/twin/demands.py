@@ -211,7 +211,7 @@ def holds_swap_alone(device: DeviceLook, reads: Direction, seen: Look) -> bool:
 def _swapping(reads: Direction, writes: Direction, device: DeviceLook) -> tuple[Class, ...]:
     """Return the classes of a swap area: pages read for faults, runs of pages written at once."""
     parts = ((READ, reads, "swap: pages that somebody waits for"),
-             (SWAP_OUT, writes, "swap: reclaim writes runs of pages at once"))  # fmt: skip
+             (SWAP_OUT, writes, "derived: swap, whose reclaim writes runs of pages at once"))  # fmt: skip
     return tuple(
         Class(
             kind=kind, rate_per_s=part.rate_per_s, size_bytes=part.size_bytes, reason=reason,
@@ -346,7 +346,7 @@ def somebody_waits(
     flushes = device.row.get("f_per_s")
     if flushes is not None:
         waits = are_waited_for(flushes)
-        said = f"{flushes:.2g} flushes/s recorded" if flushes else "no flushes recorded"
+        said = f"recorded: {flushes:.2g} flushes/s" if flushes else "recorded: no flushes"
         return waits, said if waits or not flushes else f"{said}: a journal's own, every 5 s"
     iowait = seen.cpu.shares_pct.get("iowait_pct", 0.0)
     one_waiter = (device.util_pct or 0.0) / (seen.cpu.cpus or 1)

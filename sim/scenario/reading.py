@@ -226,7 +226,8 @@ def source_of(leaf: Leaf) -> str:
     return f"{file}:{leaf.at.line}"
 
 
-_PLACE: Final = re.compile(r".*\.toml:\d+")  # where it stands is all that is known of a value
+# Where it stands is all that is known of a value.
+_PLACE: Final = re.compile(r".*\.toml:\d+|dd's command line:\d+")
 
 
 def origin_stated(source: str) -> Origin:

@@ -70,8 +70,9 @@ def test_every_command_is_tried() -> None:
 
 @pytest.mark.parametrize(("words", "extra"), CASES)
 def test_a_command_runs_or_names_the_extra_that_it_lacks(
-    tmp_path: Path, words: str, extra: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, extra: str | None
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # The command to type depends on where one stands.
     (tmp_path / "small.toml").write_text(SMALL)
     (tmp_path / "reads.fio").write_text(JOB)
     (tmp_path / "uptime.txt").write_text(

@@ -196,9 +196,18 @@ def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> No
 
 
 def test_workers_of_one_file_share_its_commits() -> None:
-    """While one waits for a commit the others write; the next commit is for all of them."""
-    rates = [len(times_s(run_for(boot(closed(n, writes=1, fsyncs=1)), 10))) for n in (1, 8)]
-    assert 1.5 * rates[0] < rates[1] < 8 * rates[0]
+    """While one waits for a commit the others write; the next commit is for all of them.
+
+    To 4.2, ext3's own code holds the inode's lock for the whole fsync. Its owner is back for the next
+    fsync before the waiter that it woke is there, so each commit is for one.
+    """
+
+    def done(workers: int, kernel: str) -> int:
+        machine = boot(closed(workers, writes=1, fsyncs=1), sets=(f"machine.kernel={kernel}",))
+        return len(times_s(run_for(machine, 10)))
+
+    assert 1.5 * done(1, "4.18") < done(8, "4.18") < 8 * done(1, "4.18")
+    assert done(8, "3.2") < 1.5 * done(1, "3.2")
 
 
 @pytest.mark.parametrize("files", [1, 3])
