@@ -21,7 +21,7 @@ from docs.pages import Page, all_pages
 from docs.render import MissingRun
 from docs.runs import Store, Tell, simulate
 
-LIMIT_S = 6.0  # CPU time of a sample that is simulated again
+LIMIT_S = 2.0  # CPU time of a sample that is simulated again
 
 
 def stale_blocks(

@@ -231,7 +231,9 @@ def _parsed(example: str) -> str:
     try:
         name, command, rest = cli.resolve_command(click.Context(cli), words)
         assert command is not None
-        command.make_parser(click.Context(command, info_name=name)).parse_args(list(rest))
+        command.make_parser(
+            click.Context(command, info_name=name, **cli.context_settings)
+        ).parse_args(list(rest))
     except click.ClickException as error:
         return error.format_message()
     return ""

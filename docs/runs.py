@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from docs.declared import TOP, Exercise, Run
+from sim.cli.main import cli
 from sim.cli.table import SEED, TABLES
 from sim.cli.table import command as table_command
 from sim.scenario import Scenario, load
@@ -108,7 +109,9 @@ def _fill(exercise: Exercise) -> tuple[int, dict[str, Any], str]:
 
 def subject_of(exercise: Exercise) -> Subject:
     """Return the table that the arguments of `iotwin table` ask for."""
-    given = table_command.make_context("table", list(exercise.arguments)).params
+    given = table_command.make_context(
+        "table", list(exercise.arguments), **cli.context_settings
+    ).params
     offer = TABLES[given["name"]]
     return offer.make(**{choice: given[choice] for choice in offer.choices})
 
