@@ -210,8 +210,10 @@ def holds_swap_alone(device: DeviceLook, reads: Direction, seen: Look) -> bool:
 
 def _swapping(reads: Direction, writes: Direction, device: DeviceLook) -> tuple[Class, ...]:
     """Return the classes of a swap area: pages read for faults, runs of pages written at once."""
-    parts = ((READ, reads, "swap: pages that somebody waits for"),
-             (SWAP_OUT, writes, "derived: swap, whose reclaim writes runs of pages at once"))  # fmt: skip
+    parts = (
+        (READ, reads, "derived: pages of swap that somebody waits for"),
+        (SWAP_OUT, writes, "derived: reclaim writes runs of pages to swap at once"),
+    )
     return tuple(
         Class(
             kind=kind, rate_per_s=part.rate_per_s, size_bytes=part.size_bytes, reason=reason,

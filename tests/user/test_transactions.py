@@ -198,8 +198,8 @@ def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> No
 def test_workers_of_one_file_share_its_commits() -> None:
     """While one waits for a commit the others write; the next commit is for all of them.
 
-    To 4.2, ext3's own code holds the inode's lock for the whole fsync. Its owner is back for the next
-    fsync before the waiter that it woke is there, so each commit is for one.
+    To 4.2, ext3's own code holds the inode's lock for the whole fsync. Its owner is back for the
+    next fsync before the waiter that it woke is there, so each commit is for one.
     """
 
     def done(workers: int, kernel: str) -> int:
