@@ -12,6 +12,7 @@ Left out: a check of the compiled files themselves; nobody edits those.
 import sys
 import zlib
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 TOP: Final = Path(__file__).resolve().parents[1]
@@ -27,6 +28,16 @@ COMPILING: Final = (
 
 class StaleBuild(ImportError):
     """A source was changed after it was compiled."""
+
+
+def tell_in_one_line(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print a StaleBuild that nothing caught as one line, anything else as usual: an excepthook."""
+    if isinstance(error, StaleBuild):
+        print(f"iotwin: {error}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def compiled_sources(record: Path = RECORD) -> dict[str, str]:
@@ -87,4 +98,5 @@ def refuse_stale_build(record: Path = RECORD, top: Path = TOP, note: Path = CHEC
                 if home is None
                 else f"in {home}, `make fast` compiles it again, `make install` does without"
             )
+            sys.excepthook = tell_in_one_line
             raise StaleBuild(f"{place / stale[0]}{others} changed after it was compiled: {remedy}")

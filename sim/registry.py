@@ -3,8 +3,9 @@
 With it a new device or program is one new file that registers itself, as with register_blkdev,
 elv_register and register_filesystem in Linux.
 
-Invariants: a (kind, name) belongs to one class; filled at import, read-only afterwards. The modules
- of a kind's home package are imported at the first question about that kind, in sorted order.
+Invariants: a (kind, name) belongs to one class; filled at import, read-only afterwards. A name is
+ looked for in the modules of its kind's home, first in those that are called like it, and no module
+ is imported after the one that has it. A question about all names imports all modules.
  What is registered within `with provisional():` is forgotten at its end.
 Left out: unloading anything else. A notebook may define a class again under its old name: the newer
  one counts.
@@ -134,7 +135,10 @@ def provisional() -> Iterator[None]:
 
 def lookup(kind: str, name: str) -> Entry:
     """Return the entry; raise UnknownName with the known and the nearest names."""
-    _load(kind)
+    for module in () if (kind, name) in _entries else _unread(kind, called=name):
+        importlib.import_module(module)
+        if (kind, name) in _entries:
+            break
     entry = _entries.get((kind, name))
     if entry is None:
         raise UnknownName(kind, name, names(kind))
@@ -152,17 +156,20 @@ def _full_name(cls: type) -> str:
 
 
 def _load(kind: str) -> None:
-    """Import the home packages of a kind, once."""
+    """Import all modules of a kind's home packages, once."""
+    for module in _unread(kind):
+        importlib.import_module(module)
+    _loaded.update(_HOMES[kind])
+
+
+def _unread(kind: str, called: str = "") -> list[str]:
+    """Return the modules of a kind that may not be imported yet, those called so first."""
     if kind not in _HOMES:
         raise ValueError(f"no kind {kind!r}; known: {', '.join(KINDS)}")
+    found: list[str] = []
     for home in _HOMES[kind]:
         if home not in _loaded and importlib.util.find_spec(home) is not None:
-            _import_all(home)
-            _loaded.add(home)
-
-
-def _import_all(package_name: str) -> None:
-    package = importlib.import_module(package_name)
-    found = pkgutil.walk_packages(package.__path__, f"{package_name}.")
-    for module_name in sorted(module.name for module in found):
-        importlib.import_module(module_name)
+            package = importlib.import_module(home)
+            found += [m.name for m in pkgutil.walk_packages(package.__path__, f"{home}.")]
+    word = called.replace("-", "_")
+    return sorted(found, key=lambda module: (word not in module.split("."), module))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,23 @@ def test_a_checkout_that_has_gone_is_no_obstacle(tmp_path: Path) -> None:
     record, note = built(tmp_path, "x = 1\n"), checked_out_at(tmp_path, "x = 2\n")
     (tmp_path / "checkout" / "bootstrap.py").unlink()
     refuse_stale_build(record, tmp_path, note)
+
+
+def test_the_refusal_is_one_line_without_a_traceback(tmp_path: Path) -> None:
+    package = tmp_path / "sim"
+    package.mkdir()
+    for name in ("__init__.py", "compiled.py"):
+        shutil.copyfile(TOP / "sim" / name, package / name)
+    (package / "_compiled.txt").write_text("0 sim/compiled.py\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", "import sim"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = f"iotwin: {package / 'compiled.py'} changed after it was compiled: install it again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 def test_a_source_that_has_gone_is_refused(tmp_path: Path) -> None:

@@ -46,6 +46,20 @@ def _beside(summary: Summary, recorded: Figure | None) -> list[str]:
     return [recorded.text, _VERDICTS[summary.lo <= recorded.value <= summary.hi]]
 
 
+def held(prediction: Prediction, recorded: dict[str, Figure]) -> str:
+    """Return how many of the recorded figures their intervals hold, as a sentence, or ""."""
+    known = {name: one.value for name, one in recorded.items() if one.value is not None}
+    summaries = [
+        (prediction.metrics[name], value)
+        for name, value in known.items()
+        if name in prediction.metrics
+    ]
+    if not summaries:
+        return ""
+    inside = sum(summary.lo <= value <= summary.hi for summary, value in summaries)
+    return f"The 90 % intervals hold {inside} of the {len(summaries)} recorded figures."
+
+
 def widest(prediction: Prediction, metric: str) -> str:
     """Return the parameters that explain most of a figure's variance, with their shares."""
     shares = prediction.shares.get(metric, {})

@@ -8,7 +8,7 @@ import click
 import sim
 from calibration.fit.envelope import envelope_beside, envelope_json, envelope_text
 from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
-from calibration.fit.prediction_report import prediction_json, prediction_table
+from calibration.fit.prediction_report import held, prediction_json, prediction_table
 from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, write_json
@@ -68,6 +68,8 @@ def predict_variant(
         print_table(prediction_table(prediction, recorded), sys.stdout)
         shares = _SHARES if prediction.members >= MEMBERS_MIN else _NO_SHARES
         click.echo(f"\n{_LABELS[prediction.kind]}{shares}")
+        if told := held(prediction, recorded):
+            click.echo(told)
         if envelope is not None:
             click.echo("\n" + envelope_text(prediction, envelope))
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sim.origin import Origin, origin_of
 from sim.param import Param, ParamError, params_of
-from sim.registry import Entry, lookup, names, nearest
+from sim.registry import Entry, UnknownName, lookup, names, nearest
 from sim.scenario.errors import Place, Problem, unknown
 from sim.scenario.layers import Layer, Leaf, Table, quoted
 from sim.scenario.spec import Parameter
@@ -196,15 +196,19 @@ class Reading:
 
     def entry_named(self, kind: str, name: str, place: Place) -> Entry | None:
         """Return what the registry has under a name, if this kernel has it too."""
-        entries = {known: lookup(kind, known) for known in names(kind)}
         version = kernel_version(self.kernel) if self.kernel else None
-        allowed = [n for n, one in entries.items() if version is None or one.is_in(version)]
-        if name in allowed:
-            return entries[name]
-        if name not in entries:
+        try:
+            entry = lookup(kind, name)
+        except UnknownName:
+            entry = None
+        if entry is not None and (version is None or entry.is_in(version)):
+            return entry
+        entries = [lookup(kind, known) for known in names(kind)]
+        allowed = [one.name for one in entries if version is None or one.is_in(version)]
+        if entry is None:
             self.problems.append(unknown(place, kind, name, allowed))
             return None
-        message = f"Linux {self.kernel} has no {kind} '{name}' ({entries[name].releases()})"
+        message = f"Linux {self.kernel} has no {kind} '{name}' ({entry.releases()})"
         near = nearest(name, allowed)
         self.problems.append(Problem(place, message, allowed=", ".join(allowed), nearest=near))
         return None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
-from calibration.fit.prediction_report import prediction_json, prediction_table, widest
+from calibration.fit.prediction_report import held, prediction_json, prediction_table, widest
 from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from sim.report.tables import plain
 from sim.scenario import Scenario, load
@@ -114,6 +114,17 @@ def test_the_table_says_whether_the_interval_holds_what_was_recorded() -> None:
     assert f"{WORKERS} 1" in rate.replace("99 %", "100 %")
     assert "misses it" in idle
     assert "holds" not in load
+
+
+def test_the_recorded_figures_that_an_interval_holds_are_counted() -> None:
+    recorded = {
+        "throughput_per_s": Figure(value=20, text="20", low=18, high=22),
+        "cpu_idle_pct_min": Figure(value=32, text="32", low=27, high=37),
+        "load1_peak": Figure(value=None, text="high", low=None, high=None),
+        "not simulated": Figure(value=1, text="1", low=1, high=1),
+    }
+    assert held(predicted(), recorded) == "The 90 % intervals hold 1 of the 2 recorded figures."
+    assert held(predicted(), {}) == ""
 
 
 def test_the_json_has_the_form_of_run_and_the_shares() -> None:
