@@ -42,12 +42,25 @@ from sim.units import NS_PER_S, UnitError, parse_quantity
 DATASET: Final = "dataset.toml"
 # key -> type, and the dimension of a quantity
 KEYS: Final[Mapping[str, tuple[type, str]]] = {
-    "title": (str, ""), "hardware": (str, ""), "kernel": (str, ""), "hostname": (str, ""),
-    "arch": (str, ""), "cpus": (int, ""), "memory": (str, "bytes"), "command": (str, ""),
-    "interval": (str, "time_ns"), "when": (str, ""), "warm_up": (str, "time_ns"),
-    "cool_down": (str, "time_ns"), "files": (list, ""), "attachments": (list, ""),
-    "devices": (list, ""), "notes": (str, ""), "sha256": (dict, ""), "figures": (dict, ""),
-}  # fmt: skip
+    "title": (str, ""),
+    "hardware": (str, ""),
+    "kernel": (str, ""),
+    "hostname": (str, ""),
+    "arch": (str, ""),
+    "cpus": (int, ""),
+    "memory": (str, "bytes"),
+    "command": (str, ""),
+    "interval": (str, "time_ns"),
+    "when": (str, ""),
+    "warm_up": (str, "time_ns"),
+    "cool_down": (str, "time_ns"),
+    "files": (list, ""),
+    "attachments": (list, ""),
+    "devices": (list, ""),
+    "notes": (str, ""),
+    "sha256": (dict, ""),
+    "figures": (dict, ""),
+}
 _RELEASE: Final = re.compile(r"\d+\.\d+")
 _TYPES: Final[Mapping[type, str]] = {
     str: "a text",
@@ -108,10 +121,14 @@ class DataSet:
     def _facts(self) -> dict[str, str]:
         """Return the facts that the raw text may lack."""
         known = {
-            "kernel": self.kernel, "hostname": self.hostname, "arch": self.arch,
-            "cpus": self.cpus, "memory_bytes": self.memory_bytes, "command": self.command,
+            "kernel": self.kernel,
+            "hostname": self.hostname,
+            "arch": self.arch,
+            "cpus": self.cpus,
+            "memory_bytes": self.memory_bytes,
+            "command": self.command,
             "interval_s": f"{self.interval_s:g}" if self.interval_s else None,
-        }  # fmt: skip
+        }
         return {name: str(value) for name, value in known.items() if value is not None}
 
 
@@ -178,9 +195,11 @@ def _folder(folder: Path) -> Source:
     if (folder / DATASET).is_file():
         data_set = load_data_set(folder)
         return Source(
-            name=data_set.name, recordings=tuple(data_set.recordings()), data_set=data_set,
+            name=data_set.name,
+            recordings=tuple(data_set.recordings()),
+            data_set=data_set,
             host=read_host(folder),
-        )  # fmt: skip
+        )
     if (folder / PROC).is_file():
         recording = read_file(folder / PROC)
         return Source(name=folder.name, recordings=(recording,), host=read_host(folder))

@@ -37,8 +37,11 @@ ASKED: Final[Mapping[str, str]] = {
     "when": '"2026-11-21 07:36"',
 }
 _FACTS: Final[Mapping[str, str]] = {
-    "kernel": "kernel", "hostname": "hostname", "arch": "arch", "command": "command",
-}  # fmt: skip
+    "kernel": "kernel",
+    "hostname": "hostname",
+    "arch": "arch",
+    "command": "command",
+}
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 

@@ -38,32 +38,79 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 SAMPLED = (
-    "/proc/uptime", "/proc/stat", "/proc/diskstats", "/proc/loadavg", "/proc/vmstat",
-    "/proc/meminfo", "/proc/swaps", "/proc/pressure/cpu", "/proc/pressure/io",
+    "/proc/uptime",
+    "/proc/stat",
+    "/proc/diskstats",
+    "/proc/loadavg",
+    "/proc/vmstat",
+    "/proc/meminfo",
+    "/proc/swaps",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
     "/proc/pressure/memory",
-)  # fmt: skip
+)
 QUEUE = (
-    "scheduler", "nr_requests", "rotational", "read_ahead_kb", "max_sectors_kb",
-    "max_hw_sectors_kb", "write_cache", "logical_block_size", "physical_block_size", "nomerges",
-    "wbt_lat_usec", "io_poll", "iostats", "fua", "discard_max_bytes",
-)  # fmt: skip
+    "scheduler",
+    "nr_requests",
+    "rotational",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "max_hw_sectors_kb",
+    "write_cache",
+    "logical_block_size",
+    "physical_block_size",
+    "nomerges",
+    "wbt_lat_usec",
+    "io_poll",
+    "iostats",
+    "fua",
+    "discard_max_bytes",
+)
 VM = (
-    "dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes",
-    "dirty_expire_centisecs", "dirty_writeback_centisecs", "swappiness", "vfs_cache_pressure",
-    "min_free_kbytes", "watermark_scale_factor", "overcommit_memory", "overcommit_ratio",
-    "laptop_mode", "page-cluster", "zone_reclaim_mode",
-)  # fmt: skip
+    "dirty_ratio",
+    "dirty_bytes",
+    "dirty_background_ratio",
+    "dirty_background_bytes",
+    "dirty_expire_centisecs",
+    "dirty_writeback_centisecs",
+    "swappiness",
+    "vfs_cache_pressure",
+    "min_free_kbytes",
+    "watermark_scale_factor",
+    "overcommit_memory",
+    "overcommit_ratio",
+    "laptop_mode",
+    "page-cluster",
+    "zone_reclaim_mode",
+)
 LASTING = (
-    "/proc/version", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/hostname", "/etc/os-release",
-    "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/uptime", "/proc/meminfo",
-    "/proc/mounts", "/proc/swaps", "/proc/partitions", "/proc/mdstat",
+    "/proc/version",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/hostname",
+    "/etc/os-release",
+    "/proc/cpuinfo",
+    "/sys/devices/system/cpu/online",
+    "/proc/uptime",
+    "/proc/meminfo",
+    "/proc/mounts",
+    "/proc/swaps",
+    "/proc/partitions",
+    "/proc/mdstat",
     *("/proc/sys/vm/" + name for name in VM),
-    "/sys/block/*/size", "/sys/block/*/dev", "/sys/block/*/removable",
-    "/sys/block/*/device/model", "/sys/block/*/device/vendor", "/sys/block/*/device/queue_depth",
-    "/sys/block/*/dm/name", "/sys/block/*/md/level", "/sys/block/*/md/chunk_size",
-    "/sys/block/*/slaves", "/sys/block/*/holders", "/sys/block/*/*/partition",
+    "/sys/block/*/size",
+    "/sys/block/*/dev",
+    "/sys/block/*/removable",
+    "/sys/block/*/device/model",
+    "/sys/block/*/device/vendor",
+    "/sys/block/*/device/queue_depth",
+    "/sys/block/*/dm/name",
+    "/sys/block/*/md/level",
+    "/sys/block/*/md/chunk_size",
+    "/sys/block/*/slaves",
+    "/sys/block/*/holders",
+    "/sys/block/*/*/partition",
     *("/sys/block/*/queue/" + name for name in QUEUE),
-)  # fmt: skip
+)
 HOST, PROC = "host.txt", "proc.txt"
 TASKS = "/proc/PID/stat"  # the section's name: lines of the tasks that are in R or D
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -91,9 +138,13 @@ class Recorded:
 
 
 def record(
-    folder: str, interval_s: float, duration_s: float | None, *, root: str = "/",
+    folder: str,
+    interval_s: float,
+    duration_s: float | None,
+    *,
+    root: str = "/",
     tell: Callable[[int, int | None], None] | None = None,
-) -> Recorded:  # fmt: skip
+) -> Recorded:
     """Record into a new folder until the time is over or a stop signal comes; RecordError."""
     if os.path.exists(os.path.join(folder, PROC)):
         raise RecordError(f"{folder} holds a recording; go on with it (--resume) or name another")
@@ -101,9 +152,13 @@ def record(
 
 
 def resume(
-    folder: str, interval_s: float, duration_s: float | None, *, root: str = "/",
+    folder: str,
+    interval_s: float,
+    duration_s: float | None,
+    *,
+    root: str = "/",
     tell: Callable[[int, int | None], None] | None = None,
-) -> Recorded:  # fmt: skip
+) -> Recorded:
     """Go on with a recording after a gap, for `duration_s` more; RecordError."""
     if not os.path.exists(os.path.join(folder, PROC)):
         raise RecordError(f"{folder} holds no recording to go on with")
@@ -167,9 +222,10 @@ def _loop(
 def lasting(root: str) -> Iterator[tuple[str, bytes]]:
     """Yield name and text of what does not change while the host is up."""
     yield "uname -m", os.uname().machine.encode() + b"\n"
-    yield "getconf CLK_TCK PAGESIZE", b"%d %d\n" % (
-        os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGESIZE"),
-    )  # fmt: skip
+    yield (
+        "getconf CLK_TCK PAGESIZE",
+        b"%d %d\n" % (os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGESIZE")),
+    )
     for pattern in LASTING:
         for path in sorted(glob.glob(_below(root, pattern))):
             yield from _readable(path, root)

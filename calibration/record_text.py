@@ -86,10 +86,13 @@ class RecordText:
         texts = {name: "".join(f"{x}\n" for x in lines) for name, lines in self._pieces.items()}
         self.done.append(
             TextSample(
-                at=at, line=self._line, texts=texts, begins=self._begins,
+                at=at,
+                line=self._line,
+                texts=texts,
+                begins=self._begins,
                 interval_s=self._interval_s,
             )
-        )  # fmt: skip
+        )
         self._begins, self._at = False, None
 
 

@@ -65,9 +65,22 @@ from sim.sched.wait import WaitQueue
 from sim.syscall_params import SyscallParams
 
 __all__ = [
-    "O_APPEND", "O_CREAT", "O_DIRECT", "O_DSYNC", "O_EXCL", "O_RDONLY", "O_RDWR", "O_SYNC",
-    "O_TRUNC", "O_WRONLY", "Kernel", "Pipe", "Pool", "Region", "Sys",
-]  # fmt: skip
+    "O_APPEND",
+    "O_CREAT",
+    "O_DIRECT",
+    "O_DSYNC",
+    "O_EXCL",
+    "O_RDONLY",
+    "O_RDWR",
+    "O_SYNC",
+    "O_TRUNC",
+    "O_WRONLY",
+    "Kernel",
+    "Pipe",
+    "Pool",
+    "Region",
+    "Sys",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -177,9 +190,17 @@ class Sys:
     """The kernel as one task's program sees it; `name` is the process in the scenario."""
 
     __slots__ = (
-        "_aio", "_entry_ns", "_files", "_mm", "_next_fd", "_tracer", "_vfs", "kernel", "name",
+        "_aio",
+        "_entry_ns",
+        "_files",
+        "_mm",
+        "_next_fd",
+        "_tracer",
+        "_vfs",
+        "kernel",
+        "name",
         "task",
-    )  # fmt: skip
+    )
 
     def __init__(self, kernel: Kernel, task: Task, name: str) -> None:
         self.kernel = kernel

@@ -21,7 +21,7 @@ ON_SOURCES = TIERS[:2]
 
 # Files below tests/; a file that nothing names is of tier unit.
 NAMED = {
-    "conformance": ("house/*", "test_conformance.py", "test_tidy.py"),
+    "conformance": ("engine/test_simpy_suite.py", "house/*", "test_conformance.py", "test_tidy.py"),
     "laws": (
         "block/test_conservation.py",
         "drivers/md/test_laws.py",
@@ -46,6 +46,7 @@ NAMED = {
         "test_laws.py",
     ),
     "cases": (
+        "benchmarks/*",
         "calibration/*",
         "cli/*",
         "oracle/*",

@@ -115,9 +115,14 @@ def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Labor
     wave = first_wave(plan, space, laboratory)
     wave, posterior, emulator = refine(plan, space, columns, wave, laboratory)
     return FitResult(
-        plan=plan, space=space, columns=columns, wave=wave, emulator=emulator,
-        posterior=posterior, ensemble=posterior.ensemble(plan.members, plan.seed),
-    )  # fmt: skip
+        plan=plan,
+        space=space,
+        columns=columns,
+        wave=wave,
+        emulator=emulator,
+        posterior=posterior,
+        ensemble=posterior.ensemble(plan.members, plan.seed),
+    )
 
 
 def first_wave(plan: Plan, space: Space, laboratory: Laboratory) -> Wave:
@@ -179,11 +184,17 @@ def simulate_points(
 ) -> Wave:
     """Simulate points in every state of the plan, point i with seed + i."""
     trials = [
-        Trial(plan.scenario, plan.spec.against[state].what_if, tuple(space.texts(point).items()),
-              seed + i, plan.sets, plan.spec.duration_ns)
+        Trial(
+            plan.scenario,
+            plan.spec.against[state].what_if,
+            tuple(space.texts(point).items()),
+            seed + i,
+            plan.sets,
+            plan.spec.duration_ns,
+        )
         for i, point in enumerate(points)
         for state in plan.states
-    ]  # fmt: skip
+    ]
     figures = iter(laboratory.figures(trials))
     runs = [{state: next(figures) for state in plan.states} for _point in points]
     return Wave(points=points, runs=runs)

@@ -103,11 +103,15 @@ def recorded_columns(
     """Return the columns of one state; `reports` has each metric's values in the reports taken."""
     return tuple(
         _column(
-            against.figures, one.metric, units[one.metric], figures.figures[one.metric],
-            reports.get(one.metric, ()), one.discrepancy_percent / 100,
+            against.figures,
+            one.metric,
+            units[one.metric],
+            figures.figures[one.metric],
+            reports.get(one.metric, ()),
+            one.discrepancy_percent / 100,
         )
         for one in against.columns
-    )  # fmt: skip
+    )
 
 
 def _column(
@@ -121,10 +125,16 @@ def _column(
     sampling = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
     step = _PRINTED if len(values) else _step(value)
     return RecordedColumn(
-        name=f"{part}: {metric}", part=part, metric=metric, unit=unit, value=value,
-        resolution=step / 12**0.5, sampling=sampling, discrepancy=discrepancy,
+        name=f"{part}: {metric}",
+        part=part,
+        metric=metric,
+        unit=unit,
+        value=value,
+        resolution=step / 12**0.5,
+        sampling=sampling,
+        discrepancy=discrepancy,
         bounds=(figure.low, figure.high) if figure.value is None else None,
-    )  # fmt: skip
+    )
 
 
 def _step(value: float) -> float:

@@ -46,9 +46,12 @@ def envelope_of(recording: str) -> Envelope | None:
         return None
     first, second = sorted(rows, key=lambda one: one.busiest_bound_per_s)[:2]
     return Envelope(
-        gone=first.resource, gone_ms=first.busiest_ms, left=second.resource,
-        left_ms=second.busiest_ms, bound_per_s=second.busiest_bound_per_s,
-    )  # fmt: skip
+        gone=first.resource,
+        gone_ms=first.busiest_ms,
+        left=second.resource,
+        left_ms=second.busiest_ms,
+        bound_per_s=second.busiest_bound_per_s,
+    )
 
 
 def envelope_beside(prediction: Prediction, recording: str) -> Envelope | None:
@@ -85,6 +88,9 @@ def envelope_text(prediction: Prediction, envelope: Envelope) -> str:
 def envelope_json(prediction: Prediction, envelope: Envelope) -> dict[str, Any]:
     """Return the same for JSON."""
     return {
-        "without": envelope.gone, "left": envelope.left, "left_ms": envelope.left_ms,
-        THROUGHPUT: envelope.bound_per_s, "inside": holds(prediction, envelope),
-    }  # fmt: skip
+        "without": envelope.gone,
+        "left": envelope.left,
+        "left_ms": envelope.left_ms,
+        THROUGHPUT: envelope.bound_per_s,
+        "inside": holds(prediction, envelope),
+    }

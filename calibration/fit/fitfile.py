@@ -82,10 +82,14 @@ def _table(name: str, values: Mapping[str, object]) -> str:
 
 def _row(row: ParameterRow) -> str:
     texts = {
-        "median": row.median, "low": row.low, "high": row.high, "prior_low": row.prior_low,
-        "prior_high": row.prior_high, "narrowed": round(row.narrowed, 3),
+        "median": row.median,
+        "low": row.low,
+        "high": row.high,
+        "prior_low": row.prior_low,
+        "prior_high": row.prior_high,
+        "narrowed": round(row.narrowed, 3),
         "identified": row.is_identified,
-    }  # fmt: skip
+    }
     inside = ", ".join(f"{key} = {_value(value)}" for key, value in texts.items())
     return f"{_key(row.path)} = {{ {inside} }}\n"
 

@@ -43,11 +43,18 @@ def _draw_columns(axes: Axes, result: FitResult) -> None:
     at = np.arange(len(values))
     sure = np.array([1.645 * one.spread / one.slope / one.value for one in result.columns])
     axes.axhline(1, color=GREY, linewidth=0.8)
-    axes.errorbar(at - 0.12, np.ones(len(at)), yerr=np.minimum(sure, 0.99), fmt="o", color=GREY,
-                  label="recorded, 90 % with discrepancy")  # fmt: skip
+    axes.errorbar(
+        at - 0.12,
+        np.ones(len(at)),
+        yerr=np.minimum(sure, 0.99),
+        fmt="o",
+        color=GREY,
+        label="recorded, 90 % with discrepancy",
+    )
     ends = np.abs(np.stack([median - low, high - median])) / values
-    axes.errorbar(at + 0.12, median / values, yerr=ends, fmt="o", color=BLUE,
-                  label="simulated, 90 %")  # fmt: skip
+    axes.errorbar(
+        at + 0.12, median / values, yerr=ends, fmt="o", color=BLUE, label="simulated, 90 %"
+    )
     axes.set_xticks(at, [one.name for one in result.columns], rotation=30, ha="right", fontsize=7)
     axes.set_ylim(0, max(2.0, float((high / values).max()) * 1.05))
     axes.set_ylabel("ratio to recorded")

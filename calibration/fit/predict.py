@@ -83,11 +83,15 @@ def predict(
         if members >= MEMBERS_MIN and (table := _table(runs, metric, replications)) is not None
     }
     return Prediction(
-        scenario=scenario, fit=fit, seed=seed, members=members, replications=replications,
+        scenario=scenario,
+        fit=fit,
+        seed=seed,
+        members=members,
+        replications=replications,
         metrics=summarise_all(runs, units),
         shares={metric: shares for metric, (shares, _joint) in explained.items()},
         joint={metric: joint for metric, (_shares, joint) in explained.items()},
-    )  # fmt: skip
+    )
 
 
 def _parameters(fit: Fit, members: int, dims: Mapping[str, str]) -> dict[str, Array]:

@@ -23,16 +23,23 @@ _VERDICTS: Final = {True: "holds it", False: "misses it"}
 def prediction_table(prediction: Prediction, recorded: dict[str, Figure]) -> Table:
     """Return every figure with its interval, what was recorded, and what widens it."""
     columns = [
-        Column("figure"), Column("median", True), Column("90 % interval", True), Column("unit"),
+        Column("figure"),
+        Column("median", True),
+        Column("90 % interval", True),
+        Column("unit"),
         *([Column("recorded", True), Column("interval")] if recorded else []),
         Column("width mostly from"),
-    ]  # fmt: skip
+    ]
     rows = []
     for name, summary in prediction.metrics.items():
         if name.startswith("disk.") and summary.lo == summary.hi == 0 and name not in recorded:
             continue
-        row = [name, figure(summary.median, summary.unit),
-               interval(summary.lo, summary.hi, summary.unit), summary.unit]  # fmt: skip
+        row = [
+            name,
+            figure(summary.median, summary.unit),
+            interval(summary.lo, summary.hi, summary.unit),
+            summary.unit,
+        ]
         row += _beside(summary, recorded.get(name)) if recorded else []
         rows.append((*row, widest(prediction, name)))
     return Table(tuple(columns), tuple(rows))
@@ -76,8 +83,11 @@ def prediction_json(
     metrics: dict[str, dict[str, Any]] = {}
     for name, summary in prediction.metrics.items():
         metrics[name] = {
-            "median": summary.median, "lo": summary.lo, "hi": summary.hi, "unit": summary.unit,
-        }  # fmt: skip
+            "median": summary.median,
+            "lo": summary.lo,
+            "hi": summary.hi,
+            "unit": summary.unit,
+        }
         known = recorded.get(name)
         if known is not None and known.value is not None:
             metrics[name]["recorded"] = known.value

@@ -54,13 +54,16 @@ def parameter_rows(result: FitResult) -> list[ParameterRow]:
     prior_low, prior_high = space.values(space.from_quantiles(edges))
     return [
         ParameterRow(
-            path=prior.path, median=rounded(median[i], prior.dim), low=rounded(low[i], prior.dim),
-            high=rounded(high[i], prior.dim), prior_low=rounded(prior_low[i], prior.dim),
+            path=prior.path,
+            median=rounded(median[i], prior.dim),
+            low=rounded(low[i], prior.dim),
+            high=rounded(high[i], prior.dim),
+            prior_low=rounded(prior_low[i], prior.dim),
             prior_high=rounded(prior_high[i], prior.dim),
             narrowed=max(0.0, float(narrowed[i])),
         )
         for i, prior in enumerate(space.priors)
-    ]  # fmt: skip
+    ]
 
 
 def rounded(value: float, dim: str) -> str:
@@ -90,17 +93,24 @@ def report(result: FitResult) -> str:
 def parameter_table(parameters: Sequence[ParameterRow]) -> Table:
     """Return every parameter before and after; one that the data did not narrow says so."""
     columns = (
-        Column("parameter"), Column("median", True), Column("90 % interval", True),
-        Column("prior", True), Column("narrowed", True), Column(""),
-    )  # fmt: skip
+        Column("parameter"),
+        Column("median", True),
+        Column("90 % interval", True),
+        Column("prior", True),
+        Column("narrowed", True),
+        Column(""),
+    )
     rows = tuple(
         (
-            row.path, row.median, f"{row.low} .. {row.high}",
-            f"{row.prior_low} .. {row.prior_high}", f"{100 * row.narrowed:.0f} %",
+            row.path,
+            row.median,
+            f"{row.low} .. {row.high}",
+            f"{row.prior_low} .. {row.prior_high}",
+            f"{100 * row.narrowed:.0f} %",
             "" if row.is_identified else "not identified: the prior",
         )
         for row in parameters
-    )  # fmt: skip
+    )
     return Table(columns, rows)
 
 
@@ -123,19 +133,28 @@ def _correlation_lines(result: FitResult) -> Iterator[str]:
 
 def _residual_table(result: FitResult) -> Table:
     columns = (
-        Column("column"), Column("recorded", True), Column("simulated", True),
-        Column("90 % interval", True), Column("unit"), Column("sigmas", True),
+        Column("column"),
+        Column("recorded", True),
+        Column("simulated", True),
+        Column("90 % interval", True),
+        Column("unit"),
+        Column("sigmas", True),
         Column("sure to", True),
-    )  # fmt: skip
+    )
     low, median, high = posterior_columns(result)
     sigmas = residual_sigmas(result)
     rows = tuple(
         (
-            one.name, _recorded(one), figure(median[i], one.unit),
-            interval(low[i], high[i], one.unit), one.unit, f"{sigmas[i]:+.1f}", _sure(one),
+            one.name,
+            _recorded(one),
+            figure(median[i], one.unit),
+            interval(low[i], high[i], one.unit),
+            one.unit,
+            f"{sigmas[i]:+.1f}",
+            _sure(one),
         )
         for i, one in enumerate(result.columns)
-    )  # fmt: skip
+    )
     return Table(columns, rows)
 
 

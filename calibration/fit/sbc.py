@@ -129,9 +129,10 @@ def fit_shared(
         space, recorded, first, seed, box=space.everywhere(), steps=STEPS // 2
     )
     return Outcome(
-        ranks=_ranks(posterior.points, synthetic.truth, seed), second={},
+        ranks=_ranks(posterior.points, synthetic.truth, seed),
+        second={},
         narrowed=tuple(float(one) for one in space.narrowed(posterior.points)),
-    )  # fmt: skip
+    )
 
 
 def record(

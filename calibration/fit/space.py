@@ -82,19 +82,21 @@ class Space:
     def snap(self, points: Array) -> Array:
         """Return the coordinates of what the simulator can be given: whole where it must be."""
         columns = [
-            self._coordinate(prior, self._value(prior, points[:, i])) if prior.dim == "count" else
-            points[:, i]
+            self._coordinate(prior, self._value(prior, points[:, i]))
+            if prior.dim == "count"
+            else points[:, i]
             for i, prior in enumerate(self.priors)
-        ]  # fmt: skip
+        ]
         return np.stack(columns, axis=1)
 
     def beside(self, points: Array, step: float) -> Array:
         """Return points with each count moved by a part of a step; other parameters stay."""
         columns = [
             self._coordinate(prior, self._value(prior, points[:, i]) + step)
-            if prior.dim == "count" else points[:, i]
+            if prior.dim == "count"
+            else points[:, i]
             for i, prior in enumerate(self.priors)
-        ]  # fmt: skip
+        ]
         return np.stack(columns, axis=1)
 
     def narrowed(self, points: Array) -> Array:

@@ -59,12 +59,16 @@ def _disk_full(seen: Seen) -> Verdict | None:
         return None
     queue = disk.row.get("aqu_sz")
     waiting = f" with {queue:.1f} requests in queue and service" if queue is not None else ""
-    idle = f" while {100 * (1 - seen.cpu.busy):.0f} % of the CPU time is not used" if (
-        seen.cpu.busy is not None and seen.cpu.busy < FULL
-    ) else ""  # fmt: skip
-    doubt = "" if disk.guess.startswith("disk") else (
-        "; if it serves several requests at a time it may take more"
-    )  # fmt: skip
+    idle = (
+        f" while {100 * (1 - seen.cpu.busy):.0f} % of the CPU time is not used"
+        if (seen.cpu.busy is not None and seen.cpu.busy < FULL)
+        else ""
+    )
+    doubt = (
+        ""
+        if disk.guess.startswith("disk")
+        else ("; if it serves several requests at a time it may take more")
+    )
     return Verdict(
         resource=disk.name,
         sentence=f"{disk.name} is full: {disk.util_pct:.0f} % busy at {disk.rate_per_s:.0f}"
@@ -155,8 +159,13 @@ def _one_cpu_loaded(seen: Seen) -> Verdict | None:
 
 
 RULES: Final[Sequence[Callable[[Seen], Verdict | None]]] = (
-    _disk_full, _memory, _cpu_full, _at_times, _waiting, _one_cpu_loaded,
-)  # fmt: skip
+    _disk_full,
+    _memory,
+    _cpu_full,
+    _at_times,
+    _waiting,
+    _one_cpu_loaded,
+)
 
 
 def _nothing(seen: Seen) -> Verdict:

@@ -100,9 +100,11 @@ def _little(checked: Checked) -> Iterator[Finding]:
             slack = rounding + _in_flight_slack(queue, rate, response, one.length_s or 1)
             if not -slack <= queue - law <= slack + flushing:
                 yield _wrong(
-                    "little", at, f"aqu-sz is {queue:.2f}, but X await = {rate:.2f} x"
+                    "little",
+                    at,
+                    f"aqu-sz is {queue:.2f}, but X await = {rate:.2f} x"
                     f" {response:.2f} ms = {law:.2f}",
-                )  # fmt: skip
+                )
 
 
 def _in_flight_slack(queue: float, rate: float, response_ms: float, length_s: float) -> float:
@@ -124,9 +126,11 @@ def _utilisation(checked: Checked) -> Iterator[Finding]:
             rate, service, util = rate_of(row), row["svctm_ms"], row["util_pct"]
             if abs(util - rate * service / 10) > HALF + HALF * (rate + service) / 10 + 1e-9:
                 yield _wrong(
-                    "utilisation", at, f"util is {util:.2f} %, but X svctm = {rate:.2f} x"
+                    "utilisation",
+                    at,
+                    f"util is {util:.2f} %, but X svctm = {rate:.2f} x"
                     f" {service:.2f} ms = {rate * service / 10:.2f} %",
-                )  # fmt: skip
+                )
 
 
 def _response(checked: Checked) -> Iterator[Finding]:
@@ -138,10 +142,11 @@ def _response(checked: Checked) -> Iterator[Finding]:
             slack = 2 * HALF + (10 * HALF + 1000 * TICK_S / (one.length_s or 1)) / rate
             if response < service - slack and not _is_sampled(checked):
                 yield _wrong(
-                    "response", at,
+                    "response",
+                    at,
                     f"await {response:.2f} ms is less than the {service:.2f} ms that the"
                     " device is busy for each request",
-                )  # fmt: skip
+                )
 
 
 def _directions(checked: Checked) -> Iterator[Finding]:
@@ -161,9 +166,11 @@ def _directions(checked: Checked) -> Iterator[Finding]:
         spread = 2 * (max(values) - min(values)) * HALF / rate
         if abs(mean - row["await_ms"]) > 2 * HALF + spread + 1e-9:
             yield _wrong(
-                "directions", at, f"await is {row['await_ms']:.2f} ms, but the mean of both"
+                "directions",
+                at,
+                f"await is {row['await_ms']:.2f} ms, but the mean of both"
                 f" directions is {mean:.2f} ms",
-            )  # fmt: skip
+            )
 
 
 def _sizes(checked: Checked) -> Iterator[Finding]:
@@ -174,9 +181,10 @@ def _sizes(checked: Checked) -> Iterator[Finding]:
             rounding = 3 * MIB_HALF + HALF * (512 * rate + size)
             if abs(law - moved) > rounding:
                 yield _wrong(
-                    "sizes", at, f"{moved / 1e6:.2f} MB/s {what}, but requests x size ="
-                    f" {law / 1e6:.2f} MB/s",
-                )  # fmt: skip
+                    "sizes",
+                    at,
+                    f"{moved / 1e6:.2f} MB/s {what}, but requests x size = {law / 1e6:.2f} MB/s",
+                )
 
 
 def _sized(row: Row) -> Iterator[tuple[str, float, float, float]]:
@@ -201,9 +209,11 @@ def _regular(checked: Checked) -> Iterator[Finding]:
     odd = [x for x in lengths if abs(x - usual) > max(0.1 * usual, 1.0)]
     if odd:
         yield _wrong(
-            "regular", "", f"{len(odd)} of {len(lengths)} intervals are not of {usual:g} s:"
+            "regular",
+            "",
+            f"{len(odd)} of {len(lengths)} intervals are not of {usual:g} s:"
             f" {min(odd):g} to {max(odd):g} s",
-        )  # fmt: skip
+        )
 
 
 def _missing(checked: Checked) -> Iterator[Finding]:
@@ -213,20 +223,24 @@ def _missing(checked: Checked) -> Iterator[Finding]:
         missing = sum(name not in one.devices for one in checked.intervals)
         if missing:
             yield Finding(
-                check="rows", severity="note", where=name,
+                check="rows",
+                severity="note",
+                where=name,
                 text=f"{missing} of {len(checked.intervals)} reports have no row of it: its means"
                 " are over the others",
-            )  # fmt: skip
+            )
 
 
 def _io_ticks(checked: Checked) -> Iterator[Finding]:
     """Since 5.0 the kernel looks at each jiffy's first and last request only."""
     if _is_sampled(checked) and any(True for _row in _rows(checked)):
         yield Finding(
-            check="io_ticks", severity="note", where="",
+            check="io_ticks",
+            severity="note",
+            where="",
             text="since Linux 5.0 util is counted in whole jiffies at a request's begin and end:"
             " with short requests it is too high or too low, svctm from it likewise",
-        )  # fmt: skip
+        )
 
 
 def _together(checked: Checked) -> Iterator[Finding]:
@@ -242,18 +256,28 @@ def _together(checked: Checked) -> Iterator[Finding]:
             worst[name] = max(worst.get(name, (0.0, 0.0, 0.0)), (ratio, util, 1 / (1 - util)))
     for name, (ratio, util, alone) in worst.items():
         yield Finding(
-            check="together", severity="note", where=name,
+            check="together",
+            severity="note",
+            where=name,
             text=f"await is {ratio:.1f} times util / X at {100 * util:.0f} % util, where a queue of"
             f" independent requests gives {alone:.1f}: they come in bursts or are served together;"
             " svctm is no service time",
-        )  # fmt: skip
+        )
 
 
 CHECKS: Final[Mapping[str, Callable[[Checked], Iterator[Finding]]]] = {
-    "shares": _shares, "util": _full, "little": _little, "utilisation": _utilisation,
-    "response": _response, "directions": _directions, "sizes": _sizes, "regular": _regular,
-    "rows": _missing, "io_ticks": _io_ticks, "together": _together,
-}  # fmt: skip
+    "shares": _shares,
+    "util": _full,
+    "little": _little,
+    "utilisation": _utilisation,
+    "response": _response,
+    "directions": _directions,
+    "sizes": _sizes,
+    "regular": _regular,
+    "rows": _missing,
+    "io_ticks": _io_ticks,
+    "together": _together,
+}
 # What a row of a device needs for a law to say something about it.
 NEEDS: Final[Mapping[str, Callable[[Row], bool]]] = {
     "util": lambda row: "util_pct" in row,

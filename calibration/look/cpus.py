@@ -49,9 +49,12 @@ class CpuLook:
 
 
 def look_at_cpus(
-    intervals: Sequence[Interval], shares_pct: Mapping[str, float], *, stated: int | None,
+    intervals: Sequence[Interval],
+    shares_pct: Mapping[str, float],
+    *,
+    stated: int | None,
     device: str | None,
-) -> CpuLook:  # fmt: skip
+) -> CpuLook:
     """Return what is known of the CPUs; `device` is the busiest that is not a volume."""
     ratio = _ratio(intervals, device)
     found = tuple(placings(ratio, RATIO_TOLERANCE)) if ratio is not None and ratio < 1 else ()

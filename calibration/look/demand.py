@@ -51,9 +51,15 @@ class Demands:
 
 
 def demands_of(
-    intervals: Sequence[Interval], devices: Sequence[DeviceLook], *, cpus: int | None,
-    busy: float | None, throughput_per_s: float, source: str, customers: Customers | None,
-) -> Demands:  # fmt: skip
+    intervals: Sequence[Interval],
+    devices: Sequence[DeviceLook],
+    *,
+    cpus: int | None,
+    busy: float | None,
+    throughput_per_s: float,
+    source: str,
+    customers: Customers | None,
+) -> Demands:
     """Return demands of the CPUs and of every device below the volumes."""
     disks = [one for one in lowest(devices) if one.util_pct]
     busiest = _busiest(intervals, disks)
@@ -64,9 +70,11 @@ def demands_of(
         customers.number, [row.busiest_ms for row in rows], customers.think_s
     )
     return Demands(
-        throughput_per_s=throughput_per_s, source=source, rows=tuple(rows),
+        throughput_per_s=throughput_per_s,
+        source=source,
+        rows=tuple(rows),
         population_bound_per_s=bound or None,
-    )  # fmt: skip
+    )
 
 
 def _busiest(intervals: Sequence[Interval], disks: Sequence[DeviceLook]) -> Interval:

@@ -18,10 +18,17 @@ from calibration.look.laws import service_ms
 STACKED: Final = ("dm-", "md")
 # Names that say what a device is, longest first: (prefix, what it is).
 NAMES: Final[Sequence[tuple[str, str]]] = (
-    ("zram", "RAM, compressed"), ("ram", "RAM"), ("loop", "loop device"), ("nvme", "NVMe SSD"),
-    ("mmcblk", "flash card"), ("nbd", "network block device"), ("drbd", "replicated device"),
-    ("rbd", "network volume"), ("sr", "optical drive"), ("fd", "floppy disk"),
-)  # fmt: skip
+    ("zram", "RAM, compressed"),
+    ("ram", "RAM"),
+    ("loop", "loop device"),
+    ("nvme", "NVMe SSD"),
+    ("mmcblk", "flash card"),
+    ("nbd", "network block device"),
+    ("drbd", "replicated device"),
+    ("rbd", "network volume"),
+    ("sr", "optical drive"),
+    ("fd", "floppy disk"),
+)
 VIRTUAL: Final = ("xvd", "vd", "ubd")
 # Random access: average seek + half a revolution + 0.1 ms, from data sheets (Seagate Cheetah 15K.5:
 # 3.5 ms; Savvio 10K.3: 4.1 to 4.7 ms; Barracuda 7200.10: 8.5 ms; Momentus 5400.3: 12 ms).

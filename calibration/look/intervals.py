@@ -25,9 +25,15 @@ from calibration.samples import Recording, Sample
 
 ALL_CPUS: Final = "all"
 BUSY: Final = (
-    "user_pct", "nice_pct", "system_pct", "irq_pct", "soft_pct", "steal_pct", "guest_pct",
+    "user_pct",
+    "nice_pct",
+    "system_pct",
+    "irq_pct",
+    "soft_pct",
+    "steal_pct",
+    "guest_pct",
     "gnice_pct",
-)  # fmt: skip
+)
 Row = Mapping[str, float]
 
 

@@ -28,11 +28,15 @@ FACTS = ("tool", "kernel", "hostname", "arch", "cpus", "memory_bytes", "start", 
 def to_text(seen: Look) -> str:
     """Return the page."""
     sections = (
-        ("", _recording(seen)), ("Bottleneck", _paragraph(seen.verdict.sentence)),
-        ("CPUs", _cpus(seen)), ("Devices", _devices(seen.devices)), ("Volumes", _stacks(seen)),
-        ("Demand of a transaction", _demands(seen.demands)), ("Memory and load", _system(seen)),
+        ("", _recording(seen)),
+        ("Bottleneck", _paragraph(seen.verdict.sentence)),
+        ("CPUs", _cpus(seen)),
+        ("Devices", _devices(seen.devices)),
+        ("Volumes", _stacks(seen)),
+        ("Demand of a transaction", _demands(seen.demands)),
+        ("Memory and load", _system(seen)),
         ("Does the recording agree with itself?", _checks(seen)),
-    )  # fmt: skip
+    )
     texts = []
     for title, lines in sections:
         body = "\n".join(line.rstrip() for line in lines)
@@ -156,8 +160,18 @@ def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
     if not devices:
         yield "No device was recorded, or none had requests."
         return
-    heads = ("util %", "X /s", "read /s", "write /s", "MB/s", "size KiB", "in : out", "S ms",
-             "await ms", "in queue")  # fmt: skip
+    heads = (
+        "util %",
+        "X /s",
+        "read /s",
+        "write /s",
+        "MB/s",
+        "size KiB",
+        "in : out",
+        "S ms",
+        "await ms",
+        "in queue",
+    )
     columns = (Column("device"), *(Column(head, is_number=True) for head in heads))
     yield from plain(Table(columns, tuple(map(_device_row, devices)))).splitlines()
     yield "S = util / X; in : out = (requests + merges) / requests."
@@ -169,10 +183,17 @@ def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
 def _device_row(one: DeviceLook) -> tuple[str, ...]:
     row = one.row
     values = (
-        one.util_pct, one.rate_per_s, row.get("r_per_s"), row.get("w_per_s"),
-        _scaled(one.bytes_per_s, 1e6), _scaled(one.size_bytes, 1024), one.merge_ratio,
-        one.service_ms, await_of(row), row.get("aqu_sz"),
-    )  # fmt: skip
+        one.util_pct,
+        one.rate_per_s,
+        row.get("r_per_s"),
+        row.get("w_per_s"),
+        _scaled(one.bytes_per_s, 1e6),
+        _scaled(one.size_bytes, 1024),
+        one.merge_ratio,
+        one.service_ms,
+        await_of(row),
+        row.get("aqu_sz"),
+    )
     return (one.name, *map(_cell, values))
 
 
@@ -213,9 +234,14 @@ def _demands(demands: Demands | None) -> Iterator[str]:
 
 def _demand_row(one: Demand) -> tuple[str, ...]:
     values = (
-        one.demand_ms, one.visits, _scaled(one.bytes, 1024), one.bound_per_s, one.busiest_ms,
-        one.busiest_visits, one.busiest_bound_per_s,
-    )  # fmt: skip
+        one.demand_ms,
+        one.visits,
+        _scaled(one.bytes, 1024),
+        one.bound_per_s,
+        one.busiest_ms,
+        one.busiest_visits,
+        one.busiest_bound_per_s,
+    )
     return (one.resource, *map(_cell, values))
 
 
@@ -271,5 +297,9 @@ def _checks(seen: Look) -> Iterator[str]:
         yield from _paragraph(f"Yes: nothing contradicts the laws ({laws}).")
     for one in seen.findings:
         where = f"{one.where}: " if one.where else ""
-        yield from wrap(f"{one.severity} [{one.check}] {where}{one.text}.", WIDTH,
-                        subsequent_indent="    ", break_on_hyphens=False)  # fmt: skip
+        yield from wrap(
+            f"{one.severity} [{one.check}] {where}{one.text}.",
+            WIDTH,
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )

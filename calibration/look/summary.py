@@ -107,16 +107,23 @@ def look(
         demands=_demands(source, used, devices, cpu, throughput, customers),
         verdict=bottleneck(
             Seen(
-                cpu=cpu, devices=devices, swap_devices=swapping, load=system.load, intervals=used,
+                cpu=cpu,
+                devices=devices,
+                swap_devices=swapping,
+                load=system.load,
+                intervals=used,
                 swap_used_bytes=max(system.swap_used_bytes, default=None),
             )
         ),
         laws=tuple(laws_of(checked)),
         findings=(
-            *run_checks(checked), *_host_findings(source), *_stack_findings(stacks),
-            *_wait_findings(cpu), *_load_findings(system),
+            *run_checks(checked),
+            *_host_findings(source),
+            *_stack_findings(stacks),
+            *_wait_findings(cpu),
+            *_load_findings(system),
         ),
-    )  # fmt: skip
+    )
 
 
 def _used(source: Source, intervals: Sequence[Interval]) -> list[Interval]:
@@ -139,17 +146,26 @@ def _cpus(source: Source, used: Sequence[Interval], devices: Sequence[DeviceLook
 
 
 def _demands(
-    source: Source, used: Sequence[Interval], devices: Sequence[DeviceLook], cpu: CpuLook,
-    throughput: Throughput | None, customers: Customers | None,
-) -> Demands | None:  # fmt: skip
+    source: Source,
+    used: Sequence[Interval],
+    devices: Sequence[DeviceLook],
+    cpu: CpuLook,
+    throughput: Throughput | None,
+    customers: Customers | None,
+) -> Demands | None:
     """Return demands at the throughput given, else at the one recorded."""
     known = throughput or _recorded_throughput(source)
     if known is None:
         return None
     return demands_of(
-        used, devices, cpus=cpu.cpus, busy=cpu.busy, throughput_per_s=known.per_s,
-        source=known.source, customers=customers,
-    )  # fmt: skip
+        used,
+        devices,
+        cpus=cpu.cpus,
+        busy=cpu.busy,
+        throughput_per_s=known.per_s,
+        source=known.source,
+        customers=customers,
+    )
 
 
 def _system(source: Source) -> System:
@@ -177,21 +193,25 @@ def _stack_findings(stacks: Sequence[Stack]) -> Iterator[Finding]:
     for stack in stacks:
         if abs(stack.unexplained) > STACK_TOLERANCE:
             yield Finding(
-                check="stacked", severity="note", where=stack.disk,
+                check="stacked",
+                severity="note",
+                where=stack.disk,
                 text=f"{stack.entered_per_s:.1f} writes/s entered (w + wrqm), its volumes"
                 f" {', '.join(stack.volumes)} handed down {stack.handed_per_s:.1f}: other writers,"
                 " or volumes that are not on it",
-            )  # fmt: skip
+            )
 
 
 def _wait_findings(cpu: CpuLook) -> Iterator[Finding]:
     """Iowait needs a device that is busy: iowait <= U (1 - busy)."""
     if cpu.ratio is not None and cpu.ratio > 1 + STACK_TOLERANCE:
         yield Finding(
-            check="iowait", severity="note", where="CPU",
+            check="iowait",
+            severity="note",
+            where="CPU",
             text=f"iowait is {cpu.ratio:.1f} times what {cpu.device} can cause"
             " (util (1 - busy)): tasks wait for several devices in turn, or util is too low",
-        )  # fmt: skip
+        )
 
 
 def _load_findings(system: System) -> Iterator[Finding]:
@@ -201,11 +221,13 @@ def _load_findings(system: System) -> Iterator[Finding]:
     active = system.running + max(system.blocked or 0.0, system.uninterruptible or 0.0)
     if system.load > LOAD_FACTOR * (active + 1):
         yield Finding(
-            check="load", severity="note", where="",
+            check="load",
+            severity="note",
+            where="",
             text=f"the load average is {system.load:.1f}, but {active:.1f} tasks run or wait for"
             " I/O at the samples: others sleep uninterruptibly outside I/O (a lock, a journal,"
             " NFS), or the load was higher before",
-        )  # fmt: skip
+        )
 
 
 def _why_nothing(source: Source) -> str:

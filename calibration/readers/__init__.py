@@ -40,10 +40,27 @@ MakeReader = Callable[[Sink], LineReader]
 
 # RecorderReader first: inside its samples stands text that others would claim.
 READERS: Final[Sequence[MakeReader]] = (
-    RecorderReader, Title, LoneTime, PromptReader, StampReader, IostatReader, VmstatReader,
-    UptimeReader, TopReader, FreeReader, SwapsReader, VmstatDiskReader, VmstatSumReader,
-    DdReader, HdparmReader, TimeReader, CpuinfoReader, ProcReader, BlockDumpReader, SarReader,
-)  # fmt: skip
+    RecorderReader,
+    Title,
+    LoneTime,
+    PromptReader,
+    StampReader,
+    IostatReader,
+    VmstatReader,
+    UptimeReader,
+    TopReader,
+    FreeReader,
+    SwapsReader,
+    VmstatDiskReader,
+    VmstatSumReader,
+    DdReader,
+    HdparmReader,
+    TimeReader,
+    CpuinfoReader,
+    ProcReader,
+    BlockDumpReader,
+    SarReader,
+)
 
 
 @dataclass(frozen=True)
@@ -107,9 +124,12 @@ def _read(
     if not sink.samples:
         raise UnreadableRecording(source, _why_nothing(text, sink, formats))
     return Recording(
-        source=source, formats=tuple(formats), samples=tuple(sink.samples),
-        problems=tuple(sink.problems), facts=sink.facts,
-    )  # fmt: skip
+        source=source,
+        formats=tuple(formats),
+        samples=tuple(sink.samples),
+        problems=tuple(sink.problems),
+        facts=sink.facts,
+    )
 
 
 class _Reading:

@@ -36,8 +36,10 @@ FORMATS: Final[Mapping[bytes, tuple[str, Callable[[], _Decompressor]]]] = {
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
 }
 UNREADABLE: Final[Mapping[bytes, str]] = {
-    b"\x28\xb5\x2f\xfd": "zstd -d", b"\x04\x22\x4d\x18": "lz4 -d", b"PK\x03\x04": "unzip",
-}  # fmt: skip
+    b"\x28\xb5\x2f\xfd": "zstd -d",
+    b"\x04\x22\x4d\x18": "lz4 -d",
+    b"PK\x03\x04": "unzip",
+}
 
 
 def expand(raw: bytes) -> tuple[bytes, str]:

@@ -15,13 +15,40 @@ from calibration.readers.line import Line, Sink
 
 KEYS: Final = frozenset(
     {
-        "processor", "vendor_id", "cpu family", "model", "model name", "stepping", "microcode",
-        "cpu MHz", "cache size", "physical id", "siblings", "core id", "cpu cores", "apicid",
-        "initial apicid", "fpu", "fpu_exception", "cpuid level", "wp", "flags", "vmx flags", "bugs",
-        "bogomips", "TLB size", "clflush size", "cache_alignment", "address sizes",
-        "power management", "fdiv_bug", "hlt_bug", "f00f_bug", "coma_bug",
+        "processor",
+        "vendor_id",
+        "cpu family",
+        "model",
+        "model name",
+        "stepping",
+        "microcode",
+        "cpu MHz",
+        "cache size",
+        "physical id",
+        "siblings",
+        "core id",
+        "cpu cores",
+        "apicid",
+        "initial apicid",
+        "fpu",
+        "fpu_exception",
+        "cpuid level",
+        "wp",
+        "flags",
+        "vmx flags",
+        "bugs",
+        "bogomips",
+        "TLB size",
+        "clflush size",
+        "cache_alignment",
+        "address sizes",
+        "power management",
+        "fdiv_bug",
+        "hlt_bug",
+        "f00f_bug",
+        "coma_bug",
     }
-)  # fmt: skip
+)
 _ENTRY: Final = re.compile(r"(?P<key>[A-Za-z_0-9 ]+?)\s*:\s?(?P<value>.*)")
 _FLAGS: Final = re.compile(r"[a-z0-9_]+( [a-z0-9_]+)+")
 _MHZ: Final = re.compile(r"\d+\.\d{3}")
@@ -71,6 +98,11 @@ class CpuinfoReader:
             return
         self.sink.learn("cpu_mhz", value)
         self.sink.add(
-            line, "cpu", self.cpu, {"clock_mhz": float(value)},
-            time_s=None, since_boot=False, report=0,
-        )  # fmt: skip
+            line,
+            "cpu",
+            self.cpu,
+            {"clock_mhz": float(value)},
+            time_s=None,
+            since_boot=False,
+            report=0,
+        )

@@ -107,9 +107,14 @@ def _disk(disk: Any, sink: Sink) -> None:
         sink.skip(sink.document, "disk_util holds no utilisation")
         return
     sink.add(
-        _line(sink), "device", str(disk.get("name", "")), {"util_pct": util},
-        time_s=None, since_boot=False, report=0,
-    )  # fmt: skip
+        _line(sink),
+        "device",
+        str(disk.get("name", "")),
+        {"util_pct": util},
+        time_s=None,
+        since_boot=False,
+        report=0,
+    )
 
 
 def _number(part: Any, name: str) -> float | None:

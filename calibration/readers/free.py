@@ -27,21 +27,38 @@ MEMORY_MIN: Final = 64 * 2**20  # assumed: no server that runs free has less
 PAGE: Final = 4096  # the smallest that Linux has
 KNOWN_WITHIN: Final = 0.02  # a total in whole GiB is not used; in whole MiB it is this close
 MEM_TITLES: Final[Mapping[str, str]] = {
-    "total": "mem_total_bytes", "used": "mem_used_bytes", "free": "mem_free_bytes",
-    "shared": "mem_shared_bytes", "buffers": "mem_buffers_bytes",
-    "cached": "mem_cached_bytes", "cache": "mem_cached_bytes",  # up to 3.2; -w of 3.3
-    "buff/cache": "mem_buffcache_bytes", "available": "mem_available_bytes",
-}  # fmt: skip
+    "total": "mem_total_bytes",
+    "used": "mem_used_bytes",
+    "free": "mem_free_bytes",
+    "shared": "mem_shared_bytes",
+    "buffers": "mem_buffers_bytes",
+    "cached": "mem_cached_bytes",
+    "cache": "mem_cached_bytes",  # up to 3.2; -w of 3.3
+    "buff/cache": "mem_buffcache_bytes",
+    "available": "mem_available_bytes",
+}
 SWAP_TITLES: Final[Mapping[str, str]] = {
-    "total": "swap_total_bytes", "used": "swap_used_bytes", "free": "swap_free_bytes",
-}  # fmt: skip
+    "total": "swap_total_bytes",
+    "used": "swap_used_bytes",
+    "free": "swap_free_bytes",
+}
 ROWS: Final[Mapping[str, Mapping[str, str]]] = {"Mem": MEM_TITLES, "Swap": SWAP_TITLES}
 DERIVED: Final = frozenset({"-/+ buffers/cache", "-/+ buffers", "Low", "High", "Total", "Comm"})
 OPTION_UNITS: Final[Mapping[str, int]] = {
-    "b": 1, "k": 2**10, "m": 2**20, "g": 2**30,
-    "bytes": 1, "kilo": 10**3, "mega": 10**6, "giga": 10**9, "tera": 10**12,
-    "kibi": 2**10, "mebi": 2**20, "gibi": 2**30, "tebi": 2**40,
-}  # fmt: skip
+    "b": 1,
+    "k": 2**10,
+    "m": 2**20,
+    "g": 2**30,
+    "bytes": 1,
+    "kilo": 10**3,
+    "mega": 10**6,
+    "giga": 10**9,
+    "tera": 10**12,
+    "kibi": 2**10,
+    "mebi": 2**20,
+    "gibi": 2**30,
+    "tebi": 2**40,
+}
 SI_UNITS: Final[Mapping[str, int]] = {"k": 10**3, "m": 10**6, "g": 10**9}  # with --si
 LETTERS: Final = "BKMGTPE"
 _ROW: Final = re.compile(r"\s*(?P<label>-/\+ buffers(?:/cache)?|[A-Z][a-z]+):(?P<rest>.*)")
@@ -122,9 +139,14 @@ class FreeReader:
         if label == "Mem" and words[0].isdecimal():
             self.sink.learn("memory_bytes", f"{values['mem_total_bytes']:.0f}")
         self.sink.add(
-            line, "system", "", values,
-            time_s=self.time_s, since_boot=False, report=self.pace.report,
-        )  # fmt: skip
+            line,
+            "system",
+            "",
+            values,
+            time_s=self.time_s,
+            since_boot=False,
+            report=self.pace.report,
+        )
 
     def _options(self) -> tuple[str, ...] | None:
         return options_of(self.sink.commands, "free")

@@ -254,9 +254,14 @@ class IostatReader:
         if table.kind == "device":
             self.names.add(name)
         self.sink.add(
-            line, table.kind, name, values,
-            time_s=self.time_s, since_boot=table.since_boot, report=self.pace.report,
-        )  # fmt: skip
+            line,
+            table.kind,
+            name,
+            values,
+            time_s=self.time_s,
+            since_boot=table.since_boot,
+            report=self.pace.report,
+        )
 
     def _check_whole(self, table: _Table, line: Line, cells: Sequence[str]) -> None:
         """Raise _BrokenRow for a row that may have been cut, or is not iostat's."""

@@ -28,8 +28,14 @@ KIB: Final = 1024
 UNIT_BYTES: Final[Mapping[str, int]] = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": KIB * KIB}
 # What --human and -h put behind a number (sysstat common.c:cprintf_unit, from 11.5.3 on).
 SUFFIX_BYTES: Final[Mapping[str, int]] = {
-    "s": SECTOR, "B": 1, "k": KIB, "M": KIB**2, "G": KIB**3, "T": KIB**4, "P": KIB**5,
-}  # fmt: skip
+    "s": SECTOR,
+    "B": 1,
+    "k": KIB,
+    "M": KIB**2,
+    "G": KIB**3,
+    "T": KIB**4,
+    "P": KIB**5,
+}
 
 _RATES: Final[Mapping[str, Meaning]] = {
     "tps": Meaning("io_per_s"),
@@ -83,8 +89,11 @@ def _in_units(templates: Mapping[str, str]) -> dict[str, Meaning]:
 TOTALS: Final[Mapping[str, Meaning]] = _in_units(_TOTALS)  # printed as whole numbers
 BYTES: Final[Mapping[str, Meaning]] = {**_in_units(_AMOUNTS), **TOTALS, **_SIZES}
 DEVICE: Final[Mapping[str, Meaning]] = {
-    **_RATES, **_QUEUE, **BYTES, **{f"%{title}": meaning for title, meaning in _SHARES.items()},
-}  # fmt: skip
+    **_RATES,
+    **_QUEUE,
+    **BYTES,
+    **{f"%{title}": meaning for title, meaning in _SHARES.items()},
+}
 CPU: Final[Mapping[str, Meaning]] = {
     "%user": Meaning("user_pct"),
     "%nice": Meaning("nice_pct"),

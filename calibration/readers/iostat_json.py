@@ -26,9 +26,12 @@ from calibration.samples import Kind
 
 _NAME: Final = "disk_device"
 _FACTS: Final[Mapping[str, str]] = {
-    "nodename": "hostname", "release": "kernel", "machine": "arch", "number-of-cpus": "cpus",
+    "nodename": "hostname",
+    "release": "kernel",
+    "machine": "arch",
+    "number-of-cpus": "cpus",
     "date": "date",
-}  # fmt: skip
+}
 
 
 class _NotARow(ValueError):
@@ -86,9 +89,14 @@ def _read_host(host: Mapping[str, Any], sink: Sink, pace: Pace) -> None:
                 _skip(sink, f"{place}{where}", str(error))
                 continue
             sink.add(
-                sink.document, kind, name, values,
-                time_s=time_s, since_boot=index == 0, report=pace.report,
-            )  # fmt: skip
+                sink.document,
+                kind,
+                name,
+                values,
+                time_s=time_s,
+                since_boot=index == 0,
+                report=pace.report,
+            )
 
 
 def _rows(report: Mapping[str, Any]) -> Iterator[tuple[str, Kind, str, Any]]:

@@ -67,9 +67,11 @@ def _mended(text: str, begin: int, why: str) -> Document | None:
     if content is None:
         return None
     return Document(
-        content=content, begin=begin, end=end,
+        content=content,
+        begin=begin,
+        end=end,
         mended=f"cut JSON ({why}): what was complete before is kept",
-    )  # fmt: skip
+    )
 
 
 def _sound(found: re.Match[str]) -> str:

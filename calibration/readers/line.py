@@ -106,17 +106,30 @@ class Sink:
     document: Line = Line(1, "")
 
     def add(
-        self, line: Line, kind: Kind, name: str, values: Mapping[str, float], *,
-        time_s: float | None, since_boot: bool, report: int,
-    ) -> None:  # fmt: skip
+        self,
+        line: Line,
+        kind: Kind,
+        name: str,
+        values: Mapping[str, float],
+        *,
+        time_s: float | None,
+        since_boot: bool,
+        report: int,
+    ) -> None:
         """Add the columns of one row."""
         self.samples.extend(
             Sample(
-                time_s=time_s, kind=kind, name=name, column=column, value=value,
-                since_boot=since_boot, report=report, line=line.number,
+                time_s=time_s,
+                kind=kind,
+                name=name,
+                column=column,
+                value=value,
+                since_boot=since_boot,
+                report=report,
+                line=line.number,
             )
             for column, value in values.items()
-        )  # fmt: skip
+        )
 
     def skip(self, line: Line, why: str) -> None:
         """Report a line that is not taken into the table."""

@@ -45,9 +45,13 @@ from sim.tools.parse import (
 
 # Lines of /proc/stat besides the CPUs' that parse_stat needs -> the stem of its column, if any.
 STAT_LINES: Final[Mapping[str, str]] = {
-    "intr": "intr", "ctxt": "ctxt", "btime": "", "processes": "forks",
-    "procs_running": "procs_running", "procs_blocked": "procs_blocked",
-}  # fmt: skip
+    "intr": "intr",
+    "ctxt": "ctxt",
+    "btime": "",
+    "processes": "forks",
+    "procs_running": "procs_running",
+    "procs_blocked": "procs_blocked",
+}
 _VMSTAT_NAMES: Final = (
     "nr_|pg|psw|pswp|numa_|thp_|compact_|htlb_|unevictable_|workingset_|kswapd_|allocstall|"
     "slabs_scanned|zone_reclaim|drop_|oom_kill|balloon_|swap_|swpin_|swpout_|zswp|ksm_|cow_|"
@@ -252,9 +256,14 @@ class ProcReader:
     ) -> None:
         for name, values in rows.items():
             self.sink.add(
-                now.line, kind, name, values,
-                time_s=now.time_s, since_boot=since_boot, report=self.pace.report,
-            )  # fmt: skip
+                now.line,
+                kind,
+                name,
+                values,
+                time_s=now.time_s,
+                since_boot=since_boot,
+                report=self.pace.report,
+            )
 
 
 def _key(name: str, words: Sequence[str]) -> str:

@@ -24,43 +24,68 @@ SECTOR_BYTES: Final = 512
 TICK_MS: Final = 10  # USER_HZ is 100
 # Canonical column -> field of DeviceReport, and what a unit of it is worth.
 DEVICE: Final = {
-    "rrqm_per_s": ("rrqm_per_s", 1), "wrqm_per_s": ("wrqm_per_s", 1),
+    "rrqm_per_s": ("rrqm_per_s", 1),
+    "wrqm_per_s": ("wrqm_per_s", 1),
     "drqm_per_s": ("drqm_per_s", 1),
-    "r_per_s": ("r_per_s", 1), "w_per_s": ("w_per_s", 1), "d_per_s": ("d_per_s", 1),
-    "f_per_s": ("f_per_s", 1), "io_per_s": ("tps", 1),
+    "r_per_s": ("r_per_s", 1),
+    "w_per_s": ("w_per_s", 1),
+    "d_per_s": ("d_per_s", 1),
+    "f_per_s": ("f_per_s", 1),
+    "io_per_s": ("tps", 1),
     "read_bytes_per_s": ("rsec_per_s", SECTOR_BYTES),
     "write_bytes_per_s": ("wsec_per_s", SECTOR_BYTES),
     "discard_bytes_per_s": ("dsec_per_s", SECTOR_BYTES),
-    "areq_bytes": ("avgrq_sectors", SECTOR_BYTES), "rareq_bytes": ("rareq_sectors", SECTOR_BYTES),
+    "areq_bytes": ("avgrq_sectors", SECTOR_BYTES),
+    "rareq_bytes": ("rareq_sectors", SECTOR_BYTES),
     "wareq_bytes": ("wareq_sectors", SECTOR_BYTES),
-    "aqu_sz": ("avgqu_sz", 1), "await_ms": ("await_ms", 1), "r_await_ms": ("r_await_ms", 1),
-    "w_await_ms": ("w_await_ms", 1), "d_await_ms": ("d_await_ms", 1),
+    "aqu_sz": ("avgqu_sz", 1),
+    "await_ms": ("await_ms", 1),
+    "r_await_ms": ("r_await_ms", 1),
+    "w_await_ms": ("w_await_ms", 1),
+    "d_await_ms": ("d_await_ms", 1),
     "f_await_ms": ("f_await_ms", 1),
-    "svctm_ms": ("svctm_ms", 1), "util_pct": ("util_pct", 1),
-}  # fmt: skip
+    "svctm_ms": ("svctm_ms", 1),
+    "util_pct": ("util_pct", 1),
+}
 CPU: Final = ("user_pct", "nice_pct", "system_pct", "iowait_pct", "steal_pct", "idle_pct")
 MEMORY: Final = {
-    "mem_total_bytes": "MemTotal", "mem_free_bytes": "MemFree", "mem_buffers_bytes": "Buffers",
-    "mem_available_bytes": "MemAvailable", "mem_cached_bytes": "Cached", "mem_dirty_bytes": "Dirty",
-    "mem_writeback_bytes": "Writeback", "swap_total_bytes": "SwapTotal",
+    "mem_total_bytes": "MemTotal",
+    "mem_free_bytes": "MemFree",
+    "mem_buffers_bytes": "Buffers",
+    "mem_available_bytes": "MemAvailable",
+    "mem_cached_bytes": "Cached",
+    "mem_dirty_bytes": "Dirty",
+    "mem_writeback_bytes": "Writeback",
+    "swap_total_bytes": "SwapTotal",
     "swap_free_bytes": "SwapFree",
-}  # fmt: skip
+}
 # pgpgin and pgpgout count KiB, the others pages (mm/vmstat.c).
 PAGING: Final = {
-    "pgin_bytes": ("pgpgin", 1024), "pgout_bytes": ("pgpgout", 1024),
-    "swapin_pages": ("pswpin", 1), "swapout_pages": ("pswpout", 1),
-    "pgfault": ("pgfault", 1), "pgmajfault": ("pgmajfault", 1),
-}  # fmt: skip
+    "pgin_bytes": ("pgpgin", 1024),
+    "pgout_bytes": ("pgpgout", 1024),
+    "swapin_pages": ("pswpin", 1),
+    "swapout_pages": ("pswpout", 1),
+    "pgfault": ("pgfault", 1),
+    "pgmajfault": ("pgmajfault", 1),
+}
 DISK_TOTALS: Final = {
-    "reads_total": ("reads", 1), "read_merges_total": ("read_merges", 1),
-    "read_bytes_total": ("read_sectors", SECTOR_BYTES), "read_ms_total": ("read_ms", 1),
-    "writes_total": ("writes", 1), "write_merges_total": ("write_merges", 1),
-    "write_bytes_total": ("write_sectors", SECTOR_BYTES), "write_ms_total": ("write_ms", 1),
-    "discards_total": ("discards", 1), "discard_merges_total": ("discard_merges", 1),
-    "discard_bytes_total": ("discard_sectors", SECTOR_BYTES), "discard_ms_total": ("discard_ms", 1),
-    "flushes_total": ("flushes", 1), "flush_ms_total": ("flush_ms", 1),
-    "io_ticks_ms_total": ("io_ticks_ms", 1), "time_in_queue_ms_total": ("time_in_queue_ms", 1),
-}  # fmt: skip
+    "reads_total": ("reads", 1),
+    "read_merges_total": ("read_merges", 1),
+    "read_bytes_total": ("read_sectors", SECTOR_BYTES),
+    "read_ms_total": ("read_ms", 1),
+    "writes_total": ("writes", 1),
+    "write_merges_total": ("write_merges", 1),
+    "write_bytes_total": ("write_sectors", SECTOR_BYTES),
+    "write_ms_total": ("write_ms", 1),
+    "discards_total": ("discards", 1),
+    "discard_merges_total": ("discard_merges", 1),
+    "discard_bytes_total": ("discard_sectors", SECTOR_BYTES),
+    "discard_ms_total": ("discard_ms", 1),
+    "flushes_total": ("flushes", 1),
+    "flush_ms_total": ("flush_ms", 1),
+    "io_ticks_ms_total": ("io_ticks_ms", 1),
+    "time_in_queue_ms_total": ("time_in_queue_ms", 1),
+}
 # Kernel's name of a state of the CPU -> ours, where they differ.
 _STATES: Final = {"softirq": "soft", "guest_nice": "gnice"}
 

@@ -18,10 +18,25 @@ from calibration.readers.line import Line, Sink
 
 TOOLS: Final = frozenset(
     {
-        "cat", "date", "dd", "fio", "free", "hdparm", "head", "iostat", "mpstat", "sadf", "sar",
-        "swapon", "time", "top", "uptime", "vmstat", "w",
+        "cat",
+        "date",
+        "dd",
+        "fio",
+        "free",
+        "hdparm",
+        "head",
+        "iostat",
+        "mpstat",
+        "sadf",
+        "sar",
+        "swapon",
+        "time",
+        "top",
+        "uptime",
+        "vmstat",
+        "w",
     }
-)  # fmt: skip
+)
 BEFORE: Final = frozenset({"sudo", "nohup", "time", "nice", "do", "then"})
 LOOPS: Final = frozenset({"while", "until", "for"})
 _PROMPT: Final = re.compile(r"(?:\S.{0,60}?[\])\w~:/-])??\s?[$#%>+]+\s+(?P<command>\S.*)")

@@ -101,9 +101,14 @@ class RecorderReader:
         time_s = self._time_s(sample.at)
         for name, values in rows.items():
             self._sink.add(
-                Line(sample.line, ""), kind, name, values,
-                time_s=time_s, since_boot=since_boot, report=self._report,
-            )  # fmt: skip
+                Line(sample.line, ""),
+                kind,
+                name,
+                values,
+                time_s=time_s,
+                since_boot=since_boot,
+                report=self._report,
+            )
 
     def _time_s(self, at: datetime) -> float:
         # In the zone of the first sample: a change to summer time is no hour lost.
@@ -191,9 +196,12 @@ def _uninterruptible(text: str) -> dict[str, float]:
 
 
 _NOW: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {
-    "/proc/loadavg": loads, "/proc/stat": _tasks, "/proc/meminfo": memory,
+    "/proc/loadavg": loads,
+    "/proc/stat": _tasks,
+    "/proc/meminfo": memory,
     TASKS: _uninterruptible,
-}  # fmt: skip
+}
 _COUNTERS: Final[Mapping[str, Callable[[str], dict[str, float]]]] = {
-    "/proc/stat": stat_counters, "/proc/vmstat": vm_counters,
-}  # fmt: skip
+    "/proc/stat": stat_counters,
+    "/proc/vmstat": vm_counters,
+}

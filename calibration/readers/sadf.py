@@ -20,9 +20,12 @@ from calibration.readers.line import Sink
 from calibration.readers.sar_columns import FAMILIES, SYSTEM, Cell, Family
 
 HOST_FACTS: Final = {
-    "release": "kernel", "nodename": "hostname", "machine": "arch",
-    "number-of-cpus": "cpus", "file-date": "date",
-}  # fmt: skip
+    "release": "kernel",
+    "nodename": "hostname",
+    "machine": "arch",
+    "number-of-cpus": "cpus",
+    "file-date": "date",
+}
 INTERVAL_MAX_S: Final = 31 * 86400  # sa1 keeps a month of days
 
 
@@ -138,9 +141,14 @@ def _add(
             of = f" of {name}" if name else ""
             sink.skip(sink.document, f"sadf: report {report}: {key}{of}: {value!r}")
     sink.add(
-        sink.document, activity.family.kind, name, values,
-        time_s=time_s, since_boot=False, report=report,
-    )  # fmt: skip
+        sink.document,
+        activity.family.kind,
+        name,
+        values,
+        time_s=time_s,
+        since_boot=False,
+        report=report,
+    )
 
 
 def _rows(content: Any) -> Iterator[dict[str, Any]]:

@@ -217,9 +217,14 @@ class SarReader:
         self._times_s[time_s] = None
         if family.rows in (None, name):
             self.sink.add(
-                line, family.kind, "" if family.kind == "system" else name, values,
-                time_s=time_s, since_boot=since_boot, report=report,
-            )  # fmt: skip
+                line,
+                family.kind,
+                "" if family.kind == "system" else name,
+                values,
+                time_s=time_s,
+                since_boot=since_boot,
+                report=report,
+            )
 
     def _report(self, layout: Layout, name: str, time_s: float) -> int:
         """Return the number of the report: a time, and how often the row came at that time."""

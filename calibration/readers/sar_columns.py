@@ -40,16 +40,21 @@ class Family:
 
 
 _CPU: Final[Cells] = {
-    "%user": Cell("user_pct"), "%usr": Cell("user_pct"),  # %usr: without guests
+    "%user": Cell("user_pct"),
+    "%usr": Cell("user_pct"),  # %usr: without guests
     "%nice": Cell("nice_pct"),
-    "%system": Cell("system_pct"), "%sys": Cell("system_pct"),  # %sys: without interrupts
-    "%iowait": Cell("iowait_pct"), "%steal": Cell("steal_pct"),
-    "%irq": Cell("irq_pct"), "%soft": Cell("soft_pct"),
-    "%guest": Cell("guest_pct"), "%gnice": Cell("gnice_pct"),  # 8.1.5 on, 10.1.2 on
+    "%system": Cell("system_pct"),
+    "%sys": Cell("system_pct"),  # %sys: without interrupts
+    "%iowait": Cell("iowait_pct"),
+    "%steal": Cell("steal_pct"),
+    "%irq": Cell("irq_pct"),
+    "%soft": Cell("soft_pct"),
+    "%guest": Cell("guest_pct"),
+    "%gnice": Cell("gnice_pct"),  # 8.1.5 on, 10.1.2 on
     "%idle": Cell("idle_pct"),
     "MHz": Cell("clock_mhz"),  # -m; 9.0.0 on
     "intr/s": None,  # mpstat up to 9.0
-}  # fmt: skip
+}
 _DISK: Final[Cells] = {
     "tps": Cell("io_per_s"),
     "sect/s": Cell("bytes_per_s", SECTOR),  # 4.0.4 to 4.1.6
@@ -60,59 +65,91 @@ _DISK: Final[Cells] = {
     "dkB/s": Cell("discard_bytes_per_s", KIB),  # 12.1.2 on
     "avgrq-sz": Cell("areq_bytes", SECTOR),  # up to 11.5.6
     "areq-sz": Cell("areq_bytes", KIB),
-    "avgqu-sz": Cell("aqu_sz"), "aqu-sz": Cell("aqu_sz"),
+    "avgqu-sz": Cell("aqu_sz"),
+    "aqu-sz": Cell("aqu_sz"),
     "await": Cell("await_ms"),
     "svctm": Cell("svctm_ms"),  # up to 12.1.1
     "%util": Cell("util_pct"),
-}  # fmt: skip
+}
 _INTERFACE: Final[Cells] = {
-    "rxpck/s": Cell("rx_packets_per_s"), "txpck/s": Cell("tx_packets_per_s"),
-    "rxbyt/s": Cell("rx_bytes_per_s"), "txbyt/s": Cell("tx_bytes_per_s"),  # up to 7.1.1
-    "rxkB/s": Cell("rx_bytes_per_s", KIB), "txkB/s": Cell("tx_bytes_per_s", KIB),
-    "rxcmp/s": None, "txcmp/s": None,
+    "rxpck/s": Cell("rx_packets_per_s"),
+    "txpck/s": Cell("tx_packets_per_s"),
+    "rxbyt/s": Cell("rx_bytes_per_s"),
+    "txbyt/s": Cell("tx_bytes_per_s"),  # up to 7.1.1
+    "rxkB/s": Cell("rx_bytes_per_s", KIB),
+    "txkB/s": Cell("tx_bytes_per_s", KIB),
+    "rxcmp/s": None,
+    "txcmp/s": None,
     "rxmcst/s": Cell("rx_multicast_per_s"),
     "%ifutil": Cell("ifutil_pct"),  # 10.1.7 on
-}  # fmt: skip
+}
 _SYSTEM: Final[Cells] = {
     # -q; runq-sz leaves the reader itself out
-    "runq-sz": Cell("procs_running"), "plist-sz": Cell("procs_total"),
-    "ldavg-1": Cell("load1"), "ldavg-5": Cell("load5"), "ldavg-15": Cell("load15"),
+    "runq-sz": Cell("procs_running"),
+    "plist-sz": Cell("procs_total"),
+    "ldavg-1": Cell("load1"),
+    "ldavg-5": Cell("load5"),
+    "ldavg-15": Cell("load15"),
     "blocked": Cell("procs_blocked"),  # 9.1.7 on
     # -w; up to 8.1.2 proc/s was a table of its own, -c
-    "proc/s": Cell("forks_per_s"), "cswch/s": Cell("ctxt_per_s"),
+    "proc/s": Cell("forks_per_s"),
+    "cswch/s": Cell("ctxt_per_s"),
     # -W
-    "pswpin/s": Cell("swapin_pages_per_s"), "pswpout/s": Cell("swapout_pages_per_s"),
+    "pswpin/s": Cell("swapin_pages_per_s"),
+    "pswpout/s": Cell("swapout_pages_per_s"),
     # -R, to 11.5: how memory grew
-    "frmpg/s": Cell("mem_free_pages_per_s"), "bufpg/s": Cell("mem_buffers_pages_per_s"),
+    "frmpg/s": Cell("mem_free_pages_per_s"),
+    "bufpg/s": Cell("mem_buffers_pages_per_s"),
     "campg/s": Cell("mem_cached_pages_per_s"),
     # -B; what the kernel calls pgpgin is KiB
-    "pgpgin/s": Cell("pgin_bytes_per_s", KIB), "pgpgout/s": Cell("pgout_bytes_per_s", KIB),
-    "fault/s": Cell("pgfault_per_s"), "majflt/s": Cell("pgmajfault_per_s"),
-    "pgfree/s": Cell("pgfree_per_s"), "pgscank/s": Cell("pgscan_kswapd_per_s"),
-    "pgscand/s": Cell("pgscan_direct_per_s"), "pgsteal/s": Cell("pgsteal_per_s"),
-    "%vmeff": Cell("vmeff_pct"), "pgprom/s": None, "pgdem/s": None,
+    "pgpgin/s": Cell("pgin_bytes_per_s", KIB),
+    "pgpgout/s": Cell("pgout_bytes_per_s", KIB),
+    "fault/s": Cell("pgfault_per_s"),
+    "majflt/s": Cell("pgmajfault_per_s"),
+    "pgfree/s": Cell("pgfree_per_s"),
+    "pgscank/s": Cell("pgscan_kswapd_per_s"),
+    "pgscand/s": Cell("pgscan_direct_per_s"),
+    "pgsteal/s": Cell("pgsteal_per_s"),
+    "%vmeff": Cell("vmeff_pct"),
+    "pgprom/s": None,
+    "pgdem/s": None,
     # 4.0 and 5.0, with Linux 2.4
-    "activepg": None, "inadtypg": None, "inaclnpg": None, "inatarpg": None,
+    "activepg": None,
+    "inadtypg": None,
+    "inaclnpg": None,
+    "inatarpg": None,
     # -b
-    "tps": Cell("all_io_per_s"), "rtps": Cell("all_r_per_s"), "wtps": Cell("all_w_per_s"),
+    "tps": Cell("all_io_per_s"),
+    "rtps": Cell("all_r_per_s"),
+    "wtps": Cell("all_w_per_s"),
     "dtps": Cell("all_d_per_s"),
     "bread/s": Cell("all_read_bytes_per_s", SECTOR),
     "bwrtn/s": Cell("all_write_bytes_per_s", SECTOR),
     "bdscd/s": Cell("all_discard_bytes_per_s", SECTOR),
     # -r, and -S from 8.1.5 on; used memory leaves out cache from 11.7.4 on
-    "kbmemfree": Cell("mem_free_bytes", KIB), "kbavail": Cell("mem_available_bytes", KIB),
-    "kbmemused": Cell("mem_used_bytes", KIB), "%memused": Cell("mem_used_pct"),
-    "kbmemshrd": Cell("mem_shared_bytes", KIB), "kbbuffers": Cell("mem_buffers_bytes", KIB),
-    "kbcached": Cell("mem_cached_bytes", KIB), "kbcommit": Cell("mem_committed_bytes", KIB),
-    "%commit": Cell("mem_committed_pct"), "kbactive": Cell("mem_active_bytes", KIB),
-    "kbinact": Cell("mem_inactive_bytes", KIB), "kbdirty": Cell("mem_dirty_bytes", KIB),
-    "kbanonpg": Cell("mem_anon_bytes", KIB), "kbslab": Cell("mem_slab_bytes", KIB),
-    "kbkstack": Cell("mem_kstack_bytes", KIB), "kbpgtbl": Cell("mem_pagetables_bytes", KIB),
+    "kbmemfree": Cell("mem_free_bytes", KIB),
+    "kbavail": Cell("mem_available_bytes", KIB),
+    "kbmemused": Cell("mem_used_bytes", KIB),
+    "%memused": Cell("mem_used_pct"),
+    "kbmemshrd": Cell("mem_shared_bytes", KIB),
+    "kbbuffers": Cell("mem_buffers_bytes", KIB),
+    "kbcached": Cell("mem_cached_bytes", KIB),
+    "kbcommit": Cell("mem_committed_bytes", KIB),
+    "%commit": Cell("mem_committed_pct"),
+    "kbactive": Cell("mem_active_bytes", KIB),
+    "kbinact": Cell("mem_inactive_bytes", KIB),
+    "kbdirty": Cell("mem_dirty_bytes", KIB),
+    "kbanonpg": Cell("mem_anon_bytes", KIB),
+    "kbslab": Cell("mem_slab_bytes", KIB),
+    "kbkstack": Cell("mem_kstack_bytes", KIB),
+    "kbpgtbl": Cell("mem_pagetables_bytes", KIB),
     "kbvmused": Cell("mem_vmalloc_bytes", KIB),
-    "kbswpfree": Cell("swap_free_bytes", KIB), "kbswpused": Cell("swap_used_bytes", KIB),
-    "%swpused": Cell("swap_used_pct"), "kbswpcad": Cell("swap_cached_bytes", KIB),
+    "kbswpfree": Cell("swap_free_bytes", KIB),
+    "kbswpused": Cell("swap_used_bytes", KIB),
+    "%swpused": Cell("swap_used_pct"),
+    "kbswpcad": Cell("swap_cached_bytes", KIB),
     "%swpcad": Cell("swap_cached_pct"),
-}  # fmt: skip
+}
 SYSTEM: Final = Family("system", named=False, cells=_SYSTEM)
 # The title of the column with the names -> what the table is about.
 FAMILIES: Final[Mapping[str, Family]] = {
@@ -124,11 +161,20 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 # The releases of sysstat (its CHANGES) that had a title first and last.
 SINCE: Final[Mapping[str, tuple[int, ...]]] = {
-    "%steal": (6, 1, 1), "pgfree/s": (7, 1, 6), "rxkB/s": (7, 1, 2), "kbcommit": (8, 1, 5),
-    "blocked": (9, 1, 7), "kbactive": (9, 1, 7), "kbdirty": (10, 1, 2), "%gnice": (10, 1, 2),
-    "%ifutil": (10, 1, 7), "kbavail": (11, 5, 3), "areq-sz": (11, 5, 7), "dkB/s": (12, 1, 2),
+    "%steal": (6, 1, 1),
+    "pgfree/s": (7, 1, 6),
+    "rxkB/s": (7, 1, 2),
+    "kbcommit": (8, 1, 5),
+    "blocked": (9, 1, 7),
+    "kbactive": (9, 1, 7),
+    "kbdirty": (10, 1, 2),
+    "%gnice": (10, 1, 2),
+    "%ifutil": (10, 1, 7),
+    "kbavail": (11, 5, 3),
+    "areq-sz": (11, 5, 7),
+    "dkB/s": (12, 1, 2),
     "dtps": (12, 1, 2),
-}  # fmt: skip
+}
 UNTIL: Final[Mapping[str, tuple[int, ...]]] = {
     "sect/s": (4, 1, 6),
     "rxbyt/s": (7, 1, 1),

@@ -17,8 +17,7 @@ from typing import ClassVar, Final
 from calibration.readers.clock import Moment, parse_moment, parse_time
 from calibration.readers.line import Line, Sink
 
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun",
-                 "jul", "aug", "sep", "oct", "nov", "dec")  # fmt: skip
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _FRAME: Final = "=#-*[]<>:; \t"
 _EPOCH: Final = re.compile(r"[12]\d{9}(?:\.\d+)?")
 _ZONE: Final = re.compile(r" [A-Z][A-Za-z]{1,5}$")

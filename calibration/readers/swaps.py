@@ -15,9 +15,14 @@ from calibration.readers.line import CUT, Line, Sink
 from calibration.readers.stamp import Pace
 
 TITLES: Final = {
-    "filename": "name", "name": "name", "type": "type", "size": "swapspace_bytes",
-    "used": "swapspace_used_bytes", "priority": "swapspace_priority", "prio": "swapspace_priority",
-}  # fmt: skip
+    "filename": "name",
+    "name": "name",
+    "type": "type",
+    "size": "swapspace_bytes",
+    "used": "swapspace_used_bytes",
+    "priority": "swapspace_priority",
+    "prio": "swapspace_priority",
+}
 PROC_UNIT: Final = 1024  # /proc/swaps: KiB
 _SIZE: Final = re.compile(r"\d+(?:[.,]\d+)?[BKMGTPE]?")
 _PRIORITY: Final = re.compile(r"-?\d+")
@@ -78,6 +83,11 @@ class SwapsReader:
         values["swapspace_priority"] = float(priority)
         self.sink.learn("tool", "swapon")
         self.sink.add(
-            line, "device", name, values,
-            time_s=self.time_s, since_boot=False, report=self.pace.report,
-        )  # fmt: skip
+            line,
+            "device",
+            name,
+            values,
+            time_s=self.time_s,
+            since_boot=False,
+            report=self.pace.report,
+        )

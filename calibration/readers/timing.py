@@ -22,9 +22,13 @@ MIB: Final = 2**20
 
 
 def _add(
-    sink: Sink, pace: Pace, line: Line, name: str, values: Mapping[str, float],
+    sink: Sink,
+    pace: Pace,
+    line: Line,
+    name: str,
+    values: Mapping[str, float],
     kind: Kind = "system",
-) -> None:  # fmt: skip
+) -> None:
     """Add one result as the next report; of the sink's clock only a date above it counts."""
     pace.report += 1
     sink.add(line, kind, name, values, time_s=sink.stamp_s, since_boot=False, report=pace.report)
@@ -126,8 +130,10 @@ class HdparmReader:
 
 
 TIME_WORDS: Final[Mapping[str, str]] = {
-    "real": "elapsed_s", "user": "cpu_user_s", "sys": "cpu_system_s",
-}  # fmt: skip
+    "real": "elapsed_s",
+    "user": "cpu_user_s",
+    "sys": "cpu_system_s",
+}
 # GNU time -v: what it says -> (column, factor)
 VERBOSE: Final[Mapping[str, tuple[str, float]]] = {
     "User time (seconds)": ("cpu_user_s", 1),
@@ -140,13 +146,22 @@ VERBOSE: Final[Mapping[str, tuple[str, float]]] = {
 }
 VERBOSE_UNUSED: Final = frozenset(
     {
-        "Percent of CPU this job got", "Average shared text size (kbytes)",
-        "Average unshared data size (kbytes)", "Average stack size (kbytes)",
-        "Average total size (kbytes)", "Average resident set size (kbytes)", "Swaps",
-        "File system inputs", "File system outputs", "Socket messages sent",
-        "Socket messages received", "Signals delivered", "Page size (bytes)", "Exit status",
+        "Percent of CPU this job got",
+        "Average shared text size (kbytes)",
+        "Average unshared data size (kbytes)",
+        "Average stack size (kbytes)",
+        "Average total size (kbytes)",
+        "Average resident set size (kbytes)",
+        "Swaps",
+        "File system inputs",
+        "File system outputs",
+        "Socket messages sent",
+        "Socket messages received",
+        "Signals delivered",
+        "Page size (bytes)",
+        "Exit status",
     }
-)  # fmt: skip
+)
 ELAPSED: Final = "Elapsed (wall clock) time (h:mm:ss or m:ss)"
 _WORD: Final = re.compile(
     r"\s*(?P<word>real|user|sys)\s+"
@@ -207,9 +222,14 @@ class TimeReader:
         self.seen.extend(values)
         self.sink.learn("tool", "time")
         self.sink.add(
-            line, "system", self.verbose or "time", values,
-            time_s=self.sink.stamp_s, since_boot=False, report=self.pace.report,
-        )  # fmt: skip
+            line,
+            "system",
+            self.verbose or "time",
+            values,
+            time_s=self.sink.stamp_s,
+            since_boot=False,
+            report=self.pace.report,
+        )
 
     def _word(self, text: str) -> dict[str, float] | None:
         """Return "real 0m16.088s" of a shell, "real 16.09" of POSIX."""
@@ -228,8 +248,11 @@ class TimeReader:
         found = _DEFAULT.fullmatch(text)
         if found is not None:
             elapsed = clock_s(found["clock"])
-            values = {"cpu_user_s": number(found["user"]), "cpu_system_s": number(found["sys"]),
-                      "max_rss_bytes": int(found["rss"]) * 1024.0}  # fmt: skip
+            values = {
+                "cpu_user_s": number(found["user"]),
+                "cpu_system_s": number(found["sys"]),
+                "max_rss_bytes": int(found["rss"]) * 1024.0,
+            }
             return values if elapsed is None else values | {"elapsed_s": elapsed}
         found = _DEFAULT_2.fullmatch(text)
         if found is None:
@@ -282,9 +305,14 @@ class BlockDumpReader:
             self.sink.skip(line, CUT)
             return True
         self.sink.add(
-            line, "system", found["process"], {"block_events": int(found["count"])},
-            time_s=None, since_boot=False, report=0,
-        )  # fmt: skip
+            line,
+            "system",
+            found["process"],
+            {"block_events": int(found["count"])},
+            time_s=None,
+            since_boot=False,
+            report=0,
+        )
         return True
 
     def close(self) -> None:

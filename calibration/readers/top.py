@@ -23,23 +23,41 @@ from calibration.readers.stamp import Pace
 from calibration.readers.uptime import add_uptime, parse_uptime_row
 
 CPU_WORDS: Final[Mapping[str, str]] = {
-    "us": "user_pct", "sy": "system_pct", "ni": "nice_pct", "id": "idle_pct",
-    "wa": "iowait_pct", "hi": "irq_pct", "si": "soft_pct", "st": "steal_pct",
+    "us": "user_pct",
+    "sy": "system_pct",
+    "ni": "nice_pct",
+    "id": "idle_pct",
+    "wa": "iowait_pct",
+    "hi": "irq_pct",
+    "si": "soft_pct",
+    "st": "steal_pct",
     # procps 2.0
-    "user": "user_pct", "system": "system_pct", "nice": "nice_pct", "idle": "idle_pct",
-    "iowait": "iowait_pct", "irq": "irq_pct", "softirq": "soft_pct",
-}  # fmt: skip
+    "user": "user_pct",
+    "system": "system_pct",
+    "nice": "nice_pct",
+    "idle": "idle_pct",
+    "iowait": "iowait_pct",
+    "irq": "irq_pct",
+    "softirq": "soft_pct",
+}
 MEMORY_WORDS: Final[Mapping[tuple[str, str], str]] = {
-    ("Mem", "total"): "mem_total_bytes", ("Mem", "av"): "mem_total_bytes",
-    ("Mem", "used"): "mem_used_bytes", ("Mem", "free"): "mem_free_bytes",
-    ("Mem", "shrd"): "mem_shared_bytes", ("Mem", "buff"): "mem_buffers_bytes",
-    ("Mem", "buffers"): "mem_buffers_bytes", ("Mem", "buff/cache"): "mem_buffcache_bytes",
-    ("Swap", "total"): "swap_total_bytes", ("Swap", "av"): "swap_total_bytes",
-    ("Swap", "used"): "swap_used_bytes", ("Swap", "free"): "swap_free_bytes",
+    ("Mem", "total"): "mem_total_bytes",
+    ("Mem", "av"): "mem_total_bytes",
+    ("Mem", "used"): "mem_used_bytes",
+    ("Mem", "free"): "mem_free_bytes",
+    ("Mem", "shrd"): "mem_shared_bytes",
+    ("Mem", "buff"): "mem_buffers_bytes",
+    ("Mem", "buffers"): "mem_buffers_bytes",
+    ("Mem", "buff/cache"): "mem_buffcache_bytes",
+    ("Swap", "total"): "swap_total_bytes",
+    ("Swap", "av"): "swap_total_bytes",
+    ("Swap", "used"): "swap_used_bytes",
+    ("Swap", "free"): "swap_free_bytes",
     # The page cache and what is available stand in the line of swap for want of room.
-    ("Swap", "cached"): "mem_cached_bytes", ("Swap", "cached Mem"): "mem_cached_bytes",
+    ("Swap", "cached"): "mem_cached_bytes",
+    ("Swap", "cached Mem"): "mem_cached_bytes",
     ("Swap", "avail Mem"): "mem_available_bytes",
-}  # fmt: skip
+}
 SCALES: Final[Mapping[str, int]] = {letter: 1024**power for power, letter in enumerate("BKMGTPE")}
 _TASKS: Final = re.compile(
     r"(?:Tasks|Threads):\s*(?P<total>\d+) total,\s*(?P<running>\d+) running,"
@@ -114,16 +132,26 @@ class TopReader:
     def _add_first(self, *, since_boot: bool) -> None:
         for line, name, values in self.first:
             self.sink.add(
-                line, "cpu", name, values,
-                time_s=self.pace.times[0], since_boot=since_boot, report=0,
-            )  # fmt: skip
+                line,
+                "cpu",
+                name,
+                values,
+                time_s=self.pace.times[0],
+                since_boot=since_boot,
+                report=0,
+            )
         self.first.clear()
 
     def _add(self, line: Line, values: dict[str, float]) -> None:
         self.sink.add(
-            line, "system", "", values,
-            time_s=self.time_s, since_boot=False, report=self.pace.report,
-        )  # fmt: skip
+            line,
+            "system",
+            "",
+            values,
+            time_s=self.time_s,
+            since_boot=False,
+            report=self.pace.report,
+        )
 
     def _tasks(self, line: Line) -> bool:
         found = _TASKS.fullmatch(line.text) or _PROCESSES.fullmatch(line.text)
@@ -150,9 +178,14 @@ class TopReader:
             self.first.append((line, name, values))
         else:
             self.sink.add(
-                line, "cpu", name, values,
-                time_s=self.time_s, since_boot=False, report=self.pace.report,
-            )  # fmt: skip
+                line,
+                "cpu",
+                name,
+                values,
+                time_s=self.time_s,
+                since_boot=False,
+                report=self.pace.report,
+            )
         return True
 
     def _memory(self, line: Line) -> bool:

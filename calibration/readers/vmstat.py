@@ -45,9 +45,13 @@ class Cell(NamedTuple):
 
 # Columns in the unit of -S; those of swapping in KiB unless it is bytes.
 MEMORY: Final[Mapping[str, str]] = {
-    "swpd": "swap_used_bytes", "free": "mem_free_bytes", "buff": "mem_buffers_bytes",
-    "cache": "mem_cached_bytes", "inact": "mem_inactive_bytes", "active": "mem_active_bytes",
-}  # fmt: skip
+    "swpd": "swap_used_bytes",
+    "free": "mem_free_bytes",
+    "buff": "mem_buffers_bytes",
+    "cache": "mem_cached_bytes",
+    "inact": "mem_inactive_bytes",
+    "active": "mem_active_bytes",
+}
 SWAPPING: Final[Mapping[str, str]] = {"si": "swapin_bytes_per_s", "so": "swapout_bytes_per_s"}
 OTHERS: Final[Mapping[str, Cell | None]] = {
     "r": Cell("system", "procs_running"),
@@ -78,9 +82,13 @@ class Unit(NamedTuple):
 
 # Up to 3.2 as after 3.3: k 1000, K 1024, m 10^6, M 2^20; b and B are undocumented.
 UNITS: Final[Mapping[str, Unit]] = {
-    "b": Unit(1, 1), "B": Unit(1, 1), "k": Unit(1000, KIB), "K": Unit(KIB, KIB),
-    "m": Unit(10**6, 0), "M": Unit(2**20, 0),
-}  # fmt: skip
+    "b": Unit(1, 1),
+    "B": Unit(1, 1),
+    "k": Unit(1000, KIB),
+    "K": Unit(KIB, KIB),
+    "m": Unit(10**6, 0),
+    "M": Unit(2**20, 0),
+}
 _BANNER: Final = re.compile(r"\s*-*procs[-\s].*(memory|swap).*")
 _ZONE: Final = re.compile(r"[A-Z][A-Za-z]{1,5}|[+-]\d\d(\d\d)?")
 _UNIT: Final = re.compile(r"(?:-\w*S|--unit[= ])\s*([bBkKmM])\b")
@@ -174,9 +182,14 @@ class VmstatReader:
         self._check_unit(line, by_kind["system"])
         for kind, taken in by_kind.items():
             self.sink.add(
-                line, kind, "all" if kind == "cpu" else "", taken,
-                time_s=time_s, since_boot=since_boot, report=self.pace.report,
-            )  # fmt: skip
+                line,
+                kind,
+                "all" if kind == "cpu" else "",
+                taken,
+                time_s=time_s,
+                since_boot=since_boot,
+                report=self.pace.report,
+            )
 
     def _check_unit(self, line: Line, taken: dict[str, float]) -> None:
         """Take no memory that is said to be in KiB and is not."""

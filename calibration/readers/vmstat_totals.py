@@ -24,26 +24,37 @@ TICK_MS: Final = 10.0  # USER_HZ is 100 on all that runs vmstat
 _FLOW = ("total", "merged", "sectors", "ms")
 DISK_TITLES: Final = (*_FLOW, *_FLOW, "cur", "sec")
 DISK_CELLS: Final[tuple[Cell | None, ...]] = (
-    Cell("device", "reads_total"), Cell("device", "read_merges_total"),
-    Cell("device", "read_bytes_total", SECTOR_BYTES), Cell("device", "read_ms_total"),
-    Cell("device", "writes_total"), Cell("device", "write_merges_total"),
-    Cell("device", "write_bytes_total", SECTOR_BYTES), Cell("device", "write_ms_total"),
-    None, Cell("device", "io_ticks_ms_total", 1000.0),
-)  # fmt: skip
+    Cell("device", "reads_total"),
+    Cell("device", "read_merges_total"),
+    Cell("device", "read_bytes_total", SECTOR_BYTES),
+    Cell("device", "read_ms_total"),
+    Cell("device", "writes_total"),
+    Cell("device", "write_merges_total"),
+    Cell("device", "write_bytes_total", SECTOR_BYTES),
+    Cell("device", "write_ms_total"),
+    None,
+    Cell("device", "io_ticks_ms_total", 1000.0),
+)
 PARTITION_TITLES: Final = ("reads", "read", "sectors", "writes", "requested", "writes")
 PARTITION_CELLS: Final[tuple[Cell | None, ...]] = (
-    Cell("device", "reads_total"), Cell("device", "read_bytes_total", SECTOR_BYTES),
-    Cell("device", "writes_total"), Cell("device", "write_bytes_total", SECTOR_BYTES),
-)  # fmt: skip
+    Cell("device", "reads_total"),
+    Cell("device", "read_bytes_total", SECTOR_BYTES),
+    Cell("device", "writes_total"),
+    Cell("device", "write_bytes_total", SECTOR_BYTES),
+)
 # What stands before a label of memory is a unit of -S; factor 0 marks those.
 MEMORY_LABELS: Final[Mapping[str, str]] = {
-    "total memory": "mem_total_bytes", "used memory": "mem_used_bytes",
-    "active memory": "mem_active_bytes", "inactive memory": "mem_inactive_bytes",
-    "free memory": "mem_free_bytes", "buffer memory": "mem_buffers_bytes",
+    "total memory": "mem_total_bytes",
+    "used memory": "mem_used_bytes",
+    "active memory": "mem_active_bytes",
+    "inactive memory": "mem_inactive_bytes",
+    "free memory": "mem_free_bytes",
+    "buffer memory": "mem_buffers_bytes",
     "swap cache": "mem_cached_bytes",  # prints the page cache, whatever the label says
-    "total swap": "swap_total_bytes", "used swap": "swap_used_bytes",
+    "total swap": "swap_total_bytes",
+    "used swap": "swap_used_bytes",
     "free swap": "swap_free_bytes",
-}  # fmt: skip
+}
 SUM_LABELS: Final[Mapping[str, Cell | None]] = {
     "non-nice user cpu ticks": Cell("cpu", "user_ms_total", TICK_MS),
     "nice user cpu ticks": Cell("cpu", "nice_ms_total", TICK_MS),
@@ -156,9 +167,14 @@ class VmstatDiskReader:
             if cell is not None
         }
         self.sink.add(
-            line, "device", name, values,
-            time_s=self.time_s, since_boot=True, report=self.pace.report,
-        )  # fmt: skip
+            line,
+            "device",
+            name,
+            values,
+            time_s=self.time_s,
+            since_boot=True,
+            report=self.pace.report,
+        )
 
 
 @dataclass
@@ -196,7 +212,11 @@ class VmstatSumReader:
     def _add(self, line: Line, cell: Cell, value: int) -> None:
         self.sink.learn("tool", "vmstat")
         self.sink.add(
-            line, cell.kind, "" if cell.kind == "system" else "all",
-            {cell.column: value * cell.factor}, time_s=self.time_s,
-            since_boot=cell.column.endswith("_total"), report=self.pace.report,
-        )  # fmt: skip
+            line,
+            cell.kind,
+            "" if cell.kind == "system" else "all",
+            {cell.column: value * cell.factor},
+            time_s=self.time_s,
+            since_boot=cell.column.endswith("_total"),
+            report=self.pace.report,
+        )

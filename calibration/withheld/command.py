@@ -23,9 +23,13 @@ from sim.study.replicate import processes
 @click.option("-o", "--output", metavar="FILE", help="Write the JSON list to FILE.")
 @click.option("--only", metavar="FIGURE", multiple=True, help="Only this one; several times.")
 @click.option(
-    "--table", "table", metavar="FILE.toml", type=click.Path(path_type=Path), default=TABLE,
+    "--table",
+    "table",
+    metavar="FILE.toml",
+    type=click.Path(path_type=Path),
+    default=TABLE,
     help="Another table of figures than calibration/predictions/withheld.toml.",
-)  # fmt: skip
+)
 @click.option("--jobs", type=click.IntRange(1), help="Processes; as many as CPUs if not given.")
 @click.option(
     "--first-members",
@@ -35,9 +39,13 @@ from sim.study.replicate import processes
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON list instead of a table.")
 def command(
-    output: str | None, only: tuple[str, ...], table: Path, jobs: int | None, check: str | None,
+    output: str | None,
+    only: tuple[str, ...],
+    table: Path,
+    jobs: int | None,
+    check: str | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Simulate the ensembles behind the withheld figures; print medians and 90 % intervals.
 
     Which scenario, what-if, fit and metric answer for a figure is in a table; a new figure is a new
@@ -89,14 +97,22 @@ INSIDE: Final = {None: "", True: "yes", False: "no"}
 
 def _table(answers: list[Answer]) -> Table:
     columns = (
-        Column("figure"), Column("median", True), Column("90 % interval", True), Column("unit"),
-        Column("outcome", True), Column("inside"),
-    )  # fmt: skip
+        Column("figure"),
+        Column("median", True),
+        Column("90 % interval", True),
+        Column("unit"),
+        Column("outcome", True),
+        Column("inside"),
+    )
     rows = tuple(
         (
-            one.figure, figure(one.median), interval(one.lo, one.hi), one.unit,
-            "" if one.outcome is None else figure(one.outcome), INSIDE[one.is_inside],
+            one.figure,
+            figure(one.median),
+            interval(one.lo, one.hi),
+            one.unit,
+            "" if one.outcome is None else figure(one.outcome),
+            INSIDE[one.is_inside],
         )
         for one in answers
-    )  # fmt: skip
+    )
     return Table(columns, rows)

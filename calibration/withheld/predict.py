@@ -51,20 +51,27 @@ class Answer:
     def to_json(self) -> dict[str, object]:
         """Return the row of calibration/predictions/withheld.json."""
         return {
-            "figure": self.figure, "unit": self.unit, "median": self.median, "lo": self.lo,
-            "hi": self.hi, "why": self.why,
-        }  # fmt: skip
+            "figure": self.figure,
+            "unit": self.unit,
+            "median": self.median,
+            "lo": self.lo,
+            "hi": self.hi,
+            "why": self.why,
+        }
 
 
 def trials_of(ensemble: Ensemble, seed: int) -> list[Trial]:
     """Return the simulations of an ensemble; raise FitError, ScenarioError, BadInput."""
     return [
         Trial(
-            ensemble.scenario, ensemble.what_if,
-            tuple((member | _same(ensemble, member)).items()), seed + number, ensemble.sets,
+            ensemble.scenario,
+            ensemble.what_if,
+            tuple((member | _same(ensemble, member)).items()),
+            seed + number,
+            ensemble.sets,
         )
         for number, member in enumerate(_members(ensemble, seed))
-    ]  # fmt: skip
+    ]
 
 
 def _members(ensemble: Ensemble, seed: int) -> list[dict[str, str]]:
@@ -91,10 +98,12 @@ def _same(ensemble: Ensemble, member: Mapping[str, str]) -> dict[str, str]:
 
 
 def simulate(
-    questions: Questions, wanted: Sequence[Question], executor: Executor | None,
+    questions: Questions,
+    wanted: Sequence[Question],
+    executor: Executor | None,
     progress: Progress | None,
     run: Callable[[Trial], Mapping[str, float]] = simulate_trial,
-) -> Values:  # fmt: skip
+) -> Values:
     """Simulate the ensembles that the wanted figures need."""
     names = dict.fromkeys(
         name for question in wanted for name in (*question.of, *question.gain_over.values())
@@ -151,9 +160,14 @@ def answer(questions: Questions, question: Question, values: Values) -> Answer:
     points.sort()
     low, median, high = (_rounded(_quantile(points, share)) for share in (0.05, 0.5, 0.95))
     return Answer(
-        figure=question.figure, unit=question.unit, median=median, lo=low, hi=high,
-        why=f"{question.why}; {_pedigree(questions, question)}", outcome=question.outcome,
-    )  # fmt: skip
+        figure=question.figure,
+        unit=question.unit,
+        median=median,
+        lo=low,
+        hi=high,
+        why=f"{question.why}; {_pedigree(questions, question)}",
+        outcome=question.outcome,
+    )
 
 
 def _figures(question: Question, name: str, values: Values) -> list[float]:

@@ -10,23 +10,52 @@ from sim.cli import options
 
 @click.command("calibrate", short_help="Fit a scenario's parameters to its recording.")
 @options.scenario_argument
-@click.option("-o", "--output", "output", metavar="FILE",
-              help="Where the fit goes (default: SCENARIO.AGAINST.toml).")  # fmt: skip
-@click.option("--against", metavar="STATE", default=None,
-              help="Recorded state to fit to, or both (default: before the change).")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    "output",
+    metavar="FILE",
+    help="Where the fit goes (default: SCENARIO.AGAINST.toml).",
+)
+@click.option(
+    "--against",
+    metavar="STATE",
+    default=None,
+    help="Recorded state to fit to, or both (default: before the change).",
+)
 @options.seed_option
 @options.set_option
-@click.option("--simulations", type=click.IntRange(SIMULATIONS_MIN, 100_000), default=SIMULATIONS,
-              show_default=True, help="Points at which the twin is simulated.")  # fmt: skip
-@click.option("--waves", "waves_done", type=click.IntRange(1, WAVES), default=WAVES,
-              show_default=True, help="Stop after so many of them: a rougher fit.")  # fmt: skip
-@click.option("--members", type=click.IntRange(8, 1024), default=MEMBERS, show_default=True,
-              help="Parameter sets in the ensemble.")  # fmt: skip
+@click.option(
+    "--simulations",
+    type=click.IntRange(SIMULATIONS_MIN, 100_000),
+    default=SIMULATIONS,
+    show_default=True,
+    help="Points at which the twin is simulated.",
+)
+@click.option(
+    "--waves",
+    "waves_done",
+    type=click.IntRange(1, WAVES),
+    default=WAVES,
+    show_default=True,
+    help="Stop after so many of them: a rougher fit.",
+)
+@click.option(
+    "--members",
+    type=click.IntRange(8, 1024),
+    default=MEMBERS,
+    show_default=True,
+    help="Parameter sets in the ensemble.",
+)
 @options.jobs_option
 @click.option("--resume", is_flag=True, help="Go on where an interrupted fit stopped.")
 @options.json_option
-@click.option("--plot", "plot_path", metavar="FILE.png",
-              help="Draw recorded against simulated columns, prior and posterior.")  # fmt: skip
+@click.option(
+    "--plot",
+    "plot_path",
+    metavar="FILE.png",
+    help="Draw recorded against simulated columns, prior and posterior.",
+)
 def command(**given: object) -> None:
     """Fit the parameters of [calibrate] to what was recorded, and say how sure they are.
 

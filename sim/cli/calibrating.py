@@ -56,9 +56,15 @@ def calibrate_scenario(
     check_apart(name, json_path, plot_path, read=(scenario.path,))
     place = Path(name)
     plan = Plan(
-        scenario=scenario_name, spec=spec, states=states, seed=scenario.seed,
-        simulations=simulations, waves_done=waves_done, members=members, sets=sets,
-    )  # fmt: skip
+        scenario=scenario_name,
+        spec=spec,
+        states=states,
+        seed=scenario.seed,
+        simulations=simulations,
+        waves_done=waves_done,
+        members=members,
+        sets=sets,
+    )
     journal = Journal(place.with_name(place.name + ".journal"))
     _prepare(journal, resume=resume)
     result = _calibrate(scenario, plan, journal, jobs)
@@ -94,8 +100,9 @@ def _states(spec: CalibrateSpec, against: str | None) -> tuple[str, ...]:
         return tuple(spec.against)
     if against not in spec.against:
         known = ", ".join((*spec.against, "both"))
-        raise click.BadParameter(f"no recorded state '{against}' (known: {known})",
-                                 param_hint="--against")  # fmt: skip
+        raise click.BadParameter(
+            f"no recorded state '{against}' (known: {known})", param_hint="--against"
+        )
     return (against,)
 
 

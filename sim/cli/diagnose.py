@@ -21,8 +21,13 @@ from sim.tools.usage import ToolUsageError
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 _USAGE = (
-    UnknownScenario, UnwritableError, DatasetError, FitError, ToolUsageError, UnreadableRecording,
-)  # fmt: skip
+    UnknownScenario,
+    UnwritableError,
+    DatasetError,
+    FitError,
+    ToolUsageError,
+    UnreadableRecording,
+)
 
 
 def diagnose(error: Exception) -> int:

@@ -138,15 +138,23 @@ def _show(tool: str, machine: Machine) -> None:
 
 
 def _tell(
-    scenario: Scenario, what_if: str | None, result: RunResult, argv: Sequence[str], text: str,
+    scenario: Scenario,
+    what_if: str | None,
+    result: RunResult,
+    argv: Sequence[str],
+    text: str,
     json_path: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Print what was on the terminal, and write the JSON that was asked for."""
     if json_path is not None:
         content = {
-            "scenario": scenario.name, "what_if": what_if, "seed": scenario.seed,
-            "version": result.version, "command": list(argv), "output": text,
-        }  # fmt: skip
+            "scenario": scenario.name,
+            "what_if": what_if,
+            "seed": scenario.seed,
+            "version": result.version,
+            "command": list(argv),
+            "output": text,
+        }
         write_json(content, json_path)
     if json_path != "-":
         click.echo(text, nl=False)
@@ -174,7 +182,11 @@ def _typed(
     """Return what the tool prints, on the clock that /proc/stat tells (btime)."""
     btime_s = parse_stat(samples[0].text("stat")).btime_s
     texts = run_tool(
-        argv, samples, hostname=scenario.server.hostname, release=scenario.server.kernel,
-        boot_wallclock=datetime.fromtimestamp(btime_s, UTC), layout=layout,
-    )  # fmt: skip
+        argv,
+        samples,
+        hostname=scenario.server.hostname,
+        release=scenario.server.kernel,
+        boot_wallclock=datetime.fromtimestamp(btime_s, UTC),
+        layout=layout,
+    )
     return list(texts)

@@ -18,9 +18,14 @@ from sim.study.explain import NothingToExplainError, explain
 @click.command("explain", short_help="Say where a transaction's time goes, and what is busy.")
 @options.scenario_argument
 @click.argument("what_if", metavar="[WHAT_IF]", required=False)
-@click.option("--of", "kinds", metavar="KIND", multiple=True,
-              help="Only these transactions: a program's own ('receive') or a system call"
-              " ('fsync()'); may be given several times.")  # fmt: skip
+@click.option(
+    "--of",
+    "kinds",
+    metavar="KIND",
+    multiple=True,
+    help="Only these transactions: a program's own ('receive') or a system call"
+    " ('fsync()'); may be given several times.",
+)
 @options.seed_option
 @options.set_option
 @options.fit_option

@@ -18,10 +18,20 @@ from sim.study.fio_run import FioResult, load_machine, run_fio
 
 @click.command("fio", short_help="Run a job file of fio on a machine.")
 @click.argument("job_file", metavar="JOB.fio")
-@click.option("--machine", "machine_name", metavar="MACHINE.toml|SCENARIO", required=True,
-              help="The machine: of this file or scenario, [machine] alone counts.")  # fmt: skip
-@click.option("--output-format", type=click.Choice(["normal", "json"]), default="normal",
-              show_default=True, help="fio's text or its JSON.")  # fmt: skip
+@click.option(
+    "--machine",
+    "machine_name",
+    metavar="MACHINE.toml|SCENARIO",
+    required=True,
+    help="The machine: of this file or scenario, [machine] alone counts.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["normal", "json"]),
+    default="normal",
+    show_default=True,
+    help="fio's text or its JSON.",
+)
 @click.option("--output", "output_path", metavar="FILE", help="Write to FILE, not to the terminal.")
 @options.seed_option
 @options.set_option
@@ -83,6 +93,7 @@ def _told_errors(result: FioResult) -> int:
     for done in failed:
         click.echo(
             f"fio: {done.job.name}: err={done.stat.error}: {done.stat.error_where}: "
-            f"{os.strerror(done.stat.error)}", err=True,
-        )  # fmt: skip
+            f"{os.strerror(done.stat.error)}",
+            err=True,
+        )
     return 1 if failed else 0

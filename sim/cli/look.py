@@ -35,12 +35,27 @@ class RateType(click.ParamType[float]):
 
 @click.command("look", short_help="Say what a recording says, before any simulation.")
 @click.argument("paths", metavar="FILE...|DATASET|DIR", nargs=-1, required=True)
-@click.option("--throughput", "throughput_per_s", type=RateType(), metavar="RATE",
-              help="Transactions per second, for the demand of one.")  # fmt: skip
-@click.option("--customers", type=click.FloatRange(min=0, min_open=True), metavar="N",
-              help="How many clients send transactions, for a bound.")  # fmt: skip
-@click.option("--think", "think_ns", type=TimeType(), metavar="TIME", default=0,
-              help="How long a client thinks in between (default 0).")  # fmt: skip
+@click.option(
+    "--throughput",
+    "throughput_per_s",
+    type=RateType(),
+    metavar="RATE",
+    help="Transactions per second, for the demand of one.",
+)
+@click.option(
+    "--customers",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="How many clients send transactions, for a bound.",
+)
+@click.option(
+    "--think",
+    "think_ns",
+    type=TimeType(),
+    metavar="TIME",
+    default=0,
+    help="How long a client thinks in between (default 0).",
+)
 @options.json_option
 def command(
     paths: tuple[str, ...],

@@ -23,13 +23,26 @@ _BESIDE: Final = ".iotwin."
 _LINKS_MAX: Final = 40  # include/linux/namei.h: MAXSYMLINKS
 # matplotlib 3.8, FigureCanvasBase.filetypes, but pgf, which needs LaTeX.
 PICTURES: Final = (
-    ".png", ".pdf", ".svg", ".svgz", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp",
-    ".raw", ".rgba",
-)  # fmt: skip
+    ".png",
+    ".pdf",
+    ".svg",
+    ".svgz",
+    ".eps",
+    ".ps",
+    ".jpg",
+    ".jpeg",
+    ".tif",
+    ".tiff",
+    ".webp",
+    ".raw",
+    ".rgba",
+)
 # Nobody means the disk itself by the name of a result; a socket cannot be opened.
 _REFUSED: Final = (
-    (stat.S_ISDIR, "a directory"), (stat.S_ISBLK, "a block device"), (stat.S_ISSOCK, "a socket"),
-)  # fmt: skip
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISSOCK, "a socket"),
+)
 
 
 def write_json(content: dict[str, Any], path: str) -> None:

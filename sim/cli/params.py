@@ -64,9 +64,13 @@ def command(
 
 def _table(parameters: list[Parameter]) -> Table:
     columns = (
-        Column("parameter"), Column("value", is_number=True), Column("unit"), Column("layer"),
-        Column("origin"), Column("source"),
-    )  # fmt: skip
+        Column("parameter"),
+        Column("value", is_number=True),
+        Column("unit"),
+        Column("layer"),
+        Column("origin"),
+        Column("source"),
+    )
     return Table(columns, tuple(_row(parameter) for parameter in parameters))
 
 
@@ -106,9 +110,14 @@ def _json(scenario: Scenario) -> dict[str, Any]:
         },
         "parameters": [
             {
-                "path": p.path, "value": p.value, "unit": unit_of(p.dim), "source": p.source,
-                "origin": p.origin.value, "layer": p.layer.label, "doc": p.doc,
+                "path": p.path,
+                "value": p.value,
+                "unit": unit_of(p.dim),
+                "source": p.source,
+                "origin": p.origin.value,
+                "layer": p.layer.label,
+                "doc": p.doc,
             }
             for p in parameters
         ],
-    }  # fmt: skip
+    }

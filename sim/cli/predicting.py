@@ -46,9 +46,7 @@ def predict_variant(
     """Simulate the members, and report."""
     base = load(scenario_name, sets=sets, seed=seed)
     fit = _fit(base, fit_path)
-    scenario = load(
-        scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best)
-    )  # fmt: skip
+    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best))
     check_json(json_path)
     check_apart(json_path, read=(scenario.path, fit_path))
     recorded: dict[str, Figure] = {}
@@ -103,9 +101,15 @@ def _predict(
     with Progress(f"predicting {scenario.label}") as progress, processes(number) as executor:
         laboratory = Laboratory(text, Journal(None), executor, progress)
         return predict(
-            fit, scenario, name, laboratory, members=members, replications=replications,
-            seed=scenario.seed, sets=sets,
-        )  # fmt: skip
+            fit,
+            scenario,
+            name,
+            laboratory,
+            members=members,
+            replications=replications,
+            seed=scenario.seed,
+            sets=sets,
+        )
 
 
 def _heading(prediction: Prediction) -> str:

@@ -35,10 +35,19 @@ from sim.scenario import load
 @options.json_option
 @options.plot_option
 @click.option("--save", "save_path", metavar="FILE", help="Keep the readings of the first run.")
-@click.option("--crash-at", "crash_ns", type=TimeType(), metavar="TIME",
-              help="Cut the power at that simulated time, and tell what is lost.")  # fmt: skip
-@click.option("--block-dump", "block_dump_path", metavar="FILE",
-              help="Write the log of vm.block_dump = 1, count it by process.")  # fmt: skip
+@click.option(
+    "--crash-at",
+    "crash_ns",
+    type=TimeType(),
+    metavar="TIME",
+    help="Cut the power at that simulated time, and tell what is lost.",
+)
+@click.option(
+    "--block-dump",
+    "block_dump_path",
+    metavar="FILE",
+    help="Write the log of vm.block_dump = 1, count it by process.",
+)
 def command(
     scenario_name: str,
     what_if: str | None,
@@ -67,15 +76,11 @@ def command(
       iotwin run exim-io --block-dump blocks.txt
     """
     fit = options.fit_of(fit_path, scenario_name)
-    scenario = load(
-        scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit)
-    )  # fmt: skip
+    scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit))
     check_json(json_path)
     check_picture(plot_path)
     check_writable(save_path, block_dump_path)
-    check_apart(
-        json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path)
-    )  # fmt: skip
+    check_apart(json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path))
     if crash_ns is not None:
         if plot_path is not None or save_path is not None:
             raise click.UsageError("--crash-at has neither --plot nor --save")

@@ -78,14 +78,21 @@ def _known(_ctx: click.Context, _param: click.Parameter, names: tuple[str, ...])
     type=PlaceType(),
 )
 @click.option(
-    "--interval", "interval_s", metavar="TIME", callback=_interval_s,
+    "--interval",
+    "interval_s",
+    metavar="TIME",
+    callback=_interval_s,
     help="Time between reports, such as 5s, where the text has no clock.",
-)  # fmt: skip
+)
 @typed_option
 @click.option(
-    "--column", "only", metavar="NAME", multiple=True, callback=_known,
+    "--column",
+    "only",
+    metavar="NAME",
+    multiple=True,
+    callback=_known,
     help="Show this column only; may be given several times.",
-)  # fmt: skip
+)
 @click.option("--columns", "list_columns", is_flag=True, help="List all columns with meanings.")
 @options.json_option
 def command(

@@ -54,34 +54,46 @@ def _ebs(*, family: tuple[str, ...]) -> Exercise:
 
 
 TABLES: Final[Mapping[str, Offer]] = {
-    "raid": Offer(
-        "RAID 0, 1, 5 and 10 over 2 to 8 disks", ("level", "devices", "profile"), _raid
-    ),
+    "raid": Offer("RAID 0, 1, 5 and 10 over 2 to 8 disks", ("level", "devices", "profile"), _raid),
     "instances": Offer(
         "instance stores of C3, R3 and I2, one SSD and all as RAID 0", ("family",), _instances
     ),
     "ebs": Offer("1 TB of EBS by instance type, EBS-optimized and not", ("family",), _ebs),
     "access": Offer("in order against at random, by kind of device", (), subjects.access),
-}  # fmt: skip
+}
 
 
 @click.command("table", short_help="Fill an exercise table: RAID levels, instances, EBS, access.")
 @click.argument("name", metavar="[TABLE]", required=False)
-@click.option("--level", multiple=True, type=click.Choice(LEVELS),
-              help="raid: this level; several times.")  # fmt: skip
-@click.option("--devices", multiple=True, metavar="N", type=click.IntRange(1, 8),
-              help="raid: so many disks, 2 to 8; several times.")  # fmt: skip
+@click.option(
+    "--level", multiple=True, type=click.Choice(LEVELS), help="raid: this level; several times."
+)
+@click.option(
+    "--devices",
+    multiple=True,
+    metavar="N",
+    type=click.IntRange(1, 8),
+    help="raid: so many disks, 2 to 8; several times.",
+)
 @click.option("--profile", help="raid: the disks, ec2/m3.xlarge if not given.")
-@click.option("--family", multiple=True, type=click.Choice(subjects.EBS_FAMILIES),
-              help="instances, ebs: this family; several times.")  # fmt: skip
+@click.option(
+    "--family",
+    multiple=True,
+    type=click.Choice(subjects.EBS_FAMILIES),
+    help="instances, ebs: this family; several times.",
+)
 @options.seed_option
 @options.jobs_option
 @options.json_option
 @options.plot_option
 def command(
-    name: str | None, seed: int | None, jobs: int | None, json_path: str | None,
-    plot_path: str | None, **choices: Any,
-) -> None:  # fmt: skip
+    name: str | None,
+    seed: int | None,
+    jobs: int | None,
+    json_path: str | None,
+    plot_path: str | None,
+    **choices: Any,
+) -> None:
     """Fill a table of the exercises: raid, instances, ebs or access; without a name, list them.
 
     Every cell is a run of fio on a machine of its own, past the page cache: reads and writes in

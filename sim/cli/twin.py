@@ -13,14 +13,33 @@ SIMULATIONS = 48
 
 @click.command("twin", short_help="Make a twin of a server from its recording alone.")
 @click.argument("paths", metavar="DIR|DATASET|FILE...", nargs=-1, required=True)
-@click.option("-o", "--output", metavar="TWIN.toml",
-              help="Where the scenario goes (default: NAME.twin.toml here).")  # fmt: skip
-@click.option("--simulations", type=click.IntRange(SIMULATIONS_MIN, 100_000), default=SIMULATIONS,
-              show_default=True, help="Points at which the twin is simulated.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True,
-              help="Seed of the fit and of the scenario.")  # fmt: skip
-@click.option("--hold-out", "hold_out_percent", type=click.IntRange(1, 99), metavar="PERCENT",
-              help="Fit without the last PERCENT of the intervals, and predict these.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    metavar="TWIN.toml",
+    help="Where the scenario goes (default: NAME.twin.toml here).",
+)
+@click.option(
+    "--simulations",
+    type=click.IntRange(SIMULATIONS_MIN, 100_000),
+    default=SIMULATIONS,
+    show_default=True,
+    help="Points at which the twin is simulated.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, SEED_MAX),
+    default=1,
+    show_default=True,
+    help="Seed of the fit and of the scenario.",
+)
+@click.option(
+    "--hold-out",
+    "hold_out_percent",
+    type=click.IntRange(1, 99),
+    metavar="PERCENT",
+    help="Fit without the last PERCENT of the intervals, and predict these.",
+)
 @options.jobs_option
 @options.json_option
 def command(

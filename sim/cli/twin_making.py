@@ -113,6 +113,12 @@ def _fit(
         processes(options.jobs_of(jobs, simulations)) as executor,
     ):
         return fit_draft(
-            draft, seen, Path(folder) / "twin.toml", comment=comment, seed=seed,
-            simulations=simulations, executor=executor, progress=progress,
-        )  # fmt: skip
+            draft,
+            seen,
+            Path(folder) / "twin.toml",
+            comment=comment,
+            seed=seed,
+            simulations=simulations,
+            executor=executor,
+            progress=progress,
+        )

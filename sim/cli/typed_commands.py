@@ -20,6 +20,9 @@ class CommandsType(click.ParamType[str]):
 
 
 typed_option = click.option(
-    "--command", "typed", metavar="TEXT", type=CommandsType(),
+    "--command",
+    "typed",
+    metavar="TEXT",
+    type=CommandsType(),
     help="What printed the text, such as 'vmstat -S M 5', where it does not begin with it.",
-)  # fmt: skip
+)

@@ -91,9 +91,19 @@ class Calendar:
     """Simulated time and all that is due, in order."""
 
     __slots__ = (
-        "_dead", "_far", "_horizon_ns", "_insert", "_limit", "_near", "_removed", "_running",
-        "_sequence", "_short", "_shuffle", "now",
-    )  # fmt: skip
+        "_dead",
+        "_far",
+        "_horizon_ns",
+        "_insert",
+        "_limit",
+        "_near",
+        "_removed",
+        "_running",
+        "_sequence",
+        "_short",
+        "_shuffle",
+        "now",
+    )
 
     def __init__(self, now_ns: int = 0) -> None:
         self.now: int = now_ns  # ns; read freely, written by the loop only

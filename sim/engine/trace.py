@@ -81,9 +81,7 @@ class Record(NamedTuple):
 class Tracer:
     """The tracepoints of one machine: off until ``start()``."""
 
-    __slots__ = (
-        "_calendar", "_patterns", "_records", "_sink", "_wanted", "dropped", "enabled",
-    )  # fmt: skip
+    __slots__ = ("_calendar", "_patterns", "_records", "_sink", "_wanted", "dropped", "enabled")
 
     def __init__(self, calendar: Calendar) -> None:
         self.enabled: bool = False

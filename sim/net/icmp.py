@@ -19,9 +19,12 @@ class Echo:
     """One request and its answer."""
 
     def __init__(
-        self, link: Link, on_interrupt: Callable[[int], None] | None,
-        backlog_ns: Callable[[], int] | None, answered: Callable[[], Any],
-    ) -> None:  # fmt: skip
+        self,
+        link: Link,
+        on_interrupt: Callable[[int], None] | None,
+        backlog_ns: Callable[[], int] | None,
+        answered: Callable[[], Any],
+    ) -> None:
         self._link = link
         self._on_interrupt = on_interrupt
         self._backlog_ns = backlog_ns

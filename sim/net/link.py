@@ -30,9 +30,15 @@ class Wire:
     """One direction of a link; counters as the rows of /proc/net/dev."""
 
     __slots__ = (
-        "_free_at_ns", "_interrupt_at_ns", "bytes", "calendar", "coalesce_ns", "latency_ns",
-        "packets", "rate_bytes_per_s",
-    )  # fmt: skip
+        "_free_at_ns",
+        "_interrupt_at_ns",
+        "bytes",
+        "calendar",
+        "coalesce_ns",
+        "latency_ns",
+        "packets",
+        "rate_bytes_per_s",
+    )
 
     def __init__(self, calendar: Calendar, latency_ns: int, rate_bytes_per_s: int) -> None:
         self.calendar = calendar

@@ -48,31 +48,48 @@ class NicParams:
         "physical", dim="text", choices=tuple(MODELS), source="scenario", doc="the card"
     )
     user_exit_ns: int = param(
-        "8 us", dim="time_ns", minimum=0, doc="guest's CPU time of an exit to the emulator",
+        "8 us",
+        dim="time_ns",
+        minimum=0,
+        doc="guest's CPU time of an exit to the emulator",
         source="assumed: 3 to 10 us, KVM of 2008 to 2012",
-    )  # fmt: skip
+    )
     kernel_exit_ns: int = param(
-        "3 us", dim="time_ns", minimum=0, doc="guest's CPU time of an exit to the host's kernel",
+        "3 us",
+        dim="time_ns",
+        minimum=0,
+        doc="guest's CPU time of an exit to the host's kernel",
         source="assumed: 0.5 to 1.5 us, an injected interrupt and its end",
-    )  # fmt: skip
+    )
     host_ns: int = param(
-        "15 us", dim="time_ns", minimum=0, doc="time of a guest's packet in the host, each way",
+        "15 us",
+        dim="time_ns",
+        minimum=0,
+        doc="time of a guest's packet in the host, each way",
         source="assumed: a thread of the host wakes, a bridge or a tap",
-    )  # fmt: skip
+    )
     localhost_ns: int = param(
-        "10 us", dim="time_ns", minimum=0, source="assumed: loopback, one softirq",
+        "10 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: loopback, one softirq",
         doc="one way between two programs of this server: more, if they stand for several",
-    )  # fmt: skip
+    )
 
     coalesce_ns: int = param(
-        0, dim="time_ns", minimum=0,
+        0,
+        dim="time_ns",
+        minimum=0,
         source="manual: ethtool -C rx-usecs 0 is off; e1000 InterruptThrottleRate=8000 is 125 us",
         doc="the card interrupts once in so long at most",
-    )  # fmt: skip
+    )
     interrupt_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, doc="of a packet's interrupt time, the interrupt's own",
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        doc="of a packet's interrupt time, the interrupt's own",
         source="assumed: entry, cause register, NAPI's poll scheduled and ended; the rest is TCP",
-    )  # fmt: skip
+    )
 
     def packet_times_ns(self, packet_ns: int) -> tuple[int, int]:
         """Return what a packet takes, `packet_ns`, and what one more of the same interrupt."""

@@ -21,26 +21,40 @@ class TcpParams:
     """A host's TCP."""
 
     syn_timeout_ns: int = param(
-        "3 s", dim="time_ns", minimum=1, source="include/net/tcp.h 2.6.16: TCP_TIMEOUT_INIT",
+        "3 s",
+        dim="time_ns",
+        minimum=1,
+        source="include/net/tcp.h 2.6.16: TCP_TIMEOUT_INIT",
         doc="from a SYN that is not answered to the next one; doubles each time",
-    )  # fmt: skip
+    )
     syn_retries: int = param(
-        5, dim="count", minimum=0, source="include/net/tcp.h 2.6.16: TCP_SYN_RETRIES",
+        5,
+        dim="count",
+        minimum=0,
+        source="include/net/tcp.h 2.6.16: TCP_SYN_RETRIES",
         doc="SYNs sent again before a connection attempt times out",
-    )  # fmt: skip
+    )
     initial_window_segments: int = param(
-        3, dim="count", minimum=1, source="net/ipv4/tcp_input.c 2.6.16: tcp_init_cwnd (RFC 3390)",
+        3,
+        dim="count",
+        minimum=1,
+        source="net/ipv4/tcp_input.c 2.6.16: tcp_init_cwnd (RFC 3390)",
         doc="segments sent before the first acknowledgement",
-    )  # fmt: skip
+    )
     window_bytes: int = param(
-        65535, dim="bytes", minimum=1,
+        65535,
+        dim="bytes",
+        minimum=1,
         source="net/ipv4/tcp.c 2.6.16: tcp_rmem 87380, of which tcp_adv_win_scale leaves 3/4",
         doc="receive window: bytes on the way or unread",
-    )  # fmt: skip
+    )
     send_buffer_bytes: int = param(
-        16384, dim="bytes", minimum=1, source="net/ipv4/tcp.c 2.6.16: tcp_wmem default",
+        16384,
+        dim="bytes",
+        minimum=1,
+        source="net/ipv4/tcp.c 2.6.16: tcp_wmem default",
         doc="bytes that a sender may leave behind unsent",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:

@@ -44,9 +44,11 @@ def make_network(
     network.on_interrupt = line.serve
     network.backlog_ns = line.backlog_ns
     network.loopback = Link(
-        env.calendar, "lo", latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),
+        env.calendar,
+        "lo",
+        latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),
         rate_bytes_per_s=LOOPBACK_BYTES_PER_S,
-    )  # fmt: skip
+    )
     return network
 
 
@@ -56,11 +58,13 @@ def make_links(
     """Return the links by name."""
     links = {
         name: Link(
-            calendar, name, latency_ns=plan.latency_ns + nic.delay_ns(),
+            calendar,
+            name,
+            latency_ns=plan.latency_ns + nic.delay_ns(),
             rate_bytes_per_s=plan.rate_bytes_per_s,
         )
         for name, plan in plans.items()
-    }  # fmt: skip
+    }
     for link in links.values():
         link.inbound.coalesce_ns = nic.coalesce_ns
     return links

@@ -31,6 +31,9 @@ def _cell(fact: Fact) -> str:
 def exercise_json(exercise: Exercise, rows: Rows, seed: int, version: str) -> dict[str, Any]:
     """Return the rows with what made them."""
     return {
-        "table": exercise.name, "title": exercise.title, "seed": seed, "version": version,
+        "table": exercise.name,
+        "title": exercise.title,
+        "seed": seed,
+        "version": version,
         "rows": rows,
-    }  # fmt: skip
+    }

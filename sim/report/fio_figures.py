@@ -19,9 +19,24 @@ from sim.user.fio_stat import DirectionStat, JobStat
 
 FIO_VERSION: Final = "fio-3.36"  # the release whose output this is
 PERCENTILES: Final = (
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    1.0,
+    5.0,
+    10.0,
+    20.0,
+    30.0,
+    40.0,
+    50.0,
+    60.0,
+    70.0,
+    80.0,
+    90.0,
+    95.0,
+    99.0,
+    99.5,
+    99.9,
+    99.95,
     99.99,
-)  # fmt: skip
+)
 DIRECTION_NAMES: Final = ("read", "write", "trim")
 DEPTHS: Final = ("1", "2", "4", "8", "16", "32", ">=64")
 BATCHES: Final = ("0", "4", "8", "16", "32", "64", ">=64")

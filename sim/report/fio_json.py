@@ -47,13 +47,15 @@ def fio_json(result: FioResult, command: str) -> dict[str, Any]:
         "timestamp_ms": milliseconds,
         "time": ctime(moment),
         "iotwin": {
-            "version": result.version, "machine": result.machine, "seed": result.seed,
+            "version": result.version,
+            "machine": result.machine,
+            "seed": result.seed,
             "command": command,
         },
         "global options": dict(result.file.global_options),
         "jobs": [_job(row, result) for row in rows(result)],
         "disk_util": [_disk(disk) for disk in result.disks],
-    }  # fmt: skip
+    }
 
 
 def _job(row: Row, result: FioResult) -> dict[str, Any]:
@@ -71,9 +73,7 @@ def _job(row: Row, result: FioResult) -> dict[str, Any]:
     for index, name in enumerate(DIRECTION_NAMES):
         of_group = group_bytes_per_s(result, job.group, index)
         found[name] = _direction(stat.directions[index], of_group)
-    found["sync"] = {
-        "total_ios": stat.fsyncs, "lat_ns": _latency(stat.sync, stat.sync_plat),
-    }  # fmt: skip
+    found["sync"] = {"total_ios": stat.fsyncs, "lat_ns": _latency(stat.sync, stat.sync_plat)}
     found |= {
         "job_runtime": stat.run_ns // NS_PER_MS,
         "usr_cpu": round(cpu_pct(stat, stat.user_ns), 6),
@@ -138,9 +138,12 @@ def _direction(direction: DirectionStat, of_group: int) -> dict[str, Any]:
 
 def _moments(stat: IoStat) -> dict[str, Any]:
     return {
-        "min": stat.smallest, "max": stat.largest, "mean": round(stat.mean, 6),
-        "stddev": round(stat.stddev(), 6), "N": stat.samples,
-    }  # fmt: skip
+        "min": stat.smallest,
+        "max": stat.largest,
+        "mean": round(stat.mean, 6),
+        "stddev": round(stat.stddev(), 6),
+        "N": stat.samples,
+    }
 
 
 def _latency(stat: IoStat, plat: Sequence[int]) -> dict[str, Any]:

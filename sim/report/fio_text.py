@@ -91,9 +91,7 @@ def _job(row: Row, result: FioResult) -> Iterator[str]:
     yield _depths("     submit    : ", BATCHES, shares(stat.submit, sum(stat.submit), 0.1))
     yield _depths("     complete  : ", BATCHES, shares(stat.reaped, sum(stat.reaped), 0.1))
     issued = ",".join(str(direction.total_ios) for direction in stat.directions)
-    yield (
-        f"     issued rwts: total={issued},{stat.fsyncs} short=0,0,0,0 dropped=0,0,0,0"
-    )  # fmt: skip
+    yield (f"     issued rwts: total={issued},{stat.fsyncs} short=0,0,0,0 dropped=0,0,0,0")
     yield (f"     latency   : target=0ns, window=0ns, percentile=100.00%, depth={job.iodepth}")
 
 
@@ -107,8 +105,10 @@ def _direction(name: str, direction: DirectionStat, of_group: int) -> Iterator[s
         f"({number(direction.total_bytes, KIB)}B/{ms}msec)"
     )
     for label, stat in (
-        ("slat", direction.slat), ("clat", direction.clat), (" lat", direction.lat),
-    ):  # fmt: skip
+        ("slat", direction.slat),
+        ("clat", direction.clat),
+        (" lat", direction.lat),
+    ):
         if stat.samples:
             yield _latency(label, stat)
     yield from _percentiles("clat", direction.plat)

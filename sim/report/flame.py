@@ -28,14 +28,33 @@ from sim.study.waits import JOURNAL, WAITS
 
 SKY, YELLOW, SILVER = "#56B4E9", "#F0E442", "#CCCCCC"
 COLOURS: Final = {
-    "CPU": BLUE, "run queue": SKY, "lock": ORANGE, JOURNAL: PINK, "page cache": YELLOW,
-    "network": SILVER, cp.SEEK: RED, cp.ROTATION: RED, cp.TRANSFER: RED, cp.FLUSHING: RED,
-    cp.DEVICE: RED, cp.COMMAND: RED, cp.DRIVE_QUEUE: RED, cp.BLOCK_QUEUE: GREEN, "disk": GREEN,
-}  # fmt: skip
+    "CPU": BLUE,
+    "run queue": SKY,
+    "lock": ORANGE,
+    JOURNAL: PINK,
+    "page cache": YELLOW,
+    "network": SILVER,
+    cp.SEEK: RED,
+    cp.ROTATION: RED,
+    cp.TRANSFER: RED,
+    cp.FLUSHING: RED,
+    cp.DEVICE: RED,
+    cp.COMMAND: RED,
+    cp.DRIVE_QUEUE: RED,
+    cp.BLOCK_QUEUE: GREEN,
+    "disk": GREEN,
+}
 LEGEND: Final = {
-    "CPU": BLUE, "run queue": SKY, "lock": ORANGE, "journal": PINK, "page cache": YELLOW,
-    "block layer": GREEN, "inside the device": RED, "network": SILVER, "others": GREY,
-}  # fmt: skip
+    "CPU": BLUE,
+    "run queue": SKY,
+    "lock": ORANGE,
+    "journal": PINK,
+    "page cache": YELLOW,
+    "block layer": GREEN,
+    "inside the device": RED,
+    "network": SILVER,
+    "others": GREY,
+}
 ALPHA: Final = 0.75
 WIDTH_IN: Final = 11.0
 LAYER_IN: Final = 0.32
@@ -73,14 +92,20 @@ def plot_explanation(found: Explanation, path: Path) -> None:
         _draw_kind(axes, kind, boxes)
     figure.legend(
         handles=[Patch(color=colour, label=name, alpha=ALPHA) for name, colour in LEGEND.items()],
-        loc="outside lower left", ncols=len(LEGEND), fontsize=7, frameon=False,
-    )  # fmt: skip
+        loc="outside lower left",
+        ncols=len(LEGEND),
+        fontsize=7,
+        frameon=False,
+    )
     scenario = found.scenario
     what_if = f", {scenario.what_if.title}" if scenario.what_if else ""
     figure.suptitle(
         f"{scenario.name}: {scenario.title}{what_if}   (seed {scenario.seed})",
-        x=0.01, ha="left", fontsize=11, fontweight="bold",
-    )  # fmt: skip
+        x=0.01,
+        ha="left",
+        fontsize=11,
+        fontweight="bold",
+    )
     figure.savefig(path, dpi=110)
 
 
@@ -103,9 +128,16 @@ def _draw_kind(axes: Axes, kind: Kind, boxes: Sequence[_Box]) -> None:
     for name, left, layer, share in boxes:
         colour = COLOURS.get(WAITS.get(name, name), GREY)
         axes.barh(
-            layer, share, 1, left, align="edge", color=colour, alpha=ALPHA, edgecolor="white",
+            layer,
+            share,
+            1,
+            left,
+            align="edge",
+            color=colour,
+            alpha=ALPHA,
+            edgecolor="white",
             lw=0.6,
-        )  # fmt: skip
+        )
         label = f"{name}  {100 * share:.0f} %"
         for text in (label, name):
             if len(text) * CHARACTER < share:

@@ -31,8 +31,13 @@ from sim.units import NS_PER_S
 
 # Okabe and Ito's palette: told apart by everybody.
 BLUE, ORANGE, GREEN, RED, PINK, GREY = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#999999",
-)  # fmt: skip
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#999999",
+)
 DASHED: Final = (0, (4, 2))
 WIDTH_IN, HEIGHT_IN = 4.3, 2.7
 
@@ -65,8 +70,11 @@ def plot_study(study: Study, path: Path) -> None:
     title = only.title if only else base.scenario.title
     figure.suptitle(
         f"{base.scenario.name}: {title}   (seed {base.scenario.seed}, iotwin {study.version})",
-        x=0.01, ha="left", fontsize=11, fontweight="bold",
-    )  # fmt: skip
+        x=0.01,
+        ha="left",
+        fontsize=11,
+        fontweight="bold",
+    )
     figure.savefig(path, dpi=110)
 
 
@@ -123,8 +131,12 @@ def _name_rows(study: Study, grid: Sequence[Sequence[Axes]]) -> None:
     for outcome, row in zip(study.variants, grid, strict=True):
         row[0].annotate(
             f"{outcome.name}: {outcome.title}" if outcome.scenario.what_if else outcome.name,
-            xy=(0, 1.13), xycoords="axes fraction", fontsize=10, fontweight="bold", va="bottom",
-        )  # fmt: skip
+            xy=(0, 1.13),
+            xycoords="axes fraction",
+            fontsize=10,
+            fontweight="bold",
+            va="bottom",
+        )
 
 
 def _finish(axes: Axes, seen: Observation) -> None:
@@ -147,10 +159,17 @@ def _recorded(
     level = figure.value if height is None else height
     axes.axhline(level, color="black", linewidth=0.9, linestyle=DASHED, zorder=5)
     axes.annotate(
-        f"recorded {word} {figure.text}", xy=(1, level), xycoords=("axes fraction", "data"),
-        xytext=(-2, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7.5, zorder=6,
+        f"recorded {word} {figure.text}",
+        xy=(1, level),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=7.5,
+        zorder=6,
         bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
-    )  # fmt: skip
+    )
 
 
 def _highest(values: Sequence[float], outcome: VariantOutcome, name: str) -> float:
@@ -238,9 +257,16 @@ def _doubled(values: Sequence[float]) -> list[float]:
 
 def _legend(axes: Axes, handles: list[Patch]) -> None:
     axes.legend(
-        handles=handles, loc="upper right", fontsize=7, ncols=4, framealpha=0.75, edgecolor="none",
-        handlelength=1, columnspacing=0.9, borderpad=0.2,
-    )  # fmt: skip
+        handles=handles,
+        loc="upper right",
+        fontsize=7,
+        ncols=4,
+        framealpha=0.75,
+        edgecolor="none",
+        handlelength=1,
+        columnspacing=0.9,
+        borderpad=0.2,
+    )
 
 
 PANELS: Final = (

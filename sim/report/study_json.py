@@ -66,6 +66,4 @@ def study_json(study: Study) -> dict[str, Any]:
 
 def summary_json(summary: Summary) -> dict[str, Any]:
     """Return one metric."""
-    return {
-        "median": summary.median, "lo": summary.lo, "hi": summary.hi, "unit": summary.unit,
-    }  # fmt: skip
+    return {"median": summary.median, "lo": summary.lo, "hi": summary.hi, "unit": summary.unit}

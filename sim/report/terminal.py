@@ -56,9 +56,11 @@ def _drawn(table: Table, piece: Sequence[int]) -> RichTable:
         width = max(map(len, [column.heading, *cells]))
         is_prose = width > LABEL_WIDTH_MAX and not column.is_number
         drawn.add_column(
-            Text(column.heading), justify="right" if column.is_number else "left",
-            min_width=PROSE_WIDTH_MIN if is_prose else width, no_wrap=not is_prose,
-        )  # fmt: skip
+            Text(column.heading),
+            justify="right" if column.is_number else "left",
+            min_width=PROSE_WIDTH_MIN if is_prose else width,
+            no_wrap=not is_prose,
+        )
     for row in table.rows:
         drawn.add_row(*[Text(row[number]) for number in piece if number < len(row)])
     return drawn

@@ -16,7 +16,17 @@ from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError
 
 __all__ = [
-    "FILES", "GENERATIONS", "PROCESSES", "run_tool", "tool_sampling",
-    "Sampling", "Snapshot", "ProcFormatError", "ToolUsageError",
-    "CpuReport", "DeviceReport", "IostatReport", "compute_iostat",
-]  # fmt: skip
+    "FILES",
+    "GENERATIONS",
+    "PROCESSES",
+    "run_tool",
+    "tool_sampling",
+    "Sampling",
+    "Snapshot",
+    "ProcFormatError",
+    "ToolUsageError",
+    "CpuReport",
+    "DeviceReport",
+    "IostatReport",
+    "compute_iostat",
+]

@@ -16,13 +16,29 @@ from sim.tools.usage import ToolUsageError
 
 # How a name below each directory is called in a snapshot.
 DIRECTORIES = {
-    "/proc/": "", "/sys/devices/system/cpu/": "", "/sys/fs/": "", "/sys/block/": "",
-    "/sys/module/": "", "/sys/kernel/debug/": "", "/sys/class/": "",
-}  # fmt: skip
+    "/proc/": "",
+    "/sys/devices/system/cpu/": "",
+    "/sys/fs/": "",
+    "/sys/block/": "",
+    "/sys/module/": "",
+    "/sys/kernel/debug/": "",
+    "/sys/class/": "",
+}
 PROC_FILES = (
-    "cpuinfo", "diskstats", "loadavg", "mdstat", "meminfo", "slabinfo", "stat", "swaps",
-    "sys/fs/dentry-state", "sys/fs/inode-nr", "sys/fs/inode-state", "uptime", "vmstat",
-)  # fmt: skip
+    "cpuinfo",
+    "diskstats",
+    "loadavg",
+    "mdstat",
+    "meminfo",
+    "slabinfo",
+    "stat",
+    "swaps",
+    "sys/fs/dentry-state",
+    "sys/fs/inode-nr",
+    "sys/fs/inode-state",
+    "uptime",
+    "vmstat",
+)
 
 
 def parse_options(arguments: Sequence[str]) -> tuple[str, ...]:

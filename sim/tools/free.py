@@ -26,10 +26,17 @@ SHIFTS = {"b": 0, "k": 10, "m": 20, "g": 30}  # bytes to the unit
 HUMAN = "h"
 HUMAN_WIDTH = 5
 _MEANING = {
-    "b": "-b bytes", "k": "-k KiB", "m": "-m MiB", "g": "-g GiB", "h": "-h human units",
-    "o": "-o without the line of buffers", "t": "-t total", "w": "-w buffers and cache apart",
-    "s": "-s DELAY", "c": "-c COUNT",
-}  # fmt: skip
+    "b": "-b bytes",
+    "k": "-k KiB",
+    "m": "-m MiB",
+    "g": "-g GiB",
+    "h": "-h human units",
+    "o": "-o without the line of buffers",
+    "t": "-t total",
+    "w": "-w buffers and cache apart",
+    "s": "-s DELAY",
+    "c": "-c COUNT",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,11 @@ def parse_options(arguments: Sequence[str], layout: FreeLayout) -> FreeOptions:
     units = [letter for letter in found if letter in (*SHIFTS, HUMAN)]
     if len(units) > 1:
         raise ToolUsageError("free", f"-{units[0]} and -{units[1]} exclude each other", allowed)
-    numbers = {letter: positive("free", letter, found[letter], allowed)
-               for letter in "sc" if letter in found}  # fmt: skip
+    numbers = {
+        letter: positive("free", letter, found[letter], allowed)
+        for letter in "sc"
+        if letter in found
+    }
     if "c" in numbers and "s" not in numbers:
         raise ToolUsageError("free", "-c needs -s", allowed)
     sampling = Sampling(numbers["s"], numbers.get("c")) if "s" in numbers else ONCE

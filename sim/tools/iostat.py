@@ -29,10 +29,16 @@ from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError, parse_sampling, split_clusters
 
 _MEANING = {
-    "c": "-c CPU only", "d": "-d devices only", "k": "-k kilobytes", "m": "-m megabytes",
-    "p": "-p [DEVICE|ALL] partitions", "t": "-t time", "x": "-x extended",
-    "y": "-y without the report since boot", "z": "-z without idle devices",
-}  # fmt: skip
+    "c": "-c CPU only",
+    "d": "-d devices only",
+    "k": "-k kilobytes",
+    "m": "-m megabytes",
+    "p": "-p [DEVICE|ALL] partitions",
+    "t": "-t time",
+    "x": "-x extended",
+    "y": "-y without the report since boot",
+    "z": "-z without idle devices",
+}
 ALL = "ALL"  # -p ALL: every row of diskstats
 USED = "*"  # -p alone: every row that ever did I/O
 _EXCLUSIVE = (("k", "m"),)
@@ -93,9 +99,16 @@ def parse_options(arguments: Sequence[str], layout: IostatLayout) -> IostatOptio
 
 
 def run_iostat(
-    options: IostatOptions, snapshots: Iterable[Snapshot], *, layout: IostatLayout,
-    hostname: str, release: str, machine: str, wall: Wall, times: TimeFormat,
-) -> Iterator[str]:  # fmt: skip
+    options: IostatOptions,
+    snapshots: Iterable[Snapshot],
+    *,
+    layout: IostatLayout,
+    hostname: str,
+    release: str,
+    machine: str,
+    wall: Wall,
+    times: TimeFormat,
+) -> Iterator[str]:
     """Yield the title, then one text per report, taking snapshots as they come."""
     prev: Snapshot | None = None
     skip = "y" in options.letters and options.sampling.interval_s is not None
@@ -104,9 +117,14 @@ def run_iostat(
         if number == 0:
             cpus = len(parse_stat(cur.text("stat")).cpus)
             yield render_title(
-                layout, release=release, hostname=hostname, machine=machine, cpus=cpus,
-                wall=wall.at(cur.t_ns), times=times,
-            )  # fmt: skip
+                layout,
+                release=release,
+                hostname=hostname,
+                machine=machine,
+                cpus=cpus,
+                wall=wall.at(cur.t_ns),
+                times=times,
+            )
         if skip:
             skip = False
             yield layout.after_skipped
@@ -119,9 +137,12 @@ def run_iostat(
 
 
 def render_report(
-    report: IostatReport, options: IostatOptions, layout: IostatLayout, wall: Wall,
+    report: IostatReport,
+    options: IostatOptions,
+    layout: IostatLayout,
+    wall: Wall,
     times: TimeFormat,
-) -> str:  # fmt: skip
+) -> str:
     """Return the text of one report, with what separates it from the next."""
     text = render_time(layout, wall.at(report.t_ns), times) if "t" in options.letters else ""
     if options.shows_cpu:

@@ -154,13 +154,19 @@ SYSSTAT_12 = IostatLayout(
     time_line="{stamp}\n",
     device_title="Device",
     extended=(
-        *_direction("r"), *_direction("w"), *_direction("d"),
-        Column("f/s", 7, "f_per_s"), Column("f_await", 7, "f_await_ms"),
-        Column("aqu-sz", 7, "avgqu_sz"), Column("%util", 6, "util_pct"),
+        *_direction("r"),
+        *_direction("w"),
+        *_direction("d"),
+        Column("f/s", 7, "f_per_s"),
+        Column("f_await", 7, "f_await_ms"),
+        Column("aqu-sz", 7, "avgqu_sz"),
+        Column("%util", 6, "util_pct"),
     ),
     basic=(
-        *_BASIC_7[:3], Column("{u}_dscd/s", 12, "dsec_per_s", "u"),
-        *_BASIC_7[3:], Column("{u}_dscd", 10, "discarded_sectors", "total"),
+        *_BASIC_7[:3],
+        Column("{u}_dscd/s", 12, "dsec_per_s", "u"),
+        *_BASIC_7[3:],
+        Column("{u}_dscd", 10, "discarded_sectors", "total"),
     ),
     cpu_columns=CPU_COLUMNS,
     default_unit="k",
@@ -170,18 +176,27 @@ SYSSTAT_12 = IostatLayout(
     after_devices="",
     after_report="\n\n",
     after_skipped="\n",
-)  # fmt: skip
+)
 
 
 def render_title(
-    layout: IostatLayout, *, release: str, hostname: str, machine: str, cpus: int,
-    wall: datetime, times: TimeFormat,
-) -> str:  # fmt: skip
+    layout: IostatLayout,
+    *,
+    release: str,
+    hostname: str,
+    machine: str,
+    cpus: int,
+    wall: datetime,
+    times: TimeFormat,
+) -> str:
     """Return the first line and the empty line after it."""
     return layout.title.format(
-        release=release, hostname=hostname, machine=machine, cpus=cpus,
+        release=release,
+        hostname=hostname,
+        machine=machine,
+        cpus=cpus,
         date=wall.strftime(times.date),
-    )  # fmt: skip
+    )
 
 
 def render_time(layout: IostatLayout, wall: datetime, times: TimeFormat) -> str:

@@ -13,16 +13,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 CPU_FIELDS = (
-    "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice",
-)  # fmt: skip
+    "user",
+    "nice",
+    "system",
+    "idle",
+    "iowait",
+    "irq",
+    "softirq",
+    "steal",
+    "guest",
+    "guest_nice",
+)
 CPU_FIELDS_MIN = 4  # Linux 2.4; iowait, irq, softirq came with 2.6.0, steal with 2.6.11.
 DISK_FIELDS = (
-    "reads", "read_merges", "read_sectors", "read_ms",
-    "writes", "write_merges", "write_sectors", "write_ms",
-    "in_flight", "io_ticks_ms", "time_in_queue_ms",
-    "discards", "discard_merges", "discard_sectors", "discard_ms",
-    "flushes", "flush_ms",
-)  # fmt: skip
+    "reads",
+    "read_merges",
+    "read_sectors",
+    "read_ms",
+    "writes",
+    "write_merges",
+    "write_sectors",
+    "write_ms",
+    "in_flight",
+    "io_ticks_ms",
+    "time_in_queue_ms",
+    "discards",
+    "discard_merges",
+    "discard_sectors",
+    "discard_ms",
+    "flushes",
+    "flush_ms",
+)
 PARTITION_FIELDS = ("reads", "read_sectors", "writes", "write_sectors")
 # Columns of a diskstats row, without major, minor, name -> the names of its counters.
 DISK_COLUMNS = {
@@ -145,9 +166,15 @@ def parse_stat(text: str) -> Stat:
         raise ProcFormatError("stat", 1, text[:40], f"lines cpu, {', '.join(names)}")
     intr, ctxt, btime, processes, running, blocked = (single[name] for name in names)
     return Stat(
-        cpu=total, cpus=cpus, intr=intr, ctxt=ctxt, btime_s=btime,
-        processes=processes, procs_running=running, procs_blocked=blocked,
-    )  # fmt: skip
+        cpu=total,
+        cpus=cpus,
+        intr=intr,
+        ctxt=ctxt,
+        btime_s=btime,
+        processes=processes,
+        procs_running=running,
+        procs_blocked=blocked,
+    )
 
 
 def parse_diskstats(text: str) -> tuple[DiskRow, ...]:

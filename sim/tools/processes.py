@@ -56,11 +56,17 @@ def _process(snapshot: Snapshot, pid: int) -> ProcessRow:
     utime, stime, priority, nice = (int(fields[number - 3]) for number in (14, 15, 18, 19))
     size, resident, shared = map(int, snapshot.text(f"{pid}/statm").split()[:3])
     return ProcessRow(
-        pid=pid, comm=head.partition("(")[2], state=fields[0], ticks=utime + stime,
-        priority=priority, nice=nice, user=_user(snapshot.text(f"{pid}/status")),
-        virtual_kib=size * KIB_PER_PAGE, resident_kib=resident * KIB_PER_PAGE,
+        pid=pid,
+        comm=head.partition("(")[2],
+        state=fields[0],
+        ticks=utime + stime,
+        priority=priority,
+        nice=nice,
+        user=_user(snapshot.text(f"{pid}/status")),
+        virtual_kib=size * KIB_PER_PAGE,
+        resident_kib=resident * KIB_PER_PAGE,
         shared_kib=shared * KIB_PER_PAGE,
-    )  # fmt: skip
+    )
 
 
 def _user(status: str) -> str:

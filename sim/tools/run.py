@@ -46,18 +46,33 @@ class Generation:
 
 GENERATIONS = {
     "sysstat-7": Generation(
-        iostat=SYSSTAT_7, sar=SAR_7, vmstat=vmstat.PROCPS_3_2, uptime=uptime.PROCPS_3_2,
-        free=free.PROCPS_3_2, top=top_layout.PROCPS_3_2, swapon=swapon.UTIL_LINUX_2_17,
+        iostat=SYSSTAT_7,
+        sar=SAR_7,
+        vmstat=vmstat.PROCPS_3_2,
+        uptime=uptime.PROCPS_3_2,
+        free=free.PROCPS_3_2,
+        top=top_layout.PROCPS_3_2,
+        swapon=swapon.UTIL_LINUX_2_17,
     ),
     "sysstat-9": Generation(
-        iostat=SYSSTAT_9, sar=SAR_9, vmstat=vmstat.PROCPS_3_2, uptime=uptime.PROCPS_3_2,
-        free=free.PROCPS_3_2, top=top_layout.PROCPS_3_2, swapon=swapon.UTIL_LINUX_2_17,
+        iostat=SYSSTAT_9,
+        sar=SAR_9,
+        vmstat=vmstat.PROCPS_3_2,
+        uptime=uptime.PROCPS_3_2,
+        free=free.PROCPS_3_2,
+        top=top_layout.PROCPS_3_2,
+        swapon=swapon.UTIL_LINUX_2_17,
     ),
     "sysstat-12": Generation(
-        iostat=SYSSTAT_12, sar=SAR_12, vmstat=vmstat.PROCPS_4_0, uptime=uptime.PROCPS_4_0,
-        free=free.PROCPS_4_0, top=top_layout.PROCPS_4_0, swapon=swapon.UTIL_LINUX_2_38,
+        iostat=SYSSTAT_12,
+        sar=SAR_12,
+        vmstat=vmstat.PROCPS_4_0,
+        uptime=uptime.PROCPS_4_0,
+        free=free.PROCPS_4_0,
+        top=top_layout.PROCPS_4_0,
+        swapon=swapon.UTIL_LINUX_2_38,
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +135,15 @@ def _iostat_sampling(words: Words, generation: Generation) -> Sampling:
 def _iostat(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
     layout = at.generation.iostat
     return iostat.run_iostat(
-        iostat.parse_options(words, layout), readings, layout=layout, hostname=at.hostname,
-        release=at.release, machine=at.machine, wall=at.wall, times=at.times,
-    )  # fmt: skip
+        iostat.parse_options(words, layout),
+        readings,
+        layout=layout,
+        hostname=at.hostname,
+        release=at.release,
+        machine=at.machine,
+        wall=at.wall,
+        times=at.times,
+    )
 
 
 def _sar_sampling(words: Words, generation: Generation) -> Sampling:
@@ -131,9 +152,15 @@ def _sar_sampling(words: Words, generation: Generation) -> Sampling:
 
 def _sar(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
     return sar.run_sar(
-        sar.parse_options(words, at.generation.sar), readings, title=at.generation.iostat,
-        hostname=at.hostname, release=at.release, machine=at.machine, wall=at.wall, times=at.times,
-    )  # fmt: skip
+        sar.parse_options(words, at.generation.sar),
+        readings,
+        title=at.generation.iostat,
+        hostname=at.hostname,
+        release=at.release,
+        machine=at.machine,
+        wall=at.wall,
+        times=at.times,
+    )
 
 
 def _swapon_sampling(words: Words, generation: Generation) -> Sampling:
@@ -221,9 +248,14 @@ def run_tool(
         raise ToolUsageError(argv[0], f"unknown locale {locale!r}", ", ".join(TIME_FORMATS))
     at_zero = boot_wallclock if boot_wallclock.tzinfo else boot_wallclock.replace(tzinfo=UTC)
     terminal = Terminal(
-        generation=generation, hostname=hostname, release=release, machine=machine,
-        wall=Wall(at_zero), times=TIME_FORMATS[locale], users=users,
-    )  # fmt: skip
+        generation=generation,
+        hostname=hostname,
+        release=release,
+        machine=machine,
+        wall=Wall(at_zero),
+        times=TIME_FORMATS[locale],
+        users=users,
+    )
     return tool.run(arguments, snapshots, terminal)
 
 

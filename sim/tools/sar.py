@@ -29,10 +29,18 @@ from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError, parse_sampling, split_clusters
 
 _MEANING = {
-    "u": "-u CPU", "b": "-b all disks", "B": "-B paging", "d": "-d each disk",
-    "p": "-p names of disks", "q": "-q load", "r": "-r memory", "R": "-R pages of memory",
-    "S": "-S swap space",    "w": "-w context switches", "W": "-W swapping",
-}  # fmt: skip
+    "u": "-u CPU",
+    "b": "-b all disks",
+    "B": "-B paging",
+    "d": "-d each disk",
+    "p": "-p names of disks",
+    "q": "-q load",
+    "r": "-r memory",
+    "R": "-R pages of memory",
+    "S": "-S swap space",
+    "w": "-w context switches",
+    "W": "-W swapping",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,24 +80,38 @@ def parse_options(arguments: Sequence[str], layout: SarLayout) -> SarOptions:
         known["d"] = layout.named_disks
     tables = tuple(table for letter, table in known.items() if letter in asked)
     return SarOptions(
-        tables=tables or (known["u"],), interval_s=sampling.interval_s, count=sampling.count,
+        tables=tables or (known["u"],),
+        interval_s=sampling.interval_s,
+        count=sampling.count,
         averages_on_interrupt=layout.averages_on_interrupt,
-    )  # fmt: skip
+    )
 
 
 def run_sar(
-    options: SarOptions, snapshots: Iterable[Snapshot], *, title: IostatLayout,
-    hostname: str, release: str, machine: str, wall: Wall, times: TimeFormat,
-) -> Iterator[str]:  # fmt: skip
+    options: SarOptions,
+    snapshots: Iterable[Snapshot],
+    *,
+    title: IostatLayout,
+    hostname: str,
+    release: str,
+    machine: str,
+    wall: Wall,
+    times: TimeFormat,
+) -> Iterator[str]:
     """Yield the title, one text per report, and the averages, taking snapshots as they come."""
     readings = (Reading(snapshot) for snapshot in snapshots)
     first = next(readings, None)
     if first is None:
         return
     yield render_title(
-        title, release=release, hostname=hostname, machine=machine, cpus=len(first.stat.cpus),
-        wall=wall.at(first.t_ns), times=times,
-    ).removesuffix("\n")  # fmt: skip
+        title,
+        release=release,
+        hostname=hostname,
+        machine=machine,
+        cpus=len(first.stat.cpus),
+        wall=wall.at(first.t_ns),
+        times=times,
+    ).removesuffix("\n")
     prev, sums, count = first, [Counter[str]() for _ in options.tables], 0
     headers = _Headers(options.tables, first)
     for cur in readings:

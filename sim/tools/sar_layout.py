@@ -60,12 +60,26 @@ def _columns(pairs: Iterable[tuple[str, str]], decimals: int = 2) -> tuple[Colum
     return tuple(Column(title, key, decimals) for title, key in pairs)
 
 
-_CPU = _columns((f"%{state}", f"%{state}") for state in (
-    "user", "nice", "system", "iowait", "steal", "idle"))  # fmt: skip
-_PAGING_7 = _columns((("pgpgin/s", "pgpgin"), ("pgpgout/s", "pgpgout"),
-                      ("fault/s", "pgfault"), ("majflt/s", "pgmajfault")))  # fmt: skip
-_RECLAIM = _columns((("pgfree/s", "pgfree"), ("pgscank/s", "pgscank"), ("pgscand/s", "pgscand"),
-                     ("pgsteal/s", "pgsteal"), ("%vmeff", "vmeff")))  # fmt: skip
+_CPU = _columns(
+    (f"%{state}", f"%{state}") for state in ("user", "nice", "system", "iowait", "steal", "idle")
+)
+_PAGING_7 = _columns(
+    (
+        ("pgpgin/s", "pgpgin"),
+        ("pgpgout/s", "pgpgout"),
+        ("fault/s", "pgfault"),
+        ("majflt/s", "pgmajfault"),
+    )
+)
+_RECLAIM = _columns(
+    (
+        ("pgfree/s", "pgfree"),
+        ("pgscank/s", "pgscank"),
+        ("pgscand/s", "pgscand"),
+        ("pgsteal/s", "pgsteal"),
+        ("%vmeff", "vmeff"),
+    )
+)
 _REQUESTS = _columns((("tps", "tps"), ("rtps", "reads"), ("wtps", "writes")))
 _BLOCKS = _columns((("bread/s", "read_sectors"), ("bwrtn/s", "write_sectors")))
 _QUEUE = (
@@ -97,14 +111,23 @@ _SWAPPING = SarTable(
 _PAGING = SarTable(compute=sar_report.paging, columns=_PAGING_7 + _RECLAIM)
 _TRANSFERS = SarTable(compute=sar_report.transfers_of_volumes_too, columns=_REQUESTS + _BLOCKS)
 _SWAP_SPACE = SarTable(
-    compute=sar_report.swap_space, gauges=sar_report.memory_gauges,
+    compute=sar_report.swap_space,
+    gauges=sar_report.memory_gauges,
     columns=(*_SWAP_7, Column("%swpcad", "swap_cached_pct")),
-)  # fmt: skip
+)
 _LOAD = SarTable(compute=sar_report.queue, gauges=sar_report.queue_gauges, columns=_QUEUE)
-_DISK_7 = _columns((
-    ("tps", "tps"), ("rd_sec/s", "rsec"), ("wr_sec/s", "wsec"), ("avgrq-sz", "avgrq"),
-    ("avgqu-sz", "avgqu"), ("await", "await"), ("svctm", "svctm"), ("%util", "util"),
-))  # fmt: skip
+_DISK_7 = _columns(
+    (
+        ("tps", "tps"),
+        ("rd_sec/s", "rsec"),
+        ("wr_sec/s", "wsec"),
+        ("avgrq-sz", "avgrq"),
+        ("avgqu-sz", "avgqu"),
+        ("await", "await"),
+        ("svctm", "svctm"),
+        ("%util", "util"),
+    )
+)
 _DISKS = SarTable(compute=sar_report.disks_by_number, columns=_DISK_7, name_title="DEV")
 _NAMED_DISKS = SarTable(compute=sar_report.disks_by_name, columns=_DISK_7, name_title="DEV")
 
@@ -123,15 +146,19 @@ SAR_7 = SarLayout(
         ("b", _TRANSFERS),
         ("R", _MEMORY_RATES),
         ("d", _DISKS),
-        ("r", SarTable(
-            compute=sar_report.memory_but_free, gauges=sar_report.memory_gauges,
-            columns=(_FREE, *_USED, *_CACHES, *_SWAP_7),
-        )),
+        (
+            "r",
+            SarTable(
+                compute=sar_report.memory_but_free,
+                gauges=sar_report.memory_gauges,
+                columns=(_FREE, *_USED, *_CACHES, *_SWAP_7),
+            ),
+        ),
         ("q", _LOAD),
     ),
     named_disks=_NAMED_DISKS,
     averages_on_interrupt=False,
-)  # fmt: skip
+)
 SAR_9 = SarLayout(
     name="sysstat-9",
     tables=(
@@ -141,17 +168,21 @@ SAR_9 = SarLayout(
         ("B", _PAGING),
         ("b", _TRANSFERS),
         ("R", _MEMORY_RATES),
-        ("r", SarTable(
-            compute=sar_report.memory_but_free, gauges=sar_report.memory_gauges,
-            columns=(_FREE, *_USED, *_CACHES, *_COMMIT),
-        )),
+        (
+            "r",
+            SarTable(
+                compute=sar_report.memory_but_free,
+                gauges=sar_report.memory_gauges,
+                columns=(_FREE, *_USED, *_CACHES, *_COMMIT),
+            ),
+        ),
         ("S", _SWAP_SPACE),
         ("q", _LOAD),
         ("d", _DISKS),
     ),
     named_disks=_NAMED_DISKS,
     averages_on_interrupt=False,
-)  # fmt: skip
+)
 SAR_12 = SarLayout(
     name="sysstat-12",
     tables=(
@@ -159,35 +190,67 @@ SAR_12 = SarLayout(
         ("w", _SWITCHES),
         ("W", _SWAPPING),
         ("B", _PAGING),
-        ("b", SarTable(
-            compute=sar_report.transfers,
-            columns=(*_REQUESTS, Column("dtps", "discards"), *_BLOCKS,
-                     Column("bdscd/s", "discard_sectors")),
-        )),
-        ("r", SarTable(
-            compute=sar_report.memory, gauges=sar_report.memory_gauges,
-            columns=(
-                _FREE, Column("kbavail", "MemAvailable", 0), *_USED, *_CACHES, *_COMMIT,
-                *_columns((("kbactive", "Active"), ("kbinact", "Inactive"), ("kbdirty", "Dirty")),
-                          0),
+        (
+            "b",
+            SarTable(
+                compute=sar_report.transfers,
+                columns=(
+                    *_REQUESTS,
+                    Column("dtps", "discards"),
+                    *_BLOCKS,
+                    Column("bdscd/s", "discard_sectors"),
+                ),
             ),
-        )),
+        ),
+        (
+            "r",
+            SarTable(
+                compute=sar_report.memory,
+                gauges=sar_report.memory_gauges,
+                columns=(
+                    _FREE,
+                    Column("kbavail", "MemAvailable", 0),
+                    *_USED,
+                    *_CACHES,
+                    *_COMMIT,
+                    *_columns(
+                        (("kbactive", "Active"), ("kbinact", "Inactive"), ("kbdirty", "Dirty")), 0
+                    ),
+                ),
+            ),
+        ),
         ("S", _SWAP_SPACE),
-        ("q", SarTable(
-            compute=sar_report.queue, gauges=sar_report.queue_gauges,
-            columns=(*_QUEUE, Column("blocked", "blocked", 0)),
-        )),
-        ("d", SarTable(
-            compute=sar_report.disks_by_name, name_title="DEV",
-            columns=_columns((
-                ("tps", "tps"), ("rkB/s", "rkB"), ("wkB/s", "wkB"), ("dkB/s", "dkB"),
-                ("areq-sz", "areq"), ("aqu-sz", "avgqu"), ("await", "await"), ("%util", "util"),
-            )),
-        )),
+        (
+            "q",
+            SarTable(
+                compute=sar_report.queue,
+                gauges=sar_report.queue_gauges,
+                columns=(*_QUEUE, Column("blocked", "blocked", 0)),
+            ),
+        ),
+        (
+            "d",
+            SarTable(
+                compute=sar_report.disks_by_name,
+                name_title="DEV",
+                columns=_columns(
+                    (
+                        ("tps", "tps"),
+                        ("rkB/s", "rkB"),
+                        ("wkB/s", "wkB"),
+                        ("dkB/s", "dkB"),
+                        ("areq-sz", "areq"),
+                        ("aqu-sz", "avgqu"),
+                        ("await", "await"),
+                        ("%util", "util"),
+                    )
+                ),
+            ),
+        ),
     ),
     named_disks=None,
     averages_on_interrupt=True,
-)  # fmt: skip
+)
 
 
 def render_header(table: SarTable, stamp: str) -> str:

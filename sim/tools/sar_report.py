@@ -90,11 +90,14 @@ class Reading:
         load, stat = parse_loadavg(self._snapshot.text("loadavg")), self.stat
         return Counter(
             {
-                "running": max(load.running - 1, 0), "tasks": load.threads,
-                "load1": round(load.load1 * 100), "load5": round(load.load5 * 100),
-                "load15": round(load.load15 * 100), "blocked": stat.procs_blocked,
+                "running": max(load.running - 1, 0),
+                "tasks": load.threads,
+                "load1": round(load.load1 * 100),
+                "load5": round(load.load5 * 100),
+                "load15": round(load.load15 * 100),
+                "blocked": stat.procs_blocked,
             }
-        )  # fmt: skip
+        )
 
     @cached_property
     def disks(self) -> tuple[DiskRow, ...]:
@@ -208,10 +211,13 @@ def _reclaim(vmstat: Counter[str]) -> dict[str, int]:
 
 def transfers(window: Window) -> Iterator[Row]:
     """Yield requests and sectors per second of all real disks together (-b, 10.0.4 on)."""
-    yield _transfers(window, [
-        [disk for disk in reading.disks if not disk.name.startswith(VIRTUAL)]
-        for reading in (window.prev, window.cur)
-    ])  # fmt: skip
+    yield _transfers(
+        window,
+        [
+            [disk for disk in reading.disks if not disk.name.startswith(VIRTUAL)]
+            for reading in (window.prev, window.cur)
+        ],
+    )
 
 
 def transfers_of_volumes_too(window: Window) -> Iterator[Row]:
@@ -267,11 +273,13 @@ def swap_space(window: Window) -> Iterator[Row]:
     yield Row(
         "",
         {
-            "SwapFree": free, "SwapUsed": used, "SwapCached": cached,
+            "SwapFree": free,
+            "SwapUsed": used,
+            "SwapCached": cached,
             "swap_used_pct": used / total * 100 if total else 0.0,
             "swap_cached_pct": cached / used * 100 if used else 0.0,
         },
-    )  # fmt: skip
+    )
 
 
 def queue(window: Window) -> Iterator[Row]:
@@ -303,12 +311,19 @@ def _disk(window: Window, row: DiskRow, name: str) -> Iterator[Row]:
 
 def _device_values(device: DeviceReport) -> dict[str, float]:
     return {
-        "tps": device.tps, "rsec": device.rsec_per_s, "wsec": device.wsec_per_s,
-        "rkB": device.rsec_per_s / 2, "wkB": device.wsec_per_s / 2, "dkB": device.dsec_per_s / 2,
-        "avgrq": device.avgrq_sectors, "areq": device.avgrq_sectors / 2,
-        "avgqu": device.avgqu_sz, "await": device.await_ms, "svctm": device.svctm_ms,
+        "tps": device.tps,
+        "rsec": device.rsec_per_s,
+        "wsec": device.wsec_per_s,
+        "rkB": device.rsec_per_s / 2,
+        "wkB": device.wsec_per_s / 2,
+        "dkB": device.dsec_per_s / 2,
+        "avgrq": device.avgrq_sectors,
+        "areq": device.avgrq_sectors / 2,
+        "avgqu": device.avgqu_sz,
+        "await": device.await_ms,
+        "svctm": device.svctm_ms,
         "util": device.util_pct,
-    }  # fmt: skip
+    }
 
 
 def _sum(records: Sequence[object], name: str) -> int:

@@ -96,9 +96,11 @@ def compute(
     rows = [(row, _cpu_pct(row, before, max(uptimes[1] - uptimes[0], 1), most)) for row in shown]
     rows.sort(key=_busiest_first)
     return Frame(
-        states_pct=_states(spent), memory_kib=parse_meminfo(cur.text("meminfo")),
-        tasks=_tasks(shown), rows=rows,
-    )  # fmt: skip
+        states_pct=_states(spent),
+        memory_kib=parse_meminfo(cur.text("meminfo")),
+        tasks=_tasks(shown),
+        rows=rows,
+    )
 
 
 def _cpu_pct(row: ProcessRow, before: Mapping[int, int], elapsed_cs: int, most: float) -> float:
@@ -117,6 +119,9 @@ def _states(spent: CpuTicks) -> dict[str, float]:
 def _tasks(rows: Sequence[ProcessRow]) -> dict[str, int]:
     count = {letter: sum(row.state == letter for row in rows) for letter in "RTZ"}
     return {
-        "total": len(rows), "running": count["R"],
-        "sleeping": len(rows) - sum(count.values()), "stopped": count["T"], "zombie": count["Z"],
-    }  # fmt: skip
+        "total": len(rows),
+        "running": count["R"],
+        "sleeping": len(rows) - sum(count.values()),
+        "stopped": count["T"],
+        "zombie": count["Z"],
+    }

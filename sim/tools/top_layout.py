@@ -21,9 +21,15 @@ from sim.tools.uptime import UptimeLayout
 COMMAND_WIDTH = 10  # what 80 columns leave of a line (4.0)
 KIB_PER_MIB = 1024
 STATES = {
-    "user": "us", "system": "sy", "nice": "ni", "idle": "id", "iowait": "wa", "irq": "hi",
-    "softirq": "si", "steal": "st",
-}  # fmt: skip
+    "user": "us",
+    "system": "sy",
+    "nice": "ni",
+    "idle": "id",
+    "iowait": "wa",
+    "irq": "hi",
+    "softirq": "si",
+    "steal": "st",
+}
 # Up to which age top 4.0 counts in minutes, hours and minutes, days and hours; weeks beyond.
 MINUTES_MAX, HOURS_MAX, DAYS_MAX = 360, 96, 14
 
@@ -67,14 +73,18 @@ def _summary_3_2(frame: Frame) -> str:
     swap_total, swap_free = memory.get("SwapTotal", 0), memory.get("SwapFree", 0)
     lines = {
         "Mem: ": {
-            "total": memory["MemTotal"], "used": memory["MemTotal"] - memory["MemFree"],
-            "free": memory["MemFree"], "buffers": memory.get("Buffers", 0),
+            "total": memory["MemTotal"],
+            "used": memory["MemTotal"] - memory["MemFree"],
+            "free": memory["MemFree"],
+            "buffers": memory.get("Buffers", 0),
         },
         "Swap:": {
-            "total": swap_total, "used": swap_total - swap_free, "free": swap_free,
+            "total": swap_total,
+            "used": swap_total - swap_free,
+            "free": swap_free,
             "cached": memory.get("Cached", 0),
         },
-    }  # fmt: skip
+    }
     return f"Cpu(s):{cpu}\n" + "".join(
         label + ",".join(f" {kib:8d}k {name}" for name, kib in parts.items()) + "\n"
         for label, parts in lines.items()
@@ -86,10 +96,15 @@ def _summary_4_0(frame: Frame) -> str:
     memory = frame.memory_kib
     swap_total, swap_free = memory.get("SwapTotal", 0), memory.get("SwapFree", 0)
     available = memory["MemTotal"] - memory_used(memory)
-    total, free, used, cached = (_mib(kib) for kib in (
-        memory["MemTotal"], memory["MemFree"], memory_used(memory),
-        memory.get("Buffers", 0) + memory_cached(memory),
-    ))  # fmt: skip
+    total, free, used, cached = (
+        _mib(kib)
+        for kib in (
+            memory["MemTotal"],
+            memory["MemFree"],
+            memory_used(memory),
+            memory.get("Buffers", 0) + memory_cached(memory),
+        )
+    )
     return (
         f"%Cpu(s):{cpu} \n"
         f"MiB Mem : {total} total, {free} free, {used} used, {cached} buff/cache     \n"
@@ -164,9 +179,12 @@ def time_3_2(ticks: int) -> str:
     seconds, hundredths = divmod(ticks, 100)
     minutes, seconds = divmod(seconds, 60)
     forms = (
-        f"{minutes}:{seconds:02d}.{hundredths:02d}", f"{minutes}:{seconds:02d}",
-        f"{minutes // 60},{minutes % 60:02d}", f"{minutes // 60}h", f"{minutes // 1440}d",
-    )  # fmt: skip
+        f"{minutes}:{seconds:02d}.{hundredths:02d}",
+        f"{minutes}:{seconds:02d}",
+        f"{minutes // 60},{minutes % 60:02d}",
+        f"{minutes // 60}h",
+        f"{minutes // 1440}d",
+    )
     return next((text for text in forms if len(text) <= 9), forms[-1])
 
 
@@ -186,12 +204,20 @@ def time_4_0(ticks: int) -> str:
 
 
 PROCPS_3_2 = TopLayout(
-    name="procps-3.2", uptime=UPTIME_3_2, first_since_boot=True, summary=_summary_3_2,
+    name="procps-3.2",
+    uptime=UPTIME_3_2,
+    first_since_boot=True,
+    summary=_summary_3_2,
     header="  PID USER      PR  NI  VIRT  RES  SHR S %CPU %MEM    TIME+  COMMAND",
-    row=_row_3_2, percent_max_per_cpu=False,
-)  # fmt: skip
+    row=_row_3_2,
+    percent_max_per_cpu=False,
+)
 PROCPS_4_0 = TopLayout(
-    name="procps-4.0", uptime=UPTIME_4_0, first_since_boot=False, summary=_summary_4_0,
+    name="procps-4.0",
+    uptime=UPTIME_4_0,
+    first_since_boot=False,
+    summary=_summary_4_0,
     header="  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND",
-    row=_row_4_0, percent_max_per_cpu=True,
-)  # fmt: skip
+    row=_row_4_0,
+    percent_max_per_cpu=True,
+)

@@ -67,9 +67,19 @@ PROCPS_4_0 = VmstatLayout(
     totals=TOTALS_4_0,
 )
 _COLUMNS = (
-    ("r", 2), ("b", 2), ("swpd", 6), ("free", 6), ("buff", 6), ("cache", 6),
-    ("si", 4), ("so", 4), ("bi", 5), ("bo", 5), ("in", 4), ("cs", 4),
-)  # fmt: skip
+    ("r", 2),
+    ("b", 2),
+    ("swpd", 6),
+    ("free", 6),
+    ("buff", 6),
+    ("cache", 6),
+    ("si", 4),
+    ("so", 4),
+    ("bi", 5),
+    ("bo", 5),
+    ("in", 4),
+    ("cs", 4),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +161,12 @@ def line(values: dict[str, int], layout: VmstatLayout) -> str:
 
 
 def _values(
-    prev: VmstatReading | None, cur: VmstatReading, ticks: CpuTicks, sampling: Sampling,
+    prev: VmstatReading | None,
+    cur: VmstatReading,
+    ticks: CpuTicks,
+    sampling: Sampling,
     layout: VmstatLayout,
-) -> dict[str, int]:  # fmt: skip
+) -> dict[str, int]:
     parts = {
         title: sum(getattr(ticks, field) for field in fields)
         for title, fields in _CPU_COLUMNS.items()

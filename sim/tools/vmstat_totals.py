@@ -38,17 +38,25 @@ def totals(snapshot: Snapshot, layout: TotalsLayout) -> str:
     used, cached = layout.memory(memory)
     swap_total, swap_free = memory.get("SwapTotal", 0), memory.get("SwapFree", 0)
     rows: list[tuple[int, str, str]] = [
-        (memory["MemTotal"], unit, "total memory"), (used, unit, "used memory"),
+        (memory["MemTotal"], unit, "total memory"),
+        (used, unit, "used memory"),
         (memory.get("Active", 0), unit, "active memory"),
         (memory.get("Inactive", 0), unit, "inactive memory"),
-        (memory["MemFree"], unit, "free memory"), (memory.get("Buffers", 0), unit, "buffer memory"),
-        (cached, unit, "swap cache"), (swap_total, unit, "total swap"),
-        (swap_total - swap_free, unit, "used swap"), (swap_free, unit, "free swap"),
-        (cpu.user, "", "non-nice user cpu ticks"), (cpu.nice, "", "nice user cpu ticks"),
-        (cpu.system, "", "system cpu ticks"), (cpu.idle, "", "idle cpu ticks"),
-        (cpu.iowait, "", "IO-wait cpu ticks"), (cpu.irq, "", "IRQ cpu ticks"),
-        (cpu.softirq, "", "softirq cpu ticks"), (cpu.steal, "", "stolen cpu ticks"),
-    ]  # fmt: skip
+        (memory["MemFree"], unit, "free memory"),
+        (memory.get("Buffers", 0), unit, "buffer memory"),
+        (cached, unit, "swap cache"),
+        (swap_total, unit, "total swap"),
+        (swap_total - swap_free, unit, "used swap"),
+        (swap_free, unit, "free swap"),
+        (cpu.user, "", "non-nice user cpu ticks"),
+        (cpu.nice, "", "nice user cpu ticks"),
+        (cpu.system, "", "system cpu ticks"),
+        (cpu.idle, "", "idle cpu ticks"),
+        (cpu.iowait, "", "IO-wait cpu ticks"),
+        (cpu.irq, "", "IRQ cpu ticks"),
+        (cpu.softirq, "", "softirq cpu ticks"),
+        (cpu.steal, "", "stolen cpu ticks"),
+    ]
     if layout.guest:
         rows.append((cpu.guest, "", "non-nice guest cpu ticks"))
         rows.append((cpu.guest_nice, "", "nice guest cpu ticks"))
@@ -57,9 +65,11 @@ def totals(snapshot: Snapshot, layout: TotalsLayout) -> str:
         (paging.get("pgpgout", 0), paged, f"{_pages(paged)}paged out"),
         (paging.get("pswpin", 0), "", "pages swapped in"),
         (paging.get("pswpout", 0), "", "pages swapped out"),
-        (stat.intr, "", "interrupts"), (stat.ctxt, "", "CPU context switches"),
-        (stat.btime_s, "", "boot time"), (stat.processes, "", "forks"),
-    ]  # fmt: skip
+        (stat.intr, "", "interrupts"),
+        (stat.ctxt, "", "CPU context switches"),
+        (stat.btime_s, "", "boot time"),
+        (stat.processes, "", "forks"),
+    ]
     return "".join(f"{number:13d}{unit} {label}\n" for number, unit, label in rows)
 
 
