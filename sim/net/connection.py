@@ -92,8 +92,17 @@ class Connection(Sock):
 class ListeningSocket(Listener):
     """A server's port; ``accept()`` blocks."""
 
-    def __init__(self, network: Any, port: int, backlog: int) -> None:
-        super().__init__(network, port, backlog)
+    def __init__(
+        self,
+        port: int,
+        backlog: int,
+        unbind: Callable[[Listener], None],
+        tcp: TcpParams,
+        on_interrupt: Interrupt | None,
+    ) -> None:
+        super().__init__(port, backlog, unbind)
+        self._tcp = tcp
+        self._on_interrupt = on_interrupt
         self._waiters = WaitQueue()
 
     def accept(self, task: Task) -> Blocking[Connection]:
@@ -119,13 +128,12 @@ class ListeningSocket(Listener):
 
     def make_sock(self, wire: Wire) -> Sock:
         """Return a connection of the server."""
-        return Connection(wire, self.network.tcp, self.network.on_interrupt)
+        return Connection(wire, self._tcp, self._on_interrupt)
 
     def acceptable(self) -> None:
         """Wake one who waits in accept(): waiters are exclusive (prepare_to_wait_exclusive)."""
-        on_interrupt = self.network.on_interrupt
-        if on_interrupt is not None:
-            on_interrupt(1)
+        if self._on_interrupt is not None:
+            self._on_interrupt(1)
         self._waiters.wake_one()
 
     def close(self) -> None:

@@ -7,22 +7,22 @@ Invariants: queued and half-open connections are at most backlog + 1; a closed o
 Left out: SO_REUSEPORT, SYN cookies, tcp_abort_on_overflow.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sim.net.link import Wire
 from sim.net.sock import Sock
 
-if TYPE_CHECKING:
-    from sim.net.network import Network
-
 
 class Listener:
-    """A port that connections come to. Subclasses say whose socks they are and who is woken."""
+    """A port that connections come to. Subclasses say whose socks they are and who is woken.
 
-    def __init__(self, network: "Network", port: int, backlog: int) -> None:
+    `unbind` gives the port back to the network when it closes.
+    """
+
+    def __init__(self, port: int, backlog: int, unbind: Callable[["Listener"], None]) -> None:
         if backlog < 0:
             raise ValueError(f"port {port}: backlog of {backlog}: must not be negative")
-        self.network = network
+        self._unbind = unbind
         self.port = port
         self.backlog = backlog
         self.half_open: int = 0  # in the hand-shake
@@ -61,6 +61,6 @@ class Listener:
     def close(self) -> None:
         """Close the port; connections not accepted yet are reset (inet_csk_listen_stop)."""
         self.closed = True
-        self.network.unbind(self)
+        self._unbind(self)
         while self._queue:
             self._queue.pop(0).abort()

@@ -53,16 +53,29 @@ class Network:
     """All connections of one server."""
 
     def __init__(
-        self, env: Environment, tcp: TcpParams, tracer: Tracer, outside_tcp: TcpParams = OUTSIDE_TCP
+        self,
+        env: Environment,
+        tcp: TcpParams,
+        tracer: Tracer,
+        outside_tcp: TcpParams = OUTSIDE_TCP,
+        *,
+        on_interrupt: Interrupt | None = None,
+        backlog_ns: Callable[[], int] | None = None,
+        loopback: Link | None = None,
     ) -> None:
+        """Make a network without ports or hosts.
+
+        `on_interrupt` charges the server for so many packets; `backlog_ns` tells how long it will
+        take until all are served. Without them packets cost nothing.
+        """
         self.env = env
         self.calendar = env.calendar
         self.tcp = tcp
         self.outside_tcp = outside_tcp
         self.tracer = tracer
-        self.on_interrupt: Interrupt | None = None  # set by who charges interrupt time
-        self.backlog_ns: Callable[[], int] | None = None  # until that time is over; set likewise
-        self.loopback: Link | None = None
+        self.on_interrupt = on_interrupt
+        self.backlog_ns = backlog_ns
+        self.loopback = loopback
         self.listen_overflows: int = 0  # SYNs dropped (TcpExt: ListenOverflows)
         self._listeners: dict[int, Listener] = {}
         self._hosts: dict[str, Link] = {}  # what each outside host is behind
@@ -73,7 +86,7 @@ class Network:
 
     def listen(self, port: int, backlog: int) -> ListeningSocket:
         """Open ``port``; up to ``backlog`` + 1 connections wait there (sk_acceptq_is_full)."""
-        listener = ListeningSocket(self, port, backlog)
+        listener = ListeningSocket(port, backlog, self._unbind, self.tcp, self.on_interrupt)
         self._bind(port, listener)
         return listener
 
@@ -136,7 +149,7 @@ class Network:
         """Open a port of an outside host behind ``link``."""
         if (host, port) in self._outside:
             raise AddressInUse(f"{host}:{port}: somebody listens there already")
-        listener = RemoteListener(self, port, OUTSIDE_BACKLOG)
+        listener = RemoteListener(self.env, port, OUTSIDE_BACKLOG, self._unbind, self.outside_tcp)
         self.attach_host(host, link)
         self._outside[host, port] = listener
         return listener
@@ -152,7 +165,7 @@ class Network:
             raise AddressInUse(f"port {port}: somebody listens there already")
         self._listeners[port] = listener
 
-    def unbind(self, listener: Listener) -> None:
+    def _unbind(self, listener: Listener) -> None:
         """Close the port of ``listener``: from now on, whoever connects is refused."""
         if self._listeners.get(listener.port) is listener:
             del self._listeners[listener.port]

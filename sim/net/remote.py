@@ -12,16 +12,14 @@ Invariants: as for a task's end (sock.py); events of recv() and accept() happen 
 Left out: the outside host's CPU; its send buffer, unless the process yields ``drained()``.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from sim.engine.environment import Environment, Event
 from sim.net.link import Wire
 from sim.net.listener import Listener
 from sim.net.sock import TCP_ESTABLISHED, Sock
 from sim.net.tcp import TcpParams
-
-if TYPE_CHECKING:
-    from sim.net.network import Network
 
 
 class RemoteConnection(Sock):
@@ -87,20 +85,29 @@ class RemoteConnection(Sock):
 class RemoteListener(Listener):
     """A port of an outside host."""
 
-    def __init__(self, network: "Network", port: int, backlog: int) -> None:
-        super().__init__(network, port, backlog)
+    def __init__(
+        self,
+        env: Environment,
+        port: int,
+        backlog: int,
+        unbind: Callable[[Listener], None],
+        tcp: TcpParams,
+    ) -> None:
+        super().__init__(port, backlog, unbind)
+        self.env = env
+        self._tcp = tcp
         self._waiters: list[Event] = []
 
     def accept(self) -> Event:
         """Return an event with the next connection."""
-        event = self.network.env.event()
+        event = self.env.event()
         self._waiters.append(event)
         self.acceptable()
         return event
 
     def make_sock(self, wire: Wire) -> Sock:
         """Return a connection of the outside host."""
-        return RemoteConnection(self.network.env, wire, self.network.outside_tcp)
+        return RemoteConnection(self.env, wire, self._tcp)
 
     def acceptable(self) -> None:
         """Answer those who wait in accept()."""

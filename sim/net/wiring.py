@@ -40,16 +40,20 @@ def make_network(
 ) -> Network:
     """Return the network of a server whose CPU 0 takes `packet_ns` for a packet's interrupt."""
     line = InterruptLine(sched, 0, *nic.packet_times_ns(packet_ns))
-    network = Network(env, tcp, tracer)
-    network.on_interrupt = line.serve
-    network.backlog_ns = line.backlog_ns
-    network.loopback = Link(
+    loopback = Link(
         env.calendar,
         "lo",
         latency_ns=nic.localhost_ns + 2 * nic.delay_ns(),
         rate_bytes_per_s=LOOPBACK_BYTES_PER_S,
     )
-    return network
+    return Network(
+        env,
+        tcp,
+        tracer,
+        on_interrupt=line.serve,
+        backlog_ns=line.backlog_ns,
+        loopback=loopback,
+    )
 
 
 def make_links(

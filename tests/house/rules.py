@@ -7,7 +7,8 @@ them over the tree, and shows of each that it can fail.
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -15,12 +16,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Source:
-    """A file of the tree: its path from the top, its text, its syntax tree with parents."""
+    """A file of the tree: its path from the top, its text, its syntax tree."""
 
     path: PurePosixPath
     text: str
     tree: ast.Module
-    parents: dict[ast.AST, ast.AST] = field(repr=False)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Return what each node of the tree stands in."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def inside(self, folder: str) -> bool:
         """Return whether the file is in `folder`, or is that file."""
@@ -35,9 +40,7 @@ class Source:
 
 def parse(path: str, text: str) -> Source:
     """Parse a file's text."""
-    tree = ast.parse(text)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    return Source(PurePosixPath(path), text, tree, parents)
+    return Source(PurePosixPath(path), text, ast.parse(text))
 
 
 # -- State, time and chance.

@@ -7,7 +7,8 @@ abstract class with one heir is a detour, unless a lower layer declares with it 
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from tests.house.rules import Source
@@ -37,10 +38,10 @@ def imports(sources: Sequence[Source]) -> dict[str, set[str]]:
     return found
 
 
-def import_circle(sources: Sequence[Source]) -> list[str]:
-    """Return the modules of one import circle, first and last the same; nothing if none is left."""
+def import_circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return the modules of one import circle; nothing if there is none."""
     try:
-        TopologicalSorter(imports(sources)).prepare()
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         return list(error.args[1])
     return []
@@ -51,17 +52,16 @@ def abstract_with_one_heir(sources: Sequence[Source]) -> Iterator[str]:
 
     A class is abstract if it says so (ABC) or if a method of it is not implemented.
     """
-    heirs: dict[str, set[str]] = {}
+    heirs: defaultdict[str, set[str]] = defaultdict(set)
     for source in sources:
         for node in ast.walk(source.tree):
             if isinstance(node, ast.ClassDef):
                 for base in node.bases:
-                    heirs.setdefault(_last_name(base), set()).add(node.name)
+                    heirs[_last_name(base)].add(node.name)
     for source in sources:
         for node in ast.walk(source.tree):
-            if isinstance(node, ast.ClassDef) and is_abstract(node):
-                if len(heirs.get(node.name, ())) == 1:
-                    yield f"{source.path}:{node.lineno} {node.name}"
+            if isinstance(node, ast.ClassDef) and is_abstract(node) and len(heirs[node.name]) == 1:
+                yield f"{source.path}:{node.lineno} {node.name}"
 
 
 def is_abstract(node: ast.ClassDef) -> bool:
@@ -81,16 +81,19 @@ def _last_name(node: ast.expr) -> str:
     return ""
 
 
+def is_in(module: str, packages: Iterable[str]) -> bool:
+    """Return whether a module is one of the packages or in one of them."""
+    return any(f"{module}.".startswith(f"{package}.") for package in packages)
+
+
+def part(graph: Mapping[str, set[str]], modules: Iterable[str]) -> dict[str, set[str]]:
+    """Return the import graph among some modules."""
+    kept = set(modules)
+    return {name: graph[name] & kept for name in kept}
+
+
 def formatter_off(source: Source) -> Iterator[str]:
     """Yield the lines that keep the formatter away."""
     for number, line in enumerate(source.text.splitlines(), 1):
         if FORMATTER_OFF.search(line):
             yield f"{number}: the formatter is switched off"
-
-
-def within(found: Mapping[str, set[str]], folders: Sequence[str]) -> dict[str, set[str]]:
-    """Return the part of an import graph that is below some packages."""
-    inside = {
-        name for name in found if any(f"{name}.".startswith(f"{folder}.") for folder in folders)
-    }
-    return {name: found[name] & inside for name in inside}

@@ -1,0 +1,86 @@
+"""The tree hangs together as it should, and each rule about that is shown to be able to fail."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.house.rules import Source, parse
+from tests.house.structure import (
+    abstract_with_one_heir,
+    formatter_off,
+    import_circle,
+    imports,
+    is_in,
+    part,
+)
+
+TOP = Path(__file__).resolve().parents[2]
+FOLDERS = ("sim", "calibration", "scenarios", "benchmarks", "docs")
+
+# Packages that still have an import circle within.
+CIRCLES = ("sim.block", "sim.drivers.md", "sim.fs", "sim.mm", "sim.sched")
+# Abstract classes with one heir that are there only to break such a circle.
+DETOURS = {
+    "Plugging",
+    "QueueRunner",
+    "Progress",
+    "CopyClient",
+    "ParityLayout",
+    "Ext3Sb",
+    "XfsSb",
+    "Domain",
+    "Scheduler",
+}
+# Classes by which a lower layer says what it calls above, each with its reason.
+CALLED_ABOVE = {
+    "BackingFile": "a loop device writes to a file of any file system",
+    "JournalClient": "a journal asks its file system for what it is to write",
+    "Shrinker": "reclaim asks a cache of a file system to give memory back",
+}
+
+
+@cache
+def tree() -> tuple[Source, ...]:
+    """Return the parsed files of the packages."""
+    paths = [path for folder in FOLDERS for path in sorted((TOP / folder).rglob("*.py"))]
+    return tuple(parse(path.relative_to(TOP).as_posix(), path.read_text()) for path in paths)
+
+
+def test_no_module_imports_itself_by_others() -> None:
+    graph = imports(tree())
+    assert import_circle(part(graph, (one for one in graph if not is_in(one, CIRCLES)))) == []
+
+
+@pytest.mark.parametrize("package", CIRCLES)
+def test_a_package_is_named_only_while_it_has_a_circle(package: str) -> None:
+    graph = imports(tree())
+    assert import_circle(part(graph, (one for one in graph if is_in(one, [package])))) != []
+
+
+def test_an_abstract_class_has_two_heirs_or_is_a_call_upwards() -> None:
+    lonely = {found.split()[-1]: found for found in abstract_with_one_heir(tree())}
+    assert {*CALLED_ABOVE, *DETOURS} == set(lonely), sorted(lonely.values())
+
+
+# -- Each rule finds what it is for.
+
+
+def test_a_circle_is_found_though_a_type_checker_alone_sees_it() -> None:
+    one = parse("sim/a.py", "from sim.b import B\n")
+    hidden = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sim import a\n"
+    assert import_circle(imports([one, parse("sim/b.py", hidden)]))
+    assert import_circle(imports([one, parse("sim/b.py", "import sim.c\n")])) == []
+
+
+def test_a_lonely_heir_is_found() -> None:
+    base = "class Base:\n    def do(self) -> None:\n        raise NotImplementedError\n"
+    heir = "class {}(Base):\n    pass\n"
+    lonely = [parse("sim/a.py", base), parse("sim/b.py", heir.format("One"))]
+    assert list(abstract_with_one_heir(lonely)) == ["sim/a.py:1 Base"]
+    assert not list(abstract_with_one_heir([*lonely, parse("sim/c.py", heir.format("Two"))]))
+
+
+def test_a_switched_off_formatter_is_found() -> None:
+    assert list(formatter_off(parse("sim/a.py", "x = ( 1 )  # fmt: " + "skip\n")))
+    assert not list(formatter_off(parse("sim/a.py", "x = 1  # a format to skip\n")))
