@@ -33,10 +33,10 @@ from calibration.readers.prompt import commands_of
 from calibration.record import HOST, PROC
 from calibration.samples import Recording
 from sim.registry import did_you_mean
-from sim.scenario.errors import Place, Problem, unknown
 from sim.scenario.recordings import RECORDINGS, data_sets
 from sim.study.recorded import DatasetError
-from sim.toml_lines import LineMap, key_positions
+from sim.toml.errors import Place, Problem, unknown
+from sim.toml.lines import LineMap, key_positions
 from sim.units import NS_PER_S, UnitError, parse_quantity
 
 DATASET: Final = "dataset.toml"

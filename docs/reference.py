@@ -19,13 +19,13 @@ from docs.render import markdown_table
 from sim.block.limits import QueueParams
 from sim.block.throttle import ThrottleParams
 from sim.cli.main import COMMANDS, cli
+from sim.drivers.disk import PROFILES, profile_names
 from sim.param import params_of
 from sim.registry import lookup, names
 from sim.report.tables import figure, interval
-from sim.scenario.devices import PROFILES, profile_names
 from sim.scenario.fitted import FITS
 from sim.scenario.load import headlines
-from sim.scenario.tunables import TUNABLES
+from sim.scenario.server import CORE
 from sim.units import format_quantity
 
 VALIDATED: Final = TOP / "docs" / "runs" / "validation.json"
@@ -87,10 +87,12 @@ def _parameters(given: Mapping[str, Any]) -> str:
 
 def _kernel_parameters(given: Mapping[str, Any]) -> str:
     """Return the parameters of parts of the kernel, by the table of a scenario."""
-    found = {
-        f"machine.{name}": getattr(import_module(module), cls)
-        for name, (module, cls) in TUNABLES.items()
-    }
+    found = {f"machine.{name}": cls for name, cls in CORE.items()}
+    for name in names("component"):
+        entry = lookup("component", name)
+        cls: Any = entry.cls
+        found[f"machine.{name}.NAME" if cls.named else f"machine.{name}"] = entry.params
+    found = dict(sorted(found.items()))
     found["machine.disk.NAME.queue"] = QueueParams
     found["machine.disk.NAME.throttle"] = ThrottleParams
     return _parameter_table("table", found)

@@ -25,6 +25,7 @@ T = TypeVar("T", bound=type)
 # kind -> the package whose modules register such things
 _HOMES: Final[Mapping[str, tuple[str, ...]]] = {
     "array": ("sim.drivers.md",),
+    "component": ("sim.cgroup", "sim.drivers", "sim.fs", "sim.mm", "sim.net", "sim.sched"),
     "device": ("sim.drivers",),
     "elevator": ("sim.block",),
     "filesystem": ("sim.fs",),
@@ -170,6 +171,12 @@ def _unread(kind: str, called: str = "") -> list[str]:
     for home in _HOMES[kind]:
         if home not in _loaded and importlib.util.find_spec(home) is not None:
             package = importlib.import_module(home)
-            found += [m.name for m in pkgutil.walk_packages(package.__path__, f"{home}.")]
+            folders = getattr(package, "__path__", ())  # a module has none, and is imported now
+            found += [module.name for module in pkgutil.walk_packages(folders, f"{home}.")]
     word = called.replace("-", "_")
-    return sorted(found, key=lambda module: (word not in module.split("."), module))
+    return sorted(found, key=lambda module: (not _is_called(module, word), module))
+
+
+def _is_called(module: str, word: str) -> bool:
+    *folders, name = module.split(".")
+    return word in folders or name.startswith(word)

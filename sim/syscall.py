@@ -43,7 +43,7 @@ from sim.fs.file import (
 )
 from sim.fs.namei import Vfs
 from sim.fs.pipe import Pipe
-from sim.fs.proc import ProcFs
+from sim.fs.proc.procfs import ProcFs
 from sim.fs.super import PAGE_SIZE
 from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab

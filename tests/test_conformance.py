@@ -18,12 +18,12 @@ from sim.block.bio import BIO_BARRIER, BIO_SYNC, READ, WRITE
 from sim.block.driver import Driver
 from sim.block.elevator import Elevator, QueueRunner
 from sim.block.request import FLUSH, Request
+from sim.drivers.disk import profile_names
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.machine import Machine
 from sim.param import params_of
 from sim.registry import KINDS, Entry, lookup, names
-from sim.scenario.devices import profile_names
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
 from sim.units import DIMS, parse_quantity

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.toml_lines import LineMap, Path, key_positions, split_key
+from sim.toml.lines import LineMap, Path, key_positions, split_key
 
 EXAMPLE = """\
 # a comment = not a key

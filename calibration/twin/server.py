@@ -24,8 +24,8 @@ from calibration.twin.page_costs import put_page_costs
 from calibration.twin.sheet import Path, Sheet
 from sim.block.elevator import default_elevator
 from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS
+from sim.drivers.disk import PROFILES as PROFILE_FILES
 from sim.registry import lookup, names
-from sim.scenario.devices import PROFILES as PROFILE_FILES
 from sim.scenario.server import is_kernel
 from sim.sched.version import NEWEST, OLDEST, kernel_version, numbers
 from sim.units import format_quantity, parse_quantity

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sim.scenario.layers import quoted
-from sim.toml_lines import split_key
+from sim.toml.layers import quoted
+from sim.toml.lines import split_key
 
 Value = str | int | float | bool | tuple[str, ...]
 Path = tuple[str, ...]

@@ -18,8 +18,8 @@ from calibration.twin.demands import SYNC
 from calibration.twin.draft import Draft, process_name
 from calibration.twin.server import Place, disk_section, file_systems, profile_of, turns
 from calibration.twin.sheet import Entry, Value, WhatIf, dotted
+from sim.drivers.disk import PROFILES
 from sim.registry import lookup, names
-from sim.scenario.devices import PROFILES
 from sim.sched.version import kernel_version
 from sim.units import format_quantity, parse_quantity
 

@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from sim.scenario.fitted import Fit, read_fit
-from sim.scenario.layers import Table
 from sim.scenario.load import SEED_MAX
 from sim.study.replicate import cores
+from sim.toml.layers import Table
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -13,10 +13,10 @@ import sim
 from sim.cli import options
 from sim.cli.output import check_json, check_picture, write_file, write_json
 from sim.cli.progress import Progress
+from sim.drivers.disk import profile_names
 from sim.registry import did_you_mean
 from sim.report.exercise_table import Rows, exercise_json, exercise_table
 from sim.report.tables import Column, Table, print_table
-from sim.scenario.devices import profile_names
 from sim.study import exercise_subjects as subjects
 from sim.study.exercise import Exercise, fill
 from sim.study.replicate import processes

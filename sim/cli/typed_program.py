@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from sim.results import Record, RunResult
 from sim.scenario.dd_command import PROCESS, dd_layer
-from sim.scenario.layers import Table
+from sim.toml.layers import Table
 from sim.units import NS_PER_MS
 
 

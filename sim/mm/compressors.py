@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sim.sched.version import KernelVersion, in_force, kernel_version
+from sim.toml.errors import unknown
+from sim.toml.layers import Table
+from sim.toml.reading import Reading
 from sim.units import Value
 
 
@@ -55,8 +58,10 @@ def following(algorithm: str, values: Mapping[str, Any]) -> dict[str, tuple[Valu
     if row is None:  # whoever reads the scenario says so
         return {}
     own: dict[str, Value] = {
-        "compress_ns": row.compress_ns, "decompress_ns": row.decompress_ns, "ratio": row.ratio,
-    }  # fmt: skip
+        "compress_ns": row.compress_ns,
+        "decompress_ns": row.decompress_ns,
+        "ratio": row.ratio,
+    }
     return {name: (value, COMPRESSION) for name, value in own.items() if values[name] is None}
 
 
@@ -79,3 +84,13 @@ def default_algorithm(kernel: str) -> Mapping[str, tuple[Value, str]]:
     if release < DEFAULTS[0][0]:
         return {}
     return {"algorithm": (in_force(DEFAULTS, release), "drivers/block/zram/zram_drv.c")}
+
+
+def check_algorithm(reading: Reading, table: Table, key: str) -> None:
+    """Note an algorithm that is none, or that this release does not have yet."""
+    leaf = table.leaf(key)
+    if leaf is None or reading.version is None:
+        return
+    known = [name for name, row in COMPRESSORS.items() if row.since <= reading.version]
+    if leaf.value not in known:
+        reading.problems.append(unknown(leaf.at, key, str(leaf.value), known))

@@ -24,9 +24,8 @@ from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
-    from sim.mm.swapfile import SwapArea
+    from sim.mm.swapfile import Frontswap, SwapArea
     from sim.mm.vmstat import Vm
-    from sim.mm.zswap import Zswap
 
 PAGE_SECTORS: Final = 8
 # Writeback throttling lets swap have all of its depth: REQ_HIPRIO has REQ_SWAP, block/blk-wbt.c.
@@ -96,7 +95,7 @@ def swap_writepages(
 
 
 def _store_pages(
-    task: Task, vm: Vm, area: SwapArea, zswap: Zswap, slot: int, parts: list[Part],
+    task: Task, vm: Vm, area: SwapArea, zswap: Frontswap, slot: int, parts: list[Part],
     plug: Plug | None,
 ) -> Blocking[bool]:  # fmt: skip
     """Have pages kept in compressed memory; write those that find no room."""

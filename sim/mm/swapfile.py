@@ -1,4 +1,4 @@
-"""Swap areas: which slot a page gets, and which area its slot is in.
+"""Swap areas: which slot a page gets, and which area its slot is in: [machine.swap.NAME].
 
 Models: areas with priorities: the highest is filled first, equal ones in turn. An area gives slots
 in clusters of 256: the free slots of one to its end, so that pages that go out together lie
@@ -7,23 +7,34 @@ Of each slot is known whose it is (the chunk, anon.py) and whether its page is i
 Linux counterpart: mm/swapfile.c: get_swap_page, scan_swap_map, swap_free, sys_swapon (2.6.16 to
 6.5), struct swap_info_struct.
 Invariants (``check()``): an area's nr_used is the number of its owned slots; slot 0, the header, is
-never given.
-Left out: discard; bad slots; swapon of new areas in a run.
+never given. An area is a device that nothing else uses, or a file on a file system with a device;
+such a file is there in full before the run.
+Left out: discard; bad slots; swapon of new areas in a run; encrypted swap.
 """
 
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from sim.block.bio import SECTOR
 from sim.block.device import BlockDevice
+from sim.component import Component, Described
+from sim.mm.compressors import Compressor
+from sim.mm.params import PAGE_SIZE
 from sim.mm.swap_clusters import SwapClusters, order_of
+from sim.param import param
+from sim.registry import register
+from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
+from sim.toml.errors import unknown
+from sim.units import rough_bytes
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
-    from sim.mm.zswap import Zswap
+    from sim.mm.vmstat import Vm
 
 SWAPFILE_CLUSTER: Final = 256  # slots, mm/swapfile.c
 PAGE_SECTORS: Final = 8
@@ -31,15 +42,168 @@ AREA_SHIFT: Final = 40
 CLUSTER_MASK: Final = (1 << AREA_SHIFT) - 1
 RESIDENT: Final = 1  # in an owner's entry: its page is in memory too
 Entry = tuple["SwapArea", int]  # an area and a slot of it
+Extents: TypeAlias = list[tuple[int, int]]  # first page of a device (of 4 KiB), pages
+ROOM_SHARE: Final = 0.9  # of a device, for files: the rest is inode tables and a journal
+
+
+class Frontswap(Protocol):
+    """What may keep pages in memory in front of swap (frontswap_ops, include/linux/frontswap.h)."""
+
+    compressor: Compressor
+
+    def add_area(self, area: SwapArea) -> None:
+        """Stand in front of an area."""
+
+    def store(self, task: Task, area: SwapArea, slot: int) -> Blocking[bool]:
+        """Keep the page of a slot; return whether it is kept."""
+
+    def load(self, task: Task, area: SwapArea, slot: int) -> bool:
+        """Return whether the page of a slot is kept, and charge for it."""
+
+    def invalidate(self, area: SwapArea, slot: int) -> None:
+        """Let the page of a slot go."""
+
+    def zswapped(self) -> tuple[int, int]:
+        """Return the pages that it takes, and those that it keeps in them."""
+
+    def check(self) -> None:
+        """Assert what must always hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapParams:
+    """A swap area: a device, or a file of a size on a mounted file system."""
+
+    device: str | None = param(
+        None, dim="text", source="scenario", doc="disk, partition, array or volume that it is"
+    )
+    file: str | None = param(None, dim="text", source="scenario", doc="or the file that it is")
+    size_bytes: int | None = param(
+        None,
+        dim="bytes",
+        source="scenario",
+        doc="its size; all of a device if left away",
+        minimum=65536,
+    )
+    priority: int | None = param(
+        None,
+        dim="count",
+        source="swapon -p; left away: below all others, in order",
+        minimum=-1,
+        maximum=32767,
+        doc="higher ones are filled first, equal ones in turn",
+    )
+
+
+class Machine(Protocol):
+    """What swap areas ask of a machine."""
+
+    vm: Vm
+    devices: dict[str, BlockDevice]
+
+    def swap_file(self, path: str, pages: int) -> tuple[BlockDevice, Extents]:
+        """Make a file, keep it open, and return where it lies."""
+
+
+@register("component", "swap", params=SwapParams, doc="a swap area")
+class SwapAreas(Component[SwapParams]):
+    """[machine.swap.NAME]: swapon -a, in the order of the description."""
+
+    named = True
+    after = ("mount", "zswap")
+
+    @classmethod
+    def examine(cls, described: Described, name: str, params: SwapParams) -> None:
+        table = described.given("swap", name)
+        if (params.device is None) == (params.file is None):
+            message = f"swap '{name}' needs either 'device' or 'file'"
+            described.reading.error(table.place, message)
+        elif params.file is not None:
+            cls._check_file(described, name, params, params.file)
+        else:
+            cls._check_device(described, name, params, str(params.device))
+
+    @classmethod
+    def _check_file(cls, described: Described, name: str, params: SwapParams, file: str) -> None:
+        """Note a swap file without a size, too large, or on a file system without a device."""
+        reading = described.reading
+        place = described.given("swap", name).place_of("file")
+        if params.size_bytes is None:
+            reading.error(place, f"swap file {file} lacks 'size'")
+        mount = described.mount_of(file)
+        if not file.startswith("/") or mount is None or mount.device is None:
+            mounts = described.mounts.items()
+            disks = [where for where, one in mounts if one and one.device is not None]
+            message = f"swap file {file} lies on no file system with a device"
+            reading.error(place, message, allowed=", ".join(disks) or "none is mounted")
+            return
+        whole = described.sizes.get(mount.device)
+        if whole is None or params.size_bytes is None:
+            return
+        room = int(whole * ROOM_SHARE)
+        if params.size_bytes > room:
+            reading.error(
+                place,
+                f"swap '{name}': no room for {file}",
+                given=rough_bytes(params.size_bytes),
+                allowed=f"up to {rough_bytes(room)} on {mount.path}",
+            )
+
+    @classmethod
+    def _check_device(
+        cls, described: Described, name: str, params: SwapParams, device: str
+    ) -> None:
+        """Note a device that is none, is used already, or is smaller than the area."""
+        reading = described.reading
+        place = described.given("swap", name).place_of("device")
+        if device not in described.sizes:
+            reading.problems.append(unknown(place, "device", device, described.sizes))
+            return
+        mounts = described.mounts.items()
+        users = [f"mounted on {where}" for where, one in mounts if one and one.device == device]
+        for other, area in described.tables["swap"].items():
+            if other == name:
+                break
+            if area is not None and area.device == device:
+                users.append(f"swap '{other}'")
+        if users:
+            reading.error(place, f"{device} is {users[0]} already")
+        described.is_free(place, device)
+        whole = described.sizes[device]
+        if params.size_bytes is not None and whole is not None and params.size_bytes > whole:
+            message = f"swap '{name}' is larger than {device}"
+            reading.error(place, message, allowed=f"up to {rough_bytes(whole)}")
+
+    def start(self, machine: Machine) -> None:
+        for params in self.tables.values():
+            device, extents = self._place_of(params, machine)
+            path = f"/dev/{params.device}" if params.file is None else params.file
+            device.hold()
+            machine.vm.swap.swapon(path, device, extents, params.priority, params.file is None)
+
+    def _place_of(self, params: SwapParams, machine: Machine) -> tuple[BlockDevice, Extents]:
+        if params.file is None:
+            device = machine.devices[str(params.device)]
+            whole = device.capacity_sectors * SECTOR
+            size = whole if params.size_bytes is None else min(params.size_bytes, whole)
+            return device, [(0, size // PAGE_SIZE)]
+        assert params.size_bytes is not None, "checked when the scenario was read"
+        return machine.swap_file(params.file, params.size_bytes // PAGE_SIZE)
 
 
 class SwapArea:
     """One area (struct swap_info_struct); it is /proc/swaps' row as well."""
 
     def __init__(
-        self, number: int, path: str, device: BlockDevice, extents: list[tuple[int, int]],
-        prio: int, is_block: bool, order: int,
-    ) -> None:  # fmt: skip
+        self,
+        number: int,
+        path: str,
+        device: BlockDevice,
+        extents: list[tuple[int, int]],
+        prio: int,
+        is_block: bool,
+        order: int,
+    ) -> None:
         """``extents`` are (first page of the device, pages), in order of slots."""
         self.number = number
         self.path = path
@@ -50,7 +214,7 @@ class SwapArea:
         self.nr_slots: int = sum(pages for _, pages in extents)  # with the header
         self.nr_pages: int = self.nr_slots - 1
         self.nr_used: int = 0
-        self.zswap: Zswap | None = None  # compressed memory before it
+        self.zswap: Frontswap | None = None  # compressed memory before it
         self.owners: dict[int, array[int]] = {}  # of clusters in use, by slot; 0 is free
         self._used_in: dict[int, int] = {}  # slots used, of clusters in use
         clusters = -(-self.nr_slots // SWAPFILE_CLUSTER)
@@ -169,11 +333,17 @@ class Swap:
         self.kernel = kernel
         self.areas: list[SwapArea] = []  # in the order in which they are asked
         self.by_number: list[SwapArea] = []  # in that of swapon
-        self.zswap: Zswap | None = None  # before all of them
+        self.zswap: Frontswap | None = None  # before all of them
         self.promised: int = 0  # slots, to pages on their way out that have none yet
 
-    def swapon(self, path: str, device: BlockDevice, extents: list[tuple[int, int]],
-               prio: int | None, is_block: bool) -> SwapArea:  # fmt: skip
+    def swapon(
+        self,
+        path: str,
+        device: BlockDevice,
+        extents: list[tuple[int, int]],
+        prio: int | None,
+        is_block: bool,
+    ) -> SwapArea:
         """Add an area; without a priority it comes after all others (-1, -2, ...)."""
         if prio is None:
             prio = min([0, *(area.prio for area in self.areas)]) - 1
@@ -203,7 +373,7 @@ class Swap:
 
     def zswapped(self) -> tuple[int, int]:
         """Return the pages that zswap takes, and those that it keeps in them."""
-        return (0, 0) if self.zswap is None else (self.zswap.pool.pages, self.zswap.pool.stored)
+        return (0, 0) if self.zswap is None else self.zswap.zswapped()
 
     def is_full(self) -> bool:
         """Return whether slots are worth more than copies: over half are used (vm_swap_full)."""
@@ -284,9 +454,13 @@ class Swap:
         self._move(chunk, entry, chunk.out_slots, chunk.kept_slots, RESIDENT)
 
     def _move(
-        self, chunk: Chunk, entry: Entry, origin: dict[int, int], target: dict[int, int],
+        self,
+        chunk: Chunk,
+        entry: Entry,
+        origin: dict[int, int],
+        target: dict[int, int],
         resident: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         area, slot = entry
         cluster = slot // SWAPFILE_CLUSTER
         area.owners[cluster][slot % SWAPFILE_CLUSTER] = chunk.number << 1 | resident

@@ -1,4 +1,4 @@
-"""zswap: compressed memory in front of the swap devices.
+"""zswap: compressed memory in front of the swap devices: [machine.zswap].
 
 Models: a page on its way to its slot is compressed and kept; the slot stays empty on the device. A
 fault finds it there. Where the pool is full, by release:
@@ -11,30 +11,44 @@ Theory: the pool takes up to p of the memory M, and so holds p x r x M, r being 
 3 with z3fold: a fifth of 2 GiB at 2 is 800 MiB. A set that exceeds memory by E needs E / (1 - 1/r)
 kept, as with zram.py, while that is less than p x r x M: no page goes to the device at all. Beyond
 it the device serves the share of faults whose pages are the coldest.
-Linux counterpart: mm/zswap.c (zswap_store, zswap_load, zswap_writeback_entry, shrink_worker),
-3.11 to 6.18; mm/zbud.c, mm/z3fold.c.
+Linux counterpart: mm/zswap.c (zswap_store, zswap_load, zswap_writeback_entry, shrink_worker,
+module_param_cb, zswap_debugfs_init), 3.11 to 6.18; mm/zbud.c, mm/z3fold.c.
 Invariants: a slot is kept at most once; what is kept is not read from the device.
 Left out: pages of one repeated word; the page that writing back needs for a moment; loads that give
-the kept copy up (6.1, an option; 6.8); memory cgroups' limits (zswap.max).
+the kept copy up (6.1, an option; 6.8); memory cgroups' limits (zswap.max); the shrinker (6.8, off).
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sim.block.bio import WRITE, Bio
 from sim.block.device import submit_bio
-from sim.mm.compressors import compressor_of
+from sim.component import Component, Described, GivenTable
+from sim.mm.compressors import (
+    COMPRESSION,
+    LOSS,
+    LOSS_SOURCE,
+    check_algorithm,
+    compressor_of,
+    following,
+)
 from sim.mm.zpool import PAGE_SIZE, Zpool
-from sim.mm.zswap_params import ZswapParams
+from sim.param import param
+from sim.registry import Entry, register
+from sim.sched.version import Change, changed_defaults
 from sim.sched.workqueue import Workqueue
+from sim.units import Value
 
 if TYPE_CHECKING:
     from sim.mm.swapfile import SwapArea
     from sim.mm.vmstat import Vm
     from sim.sched.task import Blocking, Task
 
+SINCE: Final = (3, 11)
 PAGE_SECTORS: Final = 8
 PACKED: Final = {"zbud": 2.0, "z3fold": 3.0}  # compressed pages in a page, at most
 SINCE_THRESHOLD: Final = (5, 6)
@@ -43,6 +57,143 @@ SINCE_ZSMALLOC_WRITES: Final = (6, 2)
 AREA_SHIFT: Final = 40
 SLOT_MASK: Final = (1 << AREA_SHIFT) - 1
 FORGET_AT: Final = 1 << 16  # places of the queue that were passed, until these are let go
+SINCE_Z3FOLD: Final = (4, 8)
+KERNEL_CHANGES: Final[tuple[Change, ...]] = (
+    ((6, 8), "zpool", "zsmalloc", "mm/Kconfig 6.8: ZSWAP_ZPOOL_DEFAULT (64f200b810b4)"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZswapParams:
+    """/sys/module/zswap/parameters: how much of memory, and how it is compressed."""
+
+    max_pool_percent: int = param(
+        20,
+        dim="count",
+        minimum=1,
+        maximum=100,
+        source="mm/zswap.c 3.11: zswap_max_pool_percent",
+        doc="share of memory that the pool takes at most",
+    )
+    accept_threshold_percent: int = param(
+        90,
+        dim="count",
+        minimum=1,
+        maximum=100,
+        source="mm/zswap.c 5.6: zswap_accept_thr_percent (45190f01dd40)",
+        doc="share of this below which a pool that was full takes pages again (5.6 on)",
+    )
+    compressor: str = param(
+        "lzo",
+        dim="text",
+        choices=("lzo", "lz4", "zstd", "lzo-rle"),
+        source="mm/zswap.c: ZSWAP_COMPRESSOR_DEFAULT",
+        doc="how pages are compressed",
+    )
+    zpool: str = param(
+        "zbud",
+        dim="text",
+        choices=("zbud", "z3fold", "zsmalloc"),
+        source="mm/zswap.c: ZSWAP_ZPOOL_DEFAULT",
+        doc="how they are packed: two in a page, three, or by size",
+    )
+    compress_ns: int | None = param(
+        None,
+        dim="time_ns",
+        minimum=0,
+        source=COMPRESSION,
+        doc="time to compress a page; left away: the compressor's",
+    )
+    decompress_ns: int | None = param(
+        None,
+        dim="time_ns",
+        minimum=0,
+        source=COMPRESSION,
+        doc="time to decompress a page; left away: the compressor's",
+    )
+    ratio: float | None = param(
+        None,
+        dim="number",
+        minimum=1,
+        maximum=100,
+        source=COMPRESSION,
+        doc="how many times smaller pages become; left away: as the compressor does on average;"
+        " at most 2 in zbud, 3 in z3fold",
+    )
+    loss: float = param(
+        LOSS,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source=LOSS_SOURCE,
+        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
+    )
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what differs in this release, each with its source."""
+        return changed_defaults(KERNEL_CHANGES, kernel)
+
+    @classmethod
+    def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
+        """Return times and ratio of the compressor, where they are not given."""
+        return following(str(values["compressor"]), values)
+
+
+class Machine(Protocol):
+    """What zswap asks of a machine."""
+
+    vm: Vm
+
+
+@register(
+    "component", "zswap", params=ZswapParams, since=SINCE, doc="compressed memory in front of swap"
+)
+class ZswapModule(Component[ZswapParams]):
+    """[machine.zswap]: zswap.enabled=1 on the kernel's command line, and its other parameters."""
+
+    def __init__(self, tables: Mapping[str, ZswapParams]) -> None:
+        super().__init__(tables)
+        self.zswap: Zswap | None = None
+
+    @classmethod
+    def read(
+        cls, described: Described, entry: Entry, tables: Sequence[GivenTable]
+    ) -> dict[str, ZswapParams | None]:
+        for _, table, _ in tables:
+            check_algorithm(described.reading, table, "compressor")
+        return super().read(described, entry, tables)
+
+    @classmethod
+    def examine(cls, described: Described, name: str, params: ZswapParams) -> None:
+        reading = described.reading
+        table = described.given("zswap")
+        too_old = reading.version is not None and reading.version < SINCE_Z3FOLD
+        if params.zpool == "z3fold" and too_old:
+            reading.error(
+                table.place_of("zpool"),
+                f"Linux {reading.kernel} has no z3fold",
+                allowed="zbud, zsmalloc",
+            )
+
+    def init(self, machine: Machine) -> None:
+        self.zswap = machine.vm.swap.zswap = Zswap(machine.vm, self.params)
+
+    def files(self) -> dict[str, str]:
+        """Return the files below /sys/module and /sys/kernel/debug."""
+        if self.zswap is None:
+            return {}
+        params = self.params
+        values = {
+            "enabled": "Y",
+            "compressor": params.compressor,
+            "zpool": params.zpool,
+            "max_pool_percent": params.max_pool_percent,
+            "accept_threshold_percent": params.accept_threshold_percent,
+        }
+        found = {f"zswap/parameters/{name}": f"{value}\n" for name, value in values.items()}
+        counters = self.zswap.counters().items()
+        return found | {f"zswap/{name}": f"{value}\n" for name, value in counters}
 
 
 class Zswap:
@@ -175,6 +326,10 @@ class Zswap:
             self._head = 0
 
     # --- what it tells
+
+    def zswapped(self) -> tuple[int, int]:
+        """Return the pages that the pool takes, and those that it keeps in them."""
+        return self.pool.pages, self.pool.stored
 
     def counters(self) -> dict[str, int]:
         """Return what /sys/kernel/debug/zswap shows."""

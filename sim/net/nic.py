@@ -21,7 +21,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.component import Component
 from sim.param import param
+from sim.registry import register
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +107,8 @@ class NicParams:
     def delay_ns(self) -> int:
         """Return how long a packet is in the host."""
         return self.host_ns if MODELS[self.model].kernel_exits else 0
+
+
+@register("component", "nic", params=NicParams, doc="the network card")
+class NicTable(Component[NicParams]):
+    """[machine.nic]"""

@@ -6,45 +6,31 @@ Invariants: a Scenario that exists is complete and consistent; a file that is no
  ScenarioError with all its mistakes.
 Left out: expressions, includes. Behaviour is Python (sim.user).
 
-Reading order: `load` (find, overlay, read) - `layers` (texts laid over each other) - `reading`
-(tables into declared parameters) - `server`, `devices`, `workload` (what the tables mean) - `spec`
-(the result).
+Reading order: `load` (find, overlay, read) - `sim.toml` (texts laid over each other, tables read
+into declared parameters) - `server` (the kernel's core, and the components, each by its own file) -
+`workload` (programs, run, figures) - `spec` (the result).
 """
 
-from sim.scenario.errors import Place, Problem, ScenarioError
-from sim.scenario.layers import Layer
 from sim.scenario.load import UnknownScenario, find, load, load_text, scenario_files
-from sim.scenario.snapshot_spec import SnapshotSpec
 from sim.scenario.spec import (
-    ArraySpec,
-    CgroupSpec,
-    DiskSpec,
     LinkSpec,
-    LoopSpec,
     MeasureSpec,
-    MountSpec,
-    Parameter,
-    PartitionSpec,
     ProcessSpec,
     RecordedSpec,
     RunSpec,
     Scenario,
     ServerSpec,
-    SwapSpec,
-    VolumeSpec,
     WhatIf,
 )
+from sim.toml.errors import Place, Problem, ScenarioError
+from sim.toml.layers import Layer
+from sim.toml.reading import Parameter
 
 __all__ = [
-    "ArraySpec",
-    "CgroupSpec",
-    "DiskSpec",
     "Layer",
     "LinkSpec",
     "MeasureSpec",
-    "MountSpec",
     "Parameter",
-    "PartitionSpec",
     "Place",
     "Problem",
     "ProcessSpec",
@@ -53,11 +39,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "ServerSpec",
-    "SnapshotSpec",
-    "LoopSpec",
-    "SwapSpec",
     "UnknownScenario",
-    "VolumeSpec",
     "WhatIf",
     "find",
     "load",

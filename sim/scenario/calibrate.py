@@ -20,11 +20,10 @@ from sim.scenario.calibrate_spec import (
     ColumnSpec,
     PriorSpec,
 )
-from sim.scenario.errors import Place, unknown
-from sim.scenario.layers import Leaf, Table
-from sim.scenario.reading import Reading, Values, dotted
 from sim.scenario.recordings import RECORDINGS, data_sets
-from sim.scenario.spec import Parameter
+from sim.toml.errors import Place, unknown
+from sim.toml.layers import Leaf, Table
+from sim.toml.reading import Parameter, Reading, Values, dotted
 from sim.units import UnitError, parse_quantity
 
 _NUMERIC = (
@@ -72,7 +71,9 @@ def read_calibrate(
     """Return the plan of [calibrate], None if there is none or it is wrong."""
     if "calibrate" not in root.children:
         return None
-    inner = Reading(reading.kernel)  # what it notes are no parameters of the server
+    inner = Reading(
+        reading.kernel, reading.version
+    )  # what it notes are no parameters of the server
     table = inner.table(root, (), "calibrate")
     [top] = inner.values(table, ("calibrate",), [_TopKeys], others=_TOP)
     priors = _priors(inner, table, {one.path: one for one in parameters}, bool(reading.problems))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from sim.registry import did_you_mean
-from sim.scenario.layers import Layer, Table, read_table
+from sim.toml.layers import Layer, Table, read_table
 from sim.tools.usage import ToolUsageError
 
 PROCESS: Final = "typed-dd"  # the process it is in the scenario

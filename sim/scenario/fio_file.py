@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import nearest
-from sim.scenario.errors import Place, Problem, ScenarioError, unreadable
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import FioValueError
+from sim.toml.errors import Place, Problem, ScenarioError, unreadable
 from sim.user.fio_params import DIRECTIONS, SYNCHRONOUS, FioParams
 from sim.user.fio_stat import TRIM
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import did_you_mean
-from sim.scenario.errors import Place, unreadable
-from sim.scenario.layers import Layer, Leaf, Table
-from sim.toml_lines import split_key
+from sim.toml.errors import Place, unreadable
+from sim.toml.layers import Layer, Leaf, Table
+from sim.toml.lines import split_key
 
 FITS: Final = Path(__file__).parents[2] / "calibration" / "fits"
 KINDS: Final = ("prediction", "reproduction")

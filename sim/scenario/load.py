@@ -16,30 +16,41 @@ from pathlib import Path
 from sim.origin import Origin
 from sim.registry import did_you_mean
 from sim.scenario.calibrate import read_calibrate
-from sim.scenario.cgroups import check_cgroups
-from sim.scenario.errors import Place, Problem, ScenarioError, unknown, unreadable
-from sim.scenario.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.scenario.neighbours import read_neighbours
-from sim.scenario.reading import Reading
 from sim.scenario.server import is_kernel, read_server
-from sim.scenario.spec import Parameter, Scenario, WhatIf
+from sim.scenario.spec import Scenario, WhatIf
 from sim.scenario.workload import (
     check_hosts,
     check_interval,
     check_marks,
     check_references,
     check_storms,
+    check_terms,
     read_links,
     read_measure,
     read_processes,
     read_recorded,
     read_run,
 )
+from sim.sched.version import kernel_version
+from sim.toml.errors import Place, Problem, ScenarioError, unknown, unreadable
+from sim.toml.layers import Layer, Leaf, Table, merge, read_assignment, read_table
+from sim.toml.reading import Parameter, Reading
 
 _TOP_KEYS = (
-    "title", "doc", "seed", "machine", "link", "process", "run", "measure", "recorded", "what_if",
-    "calibrate", "neighbour",
-)  # fmt: skip
+    "title",
+    "doc",
+    "seed",
+    "machine",
+    "link",
+    "process",
+    "run",
+    "measure",
+    "recorded",
+    "what_if",
+    "calibrate",
+    "neighbour",
+)
 _HOMES = (Path(__file__).parents[2] / "scenarios", Path(__file__).parents[1] / "scenarios")
 SEED_MAX = 2**63 - 1
 
@@ -310,23 +321,24 @@ def _read(
     machine = root.table("machine") or Table(root.place, Layer.SCENARIO)
     kernel = machine.leaf("kernel")
     release = str(kernel.text()) if kernel else ""
-    reading = Reading(release if is_kernel(release) else "")
+    known = is_kernel(release)
+    reading = Reading(release, kernel_version(release)) if known else Reading("")
     for name, child in root.children.items():
         if name not in _TOP_KEYS:
             place = child.key if isinstance(child, Leaf) else child.place
             reading.problems.append(unknown(place, "key", name, _TOP_KEYS))
     reading.table(root, (), "machine")
-    server, devices = read_server(reading, machine, document.path.parent)
+    server, described = read_server(reading, machine, document.path.parent)
     links = read_links(reading, root)
     processes = read_processes(reading, root)
     neighbours = read_neighbours(reading, root, server, _guest)
     check_references(reading, root, processes)
-    check_cgroups(reading, root, processes, server)
-    check_hosts(reading, root, processes, server.mounts if server else {})
+    check_terms(reading, root, processes, server)
+    check_hosts(reading, root, processes, server.all("mount") if server else {})
     check_marks(reading, root, processes)
     check_storms(reading, root, processes)
     run = read_run(reading, root)
-    measure = read_measure(reading, root, devices, processes)
+    measure = read_measure(reading, root, described, processes)
     check_interval(reading, root, run, measure)
     recorded = read_recorded(reading, root)
     calibrate = read_calibrate(reading, root, reading.parameters, document.variants)
@@ -336,13 +348,23 @@ def _read(
     if reading.problems or server is None or run is None or measure is None:
         return None, reading.problems
     scenario = Scenario(
-        name=document.path.stem, title=title or document.path.stem, doc=doc, path=document.path,
-        seed=seed, what_if=next((w for w in document.what_ifs if w.name == variant), None),
-        what_ifs=document.what_ifs, server=server, links=links, processes=processes, run=run,
-        measure=measure, recorded=recorded,
+        name=document.path.stem,
+        title=title or document.path.stem,
+        doc=doc,
+        path=document.path,
+        seed=seed,
+        what_if=next((w for w in document.what_ifs if w.name == variant), None),
+        what_ifs=document.what_ifs,
+        server=server,
+        links=links,
+        processes=processes,
+        run=run,
+        measure=measure,
+        recorded=recorded,
         parameters=_fitted(reading.parameters, document.fitted_paths()),
-        calibrate=calibrate, neighbours=neighbours,
-    )  # fmt: skip
+        calibrate=calibrate,
+        neighbours=neighbours,
+    )
     return scenario, []
 
 

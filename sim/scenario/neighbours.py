@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.param import param
-from sim.scenario.errors import ScenarioError
-from sim.scenario.layers import Table
-from sim.scenario.reading import Reading
 from sim.scenario.spec import Scenario, ServerSpec
 from sim.sched.guest import GuestParams
+from sim.toml.errors import ScenarioError
+from sim.toml.layers import Table
+from sim.toml.reading import Reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,21 +29,25 @@ class NeighbourParams:
 
 
 def read_neighbours(
-    reading: Reading, root: Table, server: ServerSpec | None,
+    reading: Reading,
+    root: Table,
+    server: ServerSpec | None,
     read: Callable[[str, str | None], Scenario],
-) -> dict[str, Scenario]:  # fmt: skip
+) -> dict[str, Scenario]:
     """Return the neighbours by name; `read` reads a scenario by name and what-if."""
     found: dict[str, Scenario] = {}
     for name, table, path in reading.named_tables(root, (), "neighbour"):
         [values] = reading.values(table, path, [NeighbourParams])
         if values is None:
             continue
-        guest = server.tunables.get("guest") if server is not None else None
+        guest = server.one("guest") if server is not None else None
         if server is not None and not (isinstance(guest, GuestParams) and guest.host_cpus):
             reading.error(
-                table.place, "neighbours share a host's CPUs: none is described",
-                given="no machine.guest.host_cpus", allowed="machine.guest.host_cpus = 1 or more",
-            )  # fmt: skip
+                table.place,
+                "neighbours share a host's CPUs: none is described",
+                given="no machine.guest.host_cpus",
+                allowed="machine.guest.host_cpus = 1 or more",
+            )
         asked = NeighbourParams(**values)
         leaf = table.leaf("what_if" if asked.what_if else "scenario")
         place = leaf.at if leaf is not None else table.place

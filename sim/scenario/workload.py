@@ -9,31 +9,59 @@ Left out: routes of several links.
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
+from sim.cgroup import allowed_cpus, check_cpus
+from sim.component import Described
 from sim.param import params_of
 from sim.registry import lookup
-from sim.scenario.devices import Devices
-from sim.scenario.errors import unknown
-from sim.scenario.layers import Leaf, Table
-from sim.scenario.reading import Reading, dotted
 from sim.scenario.recordings import data_sets, figure_sets, shown
 from sim.scenario.spec import (
     LinkSpec,
     MeasureSpec,
-    MountSpec,
     ProcessSpec,
     RecordedSpec,
     RunSpec,
+    ServerSpec,
 )
+from sim.sched.terms import CPUS_MAX, POLICY_SINCE, SLICE_SINCE
+from sim.sched.version import KernelVersion, numbers
+from sim.toml.errors import unknown
+from sim.toml.layers import Leaf, Table
+from sim.toml.reading import Reading, dotted
 from sim.units import format_quantity, given_text
 
 FAMILIES = (
-    "storm", "transactions", "web", "dd", "phases", "pipelines", "load", "cpu", "disk", "port",
-    "transfers", "filter", "poll", "host", "transfer", "busy", "mail", "blocks", "hdparm", "mkfs",
-    "logins", "memory", "work", "stalls", "waits", "names", "throttling",
-)  # fmt: skip
+    "storm",
+    "transactions",
+    "web",
+    "dd",
+    "phases",
+    "pipelines",
+    "load",
+    "cpu",
+    "disk",
+    "port",
+    "transfers",
+    "filter",
+    "poll",
+    "host",
+    "transfer",
+    "busy",
+    "mail",
+    "blocks",
+    "hdparm",
+    "mkfs",
+    "logins",
+    "memory",
+    "work",
+    "stalls",
+    "waits",
+    "names",
+    "throttling",
+)
 # Blocks have to be traced, quotas and walks over trees are rare.
-KERNEL_MARKS = ("oom_kill", "programs_exited")  # sim.memory_setup, sim.machine
+KERNEL_MARKS = ("oom_kill", "programs_exited")  # sim.machine
 UNASKED = tuple(name for name in FAMILIES if name not in ("blocks", "names", "throttling"))
 
 
@@ -95,9 +123,10 @@ def check_references(reading: Reading, root: Table, processes: dict[str, Process
         via, target = table.leaf("via"), table.leaf("target")
         if process.runs == "outside" and via is None:
             reading.error(
-                table.place, f"'{process.program}' runs outside the server: it needs a link 'via'",
+                table.place,
+                f"'{process.program}' runs outside the server: it needs a link 'via'",
                 allowed=", ".join(known_links) or "none",
-            )  # fmt: skip
+            )
         if process.runs == "server" and via is not None:
             reading.error(via.key, f"'{process.program}' runs on the server, behind no link")
         if via is not None and process.via not in known_links:
@@ -109,9 +138,11 @@ def check_references(reading: Reading, root: Table, processes: dict[str, Process
 
 
 def check_hosts(
-    reading: Reading, root: Table, processes: dict[str, ProcessSpec],
-    mounts: Mapping[str, MountSpec],
-) -> None:  # fmt: skip
+    reading: Reading,
+    root: Table,
+    processes: dict[str, ProcessSpec],
+    mounts: Mapping[str, Any],
+) -> None:
     """Note programs and mounts that need a host outside the server which is not there."""
     outside = [process for process in processes.values() if process.runs == "outside"]
     hosts = [host for process in outside for host in process.instances()]
@@ -149,7 +180,7 @@ def read_run(reading: Reading, root: Table) -> RunSpec | None:
 
 
 def read_measure(
-    reading: Reading, root: Table, devices: Devices, processes: Mapping[str, ProcessSpec]
+    reading: Reading, root: Table, described: Described, processes: Mapping[str, ProcessSpec]
 ) -> MeasureSpec | None:
     """Return which figures are taken; all families and all devices where none are named.
 
@@ -164,18 +195,76 @@ def read_measure(
             reading.problems.append(unknown(place.at, "family of figures", name, FAMILIES))
     named = reading.texts(table, ("measure",), "devices")
     for name in named or ():
-        if name not in devices.sizes:
+        if name not in described.sizes:
             place = _leaf_place(table, "devices")
-            reading.problems.append(unknown(place.at, "device", name, devices.sizes))
+            reading.problems.append(unknown(place.at, "device", name, described.sizes))
     if values is None:
         return None
-    chosen = named if named is not None else (
-        *devices.disks, *devices.arrays, *devices.volumes, *devices.snapshots
-    )  # fmt: skip
+    chosen = named
+    if chosen is None:
+        kinds = ("disk", "array", "volume")
+        chosen = tuple(name for kind in kinds for name in described.tables.get(kind, {}))
     known = marks_of(processes)
     if known is not None:
         values |= {key: "" for key in ("begin", "end") if values[key] not in known}
     return MeasureSpec(**values, families=families or UNASKED, devices=chosen)
+
+
+def check_terms(
+    reading: Reading, root: Table, processes: Mapping[str, ProcessSpec], server: ServerSpec | None
+) -> None:
+    """Note processes in a cgroup that is not there, on no CPU, or of a policy yet to come.
+
+    `server` is None where its description has mistakes already.
+    """
+    machine = root.table("machine")
+    group = None if machine is None else machine.table("cgroup")
+    known = {} if group is None else group.children
+    cpus = CPUS_MAX if server is None else server.cpus
+    for name, table in (root.table("process") or Table(root.place, root.layer)).tables():
+        process = processes.get(name)
+        if process is None:
+            continue
+        leaf = table.leaf("cgroup")
+        if leaf is not None and process.cgroup not in known:
+            reading.problems.append(unknown(leaf.at, "cgroup", str(process.cgroup), known))
+            continue
+        _check_terms(reading, table, process)
+        before = len(reading.problems)
+        check_cpus(reading, table, f"process.{name}.cpus", process.cpus, cpus)
+        if server is None or len(reading.problems) > before:
+            continue
+        if _is_nowhere(process, server):
+            leaf = table.leaf("cpus") or leaf
+            reading.error(
+                leaf.at if leaf else table.place,
+                f"process.{name}: no CPU is left of 'cpus' and those of cgroup '{process.cgroup}'",
+            )
+
+
+def _is_nowhere(process: ProcessSpec, server: ServerSpec) -> bool:
+    return allowed_cpus(process.cpus, process.cgroup, server.all("cgroup")) == frozenset()
+
+
+def _check_terms(reading: Reading, table: Table, process: ProcessSpec) -> None:
+    """Note what a program outside the server can't have, and what the release lacks."""
+    for key in ("policy", "slice", "cpus", "cgroup"):
+        leaf = table.leaf(key)
+        if leaf is None:
+            continue
+        if process.runs == "outside":
+            reading.error(leaf.key, f"'{process.program}' runs outside the server: no '{key}'")
+        elif key == "policy":
+            what = f'policy "{process.policy}"'
+            _check_release(reading, leaf, what, POLICY_SINCE[process.policy])
+        elif key == "slice":
+            _check_release(reading, leaf, "slices of a program's own", SLICE_SINCE)
+
+
+def _check_release(reading: Reading, leaf: Leaf, what: str, since: KernelVersion) -> None:
+    """Note that a release does not have it yet."""
+    if reading.version is not None and reading.version < since:
+        reading.error(leaf.at, f"{what} came with {numbers(since)}", given=reading.kernel)
 
 
 def check_marks(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:
@@ -226,9 +315,11 @@ def check_interval(
         return  # the default, which a short run need not reach
     most = format_quantity(run.duration_ns, "time_ns")
     reading.error(
-        leaf.at, "measure.interval: must be at most run.duration",
-        given=given_text(leaf.value), allowed=f"{most} or less",
-    )  # fmt: skip
+        leaf.at,
+        "measure.interval: must be at most run.duration",
+        given=given_text(leaf.value),
+        allowed=f"{most} or less",
+    )
 
 
 def marks_of(processes: Mapping[str, ProcessSpec]) -> set[str] | None:

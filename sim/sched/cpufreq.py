@@ -14,7 +14,9 @@ Left out: the CPU time of looking, stalls while the clock changes (10 to 50 us o
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from sim.component import Component, Described
 from sim.engine.calendar import Calendar
+from sim.registry import register
 from sim.sched.cpufreq_governors import (
     INVARIANT,
     Conservative,
@@ -28,6 +30,9 @@ from sim.sched.cpufreq_governors import (
 from sim.sched.cpufreq_params import ACPI, INTEL, CpufreqParams
 from sim.sched.intel_pstate import PstatePowersave
 from sim.sched.version import KernelVersion, in_force
+from sim.toml.layers import Table
+from sim.toml.reading import Reading
+from sim.units import format_quantity, given_text
 
 GOVERNORS: Final[Mapping[str, Mapping[str, type[Governor]]]] = {
     ACPI: {
@@ -170,3 +175,36 @@ class Cpufreq:
 
 def _transit(cpufreq: Cpufreq) -> None:
     cpufreq.transit()
+
+
+@register("component", "cpufreq", params=CpufreqParams, doc="clocks, and who chooses them")
+class CpufreqTable(Component[CpufreqParams]):
+    """[machine.cpufreq]: what the driver's probe refuses (cpufreq_register_driver)."""
+
+    @classmethod
+    def examine(cls, described: Described, name: str, params: CpufreqParams) -> None:
+        """Note clocks out of order, and a governor that is another driver's."""
+        reading = described.reading
+        table = described.given("cpufreq")
+        known = GOVERNORS[params.driver]
+        if params.chosen_governor not in known:
+            reading.error(
+                table.place_of("governor"),
+                f"machine.cpufreq.governor: {params.driver} has no such governor",
+                given=given_text(params.chosen_governor),
+                allowed=", ".join(known),
+            )
+        base = format_quantity(params.base_khz, "clock_khz")
+        if params.lowest_khz > params.base_khz:
+            _out_of_order(reading, table, "lowest", params.lowest_khz, f"up to the base, {base}")
+        if params.turbo_khz is not None and params.turbo_khz < params.base_khz:
+            _out_of_order(reading, table, "turbo", params.turbo_khz, f"from the base, {base}, on")
+
+
+def _out_of_order(reading: Reading, table: Table, key: str, khz: int, allowed: str) -> None:
+    reading.error(
+        table.place_of(key, "base"),
+        f"machine.cpufreq.{key}: clocks out of order",
+        given=given_text(format_quantity(khz, "clock_khz")),
+        allowed=allowed,
+    )

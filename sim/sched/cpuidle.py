@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.component import Component, Described
 from sim.param import param
+from sim.registry import register
 
 US: Final = 1_000
 
@@ -93,3 +95,23 @@ class CpuidleParams:
     def exit_latency_ns(self, state: CState) -> int:
         """Return how long waking from a state takes here."""
         return int(state.exit_latency_ns * self.exit_scale)
+
+
+@register("component", "cpuidle", params=CpuidleParams, doc="idle states of the CPUs")
+class CpuidleTable(Component[CpuidleParams]):
+    """[machine.cpuidle]"""
+
+    @classmethod
+    def examine(cls, described: Described, name: str, params: CpuidleParams) -> None:
+        """List how long a CPU takes to wake from each of its idle states; nothing can be wrong."""
+        source = SOURCES[params.table]
+        if params.exit_scale != 1:
+            source = f"{source}; times exit_scale"
+        for state in params.states()[1:]:
+            described.reading.derive(
+                ("machine", "cpuidle", state.name, "exit_latency"),
+                params.exit_latency_ns(state),
+                "time_ns",
+                source,
+                f"time to wake from the idle state {state.name}",
+            )

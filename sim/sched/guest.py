@@ -11,7 +11,9 @@ Left out: ballooning. Exits of devices are sim/drivers' front ends and
 
 from dataclasses import dataclass
 
+from sim.component import Component
 from sim.param import param
+from sim.registry import register
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,3 +56,8 @@ class GuestParams:
     def overhead_percent(self) -> float:
         """All of it, % of the CPU time without a hypervisor."""
         return self.page_walk_percent + self.small_pages_percent + self.migration_percent
+
+
+@register("component", "guest", params=GuestParams, doc="what the hypervisor costs a guest")
+class GuestTable(Component[GuestParams]):
+    """[machine.guest]"""

@@ -18,7 +18,9 @@ Left out: more than two threads; interrupts on an idle sibling. A running task t
 from dataclasses import dataclass
 from typing import Final
 
+from sim.component import Component, Described
 from sim.param import param
+from sim.registry import register
 from sim.sched.runqueue import RunQueue
 
 THREADS: Final = 2
@@ -40,6 +42,23 @@ class SmtParams:
     def share_permille(self) -> int:
         """What is left to a thread beside a busy one, in thousandths of the core."""
         return round(self.pair_throughput * PERMILLE / THREADS)
+
+
+@register("component", "smt", params=SmtParams, doc="two threads of each core")
+class SmtTable(Component[SmtParams]):
+    """[machine.smt]"""
+
+    @classmethod
+    def examine(cls, described: Described, name: str, params: SmtParams) -> None:
+        """Note an odd number of CPUs where each core has two."""
+        if described.cpus is not None and described.cpus % THREADS:
+            leaf = described.machine.leaf("cpus")
+            described.reading.error(
+                leaf.at if leaf else described.given("smt").place,
+                "machine.cpus: with [machine.smt] each core has two of them",
+                given=str(described.cpus),
+                allowed="an even number",
+            )
 
 
 def sibling_of(cpu: int, nr_cpus: int) -> int:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from sim.drivers.disk import profile_names
 from sim.drivers.ec2 import EBS_PATHS, INSTANCE_STORES, OPTIMIZED
 from sim.drivers.md.array import Array
 from sim.registry import lookup
-from sim.scenario.devices import profile_names
 from sim.study.exercise import ACCESS_LOADS, CPUS, KERNEL, Exercise, Fact, Subject
 
 LEVELS: Final = ("raid0", "raid1", "raid5", "raid10")
@@ -172,7 +172,7 @@ def _with_capacity(subject: Subject, more: dict[str, Fact]) -> Subject:
 def _may_lose(subject: Subject, level: str | None, count: int) -> int:
     if level is None:
         return 0
-    return _level(level).may_lose(subject.scenario(0).server.arrays["md0"].params, count)
+    return _level(level).may_lose(subject.scenario(0).server.all("array")["md0"].params, count)
 
 
 def _level(level: str) -> type[Array]:

@@ -15,9 +15,9 @@ import sim
 from sim.block.device import BlockDevice
 from sim.machine import BTIME_S, Machine
 from sim.scenario import Scenario, ScenarioError, load
-from sim.scenario.errors import Problem, unknown
 from sim.scenario.fio_file import FioFile, FioJob
-from sim.scenario.layers import Layer, read_table
+from sim.toml.errors import Problem, unknown
+from sim.toml.layers import Layer, read_table
 from sim.user.fio import Fio
 from sim.user.fio_params import FioParams
 from sim.user.fio_session import FioSession

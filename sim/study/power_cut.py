@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from sim.component import mount_point_of
 from sim.engine.trace import Record
 from sim.fs.remains import Remains
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
-from sim.scenario.mounts import mount_point_of
 from sim.study.replicate import Progress, ShareOfProgress
 from sim.study.summary import Summary, summarise_all
 

@@ -139,7 +139,7 @@ def test_the_command_gives_the_same_twin_again_and_its_ensemble(
     assert (len(fit.members), fit.kind) == (64, "prediction")
     assert set(fit.header["sha256"]) == {"host.txt", "proc.txt"}
     ssd = load(str(place), what_if="ssd", fit=fit.layer(fit.member(0)))
-    assert ssd.server.disks["sda"].profile == "ssd-sata"
+    assert ssd.server.all("disk")["sda"].profile == "ssd-sata"
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ def test_a_device_of_any_name_becomes_a_scenario_with_all_its_what_ifs(
     draft.sheet.what_ifs += what_ifs_of(draft)
     text_of = draft.sheet.text("a test")
     base = load_text(text_of, Path("twin.toml"))
-    assert list(base.server.disks) == [name]
+    assert list(base.server.all("disk")) == [name]
     names = [one.name for one in base.what_ifs]
     assert {"ssd", "double_load", "half_load", "double_memory", "double_cpus"} <= set(names)
     for what_if in names:
@@ -223,7 +223,7 @@ def test_every_parameter_of_a_draft_has_a_source_that_says_what_it_is() -> None:
 def test_a_disk_with_an_arm_gets_the_profile_of_its_speed(await_ms: float, profile: str) -> None:
     row = old_row("sda", r=50, w=0, size_kib=8, await_ms=await_ms, util=5 * await_ms)
     scenario = load_text(draft_of(text(row)).sheet.text(""), Path("twin.toml"))
-    assert scenario.server.disks["sda"].profile == profile
+    assert scenario.server.all("disk")["sda"].profile == profile
 
 
 def test_what_was_not_recorded_is_told() -> None:
@@ -255,8 +255,8 @@ def test_the_load_of_a_disk_goes_through_the_volume_that_has_most_of_it() -> Non
     )
     draft = draft_of(text(rows), host)
     scenario = load_text(draft.sheet.text(""), Path("twin.toml"))
-    assert scenario.server.mounts["/data"].device == "dm-0"
-    assert scenario.server.volumes["dm-0"].on == "sda"
+    assert scenario.server.all("mount")["/data"].device == "dm-0"
+    assert scenario.server.all("volume")["dm-0"].on == "sda"
 
 
 @pytest.mark.parametrize(

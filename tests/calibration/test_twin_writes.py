@@ -149,7 +149,7 @@ def test_writeback_is_throttled_as_the_recorded_device_says(
     host = {path.replace("sda", "vda"): said for path, said in HOST.items()} | queue
     device = row(w=50, size_kib=16, flushes=0).replace("sda", "vda")
     draft = draft_of(text(device, heading=NEW, kernel="6.1.0"), host)
-    disk = load_text(draft.sheet.text(""), Path("twin.toml")).server.disks["vda"]
+    disk = load_text(draft.sheet.text(""), Path("twin.toml")).server.all("disk")["vda"]
     assert disk.queue.wbt_lat_ns == target
 
 

@@ -194,8 +194,8 @@ def test_what_is_predicted_is_the_simulation_with_the_middle_throughput(director
 def test_programs_beyond_a_limit_have_a_group_and_swap_on_the_disk(directory):
     described = describe(directory(run(workload={"type": "memtouch", "params": TOUCHES})))
     server = build(described, seed=1).server
-    assert server.swaps["swap"].device == "loop0"
-    assert server.cgroups["work"].memory_bytes == 10 * 2**20 - 1360 * 1024
+    assert server.all("swap")["swap"].device == "loop0"
+    assert server.all("cgroup")["work"].memory_bytes == 10 * 2**20 - 1360 * 1024
     figures = predict(described, 1)
     assert figures.result["killed"] == 0
     assert figures.result["major faults"] > 0
@@ -311,7 +311,7 @@ def test_errors_are_relative_and_signed(predicted, measured, error):
 )
 def test_the_queues_elevator_is_the_described_one(directory, said, built):
     content = run(disk={"params": HDD, "queue": QUEUE | {"scheduler": said}})
-    assert build(describe(directory(content)), 1).server.disks["loop0"].scheduler == built
+    assert build(describe(directory(content)), 1).server.all("disk")["loop0"].scheduler == built
 
 
 def test_an_elevator_that_the_kernel_has_not_is_not_supported(directory):
@@ -324,7 +324,7 @@ def test_an_elevator_that_the_kernel_has_not_is_not_supported(directory):
 def test_an_arms_parameters_are_the_emulators(directory, said, built):
     params = HDD | {"rot": said, "full_span": 0.5}
     content = run(disk={"params": params, "queue": QUEUE})
-    found = build(describe(directory(content)), 1).server.disks["loop0"].params
+    found = build(describe(directory(content)), 1).server.all("disk")["loop0"].params
     assert (found.rotation, found.stroke_share) == (built, 0.5)
 
 

@@ -4,9 +4,9 @@ import random
 import tomllib
 
 from sim.block.bio import READ, Bio
+from sim.drivers.disk import PROFILES
 from sim.param import params_of
 from sim.registry import lookup
-from sim.scenario.devices import PROFILES
 from tests.block.disks import PAGE, Rig
 
 

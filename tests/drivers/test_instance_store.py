@@ -3,8 +3,8 @@
 import pytest
 
 from sim.block.bio import READ, WRITE
+from sim.drivers.disk import profile_names
 from sim.drivers.instance_store import InstanceStore, InstanceStoreParams
-from sim.scenario.devices import profile_names
 from tests.drivers.drives import drive, profile
 from tests.drivers.loads import bytes_per_s, closed_loop, per_s
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from sim.drivers.disk import profile_names
 from sim.drivers.hdd_params import HddParams
 from sim.param import params_of
 from sim.registry import lookup
-from sim.scenario.devices import profile_names
 from tests.drivers.drives import drive, profile, random_reads
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from sim.fs.nfs.write import congestion_bytes
 from sim.machine import Machine
 from sim.net.sunrpc import SLOTS
-from sim.scenario.errors import ScenarioError
 from sim.sched.version import in_force, kernel_version
 from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY
+from sim.toml.errors import ScenarioError
 from tests.user.servers import EXT3, S, boot, run_for, run_program
 
 MIB = 2**20

@@ -3,8 +3,7 @@
 import pytest
 
 from sim.block.bio import READ, WRITE
-from sim.mm.zswap import Zswap
-from sim.mm.zswap_params import ZswapParams
+from sim.mm.zswap import Zswap, ZswapParams
 from sim.scenario import ScenarioError
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from tests.mm.anon_machine import add_swap, program, swapping, uniform_user

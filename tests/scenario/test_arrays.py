@@ -42,7 +42,7 @@ def listed(found: Scenario, path: str) -> tuple[object, str]:
 
 
 def test_a_number_is_the_raid_of_that_number() -> None:
-    [array] = with_array().server.arrays.values()
+    [array] = with_array().server.all("array").values()
     assert (array.level, array.devices) == ("raid5", ("sdb", "sdc", "sdd"))
     assert array.params.chunk_bytes == 64 * 1024  # type: ignore[attr-defined]
 
@@ -51,8 +51,8 @@ def test_a_volume_may_lie_on_an_array_and_an_array_on_an_array() -> None:
     upper = '[machine.array.md1]\nlevel = 0\ndevices = ["md0", "sda2"]\n'
     disk = '[machine.disk.sda.partition.sda2]\nsize = "100 MiB"\n'
     found = with_array(ARRAY, upper + disk).server
-    assert list(found.arrays) == ["md0", "md1"]
-    assert with_array(ARRAY, VOLUME).server.volumes["dm-0"].on == "md0"
+    assert list(found.all("array")) == ["md0", "md1"]
+    assert with_array(ARRAY, VOLUME).server.all("volume")["dm-0"].on == "md0"
 
 
 def test_capacity_and_what_is_lost_of_larger_devices_are_listed() -> None:
@@ -135,7 +135,7 @@ def test_raid10_stands_without_two_that_are_no_pair() -> None:
     array = ARRAY.replace("level = 5", "level = 10")
     apart = array.replace('"sdb", "sdc", "sdd"', '"sdb", "missing", "missing", "sdd"')
     pair = array.replace('"sdb", "sdc", "sdd"', '"missing", "missing", "sdb", "sdd"')
-    assert with_array(apart).server.arrays["md0"].devices[1] == "missing"
+    assert with_array(apart).server.all("array")["md0"].devices[1] == "missing"
     assert "raid10 on 4 devices does not stand without 2 of them" in complaints(pair)
 
 

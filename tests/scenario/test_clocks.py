@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from sim.scenario import load
-from sim.scenario.errors import ScenarioError
 from sim.scenario.load import load_text
-from sim.scenario.tunables import OPTIONAL
+from sim.toml.errors import ScenarioError
+
+OPTIONAL = ("cpufreq", "cpuidle", "guest", "nic", "smt", "zswap")
+
 
 SERVER = """\
 title = "Clocks"
@@ -56,7 +58,7 @@ def test_a_mistake_is_told_with_its_line_and_what_is_allowed(tables: str, messag
 )
 def test_the_driver_is_that_of_the_kernels_days(kernel: str, driver: str) -> None:
     scenario = read("[machine.cpufreq]", kernel)
-    assert scenario.server.tunables["cpufreq"].driver == driver  # type: ignore[attr-defined]
+    assert scenario.server.one("cpufreq").driver == driver  # type: ignore[attr-defined]
 
 
 def test_a_machine_without_these_tables_has_none_of_their_parameters() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.scenario.errors import ScenarioError
 from sim.scenario.fio_file import read_fio_text
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import amount, duration_ns, law, weights
+from sim.toml.errors import ScenarioError
 
 JOB = "[job]\nfilename=/dev/sda\n"
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.drivers.disk import profile_names
 from sim.scenario import (
     Layer,
     Parameter,
@@ -15,7 +16,6 @@ from sim.scenario import (
     load_text,
     scenario_files,
 )
-from sim.scenario.devices import profile_names
 from tests.scenario.things import EXAMPLE, AirParams, ChipParams, OrderedParams, PlateParams
 
 FILE = Path("two-disks.toml")
@@ -36,10 +36,10 @@ def test_the_example_is_read_into_canonical_values() -> None:
     server = scenario.server
     assert (scenario.name, scenario.title, scenario.seed) == ("two-disks", "Two disks", 7)
     assert (server.kernel, server.cpus, server.memory_bytes) == ("2.6.16", 4, 8 * 2**30)
-    assert server.disks["sda"].params == PlateParams(rpm=10000.0)
-    assert server.disks["sda"].partitions[0].size_bytes == 20 * 2**30
-    assert server.volumes["dm-6"].offset_bytes == 2**30
-    assert server.mounts["/spool"].params == OrderedParams(data="journal")
+    assert server.all("disk")["sda"].params == PlateParams(rpm=10000.0)
+    assert server.all("disk")["sda"].partitions[0].size_bytes == 20 * 2**30
+    assert server.all("volume")["dm-6"].offset_bytes == 2**30
+    assert server.all("mount")["/spool"].params == OrderedParams(data="journal")
     assert scenario.links["lan"].latency_ns == 100_000
     assert (scenario.processes["client"].runs, scenario.processes["client"].via) == (
         "outside",
@@ -77,31 +77,31 @@ def test_a_default_may_depend_on_the_kernel() -> None:
         Layer.KERNEL,
         "include/linux/fs.h 3.1",
     )
-    assert scenario.server.mounts["/"].params == OrderedParams(barrier=True)
+    assert scenario.server.all("mount")["/"].params == OrderedParams(barrier=True)
 
 
 def test_a_what_if_replaces_one_value_and_what_only_suited_the_old_one() -> None:
     scenario = read(EXAMPLE, "air")
-    mount = scenario.server.mounts["/spool"]
+    mount = scenario.server.all("mount")["/spool"]
     assert (mount.type, mount.device, mount.params) == ("test_air", None, AirParams())
     assert scenario.what_if is not None
     assert scenario.what_if.title == "Spool in memory"
-    assert scenario.server.disks == read().server.disks
+    assert scenario.server.all("disk") == read().server.all("disk")
 
 
 def test_a_what_if_may_put_in_another_device() -> None:
-    assert read(EXAMPLE, "chip").server.disks["sdb"].params == ChipParams(channels=8)
+    assert read(EXAMPLE, "chip").server.all("disk")["sdb"].params == ChipParams(channels=8)
 
 
 def test_set_wins_over_the_what_if() -> None:
     scenario = read(EXAMPLE, "chip", "machine.disk.sdb.channels=16", "machine.memory=4 GiB")
-    assert scenario.server.disks["sdb"].params == ChipParams(channels=16)
+    assert scenario.server.all("disk")["sdb"].params == ChipParams(channels=16)
     assert scenario.server.memory_bytes == 4 * 2**30
 
 
 def test_set_reaches_quoted_names() -> None:
     scenario = read(EXAMPLE, None, 'machine.mount."/spool".type=test_air')
-    assert scenario.server.mounts["/spool"].type == "test_air"
+    assert scenario.server.all("mount")["/spool"].type == "test_air"
 
 
 def test_recorded_figures_belong_to_the_variant_that_names_them() -> None:
@@ -119,7 +119,8 @@ def test_a_profile_lies_under_the_scenario(tmp_path: Path) -> None:
     )
     text = EXAMPLE.replace('device = "test_plate", rpm = "10000 rpm"', 'profile = "old.toml"')
     scenario = load_text(text.replace("20 GiB", "2 GiB"), tmp_path / "x.toml")
-    assert scenario.server.disks["sda"].params == PlateParams(rpm=5400.0, capacity_bytes=9 * 10**9)
+    disk = scenario.server.all("disk")["sda"]
+    assert disk.params == PlateParams(rpm=5400.0, capacity_bytes=9 * 10**9)
     rpm = parameter(scenario, "machine.disk.sda.rpm")
     assert (rpm.layer, rpm.source) == (Layer.PROFILE, "data sheet: its label")
     assert parameter(scenario, "machine.disk.sda.capacity").source == "recording: weighed"
@@ -131,7 +132,7 @@ def test_every_profile_that_comes_along_can_be_used(name: str) -> None:
         'sda = { device = "test_plate", rpm = "10000 rpm"', f'sda = {{ profile = "{name}"'
     )
     scenario = read(text.replace("20 GiB", "1 GiB"))
-    assert scenario.server.disks["sda"].profile == name
+    assert scenario.server.all("disk")["sda"].profile == name
     unsourced = [
         p for p in scenario.parameters if p.layer == Layer.PROFILE and ":" in p.source[-5:]
     ]

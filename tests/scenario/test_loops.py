@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.scenario.errors import ScenarioError
+from sim.toml.errors import ScenarioError
 from tests.user.servers import scenario
 
 LOOP = """\
@@ -29,7 +29,7 @@ def told(machine: str) -> str:
 
 
 def test_a_loop_device_is_a_file_and_a_size():
-    spec = scenario(machine=LOOP).server.loops["loop0"]
+    spec = scenario(machine=LOOP).server.all("loop")["loop0"]
     assert (spec.file, spec.size_bytes, spec.queue.max_bytes) == (
         "/images/disk.img", 512 << 20, 512 << 10,
     )  # fmt: skip

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sim.drivers.disk import profile_names
 from sim.drivers.ec2 import INSTANCE_STORES
-from sim.scenario.devices import profile_names
 from sim.study.exercise import LOADS, fill, measure
 from sim.study.exercise_subjects import access, ebs, instances, raid
 

@@ -120,6 +120,9 @@ class ProcessTable(Protocol):
 class SystemCounters(Protocol):
     """The single counters of /proc/stat."""
 
+    def update(self) -> None:
+        """Bring the times of the CPUs up to now."""
+
     @property
     def nr_interrupts(self) -> int:
         """Interrupts of devices served since boot, all CPUs."""
@@ -172,6 +175,9 @@ class Slabs(Protocol):
 
 class Vm(Protocol):
     """Page counts of now, and paging events since boot (vm_stat, vm_event_states)."""
+
+    def update(self) -> None:
+        """Bring pgpgin_sectors and pgpgout_sectors up to now."""
 
     @property
     def mms(self) -> Iterable[ProcessMemory]:

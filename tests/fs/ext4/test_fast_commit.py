@@ -4,9 +4,9 @@ import pytest
 
 from sim.fs.ext4.ext4 import Ext4
 from sim.machine import Machine
-from sim.scenario.errors import ScenarioError
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_WRONLY, Sys
+from sim.toml.errors import ScenarioError
 from tests.user.servers import S, boot
 
 MS = 1_000_000

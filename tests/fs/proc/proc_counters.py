@@ -5,6 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sim.fs.proc.procfs import ProcFs
+from sim.fs.proc.root import (
+    Clock,
+    create_cpu_files,
+    create_disk_files,
+    create_memory_files,
+    create_process_files,
+)
+from sim.sched.version import kernel_version
 
 NS_PER_S = 1_000_000_000
 NS_PER_TICK = 10_000_000
@@ -98,6 +106,9 @@ class System:
     processes: Processes = field(default_factory=Processes)
     tick_ns: int = 4_000_000  # HZ 250
 
+    def update(self) -> None:
+        """Nothing is behind."""
+
 
 @dataclass
 class ProcessMemory:
@@ -157,6 +168,9 @@ class Memory:
     def zswapped(self) -> tuple[int, int]:
         return 0, 0
 
+    def update(self) -> None:
+        """Nothing is behind."""
+
     pgpgin_sectors: int = 960
     pgpgout_sectors: int = 480
     nr_active_file: int = 0
@@ -207,18 +221,16 @@ class Machine:
 
     def proc(self) -> ProcFs:
         """Return this machine's /proc."""
-        return ProcFs(
-            release=self.release,
+        clock = Clock(
+            version=kernel_version(self.release),
             hz=self.hz,
             now=lambda: self.now_ns,
-            boot_ns=0,
             btime_s=1_242_277_200,
-            cpus=self.cpus,
-            system=self.system,
-            load=self.load,
-            vm=self.memory,
-            disks=self.disks,
-            partitions=self.partitions,
-            swaps=self.swaps,
-            clocks_khz=[2_400_000] * len(self.cpus),
         )
+        proc = ProcFs()
+        clocks_khz = [2_400_000] * len(self.cpus)
+        create_cpu_files(proc, clock, self.cpus, self.system, self.load, clocks_khz)
+        create_memory_files(proc, clock, self.memory, self.swaps)
+        create_disk_files(proc, clock, self.disks, self.partitions)
+        create_process_files(proc, clock, self.system, self.memory)
+        return proc

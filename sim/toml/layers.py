@@ -16,8 +16,8 @@ from enum import IntEnum
 from typing import Final
 
 from sim.origin import ALLOWED, origin_of
-from sim.scenario.errors import Place, Problem, ScenarioError
-from sim.toml_lines import LineMap, Path, Position, Span, key_positions, split_key
+from sim.toml.errors import Place, Problem, ScenarioError
+from sim.toml.lines import LineMap, Path, Position, Span, key_positions, split_key
 from sim.units import given_text
 
 
@@ -75,6 +75,11 @@ class Table:
         """Return a sub-table by name, None if there is none (or a leaf)."""
         child = self.children.get(name)
         return child if isinstance(child, Table) else None
+
+    def place_of(self, *names: str) -> Place:
+        """Return the place of the first value of these names that is given; else the table's."""
+        leaves = (self.leaf(name) for name in names)
+        return next((leaf.at for leaf in leaves if leaf is not None), self.place)
 
     def tables(self) -> Iterator[tuple[str, "Table"]]:
         """Yield the sub-tables with their names."""

@@ -9,26 +9,39 @@ Invariants: no problem stops the reading; what could not be read is noted and an
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
 from sim.origin import Origin, origin_of
 from sim.param import Param, ParamError, params_of
 from sim.registry import Entry, UnknownName, lookup, names, nearest
-from sim.scenario.errors import Place, Problem, unknown
-from sim.scenario.layers import Layer, Leaf, Table, quoted
-from sim.scenario.spec import Parameter
-from sim.sched.version import kernel_version
+from sim.toml.errors import Place, Problem, unknown
+from sim.toml.layers import Layer, Leaf, Table, quoted
 from sim.units import UnitError, Value
 
 Values = dict[str, Any]  # field name -> canonical value, for the constructor
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One value of the scenario with its unit, source and layer, as `iotwin params` lists it."""
+
+    path: str
+    value: Value | None
+    dim: str
+    source: str
+    origin: Origin
+    layer: Layer
+    doc: str
+
+
 class Reading:
     """Collects the problems and the parameters of one scenario in one variant."""
 
-    def __init__(self, kernel: str) -> None:
+    def __init__(self, kernel: str, version: tuple[int, ...] | None = None) -> None:
         self.kernel = kernel  # "" if it is not known: then declared defaults count
+        self.version = version  # the same as numbers; None if it is not known
         self.problems: list[Problem] = []
         self.parameters: list[Parameter] = []
 
@@ -104,9 +117,11 @@ class Reading:
                 except (UnitError, ParamError) as error:
                     good = False
                     self.error(
-                        leaf.at, f"{dotted((*path, declared.key))}: {error.problem}",
-                        given=error.given, allowed=error.allowed,
-                    )  # fmt: skip
+                        leaf.at,
+                        f"{dotted((*path, declared.key))}: {error.problem}",
+                        given=error.given,
+                        allowed=error.allowed,
+                    )
                     continue
                 values[declared.name] = value
                 noted[declared.name] = declared, source_of(leaf), leaf.layer
@@ -145,10 +160,29 @@ class Reading:
         """Enter a value into the list of parameters."""
         self.parameters.append(
             Parameter(
-                path=dotted((*path, declared.key)), value=value, dim=declared.dim,
-                source=source, origin=origin_stated(source), layer=layer, doc=declared.doc,
+                path=dotted((*path, declared.key)),
+                value=value,
+                dim=declared.dim,
+                source=source,
+                origin=origin_stated(source),
+                layer=layer,
+                doc=declared.doc,
             )
-        )  # fmt: skip
+        )
+
+    def derive(self, path: Sequence[str], value: Value, dim: str, source: str, doc: str) -> None:
+        """List a value that no key gives, but others do."""
+        self.parameters.append(
+            Parameter(
+                path=dotted(path),
+                value=value,
+                dim=dim,
+                source=source,
+                origin=origin_stated(source),
+                layer=Layer.DEFAULT,
+                doc=doc,
+            )
+        )
 
     def table(self, parent: Table, path: Sequence[str], name: str) -> Table:
         """Return a sub-table, an empty one if there is none; a value in its place is a problem."""
@@ -196,7 +230,7 @@ class Reading:
 
     def entry_named(self, kind: str, name: str, place: Place) -> Entry | None:
         """Return what the registry has under a name, if this kernel has it too."""
-        version = kernel_version(self.kernel) if self.kernel else None
+        version = self.version
         try:
             entry = lookup(kind, name)
         except UnknownName:

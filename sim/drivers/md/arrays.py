@@ -1,7 +1,8 @@
-"""Read [machine.array.NAME]: what mdadm --create says of a real server.
+"""Arrays of md and dm-stripe: [machine.array.NAME].
 
-Models: level, devices ("missing" for one that is not there) and the parameters of the level. A new
-level needs nothing here: the registry knows its class, and that knows what is impossible.
+Models: what mdadm --create says of a real server: level, devices ("missing" for one that is not
+there) and the parameters of the level. A new level needs nothing here: the registry knows its
+class, and that knows what is impossible.
 Linux counterpart: mdadm's Create.c; drivers/md/md.c: md_run.
 Invariants: an array lies on disks, partitions and arrays described above it, each in one array.
 Left out: spares, write-mostly, arrays on volumes.
@@ -9,42 +10,103 @@ Left out: spares, write-mostly, arrays on volumes.
 What the levels cannot use of larger devices is listed among the parameters, as is the capacity.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from sim.block.bio import SECTOR
-from sim.drivers.md.array import MISSING
+from sim.block.device import BlockDevice
+from sim.block.genhd import DiskStats
+from sim.component import Component, Described, GivenTable
+from sim.drivers.disk import check_name
+from sim.drivers.md.array import MISSING, Array, ArrayContext
 from sim.drivers.md.resync import RECOVER
-from sim.origin import Origin
-from sim.registry import Entry, names
-from sim.scenario.errors import Place, unknown
-from sim.scenario.layers import Layer, Leaf, Table
-from sim.scenario.reading import Reading, Values, dotted, origin_stated, source_of
-from sim.scenario.spec import ArraySpec, Parameter
+from sim.param import param
+from sim.registry import Entry, lookup, names, register
+from sim.sched.core import Sched
+from sim.sched.version import KernelVersion
+from sim.toml.errors import unknown
+from sim.toml.layers import Leaf, Table
+from sim.toml.reading import Parameter, Reading, Values, dotted, origin_stated, source_of
 from sim.units import rough_bytes
 
 Sizes = dict[str, int | None]  # of devices by name, if known
 
 
-def read_arrays(
-    reading: Reading, machine: Table, sizes: Sizes, taken: dict[str, str]
-) -> dict[str, ArraySpec | None]:
-    """Return the arrays; add their sizes, and to `taken` which array a device is part of."""
-    arrays: dict[str, ArraySpec | None] = {}
-    for name, table, path in reading.named_tables(machine, ("machine",), "array"):
-        if name in sizes:
-            reading.error(table.place, f"there is a device '{name}' already")
-        array = arrays[name] = _array(reading, name, table, path, sizes, taken)
-        for device in array.devices if array else ():
-            taken.setdefault(device, name)
-        sizes[name] = _capacity(reading, array, table, path, sizes) if array else None
-    return arrays
+@dataclass(frozen=True, kw_only=True)
+class ArraySpec:
+    """An array: its level with parameters, and what it is made of ("missing": not there)."""
+
+    name: str
+    devices: tuple[str, ...]
+    params: object
+    level: str = param(dim="text", source="scenario", doc="how the members are put together")
+
+
+class Machine(Protocol):
+    """What arrays ask of a machine."""
+
+    sched: Sched
+    version: KernelVersion
+    devices: dict[str, BlockDevice]
+
+
+@register("component", "array", params=ArraySpec, doc="an array of disks")
+class Arrays(Component[ArraySpec]):
+    """[machine.array.NAME], each described behind what it is made of."""
+
+    named = True
+    after = ("disk",)
+
+    @classmethod
+    def read(
+        cls, described: Described, entry: Entry, tables: Sequence[GivenTable]
+    ) -> dict[str, ArraySpec | None]:
+        """Return the arrays; enter their sizes, and which array a device is part of."""
+        found: dict[str, ArraySpec | None] = {}
+        reading, sizes, taken = described.reading, described.sizes, described.taken
+        for name, table, path in tables:
+            check_name(reading, name, table)
+            if name in sizes:
+                reading.error(table.place, f"there is a device '{name}' already")
+            array = found[name] = _array(reading, name, table, path, sizes, taken)
+            for device in array.devices if array else ():
+                taken.setdefault(device, name)
+            sizes[name] = _capacity(reading, array, table, path, sizes) if array else None
+        return found
+
+    def init(self, machine: Machine) -> None:
+        for number, spec in enumerate(self.tables.values()):
+            machine.devices[spec.name] = self._make(machine, spec, number)
+
+    def _make(self, machine: Machine, spec: ArraySpec, number: int) -> Array:
+        """Return an array; its minor is the number in its name where that has one."""
+        cls: Any = lookup("array", spec.level).cls
+        digits = spec.name.lstrip("abcdefghijklmnopqrstuvwxyz-_")
+        minor = int(digits) if digits.isdigit() else number
+        devices = [machine.devices[name] for name in spec.devices if name != MISSING]
+        missing = frozenset(n for n, name in enumerate(spec.devices) if name == MISSING)
+        rebuilding = getattr(spec.params, "rebuilding", None)
+        context = ArrayContext(
+            DiskStats(spec.name, cls.major, minor),
+            machine.sched,
+            machine.version,
+            devices,
+            missing,
+            None if rebuilding is None else spec.devices.index(rebuilding),
+        )
+        array: Array = cls(spec.params, context)
+        return array
 
 
 def _array(
-    reading: Reading, name: str, table: Table, path: tuple[str, ...], sizes: Sizes,
+    reading: Reading,
+    name: str,
+    table: Table,
+    path: tuple[str, ...],
+    sizes: Sizes,
     taken: dict[str, str],
-) -> ArraySpec | None:  # fmt: skip
+) -> ArraySpec | None:
     level = _level(table)
     if level is None:
         allowed = ", ".join(names("array"))
@@ -77,9 +139,13 @@ def _level(table: Table) -> Leaf | None:
 
 
 def _devices(
-    reading: Reading, name: str, table: Table, path: tuple[str, ...], sizes: Sizes,
+    reading: Reading,
+    name: str,
+    table: Table,
+    path: tuple[str, ...],
+    sizes: Sizes,
     taken: dict[str, str],
-) -> tuple[str, ...] | None:  # fmt: skip
+) -> tuple[str, ...] | None:
     """Return the devices' names; None, and problems, if one is unknown or not free."""
     devices = reading.texts(table, path, "devices")
     leaf = table.leaf("devices")
@@ -105,11 +171,15 @@ def _devices(
             good = False
     reading.parameters.append(
         Parameter(
-            path=dotted((*path, "devices")), value=", ".join(devices), dim="text",
-            source=source_of(leaf), origin=origin_stated(source_of(leaf)), layer=leaf.layer,
+            path=dotted((*path, "devices")),
+            value=", ".join(devices),
+            dim="text",
+            source=source_of(leaf),
+            origin=origin_stated(source_of(leaf)),
+            layer=leaf.layer,
             doc="what the array is made of",
         )
-    )  # fmt: skip
+    )
     return devices if good else None
 
 
@@ -121,12 +191,12 @@ def _check_layout(
     count = len(devices)
     found = cls.mistakes(params, count)
     for key, problem, allowed in found:
-        reading.error(_place(table, key), f"{entry.name}: {problem}", allowed=allowed)
+        reading.error(table.place_of(key), f"{entry.name}: {problem}", allowed=allowed)
     missing = frozenset(number for number, device in enumerate(devices) if device == MISSING)
     if not found and not cls.stands(params, count, missing):
         most = cls.may_lose(params, count)
         message = f"{entry.name} on {count} devices does not stand without {len(missing)} of them"
-        reading.error(_place(table, "devices"), message, allowed=f"{most} '{MISSING}' at most")
+        reading.error(table.place_of("devices"), message, allowed=f"{most} '{MISSING}' at most")
         return False
     return not found
 
@@ -139,12 +209,12 @@ def _check_rebuilding(
     recovers = params.get("sync_action") == RECOVER
     present = [device for device in devices if device != MISSING]
     if filled is not None and filled not in present:
-        reading.problems.append(unknown(_place(table, "rebuilding"), "member", filled, present))
+        reading.problems.append(unknown(table.place_of("rebuilding"), "member", filled, present))
         return False
     if recovers == (filled is not None):
         return True
     needs = f"sync_action '{RECOVER}' and 'rebuilding' (the device that is filled) go together"
-    reading.error(_place(table, "sync_action" if recovers else "rebuilding"), needs)
+    reading.error(table.place_of("sync_action" if recovers else "rebuilding"), needs)
     return False
 
 
@@ -163,14 +233,15 @@ def _capacity(
     if capacity <= 0:
         smallest = min(known, key=lambda name: known[name])
         message = f"nothing of the devices is left for the array: {smallest} is too small"
-        reading.error(_place(table, "devices"), message, given=rough_bytes(known[smallest]))
+        reading.error(table.place_of("devices"), message, given=rough_bytes(known[smallest]))
         return None
     what = f"derived: {array.level} of {len(array.devices)} devices"
-    _note(reading, path, "capacity", capacity, what, "size of the array")
+    reading.derive((*path, "capacity"), capacity, "bytes", what, "size of the array")
     unused = _unused(array, cls, sectors)
     if unused:
         source = f"derived: {array.level} takes as much of each device as of the smallest"
-        _note(reading, path, "unused", unused, source, "what larger devices have beyond that")
+        doc = "what larger devices have beyond that"
+        reading.derive((*path, "unused"), unused, "bytes", source, doc)
     return capacity
 
 
@@ -181,30 +252,3 @@ def _unused(array: ArraySpec, cls: Any, sectors: Sequence[int]) -> int:
     if full > cls.array_sectors(array.params, [min(sectors)] * len(sectors), count):
         return 0
     return sum(size - min(sectors) for size in sectors) * SECTOR
-
-
-def _note(
-    reading: Reading, path: Sequence[str], key: str, value: int, source: str, doc: str
-) -> None:
-    reading.parameters.append(
-        Parameter(
-            path=dotted((*path, key)), value=value, dim="bytes", source=source,
-            origin=Origin.DERIVED, layer=Layer.DEFAULT, doc=doc,
-        )
-    )  # fmt: skip
-
-
-def _place(table: Table, key: str) -> Place:
-    leaf = table.leaf(key)
-    return leaf.at if leaf is not None else table.place
-
-
-def check_free(
-    reading: Reading, place: Place, device: str, taken: dict[str, str], allowed: Collection[str]
-) -> bool:
-    """Note the use of a device that is part of an array; return whether it is free."""
-    if device not in taken:
-        return True
-    free = ", ".join(name for name in allowed if name not in taken)
-    reading.error(place, f"{device} is part of the array {taken[device]}", allowed=free)
-    return False

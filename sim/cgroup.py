@@ -1,0 +1,482 @@
+"""Control groups: limits of memory and of CPU time for some programs: [machine.cgroup.NAME].
+
+Models: what is written into the files of the memory, cpu and cpuset controllers at boot, and what
+these files then say: below /sys/fs, in the version of the interface that a group has.
+Linux counterpart: kernel/cgroup/; mm/memcontrol.c (memory_files, swap_files, memory_stat_format of
+ version 2; mem_cgroup_legacy_files, memcg_stat_show of version 1); kernel/sched/core.c (cpu_files,
+ cpu_legacy_files, cpu_extra_stat_show, cpu_cfs_stat_show), kernel/sched/cpuacct.c,
+ kernel/cgroup/rstat.c (usage_usec), kernel/cgroup/cpuset.c.
+Invariants: every parent of a group is described. If one group says anything to the cpu controller
+ it is on for all: each competes with its siblings as one. Sizes are multiples of a page; a limit of
+ none is "max" in version 2; times are in us, but throttled_time and cpuacct.usage in ns.
+Left out: memory limits of groups in groups; changes in a run; events of children
+ (memory.events.local), pressure, peak, kernel memory, user_usec and system_usec, cgroup.procs.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from sim.component import Component, Described, GivenTable
+from sim.mm.anon_lru import ACTIVE, INACTIVE
+from sim.mm.lruvec import (
+    LRU_ACTIVE_ANON,
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_ANON,
+    LRU_INACTIVE_FILE,
+)
+from sim.mm.memcontrol import MemCgroup
+from sim.mm.params import PAGE_SIZE
+from sim.mm.vmstat import Vm
+from sim.param import param
+from sim.registry import Entry, register
+from sim.sched.bandwidth import BANDWIDTH_SINCE, BURST_SINCE, Bandwidth
+from sim.sched.core import Sched
+from sim.sched.task_group import (
+    GROUPS_SINCE,
+    SHARES_DEFAULT,
+    UNIFIED_SINCE,
+    WEIGHT_DEFAULT,
+    TaskGroup,
+    weight_to_shares,
+)
+from sim.sched.terms import CPUS_MAX, parse_cpus
+from sim.sched.version import numbers
+from sim.toml.errors import unknown
+from sim.toml.layers import Table
+from sim.toml.reading import Reading
+from sim.units import NS_PER_US, given_text
+
+LEGACY: Final = 1  # the version of the interface before the unified hierarchy
+NO_LIMIT: Final = (1 << 63) - PAGE_SIZE  # PAGE_COUNTER_MAX in bytes: memsw without a limit
+PERIOD_DEFAULT_US: Final = 100_000
+OWN_VERSION: Final = {"cpu_shares": 1, "cpu_weight": 2}  # keys that one version has
+# The keys of the cpu controller, and the release that each came with.
+SINCE: Final = {
+    "cpu_weight": UNIFIED_SINCE,
+    "cpu_shares": GROUPS_SINCE,
+    "cpu_quota": BANDWIDTH_SINCE,
+    "cpu_period": BANDWIDTH_SINCE,
+    "cpu_burst": BURST_SINCE,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CgroupParams:
+    """A control group: limits for the programs in it, of memory and of CPU time."""
+
+    memory_bytes: int | None = param(
+        None,
+        dim="bytes",
+        source="memory.max: no limit",
+        minimum=65536,
+        doc="limit of programs' pages and of files' that they were the first to use"
+        " (memory.limit_in_bytes, memory.max)",
+    )
+    swap_bytes: int | None = param(
+        None,
+        dim="bytes",
+        source="memory.swap.max: no limit",
+        minimum=0,
+        doc="limit of its pages in swap; left away: none",
+    )
+    version: int = param(
+        2,
+        dim="count",
+        source="systemd 243: the unified hierarchy",
+        minimum=1,
+        maximum=2,
+        doc="version of the cgroup interface",
+    )
+    cpu_weight: int = param(
+        100,
+        dim="count",
+        source="cpu.weight: CGROUP_WEIGHT_DFL",
+        minimum=1,
+        maximum=10000,
+        doc="its weight among its siblings, in version 2 (cpu.weight)",
+    )
+    cpu_shares: int = param(
+        1024,
+        dim="count",
+        source="cpu.shares: NICE_0_LOAD",
+        minimum=2,
+        maximum=262144,
+        doc="its weight among its siblings, in version 1 (cpu.shares)",
+    )
+    cpu_quota_ns: int | None = param(
+        None,
+        dim="time_ns",
+        source="cpu.max: max",
+        minimum=1_000_000,
+        doc="CPU time a period, of all CPUs together (cpu.cfs_quota_us, cpu.max)",
+    )
+    cpu_period_ns: int = param(
+        "100 ms",
+        dim="time_ns",
+        source="kernel/sched/fair.c default_cfs_period",
+        minimum=1_000_000,
+        maximum=1_000_000_000,
+        doc="the period (cpu.cfs_period_us, cpu.max)",
+    )
+    cpu_burst_ns: int = param(
+        0,
+        dim="time_ns",
+        source="cpu.max.burst: 0",
+        minimum=0,
+        doc="what may be saved up of earlier quotas (cpu.max.burst, from 5.14 on)",
+    )
+    cpus: str | None = param(
+        None,
+        dim="text",
+        source="cpuset.cpus: all",
+        doc='CPUs that its programs may run on, such as "0-1,3" (cpuset.cpus)',
+    )
+
+    @property
+    def has_cpu_limits(self) -> bool:
+        """Whether it says anything to the cpu controller."""
+        return self.cpu_quota_ns is not None or (self.cpu_weight, self.cpu_shares) != (100, 1024)
+
+
+def parent_of(name: str) -> str:
+    """Return the name of the group that a group lies in, "" for one at the top."""
+    return name.rpartition("/")[0]
+
+
+class Process(Protocol):
+    """What control groups ask of a process."""
+
+    @property
+    def cgroup(self) -> str | None:
+        """The group that it is in."""
+
+    def instances(self) -> tuple[str, ...]:
+        """Return the names under which it runs."""
+
+
+class Kernel(Protocol):
+    """What control groups ask of the kernel."""
+
+    cgroups: dict[str, str]  # process: its memory cgroup
+
+
+class Machine(Protocol):
+    """What control groups ask of a machine."""
+
+    sched: Sched
+    vm: Vm
+    kernel: Kernel
+    groups: dict[str, TaskGroup]
+
+    @property
+    def processes(self) -> Iterable[Process]:
+        """The processes of the scenario."""
+
+
+@register("component", "cgroup", params=CgroupParams, doc="a control group: limits for programs")
+class Cgroups(Component[CgroupParams]):
+    """[machine.cgroup.NAME]; a name like "pods/web" is a group in another one."""
+
+    named = True
+
+    def __init__(self, tables: Mapping[str, CgroupParams]) -> None:
+        super().__init__(tables)
+        self.task_groups: dict[str, TaskGroup] = {}
+        self.memcgs: list[MemCgroup] = []
+        self._sched: Sched | None = None
+
+    # --- while a scenario is read
+
+    @classmethod
+    def read(
+        cls, described: Described, entry: Entry, tables: Sequence[GivenTable]
+    ) -> dict[str, CgroupParams | None]:
+        """Return the groups, parents before children."""
+        found = super().read(described, entry, tables)
+        return {name: found[name] for name in sorted(found, key=_depth)}
+
+    @classmethod
+    def examine(cls, described: Described, name: str, params: CgroupParams) -> None:
+        table = described.given("cgroup", name)
+        cls._check_place(described, name, table, params)
+        cls._check_cpu_keys(described.reading, name, table, params)
+        cpus = CPUS_MAX if described.cpus is None else described.cpus
+        check_cpus(described.reading, table, f"machine.cgroup.{name}.cpus", params.cpus, cpus)
+
+    @classmethod
+    def _check_place(
+        cls, described: Described, name: str, table: Table, params: CgroupParams
+    ) -> None:
+        """Note a group in a group that is not there, or with a limit of memory below another."""
+        reading = described.reading
+        groups = described.tables["cgroup"]
+        parent = parent_of(name)
+        if not all(name.split("/")):
+            reading.error(table.place, f"a cgroup is named as below /sys/fs/cgroup: '{name}'")
+        elif parent and parent not in groups:
+            where = f" (of '{name}')"
+            reading.problems.append(unknown(table.place, "parent cgroup", parent, groups, where))
+        elif parent and params.memory_bytes is not None:
+            reading.error(table.place, f"cgroup '{name}': memory is limited at the top only")
+        if params.swap_bytes is not None and params.memory_bytes is None:
+            reading.error(table.place, f"cgroup '{name}' lacks 'memory' beside 'swap'")
+
+    @classmethod
+    def _check_cpu_keys(
+        cls, reading: Reading, name: str, table: Table, params: CgroupParams
+    ) -> None:
+        """Note keys of the cpu controller that the release, or the interface's version, lacks."""
+        release = reading.version
+        for key, since in SINCE.items():
+            leaf = table.leaf(key)
+            if leaf is None or release is None:
+                continue
+            path = f"machine.cgroup.{name}"
+            if OWN_VERSION.get(key, params.version) != params.version:
+                right = next(other for other in OWN_VERSION if other != key)
+                reading.error(
+                    leaf.key,
+                    f"{path}.{key}: no such file in version {params.version} of the interface",
+                    allowed=f"{right}, or another 'version'",
+                )
+            elif params.version > 1 and release < UNIFIED_SINCE:
+                reading.error(
+                    leaf.key,
+                    f"{path}: version 2 has a cpu controller from {numbers(UNIFIED_SINCE)} on",
+                    given=numbers(release),
+                    allowed="version = 1",
+                )
+            elif release < since:
+                message = f"{path}.{key}: came with {numbers(since)}"
+                reading.error(leaf.key, message, given=numbers(release))
+            elif key in ("cpu_period", "cpu_burst") and params.cpu_quota_ns is None:
+                reading.error(leaf.key, f"{path}.{key}: there is no 'cpu_quota'")
+        quota_ns = params.cpu_quota_ns
+        if quota_ns is not None and params.cpu_burst_ns > quota_ns:
+            message = f"machine.cgroup.{name}.cpu_burst: more than the quota"
+            reading.error(table.place_of("cpu_burst"), message)
+
+    # --- in a machine
+
+    def early_init(self, machine: Machine) -> None:
+        """Make the groups of the cpu controller, none if it is off."""
+        sched = self._sched = machine.sched
+        if not any(params.has_cpu_limits for params in self.tables.values()):
+            return
+        for name, params in self.tables.items():
+            weight = weight_to_shares(params.cpu_weight)
+            shares = params.cpu_shares if params.version == LEGACY else weight
+            parent = self.task_groups.get(parent_of(name))
+            group = TaskGroup(name, shares, parent, _bandwidth(params, sched))
+            self.task_groups[name] = group
+        machine.groups |= self.task_groups
+
+    def start(self, machine: Machine) -> None:
+        """Make the memory cgroups, and put the programs in them."""
+        vm = machine.vm
+        for name, params in self.tables.items():
+            if params.memory_bytes is None:
+                continue
+            swap_pages = None if params.swap_bytes is None else params.swap_bytes // PAGE_SIZE
+            limit = params.memory_bytes // PAGE_SIZE
+            vm.memcgs[name] = MemCgroup(vm, name, limit, swap_pages, params.version)
+            self.memcgs.append(vm.memcgs[name])
+        for process in machine.processes:
+            top = (process.cgroup or "").partition("/")[0]  # Memory is limited there only.
+            if top in vm.memcgs:
+                machine.kernel.cgroups |= dict.fromkeys(process.instances(), top)
+
+    def files(self) -> dict[str, str]:
+        """Return the controllers' files below /sys/fs."""
+        found: dict[str, str] = {}
+        if self._sched is not None and self.task_groups:
+            self._sched.update()
+        for name, group in self.task_groups.items():
+            if self.tables[name].version == LEGACY:
+                own, below = _cpu_files_1(group), f"cgroup/cpu/{name}"
+            else:
+                own, below = _cpu_files_2(group), f"cgroup/{name}"
+            found |= {f"{below}/{file}": text for file, text in own.items()}
+        for memcg in self.memcgs:
+            if memcg.version == LEGACY:
+                own, below = _memory_files_1(memcg), f"cgroup/memory/{memcg.name}"
+            else:
+                own, below = _memory_files_2(memcg), f"cgroup/{memcg.name}"
+            found |= {f"{below}/{file}": text for file, text in own.items()}
+        return found
+
+
+def _depth(name: str) -> int:
+    return name.count("/")
+
+
+def _bandwidth(params: CgroupParams, sched: Sched) -> Bandwidth | None:
+    if params.cpu_quota_ns is None:
+        return None
+    return Bandwidth(
+        sched.calendar,
+        sched.kernel,
+        quota_ns=params.cpu_quota_ns,
+        period_ns=params.cpu_period_ns,
+        burst_ns=params.cpu_burst_ns,
+    )
+
+
+# --- CPUs that a program may run on
+
+
+def check_cpus(
+    reading: Reading, table: Table, path: str, text: str | None, cpus: int
+) -> frozenset[int] | None:
+    """Return the CPUs of a list; note one that is none, or has CPUs that are not there."""
+    leaf = table.leaf("cpus")
+    if leaf is None or text is None:
+        return None
+    allowed = f'such as "0" or "0-{cpus - 1}"' if cpus > 1 else '"0"'
+    try:
+        found = parse_cpus(text)
+    except ValueError as problem:
+        reading.error(leaf.at, f"{path}: {problem}", allowed=allowed)
+        return None
+    if max(found) >= cpus:
+        message = f"{path}: there is no CPU {max(found)}"
+        reading.error(leaf.at, message, given=given_text(text), allowed=allowed)
+        return None
+    return found
+
+
+def allowed_cpus(
+    own: str | None, group: str | None, groups: Mapping[str, CgroupParams]
+) -> frozenset[int] | None:
+    """Return the CPUs that a process may run on, None for all.
+
+    `own` are those it is pinned to; those of its group and the group's parents count as well.
+    """
+    texts = [own]
+    name = group or ""
+    while name:
+        texts.append(groups[name].cpus)
+        name = parent_of(name)
+    sets = [parse_cpus(text) for text in texts if text is not None]
+    return frozenset.intersection(*sets) if sets else None
+
+
+# --- the files of the cpu controller
+
+
+def _cpu_files_1(group: TaskGroup) -> dict[str, str]:
+    bandwidth = group.bandwidth
+    quota_us = -1 if bandwidth is None else bandwidth.quota_ns // NS_PER_US
+    periods, throttled, throttled_ns = _counts(bandwidth)
+    lines = {"nr_periods": periods, "nr_throttled": throttled, "throttled_time": throttled_ns}
+    return {
+        "cpu.shares": f"{group.shares}\n",
+        "cpu.cfs_period_us": f"{_period_us(bandwidth)}\n",
+        "cpu.cfs_quota_us": f"{quota_us}\n",
+        "cpu.stat": _lines(lines),
+        "cpuacct.usage": f"{group.usage_ns}\n",
+    }
+
+
+def _cpu_files_2(group: TaskGroup) -> dict[str, str]:
+    bandwidth = group.bandwidth
+    quota = "max" if bandwidth is None else f"{bandwidth.quota_ns // NS_PER_US}"
+    periods, throttled, throttled_ns = _counts(bandwidth)
+    lines = {
+        "usage_usec": group.usage_ns // NS_PER_US,
+        "nr_periods": periods,
+        "nr_throttled": throttled,
+        "throttled_usec": throttled_ns // NS_PER_US,
+    }
+    return {
+        "cpu.weight": f"{group.shares * WEIGHT_DEFAULT // SHARES_DEFAULT}\n",
+        "cpu.max": f"{quota} {_period_us(bandwidth)}\n",
+        "cpu.stat": _lines(lines),
+    }
+
+
+def _lines(lines: Mapping[str, int]) -> str:
+    """Return a flat keyed file (Documentation/admin-guide/cgroup-v2.rst)."""
+    return "".join(f"{name} {value}\n" for name, value in lines.items())
+
+
+def _period_us(bandwidth: Bandwidth | None) -> int:
+    return PERIOD_DEFAULT_US if bandwidth is None else bandwidth.period_ns // NS_PER_US
+
+
+def _counts(bandwidth: Bandwidth | None) -> tuple[int, int, int]:
+    """Return the periods, those in which somebody was throttled, and for how long, ns."""
+    if bandwidth is None:
+        return 0, 0, 0
+    return bandwidth.nr_periods, bandwidth.nr_throttled, bandwidth.throttled_ns
+
+
+# --- the files of the memory controller
+
+
+def _memory_files_1(group: MemCgroup) -> dict[str, str]:
+    stat = _stat(group)
+    lines = {
+        "cache": stat["file"],
+        "rss": stat["anon"],
+        "shmem": stat["shmem"],
+        "dirty": stat["file_dirty"],
+        "writeback": stat["file_writeback"],
+        "swap": group.swap_used,
+    }
+    lines |= {
+        name: pages for name, pages in stat.items() if name.startswith(("active", "inactive"))
+    }
+    lines["hierarchical_memory_limit"] = group.limit
+    swap_limit = NO_LIMIT // PAGE_SIZE if group.swap_limit is None else group.swap_limit
+    return {
+        "memory.limit_in_bytes": _bytes(group.limit),
+        "memory.usage_in_bytes": _bytes(group.usage),
+        "memory.failcnt": f"{group.failcnt}\n",
+        "memory.memsw.limit_in_bytes": _bytes(min(group.limit + swap_limit, NO_LIMIT // PAGE_SIZE)),
+        "memory.memsw.usage_in_bytes": _bytes(group.usage + group.swap_used),
+        "memory.oom_control": f"oom_kill_disable 0\nunder_oom 0\noom_kill {group.oom_kills}\n",
+        "memory.stat": _flat(lines),
+    }
+
+
+def _memory_files_2(group: MemCgroup) -> dict[str, str]:
+    swap_max = "max\n" if group.swap_limit is None else _bytes(group.swap_limit)
+    events = {"low": 0, "high": 0, "max": group.failcnt}
+    events |= {"oom": group.oom_kills, "oom_kill": group.oom_kills}
+    return {
+        "memory.current": _bytes(group.usage),
+        "memory.max": _bytes(group.limit),
+        "memory.swap.current": _bytes(group.swap_used),
+        "memory.swap.max": swap_max,
+        "memory.events": "".join(f"{name} {count}\n" for name, count in events.items()),
+        "memory.stat": _flat(_stat(group)),
+    }
+
+
+def _stat(group: MemCgroup) -> dict[str, int]:
+    """Return the group's pages by use and by list."""
+    nr = [sum(lruvec.nr[lru] for lruvec in group.lruvecs) for lru in range(4)]
+    own = [sum(lruvec.anon.nr[lru] for lruvec in group.lruvecs) for lru in (INACTIVE, ACTIVE)]
+    dirty = group.nr_dirty()
+    return {
+        "anon": group.nr_anon,
+        "file": group.nr_file,
+        "shmem": nr[LRU_INACTIVE_ANON] + nr[LRU_ACTIVE_ANON],
+        "file_dirty": dirty,
+        "file_writeback": group.nr_unclean() - dirty,
+        "inactive_anon": own[INACTIVE] + nr[LRU_INACTIVE_ANON],
+        "active_anon": own[ACTIVE] + nr[LRU_ACTIVE_ANON],
+        "inactive_file": nr[LRU_INACTIVE_FILE],
+        "active_file": nr[LRU_ACTIVE_FILE],
+    }
+
+
+def _flat(pages: Mapping[str, int]) -> str:
+    """Return a flat keyed file, in bytes."""
+    return "".join(f"{name} {count * PAGE_SIZE}\n" for name, count in pages.items())
+
+
+def _bytes(pages: int) -> str:
+    return f"{pages * PAGE_SIZE}\n"

@@ -1,0 +1,414 @@
+"""Disks: model of the device, front end, limits, elevator, queue, partitions: [machine.disk.NAME].
+
+Models: what a shelf of drives, fdisk and udev say of a real server. A disk's parameters are its
+profile's under the scenario's. `frontend = "NAME"` and `front.KEY` say how a guest reaches the disk
+of its host: the front end's driver limits segments and length of requests
+(blk_queue_max_segments, blk_queue_max_hw_sectors). `throttle.*` are limits for all processes
+(io.max).
+Linux counterpart: drivers/scsi/sd.c (sd_probe), block/genhd.c (add_disk), block/blk-throttle.c,
+ block/blk-wbt.c; blkif_set_queue_limits, drivers/block/xen-blkfront.c.
+Invariants: no queue gets longer requests than its front end takes; `iotwin params` lists the limits
+ with the front end as their source. What a release does not have is refused with its line.
+Left out: removable devices; limits of groups of processes; front ends of arrays and volumes: these
+ are made of disks that have them.
+
+A profile is a file like a disk's table: `device`, its parameters, and `source` for all of them
+that do not state their own as `{ value = ..., source = "..." }`.
+"""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from sim.block.bio import SECTOR
+from sim.block.device import BlockDevice
+from sim.block.driver import Driver
+from sim.block.elevator import default_elevator
+from sim.block.genhd import DiskStats
+from sim.block.limits import QueueParams
+from sim.block.partition import FULL_ROW_SINCE, Partition
+from sim.block.queue import Disk
+from sim.block.throttle import NO_LIMITS, SINCE, ThrottleParams, behind_limits
+from sim.component import Component, Described, GivenTable
+from sim.drivers.frontend import FrontendParams
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.engine.trace import Tracer
+from sim.origin import origin_of
+from sim.param import Param, ParamError, param, params_of
+from sim.registry import Entry, lookup, register
+from sim.sched.core import Sched
+from sim.sched.irq import InterruptLine
+from sim.sched.version import KernelVersion, kernel_version, numbers
+from sim.toml.errors import Place, ScenarioError, unknown
+from sim.toml.layers import Layer, Leaf, Table, merge, read_table, unknown_source
+from sim.toml.reading import Reading, Values
+from sim.units import UnitError, Value, format_quantity, given_text, rough_bytes
+
+MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
+MINORS: Final = 16  # of each disk
+PROFILES: Final = Path(__file__).parent / "profiles"
+NO_FRONTEND: Final = "none"  # the disk itself: what a what-if says that takes the guest away
+WBT_SINCE: Final = (4, 10)
+_TABLES: Final = ("device", "queue", "iosched", "partition", "front", "throttle")
+_ELEVATORS: Final = "manual: what distributions of the kernel's time chose"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionSpec:
+    """A partition of a disk; `name` is the kernel's (sda1)."""
+
+    name: str
+    start_bytes: int = param(
+        "31.5 KiB",
+        dim="bytes",
+        source="fdisk of the time: first cylinder at sector 63",
+        doc="offset on the disk",
+        minimum=0,
+    )
+    size_bytes: int = param(dim="bytes", source="scenario", doc="size", minimum=512)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskSpec:
+    """A disk: its device model with parameters, and its request queue."""
+
+    name: str
+    device: str
+    params: object
+    queue: QueueParams
+    elevator_params: object
+    partitions: tuple[PartitionSpec, ...]
+    profile: str | None = param(
+        None, dim="text", source="scenario", doc="profile that the device's parameters start from"
+    )
+    frontend: str | None = param(
+        None, dim="text", source="scenario", doc="how a guest reaches the disk of its host"
+    )
+    frontend_params: object = None
+    throttle: ThrottleParams = NO_LIMITS
+    scheduler: str = param("cfq", dim="text", doc="elevator of the queue", source=_ELEVATORS)
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return the elevator that a disk of this kernel gets without a choice."""
+        return {"scheduler": (default_elevator(kernel_version(kernel)), _ELEVATORS)}
+
+
+class Machine(Protocol):
+    """What disks ask of a machine."""
+
+    calendar: Calendar
+    sched: Sched
+    streams: Streams
+    tracer: Tracer
+    version: KernelVersion
+    disk_line: InterruptLine
+    disks: list[Disk]
+    devices: dict[str, BlockDevice]
+
+
+@register("component", "disk", params=DiskSpec, doc="a disk")
+class Disks(Component[DiskSpec]):
+    """[machine.disk.NAME], in the order of the description."""
+
+    named = True
+
+    @classmethod
+    def read(
+        cls, described: Described, entry: Entry, tables: Sequence[GivenTable]
+    ) -> dict[str, DiskSpec | None]:
+        found: dict[str, DiskSpec | None] = {}
+        reading = described.reading
+        sizes = described.sizes
+        for name, table, path in tables:
+            check_name(reading, name, table)
+            disk = found[name] = _disk(reading, name, table, path, described.folder)
+            partitions = table.table("partition")
+            sizes[name] = getattr(disk.params, "capacity_bytes", None) if disk else None
+            sizes |= dict.fromkeys(partitions.children) if partitions else {}
+            sizes |= {part.name: part.size_bytes for part in disk.partitions} if disk else {}
+            for part_name, part_table in partitions.tables() if partitions else ():
+                check_name(reading, part_name, part_table)
+            if disk:
+                _check_partitions(reading, disk, table, sizes[name])
+        return found
+
+    def init(self, machine: Machine) -> None:
+        shared: dict[str, object] = {}  # what several devices have in common
+        for index, spec in enumerate(self.tables.values()):
+            disk = self._make(machine, spec, index, shared)
+            machine.disks.append(disk)
+            device = behind_limits(disk, spec.throttle, machine.sched)
+            machine.devices[spec.name] = device
+            for number, part in enumerate(spec.partitions, start=1):
+                machine.devices[part.name] = Partition(
+                    DiskStats(part.name, MAJOR, MINORS * index + number),
+                    device,
+                    part.start_bytes // SECTOR,
+                    part.size_bytes // SECTOR,
+                    machine.version >= FULL_ROW_SINCE,
+                )
+
+    def _make(
+        self, machine: Machine, spec: DiskSpec, index: int, shared: dict[str, object]
+    ) -> Disk:
+        """Return the device, behind its front end if it has one, with elevator and queue."""
+        driver: Driver = lookup("device", spec.device).cls(spec.params)
+        if spec.frontend is not None:
+            driver = lookup("frontend", spec.frontend).cls(spec.frontend_params, driver)
+        driver.share(shared)
+        disk = Disk(
+            DiskStats(spec.name, MAJOR, MINORS * index),
+            machine.calendar,
+            machine.streams,
+            machine.tracer,
+            driver,
+            lookup("elevator", spec.scheduler).cls(spec.elevator_params),
+            spec.queue,
+        )
+        if not driver.wire(machine.disk_line.serve):
+            disk.on_interrupt = machine.disk_line.serve
+        disk.ioprio = machine.sched.processes.ioprio
+        disk.start(machine.sched)
+        return disk
+
+
+def check_name(reading: Reading, name: str, table: Table) -> None:
+    """Complain of a name that would not be one word of /proc/diskstats."""
+    if not re.fullmatch(r"[A-Za-z0-9!+./_-]+", name):
+        message = f"a device is named with letters, digits and - _ . / ! +: '{name}'"
+        reading.error(table.place, message)
+
+
+def _disk(
+    reading: Reading, name: str, given: Table, path: tuple[str, ...], folder: Path
+) -> DiskSpec | None:
+    table = _under_profile(reading, given, folder)
+    device = table.leaf("device")
+    if device is None and table.leaf("profile") is None:
+        allowed = f"profile = {', '.join(profile_names())}"
+        reading.error(table.place, f"disk '{name}' needs a profile or a device", allowed=allowed)
+        return None
+    entry = reading.entry("device", device)
+    if entry is None:
+        return None
+    floor = max(leaf.layer for leaf in (device, table.leaf("profile")) if leaf is not None)
+    own, params = reading.values(table, path, [DiskSpec, entry.params], others=_TABLES, floor=floor)
+    if own is not None and own["frontend"] == NO_FRONTEND:
+        own["frontend"] = None
+        table = table.without("frontend", "front")
+    frontend_params = None if own is None else read_frontend(reading, table, path)
+    queue_table = reading.table(table, path, "queue")
+    if own is not None and frontend_params is not None:
+        queue_table = within_limits(reading, queue_table, own["frontend"], frontend_params)
+    [queue] = reading.values(queue_table, (*path, "queue"), [QueueParams])
+    check_queue(reading, queue_table)
+    throttle = read_throttle(reading, table, path)
+    elevator_params = None if own is None else _elevator_params(reading, table, own, path)
+    partitions = _partitions(reading, name, table, path)
+    if (
+        own is None
+        or params is None
+        or queue is None
+        or elevator_params is None
+        or throttle is None
+    ):
+        return None
+    if own["frontend"] is not None and frontend_params is None:
+        return None
+    return DiskSpec(
+        **own,
+        name=name,
+        device=entry.name,
+        params=entry.params(**params),
+        queue=QueueParams(**queue),
+        elevator_params=elevator_params,
+        partitions=partitions,
+        frontend_params=frontend_params,
+        throttle=throttle,
+    )
+
+
+def _elevator_params(
+    reading: Reading, disk: Table, own: Values, path: tuple[str, ...]
+) -> object | None:
+    """Read `iosched.*`, the parameters of the disk's elevator."""
+    name = str(own["scheduler"])
+    leaf = disk.leaf("scheduler")
+    elevator = reading.entry_named("elevator", name, leaf.at if leaf else disk.place)
+    if elevator is None:
+        return None
+    table = reading.table(disk, path, "iosched")
+    floor = leaf.layer if leaf else Layer.DEFAULT
+    [found] = reading.values(table, (*path, "iosched"), [elevator.params], floor=floor)
+    return None if found is None else elevator.params(**found)
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of the profiles that come with the package, real drives first.
+
+    Those of a folder are named with it: rig/hdd7200 is a disk of the test rig, not one to buy.
+    """
+    paths = [path.relative_to(PROFILES) for path in PROFILES.rglob("*.toml")]
+    ordered = sorted(paths, key=lambda path: (len(path.parts), path))
+    return tuple(path.with_suffix("").as_posix() for path in ordered)
+
+
+def _under_profile(reading: Reading, disk: Table, folder: Path) -> Table:
+    """Return the disk's table laid over that of its profile."""
+    leaf = disk.leaf("profile")
+    if leaf is None or not isinstance(leaf.value, str):
+        return disk
+    own_file = leaf.value.endswith(".toml")
+    path = folder / leaf.value if own_file else PROFILES / f"{leaf.value}.toml"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        if own_file:
+            reading.error(leaf.at, f"cannot read the profile: {error.strerror}")
+        else:
+            reading.problems.append(unknown(leaf.at, "profile", leaf.value, profile_names()))
+        return disk
+    try:
+        profile = read_table(text, _short_name(path), Layer.PROFILE)
+    except ScenarioError as error:
+        reading.problems += error.problems
+        return disk
+    return merge(_with_source(reading, profile), disk)
+
+
+def _short_name(path: Path) -> str:
+    inside = path.is_relative_to(PROFILES)
+    return f"profiles/{path.relative_to(PROFILES).as_posix()}" if inside else str(path)
+
+
+def _with_source(reading: Reading, profile: Table) -> Table:
+    """Return the values of a profile, each with the profile's own source unless it states one."""
+    source = profile.leaf("source")
+    if source is None or not isinstance(source.value, str):
+        return profile.without("doc", "source")
+    if origin_of(source.value) is None:
+        reading.problems.append(unknown_source(source.at, "the profile", source.value))
+        return profile.without("doc", "source")
+    children: dict[str, Leaf | Table] = {}
+    for name, child in profile.children.items():
+        if isinstance(child, Leaf) and not child.source:
+            child = Leaf(child.value, child.layer, child.key, child.at, source.value)
+        children[name] = child
+    return Table(profile.place, profile.layer, children).without("doc", "source")
+
+
+def _partitions(
+    reading: Reading, disk: str, table: Table, path: tuple[str, ...]
+) -> tuple[PartitionSpec, ...]:
+    partitions = []
+    for name, below, below_path in reading.named_tables(table, path, "partition"):
+        if not re.fullmatch(rf"{re.escape(disk)}p?\d+", name):
+            reading.error(below.place, f"a partition of {disk} is named {disk}1, {disk}2, ...")
+        [values] = reading.values(below, below_path, [PartitionSpec])
+        if values is not None:
+            partitions.append(PartitionSpec(**values, name=name))
+    return tuple(partitions)
+
+
+def _check_partitions(reading: Reading, disk: DiskSpec, table: Table, size: int | None) -> None:
+    group = table.table("partition")
+    for part in disk.partitions:
+        assert group is not None
+        check_fit(reading, group, part.name, (part.start_bytes, part.size_bytes), size)
+    ordered = sorted(disk.partitions, key=lambda part: part.start_bytes)
+    for low, high in itertools.pairwise(ordered):
+        assert group is not None
+        if low.start_bytes + low.size_bytes > high.start_bytes:
+            place = group.children[high.name]
+            assert isinstance(place, Table)
+            reading.error(place.place, f"partitions {low.name} and {high.name} overlap")
+
+
+def check_fit(
+    reading: Reading, group: Table, name: str, stretch: tuple[int, int], size: int | None
+) -> None:
+    """Note a partition or volume (start, length) that ends behind `size`."""
+    table = group.table(name)
+    leaf = (table.leaf("size") or table.leaf("size_bytes")) if table else None
+    start, length = stretch
+    if leaf is not None and size is not None and start + length > size:
+        excess = rough_bytes(start + length - size)
+        room = f"up to {rough_bytes(size - start)}" if start < size else "none that far behind"
+        message = f"'{name}' ends {excess} behind the end of what it lies on"
+        reading.error(leaf.at, message, allowed=room)
+
+
+# --- front ends
+
+
+def read_frontend(reading: Reading, disk: Table, path: tuple[str, ...]) -> FrontendParams | None:
+    """Return the parameters of the disk's front end; None if it has none, or a wrong one."""
+    leaf = disk.leaf("frontend")
+    table = reading.table(disk, path, "front")
+    if leaf is None:
+        if table.children:
+            reading.error(table.place, "[front] is for a disk with a frontend")
+        return None
+    entry = reading.entry("frontend", leaf)
+    if entry is None:
+        return None
+    [found] = reading.values(table, (*path, "front"), [entry.params], floor=leaf.layer)
+    return None if found is None else entry.params(**found)
+
+
+def within_limits(reading: Reading, queue: Table, frontend: str, params: FrontendParams) -> Table:
+    """Return a queue's table with the limits of the front end; note what is beyond them."""
+    children = dict(queue.children)
+    declared = {param.name: param for param in params_of(QueueParams)}
+    for name, most in params.queue_limits().items():
+        known = declared[name]
+        leaf = queue.leaf(known.key) or queue.leaf(name)
+        if leaf is None:
+            source = f"derived: limit of {frontend}"
+            children[known.key] = Leaf(most, Layer.KERNEL, queue.place, queue.place, source)
+        elif _parsed(known, leaf) > most:
+            allowed = f"up to {format_quantity(most, known.dim)}"
+            message = f"{known.key}: {frontend} takes no more"
+            reading.error(leaf.at, message, given=given_text(leaf.value), allowed=allowed)
+    return Table(queue.place, queue.layer, children)
+
+
+def _parsed(declared: Param, leaf: Leaf) -> int:
+    """Return a value in its canonical unit; 0 if it cannot be read, which is told elsewhere."""
+    try:
+        value = declared.parse(leaf.value)
+    except (UnitError, ParamError):
+        return 0
+    assert isinstance(value, int)
+    return value
+
+
+# --- what not every release has
+
+
+def read_throttle(reading: Reading, disk: Table, path: tuple[str, ...]) -> ThrottleParams | None:
+    """Return the limits of the disk; None if they cannot be read."""
+    table = reading.table(disk, path, "throttle")
+    if table.children:
+        _check_release(reading, table.place, "limits of I/O (throttle)", SINCE)
+    [found] = reading.values(table, (*path, "throttle"), [ThrottleParams])
+    return None if found is None else ThrottleParams(**found)
+
+
+def check_queue(reading: Reading, queue: Table) -> None:
+    """Note what the queue's table says of writeback throttling on a kernel without it."""
+    for key in ("wbt", "wbt_lat", "wbt_lat_ns"):
+        leaf = queue.leaf(key)
+        if leaf is not None and leaf.layer > Layer.KERNEL and leaf.value is not False:
+            _check_release(reading, leaf.at, "writeback throttling (wbt)", WBT_SINCE)
+
+
+def _check_release(reading: Reading, place: Place, what: str, since: KernelVersion) -> None:
+    kernel = reading.kernel
+    if kernel and kernel_version(kernel) < since:
+        reading.error(place, f"Linux {kernel} has no {what}", allowed=f"from {numbers(since)}")
