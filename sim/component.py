@@ -5,8 +5,8 @@ describes it, what is wrong with a description, how the machine builds it, what 
 and what must hold of it at any moment.
 Linux counterpart: a kernel module: module_param(), module_init(), its attributes in sysfs.
 Invariants: a component knows the tables of its own name only. What it asks of others it asks of
- `Described` while a scenario is read, and of the machine while that boots. `after` is an order
- without circles. A machine whose scenario lacks the table lacks the component.
+ `Described` while a scenario is read, and of the machine while that boots. `after` and `before`
+ make an order without circles. A machine whose scenario lacks the table lacks the component.
 Left out: taking a component away while the machine runs.
 
     @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ Left out: taking a component away while the machine runs.
     @register("component", "brd", params=BrdParams, since=(2, 6), doc="disks in memory")
     class Brd(Component[BrdParams]):
         named = True                      # [machine.brd.NAME], as many as there are
-        after = ("disk",)                 # disks have their numbers first
+        before = ("mount",)               # they may be mounted
 
         def init(self, machine):
             for name, params in self.tables.items():
@@ -29,6 +29,7 @@ of keys in the documentation are made from that declaration.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
@@ -99,7 +100,8 @@ class Component(Generic[P]):
     """One kind of table of [machine], and what a machine has of it."""
 
     named: ClassVar[bool] = False  # [machine.KIND.NAME], any number; else [machine.KIND]
-    after: ClassVar[tuple[str, ...]] = ()  # the components that are read and built before it
+    after: ClassVar[tuple[str, ...]] = ()  # components that are read and built before this one
+    before: ClassVar[tuple[str, ...]] = ()  # and after it; block devices come before "mount"
 
     def __init__(self, tables: Mapping[str, P]) -> None:
         """`tables` has the parameters by name; by "" those of a component without names."""
@@ -152,22 +154,16 @@ class Component(Generic[P]):
 
 
 def in_order(wanted: Iterable[str]) -> list[Entry]:
-    """Return these components, each behind all that its `after` leads to; else by name."""
-    names = set(wanted)
-    ordered: dict[str, Entry] = {}
-
-    def add(name: str, below: tuple[str, ...]) -> None:
-        assert name not in below, f"components after each other: {' -> '.join((*below, name))}"
-        if name not in ordered:
-            entry = lookup("component", name)
-            cls: Any = entry.cls
-            for before in cls.after:
-                add(before, (*below, name))
-            ordered[name] = entry
-
-    for name in sorted(names):
-        add(name, ())
-    return [entry for name, entry in ordered.items() if name in names]
+    """Return these components in an order that keeps each one's `after` and `before`."""
+    entries = {name: lookup("component", name) for name in sorted(wanted)}
+    lower: dict[str, list[str]] = {name: [] for name in entries}
+    for name, entry in entries.items():
+        cls: Any = entry.cls
+        lower[name] += [other for other in cls.after if other in entries]
+        for other in cls.before:
+            if other in entries:
+                lower[other].append(name)
+    return [entries[name] for name in TopologicalSorter(lower).static_order()]
 
 
 def mount_point_of(path: str, mounts: Iterable[str]) -> str:

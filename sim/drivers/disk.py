@@ -116,6 +116,7 @@ class Disks(Component[DiskSpec]):
     """[machine.disk.NAME], in the order of the description."""
 
     named = True
+    before = ("zram", "mount")
 
     @classmethod
     def read(

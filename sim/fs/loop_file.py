@@ -64,7 +64,8 @@ class Loops(Component[LoopParams]):
     """[machine.loop.NAME]; it may be mounted, or read and written as /dev/NAME."""
 
     named = True
-    after = ("volume",)
+    after = ("disk", "array", "volume")
+    before = ("zram", "mount")
 
     @classmethod
     def read(

@@ -64,7 +64,6 @@ class Mounts(Component[MountSpec]):
     """[machine.mount."PATH"]"""
 
     named = True
-    after = ("loop", "zram")
 
     # --- while a scenario is read
 

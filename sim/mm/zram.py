@@ -141,7 +141,7 @@ class Zrams(Component[ZramParams]):
     """[machine.zram.NAME]: modprobe zram, mkswap and swapon of each device."""
 
     named = True
-    after = ("loop",)
+    before = ("mount", "swap")
 
     def __init__(self, tables: Mapping[str, ZramParams]) -> None:
         super().__init__(tables)

@@ -57,6 +57,7 @@ class Arrays(Component[ArraySpec]):
 
     named = True
     after = ("disk",)
+    before = ("mount",)
 
     @classmethod
     def read(

@@ -122,7 +122,8 @@ class Volumes(Component[VolumeSpec | SnapshotSpec]):
     """[machine.volume.NAME]: volumes in the order of the description, then snapshots."""
 
     named = True
-    after = ("array",)
+    after = ("disk", "array")
+    before = ("mount",)
 
     def __init__(self, tables: Mapping[str, VolumeSpec | SnapshotSpec]) -> None:
         super().__init__(tables)
