@@ -178,7 +178,7 @@ class Machine:
         inode = self.vfs.prepare_file(path, pages * PAGE_SIZE)
         inode.count += 1
         assert inode.sb.device is not None, "checked when the scenario was read"
-        return inode.sb.device, inode.sb.get_blocks(inode, 0, pages)
+        return inode.sb.device, inode.op.get_blocks(inode, 0, pages)
 
     # --- /proc
 

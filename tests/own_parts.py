@@ -13,8 +13,7 @@ from sim.block.device import BlockDevice, submit_bio
 from sim.block.driver import Driver
 from sim.block.elevator import Elevator
 from sim.block.genhd import DiskStats
-from sim.fs.inode import S_IFDIR, S_IFREG, Inode
-from sim.fs.super import FileSystem, MountContext
+from sim.fs.super import S_IFDIR, S_IFREG, FileSystem, Inode, MountContext, Operations
 from sim.machine import Machine
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
@@ -161,7 +160,14 @@ class SlotFs(FileSystem):
     """Every file has a slot of the disk; names and sizes are remembered by magic."""
 
     def __init__(self, context):
-        super().__init__(context)
+        op = Operations(
+            lookup=self.lookup,
+            create=self.create,
+            write=self.write,
+            sync_file=self.sync_file,
+            atime_is_due=self.atime_is_due,
+        )
+        super().__init__(context, op)
         self.bdi = context.bdi
         self.ops = SlotOps(self)
         self.inodes = 0

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from sim.engine.trace import Record
-from sim.fs.ext4.super import Ext3
+from sim.fs.ext4.super import Ext4
 from sim.machine import Machine
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_WRONLY, Sys
@@ -95,8 +95,8 @@ def walk() -> Walk:
 def log_blocks() -> range:
     """Return the blocks of the volume that the journal has."""
     fs = walk().machine.vfs.file_system_of("/")
-    assert isinstance(fs, Ext3)
-    ((start, end),) = fs.journal_of().runs
+    assert isinstance(fs, Ext4)
+    ((start, end),) = fs.info.journal.runs
     return range(start, end)
 
 
@@ -164,8 +164,8 @@ def test_fsync_returns_when_kjournald_has_finished_the_commit() -> None:
     ]
     assert follows == [("sched_wakeup", "kjournald"), ("sched_wakeup", "test")]
     fs = walk().machine.vfs.file_system_of("/")
-    assert isinstance(fs, Ext3)
-    assert fs.journal_of().nr_commits == 1
+    assert isinstance(fs, Ext4)
+    assert fs.info.journal.nr_commits == 1
 
 
 def test_the_commit_is_what_lies_between_its_two_tracepoints() -> None:

@@ -52,9 +52,15 @@ class AioRequest:
 
 
 def io_submit(
-    vfs: Vfs, task: Task, context: AioContext, file: File, pos: int, count: int, write: bool,
+    vfs: Vfs,
+    task: Task,
+    context: AioContext,
+    file: File,
+    pos: int,
+    count: int,
+    write: bool,
     tag: int,
-) -> Blocking[None]:  # fmt: skip
+) -> Blocking[None]:
     """Submit one direct read or write; its event will carry `tag`."""
     inode = file.inode
     device = inode.sb.device
@@ -65,7 +71,7 @@ def io_submit(
         raise invalid(file.path)
     first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (last - first))
-    runs = inode.sb.get_blocks(inode, first, last)
+    runs = inode.op.get_blocks(inode, first, last)
     request = AioRequest(context, tag)
     op = WRITE if write else READ
     bios = make_bios(runs, pos, count, op, task.pid, request.end_io, None)

@@ -12,7 +12,7 @@ Left out: nodiratime, lazytime; the change time in relatime's comparison (a writ
 
 from typing import Final
 
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 from sim.units import NS_PER_S
 
 RULES: Final = ("atime", "strictatime", "relatime", "noatime")  # the first two are the same

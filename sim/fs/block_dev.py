@@ -17,15 +17,23 @@ Left out: that a mounted file system's metadata is in the same page cache; CPU t
 """
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from sim.block.bio import SECTOR
 from sim.block.device import BlockDevice
 from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_read, submit_write
 from sim.fs.errors import exists, fs_error, no_space
 from sim.fs.fs_writeback import watch
-from sim.fs.inode import S_IFDIR, S_IFREG, Inode
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext
+from sim.fs.super import (
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    S_IFDIR,
+    S_IFREG,
+    FileSystem,
+    Inode,
+    MountContext,
+    Operations,
+)
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import (
@@ -38,18 +46,16 @@ from sim.mm.filemap import (
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import LAST_PAGE, WritebackControl
 from sim.sched.task import Blocking, Task
-from sim.sched.version import KernelVersion
 
 EPERM = 1
-SINCE_FLUSH: Final = (2, 6, 35)  # ab0a9735e069: blkdev_fsync() flushes the drive's cache
 
 
 class BlockDevOps(AddressSpaceOps):
     """What the page cache asks of a block device (def_blk_aops)."""
 
-    def __init__(self, device: BlockDevice, kernel: KernelVersion) -> None:
+    def __init__(self, device: BlockDevice, task_plug: bool) -> None:
         self.device = device
-        self.kernel = kernel
+        self.task_plug = task_plug
 
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
         """Submit the reads of locked pages in one bio."""
@@ -65,7 +71,9 @@ class BlockDevOps(AddressSpaceOps):
         self, task: Task, mapping: AddressSpace, start: int, end: int, wbc: WritebackControl
     ) -> Blocking[None]:
         """Submit blocks that are under writeback, a bio for each (blkdev_writepage)."""
-        return submit_write(task, self.device, mapping, start, start, end - start, 0, self.kernel)
+        return submit_write(
+            task, self.device, mapping, start, start, end - start, 0, self.task_plug
+        )
 
     def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
         """A device's inode is not on it."""
@@ -82,20 +90,26 @@ class BlockDevOps(AddressSpaceOps):
 
 
 class BlockDevSb(FileSystem):
-    """The file of one block device (the bdev pseudo file system); a directory has no device."""
+    """The file of one block device (the bdev pseudo file system)."""
 
-    def __init__(self, context: MountContext) -> None:
-        super().__init__(context)
-        device = context.device
-        self.bdi = BackingDevInfo("bdev" if device is None else device.name, device)
+    def __init__(self, context: MountContext, device: BlockDevice) -> None:
+        op = Operations(
+            write=self.write,
+            get_blocks=self.get_blocks,
+            fill_holes=self.fill_holes,
+            sync_file=self.sync_file,
+            dropped=self.dropped,
+            atime_is_due=never_due,
+        )
+        super().__init__(context, op)
+        self.disk = device
+        self.bdi = BackingDevInfo(device.name, device)
         self.vm.set_read_ahead(self.bdi)
-        self.a_ops = AddressSpaceOps() if device is None else BlockDevOps(device, self.kernel)
-        self.drops_on_close = device is not None
+        self.a_ops = BlockDevOps(device, self.features.task_plug)
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache."""
-        kind = MAPPING_SHMEM if self.device is None else MAPPING_BUFFERS
-        return AddressSpace(self.vm, inode, self.a_ops, self.bdi, kind)
+        return AddressSpace(self.vm, inode, self.a_ops, self.bdi, MAPPING_BUFFERS)
 
     def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
         """Copy into the page cache, as far as the device goes (block_write_begin, _end)."""
@@ -132,39 +146,53 @@ class BlockDevSb(FileSystem):
 
     def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
         """Flush the drive's cache behind the pages that have been written (blkdev_fsync)."""
-        if self.device is not None and self.kernel >= SINCE_FLUSH:
+        if self.features.flushes_bdev:
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
-            yield from issue_flush(task, self.device)
+            yield from issue_flush(task, self.disk)
 
     def dropped(self, task: Task, inode: Inode) -> Blocking[None]:
         """Write what is dirty, then drop all pages (blkdev_put: sync_blockdev, kill_bdev)."""
-        assert self.device is not None
-        if not self.device.in_use:
+        if not self.disk.in_use:
             yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
             if not inode.count:  # Nobody has opened it meanwhile.
                 yield from truncate_inode_pages(task, inode.mapping, 0)
 
-    def atime_is_due(self, inode: Inode) -> bool:
-        """The time of a device file is in devtmpfs, in memory."""
-        return False
+
+def never_due(inode: Inode) -> bool:
+    """The time of a device file is in devtmpfs, in memory."""
+    return False
 
 
-class DevTmpfs(BlockDevSb):
+class DevTmpfs(FileSystem):
     """The directory /dev."""
 
     requires_device: ClassVar[bool] = False
 
     def __init__(self, context: MountContext, devices: Iterable[BlockDevice]) -> None:
-        super().__init__(context)
-        self.root = Inode(self, 1, S_IFDIR)
+        op = Operations(
+            lookup=self.lookup,
+            create=self.create,
+            sync_file=self.sync_file,
+            atime_is_due=never_due,
+        )
+        super().__init__(context, op)
+        self.bdi = BackingDevInfo("bdev", None)
+        self.vm.set_read_ahead(self.bdi)
+        self.a_ops = AddressSpaceOps()  # Never asked for anything: no page is read or written.
+        root = Inode(self, 1, S_IFDIR)
         for number, device in enumerate(devices, start=2):
             own = MountContext(
                 vm=context.vm, scheduler=context.scheduler, random=context.random, device=device
             )
-            inode = Inode(BlockDevSb(own), number, S_IFREG)
+            inode = Inode(BlockDevSb(own, device), number, S_IFREG)
             inode.size = device.capacity_sectors * SECTOR
-            self.root.directory()[device.name] = inode
+            root.directory()[device.name] = inode
+        self.root = root
+
+    def new_mapping(self, inode: Inode) -> AddressSpace:
+        """Return an empty page cache."""
+        return AddressSpace(self.vm, inode, self.a_ops, self.bdi, MAPPING_SHMEM)
 
     def prepare_directory(self, directory: Inode, name: str) -> Inode:
         """Refuse: /dev has devices only."""
@@ -186,10 +214,14 @@ class DevTmpfs(BlockDevSb):
         """Refuse: devices are not made by open()."""
         raise fs_error(EPERM, name)
 
+    def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
+        """Nothing of the directory is on a disk."""
+        return
+        yield
+
     def sync_fs(self, task: Task) -> Blocking[None]:
         """Write what is dirty of each device (sync_bdevs)."""
-        assert self.root is not None
-        for inode in self.root.directory().values():
+        for inode in self.root_inode().directory().values():
             yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
 

@@ -14,11 +14,9 @@ from sim.block.device import BlockDevice, submit_bio
 from sim.block.plug import Plug
 from sim.mm.filemap import AddressSpace
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
-from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
 SECTORS_PER_BLOCK: Final = 8
-SINCE_TASK_PLUG: Final = (2, 6, 39)  # blk_start_plug() in generic_writepages(), jbd's commit
 
 
 class PageIo:
@@ -39,21 +37,33 @@ class PageIo:
 
 
 def submit_write(
-    task: Task, device: BlockDevice, mapping: AddressSpace, page: int, block: int, count: int,
-    flags: int, kernel: KernelVersion,
-) -> Blocking[None]:  # fmt: skip
+    task: Task,
+    device: BlockDevice,
+    mapping: AddressSpace,
+    page: int,
+    block: int,
+    count: int,
+    flags: int,
+    task_plug: bool,
+) -> Blocking[None]:
     """Write `count` pages under writeback to the blocks from `block` on, one bio for each."""
     bio = Bio(
-        WRITE, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK,
-        PageIo(mapping, page, count).end_write, None, count, flags, task.pid,
-    )  # fmt: skip
-    yield from submit_run(task, device, bio, kernel)
+        WRITE,
+        block * SECTORS_PER_BLOCK,
+        count * SECTORS_PER_BLOCK,
+        PageIo(mapping, page, count).end_write,
+        None,
+        count,
+        flags,
+        task.pid,
+    )
+    return submit_run(task, device, bio, task_plug)
 
 
-def submit_run(task: Task, device: BlockDevice, bio: Bio, kernel: KernelVersion) -> Blocking[None]:
-    """Submit a run of bios; from 2.6.39 inside a plug, so that the run reaches the queue merged."""
+def submit_run(task: Task, device: BlockDevice, bio: Bio, task_plug: bool) -> Blocking[None]:
+    """Submit a run of bios; with `task_plug` inside one, so that it reaches the queue merged."""
     plug: Plug | None = None
-    if bio.count > 1 and kernel >= SINCE_TASK_PLUG:
+    if bio.count > 1 and task_plug:
         plug = bio.plug = Plug()
     if not device.submit(bio):
         yield from submit_bio(task, device, bio)
@@ -69,9 +79,15 @@ def submit_read(
         mapping.end_read(page, page + count)
         return
     bio = Bio(
-        READ, block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK,
-        PageIo(mapping, page, count).end_read, None, 1, 0, task.pid,
-    )  # fmt: skip
+        READ,
+        block * SECTORS_PER_BLOCK,
+        count * SECTORS_PER_BLOCK,
+        PageIo(mapping, page, count).end_read,
+        None,
+        1,
+        0,
+        task.pid,
+    )
     if not device.submit(bio):
         yield from submit_bio(task, device, bio)
 

@@ -17,9 +17,8 @@ from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio, EndIo
 from sim.block.device import BlockDevice, submit_bio
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
-from sim.fs.inode import I_DIRTY_INODE
 from sim.fs.namei import Vfs
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
@@ -38,8 +37,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
             count = bytes_to_read(file, pos, count)
         if not count:
             return 0
-    sb = inode.sb
-    device = sb.device
+    op = inode.op
+    device = inode.sb.device
     if device is None or (pos | count) & SECTOR_MASK:
         raise invalid(file.path)
     start = pos >> PAGE_SHIFT
@@ -55,24 +54,25 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     if debt_ns > params.direct_seen_ns:
         yield  # The pages are pinned before the first bio is submitted.
     if write:
-        yield from sb.fill_holes(task, inode, start, end)
-    op = WRITE if write else READ
-    block = sb.run_of(inode, start, end)
-    if block >= 0:  # As most are: without make_bios()'s list.
-        sector = block * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
+        yield from op.fill_holes(task, inode, start, end)
+    direction = WRITE if write else READ
+    runs = op.get_blocks(inode, start, end)
+    if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.
+        sector = runs[0][0] * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
         sectors = count >> SECTOR_SHIFT
         first = file.spare_bio
         if first is None:
-            first = Bio(op, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid)
+            first = Bio(
+                direction, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid
+            )
         else:
             file.spare_bio = None  # Another transfer meanwhile takes another bio.
-            first.renew(op, sector, sectors, task, DIRECT_FLAGS, task.pid)
+            first.renew(direction, sector, sectors, task, DIRECT_FLAGS, task.pid)
         submit = device.submit  # Not called as a method: what an attribute holds is none.
         if not submit(first):
             yield from submit_bio(task, device, first)
     else:
-        runs = sb.get_blocks(inode, start, end)
-        first = yield from _submit_pieces(task, device, runs, pos, count, op)
+        first = yield from _submit_pieces(task, device, runs, pos, count, direction)
     if first is not None:
         while first.pending:  # dio_await_one; io_schedule() without a generator of its own.
             if device.plugged:  # Seldom: what is marked BIO_SYNC waits under no plug of a disk.
@@ -86,8 +86,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
             raise fs_error(first.error, file.path)
         file.spare_bio = first
     if not write:
-        if task.sched.calendar.now >= inode.atime_stays_ns and sb.atime_is_due(inode):
-            yield from sb.touch_atime(task, inode)
+        if task.sched.calendar.now >= inode.atime_stays_ns and op.atime_is_due(inode):
+            yield from op.touch_atime(task, inode)
     elif pos + count > inode.size:
         inode.size = pos + count
         inode.state |= I_DIRTY_INODE
@@ -113,9 +113,14 @@ def _dio_bio_end_io(bio: Bio) -> None:
 
 
 def make_bios(
-    runs: list[tuple[int, int]], pos: int, count: int, op: int, pid: int, end_io: EndIo,
+    runs: list[tuple[int, int]],
+    pos: int,
+    count: int,
+    op: int,
+    pid: int,
+    end_io: EndIo,
     private: object,
-) -> list[Bio]:  # fmt: skip
+) -> list[Bio]:
     """Make one bio for each contiguous piece of `count` bytes at `pos`, none for a hole.
 
     The others are chained to the first, whose `end_io` is called when all are complete.

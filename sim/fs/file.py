@@ -10,7 +10,7 @@ from typing import Final
 
 from sim.block.bio import Bio
 from sim.fs.errors import bad_file, is_a_directory
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 from sim.mm.readahead import FileRaState
 
 O_RDONLY: Final = 0o0

@@ -16,8 +16,7 @@ A flaw of 2.6.23 and earlier is kept: a big file that the periodic pass leaves u
 behind inodes that are not old yet (mended by s_more_io in 2.6.24, 0e0f4fc22ece).
 """
 
-from typing import Final
-
+from sim.fs.features import Features, features
 from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.balance_dirty import update_write_estimate
@@ -30,15 +29,10 @@ from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
-SINCE_FLUSHER_THREADS: Final = (2, 6, 32)
-SINCE_PAGES_FIRST: Final = (2, 6, 37)  # an inode dirtied meanwhile is as unfinished as another
-SINCE_BANDWIDTH_CHUNKS: Final = (3, 2)
-SINCE_KWORKER: Final = (3, 8)
-
 
 def start_writeback(sched: Sched, vm: Vm) -> None:
     """Start the kernel threads of this kernel version, for the devices known so far (boot)."""
-    if vm.kernel < SINCE_FLUSHER_THREADS:
+    if not features(vm.kernel).flusher_threads:
         vm.flusher = PdflushWriteback(vm, Pdflush(sched, vm))
         return
     vm.flusher = BdiWriteback(vm)
@@ -49,7 +43,7 @@ def start_writeback(sched: Sched, vm: Vm) -> None:
 def watch(sched: Sched, vm: Vm, bdi: BackingDevInfo) -> None:
     """Look after one more device, about to have its first dirty page (bdi_forker_thread)."""
     vm.add_bdi(bdi)
-    if vm.kernel >= SINCE_FLUSHER_THREADS:
+    if features(vm.kernel).flusher_threads:
         _start_flusher(sched, vm, bdi)
 
 
@@ -103,7 +97,7 @@ def _requeue(mapping: AddressSpace, wbc: WritebackControl) -> None:
     if mapping.nr_dirty:
         mapping.dirty_state |= I_DIRTY_PAGES
     bdi = mapping.bdi
-    pages_first = mapping.vm.kernel >= SINCE_PAGES_FIRST
+    pages_first = features(mapping.vm.kernel).pages_first
     unfinished = mapping.nr_dirty and (pages_first or not redirtied)
     if unfinished and bdi.keeps_more_io and wbc.nr_to_write <= 0:
         bdi.b_more_io[mapping] = None
@@ -231,7 +225,8 @@ class FlusherThread:
     def __init__(self, vm: Vm, bdi: BackingDevInfo) -> None:
         self.vm = vm
         self.bdi = bdi
-        prefix = "kworker/u:" if vm.kernel >= SINCE_KWORKER else ""
+        self._features: Features = features(vm.kernel)
+        prefix = "kworker/u:" if self._features.kworkers else ""
         self.comm: str = f"{prefix}flush-{bdi.dev_name()}"
         self.next_old_flush_ns: int = vm.calendar.now + vm.params.dirty_writeback_ns
 
@@ -251,9 +246,11 @@ class FlusherThread:
                 yield from bdi.work.sleep_on(task, TASK_INTERRUPTIBLE, "bdi_writeback_task")
             elif calendar.now < self.next_old_flush_ns:
                 yield from bdi.work.sleep_on_timeout(
-                    task, self.next_old_flush_ns - calendar.now, TASK_INTERRUPTIBLE,
+                    task,
+                    self.next_old_flush_ns - calendar.now,
+                    TASK_INTERRUPTIBLE,
                     "bdi_writeback_task",
-                )  # fmt: skip
+                )
 
     def _write(self, task: Task, *, for_kupdate: bool) -> Blocking[None]:
         """Write in chunks what is old, or until below the background threshold (wb_writeback)."""
@@ -270,7 +267,7 @@ class FlusherThread:
             if not bdi.b_io:
                 queue_io(bdi, wbc.older_than_ns)
             yield from writeback_bdi_inodes(task, vm, bdi, wbc)
-            if vm.kernel >= SINCE_BANDWIDTH_CHUNKS:
+            if self._features.bandwidth_chunks:
                 update_write_estimate(vm, bdi)
             bdi.pages_asked = max(bdi.pages_asked - (chunk - wbc.nr_to_write), 0)
             if wbc.nr_to_write == chunk:
@@ -280,7 +277,7 @@ class FlusherThread:
 
     def _chunk_pages(self) -> int:
         """Return how much is written before looking again (writeback_chunk_size)."""
-        if self.vm.kernel < SINCE_BANDWIDTH_CHUNKS:
+        if not self._features.bandwidth_chunks:
             return MAX_WRITEBACK_PAGES
         pages = min(
             int(self.bdi.bandwidth.avg_pages_per_s) // 2, int(self.vm.pacing.dirty_limit) // 8

@@ -7,7 +7,7 @@ Invariants: an inode's nlink is the number of its names; a directory has one mor
 Left out: what a change costs or waits for: the file system's own.
 """
 
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 
 
 def add_name(directory: Inode, name: str, inode: Inode, now_ns: int) -> None:

@@ -8,7 +8,7 @@ Left out: hard links between directories.
 
 from collections.abc import Container, Iterable
 
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 
 
 def wrong_links(

@@ -27,6 +27,7 @@ from sim.fs.errors import (
     not_empty,
     not_found,
 )
+from sim.fs.features import Features, features
 from sim.fs.file import (
     O_ACCMODE,
     O_CREAT,
@@ -37,8 +38,7 @@ from sim.fs.file import (
     O_TRUNC,
     File,
 )
-from sim.fs.inode import Inode, is_below
-from sim.fs.super import FileSystem, VfsParams
+from sim.fs.super import FileSystem, Inode, VfsParams, is_below
 from sim.sched.spinning import owed_until_ns
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
@@ -52,12 +52,8 @@ class Vfs:
 
     def __init__(self, params: VfsParams, kernel: KernelVersion) -> None:
         self.params = params
-        # vfs_fsync_range waits for the pages before it takes the lock, from 2.6.32.
-        self.waits_before_lock = kernel >= (2, 6, 32)
-        # generic_write_sync calls it too, and O_SYNC differs from O_DSYNC, from 2.6.33.
-        self.fsyncs_writes = kernel >= (2, 6, 33)
-        self._marks_uses = kernel >= (2, 6, 38)  # of names, each time (265ac9023025)
-        self._spins = kernel >= (2, 6, 30)  # mutex_spin_on_owner
+        self.features: Features = features(kernel)
+        self._marks_uses = self.features.marks_every_use
         self.mounts: list[tuple[str, FileSystem]] = []  # Longest prefix first.
 
     def mount(self, path: str, file_system: FileSystem) -> None:
@@ -132,7 +128,7 @@ class Vfs:
         """Ask the file system, under the directory's i_mutex (real_lookup)."""
         yield from directory.i_mutex.lock(task)
         try:
-            return (yield from directory.sb.lookup(task, directory, name))
+            return (yield from directory.op.lookup(task, directory, name))
         finally:
             directory.i_mutex.unlock(task)
 
@@ -151,7 +147,7 @@ class Vfs:
     def _unlock(self, task: Task, directory: Inode, begun_ns: int) -> None:
         """Unlock a directory; no other CPU holds it from `begun_ns` to the debt's end."""
         directory.i_mutex.unlock(task)
-        if self._spins:
+        if self.features.spins:
             directory.holdings.add(task, begun_ns, self.params.lock_transfer_ns)
 
     # --- open, close
@@ -183,9 +179,9 @@ class Vfs:
         yield from directory.i_mutex.lock(task)
         begun_ns = owed_until_ns(task)
         try:
-            found = yield from directory.sb.lookup(task, directory, name)
+            found = yield from directory.op.lookup(task, directory, name)
             if found is None:
-                found = yield from directory.sb.create(task, directory, name)
+                found = yield from directory.op.create(task, directory, name)
             elif flags & O_EXCL:
                 raise exists(path)
             elif found.is_dir():
@@ -201,11 +197,11 @@ class Vfs:
         task.charge_system(self.params.close_ns)
         inode = file.inode
         if file.writable:
-            if inode.sb.flushes_on_close:
-                yield from inode.sb.flush(task, inode)
+            if inode.op.flush is not None:
+                yield from inode.op.flush(task, inode)
             inode.writers -= 1
             if inode.writers == 0:
-                inode.sb.release(task, inode)
+                inode.op.release(task, inode)
         file.readable = file.writable = False
         inode.count -= 1
         yield from self._iput(task, inode)
@@ -213,10 +209,10 @@ class Vfs:
     def _iput(self, task: Task, inode: Inode) -> Blocking[None]:
         """Free the inode if nothing refers to it; release a device that nobody uses."""
         if inode.count == 0:
-            if inode.sb.drops_on_close:
-                yield from inode.sb.dropped(task, inode)
+            if inode.op.dropped is not None:
+                yield from inode.op.dropped(task, inode)
             elif inode.nlink == 0:
-                yield from inode.sb.delete_inode(task, inode)
+                yield from inode.op.delete_inode(task, inode)
 
     # --- changes of directories
 
@@ -225,21 +221,21 @@ class Vfs:
         directory, name = yield from self._parent_of(task, path)
         yield from directory.i_mutex.lock(task)
         try:
-            if (yield from directory.sb.lookup(task, directory, name)) is not None:
+            if (yield from directory.op.lookup(task, directory, name)) is not None:
                 raise exists(path)
-            yield from directory.sb.mkdir(task, directory, name)
+            yield from directory.op.mkdir(task, directory, name)
         finally:
             directory.i_mutex.unlock(task)
 
     def unlink(self, task: Task, path: str) -> Blocking[None]:
         """Remove a name of a file, and the file with its last name and user."""
         directory, name = yield from self._parent_of(task, path)
-        yield from self._remove(task, directory, name, path, _may_unlink, directory.sb.unlink)
+        yield from self._remove(task, directory, name, path, _may_unlink, directory.op.unlink)
 
     def rmdir(self, task: Task, path: str) -> Blocking[None]:
         """Remove an empty directory."""
         directory, name = yield from self._parent_of(task, path)
-        yield from self._remove(task, directory, name, path, _may_rmdir, directory.sb.rmdir)
+        yield from self._remove(task, directory, name, path, _may_rmdir, directory.op.rmdir)
 
     def _remove(
         self, task: Task, directory: Inode, name: str, path: str, may: MayRemove, remove: Remove
@@ -248,7 +244,7 @@ class Vfs:
         yield from directory.i_mutex.lock(task)
         begun_ns = owed_until_ns(task)
         try:
-            inode = yield from directory.sb.lookup(task, directory, name)
+            inode = yield from directory.op.lookup(task, directory, name)
             if inode is None:
                 raise not_found(path)
             may(inode, path)
@@ -274,11 +270,11 @@ class Vfs:
         inode.count += 1
         yield from directory.i_mutex.lock(task)
         try:
-            if (yield from directory.sb.lookup(task, directory, name)) is not None:
+            if (yield from directory.op.lookup(task, directory, name)) is not None:
                 raise exists(new_path)
             if not inode.nlink:
                 raise not_found(old_path)
-            yield from directory.sb.link(task, inode, directory, name)
+            yield from directory.op.link(task, inode, directory, name)
         finally:
             directory.i_mutex.unlock(task)
             inode.count -= 1
@@ -309,11 +305,10 @@ class Vfs:
         self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
     ) -> Blocking[Inode | None]:
         """Check and rename; return the inode that lost the new name."""
-        file_system = old_dir.sb
-        moved = yield from file_system.lookup(task, old_dir, old_name)
+        moved = yield from old_dir.op.lookup(task, old_dir, old_name)
         if moved is None:
             raise not_found(old_name)
-        replaced = yield from file_system.lookup(task, new_dir, new_name)
+        replaced = yield from new_dir.op.lookup(task, new_dir, new_name)
         if replaced is moved:
             return None
         if moved.is_dir() and is_below(new_dir, moved):
@@ -329,7 +324,7 @@ class Vfs:
                 raise not_empty(new_name)
             replaced.count += 1
         try:
-            yield from file_system.rename(task, old_dir, old_name, new_dir, new_name)
+            yield from old_dir.op.rename(task, old_dir, old_name, new_dir, new_name)
         finally:
             if replaced is not None:
                 replaced.count -= 1
@@ -357,7 +352,7 @@ class Vfs:
         inode.count += 1
         yield from inode.i_mutex.lock(task)
         try:
-            yield from inode.sb.truncate(task, inode, size)
+            yield from inode.op.truncate(task, inode, size)
         finally:
             inode.i_mutex.unlock(task)
             inode.count -= 1
@@ -372,8 +367,8 @@ class Vfs:
             task.charge_system(len(names) * self.params.name_out_ns)
         finally:
             inode.i_mutex.unlock(task)
-        if inode.sb.atime_is_due(inode):
-            yield from inode.sb.touch_atime(task, inode)
+        if inode.op.atime_is_due(inode):
+            yield from inode.op.touch_atime(task, inode)
         return names
 
 

@@ -12,9 +12,8 @@ from typing import Final
 from sim.fs.direct_io import direct_io
 from sim.fs.errors import bad_file, invalid
 from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File, bytes_to_read
-from sim.fs.inode import Inode
 from sim.fs.namei import Vfs
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, Inode
 from sim.fs.sync import generic_write_sync
 from sim.mm.memory import charge_contention, charge_distance
 from sim.mm.page_writeback import balance_dirty_pages
@@ -45,15 +44,15 @@ def _buffered_read(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Bl
     inode = file.inode
     count = bytes_to_read(file, pos, count)
     if count:
-        yield from inode.sb.read(task, file, pos, count)
+        yield from inode.op.read(task, inode, file.ra, pos, count)
         pages = pages_of(pos, count)
         task.charge_system(vfs.params.page_copy_ns * pages)
         vm = inode.sb.vm
         if vm.nr_nodes > 1:
             first = pos >> PAGE_SHIFT
             charge_distance(vm, task, inode.mapping, first, first + pages)
-        if inode.sb.atime_is_due(inode):
-            yield from inode.sb.touch_atime(task, inode)
+        if inode.op.atime_is_due(inode):
+            yield from inode.op.touch_atime(task, inode)
     return count
 
 
@@ -103,7 +102,7 @@ def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Bl
     task.charge_system(vfs.params.page_copy_ns * pages)
     if vm.nr_free - pages < vm.watermarks.min or task.memcg is not None:
         yield from reserve_for_file(task, vm, pages)
-    done = yield from inode.sb.write(task, inode, at, chunk)
+    done = yield from inode.op.write(task, inode, at, chunk)
     if vm.nr_nodes > 1:
         first = at >> PAGE_SHIFT
         charge_distance(vm, task, inode.mapping, first, first + pages)

@@ -1,31 +1,62 @@
-"""What a file system offers to the vfs, and what every operation costs the CPU above it.
+"""What the vfs and a file system know of each other: inodes, names in memory, operations, mounts.
 
-Models: struct super_block and the inode, file and super operations behind one base class.
-Linux counterpart: include/linux/fs.h, 2.6.16.
-Invariants: the vfs holds a directory's i_mutex around lookup of a missing name, create, mkdir,
- link, unlink, rmdir and rename, a file's i_mutex around write and truncate.
-Left out: quotas, extended attributes, special files, remounting read-only.
+Models: struct super_block, struct inode with its lock, size, link and use counts, dirty state and
+page cache; the dentries and inodes of one file system that are in memory; the tables of operations;
+what each operation costs the CPU above the file system.
+
+Names and inodes in memory. A name is put on the list of unused ones when it is first seen; reclaim
+takes from its old end: what was used since gets another round (to 2.6.37 only once, however often
+it is used), a directory stays while a name below it does. An inode without names in memory goes
+from a list of its own, unless it is open, dirty or under I/O, and its clean pages go with it; from
+5.16 on one that has pages stays. A look-up of a name that has gone asks the file system again. It
+reads the directory's block and, if the inode has gone too, the inode's block, unless they are in
+the page cache.
+Theory: a mailbox of N files, each opened once in T seconds, beside a stream of M bytes/s on a
+machine with C bytes of cache: a name is looked at twice in C / M seconds (mm/shrinker.py), so that
+names with T above C / M are gone when they are wanted, and an open costs two random reads, 16 ms of
+a disk of 8 ms, instead of 2 us.
+
+Linux counterpart: include/linux/fs.h, fs/inode.c, fs/dcache.c (prune_dcache, shrink_dentry_list),
+fs/super.c (prune_super, super_cache_scan), fs/fs-writeback.c (__mark_inode_dirty), 2.6.16 to 6.18.
+Invariants: `entries` exists for directories only and names what is linked there; an inode whose
+ `nlink` and `count` are both 0 has been evicted; the vfs holds a directory's i_mutex around lookup
+ of a missing name, create, mkdir, link, unlink, rmdir and rename, a file's i_mutex around write and
+ truncate. `DentryCache.check()`: an inode in memory is on one of the two lists or pinned; a name in
+ memory has its inode there.
+Left out: contents (a file is its size; what programs tell each other travels with the programs),
+ owners and permissions (every program may do everything), hard links to directories, quotas,
+ extended attributes, special files, remounting read-only; tables of their own for directories and
+ for files. An inode that reclaim has taken stays here as what is on the disk. Names of one inode
+ apart (they come and go together, and count once); negative dentries: a name that is missing is
+ asked for again; the names of a directory that is not in memory (name_to_handle); inodes of pipes,
+ sockets, /proc.
 """
 
+from __future__ import annotations
+
 import errno
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
 from random import Random
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from mypy_extensions import mypyc_attr
 
 from sim.block.device import BlockDevice, UnmodelledError
-from sim.fs.dcache import DentryCache
-from sim.fs.errors import fs_error
-from sim.fs.file import File
-from sim.fs.inode import Inode
-from sim.fs.remains import Remains
+from sim.fs.errors import fs_error, not_a_directory
+from sim.fs.features import Features, features
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace, do_generic_file_read
+from sim.mm.readahead import FileRaState
+from sim.mm.shrinker import SINCE_SUPER, Shrinker, vfs_pressure_ratio
+from sim.mm.slab import DENTRY, PINNED
 from sim.mm.vmstat import Vm
 from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched
+from sim.sched.locking import Mutex, patience_of_rwsem
+from sim.sched.spinning import Holdings
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
@@ -109,6 +140,334 @@ class VfsParams:
     )
 
 
+# --- inodes
+
+S_IFDIR: Final = 0o040000
+S_IFREG: Final = 0o100000
+
+# i_state: what fsync looks at, and what pdflush clears as well (dirty pages: the page cache knows).
+I_DIRTY_SYNC: Final = 1  # The inode itself changed (times).
+I_DIRTY_DATASYNC: Final = 2  # Size or blocks changed: without them the data cannot be found.
+I_DIRTY_INODE: Final = I_DIRTY_SYNC | I_DIRTY_DATASYNC
+
+
+class Inode:
+    """One file or directory. File systems subclass it with what they keep on disk about it."""
+
+    def __init__(self, sb: FileSystem, ino: int, mode: int) -> None:
+        self.sb = sb
+        self.op = sb.op  # i_op, i_fop, a table of both
+        self.ino = ino
+        self.mode = mode
+        self.nlink = 1
+        self.size = 0
+        self.count = 0  # Open files; an unlinked inode lives until its last close.
+        self.writers = 0  # Open files that may write (i_writecount).
+        self.state = 0
+        self.i_mutex = Mutex(patience_of_rwsem)
+        self.holdings = Holdings()  # Of a directory: when its i_mutex is held.
+        self.mapping: AddressSpace = sb.new_mapping(self)
+        self.entries: dict[str, Inode] | None = {} if mode == S_IFDIR else None
+        self.parent: Inode | None = None  # Of a directory: the directory that holds it.
+        self.mtime_ns = 0
+        self.atime_ns = 0
+        self.atime_stays_ns = 0  # Until then reading changes no access time, whatever else does.
+        self.in_memory: bool = False  # The inode, and
+        self.in_dcache: bool = False  # its names; else looking one up asks the file system.
+        self.referenced: bool = False  # DCACHE_REFERENCED
+        sb.dcache.add(self)
+
+    def is_dir(self) -> bool:
+        """Return whether this is a directory."""
+        return self.entries is not None
+
+    def directory(self) -> dict[str, Inode]:
+        """Return the entries of a directory; raise ENOTDIR for a file."""
+        if self.entries is None:
+            raise not_a_directory(f"inode {self.ino}")
+        return self.entries
+
+
+def is_below(directory: Inode, ancestor: Inode) -> bool:
+    """Return whether `directory` is `ancestor` or lies below it."""
+    walk: Inode | None = directory
+    while walk is not None:
+        if walk is ancestor:
+            return True
+        walk = walk.parent
+    return False
+
+
+# --- names and inodes in memory
+
+
+class DentryCache:
+    """Names and inodes of one file system in memory."""
+
+    def __init__(self, vm: Vm, slab: str, pages_pin: bool) -> None:
+        """`slab` is the cache that its inodes are from; those of PINNED never go."""
+        self.vm = vm
+        self.slab = vm.slabs.cache(slab)
+        self.dentries = vm.slabs.cache(DENTRY)
+        self.dentry_lru: dict[Inode, None] = {}  # inodes with names in memory, oldest first
+        self.inode_lru: dict[Inode, None] = {}  # inodes without
+        self.pages_pin = pages_pin  # an inode with pages stays
+        self.is_pinned: bool = slab in PINNED
+        if self.is_pinned:
+            return
+        if vm.kernel >= SINCE_SUPER:
+            vm.slabs.shrinkers.append(SuperShrinker(self))
+        else:
+            vm.slabs.shrinkers.append(DentryShrinker(self))
+            vm.slabs.shrinkers.append(InodeShrinker(self))
+
+    # --- coming
+
+    def add(self, inode: Inode) -> None:
+        """A new inode and its name are in memory (alloc_inode, d_instantiate)."""
+        slabs = self.vm.slabs
+        slabs.alloc(self.slab)
+        slabs.alloc(self.dentries)
+        inode.in_memory = inode.in_dcache = inode.referenced = True
+        if not self.is_pinned:
+            self.dentry_lru[inode] = None
+
+    def instantiate(self, inode: Inode) -> None:
+        """A name was looked up again, and its inode read if that was not in memory either."""
+        assert not inode.in_dcache
+        if not inode.in_memory:
+            self.vm.slabs.alloc(self.slab)
+            inode.in_memory = True
+        else:
+            del self.inode_lru[inode]
+        self.vm.slabs.alloc(self.dentries)
+        inode.in_dcache = inode.referenced = True
+        self.dentry_lru[inode] = None
+
+    # --- going
+
+    def forget(self, inode: Inode) -> None:
+        """An inode without names and users is gone (clear_inode)."""
+        slabs = self.vm.slabs
+        if inode.in_dcache:
+            slabs.free(self.dentries)
+            if not self.is_pinned:
+                del self.dentry_lru[inode]
+        elif inode.in_memory:
+            del self.inode_lru[inode]
+        if inode.in_memory:
+            slabs.free(self.slab)
+        inode.in_memory = inode.in_dcache = False
+
+    def prune_dcache(self, count: int) -> int:
+        """Look at the oldest names; return how many went."""
+        gone = 0
+        lru = self.dentry_lru
+        for inode in list(islice(lru, count)):
+            del lru[inode]
+            if inode.referenced or _is_held(inode):
+                inode.referenced = False
+                lru[inode] = None
+                continue
+            inode.in_dcache = False
+            self.inode_lru[inode] = None
+            self.vm.slabs.free(self.dentries)
+            gone += 1
+        return gone
+
+    def prune_icache(self, count: int) -> int:
+        """Look at the oldest inodes without names; return how many went."""
+        gone = 0
+        lru = self.inode_lru
+        for inode in list(islice(lru, count)):
+            if not self._may_go(inode):
+                del lru[inode]
+                lru[inode] = None
+                continue
+            inode.mapping.shadows = None
+            inode.sb.inode_evicted(inode)
+            self.forget(inode)
+            gone += 1
+        return gone
+
+    def _may_go(self, inode: Inode) -> bool:
+        """Return whether an inode can be freed, its clean pages dropped (can_unuse)."""
+        mapping = inode.mapping
+        if inode.count or inode.state or mapping.dirty_state or mapping.i_lock:
+            return False
+        if inode.i_mutex.is_locked() or not inode.nlink:
+            return False
+        if mapping.nr_pages and not self.pages_pin:
+            mapping.invalidate_clean(0, mapping.pages.end())
+        return not mapping.nr_pages
+
+    def check(self) -> None:
+        """Assert the invariants of the file's opening lines."""
+        assert not self.is_pinned or not self.dentry_lru
+        assert all(inode.in_dcache and inode.in_memory for inode in self.dentry_lru)
+        assert all(inode.in_memory and not inode.in_dcache for inode in self.inode_lru)
+
+
+def _is_held(inode: Inode) -> bool:
+    """Return whether a name is in use: open, or above one that is in memory."""
+    if inode.count or inode.sb.root is inode:
+        return True
+    return any(child.in_dcache for child in (inode.entries or {}).values())
+
+
+class CacheShrinker(Shrinker):
+    """What those of a file system have in common."""
+
+    def __init__(self, cache: DentryCache) -> None:
+        super().__init__()
+        self.cache = cache
+
+    def count_objects(self) -> int:
+        vm = self.cache.vm
+        return vfs_pressure_ratio(sum(self.unused()), vm.params.vfs_cache_pressure, vm.kernel)
+
+
+class SuperShrinker(CacheShrinker):
+    """Dentries and inodes of a file system, in proportion (3.1 on)."""
+
+    def unused(self) -> tuple[int, int]:
+        return len(self.cache.dentry_lru), len(self.cache.inode_lru)
+
+    def scan_objects(self, count: int) -> int:
+        """Part the count between both lists as they are long (super_cache_scan)."""
+        cache = self.cache
+        cache.vm.charge_reclaim(count)
+        dentries, inodes = self.unused()
+        first = count * dentries // (dentries + inodes + 1)
+        return cache.prune_dcache(first) + cache.prune_icache(count - first)
+
+
+class DentryShrinker(CacheShrinker):
+    """The dentries (shrink_dcache_memory, to 3.0)."""
+
+    def unused(self) -> tuple[int, int]:
+        return len(self.cache.dentry_lru), 0
+
+    def scan_objects(self, count: int) -> int:
+        self.cache.vm.charge_reclaim(count)
+        return self.cache.prune_dcache(count)
+
+
+class InodeShrinker(CacheShrinker):
+    """The inodes without dentries (shrink_icache_memory, to 3.0)."""
+
+    def unused(self) -> tuple[int, int]:
+        return 0, len(self.cache.inode_lru)
+
+    def scan_objects(self, count: int) -> int:
+        self.cache.vm.charge_reclaim(count)
+        return self.cache.prune_icache(count)
+
+
+# --- operations
+
+# What a table holds: functions of a file system's own kind of inode.
+LookupOp: TypeAlias = "Callable[[Task, Any, str], Blocking[Inode | None]]"
+CreateOp: TypeAlias = "Callable[[Task, Any, str], Blocking[Inode]]"
+LinkOp: TypeAlias = Callable[[Task, Any, Any, str], Blocking[None]]
+RemoveOp: TypeAlias = Callable[[Task, Any, str], Blocking[None]]
+RenameOp: TypeAlias = Callable[[Task, Any, str, Any, str], Blocking[None]]
+InodeOp: TypeAlias = Callable[[Task, Any], Blocking[None]]
+TruncateOp: TypeAlias = Callable[[Task, Any, int], Blocking[None]]
+ReadOp: TypeAlias = Callable[[Task, Any, FileRaState, int, int], Blocking[None]]
+WriteOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[int]]
+GetBlocksOp: TypeAlias = Callable[[Any, int, int], list[tuple[int, int]]]
+HolesOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[None]]
+SyncOp: TypeAlias = Callable[[Task, Any, bool], Blocking[None]]
+ReleaseOp: TypeAlias = Callable[[Task, Any], None]
+DueOp: TypeAlias = Callable[[Any], bool]
+
+
+def _none(*_: object) -> Any:
+    """Refuse what a file system has no operation for."""
+    raise NotImplementedError
+
+
+def generic_read(task: Task, inode: Inode, ra: FileRaState, pos: int, count: int) -> Blocking[None]:
+    """See that the pages of `count` bytes at `pos` are in memory."""
+    return do_generic_file_read(task, inode.mapping, ra, pos, count)
+
+
+def _nothing(task: Task, inode: Inode) -> None:
+    """Do nothing at the last close of a writer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operations:
+    """What a file system does with its inodes (inode_operations, file_operations).
+
+    Each function takes the file system's own kind of inode: the vfs hands it on as it got it.
+    """
+
+    # Of directories. `lookup` returns what a name is, reading what is not in memory; None if there
+    # is no such entry. `unlink` leaves the inode to the vfs, which calls `delete_inode` for one
+    # without names and users. With `rename` what had the new name before loses it.
+    lookup: LookupOp = _none
+    create: CreateOp = _none
+    mkdir: CreateOp = _none
+    link: LinkOp = _none
+    unlink: RemoveOp = _none
+    rmdir: RemoveOp = _none
+    rename: RenameOp = _none
+    delete_inode: InodeOp = _none
+    # Of files. `read` sees that pages are in memory, `write` puts bytes into the page cache, dirty,
+    # and returns how many fitted.
+    truncate: TruncateOp = _none
+    read: ReadOp = generic_read
+    write: WriteOp = _none
+    # Past the page cache. `get_blocks` returns (first device block or -1 for a hole, count),
+    # `fill_holes` allocates what is a hole before a write.
+    get_blocks: GetBlocksOp = _none
+    fill_holes: HolesOp = _none
+    # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
+    # durable at the close of a file open for writing; `dropped` is for the last close of a file,
+    # `release` for that of its last writer.
+    sync_file: SyncOp = _none
+    flush: InodeOp | None = None
+    dropped: InodeOp | None = None
+    release: ReleaseOp = _nothing
+    # Whether reading a file or directory now needs `touch_atime`, which notes when.
+    atime_is_due: DueOp = _none
+    touch_atime: InodeOp = _none
+
+
+# --- mounts
+
+
+@dataclass(frozen=True)
+class RemainingFile:
+    """A file under its name after recovery."""
+
+    size_bytes: int
+    good_bytes: int  # from its beginning on, that would be read back as they were written last
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it would be."""
+        return self.good_bytes >= self.size_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remains:
+    """What is there after recovery, paths from the file system's root on ("/a/b")."""
+
+    kind: str  # such as "ext3, data=ordered"
+    files: dict[str, RemainingFile] = field(default_factory=dict)
+    lost_changes: int = 0  # changes of names and sizes in transactions that are not on the medium
+    last_durable: int = 0  # the newest transaction that is, where there are transactions
+    damage: tuple[str, ...] = ()  # what recovery cannot mend
+
+    def has(self, path: str, size_bytes: int) -> bool:
+        """Return whether so many bytes of the file are there, and as they were written."""
+        found = self.files.get(path)
+        return found is not None and min(found.good_bytes, found.size_bytes) >= size_bytes
+
+
 @dataclass(frozen=True, kw_only=True)
 class StatFs:
     """Space of a file system, in its blocks of 4 KiB, and in inodes (statfs)."""
@@ -123,11 +482,17 @@ class MountContext:
     """What a file system is mounted with; the same for all types, so that they are made alike."""
 
     def __init__(
-        self, *, vm: Vm, scheduler: Sched, random: Random,
-        device: BlockDevice | None = None, bdi: BackingDevInfo | None = None,
-        network: Network | None = None, journal_device: BlockDevice | None = None,
+        self,
+        *,
+        vm: Vm,
+        scheduler: Sched,
+        random: Random,
+        device: BlockDevice | None = None,
+        bdi: BackingDevInfo | None = None,
+        network: Network | None = None,
+        journal_device: BlockDevice | None = None,
         threads: Random | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.vm = vm
         self.scheduler = scheduler
         self.random = random
@@ -159,18 +524,18 @@ class FileSystem:
         """Return what a journal on another device takes there, 0 if its size is left to mkfs."""
         return 0
 
-    def __init__(self, context: MountContext, slab: str = "inode_cache") -> None:
+    def __init__(self, context: MountContext, op: Operations, slab: str = "inode_cache") -> None:
         """`slab` is what its inodes are made of (sim/mm/slab.py)."""
+        self.op = op
         self.vm = context.vm
-        self.dcache = DentryCache(context.vm, slab)
+        self.features: Features = features(context.scheduler.kernel)
+        self.dcache = DentryCache(context.vm, slab, self.features.pages_pin_inodes)
         self.device = context.device  # None where nothing is on a disk.
         self.scheduler = context.scheduler
         self.calendar = context.scheduler.calendar
         self.kernel = context.scheduler.kernel
         self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
         self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
-        self.flushes_on_close = False  # close() of a file open for writing waits in flush().
-        self.drops_on_close = False  # The last close of a file waits in dropped().
         self.root: Inode | None = None
         if context.journal_device is not None:
             context.journal_device.hold()
@@ -195,94 +560,8 @@ class FileSystem:
         """Make a file of `size` bytes, all of them on the device and none in memory."""
         raise NotImplementedError
 
-    # --- inode operations of directories
-
-    def lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
-        """Return what `name` is, reading what is not in memory; None if there is no such entry."""
-        raise NotImplementedError
-
-    def create(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
-        """Make an empty file."""
-        raise NotImplementedError
-
-    def mkdir(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
-        """Make an empty directory."""
-        raise NotImplementedError
-
-    def link(self, task: Task, inode: Inode, directory: Inode, name: str) -> Blocking[None]:
-        """Give a file one more name."""
-        raise NotImplementedError
-
-    def unlink(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
-        """Remove a name of a file; the vfs evicts the inode when that was the last."""
-        raise NotImplementedError
-
-    def rmdir(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
-        """Remove an empty directory."""
-        raise NotImplementedError
-
-    def rename(
-        self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
-    ) -> Blocking[None]:
-        """Move a name; what had the new name before loses it."""
-        raise NotImplementedError
-
-    def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Free an inode without names and users, and its blocks (delete_inode)."""
-        raise NotImplementedError
-
-    def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
-        """Make a file `size` bytes long."""
-        raise NotImplementedError
-
     def inode_evicted(self, inode: Inode) -> None:
         """Reclaim has taken an inode that is on the disk; nothing, for most."""
-
-    # --- file operations
-
-    def read(self, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
-        """See that the pages of `count` bytes at `pos` are in memory."""
-        return do_generic_file_read(task, file.inode.mapping, file.ra, pos, count)
-
-    def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
-        """Put `count` bytes at `pos` into the page cache, dirty; return how many fitted."""
-        raise NotImplementedError
-
-    def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
-        """Return (first device block or -1 for a hole, count) of file blocks start to end."""
-        raise NotImplementedError
-
-    def run_of(self, inode: Inode, start: int, end: int) -> int:
-        """Return the first device block of file blocks start to end, -1 unless they are one run."""
-        runs = self.get_blocks(inode, start, end)
-        return runs[0][0] if len(runs) == 1 else -1
-
-    def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
-        """Allocate what get_blocks() says is a hole, before a write past the page cache."""
-        raise NotImplementedError
-
-    def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
-        """Make the inode durable; its dirty pages have been submitted (f_op->fsync)."""
-        raise NotImplementedError
-
-    def flush(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Make a file's data durable at close, if ``flushes_on_close`` (f_op->flush)."""
-        raise NotImplementedError
-
-    def dropped(self, task: Task, inode: Inode) -> Blocking[None]:
-        """The last user of a file has closed it; asked only if ``drops_on_close``."""
-        raise NotImplementedError
-
-    def release(self, task: Task, inode: Inode) -> None:
-        """The last writer of a file has closed it."""
-
-    def atime_is_due(self, inode: Inode) -> bool:
-        """Return whether reading a file or directory now needs touch_atime()."""
-        raise NotImplementedError
-
-    def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Note when a file or directory was read."""
-        raise NotImplementedError
 
     # --- super operations
 

@@ -22,9 +22,8 @@ Left out: ranges and waits of sync_file_range, errors of the device.
 """
 
 from sim.fs.file import O_SYNC, File
-from sim.fs.inode import I_DIRTY_DATASYNC, Inode
 from sim.fs.namei import Vfs
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import I_DIRTY_DATASYNC, PAGE_SHIFT, PAGE_SIZE, Inode
 from sim.mm.filemap import AddressSpace
 from sim.mm.writeback import (
     ALL_PAGES,
@@ -63,12 +62,12 @@ def vfs_fsync_range(
     """Make pages durable, and the inode too, as far as `datasync` asks for it."""
     mapping = inode.mapping
     yield from filemap_fdatawrite(task, inode, start, end)
-    if vfs.waits_before_lock:
+    if vfs.features.waits_before_lock:
         yield from filemap_fdatawait(task, mapping, start, end)
     if inode.sb.locks_fsync:
         yield from inode.i_mutex.lock(task)
     try:
-        yield from inode.sb.sync_file(task, inode, datasync)
+        yield from inode.op.sync_file(task, inode, datasync)
     finally:
         if inode.sb.locks_fsync:
             inode.i_mutex.unlock(task)
@@ -88,7 +87,7 @@ def fdatasync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
 def generic_write_sync(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
     """Make durable a write with O_SYNC or O_DSYNC, or on a synchronous mount."""
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
-    if vfs.fsyncs_writes:
+    if vfs.features.fsyncs_writes:
         datasync = file.flags & O_SYNC != O_SYNC
         yield from vfs_fsync_range(vfs, task, file.inode, start, end, datasync)
     else:
@@ -101,7 +100,7 @@ def sync_page_range(task: Task, inode: Inode, start: int, end: int) -> Blocking[
     if inode.state & I_DIRTY_DATASYNC:
         yield from inode.i_mutex.lock(task)
         try:
-            yield from inode.sb.sync_file(task, inode, datasync=True)
+            yield from inode.op.sync_file(task, inode, True)
         finally:
             inode.i_mutex.unlock(task)
     yield from filemap_fdatawait(task, inode.mapping, start, end)

@@ -22,7 +22,7 @@ from typing import Final
 
 from sim.block.bio import DISCARD, READ, Bio
 from sim.engine.trace import Record as Hit
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 from sim.machine import Machine
 from sim.results import Record, RunResult
 from sim.sched.version import KernelVersion

@@ -17,7 +17,7 @@ from typing import Final
 
 from sim.component import mount_point_of
 from sim.engine.trace import Record
-from sim.fs.remains import Remains
+from sim.fs.super import Remains
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
 from sim.study.replicate import Progress, ShareOfProgress

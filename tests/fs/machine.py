@@ -15,9 +15,8 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.fs import read_write, sync
-from sim.fs.ext4.ext4 import Ext4, Ext4Params
-from sim.fs.ext4.sb import Ext3Params
-from sim.fs.ext4.super import Ext3
+from sim.fs.ext4.ext4 import Ext3Params, Ext4Params
+from sim.fs.ext4.super import Ext4
 from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY, File
 from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
@@ -77,10 +76,10 @@ class Machine:
             vm=self.vm, scheduler=self.sched, random=Random(1), device=self.disk, bdi=self.bdi
         )
 
-    def mount_ext3(self, path: str = "/", **options: object) -> Ext3:
+    def mount_ext3(self, path: str = "/", **options: object) -> Ext4:
         """Make and mount an ext3; the kernel's defaults, but for `options`."""
         params = replace(_defaults(Ext3Params(), self.kernel), **options)  # type: ignore[arg-type]
-        fs = Ext3(params, self.context())
+        fs = Ext4(params, self.context())
         self.vfs.mount(path, fs)
         return fs
 

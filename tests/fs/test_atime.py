@@ -3,7 +3,7 @@
 import pytest
 
 from sim.fs.atime import DAY_NS, RULES, is_due
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 from sim.units import NS_PER_S
 from tests.fs.machine import Machine
 

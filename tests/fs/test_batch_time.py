@@ -3,8 +3,7 @@
 import pytest
 
 from sim.fs.file import O_CREAT, O_WRONLY
-from sim.fs.jbd2.batch import let_others_join
-from sim.fs.jbd2.transaction import journal_start, stop_handle
+from sim.fs.jbd2.transaction import journal_start, let_others_join, stop_handle
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S
 
@@ -68,7 +67,7 @@ def test_the_pause_is_that_of_a_commit_where_nothing_is_set():
 def test_jbd_pauses_for_a_tick_at_most_whatever_a_commit_takes():
     """2.6.28, 2.6.32's ext3: 1 / (T + 4 ms) commits a second at 250 ticks."""
     machine = Machine("2.6.32", latency_ns=20 * MS)
-    journal = machine.mount_ext3().journal
+    journal = machine.mount_ext3().info.journal
     assert (journal.min_batch_ns, journal.max_batch_ns) == (0, machine.sched.tick_ns)
 
 
@@ -78,7 +77,7 @@ def held_ms(kernel: str, *, joins_every_ms: int, joins_until_ms: int) -> float:
     Until some moment, another task starts and stops a handle again and again.
     """
     machine = Machine(kernel)
-    journal = machine.mount_ext3().journal
+    journal = machine.mount_ext3().info.journal
     begun_ns = 101 * MS
     ended_ns: list[int] = []
 
@@ -121,7 +120,7 @@ def test_jbd_waits_for_one_tick_where_nobody_comes() -> None:
 
 def test_the_mean_time_of_a_commit_is_three_quarters_of_the_old_and_a_quarter_of_the_new() -> None:
     machine = Machine("6.1", latency_ns=LATENCY_MS * MS)
-    journal = machine.mount_ext4(barrier=False).journal
+    journal = machine.mount_ext4(barrier=False).info.journal
     took_ns: list[int] = []
 
     def committer(task: Task) -> Blocking[None]:

@@ -27,12 +27,12 @@ def commits_at_ms() -> tuple[Machine, list[int]]:
 
     def writer(task: Task) -> Blocking[None]:
         while True:
-            handle = yield from journal_start(task, fs.journal, BLOCKS)
+            handle = yield from journal_start(task, fs.info.journal, BLOCKS)
             for number in range(BLOCKS):
                 block = 2000 + (len(ends) * BLOCKS + number) % 400 * FAR_APART
-                yield from modify_block(task, fs.journal, handle, block + len(ends) // 50)
+                yield from modify_block(task, fs.info.journal, handle, block + len(ends) // 50)
             handle.sync = True
-            yield from journal_stop(task, fs.journal, handle)
+            yield from journal_stop(task, fs.info.journal, handle)
             ends.append(machine.calendar.now // MS)
 
     machine.spawn(writer)
@@ -74,19 +74,19 @@ def test_while_one_makes_room_all_who_start_a_handle_wait_with_him() -> None:
             number = 0
             while True:
                 begun = machine.calendar.now
-                handle = yield from journal_start(task, fs.journal, BLOCKS)
+                handle = yield from journal_start(task, fs.info.journal, BLOCKS)
                 waited_ms = (machine.calendar.now - begun) // MS
                 waits_ms[first] = max(waits_ms.get(first, 0), waited_ms)
                 for _ in range(BLOCKS):
                     number += 1
-                    yield from modify_block(task, fs.journal, handle, first + number * 1000)
+                    yield from modify_block(task, fs.info.journal, handle, first + number * 1000)
                 handle.sync = True
-                yield from journal_stop(task, fs.journal, handle)
+                yield from journal_stop(task, fs.info.journal, handle)
 
         return body
 
     for first in range(2000, 2004):
         machine.spawn(writer(first))
     machine.idle(3 * S)
-    assert fs.journal.nr_checkpoints > 0
+    assert fs.info.journal.nr_checkpoints > 0
     assert min(waits_ms.values()) >= BLOCKS * LATENCY_MS

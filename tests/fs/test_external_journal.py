@@ -117,7 +117,7 @@ def test_xfs_has_no_barriers_with_a_log_of_its_own_until_it_flushes_the_data_fir
 ) -> None:
     machine = server("xfs", log="sdb", kernel=kernel)
     [fs] = [one for path, one in machine.vfs.mounts if path in ("", "/")]
-    assert fs.log.barrier is barrier  # type: ignore[attr-defined]
+    assert fs.info.log.barrier is barrier  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kernel", ["3.10", "6.1"])
@@ -146,7 +146,7 @@ def test_the_data_s_drive_is_flushed_before_each_record_and_from_5_14_on_before_
 ) -> None:
     """Three buffers and a bit: the first record asks, two follow it, the forced one asks."""
     machine = server("xfs", log="sdb", cache=True, kernel=kernel)
-    log = next(fs.log for path, fs in machine.vfs.mounts if path in ("", "/"))
+    log = next(fs.info.log for path, fs in machine.vfs.mounts if path in ("", "/"))
     flushed: list[str] = []
 
     def sink(record: Record) -> None:
@@ -169,5 +169,5 @@ def test_the_data_s_drive_is_flushed_before_each_record_and_from_5_14_on_before_
 )
 def test_a_record_to_a_log_of_its_own_flushes_no_cache_but_the_data_s(log: str, flags: int) -> None:
     machine = server("xfs", log=log, cache=True, kernel="3.10")
-    found = next(fs.log for path, fs in machine.vfs.mounts if path in ("", "/"))
+    found = next(fs.info.log for path, fs in machine.vfs.mounts if path in ("", "/"))
     assert found._flags(found.iclogs[0]) == flags

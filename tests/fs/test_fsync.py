@@ -15,7 +15,7 @@ from tests.fs.machine import MS, Machine, S, assert_sound
 def test_create_write_fsync_is_data_then_journal_then_commit_block() -> None:
     machine = Machine()
     fs = machine.mount_ext3()
-    journal = fs.journal_runs[0][0]
+    journal = fs.info.journal_runs[0][0]
     machine.run(lambda task: machine.write_file(task, "/df1", 4096), for_ns=S)
     data, body, commit = machine.writes()
     # Inode bitmap, descriptor, inode block (the directory's too), directory, block bitmap.
@@ -58,7 +58,7 @@ def test_sync_file_range_begins_to_write_the_data_waits_for_none_and_commits_not
     assert took_ns < 5 * MS  # CPU time; the disk needs more than 15
     assert under_way == 256
     assert sum(blocks for _, blocks in machine.writes()) == 256
-    assert fs.journal_of().nr_commits == 0
+    assert fs.info.journal.nr_commits == 0
 
 
 def test_data_writeback_does_not_wait_for_the_data_of_others() -> None:
@@ -89,7 +89,7 @@ def test_ordered_data_is_on_the_disk_before_the_commit_block_is_issued() -> None
     machine = Machine()
     fs = machine.mount_ext3()
     machine.run(lambda task: machine.write_file(task, "/df1", 200 * 4096), for_ns=2 * S)
-    start, end = fs.journal_runs[0]
+    start, end = fs.info.journal_runs[0]
     in_journal = [start <= block < end for block, _ in machine.writes()]
     assert in_journal == sorted(in_journal)
 
@@ -135,7 +135,7 @@ def test_no_ordered_data_is_under_way_when_the_commit_block_is_issued(
     machine = Machine(kernel, driver=driver)
     options = {"delalloc": False} if mount == "mount_ext4" else {}
     fs = getattr(machine, mount)(**options)
-    [(start, end)] = fs.journal_runs
+    [(start, end)] = fs.info.journal_runs
     driver.journal = range(start * 8, end * 8)
 
     def main(task: Task) -> Blocking[None]:
@@ -145,7 +145,7 @@ def test_no_ordered_data_is_under_way_when_the_commit_block_is_issued(
     machine.run(main, for_ns=2 * S)
     *log, commit_block = driver.beside
     assert commit_block == 0
-    assert bool(max(log)) == (fs.params.driver == "ext4")
+    assert bool(max(log)) == (fs.info.form.driver.name == "ext4")
 
 
 def test_a_second_fsync_of_an_unmodified_file_is_free() -> None:
@@ -161,7 +161,7 @@ def test_a_second_fsync_of_an_unmodified_file_is_free() -> None:
 
     machine.run(main)
     assert machine.writes() == []
-    assert fs.journal.nr_commits == 1
+    assert fs.info.journal.nr_commits == 1
 
 
 def times_of_two_fsyncs(kernel: str) -> list[int]:
@@ -205,7 +205,7 @@ def test_the_fsync_of_a_directory_commits_even_when_nothing_changed(kernel: str)
         yield from machine.fsync_path(task, "/mqueue")
 
     machine.run(main, for_ns=S)
-    assert fs.journal.nr_commits == 3
+    assert fs.info.journal.nr_commits == 3
     assert_sound(machine, fs)
 
 
@@ -221,7 +221,7 @@ def test_an_fsync_after_pdflush_has_been_there_commits_nothing_before_2_6_32() -
             yield from machine.fsync_path(task, "/df1")
 
         machine.run(main, for_ns=50 * S)
-        commits[kernel] = fs.journal.nr_commits
+        commits[kernel] = fs.info.journal.nr_commits
     assert commits == {"2.6.16": 0, "3.2": 1}
 
 
@@ -256,7 +256,7 @@ def test_with_dirsync_every_create_and_unlink_is_a_commit() -> None:
         yield from machine.vfs.unlink(task, "/df1")
 
     machine.run(main, for_ns=S)
-    assert fs.journal.nr_commits == 2
+    assert fs.info.journal.nr_commits == 2
 
 
 def test_only_kjournald_waits_for_the_disk_the_others_wait_for_kjournald() -> None:
@@ -285,7 +285,7 @@ def test_n_processes_share_commits() -> None:
                 yield from machine.write_file(task, f"/{task.pid}.{number}", 4096)
 
         machine.run(*[main] * processes)
-        commits[processes] = fs.journal.nr_commits / (processes * 20)
+        commits[processes] = fs.info.journal.nr_commits / (processes * 20)
         assert_sound(machine, fs)
     assert commits[1] == 1
     assert commits[4] < 0.6
@@ -303,9 +303,9 @@ def test_o_dsync_writes_commit_and_overwrites_only_write(kernel: str, flag: int)
     def main(task: Task) -> Blocking[None]:
         file = yield from machine.vfs.open(task, "/log", O_WRONLY | flag)
         yield from read_write.write(machine.vfs, task, file, 4096)
-        assert fs.journal.nr_commits == 0
+        assert fs.info.journal.nr_commits == 0
         yield from read_write.write(machine.vfs, task, file, 4096, 40960)
-        assert fs.journal.nr_commits == 1
+        assert fs.info.journal.nr_commits == 1
         yield from machine.vfs.close(task, file)
 
     machine.run(main, for_ns=S)
@@ -326,7 +326,7 @@ def test_o_sync_makes_new_times_durable_too_from_2_6_33(
         yield from sleep_ns(task, 2 * S, TASK_INTERRUPTIBLE)
         file = yield from machine.vfs.open(task, "/log", O_WRONLY | flag)
         yield from read_write.write(machine.vfs, task, file, 4096)
-        assert fs.journal.nr_commits == commits
+        assert fs.info.journal.nr_commits == commits
         yield from machine.vfs.close(task, file)
 
     machine.run(main, for_ns=3 * S)
@@ -346,4 +346,4 @@ def test_fdatasync_skips_the_commit_when_only_times_changed_from_2_6_25() -> Non
             yield from machine.vfs.close(task, file)
 
         machine.run(main, for_ns=3 * S)
-        assert fs.journal.nr_commits == commits
+        assert fs.info.journal.nr_commits == commits

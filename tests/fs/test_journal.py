@@ -6,9 +6,9 @@ import pytest
 
 from sim.block.bio import BIO_IDLE, BIO_PROCESS_SYNC, BIO_SYNC
 from sim.fs import read_write
-from sim.fs.ext4.super import Ext3
+from sim.fs.ext4.super import Ext4
 from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
-from sim.fs.jbd2.state import BJ_METADATA
+from sim.fs.jbd2.journal import BJ_METADATA
 from sim.fs.jbd2.transaction import (
     forget_block,
     journal_extend,
@@ -27,9 +27,9 @@ def test_a_transaction_is_committed_when_it_is_5_seconds_old() -> None:
     machine = Machine()
     fs = machine.mount_ext3()
     machine.run(lambda task: machine.write_file(task, "/a", 4096, fsync=False), for_ns=4900 * MS)
-    assert fs.journal.nr_commits == 0
+    assert fs.info.journal.nr_commits == 0
     machine.idle(200 * MS)
-    assert fs.journal.nr_commits == 1
+    assert fs.info.journal.nr_commits == 1
 
 
 @pytest.mark.parametrize(("kernel", "rounded"), [("2.6.29", False), ("2.6.30", True)])
@@ -40,9 +40,9 @@ def test_the_commit_timer_ends_with_a_whole_second_from_2_6_30_on(
     fs = machine.mount_ext3()
     machine.idle(300 * MS)
     machine.run(lambda task: machine.write_file(task, "/a", 4096, fsync=False), for_ns=5100 * MS)
-    assert fs.journal.nr_commits == (0 if rounded else 1)  # at 5.4 s
+    assert fs.info.journal.nr_commits == (0 if rounded else 1)  # at 5.4 s
     machine.idle(700 * MS)
-    assert fs.journal.nr_commits == 1
+    assert fs.info.journal.nr_commits == 1
 
 
 @pytest.mark.parametrize("kernel", ["2.6.29", "2.6.30", "6.18"])
@@ -53,33 +53,33 @@ def test_a_handle_that_ends_in_a_transaction_of_5_seconds_commits_it(kernel: str
     machine.idle(300 * MS)
 
     def holder(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 1)
-        yield from modify_block(task, fs.journal, handle, 20000)
+        handle = yield from journal_start(task, fs.info.journal, 1)
+        yield from modify_block(task, fs.info.journal, handle, 20000)
         yield from sleep_ns(task, 4900 * MS, TASK_INTERRUPTIBLE)
-        stop_handle(fs.journal, handle)
-        assert fs.journal.commit_request == 0
-        handle = yield from journal_start(task, fs.journal, 1)
+        stop_handle(fs.info.journal, handle)
+        assert fs.info.journal.commit_request == 0
+        handle = yield from journal_start(task, fs.info.journal, 1)
         yield from sleep_ns(task, 200 * MS, TASK_INTERRUPTIBLE)
-        stop_handle(fs.journal, handle)
-        assert fs.journal.commit_request == 1
+        stop_handle(fs.info.journal, handle)
+        assert fs.info.journal.commit_request == 1
 
     machine.run(holder, for_ns=5300 * MS)
-    assert fs.journal.nr_commits == 1
+    assert fs.info.journal.nr_commits == 1
 
 
 def test_an_idle_journal_commits_nothing() -> None:
     machine = Machine()
     fs = machine.mount_ext3()
     machine.idle(100 * S)
-    assert fs.journal.nr_commits == 0
+    assert fs.info.journal.nr_commits == 0
     assert machine.writes() == []
 
 
 def test_an_empty_forced_commit_writes_its_commit_block_alone() -> None:
     machine = Machine()
     fs = machine.mount_ext3()
-    machine.run(lambda task: journal_force_commit(task, fs.journal), for_ns=S)
-    assert machine.writes() == [(fs.journal_runs[0][0] + 1, 1)]
+    machine.run(lambda task: journal_force_commit(task, fs.info.journal), for_ns=S)
+    assert machine.writes() == [(fs.info.journal_runs[0][0] + 1, 1)]
 
 
 def test_metadata_goes_home_half_a_minute_later_by_pdflush() -> None:
@@ -90,12 +90,12 @@ def test_metadata_goes_home_half_a_minute_later_by_pdflush() -> None:
     machine.idle(25 * S)
     assert machine.writes() == []
     machine.idle(15 * S)
-    layout = fs.layout.groups[0]
+    layout = fs.info.layout.groups[0]
     home = {1, layout.block_bitmap, layout.inode_bitmap, layout.inode_table}
     written = {block + i for block, count in machine.writes() for i in range(count)}
     assert home <= written
     assert len(written) == 5
-    assert not fs.journal.checkpoint_transactions
+    assert not fs.info.journal.checkpoint_transactions
 
 
 def test_an_unlinked_file_that_was_not_committed_is_never_written() -> None:
@@ -108,9 +108,9 @@ def test_an_unlinked_file_that_was_not_committed_is_never_written() -> None:
 
     machine.run(main, for_ns=60 * S)
     assert machine.vm.discarded == 100
-    start, end = fs.journal_runs[0]
-    metadata_end = fs.layout.groups[0].first_data
-    directory = fs.inodes[2].map.blocks[0]
+    start, end = fs.info.journal_runs[0]
+    metadata_end = fs.info.layout.groups[0].first_data
+    directory = fs.info.inodes[2].map.blocks[0]
     for block, _ in machine.writes():
         assert start <= block < end or block < metadata_end or block == directory
     assert_sound(machine, fs)
@@ -123,11 +123,11 @@ def test_freed_blocks_come_back_with_the_commit() -> None:
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/a", 40960)
-        free = fs.blocks.free_total
+        free = fs.info.blocks.free_total
         yield from machine.vfs.unlink(task, "/a")
-        seen.append(fs.blocks.free_total - free)
-        yield from journal_force_commit(task, fs.journal)
-        seen.append(fs.blocks.free_total - free)
+        seen.append(fs.info.blocks.free_total - free)
+        yield from journal_force_commit(task, fs.info.journal)
+        seen.append(fs.info.blocks.free_total - free)
 
     machine.run(main)
     assert seen == [0, 10]
@@ -141,10 +141,10 @@ def blocks_logged_by_deleting(pages: int) -> int:
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/a", pages * 4096)
-        before = fs.journal.nr_log_blocks
+        before = fs.info.journal.nr_log_blocks
         yield from machine.vfs.unlink(task, "/a")
-        yield from journal_force_commit(task, fs.journal)
-        logged.append(fs.journal.nr_log_blocks - before)
+        yield from journal_force_commit(task, fs.info.journal)
+        logged.append(fs.info.journal.nr_log_blocks - before)
 
     machine.run(main)
     assert_sound(machine, fs)
@@ -162,14 +162,14 @@ def test_a_revoke_record_has_room_for_1020_blocks(blocks: int, records: int) -> 
     fs = machine.mount_ext3()
 
     def main(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 1)
+        handle = yield from journal_start(task, fs.info.journal, 1)
         for block in range(20000, 20000 + blocks):
-            revoke_block(fs.journal, handle, block)
-        stop_handle(fs.journal, handle)
-        yield from journal_force_commit(task, fs.journal)
+            revoke_block(fs.info.journal, handle, block)
+        stop_handle(fs.info.journal, handle)
+        yield from journal_force_commit(task, fs.info.journal)
 
     machine.run(main)
-    assert fs.journal.nr_log_blocks == records + 1  # and the commit block
+    assert fs.info.journal.nr_log_blocks == records + 1  # and the commit block
 
 
 def test_a_block_on_its_way_to_the_log_makes_its_modifier_wait_without_iowait() -> None:
@@ -188,7 +188,7 @@ def test_a_block_on_its_way_to_the_log_makes_its_modifier_wait_without_iowait() 
     )
     machine.run(lambda task: machine.write_file(task, "/a", 4096), second, for_ns=S)
     assert seen == [("do_get_write_access", False)]
-    assert fs.journal.nr_commits == 1
+    assert fs.info.journal.nr_commits == 1
 
 
 def test_new_handles_wait_while_a_transaction_is_locked() -> None:
@@ -197,17 +197,17 @@ def test_new_handles_wait_while_a_transaction_is_locked() -> None:
     started: list[int] = []
 
     def holder(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 1)
-        fs.journal.log_start_commit(handle.transaction.tid)
+        handle = yield from journal_start(task, fs.info.journal, 1)
+        fs.info.journal.log_start_commit(handle.transaction.tid)
         yield from sleep_ns(task, 50 * MS, TASK_INTERRUPTIBLE)
-        stop_handle(fs.journal, handle)
+        stop_handle(fs.info.journal, handle)
 
     def late(task: Task) -> Blocking[None]:
         yield from sleep_ns(task, 10 * MS, TASK_INTERRUPTIBLE)
-        handle = yield from journal_start(task, fs.journal, 1)
+        handle = yield from journal_start(task, fs.info.journal, 1)
         started.append(machine.calendar.now)
         assert handle.transaction.tid == 2
-        stop_handle(fs.journal, handle)
+        stop_handle(fs.info.journal, handle)
 
     machine.run(holder, late)
     assert 50 * MS <= started[0] < 51 * MS
@@ -219,16 +219,19 @@ def test_a_block_that_a_handle_forgets_gives_its_credit_back() -> None:
     fs = machine.mount_ext3()
 
     def main(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 1)
-        yield from modify_block(task, fs.journal, handle, 20000)
-        forget_block(fs.journal, handle, 20000)
-        yield from modify_block(task, fs.journal, handle, 20001)
+        handle = yield from journal_start(task, fs.info.journal, 1)
+        yield from modify_block(task, fs.info.journal, handle, 20000)
+        forget_block(fs.info.journal, handle, 20000)
+        yield from modify_block(task, fs.info.journal, handle, 20001)
         assert handle.credits == 0
-        yield from journal_stop(task, fs.journal, handle)
-        yield from journal_force_commit(task, fs.journal)
+        yield from journal_stop(task, fs.info.journal, handle)
+        yield from journal_force_commit(task, fs.info.journal)
 
     machine.run(main, for_ns=S)
-    assert machine.writes() == [(fs.journal_runs[0][0] + 1, 2), (fs.journal_runs[0][0] + 3, 1)]
+    assert machine.writes() == [
+        (fs.info.journal_runs[0][0] + 1, 2),
+        (fs.info.journal_runs[0][0] + 3, 1),
+    ]
 
 
 def test_a_block_freed_while_it_is_committed_never_goes_home() -> None:
@@ -237,16 +240,16 @@ def test_a_block_freed_while_it_is_committed_never_goes_home() -> None:
     fs = machine.mount_ext3()
 
     def main(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 2)
+        handle = yield from journal_start(task, fs.info.journal, 2)
         for block in (20000, 20010):
-            yield from modify_block(task, fs.journal, handle, block)
-        fs.journal.log_start_commit(handle.transaction.tid)
-        stop_handle(fs.journal, handle)
+            yield from modify_block(task, fs.info.journal, handle, block)
+        fs.info.journal.log_start_commit(handle.transaction.tid)
+        stop_handle(fs.info.journal, handle)
         yield from sleep_ns(task, 5 * MS, TASK_INTERRUPTIBLE)
-        assert fs.journal.committing is not None
-        handle = yield from journal_start(task, fs.journal, 1)
-        forget_block(fs.journal, handle, 20000)
-        stop_handle(fs.journal, handle)
+        assert fs.info.journal.committing is not None
+        handle = yield from journal_start(task, fs.info.journal, 1)
+        forget_block(fs.info.journal, handle, 20000)
+        stop_handle(fs.info.journal, handle)
 
     machine.run(main, for_ns=60 * S)
     written = {block + i for block, count in machine.writes() for i in range(count)}
@@ -260,15 +263,15 @@ def test_a_block_that_is_used_again_in_the_transaction_that_freed_it_is_not_revo
     fs = machine.mount_ext3()
 
     def main(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, 2)
-        revoke_block(fs.journal, handle, 20000)
-        yield from modify_block(task, fs.journal, handle, 20000)
+        handle = yield from journal_start(task, fs.info.journal, 2)
+        revoke_block(fs.info.journal, handle, 20000)
+        yield from modify_block(task, fs.info.journal, handle, 20000)
         assert not handle.transaction.revoked
-        yield from journal_stop(task, fs.journal, handle)
-        yield from journal_force_commit(task, fs.journal)
+        yield from journal_stop(task, fs.info.journal, handle)
+        yield from journal_force_commit(task, fs.info.journal)
 
     machine.run(main, for_ns=S)
-    start = fs.journal_runs[0][0]
+    start = fs.info.journal_runs[0][0]
     assert machine.writes() == [(start + 1, 2), (start + 3, 1)]
 
 
@@ -279,28 +282,28 @@ def test_a_transaction_larger_than_a_quarter_of_the_log_is_split() -> None:
     def main(task: Task) -> Blocking[None]:
         for number in range(40):
             yield from machine.write_file(task, f"/{number}", 0, fsync=False)
-        handle = yield from journal_start(task, fs.journal, 200)
+        handle = yield from journal_start(task, fs.info.journal, 200)
         for block in range(20000, 20200):
-            yield from modify_block(task, fs.journal, handle, block)
-        yield from journal_extend(task, fs.journal, handle, 100)
+            yield from modify_block(task, fs.info.journal, handle, block)
+        yield from journal_extend(task, fs.info.journal, handle, 100)
         for block in range(20200, 20300):
-            yield from modify_block(task, fs.journal, handle, block)
-        stop_handle(fs.journal, handle)
+            yield from modify_block(task, fs.info.journal, handle, block)
+        stop_handle(fs.info.journal, handle)
 
     machine.run(main)
-    assert fs.journal.nr_commits == 2
+    assert fs.info.journal.nr_commits == 2
     assert_sound(machine, fs)
 
 
-def small_commits(fs: Ext3, count: int) -> Callable[[Task], Blocking[None]]:
+def small_commits(fs: Ext4, count: int) -> Callable[[Task], Blocking[None]]:
     """Return a task that journals `count` blocks, each in a transaction of its own."""
 
     def main(task: Task) -> Blocking[None]:
         for block in range(20000, 20000 + count):
-            handle = yield from journal_start(task, fs.journal, 1)
-            yield from modify_block(task, fs.journal, handle, block)
+            handle = yield from journal_start(task, fs.info.journal, 1)
+            yield from modify_block(task, fs.info.journal, handle, block)
             handle.sync = True
-            yield from journal_stop(task, fs.journal, handle)
+            yield from journal_stop(task, fs.info.journal, handle)
 
     return main
 
@@ -309,7 +312,7 @@ def test_a_full_log_makes_a_handle_write_the_oldest_metadata_home() -> None:
     machine = Machine()
     fs = machine.mount_ext3(journal_bytes=4 << 20)
     machine.run(small_commits(fs, 600), for_ns=8 * S)
-    assert fs.journal.nr_log_blocks > 1024  # The ring went round.
+    assert fs.info.journal.nr_log_blocks > 1024  # The ring went round.
     home = [block for block, _ in machine.writes() if 20000 <= block < 20600]
     assert home[0] == 20000  # Sooner than pdflush would have: the run took a few seconds.
     assert_sound(machine, fs)
@@ -318,7 +321,7 @@ def test_a_full_log_makes_a_handle_write_the_oldest_metadata_home() -> None:
 def test_when_all_is_home_a_checkpoint_only_moves_the_tail() -> None:
     machine = Machine()
     fs = machine.mount_ext3(journal_bytes=4 << 20)
-    superblock = fs.journal_runs[0][0]
+    superblock = fs.info.journal_runs[0][0]
     machine.run(small_commits(fs, 180), for_ns=2 * S)
     machine.idle(40 * S)
     machine.writes()
@@ -336,11 +339,13 @@ def test_a_block_modified_in_each_transaction_pins_only_the_newest() -> None:
         file = yield from machine.vfs.open(task, "/log", O_WRONLY | O_CREAT | O_APPEND)
         for _ in range(20):
             yield from read_write.write(machine.vfs, task, file, 4096)
-            yield from journal_force_commit(task, fs.journal)
+            yield from journal_force_commit(task, fs.info.journal)
         yield from machine.vfs.close(task, file)
 
     machine.run(main, for_ns=2 * S)
-    assert len(fs.journal.checkpoint_transactions) <= 3  # Those of the create, the indirect block.
+    assert (
+        len(fs.info.journal.checkpoint_transactions) <= 3
+    )  # Those of the create, the indirect block.
     assert_sound(machine, fs)
 
 
@@ -352,15 +357,15 @@ def test_a_commit_of_more_than_506_blocks_needs_another_descriptor(
     fs = machine.mount_ext3()
 
     def main(task: Task) -> Blocking[None]:
-        handle = yield from journal_start(task, fs.journal, blocks)
+        handle = yield from journal_start(task, fs.info.journal, blocks)
         for block in range(20000, 20000 + blocks):
-            yield from modify_block(task, fs.journal, handle, block)
-        assert fs.journal.heads[20000].jlist == BJ_METADATA
-        stop_handle(fs.journal, handle)
-        yield from journal_force_commit(task, fs.journal)
+            yield from modify_block(task, fs.info.journal, handle, block)
+        assert fs.info.journal.heads[20000].jlist == BJ_METADATA
+        stop_handle(fs.info.journal, handle)
+        yield from journal_force_commit(task, fs.info.journal)
 
     machine.run(main)
-    assert fs.journal.nr_log_blocks == blocks + descriptors + 1
+    assert fs.info.journal.nr_log_blocks == blocks + descriptors + 1
 
 
 @pytest.mark.parametrize(
@@ -391,6 +396,6 @@ def test_a_commit_is_written_with_its_releases_flags(
     kernel: str, somebody_waits: int, nobody_waits: int
 ) -> None:
     """From 6.8 on with REQ_IDLE as well: writeback throttling lets these requests through."""
-    journal = Machine(kernel).mount_ext3().journal
+    journal = Machine(kernel).mount_ext3().info.journal
     assert journal.commit_flags(True) == somebody_waits
     assert journal.commit_flags(False) == nobody_waits

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.device import UnmodelledError
-from sim.fs.remains import RemainingFile, Remains
+from sim.fs.super import RemainingFile, Remains
 from sim.machine import Machine
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_TRUNC, O_WRONLY, Sys

@@ -107,7 +107,7 @@ def test_ext3_stays_consistent(options: dict[str, object], programs: list[list[S
     assert_sound(machine, fs)
     grown = fs.root_inode().size // 4096 - 1  # The root keeps the blocks it grew to.
     assert fs.statfs().blocks_free == free - grown
-    assert fs.blocks.pending_total == 0
+    assert fs.info.blocks.pending_total == 0
 
 
 EXT4_MACHINES: list[tuple[str, dict[str, object]]] = [
@@ -136,7 +136,7 @@ def test_ext4_stays_consistent_and_keeps_its_promises(
     assert_sound(machine, fs)
     grown = fs.root_inode().size // 4096 - 1
     assert fs.statfs().blocks_free == free - grown
-    assert fs.promised_blocks == 0
+    assert fs.info.promised_blocks == 0
 
 
 XFS_MACHINES: list[tuple[str, dict[str, object]]] = [
@@ -154,7 +154,7 @@ def test_xfs_stays_consistent_and_loses_no_block(
 ) -> None:
     machine = Machine(kernel, capacity_bytes=256 << 20)
     fs = machine.mount_xfs(**options)
-    free = fs.free_blocks()
+    free = fs.info.free_blocks()
     run_all(machine, fs, programs)
 
     def clear(task: Task) -> Blocking[None]:
@@ -163,9 +163,9 @@ def test_xfs_stays_consistent_and_loses_no_block(
 
     machine.run(clear, for_ns=100 * S)
     assert_sound(machine, fs)
-    assert fs.free_blocks() == free
-    assert fs.promised_blocks == 0 and not fs.unlinked
-    assert not fs.ail.items and fs.log.reserved_bytes == 0
+    assert fs.info.free_blocks() == free
+    assert fs.info.promised_blocks == 0 and not fs.info.unlinked
+    assert not fs.info.ail.items and fs.info.log.reserved_bytes == 0
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -295,7 +295,7 @@ def test_reading_dirties_the_inode_unless_mounted_noatime(atime: str, commits: i
         yield from machine.vfs.close(task, file)
 
     machine.run(main)
-    assert fs.journal.nr_commits == commits
+    assert fs.info.journal.nr_commits == commits
 
 
 def test_sync_leaves_nothing_dirty_in_files() -> None:
@@ -306,8 +306,8 @@ def test_sync_leaves_nothing_dirty_in_files() -> None:
         for name in "abc":
             yield from machine.write_file(task, f"/{name}", 50000, fsync=False)
         yield from sync.sync(machine.vfs, task)
-        assert all(not inode.mapping.nr_dirty for inode in fs.inodes.values())
-        assert fs.journal.running is None
+        assert all(not inode.mapping.nr_dirty for inode in fs.info.inodes.values())
+        assert fs.info.journal.running is None
 
     machine.run(main, for_ns=2 * S)
     assert_sound(machine, fs)

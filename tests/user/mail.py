@@ -60,7 +60,7 @@ def queue_files(machine: Machine) -> list[str]:
 
 def commits(machine: Machine) -> int:
     """Return how many transactions the root file system's journal has committed."""
-    return machine.vfs.file_system_of("/").journal_of().nr_commits  # type: ignore[attr-defined]
+    return machine.vfs.file_system_of("/").info.journal.nr_commits  # type: ignore[attr-defined]
 
 
 def daemon_children(machine: Machine) -> int:

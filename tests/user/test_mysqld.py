@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.fs.inode import Inode
+from sim.fs.super import Inode
 from sim.machine import Machine
 from sim.user.innodb import PAGE, InnoDb
 from sim.user.innodb_locks import ALL, RowLocks

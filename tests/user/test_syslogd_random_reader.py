@@ -70,7 +70,7 @@ def test_syslogd_with_sync_commits_for_each_line() -> None:
 
     run_program(machine, program, seconds=1)
     fs = machine.vfs.file_system_of("/")
-    assert fs.journal_of().nr_commits == 5  # type: ignore[attr-defined]
+    assert fs.info.journal.nr_commits == 5  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("reads", [1, 57])

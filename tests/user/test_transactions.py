@@ -191,7 +191,7 @@ def test_writes_that_are_written_back_at_once_reach_the_device_without_a_flusher
 def test_an_fsync_is_a_commit_of_the_journal(share: float, commits: float) -> None:
     text = closed(1, writes=1, fsyncs=share, think_time='"80 ms"')
     machine = run_for(boot(text), 30)
-    journal = machine.vfs.file_system_of("/").journal_of()  # type: ignore[attr-defined]
+    journal = machine.vfs.file_system_of("/").info.journal  # type: ignore[attr-defined]
     assert journal.nr_commits / 30 == pytest.approx(commits, rel=0.25)
 
 

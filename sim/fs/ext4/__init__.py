@@ -1,21 +1,17 @@
-"""ext3 and ext4, in the folder of the driver that mounts it since 4.3 (fs/ext4).
+"""ext3 and ext4, in the folder of the driver that mounts both since 4.3 (fs/ext4).
 
-layout.py   where mke2fs puts groups, bitmaps, inode tables, journal
-runs.py     sets of blocks as runs
-balloc.py   blocks: goals, reservation windows, allocation and freeing
-ialloc.py   inodes: which group
-dir.py      directories: entries in blocks, linear or htree
-mapping.py  file blocks to device blocks; indirect blocks
-super.py    the mounted file system
-namei.py    create, unlink, rename, ... as journal handles
-inode.py    write, truncate, delete, writing pages out
-fsync.py    when an fsync is a commit
-mballoc.py  locality groups and preallocations
-
-ext4.py     the mounted ext4: what differs from ext3
-flex.py     flexible block groups and the journal's place
-extents.py  extents, and allocating them
-delalloc.py write() promises blocks
-mpage.py    writing pages out looks for them
-unwritten.py  extents that are valid when their data are there
+ext4.py        what both keep in memory, and what a mount is composed of; parameters
+balloc.py      block groups: goals, reservation windows, allocation and freeing
+mballoc.py     locality groups, preallocations, discards
+ialloc.py      inodes: which group
+dir.py         directories: entries in blocks, linear or htree
+mke2fs.py      where mke2fs puts groups, bitmaps, inode tables, journal; what it refuses
+inode.py       write, truncate, delete, pages to and from the disk
+extents.py     allocating extents
+namei.py       create, unlink, rename, ... as journal handles
+fast_commit.py what changed of files, logged instead of blocks
+fsync.py       when an fsync is a commit
+super.py       the mounted file system
+check.py       fsck
+power_cut.py   what a power cut leaves
 """

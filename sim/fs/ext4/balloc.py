@@ -1,4 +1,4 @@
-"""Which blocks a file gets, and when freed ones may be used again.
+"""Block groups: which blocks a file gets, and when freed ones may be used again.
 
 Theory of operation (fs/ext3/balloc.c, 2.6.16)
  - A file's first block is looked for at its group's start + (pid % 16) sixteenths of a group
@@ -23,15 +23,134 @@ Unlike ext3 of the time, which allocates block by block, allocate() returns a ru
 loop over ext3_new_block() would have got from one window.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from sim.engine.bisection import bisect_left, bisect_right
 from sim.engine.rng import Streams
-from sim.fs.ext4.layout import BLOCKS_PER_GROUP, Layout
-from sim.fs.ext4.runs import Runs
 
+BLOCK_SIZE: Final = 4096
+BLOCKS_PER_GROUP: Final = 32768
+DESCRIPTORS_PER_BLOCK: Final = 128  # 32 bytes each
+FIRST_INODE: Final = 11  # lost+found; 2 is the root, 8 the journal
+ROOT_INODE: Final = 2
 WINDOW_BLOCKS: Final = 8  # EXT3_DEFAULT_RESERVE_BLOCKS
 WINDOW_BLOCKS_MAX: Final = 1027  # EXT3_MAX_RESERVE_BLOCKS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One block group: device blocks of its metadata; data is what is left from `first_data` on."""
+
+    start: int
+    end: int
+    has_super: bool
+    block_bitmap: int
+    inode_bitmap: int
+    inode_table: int
+    first_data: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """All of a file system that is fixed when it is made."""
+
+    blocks: int
+    inodes_per_group: int
+    inodes_per_block: int
+    descriptor_blocks: int
+    groups: tuple[Group, ...]
+    descriptors_per_block: int = DESCRIPTORS_PER_BLOCK
+    flex_groups: int = 1  # groups whose bitmaps and tables lie together
+
+    def group_of_inode(self, ino: int) -> int:
+        """Return the number of the group whose table holds an inode."""
+        return (ino - 1) // self.inodes_per_group
+
+    def inode_block(self, ino: int) -> int:
+        """Return the block of the inode table that holds an inode."""
+        group = (ino - 1) // self.inodes_per_group
+        index = ino - 1 - group * self.inodes_per_group
+        return self.groups[group].inode_table + index // self.inodes_per_block
+
+    def descriptor_block(self, group: int) -> int:
+        """Return the block that holds the descriptor of a group (the primary copy)."""
+        return 1 + group // self.descriptors_per_block
+
+
+class Runs:
+    """What is free in a block group: a bitmap, as the list of its runs of ones.
+
+    Disjoint half-open intervals [starts[i], ends[i]), ascending, that do not touch each other. A
+    group in use has some tens of them, so a step costs a bisection and a short move in a list,
+    where a bitmap would cost a scan of 4096 bytes.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self.starts: list[int] = [start] if end > start else []
+        self.ends: list[int] = [end] if end > start else []
+        self.total = max(end - start, 0)
+
+    def first_from(self, at: int, limit: int) -> tuple[int, int]:
+        """Return (start, end) of the first run of members at or after `at`, cut to `limit`.
+
+        (-1, -1) if there is no member in [at, limit).
+        """
+        index = bisect_right(self.ends, at)
+        if index == len(self.ends):
+            return -1, -1
+        start = self.starts[index]
+        if start < at:
+            start = at
+        if start >= limit:
+            return -1, -1
+        end = self.ends[index]
+        return start, end if end < limit else limit
+
+    def has(self, at: int) -> bool:
+        """Return whether `at` is a member."""
+        index = bisect_right(self.starts, at) - 1
+        return index >= 0 and at < self.ends[index]
+
+    def remove(self, start: int, end: int) -> None:
+        """Take [start, end) out; all of it must be in."""
+        index = bisect_right(self.starts, start) - 1
+        assert index >= 0 and end <= self.ends[index], "a block was allocated twice"
+        run_start, run_end = self.starts[index], self.ends[index]
+        self.total -= end - start
+        if run_start == start:
+            if run_end == end:
+                del self.starts[index], self.ends[index]
+            else:
+                self.starts[index] = end
+        else:
+            self.ends[index] = start
+            if run_end != end:
+                self.starts.insert(index + 1, end)
+                self.ends.insert(index + 1, run_end)
+
+    def add(self, start: int, end: int) -> None:
+        """Put [start, end) in; none of it may be in."""
+        index = bisect_left(self.starts, start)
+        assert index == 0 or self.ends[index - 1] <= start, "a block was freed twice"
+        assert index == len(self.starts) or end <= self.starts[index], "a block was freed twice"
+        self.total += end - start
+        joins_left = index > 0 and self.ends[index - 1] == start
+        joins_right = index < len(self.starts) and self.starts[index] == end
+        if joins_left and joins_right:
+            self.ends[index - 1] = self.ends[index]
+            del self.starts[index], self.ends[index]
+        elif joins_left:
+            self.ends[index - 1] = end
+        elif joins_right:
+            self.starts[index] = start
+        else:
+            self.starts.insert(index, start)
+            self.ends.insert(index, end)
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Return all runs."""
+        return list(zip(self.starts, self.ends, strict=True))
 
 
 class Window:

@@ -8,22 +8,37 @@ Left out: repairing.
 """
 
 from sim.fs.ext4.balloc import BlockAllocator
-from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
-from sim.fs.jbd2.journal import Journal
-from sim.fs.jbd2.state import BJ_FORGET, BJ_METADATA, BJ_NONE
+from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo
+from sim.fs.jbd2.journal import BJ_FORGET, BJ_METADATA, BJ_NONE, Journal
 from sim.fs.links import wrong_links
 
 
-def check(fs: Ext3Sb) -> list[str]:
+def check(fs: Ext4SbInfo) -> list[str]:
     """Return what is wrong, one line each."""
-    journal = fs.journal_of()
+    journal = fs.journal
     wrong = [*_check_windows(fs.blocks), *_check_journal(journal)]
-    if journal.running is not None and journal.running.updates:
-        return wrong  # A task is in the middle of a change.
-    return [*wrong, *_check_blocks(fs), *_check_names(fs), *_check_directories(fs)]
+    if journal.running is None or not journal.running.updates:  # Else a change is under way.
+        wrong += [*_check_blocks(fs), *_check_names(fs), *_check_directories(fs)]
+    return wrong + _check_promises(fs)
 
 
-def _check_blocks(fs: Ext3Sb) -> list[str]:
+def _check_promises(fs: Ext4SbInfo) -> list[str]:
+    """Delayed pages are dirty, have no block, and are those that blocks are promised to."""
+    wrong = []
+    promised = 0
+    for inode in fs.inodes.values():
+        promised += inode.delayed.count
+        if any(not inode.mapping.dirty.covers(low, high) for low, high in inode.delayed):
+            wrong.append(f"inode {inode.ino}: a delayed page is clean")
+        runs = [one for low, high in inode.delayed for one in inode.map.pieces(low, high)]
+        if any(block >= 0 for block, _ in runs):
+            wrong.append(f"inode {inode.ino}: a delayed page has a block")
+    if promised != fs.promised_blocks:
+        wrong.append(f"{fs.promised_blocks} blocks are promised, to {promised} pages")
+    return wrong
+
+
+def _check_blocks(fs: Ext4SbInfo) -> list[str]:
     """Every block is metadata, a file's, free, or waits for a commit: exactly one of them."""
     owned: list[tuple[int, int, str]] = []
     for group in fs.layout.groups:
@@ -65,16 +80,16 @@ def _check_windows(blocks: BlockAllocator) -> list[str]:
     return wrong
 
 
-def _check_names(fs: Ext3Sb) -> list[str]:
+def _check_names(fs: Ext4SbInfo) -> list[str]:
     """Link counts are the number of names; no inode without a name, unless it is an orphan."""
-    wrong = wrong_links(fs.inodes.values(), fs.root, fs.orphans, "orphan")
+    wrong = wrong_links(fs.inodes.values(), fs.sb.root, fs.orphans, "orphan")
     used = fs.layout.inodes_per_group * len(fs.layout.groups) - fs.inode_numbers.free_total
     if used != len(fs.inodes) + 10:  # Root and lost+found are among the first eleven.
         wrong.append(f"{used} inodes in use, {len(fs.inodes)} exist")
     return wrong
 
 
-def _check_directories(fs: Ext3Sb) -> list[str]:
+def _check_directories(fs: Ext4SbInfo) -> list[str]:
     """The blocks of a directory hold its entries, and are mapped."""
     wrong = []
     for inode in fs.inodes.values():
@@ -89,7 +104,7 @@ def _check_directories(fs: Ext3Sb) -> list[str]:
     return wrong + [w for inode in fs.inodes.values() for w in _check_size(inode)]
 
 
-def _check_size(inode: Ext3Inode) -> list[str]:
+def _check_size(inode: Ext4Inode) -> list[str]:
     """No block is mapped behind the end of a file that nobody is making longer."""
     if inode.is_dir() or not inode.map.starts or inode.i_mutex.is_locked():
         return []

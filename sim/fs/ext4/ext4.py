@@ -1,49 +1,263 @@
-"""ext4, mounted: the file system of ext3's family with extents and delayed allocation.
+"""What a mounted ext3 or ext4 keeps in memory; how it is mounted; its parameters.
 
-Models: what differs from ext3 (super.py): flexible block groups and the journal in their middle
- (flex.py), extents (extents.py), delayed allocation (delalloc.py, mpage.py, unwritten.py),
- fast commits (fast_commit.py), barriers, the thread that zeroes the inode tables of a new file
- system (lazyinit.py), and rename over a file that has its data sent first (auto_da_alloc). Names,
- inodes, directories, truncation, orphans, fsync and the journal are ext3's.
-Linux counterpart: fs/ext4/super.c, 2.6.28 to 6.18; mke2fs -t ext4 of e2fsprogs 1.41 to 1.47.
-Invariants: `check()` finds nothing whenever no call is under way; delayed pages are promised.
-Left out: metadata and journal checksums, bigalloc, inline data, auto_da_alloc at the
- close of a truncated file, the flush that fsync sends when its transaction is on the disk already.
+Models: struct ext4_sb_info and ext4_inode_info of both file systems; the mount options that change
+ when something is written; what mke2fs chose; marking inodes dirty. What a file system is composed
+ of is chosen once, at the mount (`Form`): whose code mounts it (`Driver`), how blocks are mapped
+ and found, what the journal does with data.
+ Blocks are mapped by pointers: 12 direct ones, then one indirect block for each 1024 blocks, the
+ first of them pointed to by the inode, the next 1024 by the double indirect block, the rest by the
+ triple one. Kept as runs of adjacent blocks; the indirect blocks are kept one by one, because each
+ is a real block with a place, journalled when a pointer in it changes. Or they are mapped by
+ extents of up to 32768 adjacent blocks. Four extents are in the inode itself; more are in leaves,
+ blocks of 340 each; more than four leaves have index blocks above them. So a file of up to 512 MiB
+ that is not fragmented has no block of its own besides its data, where ext3 has one for each 4 MiB.
+Linux counterpart: fs/ext4/ext4.h, ext4_jbd2.c, 6.18; include/linux/ext3_fs_i.h, 2.6.16.
+Invariants: every inode that has not been evicted is in `inodes` under its number; the delayed pages
+ of all inodes are promised; every mapped block of ext3 from 12 on has its chain of indirect blocks;
+ the leaves of extents are as many as their number needs, or more until the file is truncated.
+Left out: reading metadata that is not in memory, unless `metadata_cached` is off; recovery; quotas;
+ which extent is in which leaf (a change is to the last one), splitting of leaves in the middle;
+ unwritten extents that fallocate leaves behind. A leaf without mapped blocks is freed with the
+ truncate that emptied it, as ext3 does.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from __future__ import annotations
 
-from sim.fs.ext4 import delalloc, extents, fast_commit, flex
-from sim.fs.ext4 import inode as files
-from sim.fs.ext4.discard import SINCE as SINCE_DISCARD
-from sim.fs.ext4.discard import OnlineDiscard
-from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout
-from sim.fs.ext4.lazyinit import SINCE as SINCE_LAZYINIT
-from sim.fs.ext4.lazyinit import LazyInit
-from sim.fs.ext4.mpage import Ext4AddressSpaceOps, submit_commit_data
-from sim.fs.ext4.refusal import fast_commit_refusal, refusal
-from sim.fs.ext4.sb import Ext3Inode, Ext3Params, pages_of_size
-from sim.fs.ext4.super import Ext3, Ext3JournalClient
-from sim.fs.ext4.unwritten import Conversions
-from sim.fs.inode import Inode
-from sim.fs.jbd2.commit import kjournald
-from sim.fs.jbd2.journal import JournalClient
-from sim.fs.jbd2.state import DataRun, Handle
-from sim.fs.super import MountContext, StatFs
-from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from sim.block.device import BlockDevice
+from sim.engine.bisection import bisect_right
+from sim.fs.atime import RULES as ATIME_RULES
+from sim.fs.ext4.balloc import BLOCK_SIZE, BlockAllocator, Layout, Window
+from sim.fs.ext4.dir import DirectoryBlocks
+from sim.fs.ext4.ialloc import InodeAllocator
+from sim.fs.ext4.mballoc import LocalityGroups, OnlineDiscard
+from sim.fs.extent_map import ExtentMap
+from sim.fs.features import Features
+from sim.fs.jbd2.journal import DataRun, DiscardFreed, Handle, Journal, Transaction, Undo
+from sim.fs.jbd2.transaction import modify_block
+from sim.fs.super import (
+    I_DIRTY_DATASYNC,
+    I_DIRTY_SYNC,
+    S_IFDIR,
+    FileSystem,
+    Inode,
+    MountContext,
+)
 from sim.mm.ranges import RangeSet
-from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_NONE, WritebackControl
 from sim.param import param
-from sim.registry import register
-from sim.sched.kthread import kthread_run
 from sim.sched.locking import Mutex
 from sim.sched.task import Blocking, Task
-from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
-from sim.units import Value
+from sim.sched.version import Change, changed_defaults
+from sim.sched.wait import WaitQueue
+from sim.sched.workqueue import Workqueue
+from sim.units import NS_PER_S, Value
 
-SINCE_UNWRITTEN: Final = (5, 6)  # dioread_nolock is the default, 244adf6426ee
+# What an inode has pointers to.
+DIRECT_BLOCKS: Final = 12
+POINTERS: Final = 1024
+DOUBLE: Final = 0  # Key of the double indirect block in `upper`,
+TRIPLE: Final = 1  # of the triple one,
+MIDDLE: Final = 2  # and of the first double indirect block below the triple one.
+EXTENT_BLOCKS_MAX: Final = 32768  # EXT_INIT_MAX_LEN
+EXTENTS_IN_INODE: Final = 4  # 60 bytes: a header and four extents of 12
+EXTENTS_PER_LEAF: Final = 340  # (4096 - 12) // 12
+DEF_MAX_BATCH_NS: Final = 15_000_000  # EXT4_DEF_MAX_BATCH_TIME
+PREFETCH_GROUPS: Final = 32  # s_mb_prefetch, fs/ext4/mballoc.c; with flex_bg to the end of one
+RESERVED_SHARE: Final = 50  # ext4_calculate_resv_clusters: 2 %,
+RESERVED_BLOCKS_MAX: Final = 4096  # at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ext3Params:
+    """Mount options, what mke2fs was told, and what the code costs."""
+
+    data: str = param(
+        "ordered",
+        dim="text",
+        choices=("ordered", "writeback", "journal"),
+        source="fs/ext3/super.c 2.6.16: ordered",
+        doc="what happens to file data at a commit",
+    )
+    commit_ns: int = param(
+        "5 s",
+        dim="time_ns",
+        minimum=1,
+        source="include/linux/jbd.h: JBD_DEFAULT_MAX_COMMIT_AGE 5",
+        doc="age at which a transaction is committed",
+    )
+    min_batch_ns: int = param(
+        0,
+        dim="time_ns",
+        key="min_batch_time",
+        minimum=0,
+        source="fs/ext4/ext4.h 2.6.29: EXT4_DEF_MIN_BATCH_TIME 0",
+        doc="jbd2: shortest pause of a synchronous commit for others to join (dirsync, sync)",
+    )
+    max_batch_ns: int = param(
+        DEF_MAX_BATCH_NS,
+        dim="time_ns",
+        key="max_batch_time",
+        minimum=0,
+        source="fs/ext4/ext4.h 2.6.29: EXT4_DEF_MAX_BATCH_TIME 15000 us",
+        doc="jbd2: longest pause of a synchronous commit for others to join; 0 = none",
+    )
+    barrier: bool = param(
+        False,
+        dim="bool",
+        source="fs/ext3/super.c 2.6.16: off unless barrier=1",
+        doc="write the commit block as a barrier",
+    )
+    atime: str = param(
+        "atime",
+        dim="text",
+        choices=ATIME_RULES,
+        source="fs/inode.c 2.6.16 update_atime",
+        doc="when reading a file modifies its inode",
+    )
+    sync: bool = param(
+        False, dim="bool", source="mount(8): async", doc="mount -o sync: every write is O_SYNC"
+    )
+    dirsync: bool = param(
+        False,
+        dim="bool",
+        source="mount(8): off; chattr +D or +S on a directory does the same",
+        doc="mount -o dirsync: create, unlink, rename commit before they return",
+    )
+    fsync_rule: str = param(
+        "i_state",
+        dim="text",
+        choices=("always", "i_state", "tid"),
+        source="fs/ext3/fsync.c 2.6.16: sync_inode() if i_state is dirty",
+        doc="when the fsync of a file commits: always; if its inode is dirty; by its transaction",
+    )
+    dir_index: bool = param(
+        False,
+        dim="bool",
+        source="mke2fs 1.38: filetype,sparse_super only",
+        doc="mke2fs -O dir_index: directories as hash trees",
+    )
+    inode_ratio_bytes: int = param(
+        "8 KiB",
+        dim="bytes",
+        minimum=1024,
+        source="mke2fs 1.38: one inode for each 8192 bytes",
+        doc="mke2fs -i",
+    )
+    inode_size_bytes: int = param(
+        128, dim="bytes", choices=(128, 256), source="mke2fs 1.38: 128", doc="mke2fs -I"
+    )
+    journal_bytes: int = param(
+        0,
+        dim="bytes",
+        minimum=0,
+        source="mke2fs: by the size of the file system",
+        doc="mke2fs -J size; 0 = by the size of the file system, journal_bytes_max at most",
+    )
+    journal_bytes_max: int = param(
+        "32 MiB",
+        dim="bytes",
+        minimum=4096 * 1024,
+        source="mke2fs 1.38 figure_journal_size",
+        doc="the largest journal mke2fs makes by itself",
+    )
+    journal_in_middle: bool = param(
+        False,
+        dim="bool",
+        source="e2fsprogs 1.38 mkjournal.c: from the first free block on",
+        doc="the journal lies in the middle of the device (e2fsprogs 1.41) instead of its start",
+    )
+    free_run_blocks: float = param(
+        0.0,
+        dim="number",
+        minimum=0,
+        source="assumed: a new file system",
+        doc="mean length of what is free between older files, in blocks; 0 = all is free",
+    )
+    used_percent: float = param(
+        50.0,
+        dim="percent",
+        minimum=1,
+        maximum=99,
+        source="assumed: half full",
+        doc="share of the blocks that older files have, where free_run_blocks is not 0",
+    )
+    metadata_cached: bool = param(
+        True,
+        dim="bool",
+        source="assumed: the server has been up for days",
+        doc="bitmaps, inode tables and directories are in memory when the run begins",
+    )
+    mounted_ago_ns: int = param(
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="assumed: the run begins with the mount",
+        doc="how long before the run it was mounted: its thread ext4lazyinit has waited as long",
+    )
+    operation_ns: int = param(
+        "8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: lmbench lat_fs ext3, 2.4 GHz, ~25 us a create and delete of an empty file",
+        doc="create, unlink, rename, delete: their code without that of the journal",
+    )
+    block_ns: int = param(
+        "1.5 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: prepare_write, commit_write of 4 KiB",
+        doc="allocating or writing one block",
+    )
+    free_block_ns: int = param(
+        "0.375 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: a bit in a bitmap and a count, a quarter of `block`",
+        doc="freeing one block",
+    )
+    directory_block_ns: int = param(
+        "2 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: 100 entries of 20 ns",
+        doc="reading through one directory block",
+    )
+    handle_ns: int = param(
+        "0.8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: journal_start and journal_stop",
+        doc="one handle of the journal",
+    )
+    buffer_ns: int = param(
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: get_write_access, dirty_metadata",
+        doc="one metadata block in one transaction, at each of its steps",
+    )
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what other kernels, and the mke2fs of their time, do differently."""
+        return changed_defaults(EXT3_CHANGES, kernel)
+
+
+EXT3_CHANGES: Final[tuple[Change, ...]] = (
+    ((2, 4), "fsync_rule", "always", "fs/ext3/fsync.c to 2.6.5: ext3_force_commit, always"),
+    ((2, 6, 6), "fsync_rule", "i_state", "fs/ext3/fsync.c 2.6.6 (ext3 fsync() speedup)"),
+    ((2, 6, 19), "dir_index", True, "mke2fs.conf of e2fsprogs 1.39 (2006)"),
+    ((2, 6, 23), "journal_bytes_max", 128 << 20, "e2fsprogs 1.40 figure_journal_size"),
+    ((2, 6, 28), "inode_size_bytes", 256, "mke2fs.conf of e2fsprogs 1.41 (2008)"),
+    ((2, 6, 28), "inode_ratio_bytes", 16384, "mke2fs.conf of e2fsprogs 1.41 (2008)"),
+    ((2, 6, 28), "journal_in_middle", True, "e2fsprogs 1.41 mkjournal.c"),
+    ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
+    ((2, 6, 32), "fsync_rule", "tid", "fs/ext3/fsync.c: i_sync_tid (commit fe8bc91c4c30)"),
+    ((3, 1), "barrier", True, "fs/ext3/super.c 3.1: barriers are the default"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,16 +303,6 @@ class Ext4Params(Ext3Params):
         source="mke2fs.conf of e2fsprogs 1.41",
         doc="mke2fs -I",
     )
-    allocator: str = param(
-        "mballoc",
-        dim="text",
-        choices=("mballoc",),
-        source="fs/ext4/mballoc.c",
-        doc="allocator: locality groups and preallocations of files",
-    )
-    driver: str = param(
-        "ext4", dim="text", choices=("ext4",), source="fs/ext4", doc="whose code mounts it"
-    )
     journal_bytes_max: int = param(
         "128 MiB",
         dim="bytes",
@@ -131,14 +335,12 @@ class Ext4Params(Ext3Params):
         source="fs/ext4/ext4.h 2.6.37: EXT4_DEF_LI_WAIT_MULT 10",
         doc="ext4lazyinit waits so many times what a group took; 0 = noinit_itable",
     )
-
     discard: bool = param(
         False,
         dim="bool",
         source="fs/ext4/super.c 2.6.33: nodiscard",
         doc="mount -o discard: what a commit has freed is discarded, if the device knows that",
     )
-
     fast_commit: bool = param(
         False,
         dim="bool",
@@ -157,136 +359,317 @@ class Ext4Params(Ext3Params):
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what other kernels, and the mke2fs of their time, do differently."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
+        return changed_defaults(EXT4_CHANGES, kernel)
 
 
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
+EXT4_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
     ((2, 6, 37), "lazy_itable_init", True, "e2fsprogs 1.42 mke2fs.c: where the kernel can"),
     ((4, 8), "journal_bytes_max", 1 << 30, "e2fsprogs 1.43.2 ext2fs_default_journal_size (2016)"),
 )
 
 
-class Ext4Inode(Ext3Inode):
-    """An inode with extents, and the pages that wait for blocks."""
+# --- what a file system is composed of
 
-    def __init__(self, fs: "Ext4", ino: int, mode: int) -> None:
-        super().__init__(fs, ino, mode, fs.params.dir_index)
-        self.extents = extents.ExtentTree()  # The same as `map`.
-        self.map = self.extents
+
+@dataclass(frozen=True, kw_only=True)
+class Driver:
+    """Whose code mounts a file system."""
+
+    name: str
+    data_before_log: bool  # a commit waits for the data before it submits the log
+    locks_fsync: bool  # fsync holds the i_mutex, whatever the release
+    joins_commits: bool  # a directory's fsync commits what runs, and adds nothing to it
+    knows_batch_times: bool  # its releases have min_batch_time and max_batch_time
+    prefetches: bool  # its releases read many block bitmaps together
+
+
+EXT3_DRIVER: Final = Driver(
+    name="ext3",
+    data_before_log=True,
+    locks_fsync=True,
+    joins_commits=False,
+    knows_batch_times=False,
+    prefetches=False,
+)
+EXT4_DRIVER: Final = Driver(
+    name="ext4",
+    data_before_log=False,
+    locks_fsync=False,
+    joins_commits=True,
+    knows_batch_times=True,
+    prefetches=True,
+)
+
+
+def driver_of(params: Ext3Params, features: Features) -> Driver:
+    """Return whose code mounts what these parameters describe."""
+    is_ext4 = features.ext3_by_ext4 or isinstance(params, Ext4Params)
+    return EXT4_DRIVER if is_ext4 else EXT3_DRIVER
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataMode:
+    """What the journal does with the data of files (mount -o data=)."""
+
+    orders: bool  # data are on the disk before their transaction commits
+    journals: bool  # data are in the log themselves
+
+
+DATA_MODES: Final[Mapping[str, DataMode]] = {
+    "ordered": DataMode(orders=True, journals=False),
+    "writeback": DataMode(orders=False, journals=False),
+    "journal": DataMode(orders=False, journals=True),
+}
+
+# Maps a hole of a file: returns how far it got before the space ended.
+MapHole: TypeAlias = "Callable[[Task, Ext4SbInfo, Handle, Ext4Inode, int, int], Blocking[int]]"
+# Makes a run of pages that reach the disk before their transaction.
+MakeDataRun: TypeAlias = "Callable[[Ext4Inode, int, int], DataRun]"
+# Puts on the disk what a transaction did, by its tid.
+CompleteTransaction: TypeAlias = "Callable[[Task, Ext4SbInfo, int], Blocking[None]]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What a file system is composed of, chosen when it is mounted."""
+
+    driver: Driver
+    layout: Layout
+    extents: bool  # inodes map their blocks by extents, not by indirect blocks
+    map_hole: MapHole
+    data_run: MakeDataRun  # of pages that a commit has to write
+    locality: bool  # small files get blocks side by side (mballoc.py)
+    delays: bool  # write() promises blocks, writeback looks for them
+    converts: bool  # delayed blocks are valid when their data are there
+    discards: bool  # what a commit has freed is discarded
+    journal_goal: int  # the block from which on the journal lies,
+    journal_blocks: int  # and its length
+    fast_blocks: int  # of which so many are for fast commits
+    complete: CompleteTransaction  # puts on the disk what a transaction did
+
+
+# --- from blocks of a file to blocks of the device
+
+
+def leaf_of(block: int) -> int:
+    """Return which indirect block points to a file block: -1 for the inode itself."""
+    return (block - DIRECT_BLOCKS) // POINTERS if block >= DIRECT_BLOCKS else -1
+
+
+def leaf_end(leaf: int) -> int:
+    """Return the first file block behind those a leaf points to."""
+    return DIRECT_BLOCKS + (leaf + 1) * POINTERS
+
+
+def uppers_of(leaf: int) -> tuple[int, ...]:
+    """Return the keys of the blocks above a leaf, top first."""
+    if leaf <= 0:
+        return ()
+    if leaf <= POINTERS:
+        return (DOUBLE,)
+    return (TRIPLE, MIDDLE + (leaf - 1 - POINTERS) // POINTERS)
+
+
+class BlockMap(ExtentMap):
+    """The mapped runs of one file and its indirect blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaves: dict[int, int] = {}
+        self.uppers: dict[int, int] = {}
+
+    def mapped_before(self, block: int) -> int:
+        """Return the device block of the nearest one mapped before, under the same leaf, or -1."""
+        index = bisect_right(self.starts, block) - 1
+        if index < 0:
+            return -1
+        last = min(block, self.starts[index] + self.counts[index]) - 1
+        if leaf_of(last) != leaf_of(block):
+            return -1
+        return self.blocks[index] + last - self.starts[index]
+
+    def unmap_indirect(self, end: int) -> list[int]:
+        """Drop the indirect blocks that map nothing before `end`; return their device blocks."""
+        last_leaf = leaf_of(end - 1) if end > 0 else -1
+        dropped = [self.leaves.pop(leaf) for leaf in list(self.leaves) if leaf > last_leaf]
+        needed = {key for leaf in self.leaves for key in uppers_of(leaf)}
+        dropped += [self.uppers.pop(key) for key in list(self.uppers) if key not in needed]
+        return dropped
+
+    def all_runs(self) -> list[tuple[int, int]]:
+        """Return every run of device blocks of the file."""
+        runs = [(b, b + n) for b, n in zip(self.blocks, self.counts, strict=True)]
+        runs += [(block, block + 1) for block in self.leaves.values()]
+        return runs + [(block, block + 1) for block in self.uppers.values()]
+
+
+class ExtentTree(BlockMap):
+    """The extents of one file; `leaves` and `uppers` hold the blocks of the tree, by number."""
+
+    def mapped_before(self, block: int) -> int:
+        """Return where `block` would be if it followed the nearest one mapped before, or -1."""
+        before = self.nearest_before(block)
+        return -1 if before < 0 else self.block_of(before) + block - before
+
+    def unmap_indirect(self, end: int) -> list[int]:
+        """Drop the blocks of the tree that what is left does not need; return them."""
+        dropped: list[int] = []
+        for blocks, needed in zip((self.leaves, self.uppers), tree_blocks(self), strict=True):
+            dropped += [blocks.pop(key) for key in list(blocks) if key >= needed]
+        return dropped
+
+
+def count_extents(blocks: ExtentMap) -> int:
+    """Return how many extents a file has."""
+    return sum(-(-count // EXTENT_BLOCKS_MAX) for count in blocks.counts)
+
+
+def tree_blocks(blocks: ExtentMap) -> tuple[int, int]:
+    """Return how many leaves and index blocks the extents of a file need."""
+    leaves = _blocks_for(count_extents(blocks))
+    return leaves, _blocks_for(leaves)
+
+
+def _blocks_for(entries: int) -> int:
+    """Return the blocks for entries that do not fit into the level above."""
+    return 0 if entries <= EXTENTS_IN_INODE else -(-entries // EXTENTS_PER_LEAF)
+
+
+# --- in memory
+
+
+class Ext4Inode(Inode):
+    """An inode with its map of blocks, its window and, of a directory, its blocks."""
+
+    def __init__(self, fs: Ext4SbInfo, ino: int, mode: int) -> None:
+        super().__init__(fs.sb, ino, mode)
+        self.fs = fs
+        self.map: BlockMap = ExtentTree() if fs.form.extents else BlockMap()
+        self.window = Window()
+        self.last_logical = -1  # i_next_alloc_block - 1 and
+        self.last_block = -1  # i_next_alloc_goal - 1
         self.delayed = RangeSet()  # Pages that are dirty and have no block.
         self.pages_lock = Mutex()  # For the locks of its pages: mapping against truncating.
+        self.data_transaction: Transaction | None = None  # Where its last ordered data is,
+        self.data_run: DataRun | None = None  # and which.
+        self.disk_size = 0  # As of its last journalled change (i_disksize).
+        self.sync_tid = 0  # Transaction that last changed the inode,
+        self.datasync_tid = 0  # or its size or blocks.
+        self.dir = DirectoryBlocks(fs.params.dir_index) if mode == S_IFDIR else None
+
+    def directory_blocks(self) -> DirectoryBlocks:
+        """Return the blocks of a directory."""
+        assert self.dir is not None
+        return self.dir
 
 
-class Ext4(Ext3):
-    """A mounted ext4."""
+class Conversions:
+    """Extents whose data are on the way, and the worker that makes them valid then."""
 
-    @classmethod
-    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
-        """Return what the release does not know."""
-        assert isinstance(params, Ext4Params)
-        if params.discard and kernel < SINCE_DISCARD:
-            return (
-                f"ext4: discard = true needs kernel {numbers(SINCE_DISCARD)} or later, "
-                f"this is {numbers(kernel)}"
-            )
-        why = refusal(params, kernel, capacity_bytes)
-        return why or fast_commit_refusal(params, kernel, capacity_bytes)
+    def __init__(self, fs: FileSystem) -> None:
+        self.workqueue = Workqueue(fs.scheduler, "kworker/u:ext4-rsv-conversion", 1)
+        self.outstanding: int = 0  # j_reserved_credits: extents not valid yet
+        self.wait_idle = WaitQueue()  # j_wait_reserved
 
-    def __init__(self, params: Ext4Params, context: MountContext) -> None:
+    def end_one(self) -> None:
+        """An extent is valid."""
+        self.outstanding -= 1
+        assert self.outstanding >= 0
+        if not self.outstanding:
+            self.wait_idle.wake_all()
+
+
+class Ext4SbInfo:
+    """The state of a mounted ext3 or ext4 (struct ext4_sb_info)."""
+
+    def __init__(
+        self, sb: FileSystem, params: Ext3Params, form: Form, context: MountContext
+    ) -> None:
+        device = context.device
+        assert device is not None and context.bdi is not None, "it is on a block device"
+        features = sb.features
+        self.sb = sb
+        self.params = params
+        self.form = form
+        self.features = features
+        self.layout = form.layout
+        self.device: BlockDevice = device
+        self.scheduler = sb.scheduler
+        self.calendar = sb.calendar
+        self.dcache = sb.dcache
+        self.blocks = BlockAllocator(form.layout)
+        self.locality = LocalityGroups(self.blocks) if form.locality else None
+        self.inode_numbers = InodeAllocator(form.layout, self.blocks, context.random)
+        self.inodes: dict[int, Ext4Inode] = {}
+        self.orphans: dict[int, Ext4Inode] = {}  # The head of the list on disk is the last one.
+        self.synchronous = params.sync
+        self.sync_directories = params.sync or params.dirsync
+        mode = DATA_MODES[params.data]
+        self.orders_data = mode.orders
+        self.journals_data = mode.journals
         self.promised_blocks: int = 0
-        super().__init__(params, context)
-        self.reserve = extents.reserve_blocks(self.layout.blocks)
-        self.delays = params.delalloc and not self.journals_data
-        self.converts = self.delays and self.kernel >= SINCE_UNWRITTEN
-        self.conversions = Conversions(self)
-        self._fill_uninitialised()
+        self.reserve: int = 0  # Kept for leaves of extents.
+        if form.extents:
+            self.reserve = min(form.layout.blocks // RESERVED_SHARE, RESERVED_BLOCKS_MAX)
+        self.conversions = Conversions(sb)
+        self.root_block, _ = self.blocks.allocate(form.layout.groups[0].start, 1, None)
+        self.journal_runs: list[tuple[int, int]] = []  # Of a journal on the same device.
+        log_device = context.journal_device or device
+        jiffy_ns = context.scheduler.tick_ns
+        min_batch_ns, max_batch_ns = 0, jiffy_ns
+        if form.driver.knows_batch_times and features.batch_times:
+            min_batch_ns, max_batch_ns = params.min_batch_ns, params.max_batch_ns
+        self.journal = Journal(
+            log_device,
+            device,
+            context.vm,
+            context.bdi,
+            features=features,
+            tracer=context.scheduler.tracer,
+            runs=self._place_journal() if log_device is device else [(1, 1 + form.journal_blocks)],
+            commit_interval_ns=params.commit_ns,
+            barrier=params.barrier,
+            jiffy_ns=jiffy_ns,
+            buffer_ns=params.buffer_ns,
+            handle_ns=params.handle_ns,
+            data_before_log=form.driver.data_before_log,
+            min_batch_ns=min_batch_ns,
+            max_batch_ns=max_batch_ns,
+            released=self.blocks.release,
+            discard=self._online_discard() if form.discards else None,
+            fast_blocks=form.fast_blocks,
+        )
+        self.metadata = self.journal.mapping
+        flex = form.layout.flex_groups
+        self.prefetches: bool = form.driver.prefetches and not params.metadata_cached
+        self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
+        self.unread_groups = set(range(0, len(form.layout.groups), self.prefetch_step))
+        if params.free_run_blocks:
+            seed = context.random.getrandbits(32)
+            self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
 
-    def make_lazyinit(self, context: MountContext) -> LazyInit | None:
-        """Return what the thread has to do: zero the tables of a new one, read bitmaps."""
-        params = self.params
-        assert isinstance(params, Ext4Params)
-        if params.fresh and params.lazy_itable_init and self.kernel >= SINCE_LAZYINIT:
-            return LazyInit(self, params.init_itable, context.random)
-        return Ext3.make_lazyinit(self, context)
+    def _place_journal(self) -> list[tuple[int, int]]:
+        """Give the journal its blocks from the goal on; ValueError if there is no room."""
+        goal, length = self.form.journal_goal, self.form.journal_blocks
+        while length:
+            start, end = self.blocks.allocate(goal, length, None)
+            if start < 0:
+                raise ValueError(f"{length} blocks too few for the journal")
+            self.journal_runs.append((start, end))
+            length -= end - start
+            goal = end
+        return self.journal_runs
 
-    def lay_out(self, params: Ext3Params, capacity_bytes: int) -> Layout:
-        """Return flexible block groups."""
-        return flex.make_flex_layout(
-            capacity_bytes,
-            inode_ratio_bytes=params.inode_ratio_bytes, inode_size_bytes=params.inode_size_bytes,
-        )  # fmt: skip
+    def _online_discard(self) -> DiscardFreed:
+        """Return what discards the blocks that a commit has freed."""
+        return OnlineDiscard(self.scheduler, self.features, self.device, self.blocks).commit
 
-    def make_a_ops(self) -> AddressSpaceOps:
-        """Return what maps and writes pages."""
-        return Ext4AddressSpaceOps(self)
-
-    def make_journal_client(self) -> JournalClient:
-        """Return what the journal asks."""
-        return Ext4JournalClient(self)
-
-    def make_inode(self, ino: int, mode: int) -> Ext3Inode:
-        """Return an inode with extents."""
-        return Ext4Inode(self, ino, mode)
-
-    def inode_of(self, mapping: AddressSpace) -> Ext4Inode:
-        """Return whose pages these are."""
-        inode = mapping.host
-        assert isinstance(inode, Ext4Inode)
-        return inode
-
-    def make_journal(self) -> list[tuple[int, int]]:
-        """Give the journal one piece in the middle of the device."""
-        params = self.params
-        largest = params.journal_bytes_max // BLOCK_SIZE
-        length = flex.default_journal_blocks(self.layout.blocks, largest)
-        goal = flex.journal_goal(self.layout) if params.journal_in_middle else 0
-        return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
-
-    def fast_commit_blocks(self, journal_blocks: int) -> int:
-        """See fast_commit.py."""
-        params = self.params
-        assert isinstance(params, Ext4Params)
-        return fast_commit.area_blocks(params, journal_blocks)
-
-    def complete_transaction(self, task: Task, tid: int) -> Blocking[None]:
-        """Commit it, or what it did so far."""
-        if self.journal.fast.blocks:
-            return fast_commit.fast_commit(task, self, tid)
-        return Ext3.complete_transaction(self, task, tid)
-
-    def map_at_once(self, inode: Ext3Inode, start: int, end: int) -> None:
-        """Give a file its extents without journal, time or I/O."""
-        extents.map_at_once(self, _ext4(inode), start, end)
-
-    def _fill_uninitialised(self) -> None:
-        """Know the bitmaps that mke2fs left unwritten (BLOCK_UNINIT, INODE_UNINIT), and the root.
-
-        Mounting has read the root's inode.
-        """
-        groups = self.layout.groups
-        root_block = self.layout.inode_block(ROOT_INODE)
-        self.metadata.add_pages(root_block, root_block + 1)
-        for number, group in enumerate(groups):
-            data_blocks = group.end - group.first_data
-            is_used = self.blocks.groups[number].total < data_blocks
-            is_leader = number % self.layout.flex_groups == 0
-            if not is_used and not is_leader and number != len(groups) - 1:
-                self.metadata.add_pages(group.block_bitmap, group.block_bitmap + 1)
-            if number:
-                self.metadata.add_pages(group.inode_bitmap, group.inode_bitmap + 1)
-
-    def start(self) -> None:
-        """Start the journal's thread, and the one that zeroes inode tables."""
-        device = self.device
-        assert device is not None
-        kthread_run(self.scheduler, f"jbd2/{device.name}-8", self._jbd2)
-        self.start_lazyinit()
-
-    def _jbd2(self, task: Task) -> Blocking[None]:
-        return kjournald(task, self.journal)
-
-    # --- promises
+    def adopt(self, inode: Ext4Inode) -> None:
+        """Enter a new inode."""
+        assert inode.ino not in self.inodes
+        self.inodes[inode.ino] = inode
+        inode.mtime_ns = inode.atime_ns = self.calendar.now
 
     def unpromised_blocks(self) -> int:
         """Return the free blocks that are neither promised nor kept for leaves."""
@@ -296,99 +679,49 @@ class Ext4(Ext3):
         """Pages have their blocks now, or are gone."""
         self.promised_blocks -= inode.delayed.remove(start, end)
 
-    # --- operations
 
-    def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
-        """See delalloc.py; without delayed allocation, inode.py."""
-        if self.delays:
-            return delalloc.write(task, self, _ext4(inode), pos, count)
-        return files.write(task, self, _ext4(inode), pos, count)
-
-    def allocate_hole(
-        self, task: Task, handle: Handle, inode: Ext3Inode, start: int, end: int
-    ) -> Blocking[int]:
-        """See extents.py."""
-        return extents.allocate_hole(task, self, handle, _ext4(inode), start, end)
-
-    def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
-        """Set the size; what was promised for pages behind it is free again."""
-        file = _ext4(inode)
-        if size < file.size:
-            yield from self._drop_pages(task, file, pages_of_size(size))
-        yield from files.truncate(task, self, file, size)
-
-    def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Free an inode; pages that never got blocks are forgotten."""
-        file = _ext4(inode)
-        yield from self._drop_pages(task, file, 0)
-        yield from files.delete_inode(task, self, file)
-
-    def _drop_pages(self, task: Task, inode: Ext4Inode, keep: int) -> Blocking[None]:
-        """Drop the pages from `keep` on, none of which is being mapped."""
-        yield from inode.pages_lock.lock(task)
-        yield from truncate_inode_pages(task, inode.mapping, keep)
-        self.keep_promise(inode, keep, LAST_PAGE)
-        inode.pages_lock.unlock(task)
-
-    def rename(
-        self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
-    ) -> Blocking[None]:
-        """Move a name; a file that replaces another has its data sent first (auto_da_alloc)."""
-        inode = old_dir.directory()[old_name]
-        if new_name in new_dir.directory() and not inode.is_dir():
-            wbc = WritebackControl(WB_SYNC_NONE, ALL_PAGES)
-            yield from inode.mapping.a_ops.writepages(task, inode.mapping, wbc)
-        yield from Ext3.rename(self, task, old_dir, old_name, new_dir, new_name)
-
-    def statfs(self) -> StatFs:
-        """Return sizes and what is free and not promised."""
-        found = Ext3.statfs(self)
-        return StatFs(
-            blocks=found.blocks, blocks_free=found.blocks_free - self.promised_blocks,
-            files=found.files, files_free=found.files_free,
-        )  # fmt: skip
-
-    def check(self) -> list[str]:
-        """Return what is inconsistent."""
-        wrong = Ext3.check(self)
-        promised = 0
-        for inode in self.inodes.values():
-            delayed = _ext4(inode).delayed
-            promised += delayed.count
-            if any(not inode.mapping.dirty.covers(low, high) for low, high in delayed):
-                wrong.append(f"inode {inode.ino}: a delayed page is clean")
-            if any(block >= 0 for low, high in delayed for block, _ in inode.map.pieces(low, high)):
-                wrong.append(f"inode {inode.ino}: a delayed page has a block")
-        if promised != self.promised_blocks:
-            wrong.append(f"{self.promised_blocks} blocks are promised, to {promised} pages")
-        return wrong
+def seconds(time_ns: int) -> int:
+    """Return a time as inodes of 128 bytes keep it."""
+    return time_ns // NS_PER_S
 
 
-class Ext4JournalClient(Ext3JournalClient):
-    """What the journal asks of the file system."""
-
-    def __init__(self, fs: Ext4) -> None:
-        super().__init__(fs)
-        self.ext4 = fs
-        params = fs.params
-        assert isinstance(params, Ext4Params) and fs.device is not None
-        self.discards = params.discard and fs.device.max_discard_sectors > 0
-        self.online_discard = OnlineDiscard(fs)
-
-    def discard_freed(self, task: Task, freed: list[tuple[int, int]]) -> Blocking[None]:
-        """See discard.py."""
-        return self.online_discard.commit(task, freed)
-
-    def submit_data(self, task: Task, run: DataRun, flags: int) -> Blocking[None]:
-        """Submit what is dirty of a run of ordered data and has blocks."""
-        return submit_commit_data(task, self.ext4, run, flags)
+def mark_inode_dirty(
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode
+) -> Blocking[None]:
+    """Journal an inode's block (ext3_mark_inode_dirty); the vfs's i_state is not touched."""
+    transaction = handle.transaction
+    inode.sync_tid = transaction.tid
+    if transaction.fast_queue is not None:
+        transaction.fast_queue.track_inode(inode)
+    return modify_block(task, fs.journal, handle, fs.layout.inode_block(inode.ino))
 
 
-def _ext4(inode: Inode) -> Ext4Inode:
-    assert isinstance(inode, Ext4Inode)
-    return inode
+def dirty_times(inode: Ext4Inode) -> None:
+    """mark_inode_dirty_sync: times changed."""
+    inode.state |= I_DIRTY_SYNC
+    inode.mapping.mark_inode_dirty()
 
 
-register(
-    "filesystem", "ext4", params=Ext4Params, doc="extents, delayed allocation, a journal (jbd2)"
-)(Ext4)
+def dirty_size(handle: Handle, inode: Ext4Inode) -> None:
+    """mark_inode_dirty: size or blocks changed (DQUOT_ALLOC_BLOCK does it for every block)."""
+    inode.state |= I_DIRTY_SYNC | I_DIRTY_DATASYNC
+    inode.mapping.mark_inode_dirty()
+    inode.datasync_tid = handle.transaction.tid
+    if inode.disk_size != inode.size:
+        keep_size(handle, inode, unwritten=False)
+        inode.disk_size = inode.size
+
+
+def keep_size(handle: Handle, inode: Ext4Inode, *, unwritten: bool) -> None:
+    """Keep an inode's size, if a power cut may take the transaction back.
+
+    `unwritten`: without the transaction its data, as it is in memory, cannot be read.
+    """
+    if handle.transaction.keeps_undo:
+        undo = Undo(inode, None, None, inode.disk_size, unwritten)
+        handle.transaction.undo.append(undo)
+
+
+def pages_of_size(size: int) -> int:
+    """Return the pages a file of `size` bytes has."""
+    return (size + BLOCK_SIZE - 1) // BLOCK_SIZE

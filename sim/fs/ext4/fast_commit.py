@@ -34,33 +34,19 @@ Estimate: L a request, one writer of new files: 1 / 3 L a second in full, 1 / 2 
  4 ms: 4 of them, where a full commit needs 4.5 (16.0 ms instead of 17.9): little is gained there.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sim.fs.ext4.layout import BLOCK_SIZE
-from sim.fs.inode import Inode
-from sim.fs.jbd2.journal import LENGTH_MIN, Journal
-from sim.fs.jbd2.state import FastCommit, FastQueue, Transaction
+from sim.fs.ext4.balloc import BLOCK_SIZE
+from sim.fs.ext4.ext4 import Ext4SbInfo
+from sim.fs.jbd2.journal import FastCommit, FastQueue, Journal, Transaction
+from sim.fs.super import Inode
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
-if TYPE_CHECKING:
-    from sim.fs.ext4.ext4 import Ext4, Ext4Params
-
-SINCE: Final = (5, 10)  # aa75f4d3daae, 8016e29f4362
-LOG_BLOCKS_PER_FAST: Final = 64  # e2fsprogs 1.46: EXT2_JOURNAL_TO_FC_BLKS_RATIO
 HEAD_BYTES: Final = 12  # A tag and its length: 4; features, tid.
 TAIL_BYTES: Final = 12  # tid, checksum
 RANGE_BYTES: Final = 20  # inode number, an extent
 INODE_NUMBER_BYTES: Final = 8  # with tag and length; then the inode:
 INODE_BYTES: Final = {128: 128, 256: 160}  # of mke2fs -I; without extended attributes
-
-
-def area_blocks(params: "Ext4Params", journal_blocks: int) -> int:
-    """Return the blocks of a journal that are for fast commits."""
-    if not params.fast_commit:
-        return 0
-    ring = journal_blocks * LOG_BLOCKS_PER_FAST // (LOG_BLOCKS_PER_FAST + 1)
-    share = max(journal_blocks - max(ring, LENGTH_MIN), 0)
-    return params.fast_commit_bytes // BLOCK_SIZE or share
 
 
 def track_name(transaction: Transaction, name: str) -> None:
@@ -93,7 +79,12 @@ def mark_ineligible(transaction: Transaction) -> None:
         transaction.fast_queue.eligible = False
 
 
-def fast_commit(task: Task, fs: "Ext4", tid: int) -> Blocking[None]:
+def commit_transaction(task: Task, fs: Ext4SbInfo, tid: int) -> Blocking[None]:
+    """Put on the disk what a transaction did: all of it."""
+    return fs.journal.complete_transaction(task, tid)
+
+
+def fast_commit(task: Task, fs: Ext4SbInfo, tid: int) -> Blocking[None]:
     """Put what has happened of transaction `tid` on the disk, the fast way if there is one."""
     journal = fs.journal
     yield  # What it owes comes first: whom the last commit let go open their handles meanwhile.
@@ -112,7 +103,7 @@ def fast_commit(task: Task, fs: "Ext4", tid: int) -> Blocking[None]:
             return
 
 
-def _commit_alone(task: Task, fs: "Ext4") -> Blocking[bool]:
+def _commit_alone(task: Task, fs: Ext4SbInfo) -> Blocking[bool]:
     """Keep other commits and new handles out, and commit; False if there has to be a full one."""
     journal = fs.journal
     journal.fast.ongoing = True
@@ -126,7 +117,7 @@ def _commit_alone(task: Task, fs: "Ext4") -> Blocking[bool]:
     return done
 
 
-def _lock_updates(task: Task, fs: "Ext4") -> Blocking[None]:
+def _lock_updates(task: Task, fs: Ext4SbInfo) -> Blocking[None]:
     """Let no handle start, and the open and the reserved ones end (jbd2_journal_lock_updates)."""
     journal = fs.journal
     journal.updates_locked = True
@@ -141,7 +132,7 @@ def _lock_updates(task: Task, fs: "Ext4") -> Blocking[None]:
         yield from wait.sleep_on(task, TASK_UNINTERRUPTIBLE, "jbd2_journal_lock_updates")
 
 
-def _perform_commit(task: Task, fs: "Ext4") -> Blocking[bool]:
+def _perform_commit(task: Task, fs: Ext4SbInfo) -> Blocking[bool]:
     """Write data, then tags (ext4_fc_perform_commit); False if it cannot be."""
     journal = fs.journal
     transaction = journal.running
@@ -167,12 +158,12 @@ def _perform_commit(task: Task, fs: "Ext4") -> Blocking[bool]:
     return True
 
 
-def tag_bytes(fs: "Ext4", queue: FastQueue) -> int:
+def tag_bytes(fs: Ext4SbInfo, queue: FastQueue) -> int:
     """Return the bytes of a commit's tags."""
     inode_bytes = INODE_NUMBER_BYTES + INODE_BYTES[fs.params.inode_size_bytes]
     used = HEAD_BYTES * (not fs.journal.fast.used) + queue.name_bytes + TAIL_BYTES
     for inode, (start, end) in queue.inodes.items():
-        ranges = len(fs.get_blocks(inode, start, end)) if end > start else 0
+        ranges = len(fs.inodes[inode.ino].map.pieces(start, end)) if end > start else 0
         used += inode_bytes + RANGE_BYTES * ranges
     return used
 
@@ -180,11 +171,11 @@ def tag_bytes(fs: "Ext4", queue: FastQueue) -> int:
 def _write_data(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
     """Write the ordered data of the transaction; its own commit will look again."""
     for run in list(transaction.data):
-        if run.inode.mapping.nr_dirty:
-            yield from journal.client.submit_data(task, run, journal.sync_flags())
+        if run.mapping.nr_dirty:
+            yield from run.submit(task, journal.sync_flags())
     for run in list(transaction.data):
-        if run.inode.mapping.nr_writeback:
-            yield from run.inode.mapping.wait_on_writeback(task, run.start, run.end)
+        if run.mapping.nr_writeback:
+            yield from run.mapping.wait_on_writeback(task, run.start, run.end)
 
 
 def _write_tags(task: Task, journal: Journal, blocks: int) -> Blocking[tuple[int, int]]:

@@ -19,19 +19,20 @@ Invariants: with rule "tid" or "always" what was done before the call is on disk
 Left out: the flush that 3.x sends to the drive when the transaction is on disk already.
 """
 
-from sim.fs.ext4.sb import Ext3Inode, Ext3Sb
+from sim.fs.ext4.ext4 import Ext4Inode
 from sim.fs.fs_writeback import sync_inode
-from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_INODE
 from sim.fs.jbd2.transaction import journal_force_commit
+from sim.fs.super import I_DIRTY_DATASYNC, I_DIRTY_INODE
 from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
 
-def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Blocking[None]:
+def sync_file(task: Task, inode: Ext4Inode, datasync: bool) -> Blocking[None]:
     """Commit what the inode needs on disk, or nothing."""
-    journal = fs.journal_of()
+    fs = inode.fs
+    journal = fs.journal
     rule = fs.params.fsync_rule
-    if inode.is_dir() and fs.params.driver == "ext4":
+    if inode.is_dir() and fs.form.driver.joins_commits:
         inode.state &= ~I_DIRTY_INODE
         yield from journal.force_commit_nested(task)
     elif inode.is_dir() or fs.journals_data or rule == "always":
@@ -41,8 +42,9 @@ def sync_file(task: Task, fs: Ext3Sb, inode: Ext3Inode, datasync: bool) -> Block
         inode.state &= ~I_DIRTY_INODE
         tid = inode.datasync_tid if datasync else inode.sync_tid
         if tid > journal.commit_sequence:
-            yield from fs.complete_transaction(task, tid)
+            yield from fs.form.complete(task, fs, tid)
     elif inode.state & I_DIRTY_INODE:
-        if datasync and fs.kernel >= (2, 6, 25) and not inode.state & I_DIRTY_DATASYNC:
+        skips = datasync and fs.features.fdatasync_skips_times
+        if skips and not inode.state & I_DIRTY_DATASYNC:
             return
         yield from sync_inode(task, inode.mapping, WritebackControl(WB_SYNC_ALL, 0))

@@ -15,8 +15,7 @@ Left out: Orlov's debt counters (they only spread trees of directories made in o
 from heapq import heappop, heappush
 from random import Random
 
-from sim.fs.ext4.balloc import BlockAllocator
-from sim.fs.ext4.layout import FIRST_INODE, ROOT_INODE, Layout
+from sim.fs.ext4.balloc import FIRST_INODE, ROOT_INODE, BlockAllocator, Layout
 
 
 class InodeAllocator:

@@ -1,6 +1,6 @@
-"""Files of ext3: allocating, writing, truncating, deleting.
+"""Files: allocating, writing, truncating, deleting; their pages to and from the disk.
 
-Theory of operation (fs/ext3/inode.c, 2.6.16)
+Theory of operation, ext3 (fs/ext3/inode.c, 2.6.16)
  - Blocks are allocated by write() itself: bitmap, group descriptor, inode (or indirect block) join
    the transaction right then. In ordered mode the pages join its data list, so that they reach the
    disk before it commits; in journal mode they are journalled like metadata; in writeback mode the
@@ -8,103 +8,202 @@ Theory of operation (fs/ext3/inode.c, 2.6.16)
  - Truncating and deleting give blocks back, journal a bitmap and a descriptor for each group,
    revoke the freed indirect blocks (one revoke record block more in that commit), and may need
    several transactions. Dirty pages of a deleted file are dropped: they are never written.
-Linux counterpart: fs/ext3/inode.c, fs/buffer.c, 2.6.16.
-Invariants: a dirty page has its block (no delayed allocation); a handle has credits for what it
- modifies.
+ - Writing a page out is one bio of 4 KiB (block_write_full_page, submit_bh); adjacent ones are
+   merged in the request queue. Whoever writes out starts a handle for it (ext3_ordered_writepage),
+   so it waits while a transaction is being locked, and its handles are joiners for a sync handle
+   that waits for such. The commit writes ordered data itself, without handles.
+Delayed allocation, ext4 (fs/ext4/inode.c ext4_da_write_begin, ext4_do_writepages, 2.6.28 to 6.18)
+ - write() only counts: of what is free, as many blocks are promised as pages have none. A handle of
+   the journal is needed for the times alone, when the clock has ticked since the last one. Where
+   little is free (less than 1.5 times what is promised, or a margin of some hundred blocks) a write
+   allocates at once (ext4_nonda_switch).
+ - The blocks are looked for when the pages are written out, by when the file has its size: it gets
+   one extent where block by block it would have been many; and a file that is deleted in time has
+   never had any. Dirty pages are taken in runs of at most 2048 (8 MiB). A run of pages without
+   blocks is mapped in a handle of its own: blocks, bitmap, descriptor, inode (its size on the disk
+   is now what the run ends with); then it is submitted. Pages that have blocks need no handle.
+ - A bio is of one page before 2.6.37 (block_write_full_page, as ext3), and so are the requests of a
+   queue that does not plug; then of 256 at most; from 6.16 on, with large folios, it is as long as
+   the run. The block layer cuts it into requests.
+Unwritten extents (dioread_nolock, fs/ext4/page-io.c, 5.6 on)
+ - Blocks for delayed pages are allocated as *unwritten*: after a crash they read as zeroes. When
+   the data are on the disk, a kworker makes the extent valid, in a handle that joins what runs, and
+   only then are the pages no longer under writeback. So fsync waits for data, for the kworker, and
+   then for the transaction of that handle; and the commit has no data to wait for. Before, blocks
+   are valid at once, and the commit waits for the data instead.
+ - The handle was reserved with the one that allocated, and may join a transaction that is locked.
+   But the inode's block may be on its way to the log for the transaction before: then the kworker
+   sleeps until it is there (do_get_write_access), and the fsync with it.
+ - One kworker does it for the whole file system, an extent at a time (alloc_workqueue(.., 1):
+   "concurrency isn't really necessary"). While it sleeps for one inode's block all other fsyncs
+   wait behind it, even those whose blocks are free; then their handles join one transaction.
+Linux counterpart: fs/ext3/inode.c, fs/buffer.c, fs/jbd/commit.c, 2.6.16; fs/ext4/inode.c,
+ indirect.c, page-io.c, fs/ext4/balloc.c ext4_claim_free_clusters, 6.18.
+Invariants: a page under writeback has its block, and so has a dirty one unless it is delayed; a
+ handle has credits for what it modifies. `delayed` of an inode are its pages that are dirty and
+ have no block; the blocks promised are as many as those pages, and never more than are free. A page
+ goes under writeback when it has its block, never while a handle is waited for: a commit that waits
+ for pages waits for the disk only. `pages_lock` of the inode stands for the locks of the pages:
+ nobody truncates what is being mapped. Pages are under writeback until their extent is valid.
 Left out: reading a page that is about to be overwritten in part, when it is a hole; tails beyond
  the end of the file (block_truncate_page); one handle for each page (here one for each call, with
- the count of handles it stands for).
+ the count of handles it stands for; written out one for up to 16 pages, from 2.6.39 on for up to
+ 128: each run of pages has a plug of its own, which has to hold a whole request of 512 KiB, as the
+ one around all of them does, and waits for one slot as a page does); quotas; the writeback that is
+ started when less than twice the promised is free; runs over holes of a few clean pages; one plug
+ over all runs; merging of several completions of one inode into one handle.
 """
 
 from typing import Final
 
+from sim.block.bio import BIO_PROCESS_SYNC, WRITE, Bio, EndIo
+from sim.block.device import submit_bio
+from sim.fs import atime
+from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read, submit_write
 from sim.fs.errors import no_space
-from sim.fs.ext4.fast_commit import forget, track_range
-from sim.fs.ext4.layout import BLOCKS_PER_GROUP
-from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
-from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS
-from sim.fs.ext4.sb import (
-    Ext3Inode,
-    Ext3Sb,
+from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, ROOT_INODE
+from sim.fs.ext4.ext4 import (
+    Ext4Inode,
+    Ext4SbInfo,
     dirty_size,
     dirty_times,
     keep_size,
+    leaf_end,
+    leaf_of,
     mark_inode_dirty,
     pages_of_size,
     seconds,
+    uppers_of,
 )
-from sim.fs.jbd2.state import DataRun, Handle
+from sim.fs.ext4.fast_commit import forget, track_range
+from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS
+from sim.fs.features import Features
+from sim.fs.jbd2.journal import DataRun, Handle, write_sync_plug
 from sim.fs.jbd2.transaction import (
     forget_block,
     journal_extend,
+    journal_force_commit,
     journal_start,
+    journal_start_reserved,
     journal_stop,
     modify_block,
     modify_head,
     revoke_block,
     stop_handle,
 )
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
-from sim.mm.filemap import AddressSpace, truncate_inode_pages
+from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE
+from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
+from sim.mm.page_writeback import write_cache_pages
+from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
 WRITE_CREDITS: Final = 10  # ext3_writepage_trans_blocks: 2 * (1 + 3) + 2
 STEP_CREDITS: Final = 8  # What allocating or freeing in one group may modify.
+CONVERSION_CREDITS: Final = 2
 RETRIES_MAX: Final = 3  # ext3_should_retry_alloc
+MARGIN_BLOCKS: Final = 256  # EXT4_FREECLUSTERS_WATERMARK: 4 * percpu_counter_batch (32) * 2 CPUs
+PAGES_PER_HANDLE: Final = 16
+PAGES_PER_PLUG: Final = 128
+RUN_PAGES_MAX: Final = 2048  # MAX_WRITEPAGES_EXTENT_LEN
+BIO_PAGES: Final = 256  # BIO_MAX_VECS
+
+
+# --- metadata that is not in memory
+
+
+def bread(task: Task, fs: Ext4SbInfo, block: int) -> Blocking[None]:
+    """Read a metadata block that is not in memory, and wait for it."""
+    if fs.metadata.missing(block, block + 1):
+        return read_and_wait(task, fs.metadata, block, block + 1)
+    return fs.metadata.wait_on_page(task, block, block + 1)
+
+
+def read_and_wait(task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
+    """Read pages, and wait for them (wait_on_buffer)."""
+    mapping.start_read(start, end)
+    yield from mapping.a_ops.readpages(task, mapping, start, end)
+    yield from mapping.wait_on_page(task, start, end)
+
+
+def prefetch_bitmaps(task: Task, fs: Ext4SbInfo, number: int) -> Blocking[None]:
+    """Submit reads of many groups' bitmaps, when the first is wanted (ext4_mb_prefetch).
+
+    Many: those of the group's flexible group, or of 32 groups.
+    """
+    first = number - number % fs.prefetch_step
+    if first not in fs.unread_groups:
+        return
+    fs.unread_groups.remove(first)
+    for group in fs.layout.groups[first : first + fs.prefetch_step]:
+        block = group.block_bitmap
+        if fs.metadata.missing(block, block + 1):
+            fs.metadata.start_read(block, block + 1)
+            yield from fs.metadata.a_ops.readpages(task, fs.metadata, block, block + 1)
+
+
+def read_inode_block(task: Task, fs: Ext4SbInfo, ino: int) -> Blocking[None]:
+    """Read it unless all other inodes in it are free (ext3_get_inode_loc)."""
+    block = fs.layout.inode_block(ino)
+    per_block = fs.layout.inodes_per_block
+    first = (ino - 1) // per_block * per_block + 1
+    others = range(first, first + per_block)
+    if first > ROOT_INODE and not any(n in fs.inodes for n in others if n != ino):
+        fs.metadata.add_pages(block, block + 1)
+    return bread(task, fs, block)
 
 
 # --- write
 
 
-def write(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blocking[int]:
+def write(task: Task, inode: Ext4Inode, pos: int, count: int) -> Blocking[int]:
     """Put `count` bytes at `pos` into the page cache; return how many there was room for."""
+    fs = inode.fs
+    journal = fs.journal
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(fs.params.block_ns * (end - start))
-    yield from read_partial(task, fs, inode, pos, count)
+    yield from read_partial(task, inode, pos, count)
     for _ in range(RETRIES_MAX):
-        stop = yield from _write_pages(task, fs, inode, start, end, pos + count)
+        credits = WRITE_CREDITS + (end - start if fs.journals_data else 0)
+        handle = yield from journal_start(task, journal, credits)
+        handle.transaction.handle_count += end - start - 1
+        stop = yield from allocate_range(task, fs, handle, inode, start, end)
+        if stop > start:
+            yield from _dirty_pages(task, fs, handle, inode, start, stop)
+            new_size = min(pos + count, stop << PAGE_SHIFT)
+            now = fs.calendar.now
+            if new_size > inode.size:
+                inode.size = new_size
+                dirty_size(handle, inode)
+                yield from mark_inode_dirty(task, fs, handle, inode)
+            elif seconds(now) != seconds(inode.mtime_ns):
+                dirty_times(inode)
+                yield from mark_inode_dirty(task, fs, handle, inode)
+            inode.mtime_ns = now
+        stop_handle(journal, handle)
         if stop > start:
             return min(count, (stop << PAGE_SHIFT) - pos)
         if not fs.blocks.pending_total:
             break
-        yield from fs.journal_of().force_commit_nested(task)
+        yield from journal.force_commit_nested(task)
     raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
 
-def _write_pages(
-    task: Task, fs: Ext3Sb, inode: Ext3Inode, start: int, end: int, end_pos: int
-) -> Blocking[int]:
-    """Allocate and dirty the pages from `start`; return where space ended, or `end`."""
-    journal = fs.journal_of()
-    credits = WRITE_CREDITS + (end - start if fs.journals_data else 0)
-    handle = yield from journal_start(task, journal, credits)
-    handle.transaction.handle_count += end - start - 1
-    stop = yield from allocate_range(task, fs, handle, inode, start, end)
-    if stop > start:
-        mapping = inode.mapping
-        if fs.journals_data:
-            mapping.add_pages(start, stop)
-            yield from _journal_data(task, fs, handle, inode, start, stop)
-        else:
-            yield from mapping.wait_on_page(task, start, stop)  # Somebody else may be reading it.
-            mapping.set_dirty(start, stop)
-            if fs.orders_data:
-                add_ordered_data(handle, inode, start, stop)
-        new_size = min(end_pos, stop << PAGE_SHIFT)
-        now = fs.calendar.now
-        if new_size > inode.size:
-            inode.size = new_size
-            dirty_size(handle, inode)
-            yield from mark_inode_dirty(task, fs, handle, inode)
-        elif seconds(now) != seconds(inode.mtime_ns):
-            dirty_times(inode)
-            yield from mark_inode_dirty(task, fs, handle, inode)
-        inode.mtime_ns = now
-    stop_handle(journal, handle)
-    return stop
+def _dirty_pages(
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, start: int, end: int
+) -> Blocking[None]:
+    """Pages that have blocks are written to, as the journal's mode wants it."""
+    mapping = inode.mapping
+    if fs.journals_data:
+        mapping.add_pages(start, end)
+        yield from _journal_data(task, fs, handle, inode, start, end)
+        return
+    yield from mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
+    mapping.set_dirty(start, end)
+    if fs.orders_data:
+        add_ordered_data(handle, inode, start, end)
 
 
-def read_partial(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int) -> Blocking[None]:
+def read_partial(task: Task, inode: Ext4Inode, pos: int, count: int) -> Blocking[None]:
     """Read the first and the last page of a write if it leaves part of them as they are."""
     first, last = pos >> PAGE_SHIFT, (pos + count - 1) >> PAGE_SHIFT
     partial = [first] if pos % PAGE_SIZE else []
@@ -114,36 +213,27 @@ def read_partial(task: Task, fs: Ext3Sb, inode: Ext3Inode, pos: int, count: int)
     for page in partial:
         inside = page << PAGE_SHIFT < inode.size and inode.map.block_of(page) >= 0
         if inside and mapping.missing(page, page + 1):
-            yield from read_and_wait(task, fs, mapping, page, page + 1)
+            yield from read_and_wait(task, mapping, page, page + 1)
 
 
-def read_and_wait(
-    task: Task, fs: Ext3Sb, mapping: AddressSpace, start: int, end: int
-) -> Blocking[None]:
-    """Read pages, and wait for them (wait_on_buffer)."""
-    mapping.start_read(start, end)
-    yield from mapping.a_ops.readpages(task, mapping, start, end)
-    yield from mapping.wait_on_page(task, start, end)
-
-
-def add_ordered_data(handle: Handle, inode: Ext3Inode, start: int, end: int) -> None:
+def add_ordered_data(handle: Handle, inode: Ext4Inode, start: int, end: int) -> None:
     """See that these pages reach the disk before the handle's transaction (journal_dirty_data)."""
     transaction = handle.transaction
     run = inode.data_run
     if run is not None and inode.data_transaction is transaction and run.end >= start >= run.start:
         run.end = max(run.end, end)
         return
-    run = DataRun(inode, start, end)
+    run = inode.fs.form.data_run(inode, start, end)
     transaction.data.append(run)
     inode.data_transaction = transaction
     inode.data_run = run
 
 
 def _journal_data(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, start: int, end: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, start: int, end: int
 ) -> Blocking[None]:
     """data=journal: the pages are part of the transaction themselves."""
-    journal = fs.journal_of()
+    journal = fs.journal
     yield from journal_extend(task, journal, handle, end - start + STEP_CREDITS)
     page = start
     for block, count in inode.map.pieces(start, end):
@@ -157,13 +247,13 @@ def _journal_data(
 
 
 def allocate_range(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, start: int, end: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, start: int, end: int
 ) -> Blocking[int]:
     """Give blocks to the holes in [start, end); return how far it got (`end` if all are mapped)."""
     at = start
     for block, count in inode.map.pieces(start, end):
         if block < 0:
-            stop = yield from fs.allocate_hole(task, handle, inode, at, at + count)
+            stop = yield from fs.form.map_hole(task, fs, handle, inode, at, at + count)
             dirty_size(handle, inode)
             yield from mark_inode_dirty(task, fs, handle, inode)
             if stop < at + count:
@@ -172,24 +262,25 @@ def allocate_range(
     return end
 
 
-def allocate_hole(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, start: int, end: int
+def map_indirect(
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, start: int, end: int
 ) -> Blocking[int]:
     """Allocate run after run, and indirect blocks; return where the space ended."""
     at = start
     while at < end:
-        yield from journal_extend(task, fs.journal_of(), handle, STEP_CREDITS)
+        yield from journal_extend(task, fs.journal, handle, STEP_CREDITS)
         leaf = leaf_of(at)
         limit = min(end, leaf_end(leaf))
         if leaf >= 0 and leaf not in inode.map.leaves:
             found = yield from _allocate_branch(task, fs, handle, inode, at, leaf)
             if not found:
                 break
-        first, last = yield from _new_data_blocks(task, fs, handle, inode, at, limit - at)
+        first, last = _find_data_blocks(task, fs, inode, at, limit - at)
         if first < 0:
             break
+        yield from account_blocks(task, fs, handle, first, last)
         if leaf >= 0:
-            yield from modify_block(task, fs.journal_of(), handle, inode.map.leaves[leaf])
+            yield from modify_block(task, fs.journal, handle, inode.map.leaves[leaf])
         inode.map.insert(at, first, last - first)
         at += last - first
         inode.last_logical = at - 1
@@ -198,16 +289,16 @@ def allocate_hole(
 
 
 def _allocate_branch(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, at: int, leaf: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, at: int, leaf: int
 ) -> Blocking[bool]:
     """Allocate the missing indirect blocks above `at`, top first (ext3_alloc_branch)."""
-    journal = fs.journal_of()
+    journal = fs.journal
     goal = _goal(task, fs, inode, at)
     parent = -1
     for key in uppers_of(leaf):
         block = inode.map.uppers.get(key, -1)
         if block < 0:
-            block, _ = yield from _new_blocks(task, fs, handle, inode, goal, 1)
+            block = yield from _new_block(task, fs, handle, inode, goal)
             if block < 0:
                 return False
             inode.map.uppers[key] = goal = block
@@ -215,7 +306,7 @@ def _allocate_branch(
             if parent >= 0:
                 yield from modify_block(task, journal, handle, parent)
         parent = block
-    block, _ = yield from _new_blocks(task, fs, handle, inode, goal, 1)
+    block = yield from _new_block(task, fs, handle, inode, goal)
     if block < 0:
         return False
     inode.map.leaves[leaf] = block
@@ -226,50 +317,50 @@ def _allocate_branch(
     return True
 
 
-def _new_data_blocks(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, at: int, want: int
-) -> Blocking[tuple[int, int]]:
+def _find_data_blocks(
+    task: Task, fs: Ext4SbInfo, inode: Ext4Inode, at: int, want: int
+) -> tuple[int, int]:
     """Take up to `want` adjacent blocks for file block `at` on, as small or as a large file."""
     goal = _goal(task, fs, inode, at)
-    small = SMALL_FILE_BLOCKS - max(at, pages_of_size(inode.size))
-    if fs.locality is not None and small > 0 and not inode.is_dir():
-        first, last = fs.locality.allocate(task.cpu, goal, min(want, small))
-        if first >= 0:
-            yield from account_blocks(task, fs, handle, first, last)
-            return first, last
-    return (yield from _new_blocks(task, fs, handle, inode, goal, want))
+    if fs.locality is not None and inode.dir is None:
+        small = SMALL_FILE_BLOCKS - max(at, pages_of_size(inode.size))
+        if small > 0:
+            first, last = fs.locality.allocate(task.cpu, goal, min(want, small))
+            if first >= 0:
+                return first, last
+    return fs.blocks.allocate(goal, want, inode.window if inode.dir is None else None)
 
 
-def _new_blocks(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, goal: int, want: int
-) -> Blocking[tuple[int, int]]:
-    """Take up to `want` adjacent blocks and journal bitmap and descriptor (ext3_new_block)."""
-    window = None if inode.is_dir() else inode.window
-    first, last = fs.blocks.allocate(goal, want, window)
+def _new_block(
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, goal: int
+) -> Blocking[int]:
+    """Take a block and journal bitmap and descriptor (ext3_new_block); return -1 if all is full."""
+    first, last = fs.blocks.allocate(goal, 1, inode.window if inode.dir is None else None)
     if first >= 0:
         yield from account_blocks(task, fs, handle, first, last)
-    return first, last
+    return first
 
 
-def account_blocks(task: Task, fs: Ext3Sb, handle: Handle, first: int, last: int) -> Blocking[None]:
+def account_blocks(
+    task: Task, fs: Ext4SbInfo, handle: Handle, first: int, last: int
+) -> Blocking[None]:
     """Journal what allocating a run changes."""
     task.charge_system(fs.params.block_ns * (last - first))
-    yield from _modify_group(task, fs, handle, first // BLOCKS_PER_GROUP)
+    return modify_group(task, fs, handle, first // BLOCKS_PER_GROUP)
 
 
-def _modify_group(task: Task, fs: Ext3Sb, handle: Handle, group: int) -> Blocking[None]:
+def modify_group(task: Task, fs: Ext4SbInfo, handle: Handle, group: int) -> Blocking[None]:
     """Journal a group's block bitmap and descriptor."""
-    journal = fs.journal_of()
     bitmap = fs.layout.groups[group].block_bitmap
     if not fs.params.metadata_cached:
-        if fs.params.driver == "ext4":
-            yield from fs.prefetch_bitmaps(task, group)
-        yield from fs.bread(task, bitmap)
-    yield from modify_block(task, journal, handle, bitmap, undo=True)
-    yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))
+        if fs.prefetches:
+            yield from prefetch_bitmaps(task, fs, group)
+        yield from bread(task, fs, bitmap)
+    yield from modify_block(task, fs.journal, handle, bitmap, undo=True)
+    yield from modify_block(task, fs.journal, handle, fs.layout.descriptor_block(group))
 
 
-def _goal(task: Task, fs: Ext3Sb, inode: Ext3Inode, at: int) -> int:
+def _goal(task: Task, fs: Ext4SbInfo, inode: Ext4Inode, at: int) -> int:
     """Return where the block would best be (ext3_find_goal, ext3_find_near)."""
     if at == inode.last_logical + 1 and inode.last_block >= 0:
         return inode.last_block + 1
@@ -285,9 +376,10 @@ def _goal(task: Task, fs: Ext3Sb, inode: Ext3Inode, at: int) -> int:
 # --- truncate and delete
 
 
-def truncate(task: Task, fs: Ext3Sb, inode: Ext3Inode, size: int) -> Blocking[None]:
+def truncate(task: Task, inode: Ext4Inode, size: int) -> Blocking[None]:
     """Set the size; blocks behind it are freed (ext3_setattr, ext3_truncate)."""
-    journal = fs.journal_of()
+    fs = inode.fs
+    journal = fs.journal
     keep = pages_of_size(size)
     if size < inode.size:
         yield from truncate_inode_pages(task, inode.mapping, keep)
@@ -303,10 +395,10 @@ def truncate(task: Task, fs: Ext3Sb, inode: Ext3Inode, size: int) -> Blocking[No
 
 
 def free_blocks(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, keep: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, keep: int
 ) -> Blocking[None]:
     """Give back all blocks from file block `keep` on, and the indirect blocks only they needed."""
-    journal = fs.journal_of()
+    journal = fs.journal
     fs.blocks.discard_window(inode.window)
     inode.last_block = -1
     track_range(handle.transaction, inode, keep, keep + 1)  # One DEL_RANGE tag.
@@ -326,13 +418,14 @@ def free_blocks(
         task.charge_system(fs.params.free_block_ns * (end - start))
         yield from journal_extend(task, journal, handle, STEP_CREDITS)
         handle.transaction.freed.append((start, end))
-        yield from _modify_group(task, fs, handle, start // BLOCKS_PER_GROUP)
+        yield from modify_group(task, fs, handle, start // BLOCKS_PER_GROUP)
     dirty_size(handle, inode)
 
 
-def delete_inode(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
+def delete_inode(task: Task, inode: Ext4Inode) -> Blocking[None]:
     """Free an unlinked inode and its blocks (ext3_delete_inode)."""
-    journal = fs.journal_of()
+    fs = inode.fs
+    journal = fs.journal
     task.charge_system(fs.params.operation_ns)
     unwritten = inode.mapping.nr_dirty > 0
     yield from truncate_inode_pages(task, inode.mapping, 0)
@@ -358,14 +451,14 @@ def delete_inode(task: Task, fs: Ext3Sb, inode: Ext3Inode) -> Blocking[None]:
     yield from journal_stop(task, journal, handle)
 
 
-def orphan_add(task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode) -> Blocking[None]:
+def orphan_add(task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode) -> Blocking[None]:
     """Put an unlinked inode at the head of the list in the superblock, in case of a crash."""
     fs.orphans[inode.ino] = inode
-    yield from modify_block(task, fs.journal_of(), handle, 0)
+    yield from modify_block(task, fs.journal, handle, 0)
     yield from mark_inode_dirty(task, fs, handle, inode)
 
 
-def orphan_del(task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode) -> Blocking[None]:
+def orphan_del(task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode) -> Blocking[None]:
     """Take it off: the superblock pointed to it, or the inode put on the list after it did."""
     if inode.ino not in fs.orphans:
         return
@@ -373,7 +466,438 @@ def orphan_del(task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode) -> Bloc
     index = numbers.index(inode.ino)
     del fs.orphans[inode.ino]
     if index == len(numbers) - 1:
-        yield from modify_block(task, fs.journal_of(), handle, 0)
+        yield from modify_block(task, fs.journal, handle, 0)
     else:
         yield from mark_inode_dirty(task, fs, handle, fs.orphans[numbers[index + 1]])
     yield from mark_inode_dirty(task, fs, handle, inode)
+
+
+def da_truncate(task: Task, inode: Ext4Inode, size: int) -> Blocking[None]:
+    """Set the size; what was promised for pages behind it is free again."""
+    if size < inode.size:
+        yield from _drop_delayed(task, inode, pages_of_size(size))
+    yield from truncate(task, inode, size)
+
+
+def da_delete_inode(task: Task, inode: Ext4Inode) -> Blocking[None]:
+    """Free an inode; pages that never got blocks are forgotten."""
+    yield from _drop_delayed(task, inode, 0)
+    yield from delete_inode(task, inode)
+
+
+def _drop_delayed(task: Task, inode: Ext4Inode, keep: int) -> Blocking[None]:
+    """Drop the pages from `keep` on, none of which is being mapped."""
+    yield from inode.pages_lock.lock(task)
+    yield from truncate_inode_pages(task, inode.mapping, keep)
+    inode.fs.keep_promise(inode, keep, LAST_PAGE)
+    inode.pages_lock.unlock(task)
+
+
+# --- past the page cache, and what else the vfs asks of a file
+
+
+def get_blocks(inode: Ext4Inode, start: int, end: int) -> list[tuple[int, int]]:
+    """Return where file blocks are."""
+    return inode.map.pieces(start, end)
+
+
+def fill_holes(task: Task, inode: Ext4Inode, start: int, end: int) -> Blocking[None]:
+    """Allocate what is not mapped (ext3_direct_IO)."""
+    fs = inode.fs
+    if any(block < 0 for block, _ in inode.map.pieces(start, end)):
+        handle = yield from journal_start(task, fs.journal, WRITE_CREDITS)
+        try:
+            stop = yield from allocate_range(task, fs, handle, inode, start, end)
+        finally:
+            stop_handle(fs.journal, handle)
+        if stop < end:
+            raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
+
+
+def release(task: Task, inode: Ext4Inode) -> None:
+    """The last writer gives its reservation window up (ext3_release_file)."""
+    inode.fs.blocks.discard_window(inode.window)
+
+
+def atime_is_due(inode: Ext4Inode) -> bool:
+    """See atime.py."""
+    return atime.is_due(inode.fs.params.atime, inode, inode.fs.calendar.now)
+
+
+def touch_atime(task: Task, inode: Ext4Inode) -> Blocking[None]:
+    """Journal the inode with its access time."""
+    fs = inode.fs
+    inode.atime_ns = fs.calendar.now
+    handle = yield from journal_start(task, fs.journal, 2)
+    yield from mark_inode_dirty(task, fs, handle, inode)
+    dirty_times(inode)
+    stop_handle(fs.journal, handle)
+
+
+# --- delayed allocation
+
+
+def da_write(task: Task, inode: Ext4Inode, pos: int, count: int) -> Blocking[int]:
+    """Put `count` bytes at `pos` into the page cache, without blocks; return `count`."""
+    fs = inode.fs
+    start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
+    if not _may_delay(fs, end - start):
+        return (yield from write(task, inode, pos, count))
+    task.charge_system(fs.params.block_ns * (end - start))
+    yield from _update_time(task, fs, inode)
+    yield from read_partial(task, inode, pos, count)
+    if pos + count > inode.size and inode.map.block_of(end - 1) >= 0:
+        yield from _grow_in_place(task, fs, inode, pos + count)
+    yield from inode.mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
+    if not _may_delay(fs, end - start):
+        return (yield from write(task, inode, pos, count))
+    _promise(fs, inode, start, end)
+    inode.mapping.set_dirty(start, end)
+    inode.size = max(inode.size, pos + count)
+    return count
+
+
+def _may_delay(fs: Ext4SbInfo, pages: int) -> bool:
+    """Return whether room is so plentiful that blocks may be promised (ext4_nonda_switch)."""
+    free, promised = fs.blocks.free_total, fs.promised_blocks + pages
+    return 2 * free >= 3 * promised and fs.unpromised_blocks() >= pages + MARGIN_BLOCKS
+
+
+def _promise(fs: Ext4SbInfo, inode: Ext4Inode, start: int, end: int) -> None:
+    """Count the pages without blocks, once (ext4_da_reserve_space)."""
+    for at, stop in inode.map.holes(start, end):
+        fs.promised_blocks += inode.delayed.add(at, stop)
+
+
+def _update_time(task: Task, fs: Ext4SbInfo, inode: Ext4Inode) -> Blocking[None]:
+    """Journal the inode for its times if the clock has ticked (file_update_time, dirty_inode)."""
+    tick_ns = fs.scheduler.tick_ns
+    if fs.calendar.now // tick_ns == inode.mtime_ns // tick_ns:
+        return
+    inode.mtime_ns = fs.calendar.now
+    handle = yield from journal_start(task, fs.journal, 2)
+    dirty_times(inode)
+    yield from mark_inode_dirty(task, fs, handle, inode)
+    stop_handle(fs.journal, handle)
+
+
+def _grow_in_place(task: Task, fs: Ext4SbInfo, inode: Ext4Inode, size: int) -> Blocking[None]:
+    """Journal a size that ends in a block the file has (ext4_da_should_update_i_disksize)."""
+    handle = yield from journal_start(task, fs.journal, 2)
+    inode.size = size
+    dirty_size(handle, inode)
+    yield from mark_inode_dirty(task, fs, handle, inode)
+    stop_handle(fs.journal, handle)
+
+
+# --- pages that have their blocks
+
+
+class Ext4AddressSpaceOps(AddressSpaceOps):
+    """Pages that have their blocks when they are dirty (ext4_aops); what the page cache asks."""
+
+    def __init__(self, fs: Ext4SbInfo) -> None:
+        self.fs = fs
+        self.writes_in_handles = not fs.journals_data
+        self.sync_flags: int = _sync_flags(fs.features)
+        plugs = fs.features.task_plug
+        self._handle_pages: int = PAGES_PER_PLUG if plugs else PAGES_PER_HANDLE
+
+    def writepages(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Write dirty pages, a few for each handle."""
+        if not self.writes_in_handles:
+            yield from write_cache_pages(task, mapping, wbc)
+            return
+        journal = self.fs.journal
+        left = wbc.nr_to_write
+        while left > 0:
+            chunk = min(left, self._handle_pages)
+            wbc.nr_to_write = chunk
+            handle = yield from journal_start(task, journal, WRITE_CREDITS)
+            try:
+                yield from write_cache_pages(task, mapping, wbc)
+            finally:
+                stop_handle(journal, handle)
+            done = chunk - wbc.nr_to_write
+            handle.transaction.handle_count += max(done - 1, 0)
+            left -= done
+            if done < chunk or not mapping.nr_dirty or wbc.encountered_congestion:
+                break
+        wbc.nr_to_write = left
+
+    def writepage(
+        self, task: Task, mapping: AddressSpace, start: int, end: int, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Submit pages that are under writeback."""
+        flags = self.sync_flags if wbc.sync_mode == WB_SYNC_ALL else 0
+        return _submit_pages(task, inode_of(mapping), start, end, flags)
+
+    def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
+        """Submit reads of locked pages, one bio for each contiguous piece."""
+        device = self.fs.device
+        page = start
+        for block, count in inode_of(mapping).map.pieces(start, end):
+            yield from submit_read(task, device, mapping, page, block, count)
+            page += count
+
+    def end_page(self, mapping: AddressSpace) -> int:
+        """Return where the file ends: read-ahead stops there."""
+        return pages_of_size(inode_of(mapping).size)
+
+    def sync_page(self) -> None:
+        """Somebody waits for the device."""
+        self.fs.device.unplug()
+
+    def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
+        """The inode is in its block already (ext3_mark_inode_dirty); commit if somebody waits."""
+        inode_of(mapping).state &= ~I_DIRTY_INODE
+        if wait:
+            yield from journal_force_commit(task, self.fs.journal)
+
+
+def inode_of(mapping: AddressSpace) -> Ext4Inode:
+    inode = mapping.host
+    assert isinstance(inode, Ext4Inode)
+    return inode
+
+
+def _sync_flags(features: Features) -> int:
+    """Return the flags of bios that somebody waits for."""
+    if features.write_sync:
+        return write_sync_plug(features)
+    return 0 if features.sync_unmarked else BIO_PROCESS_SYNC  # PF_SYNCWRITE of do_fsync()
+
+
+def _submit_pages(task: Task, inode: Ext4Inode, start: int, end: int, flags: int) -> Blocking[None]:
+    """Submit a run of pages to wherever its blocks are."""
+    fs = inode.fs
+    task.charge_system(fs.params.block_ns * (end - start))
+    plug = fs.features.task_plug
+    if fs.journals_data:
+        _clean_journal_heads(fs, inode, start, end)
+    page = start
+    for block, count in inode.map.pieces(start, end):
+        assert block >= 0, "a dirty page has its block"
+        yield from submit_write(task, fs.device, inode.mapping, page, block, count, flags, plug)
+        page += count
+
+
+class OrderedData(DataRun):
+    """Ordered data that have their blocks."""
+
+    def __init__(self, inode: Ext4Inode, start: int, end: int) -> None:
+        super().__init__(inode.mapping, start, end)
+        self.inode = inode
+
+    def submit(self, task: Task, flags: int) -> Blocking[None]:
+        """Submit the dirty pages; a page dirtied again while being written is waited for."""
+        mapping = self.mapping
+        while mapping.has_dirty(self.start, self.end):
+            for start, end in mapping.clear_dirty_for_io(self.start, self.end, ALL_PAGES):
+                yield from _submit_pages(task, self.inode, start, end, flags)
+            if mapping.has_dirty(self.start, self.end):
+                yield from mapping.wait_on_writeback(task, self.start, self.end)
+
+
+def _clean_journal_heads(fs: Ext4SbInfo, inode: Ext4Inode, start: int, end: int) -> None:
+    """data=journal: blocks on their way home are no longer the journal's to write."""
+    heads = fs.journal.heads
+    for block, count in inode.map.pieces(start, end):
+        for number in range(block, block + count):
+            head = heads.get(number)
+            if head is not None:
+                head.dirty = False
+
+
+# --- pages that may be delayed
+
+
+class UnwrittenIo:
+    """Pages on their way to an unwritten extent (ext4_io_end)."""
+
+    def __init__(self, inode: Ext4Inode, start: int, end: int) -> None:
+        self.inode = inode
+        self.start = start
+        self.end = end
+        inode.fs.conversions.outstanding += 1
+
+    def end_io(self, bio: Bio) -> None:
+        """They are on the disk (interrupt)."""
+        self.inode.fs.conversions.workqueue.queue(self.convert)
+
+    def convert(self, task: Task) -> Blocking[None]:
+        """Make an extent valid, then end the writeback of its pages (kworker)."""
+        fs = self.inode.fs
+        task.charge_system(fs.params.operation_ns)
+        handle = journal_start_reserved(task, fs.journal, CONVERSION_CREDITS)
+        keep_size(handle, self.inode, unwritten=True)
+        dirty_size(handle, self.inode)
+        yield from mark_inode_dirty(task, fs, handle, self.inode)
+        track_range(handle.transaction, self.inode, self.start, self.end)
+        stop_handle(fs.journal, handle)
+        fs.conversions.end_one()
+        self.inode.mapping.end_writeback(self.start, self.end)
+
+
+class DelallocOps(Ext4AddressSpaceOps):
+    """Pages that may be delayed (ext4_da_aops)."""
+
+    def __init__(self, fs: Ext4SbInfo) -> None:
+        super().__init__(fs)
+        self.bio_pages: int = RUN_PAGES_MAX if fs.features.ext4_large_folios else BIO_PAGES
+
+    def writepages(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Write dirty pages of the range, mapping them first."""
+        if not self.writes_in_handles:
+            yield from Ext4AddressSpaceOps.writepages(self, task, mapping, wbc)
+            return
+        if not wbc.range_cyclic:
+            yield from self._write_range(task, mapping, wbc, wbc.range_start, wbc.range_end)
+            return
+        begin = mapping.writeback_index
+        stopped_at = yield from self._write_range(task, mapping, wbc, begin, wbc.range_end)
+        if stopped_at == wbc.range_end:
+            stopped_at = yield from self._write_range(task, mapping, wbc, 0, begin)
+        mapping.writeback_index = stopped_at
+
+    def _write_range(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl, page: int, end: int
+    ) -> Blocking[int]:
+        """Write dirty pages of a range; return where it stopped: ``end`` if it went all through."""
+        inode = inode_of(mapping)
+        while page < end:
+            found = mapping.dirty.first(page, end)
+            if found < 0:
+                return end
+            if wbc.nr_to_write <= 0:
+                return found
+            stop = min(mapping.dirty.covered_until(found), end, found + RUN_PAGES_MAX)
+            stop = min(stop, found + wbc.nr_to_write)
+            if wbc.sync_mode == WB_SYNC_ALL and mapping.nr_writeback:
+                yield from mapping.wait_on_writeback(task, found, stop)
+            block, count = inode.map.pieces(found, stop)[0]
+            page = min(stop, found + count)
+            if block >= 0:
+                yield from self._submit(task, inode, wbc, found, page, False)
+            else:
+                page = yield from self._map_and_submit(task, inode, wbc, found, page)
+            yield from task.cond_resched()
+        return end
+
+    def _map_and_submit(
+        self, task: Task, inode: Ext4Inode, wbc: WritebackControl, start: int, end: int
+    ) -> Blocking[int]:
+        """Give a run of delayed pages its blocks and submit it; return where to go on."""
+        fs = self.fs
+        handle = yield from journal_start(task, fs.journal, WRITE_CREDITS)
+        yield from inode.pages_lock.lock(task)
+        if not inode.delayed.contains(start):  # Truncated or mapped by another meanwhile.
+            inode.pages_lock.unlock(task)
+            stop_handle(fs.journal, handle)
+            return start
+        end = min(inode.delayed.covered_until(start), end)
+        stop = yield from allocate_range(task, fs, handle, inode, start, end)
+        assert stop == end, "blocks that were promised are not there"
+        if fs.orders_data and not fs.form.converts:
+            add_ordered_data(handle, inode, start, end)
+        stop_handle(fs.journal, handle)
+        yield from self._submit(task, inode, wbc, start, end, fs.form.converts)
+        inode.pages_lock.unlock(task)
+        return end
+
+    def _submit(
+        self,
+        task: Task,
+        inode: Ext4Inode,
+        wbc: WritebackControl,
+        start: int,
+        end: int,
+        unwritten: bool,
+    ) -> Blocking[None]:
+        """Put pages that have blocks under writeback and submit them."""
+        flags = self.sync_flags if wbc.sync_mode == WB_SYNC_ALL else 0
+        for low, high in inode.mapping.clear_dirty_for_io(start, end, ALL_PAGES):
+            wbc.nr_to_write -= high - low
+            task.charge_system(inode.mapping.vm.params.page_write_ns * (high - low))
+            at = low
+            for block, count in inode.map.pieces(low, high):
+                assert block >= 0, "a page under writeback has its block"
+                yield from self._submit_extent(task, inode, at, block, count, flags, unwritten)
+                at += count
+
+    def _submit_extent(
+        self,
+        task: Task,
+        inode: Ext4Inode,
+        page: int,
+        block: int,
+        count: int,
+        flags: int,
+        unwritten: bool,
+    ) -> Blocking[None]:
+        """Submit adjacent pages to adjacent blocks, in bios as long as they may be."""
+        device = self.fs.device
+        for done in range(0, count, self.bio_pages):
+            pages = min(self.bio_pages, count - done)
+            end_io = self._completion(inode, page + done, pages, unwritten)
+            bio = Bio(
+                WRITE,
+                (block + done) * SECTORS_PER_BLOCK,
+                pages * SECTORS_PER_BLOCK,
+                end_io,
+                None,
+                bios_of(self.fs.features, pages),
+                flags,
+                task.pid,
+            )
+            if not device.submit(bio):
+                yield from submit_bio(task, device, bio)
+
+    def _completion(self, inode: Ext4Inode, page: int, count: int, unwritten: bool) -> EndIo:
+        """Return what happens when pages are on the disk."""
+        if unwritten:
+            return UnwrittenIo(inode, page, page + count).end_io
+        return PageIo(inode.mapping, page, count).end_write
+
+
+def bios_of(features: Features, pages: int) -> int:
+    """Return how many equal bios adjacent pages are written in."""
+    return 1 if features.ext4_long_bios else pages
+
+
+class ExtentData(DataRun):
+    """Ordered data of a file with extents.
+
+    Delayed ones are of files written after: nothing of theirs is in the transaction.
+    """
+
+    def __init__(self, inode: Ext4Inode, start: int, end: int) -> None:
+        super().__init__(inode.mapping, start, end)
+        self.inode = inode
+
+    def submit(self, task: Task, flags: int) -> Blocking[None]:
+        """Submit the pages that are dirty and have blocks."""
+        mapping, inode = self.mapping, self.inode
+        device, features = inode.fs.device, inode.fs.features
+        for low, high in mapping.dirty.overlap(self.start, self.end):
+            at = low
+            for block, count in inode.map.pieces(low, high):
+                if block >= 0:
+                    for start, end in mapping.clear_dirty_for_io(at, at + count, ALL_PAGES):
+                        bio = Bio(
+                            WRITE,
+                            (block + start - at) * SECTORS_PER_BLOCK,
+                            (end - start) * SECTORS_PER_BLOCK,
+                            PageIo(mapping, start, end - start).end_write,
+                            None,
+                            bios_of(features, end - start),
+                            flags,
+                            task.pid,
+                        )
+                        if not device.submit(bio):
+                            yield from submit_bio(task, device, bio)
+                at += count

@@ -20,13 +20,19 @@ Left out: symbolic links, special files, ACLs inherited from the directory.
 from typing import Final
 
 from sim.fs.errors import no_space
+from sim.fs.ext4.balloc import BLOCK_SIZE
+from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, dirty_size, mark_inode_dirty
 from sim.fs.ext4.fast_commit import mark_ineligible, track_create, track_name
-from sim.fs.ext4.inode import allocate_range, delete_inode, orphan_add
-from sim.fs.ext4.layout import BLOCK_SIZE
-from sim.fs.ext4.sb import Ext3Inode, Ext3Sb, dirty_size, mark_inode_dirty
-from sim.fs.inode import S_IFDIR, S_IFREG, Inode
-from sim.fs.jbd2.state import Handle, Undo
+from sim.fs.ext4.inode import (
+    allocate_range,
+    bread,
+    orphan_add,
+    read_inode_block,
+)
+from sim.fs.jbd2.journal import Handle, Undo
 from sim.fs.jbd2.transaction import journal_start, journal_stop, modify_block
+from sim.fs.super import S_IFDIR, S_IFREG, Inode
+from sim.mm.writeback import ALL_PAGES, WB_SYNC_NONE, WritebackControl
 from sim.sched.task import Blocking, Task
 
 CREATE_CREDITS: Final = 23  # EXT3_DATA_TRANS_BLOCKS 12 + EXT3_INDEX_EXTRA_TRANS_BLOCKS 8 + 3
@@ -35,11 +41,12 @@ DELETE_CREDITS: Final = 88  # EXT3_DELETE_TRANS_BLOCKS: 2 * 12 + 64
 RENAME_CREDITS: Final = 34  # 2 * 12 + 8 + 2
 
 
-def lookup(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode | None]:
+def lookup(task: Task, directory: Ext4Inode, name: str) -> Blocking[Ext4Inode | None]:
     """Find a name in memory; pay for reading through the directory if it is not there."""
-    found = directory.directory().get(name)
-    if found is not None:
-        assert isinstance(found, Ext3Inode)
+    fs = directory.fs
+    entry = directory.directory().get(name)
+    if entry is not None:
+        found = fs.inodes[entry.ino]
         if not found.in_dcache:
             yield from _look_up_again(task, fs, directory, name, found)
         return found
@@ -48,42 +55,41 @@ def lookup(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[
     if not fs.params.metadata_cached:
         for block, count in directory.map.pieces(0, blocks.blocks()):
             for offset in range(count):
-                yield from fs.bread(task, block + offset)
+                yield from bread(task, fs, block + offset)
     return None
 
 
 def _look_up_again(
-    task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str, inode: Ext3Inode
+    task: Task, fs: Ext4SbInfo, directory: Ext4Inode, name: str, inode: Ext4Inode
 ) -> Blocking[None]:
     """Find a name that reclaim has taken, in its directory's blocks; read its inode (iget)."""
     for at in directory.directory_blocks().read_through(name):
         task.charge_system(fs.params.directory_block_ns)
-        yield from fs.bread(task, directory.map.block_of(at))
+        yield from bread(task, fs, directory.map.block_of(at))
     if not inode.in_memory:
-        yield from fs.bread(task, fs.layout.inode_block(inode.ino))
+        yield from bread(task, fs, fs.layout.inode_block(inode.ino))
     if not inode.in_dcache:  # Another task may have read it meanwhile.
         fs.dcache.instantiate(inode)
 
 
-def create(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode]:
+def create(task: Task, directory: Ext4Inode, name: str) -> Blocking[Ext4Inode]:
     """Make an empty file (ext3_create)."""
-    return (yield from _make(task, fs, directory, name, S_IFREG))
+    return _make(task, directory, name, S_IFREG)
 
 
-def mkdir(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[Ext3Inode]:
+def mkdir(task: Task, directory: Ext4Inode, name: str) -> Blocking[Ext4Inode]:
     """Make an empty directory with its first block (ext3_mkdir)."""
-    return (yield from _make(task, fs, directory, name, S_IFDIR))
+    return _make(task, directory, name, S_IFDIR)
 
 
-def _make(
-    task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str, mode: int
-) -> Blocking[Ext3Inode]:
+def _make(task: Task, directory: Ext4Inode, name: str, mode: int) -> Blocking[Ext4Inode]:
     """Make an inode and enter its name; undo it if there is no room for the name."""
-    journal = fs.journal_of()
+    fs = directory.fs
+    journal = fs.journal
     task.charge_system(fs.params.operation_ns)
     handle = yield from journal_start(task, journal, CREATE_CREDITS)
     handle.sync = fs.sync_directories
-    inode: Ext3Inode | None = None
+    inode: Ext4Inode | None = None
     try:
         inode = yield from _new_inode(task, fs, handle, directory, mode)
         if mode == S_IFDIR:
@@ -94,7 +100,7 @@ def _make(
         yield from journal_stop(task, journal, handle)
         if inode is not None:
             inode.nlink = 0
-            yield from delete_inode(task, fs, inode)
+            yield from inode.op.delete_inode(task, inode)
         raise
     if mode == S_IFDIR:
         inode.nlink = 2
@@ -105,21 +111,21 @@ def _make(
 
 
 def _new_inode(
-    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, mode: int
-) -> Blocking[Ext3Inode]:
+    task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode, mode: int
+) -> Blocking[Ext4Inode]:
     """Allocate an inode and journal that (ext3_new_inode)."""
     numbers = fs.inode_numbers
     allocate = numbers.allocate_directory if mode == S_IFDIR else numbers.allocate_file
     ino = allocate(directory.ino)
     if ino < 0:
-        raise no_space("inodes", fs.mounted_on)
-    inode = fs.make_inode(ino, mode)
+        raise no_space("inodes", fs.sb.mounted_on)
+    inode = Ext4Inode(fs, ino, mode)
     fs.adopt(inode)
-    journal = fs.journal_of()
+    journal = fs.journal
     group = fs.layout.group_of_inode(ino)
     if not fs.params.metadata_cached:
-        yield from fs.bread(task, fs.layout.groups[group].inode_bitmap)
-        yield from fs.read_inode_block(task, ino)
+        yield from bread(task, fs, fs.layout.groups[group].inode_bitmap)
+        yield from read_inode_block(task, fs, ino)
     yield from modify_block(task, journal, handle, fs.layout.groups[group].inode_bitmap)
     yield from modify_block(task, journal, handle, fs.layout.descriptor_block(group))
     yield from mark_inode_dirty(task, fs, handle, inode)
@@ -127,7 +133,7 @@ def _new_inode(
 
 
 def _append_blocks(
-    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, first: int, count: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode, first: int, count: int
 ) -> Blocking[None]:
     """Give a directory blocks (ext3_append); this makes its inode dirty for the vfs too."""
     stop = yield from allocate_range(task, fs, handle, directory, first, first + count)
@@ -138,7 +144,7 @@ def _append_blocks(
 
 
 def _add_entry(
-    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, name: str, inode: Ext3Inode
+    task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode, name: str, inode: Ext4Inode
 ) -> Blocking[None]:
     """Enter a name (ext3_add_entry)."""
     blocks = directory.directory_blocks()
@@ -155,7 +161,7 @@ def _add_entry(
 
 
 def _remove_entry(
-    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, name: str
+    task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode, name: str
 ) -> Blocking[None]:
     """Remove a name (ext3_delete_entry)."""
     blocks = directory.directory_blocks()
@@ -166,7 +172,7 @@ def _remove_entry(
     yield from _modified(task, fs, handle, directory)
 
 
-def _keep_name(handle: Handle, directory: Ext3Inode, name: str, child: Inode | None) -> None:
+def _keep_name(handle: Handle, directory: Ext4Inode, name: str, child: Inode | None) -> None:
     """Keep what a name referred to, if a power cut may take the transaction back.
 
     A fast commit has a tag for it.
@@ -177,23 +183,22 @@ def _keep_name(handle: Handle, directory: Ext3Inode, name: str, child: Inode | N
 
 
 def _modify_entry_block(
-    task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode, block: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode, block: int
 ) -> Blocking[None]:
     """Journal one block of a directory."""
-    yield from modify_block(task, fs.journal_of(), handle, directory.map.block_of(block))
+    yield from modify_block(task, fs.journal, handle, directory.map.block_of(block))
 
 
-def _modified(task: Task, fs: Ext3Sb, handle: Handle, directory: Ext3Inode) -> Blocking[None]:
+def _modified(task: Task, fs: Ext4SbInfo, handle: Handle, directory: Ext4Inode) -> Blocking[None]:
     """A directory changed: its times do, on disk, but its i_state does not (2.6.16)."""
     directory.mtime_ns = fs.calendar.now
     yield from mark_inode_dirty(task, fs, handle, directory)
 
 
-def link(
-    task: Task, fs: Ext3Sb, inode: Ext3Inode, directory: Ext3Inode, name: str
-) -> Blocking[None]:
+def link(task: Task, inode: Ext4Inode, directory: Ext4Inode, name: str) -> Blocking[None]:
     """Give a file one more name (ext3_link)."""
-    journal = fs.journal_of()
+    fs = directory.fs
+    journal = fs.journal
     task.charge_system(fs.params.operation_ns)
     handle = yield from journal_start(task, journal, LINK_CREDITS)
     handle.sync = fs.sync_directories
@@ -205,9 +210,10 @@ def link(
         yield from journal_stop(task, journal, handle)
 
 
-def unlink(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[None]:
+def unlink(task: Task, directory: Ext4Inode, name: str) -> Blocking[None]:
     """Remove a name of a file (ext3_unlink)."""
-    journal = fs.journal_of()
+    fs = directory.fs
+    journal = fs.journal
     task.charge_system(fs.params.operation_ns)
     handle = yield from journal_start(task, journal, DELETE_CREDITS)
     handle.sync = fs.sync_directories
@@ -217,9 +223,10 @@ def unlink(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[
     yield from journal_stop(task, journal, handle)
 
 
-def rmdir(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[None]:
+def rmdir(task: Task, directory: Ext4Inode, name: str) -> Blocking[None]:
     """Remove an empty directory (ext3_rmdir)."""
-    journal = fs.journal_of()
+    fs = directory.fs
+    journal = fs.journal
     task.charge_system(fs.params.operation_ns)
     handle = yield from journal_start(task, journal, DELETE_CREDITS)
     handle.sync = fs.sync_directories
@@ -232,10 +239,11 @@ def rmdir(task: Task, fs: Ext3Sb, directory: Ext3Inode, name: str) -> Blocking[N
 
 
 def rename(
-    task: Task, fs: Ext3Sb, old_dir: Ext3Inode, old_name: str, new_dir: Ext3Inode, new_name: str
+    task: Task, old_dir: Ext4Inode, old_name: str, new_dir: Ext4Inode, new_name: str
 ) -> Blocking[None]:
     """Move a name, replacing what has the new one (ext3_rename)."""
-    journal = fs.journal_of()
+    fs = old_dir.fs
+    journal = fs.journal
     task.charge_system(fs.params.operation_ns)
     handle = yield from journal_start(task, journal, RENAME_CREDITS)
     handle.sync = fs.sync_directories
@@ -258,22 +266,20 @@ def rename(
         yield from _modify_entry_block(task, fs, handle, inode, 0)  # Its "..".
         yield from mark_inode_dirty(task, fs, handle, new_dir)
     if replaced is not None:
-        assert isinstance(replaced, Ext3Inode)
         if replaced.is_dir():
             new_dir.nlink -= 1
-        yield from _drop_link(task, fs, handle, replaced, 2 if replaced.is_dir() else 1)
+        gone = fs.inodes[replaced.ino]
+        yield from _drop_link(task, fs, handle, gone, 2 if replaced.is_dir() else 1)
     yield from journal_stop(task, journal, handle)
 
 
-def _child(directory: Ext3Inode, name: str) -> Ext3Inode:
+def _child(directory: Ext4Inode, name: str) -> Ext4Inode:
     """Return what a name of a directory refers to."""
-    inode = directory.directory()[name]
-    assert isinstance(inode, Ext3Inode)
-    return inode
+    return directory.fs.inodes[directory.directory()[name].ino]
 
 
 def _drop_link(
-    task: Task, fs: Ext3Sb, handle: Handle, inode: Ext3Inode, links: int
+    task: Task, fs: Ext4SbInfo, handle: Handle, inode: Ext4Inode, links: int
 ) -> Blocking[None]:
     """Lower the link count; with the last one the inode is an orphan until it is evicted."""
     inode.nlink -= links
@@ -282,3 +288,14 @@ def _drop_link(
         yield from orphan_add(task, fs, handle, inode)
     else:
         yield from mark_inode_dirty(task, fs, handle, inode)
+
+
+def da_rename(
+    task: Task, old_dir: Ext4Inode, old_name: str, new_dir: Ext4Inode, new_name: str
+) -> Blocking[None]:
+    """Move a name; a file that replaces another has its data sent first (auto_da_alloc)."""
+    inode = old_dir.directory()[old_name]
+    if new_name in new_dir.directory() and not inode.is_dir():
+        wbc = WritebackControl(WB_SYNC_NONE, ALL_PAGES)
+        yield from inode.mapping.a_ops.writepages(task, inode.mapping, wbc)
+    yield from rename(task, old_dir, old_name, new_dir, new_name)

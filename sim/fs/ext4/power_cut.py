@@ -27,24 +27,18 @@ Invariants: nothing is changed; what remains is one tree that existed at a trans
 Left out: where an evicted file's blocks were that are in the cache alone; orphans of long deletes.
 """
 
-from typing import TYPE_CHECKING
-
 from sim.fs.buffer import SECTORS_PER_BLOCK
-from sim.fs.ext4.sb import Ext3Inode, pages_of_size
-from sim.fs.inode import Inode
-from sim.fs.jbd2.journal import Journal
-from sim.fs.jbd2.state import Transaction
-from sim.fs.remains import Recovered, RemainingFile, Remains, walk
+from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, pages_of_size
+from sim.fs.jbd2.journal import Journal, Transaction
+from sim.fs.power_cut import Recovered, walk
+from sim.fs.super import Inode, RemainingFile, Remains
 from sim.mm.ranges import RangeSet
-
-if TYPE_CHECKING:
-    from sim.fs.ext4.super import Ext3
 
 
 class _Undone:
     """Names, sizes and losses that differ from those in memory."""
 
-    def __init__(self, fs: "Ext3", unsafe: RangeSet) -> None:
+    def __init__(self, fs: Ext4SbInfo, unsafe: RangeSet) -> None:
         self._fs = fs
         self._unsafe = unsafe
         self.names = Recovered()
@@ -65,13 +59,13 @@ class _Undone:
 
     def describe(self, inode: Inode) -> RemainingFile:
         """Return what is there of a file."""
-        assert isinstance(inode, Ext3Inode)
+        assert isinstance(inode, Ext4Inode)
         size = self.sizes.get(inode, inode.disk_size)
         lost = inode in self.unwritten or not _is_complete(self._fs, inode, size, self._unsafe)
         return RemainingFile(size, 0 if lost else size)
 
 
-def remains(fs: "Ext3") -> Remains:
+def remains(fs: Ext4SbInfo) -> Remains:
     """Return what would be left if the power went now; raise UnmodelledError."""
     journal = fs.journal
     assert journal.kept is not None, "expect_power_cut() comes before the run"
@@ -89,10 +83,9 @@ def remains(fs: "Ext3") -> Remains:
     for transaction in (*lost, journal.committing, journal.running)[::-1]:
         if transaction is not None:
             undone.undo(transaction, _replayed(transaction, durable, log_unsafe))
-    assert fs.root is not None
     return Remains(
-        kind=f"{fs.params.driver}, data={fs.params.data}",
-        files=walk(fs.root, undone.names, undone.describe),
+        kind=f"{fs.form.driver.name}, data={fs.params.data}",
+        files=walk(fs.sb.root_inode(), undone.names, undone.describe),
         lost_changes=undone.changes,
         last_durable=durable,
         damage=tuple(damage + _damage_at_home(fs, journal, unsafe)),
@@ -126,7 +119,7 @@ def _replayed(transaction: Transaction, durable: int, unsafe: RangeSet) -> int:
     return kept
 
 
-def _damage_at_home(fs: "Ext3", journal: Journal, unsafe: RangeSet) -> list[str]:
+def _damage_at_home(fs: Ext4SbInfo, journal: Journal, unsafe: RangeSet) -> list[str]:
     """Return a line on metadata that is neither at home nor in the log any more."""
     if journal.commits_are_durable():
         return []
@@ -145,7 +138,7 @@ def _damage_at_home(fs: "Ext3", journal: Journal, unsafe: RangeSet) -> list[str]
     return [f"{lost} metadata blocks are old at home, and the log has given them up"]
 
 
-def _is_complete(fs: "Ext3", inode: Ext3Inode, size: int, unsafe: RangeSet) -> bool:
+def _is_complete(fs: Ext4SbInfo, inode: Ext4Inode, size: int, unsafe: RangeSet) -> bool:
     """Return whether all pages of the size are on the medium, as they were written last."""
     pages = pages_of_size(size)
     mapping = inode.mapping

@@ -1,47 +1,199 @@
-"""ext3, mounted: the file system that the registry knows, made of the modules beside it.
+"""ext3 and ext4, mounted: what they are composed of, the tables of operations, their threads, sync.
 
-Models: fs/ext3/super.c: making (mke2fs), mounting, the tables of operations, sync.
-Linux counterpart: fs/ext3/super.c, 2.6.16.
-Invariants: `check()` finds nothing whenever no call is under way.
-Left out: unmounting during a run; recovery; remounting.
+Models: making (mke2fs), mounting, sync. ext3 has block groups, indirect blocks and jbd. ext4 has
+ flexible block groups with the journal in their middle, extents, delayed allocation, fast commits
+ (fast_commit.py), barriers, and rename over a file that has its data sent first (auto_da_alloc).
+ Names, inodes, directories, truncation, orphans, fsync and the journal are the same code. From 4.3
+ on ext4's code mounts ext3 too: jbd2 and locality groups, on ext3's layout.
+ext4lazyinit does soon after a mount what nobody shall have to wait for later.
+*Block bitmaps* (5.13): at a random time within five seconds the thread reads all that are not in
+memory, a flexible group (or 32 groups) after the other: whoever allocates has read those of his own
+flexible group before (ext4_mb_prefetch). Behind a full queue these few reads take as long as the
+queue: on a new 4 GiB file system two of six reads, 0.6 s each, are the mean of all.
+*Inode tables*: the thread zeroes those that mke2fs left as they were, after the first mount. mke2fs
+writes none when the kernel will (lazy_itable_init, by default since e2fsprogs 1.42 where
+/sys/fs/ext4/features says that it can), so that it takes seconds. The thread then takes one group
+after the other: it zeroes what no inode has used of the table, journals the descriptor, and sleeps.
+How long it sleeps it measures once: `init_itable` (10) times what the first group took, flush and
+all, in ticks. So it has 1/11 of the time of a disk that nobody else uses; beside a writer the first
+group takes longer, and so do all pauses.
+Hand estimate: 16 KiB an inode, 8192 inodes of 256 bytes a group: 2 MiB of every 128 MiB. 40 GB are
+300 groups, 600 MB. At 151 MB/s a group takes 14 ms, a pause 140 ms, all of them 46 s: a writer who
+shares the disk loses 6 to 9 % meanwhile, and nothing afterwards. On a disk of 1 TB: an hour.
+Linux counterpart: fs/ext3/super.c, 2.6.16; fs/ext4/super.c (ext4_lazyinit_thread,
+ ext4_run_li_request), 2.6.28 to 6.18; ext4_init_inode_table (fs/ext4/ialloc.c),
+ blkdev_issue_zeroout (block/blk-lib.c), ext4_mb_prefetch, ext4_mb_prefetch_fini
+ (fs/ext4/mballoc.c); mke2fs -t ext4 of e2fsprogs 1.41 to 1.47.
+Invariants: `check()` finds nothing whenever no call is under way. The thread writes all tables but
+ the blocks whose inodes were used before; groups in order, one at a time.
+Left out: unmounting during a run; recovery; remounting; metadata and journal checksums, bigalloc,
+ inline data, auto_da_alloc at the close of a truncated file, the flush that fsync sends when its
+ transaction is on the disk already; that one thread ext4lazyinit serves all file systems; bitmaps
+ where a mount found all metadata in memory (`metadata_cached`), or where somebody asks for their
+ prefetching (an option, 5.9 to 5.12); zeroing by the device (write same, write zeroes), which
+ instance stores and disks of the time have not; lazy_journal_init, which nothing makes up for
+ later; mke2fs itself (program `mkfs`), whose discard of the whole device has happened before: a
+ flash drive that takes it has `used = "0 %"`.
 """
 
+from dataclasses import replace
+from random import Random
 from typing import ClassVar, Final
 
-from sim.block.device import BlockDevice
-from sim.fs import atime
+from sim.block.bio import BIO_FUA, WRITE, Bio
+from sim.block.device import submit_bio
+from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.errors import no_space
-from sim.fs.ext4 import fsync, namei
 from sim.fs.ext4 import inode as files
+from sim.fs.ext4 import namei
+from sim.fs.ext4.balloc import BLOCK_SIZE, ROOT_INODE
 from sim.fs.ext4.check import check
-from sim.fs.ext4.layout import BLOCK_SIZE, ROOT_INODE, Layout, journal_blocks, make_layout
-from sim.fs.ext4.lazyinit import SINCE_PREFETCH, LazyInit
-from sim.fs.ext4.mapping import leaf_end, leaf_of, uppers_of
+from sim.fs.ext4.ext4 import (
+    Ext3Params,
+    Ext4Inode,
+    Ext4Params,
+    Ext4SbInfo,
+    Form,
+    driver_of,
+    leaf_end,
+    leaf_of,
+    tree_blocks,
+    uppers_of,
+)
+from sim.fs.ext4.extents import goal_of, map_extents
+from sim.fs.ext4.fast_commit import commit_transaction, fast_commit
+from sim.fs.ext4.fsync import sync_file
+from sim.fs.ext4.inode import (
+    DelallocOps,
+    Ext4AddressSpaceOps,
+    ExtentData,
+    OrderedData,
+    bread,
+    map_indirect,
+    prefetch_bitmaps,
+)
+from sim.fs.ext4.mballoc import trim_free
+from sim.fs.ext4.mke2fs import (
+    JOURNAL_BLOCKS_MAX,
+    default_journal_blocks,
+    fast_commit_blocks,
+    journal_blocks,
+    journal_goal,
+    make_flex_layout,
+    make_layout,
+    refusal,
+)
 from sim.fs.ext4.power_cut import remains
-from sim.fs.ext4.refusal import JOURNAL_BLOCKS_MAX, refusal
-from sim.fs.ext4.sb import Ext3Inode, Ext3Params, Ext3Sb, dirty_times, mark_inode_dirty
-from sim.fs.ext4.trim import trim_free
-from sim.fs.ext4.writeback import Ext3AddressSpaceOps, submit_commit_data
-from sim.fs.inode import S_IFDIR, S_IFREG, Inode
+from sim.fs.features import Features, features
 from sim.fs.jbd2.commit import kjournald
-from sim.fs.jbd2.home import MetadataOps
-from sim.fs.jbd2.journal import LENGTH_MIN, Journal, JournalClient
-from sim.fs.jbd2.state import DataRun, Handle
-from sim.fs.jbd2.transaction import journal_start, stop_handle
-from sim.fs.remains import Remains
-from sim.fs.super import MountContext, StatFs
+from sim.fs.jbd2.journal import LENGTH_MIN
+from sim.fs.jbd2.transaction import journal_start, modify_block, stop_handle
+from sim.fs.super import (
+    S_IFDIR,
+    S_IFREG,
+    FileSystem,
+    Inode,
+    MountContext,
+    Operations,
+    Remains,
+    StatFs,
+)
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
-from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps
+from sim.mm.filemap import AddressSpace
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
-from sim.sched.task import Blocking, Task
+from sim.sched.kthread import kthread_run, schedule_timeout
+from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.version import KernelVersion
+from sim.sched.wait import WaitQueue
+from sim.units import NS_PER_S
 
-PREFETCH_GROUPS: Final = 32  # s_mb_prefetch, fs/ext4/mballoc.c; with flex_bg to the end of one
+START_DELAY_S: Final = 5  # EXT4_DEF_LI_MAX_START_DELAY, fs/ext4/ext4.h
+BIO_BLOCKS: Final = 256  # BIO_MAX_PAGES
+
+# Blocks are found by write().
+OPERATIONS: Final = Operations(
+    lookup=namei.lookup,
+    create=namei.create,
+    mkdir=namei.mkdir,
+    link=namei.link,
+    unlink=namei.unlink,
+    rmdir=namei.rmdir,
+    rename=namei.rename,
+    delete_inode=files.delete_inode,
+    truncate=files.truncate,
+    write=files.write,
+    get_blocks=files.get_blocks,
+    fill_holes=files.fill_holes,
+    sync_file=sync_file,
+    release=files.release,
+    atime_is_due=files.atime_is_due,
+    touch_atime=files.touch_atime,
+)
+# Pages may be delayed, of files that were opened before.
+EXT4_OPERATIONS: Final = replace(
+    OPERATIONS,
+    rename=namei.da_rename,
+    delete_inode=files.da_delete_inode,
+    truncate=files.da_truncate,
+)
+DELALLOC_OPERATIONS: Final = replace(EXT4_OPERATIONS, write=files.da_write)
 
 
-class Ext3(Ext3Sb):
-    """A mounted ext3."""
+def form_of(params: Ext3Params, context: MountContext, release: Features) -> Form:
+    """Return what a mount is composed of."""
+    device = context.device
+    assert device is not None, "it is on a block device"
+    capacity_bytes = device.capacity_sectors * 512
+    asked_blocks = params.journal_bytes // BLOCK_SIZE
+    largest_blocks = params.journal_bytes_max // BLOCK_SIZE
+    if context.journal_device is not None:  # mke2fs -O journal_dev: all behind block 0
+        room = context.journal_device.capacity_sectors * 512 // BLOCK_SIZE - 1
+        asked_blocks = asked_blocks or min(room, JOURNAL_BLOCKS_MAX)
+    make = make_flex_layout if isinstance(params, Ext4Params) else make_layout
+    layout = make(
+        capacity_bytes,
+        inode_ratio_bytes=params.inode_ratio_bytes,
+        inode_size_bytes=params.inode_size_bytes,
+    )
+    if not isinstance(params, Ext4Params):
+        return Form(
+            driver=driver_of(params, release),
+            layout=layout,
+            extents=False,
+            map_hole=map_indirect,
+            data_run=OrderedData,
+            locality=release.ext3_by_ext4,
+            delays=False,
+            converts=False,
+            discards=False,
+            journal_goal=layout.blocks // 2 if params.journal_in_middle else 0,
+            journal_blocks=asked_blocks or journal_blocks(layout.blocks, largest_blocks),
+            fast_blocks=0,
+            complete=commit_transaction,
+        )
+    delays = params.delalloc and params.data != "journal"
+    length_blocks = asked_blocks or default_journal_blocks(layout.blocks, largest_blocks)
+    fast_blocks = fast_commit_blocks(params, length_blocks)
+    return Form(
+        driver=driver_of(params, release),
+        layout=layout,
+        extents=True,
+        map_hole=map_extents,
+        data_run=ExtentData,
+        locality=True,
+        delays=delays,
+        converts=delays and release.unwritten_first,
+        discards=params.discard and device.max_discard_sectors > 0,
+        journal_goal=journal_goal(layout) if params.journal_in_middle else 0,
+        journal_blocks=length_blocks,
+        fast_blocks=fast_blocks,
+        complete=fast_commit if fast_blocks else commit_transaction,
+    )
+
+
+class Ext4(FileSystem):
+    """A mounted ext3 or ext4."""
 
     journal_device_bytes_min: ClassVar[int] = (1 + LENGTH_MIN) * BLOCK_SIZE
 
@@ -51,143 +203,119 @@ class Ext3(Ext3Sb):
         assert isinstance(params, Ext3Params)
         return refusal(params, kernel, capacity_bytes)
 
+    @classmethod
+    def journal_bytes_asked(cls, params: object) -> int:
+        """Return the size of the journal and of the block before it on a device of its own."""
+        assert isinstance(params, Ext3Params)
+        return params.journal_bytes and params.journal_bytes + BLOCK_SIZE
+
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
-        device = context.device
-        assert device is not None and context.bdi is not None, "ext3 is on a block device"
-        super().__init__(params, context, self.lay_out(params, device.capacity_sectors * 512))
+        assert context.bdi is not None, "it is on a block device"
+        form = form_of(params, context, features(context.scheduler.kernel))
+        op = EXT4_OPERATIONS if form.extents else OPERATIONS
+        if form.delays:
+            op = DELALLOC_OPERATIONS
+        super().__init__(context, op, f"{form.driver.name}_inode_cache")
         self.bdi = context.bdi
-        self.a_ops = self.make_a_ops()
-        metadata = MetadataOps()
-        self.metadata = AddressSpace(self.vm, device, metadata, self.bdi, MAPPING_BUFFERS)
-        self.root = self.make_inode(ROOT_INODE, S_IFDIR)
-        self.inodes[ROOT_INODE] = self.root
-        self.root.nlink = 2
-        self.root.size = BLOCK_SIZE
-        self.map_at_once(self.root, 0, 1)
-        log_device = context.journal_device or device
-        min_batch_ns, max_batch_ns = self.batch_times(context.scheduler.tick_ns)
-        runs = self.make_journal() if log_device is device else self.external_journal(log_device)
-        self.journal = Journal(
-            self.make_journal_client(), log_device, self.calendar, self.metadata, self.kernel,
-            home=device, runs=runs, commit_interval_ns=params.commit_ns,
-            barrier=params.barrier, jiffy_ns=context.scheduler.tick_ns,
-            buffer_ns=params.buffer_ns, handle_ns=params.handle_ns,
-            waits_for_data_first=params.driver == "ext3",
-            min_batch_ns=min_batch_ns, max_batch_ns=max_batch_ns,
-            fast_blocks=self.fast_commit_blocks(sum(end - start for start, end in runs)),
-        )  # fmt: skip
-        flex = self.layout.flex_groups
-        self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
-        self.unread_groups = set(range(0, len(self.layout.groups), self.prefetch_step))
-        self.locks_fsync = params.driver == "ext3"
-        self.journal.tracer = context.scheduler.tracer
-        metadata.journal = self.journal
-        if params.free_run_blocks:
-            seed = context.random.getrandbits(32)
-            self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
-        self.lazyinit = self.make_lazyinit(context)
-
-    # --- what a file system of this family makes itself of
-
-    def lay_out(self, params: Ext3Params, capacity_bytes: int) -> Layout:
-        """Return where mke2fs puts what does not move."""
-        return make_layout(
-            capacity_bytes,
-            inode_ratio_bytes=params.inode_ratio_bytes, inode_size_bytes=params.inode_size_bytes,
-        )  # fmt: skip
-
-    def make_a_ops(self) -> AddressSpaceOps:
-        """Return what writes and reads the pages of files."""
-        return Ext3AddressSpaceOps(self)
-
-    def make_journal_client(self) -> JournalClient:
-        """Return what the journal asks."""
-        return Ext3JournalClient(self)
-
-    def journal_of(self) -> Journal:
-        """Return the journal."""
-        return self.journal
+        self.synchronous = params.sync
+        self.locks_fsync = form.driver.locks_fsync
+        self.info = Ext4SbInfo(self, params, form, context)
+        make_a_ops = DelallocOps if form.extents else Ext4AddressSpaceOps
+        self.a_ops = make_a_ops(self.info)
+        root = Ext4Inode(self.info, ROOT_INODE, S_IFDIR)
+        root.nlink = 2
+        root.size = BLOCK_SIZE
+        root.map.insert(0, self.info.root_block, 1)
+        self.info.inodes[ROOT_INODE] = root
+        self.root = root
+        self.lazyinit = self._make_lazyinit(params, context)
+        if form.extents:
+            self._fill_uninitialised()
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache for a file."""
         return AddressSpace(self.vm, inode, self.a_ops, self.bdi)
 
-    def make_lazyinit(self, context: MountContext) -> LazyInit | None:
+    def _make_lazyinit(self, params: Ext3Params, context: MountContext) -> "LazyInit | None":
         """Return what the thread ext4lazyinit has to do after mounting, if anything."""
-        if self.prefetches():
-            return LazyInit(self, 0, context.threads)
+        info = self.info
+        is_new = isinstance(params, Ext4Params) and params.fresh and params.lazy_itable_init
+        if is_new and isinstance(params, Ext4Params) and self.features.lazy_itable_init:
+            return LazyInit(info, params.init_itable, context.random)
+        if info.prefetches and self.features.prefetches_bitmaps:
+            return LazyInit(info, 0, context.threads)
         return None
 
-    def prefetches(self) -> bool:
-        """Tell whether a thread will read all block bitmaps."""
-        params = self.params
-        since = params.driver == "ext4" and self.kernel >= SINCE_PREFETCH
-        return since and not params.metadata_cached
+    def _fill_uninitialised(self) -> None:
+        """Know the bitmaps that mke2fs left unwritten (BLOCK_UNINIT, INODE_UNINIT), and the root.
+
+        Mounting has read the root's inode.
+        """
+        info = self.info
+        groups = info.layout.groups
+        root_block = info.layout.inode_block(ROOT_INODE)
+        info.metadata.add_pages(root_block, root_block + 1)
+        for number, group in enumerate(groups):
+            data_blocks = group.end - group.first_data
+            is_used = info.blocks.groups[number].total < data_blocks
+            is_leader = number % info.layout.flex_groups == 0
+            if not is_used and not is_leader and number != len(groups) - 1:
+                info.metadata.add_pages(group.block_bitmap, group.block_bitmap + 1)
+            if number:
+                info.metadata.add_pages(group.inode_bitmap, group.inode_bitmap + 1)
 
     def start(self) -> None:
-        """Start kjournald, and the thread that begins a little after mounting."""
-        self.scheduler.spawn("kjournald", self._kjournald)
-        self.start_lazyinit()
-
-    def start_lazyinit(self) -> None:
-        """Start the thread ext4lazyinit, if it has something to do."""
+        """Start the journal's thread, and the one that begins a little after mounting."""
+        if self.info.form.extents:
+            kthread_run(self.scheduler, f"jbd2/{self.info.device.name}-8", self._kjournald)
+        else:
+            self.scheduler.spawn("kjournald", self._kjournald)
         if self.lazyinit is not None and self.lazyinit.has_work():
             self.scheduler.spawn("ext4lazyinit", self.lazyinit.main)
 
     def _kjournald(self, task: Task) -> Blocking[None]:
-        return kjournald(task, self.journal)
+        return kjournald(task, self.info.journal)
 
-    # --- when the power goes
+    # --- what is there before the run
 
-    def expect_power_cut(self) -> None:
-        self.journal.kept = []
-
-    def remains(self) -> Remains:
-        return remains(self)
-
-    # --- mke2fs, and what is there before the run
-
-    def make_journal(self) -> list[tuple[int, int]]:
-        """Give the journal its blocks: the first free ones, or from the middle of the device on."""
-        params = self.params
-        length = journal_blocks(self.layout.blocks, params.journal_bytes_max // BLOCK_SIZE)
-        goal = self.layout.blocks // 2 if params.journal_in_middle else 0
-        return self.place_journal(goal, params.journal_bytes // BLOCK_SIZE or length)
-
-    def external_journal(self, device: BlockDevice) -> list[tuple[int, int]]:
-        """Return the log on a device of its own (mke2fs -O journal_dev): all behind block 0."""
-        length = min(device.capacity_sectors * 512 // BLOCK_SIZE - 1, JOURNAL_BLOCKS_MAX)
-        return [(1, 1 + (self.params.journal_bytes // BLOCK_SIZE or length))]
-
-    def place_journal(self, goal: int, length: int) -> list[tuple[int, int]]:
-        """Give the journal `length` blocks from the goal on; ValueError if there is no room."""
-        while length:
-            start, end = self.blocks.allocate(goal, length, None)
-            if start < 0:
-                raise ValueError(f"{length} blocks too few for the journal")
-            self.journal_runs.append((start, end))
-            length -= end - start
-            goal = end
-        return self.journal_runs
-
-    def map_at_once(self, inode: Ext3Inode, start: int, end: int) -> None:
+    def _map_at_once(self, inode: Ext4Inode, start: int, end: int) -> None:
         """Give a file its blocks without journal, time or I/O."""
-        group = self.layout.groups[self.layout.group_of_inode(inode.ino)]
-        goal = group.start
+        if self.info.form.extents:
+            self._map_extents_at_once(inode, start, end)
+        else:
+            self._map_indirect_at_once(inode, start, end)
+
+    def _map_indirect_at_once(self, inode: Ext4Inode, start: int, end: int) -> None:
+        layout, blocks = self.info.layout, self.info.blocks
+        goal = layout.groups[layout.group_of_inode(inode.ino)].start
         at = start
         while at < end:
             leaf = leaf_of(at)
             if leaf >= 0 and leaf not in inode.map.leaves:
                 for key in uppers_of(leaf):
                     if key not in inode.map.uppers:
-                        inode.map.uppers[key], goal = self.blocks.allocate(goal, 1, None)
-                inode.map.leaves[leaf], goal = self.blocks.allocate(goal, 1, None)
+                        inode.map.uppers[key], goal = blocks.allocate(goal, 1, None)
+                inode.map.leaves[leaf], goal = blocks.allocate(goal, 1, None)
             limit = min(end, leaf_end(leaf))
-            first, goal = self.blocks.allocate(goal, limit - at, None)
+            first, goal = blocks.allocate(goal, limit - at, None)
             if first < 0:
                 raise no_space(f"{end} blocks of a file", self.mounted_on)
             inode.map.insert(at, first, goal - first)
             at += goal - first
+
+    def _map_extents_at_once(self, inode: Ext4Inode, start: int, end: int) -> None:
+        info = self.info
+        at = start
+        while at < end:
+            first, last = info.blocks.allocate(goal_of(info, inode, at), end - at, None)
+            if first < 0:
+                raise no_space(f"{end} blocks of a file", self.mounted_on)
+            inode.map.insert(at, first, last - first)
+            at += last - first
+        levels = zip((inode.map.leaves, inode.map.uppers), tree_blocks(inode.map), strict=True)
+        for blocks, needed in levels:
+            while len(blocks) < needed:
+                blocks[len(blocks)], _ = info.blocks.allocate(goal_of(info, inode, 0), 1, None)
 
     def prepare_directory(self, directory: Inode, name: str) -> Inode:
         """Make a directory (or return the one there), as if long ago."""
@@ -195,7 +323,7 @@ class Ext3(Ext3Sb):
         if found is not None:
             return found
         inode = self._prepare_inode(directory, name, S_IFDIR)
-        self.map_at_once(inode, 0, 1)
+        self._map_at_once(inode, 0, 1)
         inode.size = BLOCK_SIZE
         inode.nlink = 2
         inode.parent = directory
@@ -205,196 +333,182 @@ class Ext3(Ext3Sb):
     def prepare_file(self, directory: Inode, name: str, size: int) -> Inode:
         """Make a file of `size` bytes, all of them on the device and none in memory."""
         inode = self._prepare_inode(directory, name, S_IFREG)
-        self.map_at_once(inode, 0, (size + BLOCK_SIZE - 1) // BLOCK_SIZE)
+        self._map_at_once(inode, 0, (size + BLOCK_SIZE - 1) // BLOCK_SIZE)
         inode.size = inode.disk_size = size
         return inode
 
-    def _prepare_inode(self, directory: Inode, name: str, mode: int) -> Ext3Inode:
-        assert isinstance(directory, Ext3Inode)
-        numbers = self.inode_numbers
+    def _prepare_inode(self, parent: Inode, name: str, mode: int) -> Ext4Inode:
+        info = self.info
+        directory = info.inodes[parent.ino]
+        numbers = info.inode_numbers
         allocate = numbers.allocate_directory if mode == S_IFDIR else numbers.allocate_file
-        inode = self.make_inode(allocate(directory.ino), mode)
-        self.adopt(inode)
+        inode = Ext4Inode(info, allocate(directory.ino), mode)
+        info.adopt(inode)
         blocks = directory.directory_blocks()
         missing = blocks.missing_blocks(name)
-        self.map_at_once(directory, blocks.blocks(), blocks.blocks() + missing)
+        self._map_at_once(directory, blocks.blocks(), blocks.blocks() + missing)
         blocks.add(name)
         directory.size = blocks.blocks() * BLOCK_SIZE
         directory.directory()[name] = inode
         return inode
 
-    def bread(self, task: Task, block: int) -> Blocking[None]:
-        """Read a metadata block that is not in memory, and wait for it."""
-        if self.metadata.missing(block, block + 1):
-            yield from files.read_and_wait(task, self, self.metadata, block, block + 1)
-        else:
-            yield from self.metadata.wait_on_page(task, block, block + 1)
-
-    def prefetch_bitmaps(self, task: Task, number: int) -> Blocking[None]:
-        """Submit reads of many groups' bitmaps, when the first is wanted (ext4_mb_prefetch).
-
-        Many: those of the group's flexible group, or of 32 groups.
-        """
-        first = number - number % self.prefetch_step
-        if first not in self.unread_groups:
-            return
-        self.unread_groups.remove(first)
-        for group in self.layout.groups[first : first + self.prefetch_step]:
-            block = group.block_bitmap
-            if self.metadata.missing(block, block + 1):
-                self.metadata.start_read(block, block + 1)
-                yield from self.metadata.a_ops.readpages(task, self.metadata, block, block + 1)
-
-    def read_inode_block(self, task: Task, ino: int) -> Blocking[None]:
-        """Read it unless all other inodes in it are free (ext3_get_inode_loc)."""
-        block = self.layout.inode_block(ino)
-        per_block = self.layout.inodes_per_block
-        first = (ino - 1) // per_block * per_block + 1
-        others = range(first, first + per_block)
-        if first > ROOT_INODE and not any(n in self.inodes for n in others if n != ino):
-            self.metadata.add_pages(block, block + 1)
-        yield from self.bread(task, block)
-
-    # --- operations: each is a function of the module it belongs to
-
-    def lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
-        """See namei.py."""
-        return namei.lookup(task, self, _ext3(directory), name)
-
-    def create(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
-        """See namei.py."""
-        return namei.create(task, self, _ext3(directory), name)
-
-    def mkdir(self, task: Task, directory: Inode, name: str) -> Blocking[Inode]:
-        """See namei.py."""
-        return namei.mkdir(task, self, _ext3(directory), name)
-
-    def link(self, task: Task, inode: Inode, directory: Inode, name: str) -> Blocking[None]:
-        """See namei.py."""
-        return namei.link(task, self, _ext3(inode), _ext3(directory), name)
-
-    def unlink(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
-        """See namei.py."""
-        return namei.unlink(task, self, _ext3(directory), name)
-
-    def rmdir(self, task: Task, directory: Inode, name: str) -> Blocking[None]:
-        """See namei.py."""
-        return namei.rmdir(task, self, _ext3(directory), name)
-
-    def rename(
-        self, task: Task, old_dir: Inode, old_name: str, new_dir: Inode, new_name: str
-    ) -> Blocking[None]:
-        """See namei.py."""
-        return namei.rename(task, self, _ext3(old_dir), old_name, _ext3(new_dir), new_name)
-
-    def delete_inode(self, task: Task, inode: Inode) -> Blocking[None]:
-        """See inode.py."""
-        return files.delete_inode(task, self, _ext3(inode))
-
-    def truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
-        """See inode.py."""
-        return files.truncate(task, self, _ext3(inode), size)
-
-    def write(self, task: Task, inode: Inode, pos: int, count: int) -> Blocking[int]:
-        """See inode.py."""
-        return files.write(task, self, _ext3(inode), pos, count)
-
-    def sync_file(self, task: Task, inode: Inode, datasync: bool) -> Blocking[None]:
-        """See fsync.py."""
-        return fsync.sync_file(task, self, _ext3(inode), datasync)
-
-    def allocate_hole(
-        self, task: Task, handle: Handle, inode: Ext3Inode, start: int, end: int
-    ) -> Blocking[int]:
-        """See inode.py."""
-        return files.allocate_hole(task, self, handle, inode, start, end)
-
-    def get_blocks(self, inode: Inode, start: int, end: int) -> list[tuple[int, int]]:
-        """Return where file blocks are."""
-        return _ext3(inode).map.pieces(start, end)
-
-    def run_of(self, inode: Inode, start: int, end: int) -> int:
-        """Return where file blocks are, if that is one place."""
-        assert isinstance(inode, Ext3Inode)
-        return inode.map.run_of(start, end)
-
-    def fill_holes(self, task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
-        """Allocate what is not mapped (ext3_direct_IO)."""
-        file = _ext3(inode)
-        if any(block < 0 for block, _ in file.map.pieces(start, end)):
-            handle = yield from journal_start(task, self.journal, files.WRITE_CREDITS)
-            try:
-                stop = yield from files.allocate_range(task, self, handle, file, start, end)
-            finally:
-                stop_handle(self.journal, handle)
-            if stop < end:
-                raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
-
-    def release(self, task: Task, inode: Inode) -> None:
-        """The last writer gives its reservation window up (ext3_release_file)."""
-        self.blocks.discard_window(_ext3(inode).window)
-
-    def atime_is_due(self, inode: Inode) -> bool:
-        """See atime.py."""
-        return atime.is_due(self.params.atime, inode, self.calendar.now)
-
-    def touch_atime(self, task: Task, inode: Inode) -> Blocking[None]:
-        """Journal the inode with its access time."""
-        inode.atime_ns = self.calendar.now
-        file = _ext3(inode)
-        handle = yield from journal_start(task, self.journal, 2)
-        yield from mark_inode_dirty(task, self, handle, file)
-        dirty_times(file)
-        stop_handle(self.journal, handle)
+    # --- the whole
 
     def sync_fs(self, task: Task) -> Blocking[None]:
         """Write all dirty pages and commit (sync_filesystem, ext3_sync_fs)."""
-        for inode in list(self.inodes.values()):
+        for inode in list(self.info.inodes.values()):
             if inode.mapping.nr_dirty:
                 yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
                 yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
-        yield from self.journal.force_commit_nested(task)
+        yield from self.info.journal.force_commit_nested(task)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
-        """See trim.py."""
+        """See mballoc.py."""
         least = max(1, -(-least_bytes // BLOCK_SIZE))
-        assert self.device is not None
-        blocks = yield from trim_free(task, self.device, self.blocks, least)
+        blocks = yield from trim_free(task, self.info.device, self.info.blocks, least)
         return blocks * BLOCK_SIZE
 
     def statfs(self) -> StatFs:
-        """Return sizes and what is free; blocks freed but not committed count as free."""
-        overhead = sum(group.first_data - group.start for group in self.layout.groups)
+        """Return sizes and what is free and not promised; what waits for a commit is free."""
+        info = self.info
+        overhead = sum(group.first_data - group.start for group in info.layout.groups)
+        free = info.blocks.free_total + info.blocks.pending_total - info.promised_blocks
         return StatFs(
-            blocks=self.layout.blocks - overhead,
-            blocks_free=self.blocks.free_total + self.blocks.pending_total,
-            files=self.layout.inodes_per_group * len(self.layout.groups),
-            files_free=self.inode_numbers.free_total,
+            blocks=info.layout.blocks - overhead,
+            blocks_free=free,
+            files=info.layout.inodes_per_group * len(info.layout.groups),
+            files_free=info.inode_numbers.free_total,
         )
 
     def check(self) -> list[str]:
-        """Return what is inconsistent."""
-        return check(self)
+        """See check.py."""
+        return check(self.info)
+
+    def expect_power_cut(self) -> None:
+        self.info.journal.kept = []
+
+    def remains(self) -> Remains:
+        """See power_cut.py."""
+        return remains(self.info)
 
 
-class Ext3JournalClient(JournalClient):
-    """What the journal asks of the file system."""
+class LazyInit:
+    """What is left to do, and how long to wait between groups (struct ext4_li_request)."""
 
-    def __init__(self, fs: Ext3Sb) -> None:
+    def __init__(self, fs: Ext4SbInfo, wait_multiple: int, chance: Random) -> None:
+        """Decide when to begin; `wait_multiple` is 0 if there are no tables to zero."""
         self.fs = fs
+        delay_ns = chance.randrange(START_DELAY_S * NS_PER_S)
+        self.start_delay_ns: int = max(0, delay_ns - fs.params.mounted_ago_ns)
+        self.next_group: int = 0
+        self.timeout_ns: int = 0  # measured at the first group
+        self.blocks_zeroed: int = 0
+        self.wait_multiple = wait_multiple  # s_li_wait_mult
+        self._in_flight: int = 0
+        self._done = WaitQueue()
+        self._prefetches: bool = fs.prefetches and fs.features.prefetches_bitmaps
+        if self._prefetches and not self.start_delay_ns:
+            self._have_read_all()
 
-    def submit_data(self, task: Task, run: DataRun, flags: int) -> Blocking[None]:
-        """Submit the dirty pages of a run of ordered data."""
-        return submit_commit_data(task, self.fs, run, flags)
+    def has_work(self) -> bool:
+        """Tell whether anything is left to do."""
+        return bool(self.wait_multiple) or (self._prefetches and bool(self.fs.unread_groups))
 
-    def released(self, start: int, end: int) -> None:
-        """Blocks whose freeing is on disk."""
-        self.fs.blocks.release(start, end)
+    def main(self, task: Task) -> Blocking[None]:
+        """Read all bitmaps, then zero all tables, at leisure (ext4_lazyinit_thread)."""
+        yield from self._pause(task, self.start_delay_ns)
+        if self._prefetches:
+            yield from self._read_bitmaps(task)
+        if self.wait_multiple:
+            yield from self._zero_tables(task)
+
+    def _have_read_all(self) -> None:
+        """The thread read all bitmaps before the run."""
+        fs = self.fs
+        fs.unread_groups.clear()
+        for group in fs.layout.groups:
+            fs.metadata.add_pages(group.block_bitmap, group.block_bitmap + 1)
+
+    def _read_bitmaps(self, task: Task) -> Blocking[None]:
+        """Read what nobody has asked for (EXT4_LI_MODE_PREFETCH_BBITMAP), step after step."""
+        fs = self.fs
+        for first in sorted(fs.unread_groups):
+            yield from prefetch_bitmaps(task, fs, first)
+            for group in fs.layout.groups[first : first + fs.prefetch_step]:
+                yield from bread(task, fs, group.block_bitmap)
+
+    def _zero_tables(self, task: Task) -> Blocking[None]:
+        fs = self.fs
+        while self.next_group < len(fs.layout.groups):
+            begun = self._jiffies()
+            yield from self._init_inode_table(task, self.next_group)
+            self.next_group += 1
+            if not self.timeout_ns:
+                ticks = self._jiffies() - begun
+                self.timeout_ns = ticks * self.wait_multiple * fs.scheduler.tick_ns
+            if self.timeout_ns:
+                yield from self._pause(task, self.timeout_ns)
+            else:
+                yield from task.cond_resched()
+
+    def _pause(self, task: Task, ns: int) -> Blocking[None]:
+        return schedule_timeout(
+            self.fs.scheduler, task, ns, TASK_INTERRUPTIBLE, "ext4_lazyinit_thread"
+        )
+
+    def _jiffies(self) -> int:
+        return self.fs.calendar.now // self.fs.scheduler.tick_ns
+
+    def _init_inode_table(self, task: Task, number: int) -> Blocking[None]:
+        """Zero what was never used of a group's table (ext4_init_inode_table)."""
+        fs = self.fs
+        layout = fs.layout
+        handle = yield from journal_start(task, fs.journal, 1)
+        first_ino = number * layout.inodes_per_group + 1
+        used = -(-(fs.inode_numbers.next_fresh[number] - first_ino) // layout.inodes_per_block)
+        tables = layout.inodes_per_group // layout.inodes_per_block
+        yield from modify_block(task, fs.journal, handle, layout.descriptor_block(number))
+        if used < tables:
+            start = layout.groups[number].inode_table + used
+            yield from self._zeroout(task, start, tables - used)
+        stop_handle(fs.journal, handle)
+
+    def _zeroout(self, task: Task, start: int, count: int) -> Blocking[None]:
+        """Write zeroes to blocks and wait (sb_issue_zeroout); flush behind the first group."""
+        device = self.fs.device
+        self.blocks_zeroed += count
+        end = start + count
+        while start < end:
+            blocks = min(end - start, BIO_BLOCKS)
+            is_last_of_first = not self.timeout_ns and start + blocks == end
+            bio = Bio(
+                WRITE,
+                start * SECTORS_PER_BLOCK,
+                blocks * SECTORS_PER_BLOCK,
+                self._end_io,
+                None,
+                1,
+                BIO_FUA if is_last_of_first else 0,
+                task.pid,
+            )
+            self._in_flight += 1
+            if not device.submit(bio):
+                yield from submit_bio(task, device, bio)
+            start += blocks
+        device.unplug()
+        counts = self.fs.features.waits_in_iowait
+        sleep = self._done.io_sleep_on if counts else self._done.sleep_on
+        while self._in_flight:
+            yield from sleep(task, TASK_UNINTERRUPTIBLE, "blkdev_issue_zeroout")
+
+    def _end_io(self, bio: Bio) -> None:
+        """One bio is on the device (interrupt)."""
+        self._in_flight -= 1
+        if not self._in_flight:
+            self._done.wake_all()
 
 
-def _ext3(inode: Inode) -> Ext3Inode:
-    assert isinstance(inode, Ext3Inode)
-    return inode
-
-
-register("filesystem", "ext3", params=Ext3Params, doc="block groups and a journal (jbd)")(Ext3)
+register("filesystem", "ext3", params=Ext3Params, doc="block groups and a journal (jbd)")(Ext4)
+register(
+    "filesystem", "ext4", params=Ext4Params, doc="extents, delayed allocation, a journal (jbd2)"
+)(Ext4)

@@ -22,8 +22,14 @@ from typing import Final
 
 from sim.block.bio import WRITE, Bio
 from sim.fs.buffer import SECTORS_PER_BLOCK, submit_run
-from sim.fs.jbd2.journal import Journal
-from sim.fs.jbd2.state import BJ_NONE, JournalHead, Transaction
+from sim.fs.jbd2.journal import (
+    BJ_NONE,
+    HomeWrite,
+    Journal,
+    JournalHead,
+    Transaction,
+    remove_checkpoint,
+)
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 NR_BATCH: Final = 64
@@ -135,58 +141,13 @@ def submit_home(task: Task, journal: Journal, run: list[JournalHead]) -> Blockin
     count = len(run)
     home = HomeWrite(journal, run)
     bio = Bio(
-        WRITE, run[0].block * SECTORS_PER_BLOCK, count * SECTORS_PER_BLOCK, home.end_io,
-        None, count, 0, task.pid,
-    )  # fmt: skip
-    yield from submit_run(task, journal.home, bio, journal.kernel)
-
-
-class HomeWrite:
-    """Adjacent blocks on their way home."""
-
-    def __init__(self, journal: Journal, run: list[JournalHead]) -> None:
-        self.journal = journal
-        self.run = run
-
-    def end_io(self, bio: Bio) -> None:
-        """They are home (interrupt): the log no longer needs them, waiters may go on."""
-        journal = self.journal
-        for head in self.run:
-            head.locked = False
-            if head.jlist == BJ_NONE and not head.dirty:
-                if head.cp_transaction is not None:
-                    remove_checkpoint(journal, head)
-                drop_head(journal, head)
-        journal.wait_buffer.wake_all()
-
-
-# --- checkpoint lists
-
-
-def insert_checkpoint(head: JournalHead, transaction: Transaction) -> None:
-    """The block must be home before the log may lose `transaction`."""
-    assert head.cp_transaction is None
-    head.cp_transaction = transaction
-    transaction.checkpoint[head] = None
-
-
-def remove_checkpoint(journal: Journal, head: JournalHead) -> None:
-    """The block is home, or in the log a second time; drop its transaction with its last block."""
-    transaction = head.cp_transaction
-    assert transaction is not None
-    head.cp_transaction = None
-    del transaction.checkpoint[head]
-    if not transaction.checkpoint:  # One that is being committed is not among them yet.
-        journal.checkpoint_transactions.pop(transaction, None)
-
-
-def drop_head(journal: Journal, head: JournalHead) -> None:
-    """Forget a block the journal has nothing more to do with (journal_remove_journal_head)."""
-    if (
-        head.transaction is None
-        and head.cp_transaction is None
-        and not head.dirty
-        and not head.locked
-        and journal.heads.get(head.block) is head
-    ):
-        del journal.heads[head.block]
+        WRITE,
+        run[0].block * SECTORS_PER_BLOCK,
+        count * SECTORS_PER_BLOCK,
+        home.end_io,
+        None,
+        count,
+        0,
+        task.pid,
+    )
+    yield from submit_run(task, journal.home, bio, journal.features.task_plug)

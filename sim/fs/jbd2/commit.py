@@ -29,9 +29,7 @@ just passed): 1 data piece: 15 ms; 5 data pieces in as many places: 37 ms.
 
 from typing import Final
 
-from sim.fs.jbd2.checkpoint import drop_head, insert_checkpoint, remove_checkpoint
-from sim.fs.jbd2.journal import Journal
-from sim.fs.jbd2.state import (
+from sim.fs.jbd2.journal import (
     BJ_METADATA,
     BJ_NONE,
     BJ_SHADOW,
@@ -39,8 +37,12 @@ from sim.fs.jbd2.state import (
     T_FINISHED,
     T_FLUSH,
     T_LOCKED,
+    Journal,
     JournalHead,
     Transaction,
+    drop_head,
+    insert_checkpoint,
+    remove_checkpoint,
 )
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 
@@ -87,7 +89,7 @@ def journal_commit_transaction(
     journal.wait_transaction_locked.wake_all()
 
     yield from _submit_data(task, journal, transaction)
-    if journal.waits_for_data_first:
+    if journal.data_before_log:
         yield from _wait_for_data(task, transaction)
     transaction.state = T_COMMIT
     yield from _write_log(task, journal, transaction)
@@ -104,8 +106,8 @@ def journal_commit_transaction(
     _process_forget(task, journal, transaction)
     if tracer.enabled:
         tracer.emit("jbd_end_commit", journal.device.name, transaction.tid)
-    if journal.client.discards and transaction.freed:
-        yield from journal.client.discard_freed(task, transaction.freed)
+    if journal.discard is not None and transaction.freed:
+        yield from journal.discard(task, transaction.freed)
     _finish(journal, transaction, started_ns)
 
 
@@ -113,16 +115,15 @@ def _submit_data(task: Task, journal: Journal, transaction: Transaction) -> Bloc
     """Submit the ordered data that is still dirty."""
     flags = journal.commit_flags(transaction.synchronous)
     for run in transaction.data:
-        if run.inode.mapping.nr_dirty:
-            yield from journal.client.submit_data(task, run, flags)
+        if run.mapping.nr_dirty:
+            yield from run.submit(task, flags)
 
 
 def _wait_for_data(task: Task, transaction: Transaction) -> Blocking[None]:
     """Wait for the ordered data, by whichever task it was submitted."""
     for run in reversed(transaction.data):
-        mapping = run.inode.mapping
-        if mapping.nr_writeback:
-            yield from mapping.wait_on_writeback(task, run.start, run.end)
+        if run.mapping.nr_writeback:
+            yield from run.mapping.wait_on_writeback(task, run.start, run.end)
     transaction.data.clear()
 
 
@@ -198,7 +199,7 @@ def _refile(journal: Journal, head: JournalHead) -> None:
 def _finish(journal: Journal, transaction: Transaction, started_ns: int) -> None:
     """The transaction is on the disk: release its freed blocks, wake waiters (phase 8)."""
     for start, end in transaction.freed:
-        journal.client.released(start, end)
+        journal.released(start, end)
     transaction.freed.clear()
     transaction.revoked.clear()
     transaction.state = T_FINISHED

@@ -19,12 +19,11 @@ rate, then r. dd of S bytes through a page cache that may be dirty up to D: writ
 from typing import ClassVar, Final
 
 from sim.fs.errors import no_space
-from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.libfs import add_name, simple_link, simple_rename, simple_rmdir
 from sim.fs.links import wrong_links
 from sim.fs.nfs.params import NfsParams
 from sim.fs.nfs.write import PAGE_SIZE, NfsBackingDev, NfsInode, NfsPages
-from sim.fs.super import FileSystem, MountContext, StatFs
+from sim.fs.super import S_IFDIR, S_IFREG, FileSystem, Inode, MountContext, Operations, StatFs
 from sim.mm.filemap import AddressSpace, truncate_inode_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.net.nfs3 import (
@@ -52,11 +51,26 @@ class Nfs(FileSystem):
     requires_device: ClassVar[bool] = False
 
     def __init__(self, params: NfsParams, context: MountContext) -> None:
-        super().__init__(context, "nfs_inode_cache")
+        op = Operations(
+            lookup=self.lookup,
+            create=self.create,
+            mkdir=self.mkdir,
+            link=self.link,
+            unlink=self.unlink,
+            rmdir=self.rmdir,
+            rename=self.rename,
+            delete_inode=self.delete_inode,
+            truncate=self.truncate,
+            write=self.write,
+            get_blocks=self.get_blocks,
+            sync_file=self.sync_file,
+            flush=self.flush,
+            atime_is_due=self.atime_is_due,
+        )
+        super().__init__(context, op, "nfs_inode_cache")
         assert context.network is not None
         self.params = params
         self.synchronous = params.sync
-        self.flushes_on_close = True
         self.rpc = RpcClient(context.network, self.kernel, params.server, NFS_PORT)
         self.pages = NfsPages(params, self.vm, self.rpc)
         self.bdi = self.vm.add_bdi(NfsBackingDev(f"{params.server}:", params, self.vm))
@@ -220,9 +234,11 @@ class Nfs(FileSystem):
     def statfs(self) -> StatFs:
         """Return what the server says (FSSTAT)."""
         return StatFs(
-            blocks=self.limit_pages, blocks_free=self.limit_pages - self.used_pages,
-            files=self.limit_pages, files_free=self.limit_pages - len(self.inodes),
-        )  # fmt: skip
+            blocks=self.limit_pages,
+            blocks_free=self.limit_pages - self.used_pages,
+            files=self.limit_pages,
+            files_free=self.limit_pages - len(self.inodes),
+        )
 
     def check(self) -> list[str]:
         """Compare counts of links and of unstable pages."""

@@ -17,10 +17,11 @@ Left out: that reclaim commits before it takes an unstable page (here such a pag
 """
 
 from math import isqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sim.fs.inode import I_DIRTY_DATASYNC, I_DIRTY_INODE, Inode
+from sim.fs.features import features
 from sim.fs.nfs.params import NfsParams
+from sim.fs.super import I_DIRTY_DATASYNC, I_DIRTY_INODE, FileSystem, Inode
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace, AddressSpaceOps
 from sim.mm.page_writeback import write_cache_pages
@@ -31,12 +32,7 @@ from sim.net.sunrpc import RpcClient
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
-if TYPE_CHECKING:
-    from sim.fs.super import FileSystem
-
 PAGE_SIZE: Final = 4096
-SINCE_CONGESTION: Final = (2, 6, 24)  # 89a09141df6d
-SINCE_LAZY_COMMIT: Final = (2, 6, 34)  # 420e3646bb7d
 CONGESTION_BYTES_MAX: Final = 256 * 1024 * 1024
 ANONYMOUS_DEV: Final = "0:16"  # the first that is free after those of /proc, /sys and the like
 
@@ -54,7 +50,7 @@ class NfsBackingDev(BackingDevInfo):
         self.ra_pages = max(self.ra_pages, 15 * params.rsize_bytes // PAGE_SIZE)
         self._congested_above: int = 1 << 62
         self._congested: bool = False
-        if vm.kernel >= SINCE_CONGESTION:
+        if features(vm.kernel).nfs_congestion:
             self._congested_above = (params.congestion_bytes or congestion_bytes(vm)) // PAGE_SIZE
 
     @property
@@ -78,7 +74,7 @@ class NfsBackingDev(BackingDevInfo):
 class NfsInode(Inode):
     """A file or directory of the server, as the client holds it."""
 
-    def __init__(self, sb: "FileSystem", ino: int, mode: int) -> None:
+    def __init__(self, sb: FileSystem, ino: int, mode: int) -> None:
         super().__init__(sb, ino, mode)
         self.nr_unstable = 0  # pages
         self.nr_committing = 0  # of these: a COMMIT is under way for them
@@ -93,6 +89,7 @@ class NfsPages(AddressSpaceOps):
         self.params = params
         self.vm = vm
         self.rpc = rpc
+        self.commits_lazily: bool = features(vm.kernel).lazy_commit
 
     def _charge(self, task: Task, pages: int) -> None:
         """Charge for a call."""
@@ -141,7 +138,7 @@ class NfsPages(AddressSpaceOps):
             yield from self.commit(task, inode)
             return
         unfinished = mapping.nr_dirty + mapping.nr_writeback
-        if self.vm.kernel >= SINCE_LAZY_COMMIT and inode.nr_unstable <= unfinished:
+        if self.commits_lazily and inode.nr_unstable <= unfinished:
             self.mark_unstable(inode)
         elif inode.nr_unstable and not inode.nr_committing:
             self._charge(task, 0)

@@ -13,13 +13,22 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from sim.fs.errors import no_space
-from sim.fs.file import File
-from sim.fs.inode import S_IFDIR, S_IFREG, Inode
 from sim.fs.libfs import add_name, simple_link, simple_rename, simple_rmdir
-from sim.fs.remains import Remains
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, FileSystem, MountContext, StatFs
+from sim.fs.super import (
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    S_IFDIR,
+    S_IFREG,
+    FileSystem,
+    Inode,
+    MountContext,
+    Operations,
+    Remains,
+    StatFs,
+)
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
+from sim.mm.readahead import FileRaState
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
@@ -67,7 +76,24 @@ class Tmpfs(FileSystem):
     requires_device: ClassVar[bool] = False
 
     def __init__(self, params: TmpfsParams, context: MountContext) -> None:
-        super().__init__(context, "shmem_inode_cache")
+        op = Operations(
+            lookup=self.lookup,
+            create=self.create,
+            mkdir=self.mkdir,
+            link=self.link,
+            unlink=self.unlink,
+            rmdir=self.rmdir,
+            rename=self.rename,
+            delete_inode=self.delete_inode,
+            truncate=self.truncate,
+            read=self.read,
+            write=self.write,
+            get_blocks=self.get_blocks,
+            sync_file=self.sync_file,
+            atime_is_due=self.atime_is_due,
+            touch_atime=self.touch_atime,
+        )
+        super().__init__(context, op, "shmem_inode_cache")
         self.device = None
         self.params = params
         self.a_ops = AddressSpaceOps()  # Never asked for anything: no page is read or written.
@@ -201,7 +227,9 @@ class Tmpfs(FileSystem):
         return
         yield
 
-    def read(self, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
+    def read(
+        self, task: Task, inode: Inode, ra: FileRaState, pos: int, count: int
+    ) -> Blocking[None]:
         """All there is is in memory; a hole reads as the zero page (do_shmem_file_read)."""
         return
         yield
@@ -246,9 +274,11 @@ class Tmpfs(FileSystem):
     def statfs(self) -> StatFs:
         """Return the limits and what is left of them."""
         return StatFs(
-            blocks=self.limit_pages, blocks_free=self.limit_pages - self.used_pages,
-            files=self.limit_inodes, files_free=self.limit_inodes - len(self.inodes),
-        )  # fmt: skip
+            blocks=self.limit_pages,
+            blocks_free=self.limit_pages - self.used_pages,
+            files=self.limit_inodes,
+            files_free=self.limit_inodes - len(self.inodes),
+        )
 
     def check(self) -> list[str]:
         """Compare the pages counted with those of the files."""

@@ -5,15 +5,10 @@ geometry.py  where mkfs.xfs puts allocation groups and the log
 alloc.py     free space of an allocation group: two B+trees, busy extents
 ialloc.py    inodes: chunks of 64, which group
 dir.py       directories: in the inode, in a block, in leaves
-buf.py       metadata buffers, and writing them home
-items.py     what a transaction changed, and how much of it the log takes
-iclog.py     in-core log buffers
-log_device.py which device has the log, and whose cache is flushed
-log.py       the log: space, writing records, forcing
-cil.py       delayed logging: the committed item list
-ail.py       the active item list, and the thread that pushes the log's tail
-trans.py     transactions
-sb.py        what a mounted XFS keeps in memory
+discard.py   discards: mount -o discard, fstrim
+buf.py       metadata buffers, what changed of them, and writing them home
+log.py       the log: in-core buffers, records, delayed logging, the active item list
+mount.py     what a mounted XFS keeps in memory; transactions
 bmap.py      giving blocks to files, and taking them back
 iomap.py     write(): delayed allocation, preallocation beyond the end
 aops.py      writing pages out, and what happens when they are on the disk
@@ -21,5 +16,6 @@ inactive.py  truncating, and freeing inodes
 namei.py     create, unlink, rename, ... as transactions
 fsync.py     when an fsync forces the log, and how far
 check.py     xfs_repair -n
+power_cut.py what a power cut leaves
 super.py     the mounted file system
 """

@@ -14,38 +14,31 @@ Invariants: a page under writeback has its block; nobody truncates what is being
 Left out: a plug over several runs of a file; merging of completions.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, BIO_SYNC, WRITE, Bio, EndIo
 from sim.block.device import submit_bio
 from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read
 from sim.fs.super import PAGE_SHIFT
 from sim.fs.xfs import bmap
-from sim.fs.xfs.changes import keep_pages
-from sim.fs.xfs.iomap import SINCE_LOGGED_TIMES
-from sim.fs.xfs.sb import XfsInode
-from sim.fs.xfs.trans import trans_alloc, trans_cancel, trans_commit
+from sim.fs.xfs.mount import XfsInode, XfsMount, keep_pages, trans_alloc, trans_cancel, trans_commit
 from sim.mm.filemap import AddressSpace, AddressSpaceOps
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
-if TYPE_CHECKING:
-    from sim.fs.xfs.super import Xfs
-
 IOEND_PAGES_MAX: Final = 4096  # fs/iomap/buffered-io.c 5.18: IOEND_BATCH_SIZE, ebb7fb1557b1
 BIO_PAGES: Final = 256  # BIO_MAX_PAGES
-SINCE_LARGE_FOLIOS: Final = (5, 18)
-SINCE_UNWRITTEN: Final = (5, 8)
 
 
 class XfsAddressSpaceOps(AddressSpaceOps):
     """What the page cache asks of XFS for the pages of its files."""
 
-    def __init__(self, fs: "Xfs") -> None:
+    def __init__(self, fs: XfsMount) -> None:
         self.fs = fs
-        self.bio_pages: int = IOEND_PAGES_MAX if fs.kernel >= SINCE_LARGE_FOLIOS else BIO_PAGES
-        self.unwritten: bool = fs.kernel >= SINCE_UNWRITTEN
-        self.logs_size: bool = fs.kernel >= SINCE_LOGGED_TIMES
+        self.bio_pages: int = IOEND_PAGES_MAX if fs.features.xfs_large_folios else BIO_PAGES
+        self.unwritten: bool = fs.features.xfs_unwritten
+        self.logs_size: bool = fs.features.logged_times
+        self.sync_flags: int = BIO_SYNC if fs.features.write_sync else BIO_PROCESS_SYNC
 
     def writepages(
         self, task: Task, mapping: AddressSpace, wbc: WritebackControl
@@ -109,9 +102,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
         self, task: Task, inode: XfsInode, wbc: WritebackControl, start: int, end: int
     ) -> Blocking[None]:
         """Put pages that have blocks under writeback and submit them."""
-        flags = 0
-        if wbc.sync_mode == WB_SYNC_ALL:
-            flags = BIO_SYNC if self.fs.kernel >= (2, 6, 29) else BIO_PROCESS_SYNC
+        flags = self.sync_flags if wbc.sync_mode == WB_SYNC_ALL else 0
         for low, high in inode.mapping.clear_dirty_for_io(start, end, ALL_PAGES):
             wbc.nr_to_write -= high - low
             task.charge_system(inode.mapping.vm.params.page_write_ns * (high - low))
@@ -129,10 +120,15 @@ class XfsAddressSpaceOps(AddressSpaceOps):
         for done in range(0, count, self.bio_pages):
             pages = min(self.bio_pages, count - done)
             bio = Bio(
-                WRITE, (block + done) * SECTORS_PER_BLOCK, pages * SECTORS_PER_BLOCK,
-                self._completion(inode, page + done, page + done + pages), None, 1, flags,
+                WRITE,
+                (block + done) * SECTORS_PER_BLOCK,
+                pages * SECTORS_PER_BLOCK,
+                self._completion(inode, page + done, page + done + pages),
+                None,
+                1,
+                flags,
                 task.pid,
-            )  # fmt: skip
+            )
             if not device.submit(bio):
                 yield from submit_bio(task, device, bio)
 
@@ -175,7 +171,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
 class DataIo:
     """Pages on their way whose arrival is to be logged (struct xfs_ioend)."""
 
-    def __init__(self, fs: "Xfs", inode: XfsInode, start: int, end: int) -> None:
+    def __init__(self, fs: XfsMount, inode: XfsInode, start: int, end: int) -> None:
         self.fs = fs
         self.inode = inode
         self.start = start

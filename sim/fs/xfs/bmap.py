@@ -21,40 +21,41 @@ Left out: reverse mappings, shared extents.
 from typing import Final
 
 from sim.fs.xfs.alloc import chunk_mask
-from sim.fs.xfs.changes import keep_pages
-from sim.fs.xfs.geometry import BLOCK_SIZE
-from sim.fs.xfs.items import EXTENT_BYTES, intent_bytes
-from sim.fs.xfs.sb import XfsInode, XfsSb
-from sim.fs.xfs.trans import Transaction
+from sim.fs.xfs.buf import EXTENT_BYTES, intent_bytes
+from sim.fs.xfs.geometry import AGF_SECTOR, AGFL_SECTOR, BLOCK_SIZE
+from sim.fs.xfs.mount import Transaction, XfsInode, XfsMount, keep_pages
 from sim.sched.task import Blocking, Task
 
-SINCE_AROUND_BUSY: Final = (3, 0)
-SINCE_WHITEOUTS: Final = (6, 0)
 EXTENTS_PER_LEAF: Final = 251  # (4096 - 72) // 16
 WHOLE_BLOCK: Final = chunk_mask(0, BLOCK_SIZE - 1)
 
 
 def allocate(
-    task: Task, fs: XfsSb, transaction: Transaction, goal: int, want: int, *, for_data: bool
+    task: Task, fs: XfsMount, transaction: Transaction, goal: int, want: int, *, for_data: bool
 ) -> Blocking[tuple[int, int]]:
     """Take up to `want` adjacent blocks near `goal`; (-1, -1) if there are none."""
     task.charge_system(fs.params.block_ns)
+    tries = 0
     while True:
-        for _ in range(2):
-            found = yield from _allocate(task, fs, transaction, goal, want, for_data=for_data)
-            if found[0] >= 0:
-                return found
-            yield from fs.force_log(task)
-        if not fs.discards.under_way:
-            return -1, -1
-        yield from fs.discards.wait(task)
+        ag, start, end = _take(fs, goal, want, for_data)
+        if start >= 0:
+            if fs.spaces[ag].busy.intersects(start, end):
+                yield from fs.log.force(task)
+            yield from log_space(task, fs, transaction, ag)
+            return start, end
+        if tries < 2:
+            tries += 1
+            yield from fs.log.force(task)
+        if tries == 2:
+            if not fs.discards.under_way:
+                return -1, -1
+            yield from fs.discards.wait(task)
+            tries = 0
 
 
-def _allocate(
-    task: Task, fs: XfsSb, transaction: Transaction, goal: int, want: int, *, for_data: bool
-) -> Blocking[tuple[int, int]]:
-    """Go through the groups; (-1, -1) if none has what is not busy."""
-    around_busy = fs.kernel >= SINCE_AROUND_BUSY
+def _take(fs: XfsMount, goal: int, want: int, for_data: bool) -> tuple[int, int, int]:
+    """Go through the groups; return group and blocks, -1 if none has what is not busy."""
+    around_busy = fs.features.around_busy
     for least, try_lock in ((want, True), (want, False), (1, False)):
         for ag in _groups_from(fs, goal):
             space = fs.spaces[ag]
@@ -62,23 +63,30 @@ def _allocate(
                 continue
             near = goal if space.start <= goal < space.end else space.start
             start, end = space.allocate(near, want, for_data=for_data, around_busy=around_busy)
-            if start < 0:
-                continue
-            if space.busy.intersects(start, end):
-                yield from fs.force_log(task)
-            yield from fs.log_space(task, transaction, ag)
-            return start, end
-    return -1, -1
+            if start >= 0:
+                return ag, start, end
+    return -1, -1, -1
 
 
-def _groups_from(fs: XfsSb, goal: int) -> list[int]:
+def log_space(task: Task, fs: XfsMount, transaction: Transaction, ag: int) -> Blocking[None]:
+    """Log what an allocation or a freeing changed: the AGF, both trees, perhaps the AGFL."""
+    space = fs.spaces[ag]
+    touched = space.take_touched()
+    yield from transaction.log_header(task, ag, AGF_SECTOR, 1)
+    if space.grown or not fs.header_buf(ag, AGFL_SECTOR).uptodate:
+        space.grown = False
+        yield from transaction.log_header(task, ag, AGFL_SECTOR, 1)
+    yield from transaction.log_blocks(task, touched)
+
+
+def _groups_from(fs: XfsMount, goal: int) -> list[int]:
     """Return all groups, the goal's first."""
     count = fs.geometry.ag_count
     first = fs.geometry.ag_of(goal)
     return [(first + step) % count for step in range(count)]
 
 
-def goal_of(fs: XfsSb, inode: XfsInode, at: int) -> int:
+def goal_of(fs: XfsMount, inode: XfsInode, at: int) -> int:
     """Return where file block `at` would best be (xfs_bmap_adjacent)."""
     before = inode.map.nearest_before(at)
     if before < 0:
@@ -87,7 +95,7 @@ def goal_of(fs: XfsSb, inode: XfsInode, at: int) -> int:
 
 
 def map_extent(
-    task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode, at: int, want: int
+    task: Task, fs: XfsMount, transaction: Transaction, inode: XfsInode, at: int, want: int
 ) -> Blocking[int]:
     """Give a hole of a file one extent of up to `want` blocks; return where it ends."""
     start, end = yield from allocate(
@@ -101,14 +109,16 @@ def map_extent(
     return at + end - start
 
 
-def tree_leaves(fs: XfsSb, extents: int) -> int:
+def tree_leaves(fs: XfsMount, extents: int) -> int:
     """Return the blocks of the tree that so many extents need."""
     if extents * EXTENT_BYTES <= fs.geometry.literal_bytes:
         return 0
     return -(-extents // EXTENTS_PER_LEAF)
 
 
-def _grow_tree(task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode) -> Blocking[None]:
+def _grow_tree(
+    task: Task, fs: XfsMount, transaction: Transaction, inode: XfsInode
+) -> Blocking[None]:
     """Give the tree the leaves that it needs; log the one the new extent is in."""
     needed = tree_leaves(fs, inode.extents())
     while len(inode.tree_blocks) < needed:
@@ -124,7 +134,7 @@ def _grow_tree(task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode)
 
 
 def unmap_from(
-    task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode, keep: int
+    task: Task, fs: XfsMount, transaction: Transaction, inode: XfsInode, keep: int
 ) -> Blocking[None]:
     """Take back all blocks of a file from file block `keep` on (xfs_itruncate_extents)."""
     runs = inode.map.unmap_from(keep)
@@ -140,12 +150,12 @@ def unmap_from(
 
 
 def free_runs(
-    task: Task, fs: XfsSb, transaction: Transaction, runs: list[tuple[int, int]]
+    task: Task, fs: XfsMount, transaction: Transaction, runs: list[tuple[int, int]]
 ) -> Blocking[None]:
     """Free runs of blocks; they may be used when the transaction is in the log."""
     if not runs:
         return
-    if fs.kernel < SINCE_WHITEOUTS:
+    if not fs.features.whiteouts:
         transaction.intent_bytes += intent_bytes(len(runs))
     groups: dict[int, None] = {}
     for start, end in runs:
@@ -156,19 +166,19 @@ def free_runs(
         transaction.freed.append((space, start, end))
         groups[ag] = None
     for ag in groups:
-        yield from fs.log_space(task, transaction, ag)
+        yield from log_space(task, fs, transaction, ag)
 
 
 # --- promises
 
 
-def promise(fs: XfsSb, inode: XfsInode, start: int, end: int) -> None:
+def promise(fs: XfsMount, inode: XfsInode, start: int, end: int) -> None:
     """Delay the blocks of a range that has none (xfs_bmapi_reserve_delalloc)."""
     for at, stop in inode.map.holes(start, end):
         fs.promised_blocks += inode.delayed.add(at, stop)
 
 
-def unpromise(fs: XfsSb, inode: XfsInode, start: int, end: int) -> None:
+def unpromise(fs: XfsMount, inode: XfsInode, start: int, end: int) -> None:
     """Delayed blocks are mapped now, or not wanted."""
     if end > start:
         fs.promised_blocks -= inode.delayed.remove(start, end)

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from sim.fs.links import wrong_links
 from sim.fs.xfs.geometry import AGFL_BLOCKS
-from sim.fs.xfs.sb import XfsInode, XfsSb
+from sim.fs.xfs.mount import XfsInode, XfsMount
 
 Owned = list[tuple[int, int, str]]
 
 
-def check(fs: XfsSb) -> list[str]:
+def check(fs: XfsMount) -> list[str]:
     """Return what is wrong, one line each."""
     wrong = [*fs.log.check(), *_check_items(fs), *_check_promises(fs)]
     if fs.open_transactions:
@@ -26,7 +26,7 @@ def check(fs: XfsSb) -> list[str]:
     return wrong
 
 
-def _check_blocks(fs: XfsSb) -> list[str]:
+def _check_blocks(fs: XfsMount) -> list[str]:
     """Every block has exactly one owner."""
     owned = sorted([*_fixed(fs), *_used(fs)])
     wrong = []
@@ -41,7 +41,7 @@ def _check_blocks(fs: XfsSb) -> list[str]:
     return wrong
 
 
-def _fixed(fs: XfsSb) -> Owned:
+def _fixed(fs: XfsMount) -> Owned:
     """Return what mkfs.xfs put there: headers and roots, the log, the AGFL's blocks."""
     geometry = fs.geometry
     owned: Owned = []
@@ -57,7 +57,7 @@ def _fixed(fs: XfsSb) -> Owned:
     return owned
 
 
-def _used(fs: XfsSb) -> Owned:
+def _used(fs: XfsMount) -> Owned:
     """Return what is free, and what trees, chunks and files have."""
     owned: Owned = []
     for space, chunks in zip(fs.spaces, fs.chunks, strict=True):
@@ -77,12 +77,12 @@ def _used(fs: XfsSb) -> Owned:
     return owned
 
 
-def _check_names(fs: XfsSb) -> list[str]:
+def _check_names(fs: XfsMount) -> list[str]:
     """Link counts are the number of names; no inode without a name, unless it is unlinked."""
-    return wrong_links(fs.inodes.values(), fs.root, fs.unlinked, "unlinked")
+    return wrong_links(fs.inodes.values(), fs.sb.root, fs.unlinked, "unlinked")
 
 
-def _check_inode_numbers(fs: XfsSb) -> list[str]:
+def _check_inode_numbers(fs: XfsMount) -> list[str]:
     """Numbers in use are those of inodes, and of the two that mkfs.xfs made beside the root."""
     used = sum(64 * len(chunks.starts) - chunks.free_inodes for chunks in fs.chunks)
     if used != len(fs.inodes) + 2:
@@ -108,7 +108,7 @@ def _check_inode(inode: XfsInode) -> list[str]:
     return wrong
 
 
-def _check_promises(fs: XfsSb) -> list[str]:
+def _check_promises(fs: XfsMount) -> list[str]:
     """What is promised is what the files wait for, and there is room for it."""
     promised = sum(inode.delayed.count for inode in fs.inodes.values())
     wrong = []
@@ -123,7 +123,7 @@ def _check_promises(fs: XfsSb) -> list[str]:
     return wrong
 
 
-def _check_items(fs: XfsSb) -> list[str]:
+def _check_items(fs: XfsMount) -> list[str]:
     """The active item list is in order, and what is in it is not home."""
     wrong = []
     lsns = [item.lsn for item in fs.ail.items]

@@ -29,7 +29,6 @@ from typing import Final
 from sim.fs.xfs.alloc import Touched, chunk_mask
 from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
 from sim.mm.ranges import RangeSet
-from sim.sched.version import KernelVersion
 
 SHORTFORM: Final = 0
 BLOCK: Final = 1
@@ -38,7 +37,6 @@ LEAF_START: Final = (32 << 30) // BLOCK_SIZE  # XFS_DIR2_LEAF_OFFSET
 FREE_START: Final = 2 * LEAF_START  # XFS_DIR2_FREE_OFFSET
 DOTS_BYTES: Final = 32  # the entries "." and ".."
 HASH_BYTES: Final = 8
-SINCE_SEARCH_BACK: Final = (5, 4)  # 610125ab1e4b
 TAIL_BYTES: Final = 8
 
 
@@ -67,8 +65,8 @@ class DirChange:
 class XfsDir:
     """The entries of one directory and where they are."""
 
-    def __init__(self, geometry: Geometry, kernel: KernelVersion) -> None:
-        self._searches_back: bool = kernel >= SINCE_SEARCH_BACK
+    def __init__(self, geometry: Geometry, searches_back: bool) -> None:
+        self._searches_back = searches_back  # for room, from the last block on
         self._literal_bytes: int = geometry.literal_bytes
         self._crc: bool = geometry.tree_header_bytes > 16
         self._header: int = 64 if self._crc else 16

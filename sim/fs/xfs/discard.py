@@ -13,18 +13,16 @@ waited; that fstrim held a group's header to 6.6.
 """
 
 import errno
-from typing import TYPE_CHECKING
 
+from sim.block.device import BlockDevice
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.discard import issue_discards
 from sim.fs.errors import fs_error
 from sim.fs.xfs.alloc import FreeSpace
+from sim.sched.core import Sched
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 from sim.sched.workqueue import Workqueue
-
-if TYPE_CHECKING:
-    from sim.fs.xfs.sb import XfsSb
 
 Freed = list[tuple[FreeSpace, int, int]]
 
@@ -32,12 +30,12 @@ Freed = list[tuple[FreeSpace, int, int]]
 class Discards:
     """What becomes of freed extents when their record is in the log, and who waits for that."""
 
-    def __init__(self, fs: "XfsSb", wanted: bool) -> None:
+    def __init__(self, scheduler: Sched, device: BlockDevice, wanted: bool, workers: int) -> None:
         """`wanted`: mounted -o discard; a device that knows no discards makes nothing of it."""
         self.under_way: int = 0  # extents that are busy because of their discards
-        self._fs = fs
-        self._online: bool = wanted and fs.disk.max_discard_sectors > 0
-        self._workqueue = Workqueue(fs.scheduler, "kworker/xfs_discard", fs.params.discard_workers)
+        self._device = device
+        self._online: bool = wanted and device.max_discard_sectors > 0
+        self._workqueue = Workqueue(scheduler, "kworker/xfs_discard", workers)
         self._wait = WaitQueue()
 
     def committed(self, freed: Freed) -> None:
@@ -55,7 +53,7 @@ class Discards:
             (start * SECTORS_PER_BLOCK, (end - start) * SECTORS_PER_BLOCK)
             for _, start, end in extents
         ]
-        yield from issue_discards(task, self._fs.disk, ranges)
+        yield from issue_discards(task, self._device, ranges)
         for space, start, end in extents:
             space.settle(start, end)
         self.under_way -= len(extents)
@@ -78,19 +76,25 @@ class DiscardWork:
         return self._discards.discard(task, self._freed)
 
 
-def trim_free(task: Task, fs: "XfsSb", least_blocks: int) -> Blocking[int]:
+def trim_free(
+    task: Task,
+    device: BlockDevice,
+    spaces: list[FreeSpace],
+    discards: Discards,
+    least_blocks: int,
+) -> Blocking[int]:
     """Discard all free extents of at least so many blocks; return how many blocks these were."""
-    if not fs.disk.max_discard_sectors:
-        raise fs_error(errno.EOPNOTSUPP, fs.disk.name)
+    if not device.max_discard_sectors:
+        raise fs_error(errno.EOPNOTSUPP, device.name)
     trimmed = 0
-    for space in fs.spaces:
+    for space in spaces:
         extents = [one for one in space.by_place if one[1] - one[0] >= least_blocks]
         for start, end in sorted(extents, key=lambda one: one[0] - one[1]):
             for low, high in space.busy.missing(start, end):
                 if not space.by_place.covers(low, high):
                     continue  # Allocated while an earlier one was waited for.
                 space.busy.add(low, high)
-                fs.discards.under_way += 1
-                yield from fs.discards.discard(task, [(space, low, high)])
+                discards.under_way += 1
+                yield from discards.discard(task, [(space, low, high)])
                 trimmed += high - low
     return trimmed

@@ -16,14 +16,14 @@ Left out: realtime files.
 """
 
 from sim.fs.buffer import issue_flush
-from sim.fs.inode import I_DIRTY_INODE
-from sim.fs.xfs.sb import XfsInode, XfsSb
-from sim.fs.xfs.trans import trans_alloc, trans_commit
+from sim.fs.super import I_DIRTY_INODE
+from sim.fs.xfs.mount import XfsInode, trans_alloc, trans_commit
 from sim.sched.task import Blocking, Task
 
 
-def sync_file(task: Task, fs: XfsSb, inode: XfsInode, datasync: bool) -> Blocking[None]:
+def sync_file(task: Task, inode: XfsInode, datasync: bool) -> Blocking[None]:
     """Put the inode's last change on the disk, and the drive's cache if that has not been."""
+    fs = inode.fs
     inode.state &= ~I_DIRTY_INODE
     if inode.size_changed:
         inode.size_changed = False

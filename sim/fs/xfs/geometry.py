@@ -122,14 +122,21 @@ def make_geometry(params: XfsParams, capacity_bytes: int) -> Geometry:
         )
     log_blocks = min(log_blocks, room // 2)
     return Geometry(
-        blocks=blocks, ag_blocks=ag_blocks, ag_count=count,
-        log_start=count // 2 * ag_blocks + header_blocks, log_blocks=log_blocks,
-        header_blocks=header_blocks, bno_root=1, cnt_root=2, ino_root=3,
+        blocks=blocks,
+        ag_blocks=ag_blocks,
+        ag_count=count,
+        log_start=count // 2 * ag_blocks + header_blocks,
+        log_blocks=log_blocks,
+        header_blocks=header_blocks,
+        bno_root=1,
+        cnt_root=2,
+        ino_root=3,
         fino_root=4 if params.crc else -1,
-        inode_bytes=params.inode_size_bytes, inode_core_bytes=176 if params.crc else 100,
+        inode_bytes=params.inode_size_bytes,
+        inode_core_bytes=176 if params.crc else 100,
         cluster_blocks=_cluster_blocks(params),
         tree_header_bytes=56 if params.crc else 16,
-    )  # fmt: skip
+    )
 
 
 def _ag_count(blocks: int, usual: int) -> int:

@@ -19,15 +19,20 @@ from typing import Final
 
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.xfs import bmap
-from sim.fs.xfs.changes import keep_pages
 from sim.fs.xfs.geometry import AGI_SECTOR
-from sim.fs.xfs.sb import XfsInode, XfsSb
-from sim.fs.xfs.trans import Transaction, trans_alloc, trans_cancel, trans_commit
+from sim.fs.xfs.mount import (
+    Transaction,
+    XfsInode,
+    XfsMount,
+    keep_pages,
+    trans_alloc,
+    trans_cancel,
+    trans_commit,
+)
 from sim.mm.filemap import truncate_inode_pages
 from sim.mm.writeback import LAST_PAGE
 from sim.sched.task import Blocking, Task
 
-SINCE_INODEGC: Final = (5, 14)
 UNLINKED_OFFSET: Final = 40  # of the list heads in the AGI
 UNLINKED_HEADS: Final = 64
 AGI_COUNTS: Final = 1  # its first chunk: how many inodes there are, and are free
@@ -38,8 +43,9 @@ def pages_of_size(size: int) -> int:
     return (size + PAGE_SIZE - 1) >> PAGE_SHIFT
 
 
-def truncate(task: Task, fs: XfsSb, inode: XfsInode, size: int) -> Blocking[None]:
+def truncate(task: Task, inode: XfsInode, size: int) -> Blocking[None]:
     """Set the size; blocks behind it are freed (xfs_setattr_size)."""
+    fs = inode.fs
     keep = pages_of_size(size)
     task.charge_system(fs.params.operation_ns)
     transaction = yield from trans_alloc(task, fs, "itruncate")
@@ -60,18 +66,30 @@ def truncate(task: Task, fs: XfsSb, inode: XfsInode, size: int) -> Blocking[None
 # --- preallocation
 
 
-def release(fs: XfsSb, inode: XfsInode) -> bool:
-    """Drop promises behind the end; return whether mapped blocks are to be taken back too."""
+def release(task: Task, inode: XfsInode) -> None:
+    """The last writer of a file has closed it: what was kept behind its end goes back."""
     keep = pages_of_size(inode.size)
     if not inode.nlink or inode.released_dirty:
-        return False
+        return
     inode.released_dirty = inode.delayed.intersects(0, keep) if keep else False
-    bmap.unpromise(fs, inode, keep, LAST_PAGE)
+    bmap.unpromise(inode.fs, inode, keep, LAST_PAGE)
     starts = inode.map.starts
-    return bool(starts) and starts[-1] + inode.map.counts[-1] > keep
+    if starts and starts[-1] + inode.map.counts[-1] > keep:
+        inode.fs.conversions.queue(EofBlocks(inode).work)
 
 
-def free_eofblocks(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
+class EofBlocks:
+    """A file whose preallocation is to be taken back."""
+
+    def __init__(self, inode: XfsInode) -> None:
+        self.inode = inode
+
+    def work(self, task: Task) -> Blocking[None]:
+        """Take it back."""
+        return free_eofblocks(task, self.inode.fs, self.inode)
+
+
+def free_eofblocks(task: Task, fs: XfsMount, inode: XfsInode) -> Blocking[None]:
     """Take back the blocks behind the end of a file (xfs_free_eofblocks)."""
     transaction = yield from trans_alloc(task, fs, "itruncate")
     yield from inode.blocks_lock.lock(task)
@@ -89,8 +107,20 @@ def free_eofblocks(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
 # --- freeing
 
 
-def evict(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
-    """Drop the pages of an inode without names and users; they are never written."""
+class Inactivation:
+    """An unlinked inode that a worker is to free."""
+
+    def __init__(self, inode: XfsInode) -> None:
+        self.inode = inode
+
+    def work(self, task: Task) -> Blocking[None]:
+        """Free it."""
+        return inactivate(task, self.inode.fs, self.inode)
+
+
+def delete_inode(task: Task, inode: XfsInode) -> Blocking[None]:
+    """Drop an inode's pages, which are never written; free it, or have a worker do so (5.14)."""
+    fs = inode.fs
     yield from inode.blocks_lock.lock(task)
     keep_pages(fs, None, inode, tuple(inode.mapping.dirty.overlap(0, LAST_PAGE)))
     yield from truncate_inode_pages(task, inode.mapping, 0)
@@ -98,9 +128,13 @@ def evict(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
     inode.blocks_lock.unlock(task)
     inode.mapping.evict()
     fs.dcache.forget(inode)
+    if fs.features.inodegc:
+        fs.inodegc.queue(Inactivation(inode).work)
+    else:
+        yield from inactivate(task, fs, inode)
 
 
-def inactivate(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
+def inactivate(task: Task, fs: XfsMount, inode: XfsInode) -> Blocking[None]:
     """Free an unlinked inode's blocks, then itself (xfs_inactive)."""
     task.charge_system(fs.params.operation_ns)
     if inode.map.starts or inode.dir_map:
@@ -117,7 +151,9 @@ def inactivate(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
     yield from trans_commit(task, transaction)
 
 
-def _free_inode(task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode) -> Blocking[None]:
+def _free_inode(
+    task: Task, fs: XfsMount, transaction: Transaction, inode: XfsInode
+) -> Blocking[None]:
     """Take an inode off the unlinked list and make its number free (xfs_ifree)."""
     ino = inode.ino
     ag = fs.geometry.ag_of(fs.geometry.inode_block(ino))
@@ -133,7 +169,7 @@ def _free_inode(task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode
 
 
 def _free_chunk(
-    task: Task, fs: XfsSb, transaction: Transaction, ag: int, chunk: int
+    task: Task, fs: XfsMount, transaction: Transaction, ag: int, chunk: int
 ) -> Blocking[None]:
     """Give the blocks of a chunk back (xfs_difree_inode_chunk)."""
     geometry = fs.geometry

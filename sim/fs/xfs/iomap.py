@@ -17,24 +17,21 @@ Left out: flushing of all files when space runs out (their preallocations are ke
 
 from typing import Final
 
+from sim.fs import atime
 from sim.fs.errors import no_space
 from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
 from sim.fs.xfs import bmap
-from sim.fs.xfs.changes import keep_pages
-from sim.fs.xfs.sb import XfsInode, XfsSb
-from sim.fs.xfs.trans import trans_alloc, trans_commit
+from sim.fs.xfs.mount import XfsInode, XfsMount, keep_pages, trans_alloc, trans_commit
 from sim.sched.task import Blocking, Task
 
 SMALL_BLOCKS: Final = 16  # m_allocsize_blocks: 64 KiB
 EXTENT_BLOCKS_MAX: Final = (1 << 21) - 1  # XFS_MAX_BMBT_EXTLEN
-SINCE_DYNAMIC: Final = (2, 6, 38)
-SINCE_NONE_FOR_SMALL: Final = (3, 11)
-SINCE_LOGGED_TIMES: Final = (3, 4)
 LOW_SPACE_SHARE: Final = 20  # XFS_LOWSP_5_PCNT: less is promised below 5 per cent free
 
 
-def write(task: Task, fs: XfsSb, inode: XfsInode, pos: int, count: int) -> Blocking[int]:
+def write(task: Task, inode: XfsInode, pos: int, count: int) -> Blocking[int]:
     """Put `count` bytes at `pos` into the page cache; return how many there was room for."""
+    fs = inode.fs
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(fs.params.block_ns * (end - start))
     yield from update_times(task, fs, inode)
@@ -50,20 +47,20 @@ def write(task: Task, fs: XfsSb, inode: XfsInode, pos: int, count: int) -> Block
     if pos + done > inode.size:
         _preallocate(fs, inode, end)
         inode.size = pos + done
-        if fs.kernel < SINCE_LOGGED_TIMES:
+        if not fs.features.logged_times:
             inode.size_changed = True
             inode.mapping.mark_inode_dirty()
     inode.mapping.set_dirty(start, end)
     return done
 
 
-def update_times(task: Task, fs: XfsSb, inode: XfsInode) -> Blocking[None]:
+def update_times(task: Task, fs: XfsMount, inode: XfsInode) -> Blocking[None]:
     """Log an inode's times if the clock has ticked since (xfs_vn_update_time)."""
     tick_ns = fs.scheduler.tick_ns
     if fs.calendar.now // tick_ns == inode.mtime_ns // tick_ns:
         return
     inode.mtime_ns = fs.calendar.now
-    if fs.kernel < SINCE_LOGGED_TIMES:
+    if not fs.features.logged_times:
         inode.size_changed = True
         inode.mapping.mark_inode_dirty()
         return
@@ -87,11 +84,11 @@ def _read_partial(task: Task, inode: XfsInode, pos: int, count: int) -> Blocking
             yield from mapping.wait_on_page(task, page, page + 1)
 
 
-def _preallocate(fs: XfsSb, inode: XfsInode, end: int) -> None:
+def _preallocate(fs: XfsMount, inode: XfsInode, end: int) -> None:
     """Promise blocks behind the new end of a file, if it is to have some."""
     blocks = prealloc_blocks(fs, inode, end)
     if blocks:
-        if fs.params.allocsize_bytes or fs.kernel < SINCE_DYNAMIC:
+        if fs.params.allocsize_bytes or not fs.features.dynamic_prealloc:
             stop = -(-end // blocks) * blocks
         else:
             stop = end + blocks
@@ -99,19 +96,19 @@ def _preallocate(fs: XfsSb, inode: XfsInode, end: int) -> None:
             bmap.promise(fs, inode, end, stop)
 
 
-def prealloc_blocks(fs: XfsSb, inode: XfsInode, end: int) -> int:
+def prealloc_blocks(fs: XfsMount, inode: XfsInode, end: int) -> int:
     """Return how many blocks are kept behind the end of a file (xfs_iomap_prealloc_size)."""
     if fs.params.allocsize_bytes:
         return max(fs.params.allocsize_bytes // PAGE_SIZE, 1)
-    if fs.kernel < SINCE_DYNAMIC:
+    if not fs.features.dynamic_prealloc:
         return SMALL_BLOCKS
     size = inode.size >> PAGE_SHIFT
-    if fs.kernel >= SINCE_NONE_FOR_SMALL and size < SMALL_BLOCKS:
+    if fs.features.no_small_prealloc and size < SMALL_BLOCKS:
         return 0
     if inode.delayed.contains(end):
         return 0  # There is some left of the last time.
     before = inode.map.counts[-1] if inode.map.counts else 0
-    blocks = 2 * before if fs.kernel >= SINCE_NONE_FOR_SMALL and before else size
+    blocks = 2 * before if fs.features.no_small_prealloc and before else size
     blocks = min(1 << max(blocks, SMALL_BLOCKS).bit_length() - 1, EXTENT_BLOCKS_MAX)
     free = fs.available_blocks()
     while blocks > SMALL_BLOCKS and blocks * LOW_SPACE_SHARE > free:
@@ -119,8 +116,14 @@ def prealloc_blocks(fs: XfsSb, inode: XfsInode, end: int) -> int:
     return blocks
 
 
-def fill_holes(task: Task, fs: XfsSb, inode: XfsInode, start: int, end: int) -> Blocking[None]:
+def get_blocks(inode: XfsInode, start: int, end: int) -> list[tuple[int, int]]:
+    """Return where file blocks are."""
+    return inode.map.pieces(start, end)
+
+
+def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[None]:
     """Allocate what is not mapped, before a write past the page cache."""
+    fs = inode.fs
     if all(block >= 0 for block, _ in inode.map.pieces(start, end)):
         return
     if bmap.blocks_missing(inode, start, end) > fs.available_blocks():
@@ -142,3 +145,23 @@ def fill_holes(task: Task, fs: XfsSb, inode: XfsInode, start: int, end: int) -> 
     yield from trans_commit(task, transaction)
     if at < end:
         raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
+
+
+# --- access times
+
+
+def atime_is_due(inode: XfsInode) -> bool:
+    """See atime.py."""
+    return atime.is_due(inode.fs.params.atime, inode, inode.fs.calendar.now)
+
+
+def touch_atime(task: Task, inode: XfsInode) -> Blocking[None]:
+    """Log the inode with its access time; to 3.3 that waits in memory."""
+    inode.atime_ns = inode.fs.calendar.now
+    if not inode.fs.features.logged_times:
+        inode.size_changed = True
+        inode.mapping.mark_inode_dirty()
+        return
+    transaction = yield from trans_alloc(task, inode.fs, "ichange")
+    transaction.log_times(inode)
+    yield from trans_commit(task, transaction)

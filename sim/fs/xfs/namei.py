@@ -20,26 +20,25 @@ Left out: symbolic links, attributes, parent pointers.
 from typing import Final
 
 from sim.fs.errors import no_space
-from sim.fs.inode import S_IFDIR, S_IFREG
+from sim.fs.super import S_IFDIR, S_IFREG
 from sim.fs.xfs import bmap
 from sim.fs.xfs.alloc import chunk_mask
-from sim.fs.xfs.changes import keep_name
 from sim.fs.xfs.dir import DirChange
 from sim.fs.xfs.geometry import AGI_SECTOR, BLOCK_SIZE
 from sim.fs.xfs.inactive import AGI_COUNTS, unlinked_mask
-from sim.fs.xfs.sb import XfsInode, XfsSb
-from sim.fs.xfs.trans import Transaction, trans_alloc, trans_commit
+from sim.fs.xfs.mount import Transaction, XfsInode, XfsMount, keep_name, trans_alloc, trans_commit
 from sim.sched.task import Blocking, Task
 
 NAME_BLOCKS: Final = 24  # XFS_CREATE_SPACE_RES: a chunk, a directory's growth, trees
 CORE_CHUNKS_V4: Final = 0x5555555555555555  # of a new cluster: the core of each inode of 256 bytes
 
 
-def lookup(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[XfsInode | None]:
+def lookup(task: Task, directory: XfsInode, name: str) -> Blocking[XfsInode | None]:
     """Find a name in memory; pay for looking it up if it is not there."""
-    found = directory.directory().get(name)
-    if found is not None:
-        assert isinstance(found, XfsInode)
+    fs = directory.fs
+    entry = directory.directory().get(name)
+    if entry is not None:
+        found = fs.inodes[entry.ino]
         if not found.in_dcache:
             yield from _look_up_again(task, fs, directory, name, found)
         return found
@@ -53,7 +52,7 @@ def lookup(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[Xf
 
 
 def _look_up_again(
-    task: Task, fs: XfsSb, directory: XfsInode, name: str, inode: XfsInode
+    task: Task, fs: XfsMount, directory: XfsInode, name: str, inode: XfsInode
 ) -> Blocking[None]:
     """Find a name that reclaim has taken, by its hash; read its inode's cluster (xfs_iget)."""
     task.charge_system(fs.params.directory_block_ns)
@@ -65,20 +64,19 @@ def _look_up_again(
         fs.dcache.instantiate(inode)
 
 
-def create(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[XfsInode]:
+def create(task: Task, directory: XfsInode, name: str) -> Blocking[XfsInode]:
     """Make an empty file (xfs_create)."""
-    return (yield from _make(task, fs, directory, name, S_IFREG, "create"))
+    return _make(task, directory, name, S_IFREG, "create")
 
 
-def mkdir(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[XfsInode]:
+def mkdir(task: Task, directory: XfsInode, name: str) -> Blocking[XfsInode]:
     """Make an empty directory, whose entries are in its inode (xfs_create)."""
-    return (yield from _make(task, fs, directory, name, S_IFDIR, "mkdir"))
+    return _make(task, directory, name, S_IFDIR, "mkdir")
 
 
-def _make(
-    task: Task, fs: XfsSb, directory: XfsInode, name: str, mode: int, kind: str
-) -> Blocking[XfsInode]:
+def _make(task: Task, directory: XfsInode, name: str, mode: int, kind: str) -> Blocking[XfsInode]:
     """Make an inode and enter its name."""
+    fs = directory.fs
     task.charge_system(fs.params.operation_ns)
     _want_room(fs, directory)
     transaction = yield from trans_alloc(task, fs, kind)
@@ -93,13 +91,13 @@ def _make(
     return inode
 
 
-def _want_room(fs: XfsSb, directory: XfsInode) -> None:
+def _want_room(fs: XfsMount, directory: XfsInode) -> None:
     """Refuse to begin what might need blocks when there are next to none."""
     if fs.free_blocks() < NAME_BLOCKS:
         raise no_space(f"directory inode {directory.ino}", directory.sb.mounted_on)
 
 
-def group_for(fs: XfsSb, parent: int, mode: int) -> tuple[int, bool]:
+def group_for(fs: XfsMount, parent: int, mode: int) -> tuple[int, bool]:
     """Return the group of a new inode, and whether a chunk was made for it; ENOSPC if full.
 
     A directory's is the next in turn, a file's its directory's.
@@ -115,11 +113,11 @@ def group_for(fs: XfsSb, parent: int, mode: int) -> tuple[int, bool]:
             return ag, False
         if fs.chunks[ag].make_chunk() >= 0:
             return ag, True
-    raise no_space("inodes", fs.mounted_on)
+    raise no_space("inodes", fs.sb.mounted_on)
 
 
 def _new_inode(
-    task: Task, fs: XfsSb, transaction: Transaction, directory: XfsInode, mode: int
+    task: Task, fs: XfsMount, transaction: Transaction, directory: XfsInode, mode: int
 ) -> Blocking[XfsInode]:
     """Allocate an inode and log that (xfs_dialloc, xfs_icreate)."""
     ag, made = group_for(fs, directory.ino, mode)
@@ -130,7 +128,7 @@ def _new_inode(
     transaction.log_inode(inode)
     yield from transaction.log_header(task, ag, AGI_SECTOR, AGI_COUNTS)
     if made:
-        yield from fs.log_space(task, transaction, ag)
+        yield from bmap.log_space(task, fs, transaction, ag)
         yield from transaction.log_blocks(task, chunks.touch_all())
         yield from _log_chunk(task, fs, transaction, chunks.newest)
     else:
@@ -140,7 +138,7 @@ def _new_inode(
     return inode
 
 
-def _log_chunk(task: Task, fs: XfsSb, transaction: Transaction, chunk: int) -> Blocking[None]:
+def _log_chunk(task: Task, fs: XfsMount, transaction: Transaction, chunk: int) -> Blocking[None]:
     """Log 64 new inodes: with version 5 that they are new, before that what they are."""
     geometry = fs.geometry
     mask = 0 if fs.params.crc else CORE_CHUNKS_V4
@@ -155,7 +153,7 @@ def _log_chunk(task: Task, fs: XfsSb, transaction: Transaction, chunk: int) -> B
 
 
 def _log_change(
-    task: Task, fs: XfsSb, transaction: Transaction, directory: XfsInode, change: DirChange
+    task: Task, fs: XfsMount, transaction: Transaction, directory: XfsInode, change: DirChange
 ) -> Blocking[None]:
     """Log what an operation did to a directory, allocating and freeing its blocks."""
     directory.mtime_ns = fs.calendar.now
@@ -182,9 +180,13 @@ def _log_change(
 
 
 def _add_entry(
-    task: Task, fs: XfsSb, transaction: Transaction, directory: XfsInode, name: str,
+    task: Task,
+    fs: XfsMount,
+    transaction: Transaction,
+    directory: XfsInode,
+    name: str,
     inode: XfsInode,
-) -> Blocking[None]:  # fmt: skip
+) -> Blocking[None]:
     """Enter a name (xfs_dir_createname)."""
     keep_name(fs, transaction, directory, name, None)
     change = directory.directory_blocks().add(name)
@@ -193,7 +195,7 @@ def _add_entry(
 
 
 def _remove_entry(
-    task: Task, fs: XfsSb, transaction: Transaction, directory: XfsInode, name: str
+    task: Task, fs: XfsMount, transaction: Transaction, directory: XfsInode, name: str
 ) -> Blocking[None]:
     """Remove a name (xfs_dir_removename)."""
     task.charge_system(fs.params.directory_block_ns)
@@ -203,8 +205,9 @@ def _remove_entry(
     yield from _log_change(task, fs, transaction, directory, change)
 
 
-def link(task: Task, fs: XfsSb, inode: XfsInode, directory: XfsInode, name: str) -> Blocking[None]:
+def link(task: Task, inode: XfsInode, directory: XfsInode, name: str) -> Blocking[None]:
     """Give a file one more name (xfs_link)."""
+    fs = directory.fs
     task.charge_system(fs.params.operation_ns)
     _want_room(fs, directory)
     transaction = yield from trans_alloc(task, fs, "link")
@@ -215,8 +218,9 @@ def link(task: Task, fs: XfsSb, inode: XfsInode, directory: XfsInode, name: str)
     yield from trans_commit(task, transaction)
 
 
-def unlink(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[None]:
+def unlink(task: Task, directory: XfsInode, name: str) -> Blocking[None]:
     """Remove a name of a file (xfs_remove)."""
+    fs = directory.fs
     task.charge_system(fs.params.operation_ns)
     transaction = yield from trans_alloc(task, fs, "remove")
     transaction.sync = fs.sync_directories
@@ -226,8 +230,9 @@ def unlink(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[No
     yield from trans_commit(task, transaction)
 
 
-def rmdir(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[None]:
+def rmdir(task: Task, directory: XfsInode, name: str) -> Blocking[None]:
     """Remove an empty directory (xfs_remove)."""
+    fs = directory.fs
     task.charge_system(fs.params.operation_ns)
     transaction = yield from trans_alloc(task, fs, "remove")
     transaction.sync = fs.sync_directories
@@ -240,9 +245,10 @@ def rmdir(task: Task, fs: XfsSb, directory: XfsInode, name: str) -> Blocking[Non
 
 
 def rename(
-    task: Task, fs: XfsSb, old_dir: XfsInode, old_name: str, new_dir: XfsInode, new_name: str
+    task: Task, old_dir: XfsInode, old_name: str, new_dir: XfsInode, new_name: str
 ) -> Blocking[None]:
     """Move a name, replacing what has the new one (xfs_rename)."""
+    fs = old_dir.fs
     task.charge_system(fs.params.operation_ns)
     _want_room(fs, new_dir)
     transaction = yield from trans_alloc(task, fs, "rename")
@@ -261,17 +267,21 @@ def rename(
     if inode.is_dir():
         yield from _move_parent(task, fs, transaction, inode, old_dir, new_dir)
     if replaced is not None:
-        assert isinstance(replaced, XfsInode)
         if replaced.is_dir():
             new_dir.nlink -= 1
-        yield from _drop_link(task, fs, transaction, replaced, 2 if replaced.is_dir() else 1)
+        gone = fs.inodes[replaced.ino]
+        yield from _drop_link(task, fs, transaction, gone, 2 if replaced.is_dir() else 1)
     yield from trans_commit(task, transaction)
 
 
 def _move_parent(
-    task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode, old_dir: XfsInode,
+    task: Task,
+    fs: XfsMount,
+    transaction: Transaction,
+    inode: XfsInode,
+    old_dir: XfsInode,
     new_dir: XfsInode,
-) -> Blocking[None]:  # fmt: skip
+) -> Blocking[None]:
     """A directory has another parent: its ".." is in its inode, or in its first block."""
     inode.parent = new_dir
     old_dir.nlink -= 1
@@ -284,13 +294,11 @@ def _move_parent(
 
 def _child(directory: XfsInode, name: str) -> XfsInode:
     """Return what a name of a directory refers to."""
-    inode = directory.directory()[name]
-    assert isinstance(inode, XfsInode)
-    return inode
+    return directory.fs.inodes[directory.directory()[name].ino]
 
 
 def _drop_link(
-    task: Task, fs: XfsSb, transaction: Transaction, inode: XfsInode, links: int
+    task: Task, fs: XfsMount, transaction: Transaction, inode: XfsInode, links: int
 ) -> Blocking[None]:
     """Lower the link count; with the last one the inode is on its group's list (xfs_droplink)."""
     inode.nlink -= links

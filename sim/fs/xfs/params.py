@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.fs.atime import RULES as ATIME_RULES
+from sim.fs.features import features, since
 from sim.param import param
 from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
 from sim.units import Value
 
 KIB: Final = 1024
 LOG_BUFFER_SIZES: Final = tuple(KIB * size for size in (16, 32, 64, 128, 256))
-UNTIL_NOBARRIER: Final = (4, 19)  # 1c02d502c20d: the option is gone
-SINCE_DELAYLOG: Final = (2, 6, 35)  # 71e330b59390: the code is there, as an experiment
-SINCE_DISCARD: Final = (2, 6, 39)  # e84661aa84e2
-UNTIL_NODELAYLOG: Final = (3, 3)  # 93b8a5854f24: nothing else is left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,24 +214,24 @@ KERNEL_CHANGES: Final[tuple[Change, ...]] = (
 def check_options(params: XfsParams, kernel: KernelVersion) -> None:
     """Refuse options that a release does not have, as mount(2) does."""
     release = numbers(kernel)
-    if params.delaylog and kernel < SINCE_DELAYLOG:
+    has = features(kernel)
+    if params.delaylog and not has.delaylog:
         raise ValueError(
-            f"xfs: delaylog = true needs kernel {numbers(SINCE_DELAYLOG)} or later, "
+            f"xfs: delaylog = true needs kernel {since('delaylog')} or later, this is {release}"
+        )
+    if not params.delaylog and has.only_delaylog:
+        raise ValueError(
+            f"xfs: delaylog = false: from {since('only_delaylog')} on there is nothing else, "
             f"this is {release}"
         )
-    if not params.delaylog and kernel >= UNTIL_NODELAYLOG:
+    if not params.barrier and has.only_barrier:
         raise ValueError(
-            f"xfs: delaylog = false: from {numbers(UNTIL_NODELAYLOG)} on there is nothing else, "
+            f"xfs: barrier = false: nobarrier is gone from {since('only_barrier')} on, "
             f"this is {release}"
         )
-    if not params.barrier and kernel >= UNTIL_NOBARRIER:
+    if params.discard and not has.xfs_discards:
         raise ValueError(
-            f"xfs: barrier = false: nobarrier is gone from {numbers(UNTIL_NOBARRIER)} on, "
-            f"this is {release}"
-        )
-    if params.discard and kernel < SINCE_DISCARD:
-        raise ValueError(
-            f"xfs: discard = true needs kernel {numbers(SINCE_DISCARD)} or later, this is {release}"
+            f"xfs: discard = true needs kernel {since('xfs_discards')} or later, this is {release}"
         )
     if params.crc and params.inode_size_bytes < 512:
         raise ValueError("xfs: crc = true: inodes of 512 bytes or more (mkfs.xfs -i size)")

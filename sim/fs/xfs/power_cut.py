@@ -22,25 +22,19 @@ Left out: a record that is whole behind one that is not (recovery before version
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from sim.fs.buffer import SECTORS_PER_BLOCK
-from sim.fs.inode import Inode
-from sim.fs.remains import Recovered, RemainingFile, Remains, walk
-from sim.fs.super import PAGE_SIZE
-from sim.fs.xfs.changes import Change
+from sim.fs.power_cut import Recovered, walk
+from sim.fs.super import PAGE_SIZE, Inode, RemainingFile, Remains
 from sim.fs.xfs.inactive import pages_of_size
-from sim.fs.xfs.sb import XfsInode, XfsSb
+from sim.fs.xfs.mount import Change, XfsInode, XfsMount
 from sim.mm.ranges import RangeSet
-
-if TYPE_CHECKING:
-    from sim.fs.xfs.super import Xfs
 
 
 class _Files:
     """How long files are after recovery, and which of their pages and blocks count."""
 
-    def __init__(self, fs: XfsSb, unsafe: RangeSet) -> None:
+    def __init__(self, fs: XfsMount, unsafe: RangeSet) -> None:
         self._fs = fs
         self._unsafe = unsafe  # in sectors
         self.sizes: dict[Inode, int] = {}
@@ -83,7 +77,7 @@ class _Files:
         return self._unsafe.intersects(start * SECTORS_PER_BLOCK, end * SECTORS_PER_BLOCK)
 
 
-def remains(fs: "Xfs") -> Remains:
+def remains(fs: XfsMount) -> Remains:
     """Return what would be left if the power went now; raise UnmodelledError."""
     assert fs.kept is not None, "expect_power_cut() comes before the run"
     unsafe = RangeSet()
@@ -106,17 +100,16 @@ def remains(fs: "Xfs") -> Remains:
             recovered.put(change.inode, change.name, change.child)
         else:
             files.undo(change)
-    assert fs.root is not None
     return Remains(
         kind="xfs" if fs.log.barrier else "xfs, nobarrier",
-        files=walk(fs.root, recovered, files.describe),
+        files=walk(fs.sb.root_inode(), recovered, files.describe),
         lost_changes=lost_changes,
         last_durable=durable,
         damage=tuple(_damage_at_home(fs, unsafe)),
     )
 
 
-def _undone(fs: XfsSb, durable: int) -> Iterator[Change]:
+def _undone(fs: XfsMount, durable: int) -> Iterator[Change]:
     """Yield the changes that are not on the medium, newest first."""
     assert fs.kept is not None
     for change in reversed(fs.kept):
@@ -125,7 +118,7 @@ def _undone(fs: XfsSb, durable: int) -> Iterator[Change]:
             yield change
 
 
-def _damage_at_home(fs: XfsSb, unsafe: RangeSet) -> list[str]:
+def _damage_at_home(fs: XfsMount, unsafe: RangeSet) -> list[str]:
     """Return a line on metadata that is neither at home nor in the log any more."""
     if fs.log.is_durable():
         return []

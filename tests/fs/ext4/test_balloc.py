@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.fs.ext4.balloc import BlockAllocator, Window
-from sim.fs.ext4.layout import BLOCKS_PER_GROUP, Layout, make_layout
+from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, BlockAllocator, Layout, Window
+from sim.fs.ext4.mke2fs import make_layout
 
 LAYOUT = make_layout(512 << 20, inode_ratio_bytes=8192, inode_size_bytes=128)  # 4 groups
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sim.block.bio import Bio
 from sim.fs import read_write, sync
-from sim.fs.ext4.ext4 import Ext4
-from sim.fs.ext4.flex import default_journal_blocks, journal_goal, make_flex_layout
+from sim.fs.ext4.mke2fs import default_journal_blocks, journal_goal, make_flex_layout
+from sim.fs.ext4.super import Ext4
 from sim.fs.file import O_CREAT, O_WRONLY
 from sim.registry import lookup
 from sim.sched.task import Blocking, Task
@@ -54,14 +54,14 @@ def test_no_two_pieces_of_metadata_share_a_block(capacity: int, ratio: int) -> N
 def test_a_write_takes_no_block_until_it_is_written_out() -> None:
     machine = Machine("6.18")
     fs = machine.mount_ext4()
-    free = fs.blocks.free_total
+    free = fs.info.blocks.free_total
     machine.run(lambda task: machine.write_file(task, "/a", 5 * MIB, fsync=False), for_ns=S)
-    assert fs.blocks.free_total == free
-    assert fs.promised_blocks == 5 * MIB // 4096
+    assert fs.info.blocks.free_total == free
+    assert fs.info.promised_blocks == 5 * MIB // 4096
     assert fs.statfs().blocks_free == free - 5 * MIB // 4096
     machine.idle(60 * S)
-    assert fs.promised_blocks == 0
-    assert fs.blocks.free_total == free - 5 * MIB // 4096
+    assert fs.info.promised_blocks == 0
+    assert fs.info.blocks.free_total == free - 5 * MIB // 4096
     assert_sound(machine, fs)
 
 
@@ -75,7 +75,7 @@ def test_a_file_deleted_before_it_is_written_out_never_has_blocks() -> None:
 
     machine.run(main, for_ns=60 * S)
     assert machine.vm.discarded == 5 * MIB // 4096
-    assert fs.promised_blocks == 0
+    assert fs.info.promised_blocks == 0
     assert_sound(machine, fs)
 
 
@@ -96,7 +96,9 @@ def test_a_file_written_in_small_pieces_is_one_extent(kernel: str) -> None:
             yield from machine.vfs.close(task, file)
 
     machine.run(main)
-    assert [inode.map.counts for inode in fs.inodes.values() if not inode.is_dir()] == [[256]] * 2
+    assert [inode.map.counts for inode in fs.info.inodes.values() if not inode.is_dir()] == [
+        [256]
+    ] * 2
     assert_sound(machine, fs)
 
 
@@ -115,11 +117,11 @@ def test_fsync_writes_data_then_log_then_commit_block_between_flushes(kernel: st
         yield from machine.vfs.close(task, file)
 
     machine.run(main)
-    inode = next(inode for inode in fs.inodes.values() if not inode.is_dir())
-    log = fs.journal_runs[0][0] + 1
+    inode = next(inode for inode in fs.info.inodes.values() if not inode.is_dir())
+    log = fs.info.journal_runs[0][0] + 1
     # Descriptor and inode bitmap, its descriptor, inode, directory's block, root's inode (the same
     # block as the file's), block bitmap: 6 blocks with the log's own.
-    logged = fs.journal.nr_log_blocks - 1
+    logged = fs.info.journal.nr_log_blocks - 1
     flush = (0, 0)
     assert order == [
         (inode.map.block_of(0), 3), (log, logged), flush, (log + logged, 1), flush,
@@ -150,9 +152,9 @@ def test_rename_over_a_file_sends_the_data_first() -> None:
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/old", 4096)
         yield from machine.write_file(task, "/new", 8 * 4096, fsync=False)
-        assert fs.promised_blocks == 8
+        assert fs.info.promised_blocks == 8
         yield from machine.vfs.rename(task, "/new", "/old")
-        assert fs.promised_blocks == 0
+        assert fs.info.promised_blocks == 0
 
     machine.run(main)
     assert_sound(machine, fs)
@@ -162,12 +164,12 @@ def test_a_file_of_600_mib_has_its_extents_in_one_leaf() -> None:
     machine = Machine("6.18", capacity_bytes=4 * GIB)
     fs = machine.mount_ext4()
     machine.vfs.prepare_file("/big", 600 * MIB)
-    inode = fs.inodes[12]
+    inode = fs.info.inodes[12]
     assert sum(inode.map.counts) == 600 * MIB // 4096
     assert len(inode.map.leaves) == 1
     machine.run(lambda task: machine.vfs.unlink(task, "/big"), for_ns=60 * S)
     assert_sound(machine, fs)
-    assert fs.statfs().blocks_free == fs.blocks.free_total
+    assert fs.statfs().blocks_free == fs.info.blocks.free_total
 
 
 @pytest.mark.parametrize(("kernel", "pages"), [("6.15", 256), ("6.16", 2048)])
@@ -199,8 +201,10 @@ def test_pages_stay_under_writeback_until_their_extent_is_valid() -> None:
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/a", 4096)
-        inode = next(inode for inode in fs.inodes.values() if not inode.is_dir())
-        seen.extend((inode.mapping.nr_writeback, inode.datasync_tid - fs.journal.commit_sequence))
+        inode = next(inode for inode in fs.info.inodes.values() if not inode.is_dir())
+        seen.extend(
+            (inode.mapping.nr_writeback, inode.datasync_tid - fs.info.journal.commit_sequence)
+        )
 
     machine.run(main)
     assert seen == [0, 0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.fs.ext4.ext4 import Ext4
+from sim.fs.ext4.super import Ext4
 from sim.machine import Machine
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_WRONLY, Sys
@@ -68,7 +68,7 @@ def test_the_first_fsync_commits_in_full_and_the_next_ones_write_one_block_of_ta
     machine = server(FAST)
     machine.kernel.start("w", "w", writer([f"/{n}" for n in range(4)]))
     machine.run_until(2 * S)
-    journal = ext4(machine).journal
+    journal = ext4(machine).info.journal
     assert (journal.nr_commits, journal.fast.sequence) == (1, 3)
     assert journal.fast.used == 3
 
@@ -77,13 +77,13 @@ def test_the_running_transaction_is_committed_when_it_is_old_and_the_area_begins
     machine = server(FAST)
     machine.kernel.start("w", "w", writer([f"/{n}" for n in range(4)]))
     machine.run_until(12 * S)
-    journal = ext4(machine).journal
+    journal = ext4(machine).info.journal
     assert (journal.nr_commits, journal.fast.sequence, journal.fast.used) == (2, 3, 0)
 
 
 def test_those_who_come_during_a_fast_commit_share_the_next_one():
     machine, _ = run_writers(FAST, 8, 10)
-    journal = ext4(machine).journal
+    journal = ext4(machine).info.journal
     assert journal.fast.sequence < 80 * 0.6
 
 
@@ -102,7 +102,7 @@ def test_a_commit_of_n_files_takes_as_many_blocks_as_their_tags_fill():
 
     machine.kernel.start("w", "w", program)
     machine.run_until(3 * S)
-    journal = ext4(machine).journal
+    journal = ext4(machine).info.journal
     assert (journal.nr_commits, journal.fast.sequence) == (1, 1)
     tags = 12 + 30 * (168 + 17 + 168 + 20) + 12
     assert journal.fast.used == -(-tags // 4096) == 3
@@ -120,7 +120,7 @@ def test_what_has_no_tag_is_committed_in_full():
 
     machine.kernel.start("w", "w", program)
     machine.run_until(3 * S)
-    journal = ext4(machine).journal
+    journal = ext4(machine).info.journal
     assert (journal.nr_commits, journal.fast.sequence) == (2, 2)
 
 
@@ -128,7 +128,7 @@ def test_a_full_area_makes_the_next_commit_a_full_one():
     machine = server(f'{FAST}, fast_commit_size = "16 KiB"')
     machine.kernel.start("w", "w", writer([f"/{n}" for n in range(11)]))
     machine.run_until(3 * S)
-    journal = ext4(machine).journal
+    journal = ext4(machine).info.journal
     assert (journal.nr_commits, journal.fast.sequence) == (3, 8)
 
 
@@ -143,12 +143,12 @@ def test_fsync_of_what_is_committed_costs_nothing():
 
     machine.kernel.start("w", "w", program)
     machine.run_until(1 * S)
-    assert ext4(machine).journal.fast.sequence == 0
+    assert ext4(machine).info.journal.fast.sequence == 0
 
 
 def test_mke2fs_gives_a_part_in_65_of_the_journal_to_fast_commits():
-    journal = ext4(server(FAST)).journal
-    whole = ext4(server()).journal.length_blocks
+    journal = ext4(server(FAST)).info.journal
+    whole = ext4(server()).info.journal.length_blocks
     assert journal.fast.blocks == whole - whole * 64 // 65
     assert journal.fast.blocks + journal.length_blocks == whole
 

@@ -2,9 +2,9 @@
 
 from random import Random
 
-from sim.fs.ext4.balloc import BlockAllocator
+from sim.fs.ext4.balloc import ROOT_INODE, BlockAllocator
 from sim.fs.ext4.ialloc import InodeAllocator
-from sim.fs.ext4.layout import ROOT_INODE, make_layout
+from sim.fs.ext4.mke2fs import make_layout
 
 LAYOUT = make_layout(2 << 30, inode_ratio_bytes=8192, inode_size_bytes=128)  # 16 groups
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.fs.ext4.layout import has_super, journal_blocks, make_layout
+from sim.fs.ext4.mke2fs import has_super, journal_blocks, make_layout
 
 GIB = 1 << 30
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.fs.ext4.ext4 import Ext4
+from sim.fs.ext4.super import Ext4
 from tests.fs.machine import GIB, MS, Machine, S, assert_sound
 
 MIB = 1 << 20
@@ -23,7 +23,7 @@ def run(machine: Machine, fs: Ext4, for_s: float) -> None:
 
 def tables(fs: Ext4) -> int:
     """Return the blocks of all inode tables."""
-    layout = fs.layout
+    layout = fs.info.layout
     return len(layout.groups) * layout.inodes_per_group // layout.inodes_per_block
 
 
@@ -33,7 +33,7 @@ def test_it_writes_every_table_but_what_mke2fs_used(capacity: int, ratio: int) -
     machine, fs = mounted(capacity=capacity, inode_ratio_bytes=ratio)
     run(machine, fs, 600)
     assert fs.lazyinit is not None
-    assert fs.lazyinit.next_group == len(fs.layout.groups)
+    assert fs.lazyinit.next_group == len(fs.info.layout.groups)
     assert fs.lazyinit.blocks_zeroed == tables(fs) - 1  # the block of the first 11 inodes
 
 
@@ -55,7 +55,7 @@ def test_it_has_its_share_of_the_time_and_no_more(multiple: int) -> None:
     group_ns = fs.lazyinit.timeout_ns / multiple
     done, begun_ns = fs.lazyinit.next_group, machine.calendar.now
     run(machine, fs, 15)
-    assert fs.lazyinit.next_group < len(fs.layout.groups)
+    assert fs.lazyinit.next_group < len(fs.info.layout.groups)
     each_ns = (machine.calendar.now - begun_ns) / (fs.lazyinit.next_group - done)
     assert each_ns == pytest.approx((1 + multiple) * group_ns, rel=0.2)
 
@@ -111,8 +111,8 @@ def test_block_bitmaps_that_are_written_are_read_soon_after_the_mount() -> None:
     run(machine, fs, 5.1)
     assert reads(machine) == 4
     assert not any(
-        fs.metadata.missing(group.block_bitmap, group.block_bitmap + 1)
-        for group in fs.layout.groups
+        fs.info.metadata.missing(group.block_bitmap, group.block_bitmap + 1)
+        for group in fs.info.layout.groups
     )
 
 
@@ -121,7 +121,7 @@ def test_whoever_allocates_reads_those_of_his_flexible_group_alone() -> None:
     machine.run(lambda task: machine.write_file(task, "/a", 1 << 20, fsync=True), for_ns=S)
     assert fs.lazyinit is not None
     assert fs.lazyinit.start_delay_ns > S
-    assert sorted(fs.unread_groups) == [16]
+    assert sorted(fs.info.unread_groups) == [16]
     before = reads(machine)
     run(machine, fs, 5.1)
     assert reads(machine) == before + 2
@@ -151,6 +151,6 @@ def test_an_ext3_by_ext4s_code_has_32_groups_read_at_once() -> None:
     fs = machine.mount_ext3(metadata_cached=False)
     assert fs.lazyinit is not None
     machine.calendar.run_until(fs.lazyinit.start_delay_ns + 20 * MS)
-    assert sorted(fs.unread_groups) == [32]  # the first 32 are on their way
+    assert sorted(fs.info.unread_groups) == [32]  # the first 32 are on their way
     run(machine, fs, 5.1)
-    assert reads(machine) == len(fs.layout.groups) == 64
+    assert reads(machine) == len(fs.info.layout.groups) == 64

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.fs.ext4.mapping import DIRECT_BLOCKS, DOUBLE, MIDDLE, TRIPLE, BlockMap, leaf_of, uppers_of
+from sim.fs.ext4.ext4 import DIRECT_BLOCKS, DOUBLE, MIDDLE, TRIPLE, BlockMap, leaf_of, uppers_of
 
 
 def test_the_first_twelve_blocks_need_no_indirect_block() -> None:

@@ -1,8 +1,8 @@
 """Locality groups: small files lie side by side, one stream for each CPU."""
 
 from sim.fs.ext4.balloc import BlockAllocator
-from sim.fs.ext4.layout import make_layout
 from sim.fs.ext4.mballoc import GROUP_PREALLOC_BLOCKS, LocalityGroups
+from sim.fs.ext4.mke2fs import make_layout
 
 
 def allocator():

@@ -38,10 +38,10 @@ def test_the_orphans_are_the_unlinked_files_that_are_open_the_last_one_at_the_he
                     nameless.remove(number)
                     expected.remove(file.inode.ino)
                 yield from machine.vfs.close(task, file)
-            assert list(fs.orphans) == expected
+            assert list(fs.info.orphans) == expected
         for file in opened.values():
             yield from machine.vfs.close(task, file)
-        assert not fs.orphans
+        assert not fs.info.orphans
 
     machine.run(program)
     assert_sound(machine, fs)
@@ -59,9 +59,9 @@ def inodes_and_blocks_touched(names: int, removed: int) -> set[int]:
             path = f"/{number}"
             files.append((yield from machine.vfs.open(task, path, O_WRONLY | O_CREAT)))
             yield from machine.vfs.unlink(task, path)
-        yield from journal_force_commit(task, fs.journal)
+        yield from journal_force_commit(task, fs.info.journal)
         yield from machine.vfs.close(task, files[removed])
-        running = fs.journal.running
+        running = fs.info.journal.running
         assert running is not None
         touched.update(head.block for head in running.buffers)
 

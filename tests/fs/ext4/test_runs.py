@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.fs.ext4.runs import Runs
+from sim.fs.ext4.balloc import Runs
 
 SIZE = 40
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sim.fs import read_write, sync
-from sim.fs.ext4.super import Ext3
+from sim.fs.ext4.super import Ext4
 from sim.fs.file import O_CREAT, O_WRONLY
 from sim.registry import lookup, names
 from sim.sched.task import Blocking, Task
@@ -14,7 +14,7 @@ from tests.fs.machine import GIB, Machine, S, assert_sound
 
 def test_the_registry_knows_the_file_systems() -> None:
     assert {"ext3", "tmpfs"} <= set(names("filesystem"))
-    assert lookup("filesystem", "ext3").cls is Ext3
+    assert lookup("filesystem", "ext3").cls is Ext4
 
 
 @pytest.mark.parametrize("size", [12 * 4096, 13 * 4096, 1037 * 4096, 5 * GIB])
@@ -22,14 +22,14 @@ def test_files_of_any_size_have_their_indirect_blocks(size: int) -> None:
     machine = Machine(capacity_bytes=8 * GIB)
     fs = machine.mount_ext3()
     machine.vfs.prepare_file("/big", size)
-    inode = fs.inodes[12]
+    inode = fs.info.inodes[12]
     pages = -(-size // 4096)
     leaves = -(-(pages - 12) // 1024)
     uppers = 0 if leaves <= 1 else 1 if leaves <= 1025 else 2 + -(-(leaves - 1025) // 1024)
     assert sum(end - start for start, end in inode.map.all_runs()) == pages + leaves + uppers
     machine.run(lambda task: machine.vfs.unlink(task, "/big"), for_ns=60 * S)
     assert_sound(machine, fs)
-    assert fs.statfs().blocks_free == fs.blocks.free_total
+    assert fs.statfs().blocks_free == fs.info.blocks.free_total
 
 
 def test_growing_past_the_twelfth_block_journals_the_indirect_block() -> None:
@@ -40,35 +40,35 @@ def test_growing_past_the_twelfth_block_journals_the_indirect_block() -> None:
         file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
         yield from read_write.write(machine.vfs, task, file, 12 * 4096)
         yield from sync.fsync(machine.vfs, task, file)
-        before = fs.journal.nr_log_blocks
+        before = fs.info.journal.nr_log_blocks
         yield from read_write.write(machine.vfs, task, file, 4096)
         yield from sync.fsync(machine.vfs, task, file)
         # Descriptor, bitmap, group descriptor, indirect block, inode; commit block.
-        assert fs.journal.nr_log_blocks - before == 6
+        assert fs.info.journal.nr_log_blocks - before == 6
         yield from machine.vfs.close(task, file)
 
     machine.run(main)
-    indirect = fs.inodes[12].map.leaves[0]
-    assert fs.inodes[12].map.block_of(12) == indirect + 1
+    indirect = fs.info.inodes[12].map.leaves[0]
+    assert fs.info.inodes[12].map.block_of(12) == indirect + 1
 
 
 def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None:
     machine = Machine(capacity_bytes=32 << 20)
     fs = machine.mount_ext3()
-    free = fs.blocks.free_total
+    free = fs.info.blocks.free_total
 
     def main(task: Task) -> Blocking[None]:
         with pytest.raises(OSError, match="No space"):
             for number in range(1000):
                 yield from machine.write_file(task, f"/{number}", 1 << 20, fsync=False)
-        assert fs.blocks.free_total < 256
+        assert fs.info.blocks.free_total < 256
         for name in list(fs.root_inode().directory()):
             yield from machine.vfs.unlink(task, f"/{name}")
         yield from machine.write_file(task, "/again", 1 << 20)
 
     machine.run(main, for_ns=60 * S)
     assert_sound(machine, fs)
-    assert fs.blocks.free_total == free - 256 - 1  # One indirect block.
+    assert fs.info.blocks.free_total == free - 256 - 1  # One indirect block.
 
 
 def test_files_of_two_processes_do_not_interleave_for_their_colours_differ() -> None:
@@ -86,37 +86,37 @@ def test_files_of_two_processes_do_not_interleave_for_their_colours_differ() -> 
         return main
 
     machine.run(writer("/a"), writer("/b"))
-    first, second = fs.inodes[12].map, fs.inodes[13].map
+    first, second = fs.info.inodes[12].map, fs.info.inodes[13].map
     assert len(first.starts) == len(second.starts) == 1
     assert abs(first.blocks[0] - second.blocks[0]) % 2048 == 0
 
 
 def test_the_journal_of_old_mke2fs_lies_behind_the_first_inode_table() -> None:
     old = Machine("2.6.16").mount_ext3()
-    assert old.journal_runs[0][0] == old.layout.groups[0].first_data + 1  # The root comes first.
+    assert old.info.journal_runs[0][0] == old.info.layout.groups[0].first_data + 1  # The root comes first.
     new = Machine("2.6.32").mount_ext3()
-    assert new.journal_runs[0][0] >= new.layout.blocks // 2
+    assert new.info.journal_runs[0][0] >= new.info.layout.blocks // 2
 
 
-def forget_a_block(fs: Ext3) -> None:
-    fs.blocks.groups[0].remove(30000, 30001)
-    fs.blocks.free_total -= 1
+def forget_a_block(fs: Ext4) -> None:
+    fs.info.blocks.groups[0].remove(30000, 30001)
+    fs.info.blocks.free_total -= 1
 
 
-def give_a_block_twice(fs: Ext3) -> None:
+def give_a_block_twice(fs: Ext4) -> None:
     fs.root_inode().map.insert(100, 30000, 1)  # type: ignore[attr-defined]
 
 
-def lose_a_link(fs: Ext3) -> None:
-    fs.inodes[12].nlink = 2
+def lose_a_link(fs: Ext4) -> None:
+    fs.info.inodes[12].nlink = 2
 
 
-def forget_a_name(fs: Ext3) -> None:
+def forget_a_name(fs: Ext4) -> None:
     del fs.root_inode().directory()["a"]
 
 
-def lose_log_space(fs: Ext3) -> None:
-    fs.journal.free -= 1
+def lose_log_space(fs: Ext4) -> None:
+    fs.info.journal.free -= 1
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def lose_log_space(fs: Ext3) -> None:
         (lose_log_space, "journal"),
     ],
 )
-def test_fsck_finds_damage(damage: Callable[[Ext3], None], found: str) -> None:
+def test_fsck_finds_damage(damage: Callable[[Ext4], None], found: str) -> None:
     machine = Machine()
     fs = machine.mount_ext3()
     machine.run(lambda task: machine.write_file(task, "/a", 4096), for_ns=S)

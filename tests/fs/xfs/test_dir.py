@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.fs.features import features
 from sim.fs.xfs.dir import BLOCK, LEAF, LEAF_START, SHORTFORM, XfsDir, hash_name
 from sim.fs.xfs.geometry import make_geometry
 from sim.fs.xfs.params import XfsParams
@@ -14,7 +15,7 @@ V4 = make_geometry(XfsParams(), 1 << 30)
 
 
 def filled(count: int, geometry=V5) -> XfsDir:  # type: ignore[no-untyped-def]
-    made = XfsDir(geometry, (6, 18))
+    made = XfsDir(geometry, True)
     for number in range(count):
         made.add(f"qf{number:06d}")
     return made
@@ -76,7 +77,7 @@ def test_names_that_differ_in_their_last_letters_are_logged_in_few_leaves() -> N
 def test_a_name_goes_into_the_first_hole_to_5_3_and_into_the_last_one_from_5_4_on(
     kernel: KernelVersion, first: bool
 ) -> None:
-    made = XfsDir(V5, kernel)
+    made = XfsDir(V5, features(kernel).searches_back)
     for number in range(3000):
         made.add(f"qf{number:06d}")
     holed = [block for block, _ in made.remove("qf000005").touched if block < LEAF_START]
@@ -98,7 +99,7 @@ def test_an_emptied_directory_is_in_its_inode_again() -> None:
 def test_blocks_taken_less_blocks_freed_are_the_blocks_there_are(
     steps: list[tuple[bool, int, int]],
 ) -> None:
-    made, names, blocks = XfsDir(V5, (6, 18)), dict[str, None](), set[int]()
+    made, names, blocks = XfsDir(V5, True), dict[str, None](), set[int]()
     for add, number, length in steps:
         name = f"{number}".ljust(length, "x")
         if add and name not in names:

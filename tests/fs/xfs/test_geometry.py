@@ -28,7 +28,7 @@ def test_a_4_gib_disk_is_laid_out_as_recorded() -> None:
 def test_root_and_its_first_file_have_the_numbers_recorded() -> None:
     fs = Machine("6.18", capacity_bytes=4 * GIB).mount_xfs()
     assert fs.root_inode().ino == 128
-    assert fs.chunks[0].take(128) == 131
+    assert fs.info.chunks[0].take(128) == 131
 
 
 @pytest.mark.parametrize(("gib", "mib"), [(1, 10), (16, 10), (40, 20), (136, 68), (1000, 128)])
@@ -92,16 +92,16 @@ def test_files_share_their_directorys_group_and_directories_go_round() -> None:
     groups = []
     for name in "abcdef":
         inode = machine.vfs.prepare_directory(f"/{name}")
-        groups.append(fs.geometry.ag_of(fs.geometry.inode_block(inode.ino)))
+        groups.append(fs.info.geometry.ag_of(fs.info.geometry.inode_block(inode.ino)))
         file = machine.vfs.prepare_file(f"/{name}/file", 4096)
-        assert fs.geometry.ag_of(fs.geometry.inode_block(file.ino)) == groups[-1]
+        assert fs.info.geometry.ag_of(fs.info.geometry.inode_block(file.ino)) == groups[-1]
     assert groups == [0, 1, 2, 3, 0, 1]
     assert fs.check() == []
 
 
 def test_numbers_are_used_lowest_first_and_a_whole_free_chunk_is_told() -> None:
     fs = Machine("6.18").mount_xfs()
-    chunks = InodeChunks(fs.geometry, fs.spaces[1])
+    chunks = InodeChunks(fs.info.geometry, fs.info.spaces[1])
     first = chunks.make_chunk()
     numbers = [chunks.take(first) for _ in range(64)]
     assert numbers == list(range(first, first + 64))

@@ -55,7 +55,7 @@ def test_an_fsync_writes_its_own_file_and_nobody_elses() -> None:
         yield from machine.write_file(task, "/small", 4096)
 
     machine.run(main)
-    data = [run for run in machine.writes() if run[0] < fs.geometry.log_start]
+    data = [run for run in machine.writes() if run[0] < fs.info.geometry.log_start]
     assert data == [(10, 1)]
     assert machine.vm.nr_dirty == 50 * MIB // 4096
 
@@ -87,7 +87,7 @@ def test_an_overwrite_flushes_the_cache_and_leaves_the_log_alone() -> None:
 
     machine.run(main, for_ns=S)
     assert [length for _, length in sectors(machine)] == [8, 0]
-    assert fs.log.records == 0
+    assert fs.info.log.records == 0
 
 
 def test_growing_a_file_forces_the_log_though_only_data_are_asked_for() -> None:
@@ -102,7 +102,7 @@ def test_growing_a_file_forces_the_log_though_only_data_are_asked_for() -> None:
         yield from machine.vfs.close(task, file)
 
     machine.run(main, for_ns=S)
-    assert fs.log.records == 1
+    assert fs.info.log.records == 1
 
 
 def test_creating_under_wsync_waits_for_the_log() -> None:
@@ -128,16 +128,16 @@ def test_creating_under_wsync_waits_for_the_log() -> None:
 def test_a_write_takes_no_block_until_it_is_written_out(kernel: str) -> None:
     machine = Machine(kernel)
     fs = machine.mount_xfs()
-    free = fs.free_blocks()
+    free = fs.info.free_blocks()
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/a", 5 * MIB, fsync=False)
-        assert fs.promised_blocks >= 5 * MIB // 4096
-        assert sum(space.blocks for space in fs.spaces) == free
+        assert fs.info.promised_blocks >= 5 * MIB // 4096
+        assert sum(space.blocks for space in fs.info.spaces) == free
         yield from machine.vfs.unlink(task, "/a")
 
     machine.run(main, for_ns=60 * S)
-    assert fs.promised_blocks == 0 and fs.free_blocks() == free
+    assert fs.info.promised_blocks == 0 and fs.info.free_blocks() == free
     assert machine.vm.discarded == 5 * MIB // 4096
     assert_sound(machine, fs)
 
@@ -159,7 +159,7 @@ def test_files_written_beside_each_other_are_one_extent_each(kernel: str) -> Non
             yield from machine.vfs.close(task, file)
 
     machine.run(main)
-    files = [inode for inode in fs.inodes.values() if not inode.is_dir()]
+    files = [inode for inode in fs.info.inodes.values() if not inode.is_dir()]
     assert [inode.map.counts for inode in files] == [[256]] * 2
     assert_sound(machine, fs)
 
@@ -174,13 +174,13 @@ def test_what_is_kept_behind_a_small_file_depends_on_the_release(kernel: str, ke
         file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
         yield from read_write.write(machine.vfs, task, file, 4096)
         yield from sync.fsync(machine.vfs, task, file)
-        seen.append(sum(fs.inodes[max(fs.inodes)].map.counts))
+        seen.append(sum(fs.info.inodes[max(fs.info.inodes)].map.counts))
         yield from machine.vfs.close(task, file)
 
-    free = fs.free_blocks()
+    free = fs.info.free_blocks()
     machine.run(main)
     assert seen == [kept]
-    assert fs.free_blocks() == free - 1  # Closing has taken the rest back.
+    assert fs.info.free_blocks() == free - 1  # Closing has taken the rest back.
     assert_sound(machine, fs)
 
 
@@ -191,9 +191,9 @@ def test_allocsize_says_how_much_is_kept() -> None:
     def main(task: Task) -> Blocking[None]:
         file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
         yield from read_write.write(machine.vfs, task, file, 4096)
-        assert fs.promised_blocks == 256
+        assert fs.info.promised_blocks == 256
         yield from machine.vfs.close(task, file)
-        assert fs.promised_blocks == 1
+        assert fs.info.promised_blocks == 1
 
     machine.run(main)
 
@@ -201,7 +201,7 @@ def test_allocsize_says_how_much_is_kept() -> None:
 def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None:
     machine = Machine("6.18", capacity_bytes=64 << 20)
     fs = machine.mount_xfs()
-    free = fs.free_blocks()
+    free = fs.info.free_blocks()
 
     def main(task: Task) -> Blocking[None]:
         with pytest.raises(OSError, match="No space"):
@@ -214,7 +214,7 @@ def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None
 
     machine.run(main, for_ns=100 * S)
     assert_sound(machine, fs)
-    assert fs.free_blocks() == free - 256
+    assert fs.info.free_blocks() == free - 256
 
 
 # --- inodes
@@ -224,17 +224,17 @@ def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None
 def test_an_open_file_without_names_lives_until_it_is_closed(kernel: str) -> None:
     machine = Machine(kernel)
     fs = machine.mount_xfs()
-    free = fs.free_blocks()
+    free = fs.info.free_blocks()
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/a", 16 * 4096)
         file = yield from machine.vfs.open(task, "/a", O_RDONLY)
         yield from machine.vfs.unlink(task, "/a")
-        assert len(fs.unlinked) == 1 and fs.free_blocks() == free - 16
+        assert len(fs.info.unlinked) == 1 and fs.info.free_blocks() == free - 16
         yield from machine.vfs.close(task, file)
 
     machine.run(main, for_ns=S)
-    assert not fs.unlinked and fs.free_blocks() == free
+    assert not fs.info.unlinked and fs.info.free_blocks() == free
     assert_sound(machine, fs)
 
 
@@ -242,19 +242,19 @@ def test_an_open_file_without_names_lives_until_it_is_closed(kernel: str) -> Non
 def test_a_chunk_of_inodes_comes_with_the_65th_file_and_goes_with_the_last(kernel: str) -> None:
     machine = Machine(kernel)
     fs = machine.mount_xfs()
-    free = fs.free_blocks()
+    free = fs.info.free_blocks()
 
     def main(task: Task) -> Blocking[None]:
         for number in range(100):
             yield from machine.write_file(task, f"/{number}", 0, fsync=False)
-        assert len(fs.chunks[0].starts) == 2
+        assert len(fs.info.chunks[0].starts) == 2
         for number in range(100):
             yield from machine.vfs.unlink(task, f"/{number}")
         yield from sync.sync(machine.vfs, task)
 
     machine.run(main, for_ns=60 * S)
-    assert len(fs.chunks[0].starts) == 1
-    assert fs.free_blocks() == free
+    assert len(fs.info.chunks[0].starts) == 1
+    assert fs.info.free_blocks() == free
     assert_sound(machine, fs)
 
 
@@ -280,12 +280,12 @@ def test_an_allocation_goes_around_a_group_whose_headers_are_being_read() -> Non
         return lambda task: machine.write_file(task, name, 4096)
 
     machine.run(*[writer(f"/{number}") for number in range(4)])
-    files = [inode for inode in fs.inodes.values() if not inode.is_dir()]
-    assert {fs.geometry.ag_of(inode.map.blocks[0]) for inode in files} >= {0, 1}
+    files = [inode for inode in fs.info.inodes.values() if not inode.is_dir()]
+    assert {fs.info.geometry.ag_of(inode.map.blocks[0]) for inode in files} >= {0, 1}
 
 
 def forget_a_block(fs: Xfs) -> None:
-    fs.spaces[0].take(30000, 30001)
+    fs.info.spaces[0].take(30000, 30001)
 
 
 def give_a_block_twice(fs: Xfs) -> None:
@@ -293,7 +293,7 @@ def give_a_block_twice(fs: Xfs) -> None:
 
 
 def lose_a_link(fs: Xfs) -> None:
-    fs.inodes[131].nlink = 2
+    fs.info.inodes[131].nlink = 2
 
 
 def forget_a_name(fs: Xfs) -> None:
@@ -301,11 +301,11 @@ def forget_a_name(fs: Xfs) -> None:
 
 
 def promise_too_much(fs: Xfs) -> None:
-    fs.promised_blocks += 1
+    fs.info.promised_blocks += 1
 
 
 def overtake_the_tail(fs: Xfs) -> None:
-    fs.log.head += fs.log.size_sectors + 10
+    fs.info.log.head += fs.info.log.size_sectors + 10
 
 
 @pytest.mark.parametrize(

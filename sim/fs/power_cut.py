@@ -1,6 +1,7 @@
-"""What a power cut leaves of a file system, once it has been recovered.
+"""What a power cut leaves of a file system: the walk over the names that recovery finds.
 
-Models: a look at the files after the next boot: journal replayed, fsck content.
+Models: a look at the files after the next boot: journal replayed, fsck content. Each file system
+says in its own power_cut.py what is lost.
 Linux counterpart: fs/jbd/recovery.c and what its callers promise (fsync(2), open(2) O_SYNC).
 Invariants: looking changes nothing; a file is complete if all of its recorded size would be read
 back as it was written last.
@@ -8,38 +9,8 @@ Left out: torn writes: a request that had not ended counts as not begun; what a 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from sim.fs.inode import Inode
-
-
-@dataclass(frozen=True)
-class RemainingFile:
-    """A file under its name after recovery."""
-
-    size_bytes: int
-    good_bytes: int  # from its beginning on, that would be read back as they were written last
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all of it would be."""
-        return self.good_bytes >= self.size_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Remains:
-    """What is there after recovery, paths from the file system's root on ("/a/b")."""
-
-    kind: str  # such as "ext3, data=ordered"
-    files: dict[str, RemainingFile] = field(default_factory=dict)
-    lost_changes: int = 0  # changes of names and sizes in transactions that are not on the medium
-    last_durable: int = 0  # the newest transaction that is, where there are transactions
-    damage: tuple[str, ...] = ()  # what recovery cannot mend
-
-    def has(self, path: str, size_bytes: int) -> bool:
-        """Return whether so many bytes of the file are there, and as they were written."""
-        found = self.files.get(path)
-        return found is not None and min(found.good_bytes, found.size_bytes) >= size_bytes
+from sim.fs.super import Inode, RemainingFile
 
 
 class Recovered:
@@ -68,9 +39,12 @@ def walk(
 
 
 def _enter(
-    directory: Inode, path: str, recovered: Recovered, describe: Callable[[Inode], RemainingFile],
+    directory: Inode,
+    path: str,
+    recovered: Recovered,
+    describe: Callable[[Inode], RemainingFile],
     found: dict[str, RemainingFile],
-) -> None:  # fmt: skip
+) -> None:
     for name, inode in sorted(recovered.entries(directory).items()):
         place = f"{path}/{name}"
         if inode.is_dir():
