@@ -120,7 +120,7 @@ def redirty_tail(mapping: AddressSpace) -> None:
 
 def sync_inode(task: Task, mapping: AddressSpace, wbc: WritebackControl) -> Blocking[None]:
     """Write one inode now, for fsync and the like (sync_inode)."""
-    yield from writeback_single_inode(task, mapping, wbc)
+    return writeback_single_inode(task, mapping, wbc)
 
 
 # -- The inodes of a device

@@ -26,7 +26,7 @@ from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.fs.file import O_RDWR, File
 from sim.fs.namei import Vfs
-from sim.fs.read_write import perform_write, read
+from sim.fs.read_write import generic_perform_write, read
 from sim.fs.sync import fsync
 from sim.param import param
 from sim.registry import Entry, lookup, register
@@ -195,7 +195,9 @@ class LoopFile(BackingFile):
         try:
             done = 0
             while done < count:
-                done += yield from perform_write(self._vfs, task, inode, pos + done, count - done)
+                done += yield from generic_perform_write(
+                    self._vfs, task, inode, pos + done, count - done, throttled=False
+                )
         finally:
             inode.i_mutex.unlock(task)
 

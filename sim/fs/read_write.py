@@ -69,7 +69,7 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
         if file.flags & O_DIRECT:
             written = yield from direct_io(vfs, task, file, start, count, write=True)
         else:
-            written = yield from _buffered_write(vfs, task, file, start, count)
+            written = yield from generic_perform_write(vfs, task, inode, start, count)
     finally:
         inode.i_mutex.unlock(task)
     if pos < 0:
@@ -79,36 +79,36 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
     return written
 
 
-def _buffered_write(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[int]:
-    """Copy into the page cache chunk by chunk; the task may be throttled between chunks."""
-    inode = file.inode
+def generic_perform_write(
+    vfs: Vfs, task: Task, inode: Inode, pos: int, count: int, throttled: bool = True
+) -> Blocking[int]:
+    """Copy into the page cache, under the inode's lock; return the bytes that fitted.
+
+    Chunk by chunk, unless the task is not `throttled`: then it never waits for dirty pages.
+    """
     vm = inode.sb.vm
     written = 0
     while written < count:
         at = pos + written
-        chunk = min(count - written, _chunk_of(task) - at % PAGE_SIZE)
-        done = yield from perform_write(vfs, task, inode, at, chunk)
+        chunk = count - written
+        if throttled:
+            chunk = min(chunk, _chunk_of(task) - at % PAGE_SIZE)
+        pages = pages_of(at, chunk)
+        task.charge_system(vfs.params.page_copy_ns * pages)
+        if vm.nr_free - pages < vm.watermarks.min or task.memcg is not None:
+            yield from reserve_for_file(task, vm, pages)
+        done = yield from inode.op.write(task, inode, at, chunk)
+        if vm.nr_nodes > 1:
+            first = at >> PAGE_SHIFT
+            charge_distance(vm, task, inode.mapping, first, first + pages)
+        if vm.params.contended_page_ns:
+            charge_contention(vm, task, pages)
         written += done
-        yield from balance_dirty_pages(task, vm, inode.mapping, pages_of(at, chunk))
+        if throttled:
+            yield from balance_dirty_pages(task, vm, inode.mapping, pages)
         if done < chunk:
             break
     return written
-
-
-def perform_write(vfs: Vfs, task: Task, inode: Inode, at: int, chunk: int) -> Blocking[int]:
-    """Copy a chunk into the page cache, under the inode's lock; return the bytes that fitted."""
-    vm = inode.sb.vm
-    pages = pages_of(at, chunk)
-    task.charge_system(vfs.params.page_copy_ns * pages)
-    if vm.nr_free - pages < vm.watermarks.min or task.memcg is not None:
-        yield from reserve_for_file(task, vm, pages)
-    done = yield from inode.op.write(task, inode, at, chunk)
-    if vm.nr_nodes > 1:
-        first = at >> PAGE_SHIFT
-        charge_distance(vm, task, inode.mapping, first, first + pages)
-    if vm.params.contended_page_ns:
-        charge_contention(vm, task, pages)
-    return done
 
 
 def _chunk_of(task: Task) -> int:

@@ -32,28 +32,30 @@ from sim.mm.writeback import (
     WB_SYNC_NONE,
     WritebackControl,
 )
-from sim.sched.task import Blocking, Task
+from sim.sched.task import Blocking, Task, no_wait
 
 
 def filemap_fdatawrite(task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:
     """Submit the dirty pages from `start` to `end`; wait for none of them."""
     mapping = inode.mapping
-    if mapping.nr_dirty and mapping.has_dirty(start, end):
-        wbc = WritebackControl(WB_SYNC_ALL, ALL_PAGES)
-        wbc.range_start, wbc.range_end = start, end
-        yield from mapping.a_ops.writepages(task, mapping, wbc)
+    if not mapping.nr_dirty or not mapping.has_dirty(start, end):
+        return no_wait()
+    wbc = WritebackControl(WB_SYNC_ALL, ALL_PAGES)
+    wbc.range_start, wbc.range_end = start, end
+    return mapping.a_ops.writepages(task, mapping, wbc)
 
 
 def filemap_fdatawait(task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
     """Wait until no page from `start` to `end` is under writeback."""
-    if mapping.nr_writeback:
-        yield from mapping.wait_on_writeback(task, start, end)
+    if not mapping.nr_writeback:
+        return no_wait()
+    return mapping.wait_on_writeback(task, start, end)
 
 
 def do_fsync(vfs: Vfs, task: Task, file: File, datasync: bool) -> Blocking[None]:
     """Make a file or directory durable (fsync; with `datasync` fdatasync)."""
     task.charge_system(vfs.params.sync_ns)
-    yield from vfs_fsync_range(vfs, task, file.inode, 0, LAST_PAGE, datasync)
+    return vfs_fsync_range(vfs, task, file.inode, 0, LAST_PAGE, datasync)
 
 
 def vfs_fsync_range(
@@ -76,12 +78,12 @@ def vfs_fsync_range(
 
 def fsync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
     """fsync(2)."""
-    yield from do_fsync(vfs, task, file, datasync=False)
+    return do_fsync(vfs, task, file, datasync=False)
 
 
 def fdatasync(vfs: Vfs, task: Task, file: File) -> Blocking[None]:
     """fdatasync(2)."""
-    yield from do_fsync(vfs, task, file, datasync=True)
+    return do_fsync(vfs, task, file, datasync=True)
 
 
 def generic_write_sync(vfs: Vfs, task: Task, file: File, pos: int, count: int) -> Blocking[None]:
@@ -89,9 +91,8 @@ def generic_write_sync(vfs: Vfs, task: Task, file: File, pos: int, count: int) -
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     if vfs.features.fsyncs_writes:
         datasync = file.flags & O_SYNC != O_SYNC
-        yield from vfs_fsync_range(vfs, task, file.inode, start, end, datasync)
-    else:
-        yield from sync_page_range(task, file.inode, start, end)
+        return vfs_fsync_range(vfs, task, file.inode, start, end, datasync)
+    return sync_page_range(task, file.inode, start, end)
 
 
 def sync_page_range(task: Task, inode: Inode, start: int, end: int) -> Blocking[None]:

@@ -189,6 +189,12 @@ def io_schedule(task: Task) -> Blocking[None]:
     task.in_iowait = False
 
 
+def no_wait() -> Blocking[None]:
+    """Do nothing, without sleeping."""
+    return
+    yield
+
+
 def sleep_ns(task: Task, ns: int, state: int, wchan: str = "schedule_timeout") -> Blocking[None]:
     """Sleep for `ns`, or less if something else wakes the task."""
     sched = task.sched

@@ -24,7 +24,7 @@ from sim.fs.fs_writeback import sync_inode
 from sim.fs.jbd2.transaction import journal_force_commit
 from sim.fs.super import I_DIRTY_DATASYNC, I_DIRTY_INODE
 from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
-from sim.sched.task import Blocking, Task
+from sim.sched.task import Blocking, Task, no_wait
 
 
 def sync_file(task: Task, inode: Ext4Inode, datasync: bool) -> Blocking[None]:
@@ -32,19 +32,20 @@ def sync_file(task: Task, inode: Ext4Inode, datasync: bool) -> Blocking[None]:
     fs = inode.fs
     journal = fs.journal
     rule = fs.params.fsync_rule
-    if inode.is_dir() and fs.form.driver.joins_commits:
+    is_dir = inode.dir is not None
+    if is_dir and fs.form.driver.joins_commits:
         inode.state &= ~I_DIRTY_INODE
-        yield from journal.force_commit_nested(task)
-    elif inode.is_dir() or fs.journals_data or rule == "always":
+        return journal.force_commit_nested(task)
+    elif is_dir or fs.journals_data or rule == "always":
         inode.state &= ~I_DIRTY_INODE
-        yield from journal_force_commit(task, journal)
+        return journal_force_commit(task, journal)
     elif rule == "tid":
         inode.state &= ~I_DIRTY_INODE
         tid = inode.datasync_tid if datasync else inode.sync_tid
         if tid > journal.commit_sequence:
-            yield from fs.form.complete(task, fs, tid)
+            return fs.form.complete(task, fs, tid)
     elif inode.state & I_DIRTY_INODE:
         skips = datasync and fs.features.fdatasync_skips_times
-        if skips and not inode.state & I_DIRTY_DATASYNC:
-            return
-        yield from sync_inode(task, inode.mapping, WritebackControl(WB_SYNC_ALL, 0))
+        if not skips or inode.state & I_DIRTY_DATASYNC:
+            return sync_inode(task, inode.mapping, WritebackControl(WB_SYNC_ALL, 0))
+    return no_wait()

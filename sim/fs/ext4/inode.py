@@ -95,7 +95,7 @@ from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE
 from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
-from sim.sched.task import Blocking, Task
+from sim.sched.task import Blocking, Task, no_wait
 
 WRITE_CREDITS: Final = 10  # ext3_writepage_trans_blocks: 2 * (1 + 3) + 2
 STEP_CREDITS: Final = 8  # What allocating or freeing in one group may modify.
@@ -653,8 +653,7 @@ class Ext4AddressSpaceOps(AddressSpaceOps):
     def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
         """The inode is in its block already (ext3_mark_inode_dirty); commit if somebody waits."""
         inode_of(mapping).state &= ~I_DIRTY_INODE
-        if wait:
-            yield from journal_force_commit(task, self.fs.journal)
+        return journal_force_commit(task, self.fs.journal) if wait else no_wait()
 
 
 def inode_of(mapping: AddressSpace) -> Ext4Inode:

@@ -336,20 +336,18 @@ class Journal:
         self.log_start_commit(tid)
         yield from self.log_wait_commit(task, tid)
 
-    def force_commit_nested(self, task: Task) -> Blocking[bool]:
-        """Commit what is running, or wait for what commits; False if there was neither.
+    def force_commit_nested(self, task: Task) -> Blocking[None]:
+        """Commit what is running, or wait for what commits (journal_force_commit_nested).
 
-        Frees the blocks of deleted files when the disk is full (journal_force_commit_nested).
+        Frees the blocks of deleted files when the disk is full.
         """
         transaction = self.running
         if transaction is not None:
             self.log_start_commit(transaction.tid)
         else:
             transaction = self.committing
-        if transaction is None:
-            return False
-        yield from self.log_wait_commit(task, transaction.tid)
-        return True
+        if transaction is not None:
+            yield from self.log_wait_commit(task, transaction.tid)
 
     def head_of(self, block: int) -> JournalHead:
         """Return the journal head of a metadata block, made at its first use as one."""

@@ -48,7 +48,7 @@ from sim.fs.jbd2.journal import (
     Transaction,
     drop_head,
 )
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, sleep_ns
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task, no_wait, sleep_ns
 from sim.units import NS_PER_S
 
 
@@ -151,12 +151,11 @@ def journal_stop(task: Task, journal: Journal, handle: Handle) -> Blocking[None]
 def let_others_join(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
     """Pause, unless the same task made the last synchronous commit too."""
     if journal.last_sync_writer == task.pid and journal.features.writer_alone:
-        return
+        return no_wait()
     journal.last_sync_writer = task.pid
     if journal.features.measured_batch:
-        yield from _pause_measured(task, journal, transaction)
-    else:
-        yield from _pause_ticks(task, journal, transaction)
+        return _pause_measured(task, journal, transaction)
+    return _pause_ticks(task, journal, transaction)
 
 
 def _pause_measured(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
@@ -235,14 +234,8 @@ def modify_block(
     if head is None or head.mapping is not journal.mapping:
         head = journal.head_of(block)
     if head.transaction is handle.transaction and head.jlist == BJ_METADATA:
-        return _modified_before()
+        return no_wait()  # Modified before in this transaction.
     return modify_head(task, journal, handle, head, undo)
-
-
-def _modified_before() -> Blocking[None]:
-    """Do nothing: the block is on the metadata list of this transaction."""
-    return
-    yield
 
 
 def modify_head(

@@ -76,7 +76,8 @@ def log_space(task: Task, fs: XfsMount, transaction: Transaction, ag: int) -> Bl
     if space.grown or not fs.header_buf(ag, AGFL_SECTOR).uptodate:
         space.grown = False
         yield from transaction.log_header(task, ag, AGFL_SECTOR, 1)
-    yield from transaction.log_blocks(task, touched)
+    for block, mask in touched:
+        yield from transaction.log_buf(task, fs.block_buf(block), mask)
 
 
 def _groups_from(fs: XfsMount, goal: int) -> list[int]:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.block.bio import READ, WRITE, Bio
+from sim.block.bio import READ, WRITE, Bio, EndIo
 from sim.block.device import BlockDevice, submit_bio
 from sim.block.plug import Plug
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
@@ -138,20 +138,12 @@ class Buf(LogItem):
         return not (self.io or self.pin_count or self.holders or self.stale)
 
     def write(
-        self, task: Task, device: BlockDevice, write: HomeWrite, plug: Plug | None
+        self, task: Task, device: BlockDevice, end_io: EndIo, plug: Plug | None
     ) -> Blocking[None]:
-        """Submit it (xfs_buf_submit); `write` is told when it is home."""
+        """Submit it (xfs_buf_submit); `end_io` is told when it is home."""
         assert self.may_go()
         self.io = True
-        bio = Bio(WRITE, self.sector, self.sectors, write.end_io, None, 1, 0, task.pid)
+        bio = Bio(WRITE, self.sector, self.sectors, end_io, None, 1, 0, task.pid)
         bio.plug = plug
         if not device.submit(bio):
             yield from submit_bio(task, device, bio)
-
-
-class HomeWrite:
-    """A buffer on its way home, with what it takes along."""
-
-    def end_io(self, bio: Bio) -> None:
-        """It is home (interrupt)."""
-        raise NotImplementedError

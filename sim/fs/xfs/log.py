@@ -92,7 +92,7 @@ from sim.block.plug import Plug
 from sim.fs.buffer import issue_flush
 from sim.fs.features import Features
 from sim.fs.xfs.alloc import FreeSpace
-from sim.fs.xfs.buf import REGION_BYTES, Buf, HomeWrite, LogItem
+from sim.fs.xfs.buf import REGION_BYTES, Buf, LogItem
 from sim.fs.xfs.discard import Discards
 from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
 from sim.fs.xfs.params import XfsParams
@@ -814,11 +814,10 @@ class Ail:
             yield from buf.bread(task, self.device)
             if not buf.may_go():
                 return
-        write = BufHomeWrite(self, buf)
-        yield from buf.write(task, self.device, write, plug)
+        yield from buf.write(task, self.device, BufHomeWrite(self, buf).end_io, plug)
 
 
-class BufHomeWrite(HomeWrite):
+class BufHomeWrite:
     """A buffer on its way home with the items in it that are not pinned."""
 
     def __init__(self, ail: Ail, buf: Buf) -> None:

@@ -92,10 +92,10 @@ def test_files_of_two_processes_do_not_interleave_for_their_colours_differ() -> 
 
 
 def test_the_journal_of_old_mke2fs_lies_behind_the_first_inode_table() -> None:
-    old = Machine("2.6.16").mount_ext3()
-    assert old.info.journal_runs[0][0] == old.info.layout.groups[0].first_data + 1  # The root comes first.
-    new = Machine("2.6.32").mount_ext3()
-    assert new.info.journal_runs[0][0] >= new.info.layout.blocks // 2
+    old = Machine("2.6.16").mount_ext3().info
+    new = Machine("2.6.32").mount_ext3().info
+    assert old.journal_runs[0][0] == old.layout.groups[0].first_data + 1  # The root comes first.
+    assert new.journal_runs[0][0] >= new.layout.blocks // 2
 
 
 def forget_a_block(fs: Ext4) -> None:
