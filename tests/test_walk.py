@@ -4,9 +4,17 @@ A program writes 8 KiB into a new file of an ext3 on a dm volume of a 15K disk, 
 durable. The trace is read here in the order in which the page tells the story.
 """
 
+import sys
+from collections import defaultdict
 from functools import cache
+from inspect import CO_GENERATOR
+from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
+import pytest
+
+import sim
 from sim.engine.trace import Record
 from sim.fs.ext4.super import Ext4
 from sim.machine import Machine
@@ -23,6 +31,12 @@ mount."/" = { type = "ext3", device = "dm-6" }
 OFFSET = 1 << 21  # sectors, of the volume on the disk
 PAGE = 8  # sectors
 STEP_NS = MS // 10
+SIM = str(Path(sim.__file__).parent)
+# From a system call to the device so many functions that may sleep wait for each other at most.
+NESTED_MAX = 8
+# So many files of sim/ are entered until the call returns, by whatever runs meanwhile.
+WRITE_FILES_MAX = 21
+FSYNC_FILES_MAX = 50
 
 
 class Walk(NamedTuple):
@@ -195,3 +209,66 @@ def test_the_volume_counts_bios_and_the_disk_what_it_made_of_them() -> None:
     assert disk.writes + disk.write_merges == volume.writes
     assert volume.write_merges == 0
     assert disk.in_flight == volume.in_flight == 0
+
+
+class Entered(NamedTuple):
+    """What a call went through: files of sim/, and the longest chain of nested generators."""
+
+    files: set[str]
+    nested: list[str]
+
+
+def entered(kind: str) -> dict[str, Entered]:
+    """Follow every function that is called during a write() and an fsync()."""
+    machine = boot(machine=DISK.replace("ext3", kind))
+    found: dict[str, Entered] = defaultdict(lambda: Entered(set(), []))
+    call = [""]
+
+    def program(sys: Sys) -> Blocking[None]:
+        fd = yield from sys.open("/letter", O_WRONLY | O_CREAT)
+        yield from sys.sleep(10 * MS)
+        call[0] = "write"
+        yield from sys.write(fd, 8192)
+        call[0] = ""
+        yield from sys.sleep(10 * MS)
+        call[0] = "fsync"
+        yield from sys.fsync(fd)
+        call[0] = ""
+        yield from sys.close(fd)
+
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        if not call[0] or event != "call" or not frame.f_code.co_filename.startswith(SIM):
+            return
+        what = found[call[0]]
+        what.files.add(frame.f_code.co_filename)
+        chain = []
+        walk: FrameType | None = frame
+        while walk is not None:
+            code = walk.f_code
+            if code.co_flags & CO_GENERATOR and code.co_filename.startswith(SIM):
+                chain.append(code.co_qualname)
+            walk = walk.f_back
+        if len(chain) > len(what.nested):
+            what.nested[:] = chain
+
+    machine.kernel.start("test", "test", program)
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        machine.run_until(machine.calendar.now + 300 * MS)
+    finally:
+        sys.setprofile(before)
+    assert not call[0], "the calls have returned"
+    return found
+
+
+@pytest.mark.parametrize("kind", ["ext3", "ext4", "xfs"])
+def test_few_functions_lie_between_a_system_call_and_the_device(kind: str) -> None:
+    for name, what in entered(kind).items():
+        assert len(what.nested) <= NESTED_MAX, (name, what.nested)
+
+
+def test_a_reader_of_one_call_opens_few_files() -> None:
+    found = entered("ext3")
+    assert len(found["write"].files) <= WRITE_FILES_MAX, sorted(found["write"].files)
+    assert len(found["fsync"].files) <= FSYNC_FILES_MAX, sorted(found["fsync"].files)

@@ -23,6 +23,7 @@ class Features:
     marks_every_use: bool  # a name that is used goes another round, however often
     spins: bool  # who finds the i_mutex's owner running spins
     locks_in_fsync: bool  # the file system takes the i_mutex of fsync itself
+    super_shrinker: bool  # reclaim takes names and inodes of a file system in proportion
     pages_pin_inodes: bool  # an inode with pages stays in memory
     task_plug: bool  # a run of pages is submitted within a plug of the task
     sync_unmarked: bool  # what fsync writes is not marked as a process that waits
@@ -87,6 +88,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str]]] = {
     "marks_every_use": ((2, 6, 38), "265ac9023025"),
     "spins": ((2, 6, 30), "mutex_spin_on_owner"),
     "locks_in_fsync": ((3, 1), "02c24a82187d"),
+    "super_shrinker": ((3, 1), "fs/super.c prune_super"),
     "pages_pin_inodes": ((5, 16), "51b8c1fe250d"),
     "task_plug": ((2, 6, 39), "blk_start_plug() in generic_writepages(), jbd's commit"),
     "sync_unmarked": ((2, 6, 18), "fs/buffer.c do_fsync: PF_SYNCWRITE is gone"),
@@ -145,7 +147,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str]]] = {
 @cache
 def features(kernel: KernelVersion) -> Features:
     """Return what that release does."""
-    return Features(**{name: kernel >= since for name, (since, _) in SINCE.items()})
+    return Features(**{name: kernel >= release for name, (release, _) in SINCE.items()})
 
 
 def since(feature: str) -> str:

@@ -49,7 +49,7 @@ from sim.fs.features import Features, features
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace, do_generic_file_read
 from sim.mm.readahead import FileRaState
-from sim.mm.shrinker import SINCE_SUPER, Shrinker, vfs_pressure_ratio
+from sim.mm.shrinker import Shrinker, vfs_pressure_ratio
 from sim.mm.slab import DENTRY, PINNED
 from sim.mm.vmstat import Vm
 from sim.net.network import Network
@@ -204,18 +204,18 @@ def is_below(directory: Inode, ancestor: Inode) -> bool:
 class DentryCache:
     """Names and inodes of one file system in memory."""
 
-    def __init__(self, vm: Vm, slab: str, pages_pin: bool) -> None:
+    def __init__(self, vm: Vm, slab: str, has: Features) -> None:
         """`slab` is the cache that its inodes are from; those of PINNED never go."""
         self.vm = vm
         self.slab = vm.slabs.cache(slab)
         self.dentries = vm.slabs.cache(DENTRY)
         self.dentry_lru: dict[Inode, None] = {}  # inodes with names in memory, oldest first
         self.inode_lru: dict[Inode, None] = {}  # inodes without
-        self.pages_pin = pages_pin  # an inode with pages stays
+        self.pages_pin: bool = has.pages_pin_inodes  # an inode with pages stays
         self.is_pinned: bool = slab in PINNED
         if self.is_pinned:
             return
-        if vm.kernel >= SINCE_SUPER:
+        if has.super_shrinker:
             vm.slabs.shrinkers.append(SuperShrinker(self))
         else:
             vm.slabs.shrinkers.append(DentryShrinker(self))
@@ -529,7 +529,7 @@ class FileSystem:
         self.op = op
         self.vm = context.vm
         self.features: Features = features(context.scheduler.kernel)
-        self.dcache = DentryCache(context.vm, slab, self.features.pages_pin_inodes)
+        self.dcache = DentryCache(context.vm, slab, self.features)
         self.device = context.device  # None where nothing is on a disk.
         self.scheduler = context.scheduler
         self.calendar = context.scheduler.calendar
