@@ -46,7 +46,9 @@ class Features:
     # ext3 and ext4
     ext3_by_ext4: bool  # ext3 is mounted by ext4's code
     batch_times: bool  # min_batch_time, max_batch_time
+    fsync_if_dirty: bool  # ext3's fsync commits only for an inode that is dirty
     fdatasync_skips_times: bool  # fdatasync of an inode of which the times changed is nothing
+    fsync_by_tid: bool  # ext3's fsync waits for the transaction that changed the inode last
     discards: bool  # mount -o discard
     discards_together: bool  # all discards of a commit are sent before one is waited for
     discards_by_worker: bool  # a worker discards what is freed
@@ -109,7 +111,9 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str]]] = {
     "shadow_at_completion": ((3, 11), "b34090e5e22a"),
     "ext3_by_ext4": ((4, 3), "c290ea01abb7: fs/ext3 is gone"),
     "batch_times": ((2, 6, 29), "30773840c19c"),
+    "fsync_if_dirty": ((2, 6, 6), "fs/ext3/fsync.c: ext3 fsync() speedup"),
     "fdatasync_skips_times": ((2, 6, 25), "fs/ext3/fsync.c ext3_sync_file"),
+    "fsync_by_tid": ((2, 6, 32), "fe8bc91c4c30: i_sync_tid"),
     "discards": ((2, 6, 33), "fs/ext4/super.c"),
     "discards_together": ((4, 14), "a015434480dc"),
     "discards_by_worker": ((5, 15), "55cdd0af2bc5"),

@@ -59,6 +59,7 @@ from sim.sched.locking import Mutex, patience_of_rwsem
 from sim.sched.spinning import Holdings
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
+from sim.units import NS_PER_S
 
 PAGE_SIZE: Final = 4096
 PAGE_SHIFT: Final = 12
@@ -196,6 +197,28 @@ def is_below(directory: Inode, ancestor: Inode) -> bool:
             return True
         walk = walk.parent
     return False
+
+
+# When reading changes an inode: mount options. strictatime, the default to 2.6.29 (called "atime"
+# then): at each read, but once a second, as fine as ext3 notes times. relatime, the default from
+# 2.6.30: only if the file was written since it was read last, or a day has passed, so that reading
+# alone is no metadata. Left out: nodiratime, lazytime; the change time in relatime's comparison (a
+# write moves both).
+ATIME_RULES: Final = ("atime", "strictatime", "relatime", "noatime")  # the first two are the same
+DAY_NS: Final = 86400 * NS_PER_S
+
+
+def relatime_need_update(rule: str, inode: Inode, now_ns: int) -> bool:
+    """Return whether the access time changes, by the second, and shall.
+
+    What is not due now does not come due before `atime_stays_ns` by the clock alone.
+    """
+    before_ns = inode.atime_ns
+    if rule == "noatime" or now_ns // NS_PER_S == before_ns // NS_PER_S:
+        inode.atime_stays_ns = (now_ns // NS_PER_S + 1) * NS_PER_S
+        return False
+    recent = before_ns > inode.mtime_ns and now_ns - before_ns < DAY_NS
+    return rule != "relatime" or not recent
 
 
 # --- names and inodes in memory

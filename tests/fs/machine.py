@@ -42,10 +42,16 @@ class Machine:
     """Kernel `kernel` with `latency_ns` for any request of its disk, one at a time."""
 
     def __init__(
-        self, kernel: str = "2.6.16", *, latency_ns: int = MS, capacity_bytes: int = 2 * GIB,
-        memory_bytes: int = GIB, cpus: int = 2, write_cache: bool = False,
+        self,
+        kernel: str = "2.6.16",
+        *,
+        latency_ns: int = MS,
+        capacity_bytes: int = 2 * GIB,
+        memory_bytes: int = GIB,
+        cpus: int = 2,
+        write_cache: bool = False,
         driver: Driver | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.kernel = kernel
         self.calendar = Calendar()
         self.tracer = Tracer(self.calendar)
@@ -62,9 +68,14 @@ class Machine:
         driver = driver or Ram(ram)
         driver.write_cache = write_cache
         self.disk = Disk(
-            DiskStats("sdb", 8, 16), self.calendar, Streams(1), self.tracer,
-            driver, Noop(NoopParams()), _defaults(QueueParams(), kernel),
-        )  # fmt: skip
+            DiskStats("sdb", 8, 16),
+            self.calendar,
+            Streams(1),
+            self.tracer,
+            driver,
+            Noop(NoopParams()),
+            _defaults(QueueParams(), kernel),
+        )
         self.bdi = self.vm.add_bdi(BackingDevInfo("sdb", self.disk))
         start_writeback(self.sched, self.vm)
         self.vfs = Vfs(VfsParams(), kernel_version(kernel))

@@ -150,9 +150,10 @@ def test_drop_caches_2_takes_all_but_a_few_and_none_at_pressure_0(kernel: str) -
 
 
 @given(
-    kind=st.sampled_from(KINDS), kernel=st.sampled_from(("2.6.32", "3.2", "4.18", "6.5")),
+    kind=st.sampled_from(KINDS),
+    kernel=st.sampled_from(("2.6.32", "3.2", "4.18", "6.5")),
     steps=st.lists(st.tuples(st.sampled_from("cdursp"), st.integers(0, 5)), max_size=25),
-)  # fmt: skip
+)
 def test_whatever_is_taken_files_are_as_they_were(
     kind: str, kernel: str, steps: list[tuple[str, int]]
 ) -> None:
@@ -249,10 +250,12 @@ start = "2 s"
 """
     elevator = "none" if kernel == "5.10" else "noop"
     sets = (
-        f'machine.kernel="{kernel}"', f'machine.disk.sda.scheduler="{elevator}"',
-        'machine.memory="192 MiB"', f"machine.vm.vfs_cache_pressure={pressure}",
+        f'machine.kernel="{kernel}"',
+        f'machine.disk.sda.scheduler="{elevator}"',
+        'machine.memory="192 MiB"',
+        f"machine.vm.vfs_cache_pressure={pressure}",
         'machine.vm.kernel_bytes="16 MiB"',
-    )  # fmt: skip
+    )
     machine = run_for(boot(text, sets=sets), 32)
     return [float(value) / MS for value in values_of(machine, "find_ns")]
 

@@ -124,9 +124,14 @@ class SlowData(Driver):
 
 @pytest.mark.parametrize(
     ("mount", "kernel"),
-    [("mount_ext3", "2.6.16"), ("mount_ext3", "2.6.32"), ("mount_ext3", "6.1"),
-     ("mount_ext4", "2.6.32"), ("mount_ext4", "6.1")],
-)  # fmt: skip
+    [
+        ("mount_ext3", "2.6.16"),
+        ("mount_ext3", "2.6.32"),
+        ("mount_ext3", "6.1"),
+        ("mount_ext4", "2.6.32"),
+        ("mount_ext4", "6.1"),
+    ],
+)
 def test_no_ordered_data_is_under_way_when_the_commit_block_is_issued(
     mount: str, kernel: str
 ) -> None:

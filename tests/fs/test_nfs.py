@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.fs.nfs.write import congestion_bytes
+from sim.fs.nfs.nfs import congestion_bytes
 from sim.machine import Machine
 from sim.net.sunrpc import SLOTS
 from sim.sched.version import in_force, kernel_version
@@ -248,10 +248,11 @@ def test_a_file_removed_while_it_is_open_is_renamed_and_removed_at_its_last_clos
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["write", "fsync", "unlink", "rename", "truncate", "sleep"]),
-        st.integers(0, 3), st.integers(0, 40),
+        st.integers(0, 3),
+        st.integers(0, 40),
     ),
     max_size=20,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=25, deadline=None)

@@ -88,9 +88,7 @@ def _seconds(machine):
     return told["dd_ns"] / 1e9
 
 
-@pytest.mark.parametrize(
-    "kernel, file_system", [("2.6.32", "ext4"), ("2.6.38", "xfs")]
-)  # fmt: skip
+@pytest.mark.parametrize("kernel, file_system", [("2.6.32", "ext4"), ("2.6.38", "xfs")])
 def test_a_release_without_the_option_refuses_the_mount(run, kernel, file_system):
     with pytest.raises(ScenarioError, match="discard = true needs kernel"):
         run(kernel, file_system)

@@ -237,11 +237,16 @@ def lost_promises(mount: dict[str, object], kernel: str, disk: str, *, barrier: 
 @pytest.mark.parametrize(
     ("mount", "kernel", "disk"),
     [
-        (EXT3, "2.6.16", CACHE), (EXT4, "6.1", CACHE), (XFS, "2.6.16", CACHE),
-        (XFS, "2.6.39", CACHE), (XFS, "4.18", CACHE), (EXT3, "2.6.32", SSD), (XFS, "4.18", SSD),
+        (EXT3, "2.6.16", CACHE),
+        (EXT4, "6.1", CACHE),
+        (XFS, "2.6.16", CACHE),
+        (XFS, "2.6.39", CACHE),
+        (XFS, "4.18", CACHE),
+        (EXT3, "2.6.32", SSD),
+        (XFS, "4.18", SSD),
         (EXT4, "6.1", NVME),
     ],
-)  # fmt: skip
+)
 def test_without_barriers_a_volatile_cache_breaks_promises_and_with_them_it_does_not(
     mount, kernel, disk
 ):

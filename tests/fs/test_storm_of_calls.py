@@ -16,9 +16,26 @@ Step = tuple[str, int, int, int]
 
 PATHS = ["/a", "/b", "/d/a", "/d/b", "/d/e/a", "/d", "/d/e", "/f", "/f/a"]
 KINDS = [
-    "write", "append", "overwrite", "fsync", "fdatasync", "fsyncdir", "unlink", "rename", "mkdir",
-    "rmdir", "link", "truncate", "read", "readdir", "sleep", "sync", "osync", "direct", "trunc",
-]  # fmt: skip
+    "write",
+    "append",
+    "overwrite",
+    "fsync",
+    "fdatasync",
+    "fsyncdir",
+    "unlink",
+    "rename",
+    "mkdir",
+    "rmdir",
+    "link",
+    "truncate",
+    "read",
+    "readdir",
+    "sleep",
+    "sync",
+    "osync",
+    "direct",
+    "trunc",
+]
 steps = st.lists(
     st.tuples(st.sampled_from(KINDS), st.integers(0, 8), st.integers(0, 8), st.integers(0, 90)),
     max_size=25,
@@ -85,9 +102,14 @@ def run_all(machine: Machine, fs: FileSystem, programs: list[list[Step]]) -> Non
 
 
 OPTIONS = [
-    {}, {"data": "journal"}, {"data": "writeback"}, {"fsync_rule": "always"}, {"dir_index": True},
-    {"dirsync": True}, {"metadata_cached": False}, {"sync": True},
-]  # fmt: skip
+    {},
+    {"data": "journal"},
+    {"data": "writeback"},
+    {"dir_index": True},
+    {"dirsync": True},
+    {"metadata_cached": False},
+    {"sync": True},
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -111,10 +133,15 @@ def test_ext3_stays_consistent(options: dict[str, object], programs: list[list[S
 
 
 EXT4_MACHINES: list[tuple[str, dict[str, object]]] = [
-    ("6.18", {}), ("4.19", {}), ("2.6.32", {}), ("6.18", {"delalloc": False}),
-    ("6.18", {"data": "journal"}), ("6.18", {"data": "writeback"}),
-    ("6.18", {"metadata_cached": False}), ("6.18", {"sync": True}),
-]  # fmt: skip
+    ("6.18", {}),
+    ("4.19", {}),
+    ("2.6.32", {}),
+    ("6.18", {"delalloc": False}),
+    ("6.18", {"data": "journal"}),
+    ("6.18", {"data": "writeback"}),
+    ("6.18", {"metadata_cached": False}),
+    ("6.18", {"sync": True}),
+]
 
 
 @pytest.mark.parametrize(("kernel", "options"), EXT4_MACHINES, ids=str)
@@ -140,10 +167,16 @@ def test_ext4_stays_consistent_and_keeps_its_promises(
 
 
 XFS_MACHINES: list[tuple[str, dict[str, object]]] = [
-    ("6.18", {}), ("4.19", {}), ("2.6.39", {}), ("2.6.16", {}), ("2.6.32", {"barrier": False}),
-    ("6.18", {"log_bytes": 4 << 20}), ("2.6.32", {"log_bytes": 4 << 20, "wsync": True}),
-    ("6.18", {"metadata_cached": False}), ("3.2", {"sync": True}),
-]  # fmt: skip
+    ("6.18", {}),
+    ("4.19", {}),
+    ("2.6.39", {}),
+    ("2.6.16", {}),
+    ("2.6.32", {"barrier": False}),
+    ("6.18", {"log_bytes": 4 << 20}),
+    ("2.6.32", {"log_bytes": 4 << 20, "wsync": True}),
+    ("6.18", {"metadata_cached": False}),
+    ("3.2", {"sync": True}),
+]
 
 
 @pytest.mark.parametrize(("kernel", "options"), XFS_MACHINES, ids=str)

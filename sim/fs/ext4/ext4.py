@@ -29,7 +29,6 @@ from typing import Final, TypeAlias
 
 from sim.block.device import BlockDevice
 from sim.engine.bisection import bisect_right
-from sim.fs.atime import RULES as ATIME_RULES
 from sim.fs.ext4.balloc import BLOCK_SIZE, BlockAllocator, Layout, Window
 from sim.fs.ext4.dir import DirectoryBlocks
 from sim.fs.ext4.ialloc import InodeAllocator
@@ -39,6 +38,7 @@ from sim.fs.features import Features
 from sim.fs.jbd2.journal import DataRun, DiscardFreed, Handle, Journal, Transaction, Undo
 from sim.fs.jbd2.transaction import modify_block
 from sim.fs.super import (
+    ATIME_RULES,
     I_DIRTY_DATASYNC,
     I_DIRTY_SYNC,
     S_IFDIR,
@@ -125,13 +125,6 @@ class Ext3Params:
         dim="bool",
         source="mount(8): off; chattr +D or +S on a directory does the same",
         doc="mount -o dirsync: create, unlink, rename commit before they return",
-    )
-    fsync_rule: str = param(
-        "i_state",
-        dim="text",
-        choices=("always", "i_state", "tid"),
-        source="fs/ext3/fsync.c 2.6.16: sync_inode() if i_state is dirty",
-        doc="when the fsync of a file commits: always; if its inode is dirty; by its transaction",
     )
     dir_index: bool = param(
         False,
@@ -247,15 +240,12 @@ class Ext3Params:
 
 
 EXT3_CHANGES: Final[tuple[Change, ...]] = (
-    ((2, 4), "fsync_rule", "always", "fs/ext3/fsync.c to 2.6.5: ext3_force_commit, always"),
-    ((2, 6, 6), "fsync_rule", "i_state", "fs/ext3/fsync.c 2.6.6 (ext3 fsync() speedup)"),
     ((2, 6, 19), "dir_index", True, "mke2fs.conf of e2fsprogs 1.39 (2006)"),
     ((2, 6, 23), "journal_bytes_max", 128 << 20, "e2fsprogs 1.40 figure_journal_size"),
     ((2, 6, 28), "inode_size_bytes", 256, "mke2fs.conf of e2fsprogs 1.41 (2008)"),
     ((2, 6, 28), "inode_ratio_bytes", 16384, "mke2fs.conf of e2fsprogs 1.41 (2008)"),
     ((2, 6, 28), "journal_in_middle", True, "e2fsprogs 1.41 mkjournal.c"),
     ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
-    ((2, 6, 32), "fsync_rule", "tid", "fs/ext3/fsync.c: i_sync_tid (commit fe8bc91c4c30)"),
     ((3, 1), "barrier", True, "fs/ext3/super.c 3.1: barriers are the default"),
 )
 
@@ -275,13 +265,6 @@ class Ext4Params(Ext3Params):
         dim="bool",
         source="fs/ext4/super.c 2.6.28: on unless barrier=0",
         doc="flush the drive's cache before and after the commit block",
-    )
-    fsync_rule: str = param(
-        "tid",
-        dim="text",
-        choices=("always", "i_state", "tid"),
-        source="fs/ext4/fsync.c 2.6.33: i_sync_tid",
-        doc="when the fsync of a file commits: always; if its inode is dirty; by its transaction",
     )
     dir_index: bool = param(
         True,
@@ -430,6 +413,12 @@ MakeDataRun: TypeAlias = "Callable[[Ext4Inode, int, int], DataRun]"
 CompleteTransaction: TypeAlias = "Callable[[Task, Ext4SbInfo, int], Blocking[None]]"
 
 
+# When the fsync of a file is a commit (fsync.py).
+FSYNC_ALWAYS: Final = "always"
+FSYNC_IF_DIRTY: Final = "i_state"  # if the vfs holds the inode for dirty
+FSYNC_BY_TID: Final = "tid"  # if the transaction that changed the inode is not on the disk
+
+
 @dataclass(frozen=True, kw_only=True)
 class Form:
     """What a file system is composed of, chosen when it is mounted."""
@@ -446,6 +435,7 @@ class Form:
     journal_goal: int  # the block from which on the journal lies,
     journal_blocks: int  # and its length
     fast_blocks: int  # of which so many are for fast commits
+    fsync_rule: str  # when the fsync of a file commits
     complete: CompleteTransaction  # puts on the disk what a transaction did
 
 

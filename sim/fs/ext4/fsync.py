@@ -15,11 +15,11 @@ Theory of operation
    what runs or waits for what commits (ext4_force_commit), and adds nothing to it.
 Linux counterpart: fs/ext3/fsync.c ext3_sync_file, fs/ext3/inode.c ext3_write_inode, 2.6.16, 2.6.32;
  fs/ext4/fsync.c ext4_fsync_journal, 6.18.
-Invariants: with rule "tid" or "always" what was done before the call is on disk after it.
+Invariants: from 2.6.32 on, and to 2.6.5, what was done before the call is on disk after it.
 Left out: the flush that 3.x sends to the drive when the transaction is on disk already.
 """
 
-from sim.fs.ext4.ext4 import Ext4Inode
+from sim.fs.ext4.ext4 import FSYNC_ALWAYS, FSYNC_BY_TID, Ext4Inode
 from sim.fs.fs_writeback import sync_inode
 from sim.fs.jbd2.transaction import journal_force_commit
 from sim.fs.super import I_DIRTY_DATASYNC, I_DIRTY_INODE
@@ -31,15 +31,15 @@ def sync_file(task: Task, inode: Ext4Inode, datasync: bool) -> Blocking[None]:
     """Commit what the inode needs on disk, or nothing."""
     fs = inode.fs
     journal = fs.journal
-    rule = fs.params.fsync_rule
+    rule = fs.form.fsync_rule
     is_dir = inode.dir is not None
     if is_dir and fs.form.driver.joins_commits:
         inode.state &= ~I_DIRTY_INODE
         return journal.force_commit_nested(task)
-    elif is_dir or fs.journals_data or rule == "always":
+    elif is_dir or fs.journals_data or rule == FSYNC_ALWAYS:
         inode.state &= ~I_DIRTY_INODE
         return journal_force_commit(task, journal)
-    elif rule == "tid":
+    elif rule == FSYNC_BY_TID:
         inode.state &= ~I_DIRTY_INODE
         tid = inode.datasync_tid if datasync else inode.sync_tid
         if tid > journal.commit_sequence:

@@ -58,7 +58,6 @@ from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, WRITE, Bio, EndIo
 from sim.block.device import submit_bio
-from sim.fs import atime
 from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read, submit_write
 from sim.fs.errors import no_space
 from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, ROOT_INODE
@@ -91,7 +90,7 @@ from sim.fs.jbd2.transaction import (
     revoke_block,
     stop_handle,
 )
-from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, relatime_need_update
 from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
@@ -520,8 +519,8 @@ def release(task: Task, inode: Ext4Inode) -> None:
 
 
 def atime_is_due(inode: Ext4Inode) -> bool:
-    """See atime.py."""
-    return atime.is_due(inode.fs.params.atime, inode, inode.fs.calendar.now)
+    """Return whether the mount's rule wants the access time changed."""
+    return relatime_need_update(inode.fs.params.atime, inode, inode.fs.calendar.now)
 
 
 def touch_atime(task: Task, inode: Ext4Inode) -> Blocking[None]:

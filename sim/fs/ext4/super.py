@@ -49,6 +49,9 @@ from sim.fs.ext4 import namei
 from sim.fs.ext4.balloc import BLOCK_SIZE, ROOT_INODE
 from sim.fs.ext4.check import check
 from sim.fs.ext4.ext4 import (
+    FSYNC_ALWAYS,
+    FSYNC_BY_TID,
+    FSYNC_IF_DIRTY,
     Ext3Params,
     Ext4Inode,
     Ext4Params,
@@ -170,6 +173,7 @@ def form_of(params: Ext3Params, context: MountContext, release: Features) -> For
             journal_goal=layout.blocks // 2 if params.journal_in_middle else 0,
             journal_blocks=asked_blocks or journal_blocks(layout.blocks, largest_blocks),
             fast_blocks=0,
+            fsync_rule=_fsync_rule(release),
             complete=commit_transaction,
         )
     delays = params.delalloc and params.data != "journal"
@@ -188,8 +192,16 @@ def form_of(params: Ext3Params, context: MountContext, release: Features) -> For
         journal_goal=journal_goal(layout) if params.journal_in_middle else 0,
         journal_blocks=length_blocks,
         fast_blocks=fast_blocks,
+        fsync_rule=FSYNC_BY_TID,
         complete=fast_commit if fast_blocks else commit_transaction,
     )
+
+
+def _fsync_rule(release: Features) -> str:
+    """Return when ext3's fsync of a file commits."""
+    if release.fsync_by_tid:
+        return FSYNC_BY_TID
+    return FSYNC_IF_DIRTY if release.fsync_if_dirty else FSYNC_ALWAYS
 
 
 class Ext4(FileSystem):

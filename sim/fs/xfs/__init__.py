@@ -10,11 +10,10 @@ buf.py       metadata buffers, what changed of them, and writing them home
 log.py       the log: in-core buffers, records, delayed logging, the active item list
 mount.py     what a mounted XFS keeps in memory; transactions
 bmap.py      giving blocks to files, and taking them back
-iomap.py     write(): delayed allocation, preallocation beyond the end
+file.py      write(): delayed allocation, preallocation beyond the end; when an fsync forces the log
 aops.py      writing pages out, and what happens when they are on the disk
 inactive.py  truncating, and freeing inodes
 namei.py     create, unlink, rename, ... as transactions
-fsync.py     when an fsync forces the log, and how far
 check.py     xfs_repair -n
 power_cut.py what a power cut leaves
 super.py     the mounted file system

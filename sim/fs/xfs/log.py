@@ -13,7 +13,7 @@ Theory of operation (fs/xfs/xfs_log.c)
    (another flush, where the drive has no FUA). From 5.14 only the first record of a checkpoint
    asks for the flush before, only its commit record for FUA.
  - `log_flushed` tells who forced whether *he* sent the record: an fsync whose log was sent by
-   somebody else flushes the drive's cache once more by itself (fsync.py).
+   somebody else flushes the drive's cache once more by itself (file.py).
 In-core buffers ("state machine of an iclog")
 
     ACTIVE      transactions copy their records into it; the log has one such, the current one

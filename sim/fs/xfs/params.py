@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sim.fs.atime import RULES as ATIME_RULES
 from sim.fs.features import features, since
+from sim.fs.super import ATIME_RULES
 from sim.param import param
 from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
 from sim.units import Value

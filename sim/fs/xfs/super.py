@@ -26,7 +26,7 @@ from sim.fs.super import (
     StatFs,
 )
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
-from sim.fs.xfs import bmap, fsync, inactive, iomap, namei
+from sim.fs.xfs import bmap, file, inactive, namei
 from sim.fs.xfs.aops import XfsAddressSpaceOps
 from sim.fs.xfs.check import check
 from sim.fs.xfs.discard import trim_free
@@ -59,13 +59,13 @@ OPERATIONS: Final = Operations(
     rename=namei.rename,
     delete_inode=inactive.delete_inode,
     truncate=inactive.truncate,
-    write=iomap.write,
-    get_blocks=iomap.get_blocks,
-    fill_holes=iomap.fill_holes,
-    sync_file=fsync.sync_file,
+    write=file.write,
+    get_blocks=file.get_blocks,
+    fill_holes=file.fill_holes,
+    sync_file=file.sync_file,
     release=inactive.release,
-    atime_is_due=iomap.atime_is_due,
-    touch_atime=iomap.touch_atime,
+    atime_is_due=file.atime_is_due,
+    touch_atime=file.touch_atime,
 )
 
 

@@ -114,11 +114,13 @@ def test_a_run_ends_with_its_window() -> None:
     st.lists(
         st.tuples(
             st.sampled_from(["write", "close", "delete", "commit"]),
-            st.integers(0, 5), st.integers(1, 40), st.integers(0, 3 * BLOCKS_PER_GROUP),
+            st.integers(0, 5),
+            st.integers(1, 40),
+            st.integers(0, 3 * BLOCKS_PER_GROUP),
         ),
         max_size=80,
     )
-)  # fmt: skip
+)
 def test_allocated_free_and_pending_always_add_up(
     steps: list[tuple[str, int, int, int]],
 ) -> None:

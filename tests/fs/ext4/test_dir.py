@@ -8,8 +8,11 @@ from sim.fs.ext4.dir import BLOCK_BYTES, DirectoryBlocks, entry_bytes
 
 def test_an_entry_takes_8_bytes_and_its_name_in_fours() -> None:
     assert [entry_bytes(name) for name in ("a", "abcd", "abcde", "dfl4K9Nb001234")] == [
-        12, 12, 16, 24
-    ]  # fmt: skip
+        12,
+        12,
+        16,
+        24,
+    ]
 
 
 def test_a_new_name_goes_into_the_first_gap() -> None:

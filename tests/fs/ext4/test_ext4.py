@@ -124,8 +124,12 @@ def test_fsync_writes_data_then_log_then_commit_block_between_flushes(kernel: st
     logged = fs.info.journal.nr_log_blocks - 1
     flush = (0, 0)
     assert order == [
-        (inode.map.block_of(0), 3), (log, logged), flush, (log + logged, 1), flush,
-    ]  # fmt: skip
+        (inode.map.block_of(0), 3),
+        (log, logged),
+        flush,
+        (log + logged, 1),
+        flush,
+    ]
 
 
 def test_a_second_fsync_of_an_unchanged_file_writes_nothing() -> None:

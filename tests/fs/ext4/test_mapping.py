@@ -42,8 +42,9 @@ def test_indirect_blocks_go_with_what_they_map() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(1, 6), st.booleans()), max_size=40),
-    st.integers(0, 70), st.integers(0, 70),
-)  # fmt: skip
+    st.integers(0, 70),
+    st.integers(0, 70),
+)
 def test_a_map_agrees_with_a_dictionary(
     steps: list[tuple[int, int, bool]], start: int, end: int
 ) -> None:

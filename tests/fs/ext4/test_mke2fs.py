@@ -9,8 +9,18 @@ GIB = 1 << 30
 
 def test_groups_with_a_superblock_are_0_1_and_powers_of_3_5_7() -> None:
     assert [number for number in range(130) if has_super(number)] == [
-        0, 1, 3, 5, 7, 9, 25, 27, 49, 81, 125
-    ]  # fmt: skip
+        0,
+        1,
+        3,
+        5,
+        7,
+        9,
+        25,
+        27,
+        49,
+        81,
+        125,
+    ]
 
 
 def test_group_metadata_of_a_16_gib_disk_lies_where_dumpe2fs_shows_it() -> None:

@@ -26,10 +26,23 @@ BUSY = Cpu(5 * NS_PER_TICK, 0, 3 * NS_PER_TICK, 80 * NS_PER_TICK, 12 * NS_PER_TI
 
 def disk(name: str = "sda", minor: int = 0) -> Disk:
     return Disk(
-        name, 8, minor, reads=10, read_merges=2, read_sectors=80, read_ns=41 * MS,
-        writes=20, write_merges=5, write_sectors=160, write_ns=83 * MS, in_flight=1,
-        io_ticks_ns=55 * MS, time_in_queue_ns=131 * MS, flushes=3, flush_ns=7 * MS,
-    )  # fmt: skip
+        name,
+        8,
+        minor,
+        reads=10,
+        read_merges=2,
+        read_sectors=80,
+        read_ns=41 * MS,
+        writes=20,
+        write_merges=5,
+        write_sectors=160,
+        write_ns=83 * MS,
+        in_flight=1,
+        io_ticks_ns=55 * MS,
+        time_in_queue_ns=131 * MS,
+        flushes=3,
+        flush_ns=7 * MS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,8 +80,12 @@ def test_single_counters_of_stat() -> None:
     intr, *rest = text.splitlines()[3:]
     assert intr == "intr 1234" + " 0" * 224
     assert rest == [
-        "ctxt 5678", "btime 1242277200", "processes 90", "procs_running 3", "procs_blocked 7",
-    ]  # fmt: skip
+        "ctxt 5678",
+        "btime 1242277200",
+        "processes 90",
+        "procs_running 3",
+        "procs_blocked 7",
+    ]
 
 
 @pytest.mark.parametrize(("release", "kinds"), [("2.6.31", 9), ("2.6.32", 10), ("6.1", 10)])
@@ -207,11 +224,14 @@ def test_memory_of_the_kernel_that_never_shrinks_is_not_reclaimable() -> None:
 @pytest.mark.parametrize(
     ("name", "since", "before"),
     [
-        ("AnonPages", "2.6.18", "2.6.16"), ("Active(file)", "2.6.28", "2.6.27"),
-        ("Shmem", "2.6.32", "2.6.31"), ("MemAvailable", "3.14", "3.13"),
-        ("KReclaimable", "4.20", "4.19"), ("Zswap", "5.19", "5.18"),
+        ("AnonPages", "2.6.18", "2.6.16"),
+        ("Active(file)", "2.6.28", "2.6.27"),
+        ("Shmem", "2.6.32", "2.6.31"),
+        ("MemAvailable", "3.14", "3.13"),
+        ("KReclaimable", "4.20", "4.19"),
+        ("Zswap", "5.19", "5.18"),
     ],
-)  # fmt: skip
+)
 def test_meminfo_lines_appear_with_their_version(name: str, since: str, before: str) -> None:
     assert name in line_names(kernel_version(since))
     assert name not in line_names(kernel_version(before))
@@ -220,9 +240,16 @@ def test_meminfo_lines_appear_with_their_version(name: str, since: str, before: 
 def test_vmstat_shows_paging_in_kib() -> None:
     text = Machine("2.6.16", memory=Memory(pgpgin_sectors=961, nr_dirty=7)).proc().read("vmstat")
     assert text.splitlines() == [
-        "nr_dirty 7", "nr_writeback 40", "nr_slab 10000", "pgpgin 480", "pgpgout 240",
-        "pswpin 50", "pswpout 25", "pgfault 2000", "pgmajfault 12",
-    ]  # fmt: skip
+        "nr_dirty 7",
+        "nr_writeback 40",
+        "nr_slab 10000",
+        "pgpgin 480",
+        "pgpgout 240",
+        "pswpin 50",
+        "pswpout 25",
+        "pgfault 2000",
+        "pgmajfault 12",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -238,9 +265,15 @@ def test_vmstat_counts_reclaim_under_the_names_of_the_release(
     release: str, names: list[str]
 ) -> None:
     memory = Memory(
-        pgscan_kswapd=5, pgscan_direct=6, pgsteal_kswapd=4, pgsteal_direct=5, allocstall=3,
-        workingset_refault=8, workingset_activate=7, pgfree=11,
-    )  # fmt: skip
+        pgscan_kswapd=5,
+        pgscan_direct=6,
+        pgsteal_kswapd=4,
+        pgsteal_direct=5,
+        allocstall=3,
+        workingset_refault=8,
+        workingset_activate=7,
+        pgfree=11,
+    )
     assert set(names) <= set(Machine(release, memory=memory).proc().read("vmstat").splitlines())
 
 

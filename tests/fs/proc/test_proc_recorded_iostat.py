@@ -90,9 +90,13 @@ def test_storm_prints_as_recorded() -> None:
     recording = RECORDED.read_text()
     printed = list(
         run_tool(
-            ARGV, snapshots_of(recording), hostname="mail", release="2.6.16.60-0.21-smp",
-            boot_wallclock=datetime(2009, 5, 14, 5, 11, 51), layout="sysstat-7",
+            ARGV,
+            snapshots_of(recording),
+            hostname="mail",
+            release="2.6.16.60-0.21-smp",
+            boot_wallclock=datetime(2009, 5, 14, 5, 11, 51),
+            layout="sysstat-7",
         )
-    )  # fmt: skip
+    )
     assert printed[0] == "Linux 2.6.16.60-0.21-smp (mail) \t05/14/2009\n\n"
     assert "".join(printed[2:]) == recording + "\n"

@@ -22,9 +22,12 @@ small = st.integers(0, 2**31)
 times = st.integers(0, 2**62)
 cpus = st.builds(Cpu, *[times] * 8)
 disks = st.builds(
-    Disk, st.sampled_from(["sda", "dm-6", "nvme0n1"]), st.integers(0, 255), st.integers(0, 255),
+    Disk,
+    st.sampled_from(["sda", "dm-6", "nvme0n1"]),
+    st.integers(0, 255),
+    st.integers(0, 255),
     **{f.name: times if f.name.endswith("_ns") else small for f in fields(Disk)[3:-1]},
-)  # fmt: skip
+)
 
 
 @given(releases, st.lists(cpus, min_size=1, max_size=8), st.builds(System, *[small] * 5))

@@ -23,8 +23,12 @@ def filled(count: int, geometry=V5) -> XfsDir:  # type: ignore[no-untyped-def]
 
 def test_a_few_names_are_in_the_inode_a_hundred_in_a_block_more_have_leaves() -> None:
     assert [filled(count).form for count in (0, 20, 21, 100, 400)] == [
-        SHORTFORM, SHORTFORM, BLOCK, BLOCK, LEAF
-    ]  # fmt: skip
+        SHORTFORM,
+        SHORTFORM,
+        BLOCK,
+        BLOCK,
+        LEAF,
+    ]
     assert filled(12, V4).form == BLOCK  # Inodes of 256 bytes hold ten such names.
 
 

@@ -13,7 +13,7 @@ from tests.fs.machine import GIB, Machine
 MIB = 1 << 20
 V5 = XfsParams(
     crc=True, reflink=True, inode_size_bytes=512, agcount_usual=4, log_bytes_min=64 * MIB
-)  # fmt: skip
+)
 
 
 def test_a_4_gib_disk_is_laid_out_as_recorded() -> None:

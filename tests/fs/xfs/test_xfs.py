@@ -39,11 +39,23 @@ def test_small_files_fsynced_one_after_the_other_write_what_was_recorded() -> No
     machine.run(main)
     log = 4194354
     assert sectors(machine) == [
-        (80, 16), FLUSH, (log, 5), FLUSH,
-        (96, 24), FLUSH, (log + 5, 5), FLUSH,
-        (192, 16), FLUSH, (log + 10, 5), FLUSH,
-        (208, 24), FLUSH, (log + 15, 5), FLUSH,
-    ]  # fmt: skip
+        (80, 16),
+        FLUSH,
+        (log, 5),
+        FLUSH,
+        (96, 24),
+        FLUSH,
+        (log + 5, 5),
+        FLUSH,
+        (192, 16),
+        FLUSH,
+        (log + 10, 5),
+        FLUSH,
+        (208, 24),
+        FLUSH,
+        (log + 15, 5),
+        FLUSH,
+    ]
 
 
 def test_an_fsync_writes_its_own_file_and_nobody_elses() -> None:

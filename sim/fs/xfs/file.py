@@ -1,4 +1,4 @@
-"""write(): delayed allocation, and preallocation behind the end of the file.
+"""write() and fsync(): delayed allocation, preallocation behind the end, forcing the log.
 
 Theory of operation (fs/xfs/xfs_iomap.c)
  - write() promises blocks, and allocates none. They are looked for when the pages are written out.
@@ -9,17 +9,28 @@ Theory of operation (fs/xfs/xfs_iomap.c)
    written out before it is closed takes a transaction more for that.
  - Times are logged when the clock has ticked since the last change (from 3.4); before, size and
    times waited in memory for fsync or pdflush.
-Linux counterpart: fs/xfs/xfs_iomap.c xfs_iomap_eof_want_preallocate, xfs_iomap_prealloc_size
- (055388a31 2.6.38; 133eeb1747c3 3.11), xfs_file_buffered_write_iter, 2.6.16 to 6.18.
+When an fsync forces the log, and how far (fs/xfs/xfs_file.c xfs_file_fsync)
+ - The file's own data have been written and waited for; nobody else's are. Then, if the inode is
+   pinned (its last change is not on the disk), the log is forced up to the transaction that changed
+   it last. fdatasync forces only if something else than times changed.
+ - Who did not send the record himself, since another's force took it along or it was there before,
+   flushes the drive's cache at the end: his data may be in it. Flushes that are wanted at the same
+   time are one (sim/block/ordered.py). With nobarrier nothing is flushed.
+ - To 3.3 size and times that wait in memory are logged first, in a transaction that is synchronous.
+ - The fsync of a directory is the log part alone.
+Linux counterpart: fs/xfs/xfs_vnodeops.c xfs_fsync 2.6.16; fs/xfs/linux-2.6/xfs_file.c 2.6.39;
+ fs/xfs/xfs_file.c 3.4, 6.18; fs/xfs/xfs_iomap.c xfs_iomap_eof_want_preallocate,
+ xfs_iomap_prealloc_size (055388a31 2.6.38; 133eeb1747c3 3.11), xfs_file_buffered_write_iter,
+ 2.6.16 to 6.18.
 Invariants: every dirty page has its block or is promised one.
 Left out: flushing of all files when space runs out (their preallocations are kept); quotas.
 """
 
 from typing import Final
 
-from sim.fs import atime
+from sim.fs.buffer import issue_flush
 from sim.fs.errors import no_space
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, relatime_need_update
 from sim.fs.xfs import bmap
 from sim.fs.xfs.mount import XfsInode, XfsMount, keep_pages, trans_alloc, trans_commit
 from sim.sched.task import Blocking, Task
@@ -151,8 +162,8 @@ def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[No
 
 
 def atime_is_due(inode: XfsInode) -> bool:
-    """See atime.py."""
-    return atime.is_due(inode.fs.params.atime, inode, inode.fs.calendar.now)
+    """Return whether the mount's rule wants the access time changed."""
+    return relatime_need_update(inode.fs.params.atime, inode, inode.fs.calendar.now)
 
 
 def touch_atime(task: Task, inode: XfsInode) -> Blocking[None]:
@@ -165,3 +176,25 @@ def touch_atime(task: Task, inode: XfsInode) -> Blocking[None]:
     transaction = yield from trans_alloc(task, inode.fs, "ichange")
     transaction.log_times(inode)
     yield from trans_commit(task, transaction)
+
+
+# --- fsync
+
+
+def sync_file(task: Task, inode: XfsInode, datasync: bool) -> Blocking[None]:
+    """Put the inode's last change on the disk, and the drive's cache if that has not been."""
+    fs = inode.fs
+    inode.state &= ~I_DIRTY_INODE
+    if inode.size_changed:
+        inode.size_changed = False
+        transaction = yield from trans_alloc(task, fs, "ichange")
+        transaction.log_inode(inode)
+        yield from trans_commit(task, transaction)
+    yield from fs.log.place.flush_home(task)
+    wanted = inode.data_commit if datasync else inode.last_commit
+    sent = False
+    if inode.item.pin_count:
+        sent = yield from fs.force_commit(task, wanted)
+    place = fs.log.place
+    if not sent and place.barrier and not place.is_external and not inode.is_dir():
+        yield from issue_flush(task, fs.disk)
