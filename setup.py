@@ -41,7 +41,13 @@ if WANTED == "1" and {"bdist_wheel", "build", "build_ext", "install"} & set(sys.
 
 
 class BuildPy(build_py):
-    """Copy packages, scenarios (an installed twin looks in sim/scenarios) and the checksums."""
+    """Copy packages without the tests of the cases; write the checksums."""
+
+    def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
+        """Return (package, module, file) of what is installed."""
+        found: list[tuple[str, str, str]]
+        found = super().find_package_modules(package, package_dir)  # type: ignore[no-untyped-call]
+        return [one for one in found if not one[1].startswith("test_")]
 
     def run(self) -> None:
         if self.editable_mode:
@@ -50,13 +56,10 @@ class BuildPy(build_py):
         # What an earlier version left in build/ must not be installed.
         shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
-        sim = Path(self.build_lib) / "sim"
-        (sim / "scenarios").mkdir()
-        for path in [*TOP.glob("scenarios/*.toml"), *TOP.glob("scenarios/README.md")]:
-            shutil.copyfile(path, sim / "scenarios" / path.name)
         if MODULES:
             sums = [f"{zlib.crc32((TOP / name).read_bytes()):08x} {name}\n" for name in MODULES]
-            (sim / "_compiled.txt").write_text("".join(sums), encoding="utf-8")
+            record = Path(self.build_lib) / "sim" / "_compiled.txt"
+            record.write_text("".join(sums), encoding="utf-8")
 
 
 setup(cmdclass={"build_py": BuildPy}, ext_modules=EXTENSIONS, setup_requires=COMPILERS)

@@ -33,13 +33,12 @@ from calibration.readers.prompt import commands_of
 from calibration.record import HOST, PROC
 from calibration.samples import Recording
 from sim.registry import did_you_mean
-from sim.scenario.recordings import RECORDINGS, data_sets
+from sim.scenario.cases import DATASET, RECORDING, data_sets, name_of_data_set
 from sim.study.recorded import DatasetError
 from sim.toml.errors import Place, Problem, unknown
 from sim.toml.lines import LineMap, key_positions
 from sim.units import NS_PER_S, UnitError, parse_quantity
 
-DATASET: Final = "dataset.toml"
 # key -> type, and the dimension of a quantity
 KEYS: Final[Mapping[str, tuple[type, str]]] = {
     "title": (str, ""),
@@ -156,8 +155,8 @@ def open_source(paths: Sequence[str]) -> Source:
     Raise DatasetError, OSError or UnreadableRecording.
     """
     first = Path(paths[0])
-    if len(paths) == 1 and not first.exists() and (RECORDINGS / paths[0] / DATASET).is_file():
-        first = RECORDINGS / paths[0]
+    if len(paths) == 1 and not first.exists():
+        first = data_sets().get(paths[0], first)
     if first.is_dir():
         if len(paths) > 1:
             raise DatasetError(f"{first} is a folder: give one folder, or files")
@@ -192,6 +191,8 @@ def sha256_of(path: Path) -> str:
 
 
 def _folder(folder: Path) -> Source:
+    if (folder / RECORDING / DATASET).is_file():
+        folder = folder / RECORDING  # of a case
     if (folder / DATASET).is_file():
         data_set = load_data_set(folder)
         return Source(
@@ -219,7 +220,7 @@ def _data_set(folder: Path, content: Mapping[str, Any]) -> DataSet:
     memory = content.get("memory")
     interval = content.get("interval")
     return DataSet(
-        name=folder.name,
+        name=name_of_data_set(folder),
         folder=folder,
         title=content["title"],
         files=tuple(content.get("files", ())),

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from calibration.dataset import DATASET, load_data_set, sha256_of
+from calibration.dataset import load_data_set, sha256_of
 from calibration.host import Host, read_host
 from calibration.readers import UnreadableRecording, read_file
 from calibration.readers.prompt import Command, commands_of
 from calibration.samples import Problem, Recording, merge
+from sim.scenario.cases import DATASET
 from sim.study.recorded import DatasetError
 
 # key of dataset.toml -> what to write where the text does not say it

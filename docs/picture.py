@@ -12,10 +12,10 @@ from typing import Any, Final
 from docs.declared import TOP, Run
 from sim.machine import simulate as simulate_machine
 from sim.scenario import load
-from sim.study.metrics import refused_spans
 from sim.study.recorded import load_figures
 from sim.tools.parse import parse_loadavg
 from sim.units import NS_PER_S
+from sim.user.smtp.figures import refused_spans
 
 PICTURE: Final = TOP / "docs" / "pictures" / "storm.png"
 VARIANTS: Final = (

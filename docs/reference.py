@@ -23,7 +23,7 @@ from sim.drivers.disk import PROFILES, profile_names
 from sim.param import params_of
 from sim.registry import lookup, names
 from sim.report.tables import figure, interval
-from sim.scenario.fitted import FITS
+from sim.scenario.cases import shipped_fit, use_all
 from sim.scenario.load import headlines
 from sim.scenario.server import CORE
 from sim.units import format_quantity
@@ -64,6 +64,7 @@ def _help(command: click.Command, names: tuple[str, ...]) -> str:
 
 def _registry(given: Mapping[str, Any]) -> str:
     """Return what is registered under a kind: name, a line, the releases that have it."""
+    use_all()
     entries = [lookup(given["kind"], name) for name in names(given["kind"])]
     rows = [[f"`{one.name}`", one.doc, one.releases()] for one in entries]
     return markdown_table(["name", "what it is", "Linux"], rows, 3)
@@ -80,6 +81,7 @@ def _profiles(given: Mapping[str, Any]) -> str:
 
 def _parameters(given: Mapping[str, Any]) -> str:
     """Return the parameters of all that is registered under a kind."""
+    use_all()
     kind = given["kind"]
     tables = {name: lookup(kind, name).params for name in names(kind)}
     return _parameter_table(kind, tables)
@@ -155,7 +157,7 @@ def _fit(given: Mapping[str, Any]) -> str:
 
 
 def _content_of(name: str) -> dict[str, Any]:
-    return tomllib.loads((FITS / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(shipped_fit(name).read_text(encoding="utf-8"))
 
 
 def _fitted(found: Mapping[str, Any] | None) -> str:

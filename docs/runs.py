@@ -25,7 +25,8 @@ from sim.cli.main import cli
 from sim.cli.table import SEED, TABLES
 from sim.cli.table import command as table_command
 from sim.scenario import Scenario, load
-from sim.scenario.fitted import FITS, Fit, read_fit
+from sim.scenario.cases import HOME, SCENARIO, shipped_fit
+from sim.scenario.fitted import Fit, read_fit
 from sim.study.exercise import Exercise as Subject
 from sim.study.exercise import fill
 from sim.study.power_cut import cut_power
@@ -80,7 +81,7 @@ def scenario_of(run: Run, number: int) -> Scenario:
 
 def fit_of(run: Run) -> Fit | None:
     """Return the fit whose members a run is made with."""
-    return None if run.fit is None else read_fit(FITS / f"{run.fit}.toml", run.scenario)
+    return None if run.fit is None else read_fit(shipped_fit(run.fit), run.scenario)
 
 
 def simulate(what: Run | Exercise, number: int) -> Sample:
@@ -131,14 +132,23 @@ class Sources:
         files: list[Path] = []
         if isinstance(what, Run):
             files = self._scenario_files(what.scenario)
-            files += [self.top / "calibration" / "fits" / f"{what.fit}.toml"] if what.fit else []
+            files += [shipped_fit(what.fit)] if what.fit else []
         return _digest(files, self.top, self._kernel)
 
     def _scenario_files(self, name: str) -> list[Path]:
-        """Return the file of a scenario, and those of the neighbours that it names."""
-        path = self.top / "scenarios" / f"{name}.toml"
-        others = re.findall(r'^scenario = "([\w-]+)"', path.read_text(encoding="utf-8"), re.M)
-        return [path, *(self.top / "scenarios" / f"{one}.toml" for one in sorted(set(others)))]
+        """Return the files of a scenario, and those of the neighbours that it names."""
+        text = self._own_files(name)[0].read_text(encoding="utf-8")
+        others = set(re.findall(r'^scenario = "([\w-]+)"', text, re.M)) - {name}
+        return [path for one in (name, *sorted(others)) for path in self._own_files(one)]
+
+    def _own_files(self, name: str) -> list[Path]:
+        """Return the file of a scenario; of a case, its programs as well."""
+        folder = self.top / HOME.name
+        case = folder / name.replace("-", "_") / SCENARIO
+        if not case.is_file():
+            return [folder / f"{name}.toml"]
+        programs = sorted(case.parent.glob("*.py"))
+        return [case, *(path for path in programs if not path.name.startswith("test_"))]
 
 
 def _simulated(folder: Path) -> list[Path]:

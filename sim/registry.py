@@ -1,7 +1,8 @@
 """The registry of pluggable things: devices, elevators, file systems, programs.
 
 With it a new device or program is one new file that registers itself, as with register_blkdev,
-elv_register and register_filesystem in Linux.
+elv_register and register_filesystem in Linux. A file elsewhere, such as a case's program, is
+imported on request (registered_by) and enters what it has in the same way.
 
 Invariants: a (kind, name) belongs to one class; filled at import, read-only afterwards. A name is
  looked for in the modules of its kind's home, first in those that are called like it, and no module
@@ -71,6 +72,7 @@ class UnknownName(LookupError):
 
 
 _entries: dict[tuple[str, str], Entry] = {}
+_of_module: dict[str, dict[tuple[str, str], Entry]] = {}  # all that a module has ever entered
 _loaded: set[str] = set()
 
 
@@ -110,15 +112,46 @@ def register(
         raise ValueError(f"{kind} {name!r} needs a line of documentation")
 
     def enter(cls: T) -> T:
-        before = _entries.get((kind, name))
-        if before is not None and _full_name(before.cls) != _full_name(cls):
-            raise ValueError(f"{kind} {name!r} is {_full_name(before.cls)} already")
-        _entries[kind, name] = Entry(
+        entry = Entry(
             kind=kind, name=name, cls=cls, params=params, doc=doc, since=since, until=until
         )
+        _enter(entry)
+        _of_module.setdefault(cls.__module__, {})[kind, name] = entry
         return cls
 
     return enter
+
+
+def _enter(entry: Entry) -> None:
+    before = _entries.get((entry.kind, entry.name))
+    if before is not None and _full_name(before.cls) != _full_name(entry.cls):
+        raise ValueError(f"{entry.kind} {entry.name!r} is {_full_name(before.cls)} already")
+    _entries[entry.kind, entry.name] = entry
+
+
+def registered_by(module_name: str, *, is_foreign: bool) -> tuple[Entry, ...]:
+    """Import a module that no kind is at home in; return what it registers, entered again.
+
+    The names of a foreign one are compared with all that come along. Nothing of a module is
+    registered if its import fails or a name is another's.
+    """
+    try:
+        importlib.import_module(module_name)
+        found = tuple(_of_module.get(module_name, {}).values())
+        _forget(module_name)
+        for entry in found:
+            if is_foreign:
+                _load(entry.kind)
+            _enter(entry)
+    except BaseException:
+        _forget(module_name)
+        raise
+    return found
+
+
+def _forget(module_name: str) -> None:
+    for key in [key for key, entry in _entries.items() if entry.cls.__module__ == module_name]:
+        del _entries[key]
 
 
 @contextmanager
@@ -174,9 +207,11 @@ def _unread(kind: str, called: str = "") -> list[str]:
             folders = getattr(package, "__path__", ())  # a module has none, and is imported now
             found += [module.name for module in pkgutil.walk_packages(folders, f"{home}.")]
     word = called.replace("-", "_")
-    return sorted(found, key=lambda module: (not _is_called(module, word), module))
+    return sorted(found, key=lambda module: (*_is_other(module, word), module))
 
 
-def _is_called(module: str, word: str) -> bool:
+def _is_other(module: str, word: str) -> tuple[bool, bool]:
+    """Put ...smtp.sender first for "smtp_sender", then all of ...ext4 for "ext4"."""
+    is_called_so = f".{module}".replace(".", "_").endswith(f"_{word}")
     *folders, name = module.split(".")
-    return word in folders or name.startswith(word)
+    return not is_called_so, word not in folders and not name.startswith(word)

@@ -24,6 +24,7 @@ from sim.engine.rng import Streams
 from sim.machine import Machine
 from sim.param import params_of
 from sim.registry import KINDS, Entry, lookup, names
+from sim.scenario.cases import use_all
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
 from sim.units import DIMS, parse_quantity
@@ -34,6 +35,7 @@ EXAMPLES = {  # of any other dimension: a bare 1
     "bool": True, "text": "x", "time_ns": "1 s", "rate_per_s": "1 /s", "bytes_per_s": "1 B/s",
     "clock_khz": "1 GHz",
 }  # fmt: skip
+use_all()
 ENTRIES = [lookup(kind, name) for kind in KINDS for name in names(kind)]
 
 

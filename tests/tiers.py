@@ -8,7 +8,9 @@ laws: what holds whatever the numbers are; on the installed twin, compiled, wher
 cases: whole simulations, the command line, recordings; on the installed twin, too.
 """
 
+import importlib
 import os
+import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
@@ -19,7 +21,8 @@ TOP = Path(__file__).resolve().parents[1]
 TIERS = ("unit", "conformance", "laws", "cases")
 ON_SOURCES = TIERS[:2]
 
-# Files below tests/; a file that nothing names is of tier unit.
+# Files below tests/; a file that nothing names is of tier unit. The tests of cases stand beside
+# them, in scenarios/.
 NAMED = {
     "conformance": ("engine/test_simpy_suite.py", "house/*", "test_conformance.py", "test_tidy.py"),
     "laws": (
@@ -55,11 +58,9 @@ NAMED = {
         "user/*",
         "test_compiled.py",
         "test_determinism.py",
-        "test_exim_io.py",
         "test_neighbours.py",
         "test_notebooks.py",
         "test_page_cache.py",
-        "test_reproduction.py",
         "test_scenarios.py",
         "test_scenarios_run.py",
         "test_simulate.py",
@@ -69,6 +70,8 @@ NAMED = {
 
 def tier_of(path: Path) -> str:
     """Return the tier of a test file."""
+    if path.is_relative_to(TOP / "scenarios"):
+        return "cases"
     name = path.relative_to(TOP / "tests").as_posix()
     for tier, patterns in NAMED.items():
         if any(fnmatch(name, pattern) for pattern in patterns):
@@ -102,17 +105,22 @@ def _what_decides() -> Iterator[tuple[Path, Path]]:
     for folder in ("sim", "calibration", "scenarios"):
         for pattern in ("*.py", "*.toml"):
             for source in sorted((TOP / folder).rglob(pattern)):
-                path = source.relative_to(TOP)
-                yield source, "sim" / path if folder == "scenarios" else path
+                if not source.name.startswith("test_"):
+                    yield source, source.relative_to(TOP)
 
 
 def take_installed() -> None:
-    """Have `sim` and `calibration` imported as installed, here and in processes that tests start.
+    """Have the twin and its scenarios imported as installed, here and in processes of tests.
 
-    `tests` and `benchmarks` still come from the checkout, which is what stands last.
+    `tests` and `benchmarks` still come from the checkout, which is what stands last. The packages
+    of the cases are imported at once: pytest would take those of their tests' folders.
     """
     sys.path[:] = [*(place for place in sys.path if not is_checkout(place)), str(TOP)]
     before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     places = [place for place in before if place and not is_checkout(place)]
     os.environ["PYTHONPATH"] = os.pathsep.join(places)
     os.environ["PYTHONSAFEPATH"] = "1"  # else `python -m sim` looks into the folder it stands in
+    home = importlib.import_module("scenarios")
+    for case in pkgutil.iter_modules(home.__path__, "scenarios."):
+        if case.ispkg:
+            importlib.import_module(case.name)

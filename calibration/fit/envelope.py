@@ -12,6 +12,7 @@ of the CPUs: 11.1 /s; without the disk 1 / 10.2 ms = 97.6 /s.
 
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final
 
 from calibration.dataset import open_source
@@ -35,10 +36,10 @@ class Envelope:
     bound_per_s: float
 
 
-def envelope_of(recording: str) -> Envelope | None:
+def envelope_of(recording: Path) -> Envelope | None:
     """Return what a recording's demands say without its bottleneck; None if they do not tell."""
     try:
-        demands = look(open_source([recording])).demands
+        demands = look(open_source([str(recording)])).demands
     except NothingToLookAt:
         return None  # Words and single figures were recorded, no intervals.
     rows = [one for one in demands.rows if isfinite(one.busiest_bound_per_s)] if demands else []
@@ -54,7 +55,7 @@ def envelope_of(recording: str) -> Envelope | None:
     )
 
 
-def envelope_beside(prediction: Prediction, recording: str) -> Envelope | None:
+def envelope_beside(prediction: Prediction, recording: Path) -> Envelope | None:
     """Return it for a what-if that takes the recorded bottleneck away; None for others."""
     if prediction.scenario.what_if is None or THROUGHPUT not in prediction.metrics:
         return None

@@ -43,7 +43,8 @@ def command_of(plan: Plan) -> str:
 def fit_text(result: FitResult) -> str:
     """Return the TOML text of a fit of a scenario to its data set."""
     plan = result.plan
-    return sealed_text(result, command_of(plan), fingerprints(plan.spec.recording))
+    assert plan.spec.folder is not None
+    return sealed_text(result, command_of(plan), fingerprints(plan.spec.folder))
 
 
 def sealed_text(result: FitResult, command: str, sha256: Mapping[str, str]) -> str:

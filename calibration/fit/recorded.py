@@ -15,13 +15,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from calibration.dataset import DATASET, DataSet, load_data_set, sha256_of
+from calibration.dataset import DataSet, load_data_set, sha256_of
 from calibration.fit.columns import RecordedColumn, recorded_columns
 from calibration.samples import COLUMNS, Recording
 from sim.scenario import RecordedSpec, Scenario
 from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
+from sim.scenario.cases import DATASET
 from sim.scenario.fitted import FitError
-from sim.scenario.recordings import RECORDINGS
 from sim.study.metrics import units_of
 from sim.study.recorded import load_figures
 
@@ -37,12 +37,13 @@ def columns_of(
 ) -> tuple[RecordedColumn, ...]:
     """Return the recorded columns of some states of a data set; raise DatasetError, FitError."""
     units = units_of(scenario.measure)
-    data_set = load_data_set(RECORDINGS / spec.recording)
+    assert spec.folder is not None
+    data_set = load_data_set(spec.folder)
     recordings = data_set.recordings()
     found: list[RecordedColumn] = []
     for name in states:
         against = spec.against[name]
-        figures = load_figures(RecordedSpec(figures=name, data_set=spec.recording))
+        figures = load_figures(RecordedSpec(figures=name, folder=spec.folder))
         # The text is of the server as it was: of a state after a change there is an account only.
         texts = recordings if against.what_if is None else ()
         for one in against.columns:
@@ -112,8 +113,8 @@ def _values(recording: Recording, metric: str) -> list[float]:
     return [one.value * factor for one in recording.select(name, device)]
 
 
-def fingerprints(data_set: str) -> dict[str, str]:
+def fingerprints(folder: Path) -> dict[str, str]:
     """Return SHA-256 of every file that a fit to the data set depends on, by name."""
-    found = load_data_set(RECORDINGS / data_set)
+    found = load_data_set(folder)
     paths = [found.folder / name for name in (DATASET, *found.files)]
     return {path.name: sha256_of(path) for path in paths}

@@ -25,10 +25,9 @@ from calibration.fit.posterior import STEPS
 from calibration.fit.runs import Figures, Journal, Laboratory, Progress, Trial
 from calibration.fit.space import Array, Space, generator
 from sim.machine import simulate
+from sim.observation import MeasureSpec, Observation
 from sim.results import RunResult
-from sim.scenario.spec import MeasureSpec
 from sim.study.metrics import compute_metrics, metrics_of
-from sim.study.observation import Observation
 
 FIRST, SECOND = "first half: ", "second half: "
 _SEED_APART: Final = 10**6  # of synthetic recordings, from those of the design

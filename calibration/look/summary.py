@@ -26,7 +26,7 @@ from calibration.look.intervals import (
 from calibration.look.stacking import Stack, stacks_of
 from calibration.samples import Recording
 from sim.scenario import RecordedSpec
-from sim.scenario.recordings import figure_sets
+from sim.scenario.calibrate import recorded_metrics
 from sim.study.recorded import load_figures
 
 BEFORE = "before"  # the set of figures of the state that was recorded
@@ -277,10 +277,10 @@ def _recorded_throughput(source: Source) -> Throughput | None:
 
 def _figure(source: Source, name: str) -> float | None:
     data = source.data_set
-    if data is None or BEFORE not in (figure_sets(data.name, data.folder.parent) or ()):
+    if data is None or BEFORE not in recorded_metrics(data.folder):
         return None
-    spec = RecordedSpec(figures=BEFORE, data_set=data.name)
-    figure = load_figures(spec, directory=data.folder.parent).figures.get(name)
+    spec = RecordedSpec(figures=BEFORE, folder=data.folder)
+    figure = load_figures(spec).figures.get(name)
     return figure.value if figure is not None else None
 
 

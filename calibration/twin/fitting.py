@@ -124,7 +124,7 @@ def _plan(
         left_out={**LEFT_OUT, **draft.server.left_out},
     )  # fmt: skip
     spec = CalibrateSpec(
-        recording=seen.source.name, duration_ns=None, priors=tuple(draft.priors),
+        recording=seen.source.name, folder=None, duration_ns=None, priors=tuple(draft.priors),
         against={PART: against},
     )  # fmt: skip
     return Plan(

@@ -137,6 +137,7 @@ def _lines(description: Description, condition: Condition | None) -> Iterator[st
     kernel = description.kernel
     processes = programs(description, rig, FS_DIRECTORY)
     yield f'title = "{description.id}"'
+    yield 'uses = ["sendmail/program.py"]'
     yield "[machine]"
     yield f'kernel = "{kernel.release}"'
     yield f"cpus = {kernel.cpus}"

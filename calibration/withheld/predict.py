@@ -21,7 +21,8 @@ from calibration.fit.runs import Journal, Laboratory, Trial, simulate_trial
 from calibration.fit.space import Space
 from calibration.withheld.table import Ensemble, Question, Questions
 from sim.scenario import find, load
-from sim.scenario.fitted import FITS, FitError, read_fit
+from sim.scenario.cases import shipped_fit
+from sim.scenario.fitted import FitError, read_fit
 
 Progress = Callable[[int, int], None]
 Values = dict[str, list[Mapping[str, float]]]  # figures of each member, by ensemble
@@ -77,7 +78,7 @@ def trials_of(ensemble: Ensemble, seed: int) -> list[Trial]:
 def _members(ensemble: Ensemble, seed: int) -> list[dict[str, str]]:
     """Return parameter values of members: of the fit, or drawn from the priors."""
     if ensemble.fit is not None:
-        fit = read_fit(FITS / f"{ensemble.fit}.toml", ensemble.scenario)
+        fit = read_fit(shipped_fit(ensemble.fit), ensemble.scenario)
         if len(fit.members) < ensemble.members:
             raise FitError(f"{fit.file} has {len(fit.members)} members, not {ensemble.members}")
         return [fit.member(number) for number in range(ensemble.members)]

@@ -5,8 +5,8 @@ Models: calibration/predictions/withheld.toml:
     seed = 11
     [ensemble.NAME]          simulations that differ by parameters and chance
     scenario, what_if        as for `iotwin run`
-    fit                      a file of calibration/fits; left away: members drawn from the priors of
-                             the scenario's [calibrate]
+    fit                      a fit that comes along, SCENARIO.AGAINST; left away: members drawn from
+                             the priors of the scenario's [calibrate]
     members                  how many
     set                      further values, as --set has them
     same."PATH" = "PATH"     a parameter that takes the value which the member has for another

@@ -14,7 +14,7 @@ from sim.compiled import COMPILING, checkout, compiled_modules
 from sim.registry import KINDS, names
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import scenario_files
-from sim.scenario.recordings import data_sets
+from sim.scenario.cases import data_sets
 
 # distribution -> what needs it
 _NEEDED = {"simpy": "the engine", "click": "the command line"}

@@ -14,9 +14,9 @@ from sim.cli.output import check_apart, check_json, write_json
 from sim.cli.progress import Progress
 from sim.cli.typed_program import is_program, marks_of, printed, program_layer
 from sim.machine import Machine, simulate
+from sim.observation import Observation
 from sim.results import ProcSample, RunResult
 from sim.scenario import Scenario, load
-from sim.study.observation import Observation
 from sim.tools.parse import parse_stat
 from sim.tools.run import FILES, GENERATIONS, run_tool, tool_sampling
 from sim.units import NS_PER_S, UnitError, parse_quantity

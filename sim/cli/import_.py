@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from calibration.dataset import DATASET
 from calibration.importing import ASKED, Draft, examine, write
 from sim.cli import options
 from sim.cli.output import check_json, write_json
 from sim.cli.typed_commands import typed_option
 from sim.report.tables import Column, Table, print_table
+from sim.scenario.cases import DATASET
 
 SHOWN_PROBLEMS = 10
 

@@ -16,7 +16,8 @@ from sim.cli.progress import Progress
 from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
 from sim.scenario import Scenario, find, load
-from sim.scenario.fitted import Fit, FitError, read_fit, shipped_fit
+from sim.scenario.cases import fit_beside
+from sim.scenario.fitted import Fit, FitError, read_fit
 from sim.study.recorded import Figure, load_figures
 from sim.study.replicate import processes
 
@@ -55,7 +56,9 @@ def predict_variant(
     number = min(members or len(fit.members), len(fit.members))
     prediction = _predict(scenario, scenario_name, fit, number, replications, sets, jobs)
     spec = base.calibrate
-    envelope = envelope_beside(prediction, spec.recording) if spec is not None else None
+    envelope = (
+        envelope_beside(prediction, spec.folder) if spec is not None and spec.folder else None
+    )
     if json_path is not None:
         content = prediction_json(prediction, recorded, sim.__version__)
         if envelope is not None:
@@ -78,7 +81,7 @@ def _fit(base: Scenario, path: str | None) -> Fit:
         return read_fit(Path(path), base.name)
     if base.calibrate is None:
         raise FitError(f"{base.path}: no [calibrate], and no --fit: nothing to predict from")
-    shipped = shipped_fit(base.name, base.calibrate.base.figures)
+    shipped = fit_beside(base.path, base.calibrate.base.figures)
     if not shipped.is_file():
         raise FitError(
             f"no fit of '{base.name}' comes along (looked for {shipped.name}):"

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from calibration.dataset import DATASET
 from calibration.readers import UnreadableRecording, read_bytes, read_file
 from calibration.readers.prompt import Command, commands_of
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
@@ -24,7 +23,7 @@ from sim.cli.output import check_apart, check_json, write_rows
 from sim.cli.progress import Progress
 from sim.cli.typed_commands import typed_option
 from sim.report.tables import print_table
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import DATASET, data_sets
 from sim.units import UnitError, parse_quantity
 
 PROBLEMS_SHOWN = 20  # of a file; the rest is counted
@@ -43,8 +42,8 @@ class PlaceType(click.Path):
         ctx: click.Context | None,
     ) -> Any:
         """Return the path; a file of that name comes before a data set."""
-        folder = RECORDINGS / value
-        if not Path(value).exists() and (folder / DATASET).is_file():
+        folder = data_sets().get(os.fspath(value))
+        if folder is not None and not Path(value).exists():
             return folder
         return super().convert(value, param, ctx)
 

@@ -29,7 +29,7 @@ from calibration.twin.report import twin_json, twin_text
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
 from sim.cli.progress import Progress
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import data_sets
 from sim.study.replicate import processes
 
 
@@ -85,7 +85,8 @@ def _parts(paths: Sequence[str], hold_out_percent: int | None) -> tuple[Look, Lo
 
 def recorded_files(paths: Sequence[str]) -> list[Path]:
     """Return the files of a recording: those named, or those of the folder or data set named."""
-    places = [Path(path) if Path(path).exists() else RECORDINGS / path for path in paths]
+    known = data_sets()
+    places = [Path(path) if Path(path).exists() else known.get(path, Path(path)) for path in paths]
     return [
         file
         for place in places

@@ -15,7 +15,7 @@ from typing import Final
 from sim.scenario.fio_file import FioJob
 from sim.study.fio_run import FioResult
 from sim.units import NS_PER_MS
-from sim.user.fio_stat import DirectionStat, JobStat
+from sim.user.fio import DirectionStat, JobStat
 
 FIO_VERSION: Final = "fio-3.36"  # the release whose output this is
 PERCENTILES: Final = (

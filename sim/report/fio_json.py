@@ -32,7 +32,7 @@ from sim.report.fio_figures import (
 )
 from sim.study.fio_run import DiskUse, FioResult
 from sim.units import NS_PER_MS
-from sim.user.fio_stat import DirectionStat, IoStat, JobStat, percentiles
+from sim.user.fio import DirectionStat, IoStat, JobStat, percentiles
 
 KIB: Final = 1024
 

@@ -31,7 +31,7 @@ from sim.report.fio_figures import (
     shares,
 )
 from sim.study.fio_run import DiskUse, FioResult
-from sim.user.fio_stat import DirectionStat, IoStat, percentiles
+from sim.user.fio import DirectionStat, IoStat, percentiles
 
 KIB: Final = 1024
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")

@@ -22,12 +22,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from sim.observation import Observation
 from sim.report.study_tables import recorded_figures
-from sim.study.metrics import refused_spans
-from sim.study.observation import Observation
 from sim.study.outcome import Study, VariantOutcome
 from sim.tools.parse import parse_loadavg
 from sim.units import NS_PER_S
+from sim.user.smtp.figures import refused_spans
 
 # Okabe and Ito's palette: told apart by everybody.
 BLUE, ORANGE, GREEN, RED, PINK, GREY = (

@@ -11,10 +11,11 @@ into declared parameters) - `server` (the kernel's core, and the components, eac
 `workload` (programs, run, figures) - `spec` (the result).
 """
 
-from sim.scenario.load import UnknownScenario, find, load, load_text, scenario_files
+from sim.observation import MeasureSpec
+from sim.scenario.cases import scenario_files
+from sim.scenario.load import UnknownScenario, find, load, load_text
 from sim.scenario.spec import (
     LinkSpec,
-    MeasureSpec,
     ProcessSpec,
     RecordedSpec,
     RunSpec,

@@ -11,6 +11,7 @@ Left out: the fit itself (calibration.fit).
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sim.param import param
 from sim.scenario.calibrate_spec import (
@@ -20,7 +21,7 @@ from sim.scenario.calibrate_spec import (
     ColumnSpec,
     PriorSpec,
 )
-from sim.scenario.recordings import RECORDINGS, data_sets
+from sim.scenario.cases import DATASET
 from sim.toml.errors import Place, unknown
 from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Parameter, Reading, Values, dotted
@@ -66,9 +67,13 @@ class _ColumnKeys:
 
 
 def read_calibrate(
-    reading: Reading, root: Table, parameters: Sequence[Parameter], what_ifs: Collection[str]
-) -> CalibrateSpec | None:
-    """Return the plan of [calibrate], None if there is none or it is wrong."""
+    reading: Reading, root: Table, parameters: Sequence[Parameter], what_ifs: Collection[str],
+    known: Mapping[str, Path],
+) -> CalibrateSpec | None:  # fmt: skip
+    """Return the plan of [calibrate], None if there is none or it is wrong.
+
+    `known` has the folders of the recordings that may be named.
+    """
     if "calibrate" not in root.children:
         return None
     inner = Reading(
@@ -77,13 +82,13 @@ def read_calibrate(
     table = inner.table(root, (), "calibrate")
     [top] = inner.values(table, ("calibrate",), [_TopKeys], others=_TOP)
     priors = _priors(inner, table, {one.path: one for one in parameters}, bool(reading.problems))
-    against = {} if top is None else _against(inner, table, str(top["recording"]), what_ifs)
+    against = {} if top is None else _against(inner, table, known, what_ifs)
     reading.problems += inner.problems
     if inner.problems or top is None:
         return None
     return CalibrateSpec(
-        recording=str(top["recording"]), duration_ns=top["duration_ns"],
-        priors=priors, against=against,
+        recording=str(top["recording"]), folder=known[str(top["recording"])],
+        duration_ns=top["duration_ns"], priors=priors, against=against,
     )  # fmt: skip
 
 
@@ -141,14 +146,15 @@ def _bound(
 
 
 def _against(
-    reading: Reading, table: Table, recording: str, what_ifs: Collection[str]
+    reading: Reading, table: Table, known: Mapping[str, Path], what_ifs: Collection[str]
 ) -> dict[str, AgainstSpec]:
     leaf = table.leaf("recording")
     assert leaf is not None
-    if recording not in data_sets():
-        reading.problems.append(unknown(leaf.at, "data set", recording, data_sets()))
+    recording = str(leaf.value)
+    if recording not in known:
+        reading.problems.append(unknown(leaf.at, "data set", recording, known))
         return {}
-    sets = recorded_metrics(recording)
+    sets = recorded_metrics(known[recording])
     found = {}
     for name, below, path in reading.named_tables(table, ("calibrate",), "against"):
         if name not in sets:
@@ -207,11 +213,10 @@ def _left_out(
     return found
 
 
-def recorded_metrics(data_set: str) -> dict[str, tuple[str, ...]]:
+def recorded_metrics(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return the names of the figures of each state in a data set's dataset.toml."""
-    path = RECORDINGS / data_set / "dataset.toml"
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads((folder / DATASET).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}  # who reads the figures (sim.study.recorded) says what is wrong with it
     figures: Mapping[str, Values] = content.get("figures", {})

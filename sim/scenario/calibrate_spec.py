@@ -9,6 +9,7 @@ Left out: correlated priors; what is known together is one parameter of a model.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 # What `low` and `high` of a prior mean: its bounds, or its 5th and 95th percentile.
@@ -69,7 +70,8 @@ class AgainstSpec:
 class CalibrateSpec:
     """Parameters with priors, and the recorded states to hold the twin against."""
 
-    recording: str
+    recording: str  # its name
+    folder: Path | None  # where it lies; None of one that is in memory alone
     duration_ns: int | None  # simulated time at most of a run of the fit
     priors: tuple[PriorSpec, ...]
     against: Mapping[str, AgainstSpec]

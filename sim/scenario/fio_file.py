@@ -18,8 +18,7 @@ from sim.registry import nearest
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import FioValueError
 from sim.toml.errors import Place, Problem, ScenarioError, unreadable
-from sim.user.fio_params import DIRECTIONS, SYNCHRONOUS, FioParams
-from sim.user.fio_stat import TRIM
+from sim.user.fio import DIRECTIONS, SYNCHRONOUS, TRIM, FioParams
 
 SECTOR: Final = 512
 # fio's own defaults of what FioParams has others for (options.c).

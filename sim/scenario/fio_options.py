@@ -26,7 +26,7 @@ from sim.scenario.fio_values import (
     splits,
     whole,
 )
-from sim.user.fio_params import ENGINES, KINDS, SYNC_FLAGS
+from sim.user.fio import ENGINES, KINDS, SYNC_FLAGS
 
 COUNT_MAX: Final = 2**31 - 1
 Values = dict[str, Any]

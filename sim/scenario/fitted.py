@@ -18,7 +18,6 @@ from sim.toml.errors import Place, unreadable
 from sim.toml.layers import Layer, Leaf, Table
 from sim.toml.lines import split_key
 
-FITS: Final = Path(__file__).parents[2] / "calibration" / "fits"
 KINDS: Final = ("prediction", "reproduction")
 
 
@@ -64,11 +63,6 @@ def fit_layer(values: Mapping[str, str], source: str) -> Table:
             table = below
         table.children[last] = Leaf(value, Layer.FIT, here, here, source)
     return root
-
-
-def shipped_fit(scenario: str, against: str) -> Path:
-    """Return where the project keeps the fit of a scenario (it need not be there)."""
-    return FITS / f"{scenario}.{against}.toml"
 
 
 def read_fit(path: Path, scenario: str | None = None) -> Fit:

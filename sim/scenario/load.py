@@ -16,6 +16,15 @@ from pathlib import Path
 from sim.origin import Origin
 from sim.registry import did_you_mean
 from sim.scenario.calibrate import read_calibrate
+from sim.scenario.cases import (
+    SCENARIO,
+    BadPart,
+    data_sets_beside,
+    name_of,
+    part_file,
+    scenario_files,
+    use,
+)
 from sim.scenario.neighbours import read_neighbours
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
@@ -41,6 +50,7 @@ _TOP_KEYS = (
     "title",
     "doc",
     "seed",
+    "uses",
     "machine",
     "link",
     "process",
@@ -51,7 +61,6 @@ _TOP_KEYS = (
     "calibrate",
     "neighbour",
 )
-_HOMES = (Path(__file__).parents[2] / "scenarios", Path(__file__).parents[1] / "scenarios")
 SEED_MAX = 2**63 - 1
 
 
@@ -63,20 +72,20 @@ class UnknownScenario(LookupError):
         super().__init__(f"{problem} '{name}'{hint} (known: {', '.join(known) or 'none'})")
 
 
-def scenario_files() -> dict[str, Path]:
-    """Return the scenarios that come with the package, by name."""
-    files = [path for home in _HOMES for path in sorted(home.glob("*.toml"))]
-    return {path.stem: path for path in reversed(files)}
-
-
 def find(name: str) -> Path:
-    """Return the file of a scenario given by name or by path; raise UnknownScenario."""
+    """Return the file of a scenario given by name, or by path of a file or a case's folder.
+
+    Raise UnknownScenario.
+    """
     if name.endswith(".toml") or "/" in name or Path(name).name == "":
-        if Path(name).is_file():
-            return Path(name)
+        for path in (Path(name), Path(name) / SCENARIO):
+            if path.is_file():
+                return path
         raise _no_file(name)
     files = scenario_files()
     if name not in files:
+        if (Path(name) / SCENARIO).is_file():
+            return Path(name) / SCENARIO
         here = f" (a file is here: ./{name}.toml)" if Path(f"{name}.toml").is_file() else ""
         raise UnknownScenario(f"no scenario{here}", name, sorted(files))
     return files[name]
@@ -150,7 +159,7 @@ def _load(
         document = replace(document, base=merge(document.base, fit))
     if what_if is not None and what_if not in document.variants:
         raise UnknownScenario(
-            f"'{document.path.stem}' has no what-if", what_if, sorted(document.variants)
+            f"'{name_of(document.path)}' has no what-if", what_if, sorted(document.variants)
         )
     assignments = _assignments(sets)
     found: list[Problem] = list(document.problems)
@@ -183,7 +192,9 @@ def _guest(name: str, what_if: str | None) -> Scenario:
     path = find(name)
     document = _document(_text_of(path), path)
     if what_if is not None and what_if not in document.variants:
-        raise UnknownScenario(f"'{path.stem}' has no what-if", what_if, sorted(document.variants))
+        raise UnknownScenario(
+            f"'{name_of(path)}' has no what-if", what_if, sorted(document.variants)
+        )
     table = document.table(what_if)
     if "neighbour" in table.children:
         message = "a neighbour has no [neighbour.NAME] of its own: name all guests in one scenario"
@@ -230,6 +241,7 @@ class _Document:
     base: Table
     variants: dict[str, Table]
     what_ifs: tuple[WhatIf, ...]
+    uses: tuple[Path, ...]
     problems: tuple[Problem, ...]
 
     def table(self, variant: str | None) -> Table:
@@ -263,10 +275,13 @@ def _top(path: Path) -> Place:
 def _document(text: str, path: Path) -> _Document:
     root = read_table(text, _shown(path), Layer.SCENARIO)
     reading = Reading("")
+    uses = _uses(reading, root, path)
+    if reading.problems:  # its processes would be of programs that nobody knows
+        raise ScenarioError(reading.problems)
     variants: dict[str, Table] = {}
     what_ifs = []
     for name, table, below in reading.named_tables(root, (), "what_if"):
-        for key in ("seed", "what_if"):
+        for key in ("seed", "uses", "what_if"):
             if key in table.children:
                 reading.error(table.place, f"a what-if has no '{key}'")
         what_ifs.append(
@@ -278,8 +293,23 @@ def _document(text: str, path: Path) -> _Document:
         )
         variants[name] = _raised(table.without("title", "doc"))
     return _Document(
-        path, root.without("what_if"), variants, tuple(what_ifs), tuple(reading.problems)
-    )
+        path, root.without("uses", "what_if"), variants, tuple(what_ifs), uses,
+        tuple(reading.problems),
+    )  # fmt: skip
+
+
+def _uses(reading: Reading, root: Table, path: Path) -> tuple[Path, ...]:
+    """Import the files of parts that a scenario names; return them."""
+    found: list[Path] = []
+    leaf = root.leaf("uses")
+    for name in reading.texts(root, (), "uses") or ():
+        assert leaf is not None
+        try:
+            found.append(part_file(name, path))
+            use(found[-1])
+        except BadPart as error:
+            reading.error(leaf.at, f"uses: {error}")
+    return tuple(found)
 
 
 def _shown(path: Path) -> str:
@@ -340,18 +370,20 @@ def _read(
     run = read_run(reading, root)
     measure = read_measure(reading, root, described, processes)
     check_interval(reading, root, run, measure)
-    recorded = read_recorded(reading, root)
-    calibrate = read_calibrate(reading, root, reading.parameters, document.variants)
+    known = data_sets_beside(document.path)
+    recorded = read_recorded(reading, root, known)
+    calibrate = read_calibrate(reading, root, reading.parameters, document.variants, known)
     title = _text(reading, root, "title", ())
     doc = _text(reading, root, "doc", ())
     seed = _seed(reading, root) if seed is None else seed
     if reading.problems or server is None or run is None or measure is None:
         return None, reading.problems
     scenario = Scenario(
-        name=document.path.stem,
-        title=title or document.path.stem,
+        name=name_of(document.path),
+        title=title or name_of(document.path),
         doc=doc,
         path=document.path,
+        uses=document.uses,
         seed=seed,
         what_if=next((w for w in document.what_ifs if w.name == variant), None),
         what_ifs=document.what_ifs,

@@ -6,13 +6,16 @@ Invariants: frozen, picklable, every name refers to something that exists, all n
 Left out: defaults that depend on the kernel version (None here: the kernel folders know them).
 """
 
+import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from sim.observation import MeasureSpec
 from sim.param import param
 from sim.scenario.calibrate_spec import CalibrateSpec
+from sim.scenario.cases import name_of_data_set, use
 from sim.toml.reading import Parameter
 
 
@@ -116,42 +119,16 @@ class RunSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureSpec:
-    """Which figures are taken, of which devices, over which part of the run.
-
-    A mark "" is none: the beginning or the end of the run.
-    """
-
-    interval_ns: int = param(
-        "5 s",
-        dim="time_ns",
-        source="scenario",
-        doc="between two readings of /proc",
-        minimum=10**7,
-    )
-    begin: str = param(
-        "storm_begin", dim="text", source="scenario", doc="marker that begins the measured part"
-    )
-    end: str = param(
-        "storm_end", dim="text", source="scenario", doc="marker that ends the measured part"
-    )
-    dump_window_ns: int = param(
-        "5 s",
-        dim="time_ns",
-        minimum=10**9,
-        source="assumed: the few seconds in which a server's block_dump lines were counted",
-        doc="whole seconds from a message's acceptance on in which block events are counted",
-    )
-    families: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class RecordedSpec:
-    """Figures of a recorded data set: calibration/recordings/DATA_SET, set FIGURES."""
+    """Figures of a recorded data set: the set FIGURES in the dataset.toml of a folder."""
 
     figures: str
-    data_set: str
+    folder: Path
+
+    @property
+    def data_set(self) -> str:
+        """Return the name of the data set."""
+        return name_of_data_set(self.folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +161,20 @@ class Scenario:
     calibrate: CalibrateSpec | None = None
     plan: CalibrateSpec | None = None  # that of the base, in each variant: what was fitted to
     neighbours: Mapping[str, "Scenario"] = field(default_factory=dict)  # guests of the same host
+    uses: tuple[Path, ...] = ()  # files of its own parts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Take the files of parts along to another process, which has not imported them."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return _restored, (self.uses, pickle.dumps(values))
 
     @property
     def label(self) -> str:
         """Return "name" or "name (what-if)"."""
         return f"{self.name} ({self.what_if.name})" if self.what_if else self.name
+
+
+def _restored(uses: tuple[Path, ...], values: bytes) -> Scenario:
+    for path in uses:
+        use(path)
+    return Scenario(**pickle.loads(values))

@@ -9,16 +9,19 @@ Left out: routes of several links.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sim.cgroup import allowed_cpus, check_cpus
 from sim.component import Described
+from sim.observation import MeasureSpec, figures_of
 from sim.param import params_of
 from sim.registry import lookup
-from sim.scenario.recordings import data_sets, figure_sets, shown
+from sim.scenario.calibrate import recorded_metrics
+from sim.scenario.cases import DATASET, file_of_program
 from sim.scenario.spec import (
     LinkSpec,
-    MeasureSpec,
     ProcessSpec,
     RecordedSpec,
     RunSpec,
@@ -31,38 +34,21 @@ from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Reading, dotted
 from sim.units import format_quantity, given_text
 
+# Families of figures of every server (sim/study/metrics.py); programs have more of their own.
 FAMILIES = (
-    "storm",
-    "transactions",
-    "web",
-    "dd",
-    "phases",
-    "pipelines",
     "load",
     "cpu",
     "disk",
-    "port",
     "transfers",
-    "filter",
-    "poll",
     "host",
-    "transfer",
     "busy",
-    "mail",
     "blocks",
-    "hdparm",
-    "mkfs",
-    "logins",
     "memory",
-    "work",
-    "stalls",
     "waits",
-    "names",
     "throttling",
 )
-# Blocks have to be traced, quotas and walks over trees are rare.
+UNASKED = ("blocks", "throttling")  # shown only if named: blocks have to be traced, quotas are rare
 KERNEL_MARKS = ("oom_kill", "programs_exited")  # sim.machine
-UNASKED = tuple(name for name in FAMILIES if name not in ("blocks", "names", "throttling"))
 
 
 def read_links(reading: Reading, root: Table) -> dict[str, LinkSpec]:
@@ -99,6 +85,11 @@ def _process(
         return None
     entry = reading.entry("program", program)
     if entry is None:
+        file = file_of_program(str(program.value))
+        if file:
+            told = reading.problems.pop()
+            message = f'{told.message}: it needs uses = ["{file}"] at the top'
+            reading.problems.append(replace(told, message=message, nearest=None))
         return None
     own, params = reading.values(table, path, [ProcessSpec, entry.params], floor=program.layer)
     if own is None or params is None:
@@ -182,17 +173,24 @@ def read_run(reading: Reading, root: Table) -> RunSpec | None:
 def read_measure(
     reading: Reading, root: Table, described: Described, processes: Mapping[str, ProcessSpec]
 ) -> MeasureSpec | None:
-    """Return which figures are taken; all families and all devices where none are named.
+    """Return which figures are taken; most families and all devices where none are named.
 
     The default of a mark that no program here can leave is none: "".
     """
     table = reading.table(root, (), "measure")
     [values] = reading.values(table, ("measure",), [MeasureSpec], others=("families", "devices"))
     families = reading.texts(table, ("measure",), "families")
+    programs = tuple(dict.fromkeys(process.program for process in processes.values()))
+    of_programs = [
+        family.name for program in programs for family in figures_of(lookup("program", program).cls)
+    ]
+    all_families = tuple(dict.fromkeys((*of_programs, *FAMILIES)))
+    group = root.table("process")
+    are_all_read = group is not None and len(processes) == len(group.children)
     for name in families or ():
-        if name not in FAMILIES:
+        if name not in all_families and are_all_read:
             place = _leaf_place(table, "families")
-            reading.problems.append(unknown(place.at, "family of figures", name, FAMILIES))
+            reading.problems.append(unknown(place.at, "family of figures", name, all_families))
     named = reading.texts(table, ("measure",), "devices")
     for name in named or ():
         if name not in described.sizes:
@@ -207,7 +205,8 @@ def read_measure(
     known = marks_of(processes)
     if known is not None:
         values |= {key: "" for key in ("begin", "end") if values[key] not in known}
-    return MeasureSpec(**values, families=families or UNASKED, devices=chosen)
+    asked = families or tuple(name for name in all_families if name not in UNASKED)
+    return MeasureSpec(**values, families=asked, devices=chosen, programs=programs)
 
 
 def check_terms(
@@ -341,26 +340,33 @@ def _leaf_place(table: Table, name: str) -> Leaf:
     return leaf
 
 
-def read_recorded(reading: Reading, root: Table) -> tuple[RecordedSpec, ...]:
-    """Return the recorded figures that this variant stands beside."""
+def read_recorded(
+    reading: Reading, root: Table, known: Mapping[str, Path]
+) -> tuple[RecordedSpec, ...]:
+    """Return the recorded figures that this variant stands beside.
+
+    `known` has the folders of the recordings that may be named.
+    """
     recorded = []
     for figures, child in reading.table(root, (), "recorded").children.items():
         if isinstance(child, Leaf) and isinstance(child.value, str):
-            _check_recorded(reading, figures, child, child.value)
-            recorded.append(RecordedSpec(figures=figures, data_set=child.value))
+            _check_recorded(reading, figures, child, child.value, known)
+            if child.value in known:
+                recorded.append(RecordedSpec(figures=figures, folder=known[child.value]))
         else:
             place = child.at if isinstance(child, Leaf) else child.place
             reading.error(place, f"recorded.{figures} must name a data set", allowed='"sendmail"')
     return tuple(recorded)
 
 
-def _check_recorded(reading: Reading, figures: str, leaf: Leaf, data_set: str) -> None:
+def _check_recorded(
+    reading: Reading, figures: str, leaf: Leaf, data_set: str, known: Mapping[str, Path]
+) -> None:
     """Note a data set that is not there, or a set of figures that it lacks."""
-    known = data_sets()
     if data_set not in known:
         reading.problems.append(unknown(leaf.at, "data set", data_set, known))
         return
-    sets = figure_sets(data_set)
-    if sets is not None and figures not in sets:
-        where = f" in {shown(data_set)}"
-        reading.problems.append(unknown(leaf.key, "set of figures", figures, sets, where))
+    sets = recorded_metrics(known[data_set])
+    if sets and figures not in sets:
+        where = f" in {'/'.join(known[data_set].parts[-2:])}/{DATASET}"
+        reading.problems.append(unknown(leaf.key, "set of figures", figures, sorted(sets), where))

@@ -32,6 +32,7 @@ SECTORS_SINCE: Final = (2, 6, 37)
 REMOVED_IN: Final = (5, 14)
 BLOCKS: Final = "blocks"  # the family of figures made of them
 EVENTS: Final = "block_events"  # the mark of the counts
+JOURNAL_THREAD: Final = "kjournald"
 IDLE: Final = ("swapper", 0)
 
 

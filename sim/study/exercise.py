@@ -19,7 +19,7 @@ from sim.scenario import Scenario, load_text
 from sim.scenario.fio_file import read_fio_text
 from sim.study.fio_run import run_fio
 from sim.units import NS_PER_S
-from sim.user.fio_stat import READ, WRITE
+from sim.user.fio import READ, WRITE
 
 Progress = Callable[[int, int], None]
 Fact = str | int | float

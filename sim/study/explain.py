@@ -16,9 +16,9 @@ from typing import Final
 
 from sim.engine.rng import Streams
 from sim.machine import Machine, simulate
+from sim.observation import Observation
 from sim.scenario import Scenario
 from sim.study import critical_path as cp
-from sim.study.observation import Observation
 from sim.study.timeline import BLOCKED, ON_CPU, PATTERNS, RUNNABLE, Timeline, Transaction
 from sim.study.waits import JOURNAL, NETWORK, SERVER, WAITS
 from sim.units import NS_PER_MS

@@ -18,10 +18,7 @@ from sim.scenario import Scenario, ScenarioError, load
 from sim.scenario.fio_file import FioFile, FioJob
 from sim.toml.errors import Problem, unknown
 from sim.toml.layers import Layer, read_table
-from sim.user.fio import Fio
-from sim.user.fio_params import FioParams
-from sim.user.fio_session import FioSession
-from sim.user.fio_stat import JobStat
+from sim.user.fio import Fio, FioParams, FioSession, JobStat
 
 STEP_NS: Final = 100_000_000
 SECTOR: Final = 512  # bytes

@@ -1,140 +1,32 @@
-"""The figures of a run, computed from /proc text and programs' marks as an administrator would.
+"""The figures of a server, computed from /proc text as an administrator would.
 
-Models: looking at iostat and uptime every few seconds during the storm, and averaging the reports.
-Linux counterpart: sysstat's formulas, which sim.tools has.
+Models: looking at iostat, uptime, free, vmstat and sar every few seconds during the storm, and
+averaging the reports; the kernel's log; a count of block_dump's lines.
+Linux counterpart: sysstat's and procps's formulas, which sim.tools has; dmesg.
 Invariants: a figure is a row of a table: name, unit, family, formula; per device `disk.NAME.*`.
+ What programs report of themselves they declare beside them (sim/observation.py).
  Figures of CPU and disk are means over the *full reports*: those of one interval that lie wholly
  inside the measured part (from the `begin` mark to the `end` mark of [measure]). The report in
- which the storm begins and the one in which it ends are not averaged.
-Left out: figures weighted by time between reports; every report covers the same interval.
+ which the storm begins and the one in which it ends are not averaged. Rates are of the measured
+ part.
+Left out: figures weighted by time between reports (every report covers the same interval), figures
+ by process or cgroup.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
+from sim.observation import Family, MeasureSpec, Metric, Observation, figures_of, mean
+from sim.registry import lookup
 from sim.results import RunResult
-from sim.scenario.spec import MeasureSpec
-from sim.study import metrics_mail, metrics_memory, metrics_servers
-from sim.study.observation import Metric, Observation, mean
-from sim.study.summary import percentile
-from sim.tools.parse import parse_loadavg, parse_stat
-from sim.units import NS_PER_MS, NS_PER_S
+from sim.study.block_dump import BLOCKS, EVENTS, JOURNAL_THREAD
+from sim.tools.iostat_report import CpuReport
+from sim.tools.parse import parse_loadavg, parse_meminfo, parse_stat, parse_vmstat
+from sim.units import NS_PER_S, NS_PER_US
 
-PHASES: Final = 6  # of a pipeline that are shown one by one
-
-
-def messages_accepted(seen: Observation) -> float:
-    """Messages that the server took over in the measured part, the normal mail's among them."""
-    return len(seen.marked("message_accepted"))
-
-
-def duration_s(seen: Observation) -> float | None:
-    """End mark - begin mark: the first connection of the storm to its last message accepted."""
-    return (seen.end_ns - seen.begin_ns) / NS_PER_S if seen.is_marked else None
-
-
-def throughput_per_s(seen: Observation) -> float | None:
-    """messages_accepted / duration_s."""
-    duration = duration_s(seen)
-    return messages_accepted(seen) / duration if duration else None
-
-
-def dd_real_s(seen: Observation) -> float | None:
-    """Time from the start of dd to its last line, mean over all dd of the run."""
-    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_ns"))
-
-
-def dd_user_s(seen: Observation) -> float | None:
-    """User CPU time of dd (getrusage), mean over all dd of the run."""
-    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_user_ns"))
-
-
-def dd_system_s(seen: Observation) -> float | None:
-    """System CPU time of dd (getrusage), mean over all dd of the run."""
-    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("dd_system_ns"))
-
-
-def dd_bytes(seen: Observation) -> float | None:
-    """Bytes that dd copied, mean over all dd of the run."""
-    return mean(float(record.value) for record in seen.result.marks("dd_done"))
-
-
-def dd_bytes_per_s(seen: Observation) -> float | None:
-    """dd_bytes / dd_real_s: what dd's last line says, mean over all dd of the run."""
-    marks = seen.result.marks
-    pairs = zip(marks("dd_done"), marks("dd_ns"), strict=True)
-    return mean(
-        float(size.value) * NS_PER_S / float(took.value) for size, took in pairs if took.value
-    )
-
-
-def mkfs_s(seen: Observation) -> float | None:
-    """Time of mkfs from its start to its end, mean over all of the run."""
-    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("mkfs_ns"))
-
-
-def mkfs_discard_s(seen: Observation) -> float | None:
-    """Time that mkfs took to discard its device, mean over all of the run."""
-    return mean(float(record.value) / NS_PER_S for record in seen.result.marks("mkfs_discard_ns"))
-
-
-def mkfs_written_bytes(seen: Observation) -> float | None:
-    """Bytes that mkfs wrote, mean over all of the run."""
-    return mean(float(record.value) for record in seen.result.marks("mkfs_written"))
-
-
-def transactions_per_s(seen: Observation) -> float | None:
-    """Transactions completed in the measured part, of all classes, per second."""
-    length_ns = seen.end_ns - seen.begin_ns
-    done = len(seen.marked("transaction_ns"))
-    return done * NS_PER_S / length_ns if done and length_ns else None
-
-
-def transaction_ms(seen: Observation) -> float | None:
-    """Mean response time of these transactions."""
-    return mean(float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns"))
-
-
-def transaction_p95_ms(seen: Observation) -> float | None:
-    """95 % quantile of these response times."""
-    times = sorted(float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns"))
-    return percentile(times, 0.95) if times else None
-
-
-def read_s_sum(seen: Observation) -> float | None:
-    """Time in the reads of pipelines, summed over all phases and processes."""
-    return _sum_s(seen, "phase_read_ns")
-
-
-def write_s_sum(seen: Observation) -> float | None:
-    """Time in their writes, summed likewise."""
-    return _sum_s(seen, "phase_write_ns")
-
-
-def makespan_s_sum(seen: Observation) -> float | None:
-    """Time from the start to the end of a pipeline, summed over all processes."""
-    return _sum_s(seen, "pipeline_done")
-
-
-def _sum_s(seen: Observation, name: str) -> float | None:
-    times = [float(record.value) for record in seen.result.marks(name)]
-    return sum(times) / NS_PER_S if times else None
-
-
-def ttfb_ms(seen: Observation) -> float | None:
-    """Mean time to first byte, at the balancer, of the pages of the measured part."""
-    return mean(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
-
-
-def ttfb_p95_ms(seen: Observation) -> float | None:
-    """95 % quantile of these times."""
-    times = sorted(float(record.value) / NS_PER_MS for record in seen.marked("ttfb_ns"))
-    return percentile(times, 0.95) if times else None
-
-
-def ping_ms(seen: Observation) -> float | None:
-    """Mean time of an ICMP echo in the measured part."""
-    return mean(float(record.value) / NS_PER_MS for record in seen.marked("ping_ns"))
+KIB: Final = 1024
+FULL_PCT: Final = 99.0  # what a graph shows as 100 %
 
 
 def load1_peak(seen: Observation) -> float | None:
@@ -167,76 +59,180 @@ def iowait_of_util(seen: Observation) -> float | None:
     return iowait / busiest if iowait is not None and busiest >= 1 else None
 
 
-def port_refused_s(seen: Observation) -> float | None:
-    """Time in the measured part in which the listening socket was closed."""
-    if seen.result.first_ns("port_open") is None:
+def cpu_full_time_pct(seen: Observation) -> float | None:
+    """Share of the full reports with less than 1 % of idle, iowait and steal together."""
+    busy = [_busy_pct(report.cpu) for report in seen.full_reports]
+    return 100 * sum(pct >= FULL_PCT for pct in busy) / len(busy) if busy else None
+
+
+def cpu_busy_pct(seen: Observation) -> float | None:
+    """Mean of 100 - %idle - %iowait - %steal of the full reports."""
+    return mean(_busy_pct(report.cpu) for report in seen.full_reports)
+
+
+def _busy_pct(cpu: CpuReport) -> float:
+    return 100.0 - cpu.idle_pct - cpu.iowait_pct - cpu.steal_pct
+
+
+def cpu_steal_pct(seen: Observation) -> float | None:
+    """Mean %steal of the full reports."""
+    return mean(report.cpu.steal_pct for report in seen.full_reports)
+
+
+def load1(seen: Observation) -> float | None:
+    """Mean of the 1-minute load average at the readings of the measured part."""
+    samples = (s for s in seen.result.samples if seen.begin_ns < s.t_ns <= seen.end_ns)
+    return mean(parse_loadavg(sample.text("loadavg")).load1 for sample in samples)
+
+
+def anonymous_mib_peak(seen: Observation) -> float | None:
+    """Highest AnonPages of /proc/meminfo at the readings: memory of programs."""
+    texts = (s.text("meminfo") for s in seen.result.samples if s.t_ns >= seen.begin_ns)
+    return max((parse_meminfo(text).get("AnonPages", 0) / 1024 for text in texts), default=None)
+
+
+def host_busy_pct(seen: Observation) -> float | None:
+    """CPU time of the virtual host's CPUs, of all guests, / their number and the time."""
+    cpus = seen.result.marks("host_cpus")
+    busy = seen.marked("host_busy_ns")
+    if len(busy) < 2:
         return None
-    spans = refused_spans(seen.result)
-    inside = (min(end, seen.end_ns) - max(begin, seen.begin_ns) for begin, end in spans)
-    return sum(max(0, span_ns) for span_ns in inside) / NS_PER_S
+    elapsed_ns = busy[-1].t_ns - busy[0].t_ns
+    number = float(next(iter(cpus)).value)
+    return 100 * (float(busy[-1].value) - float(busy[0].value)) / (elapsed_ns * number)
 
 
-def refused_spans(result: RunResult) -> list[tuple[int, int]]:
-    """Return the times (begin, end in ns) in which the port was closed after it had been open."""
-    spans = []
-    since: int | None = None
-    for record in result.marks("port_open"):
-        if not record.value and since is None:
-            since = record.t_ns
-        elif record.value and since is not None:
-            spans.append((since, record.t_ns))
-            since = None
-    if since is not None:
-        spans.append((since, max(since, result.samples[-1].t_ns)))
-    return spans
+def neighbours_slowdown(seen: Observation) -> float | None:
+    """Time that bursts of the other guests took / what they would take alone on a CPU."""
+    took, wanted = (_between(seen, f"neighbours_{name}_ns") for name in ("took", "wanted"))
+    return took / wanted if took and wanted else None
+
+
+def _between(seen: Observation, name: str) -> float | None:
+    """Return how much a reading grew from the first to the last of the measured part."""
+    found = seen.marked(name)
+    return float(found[-1].value) - float(found[0].value) if found else None
+
+
+def _quota_counts(seen: Observation) -> Counter[str]:
+    """Return by how much the counters of all groups' cpu.stat grew in the measured part."""
+    samples = [s for s in seen.result.samples if seen.begin_ns <= s.t_ns <= seen.end_ns]
+    grown: Counter[str] = Counter()
+    for sample, sign in ((samples[-1], 1), (samples[0], -1)) if samples else ():
+        for path, text in sample.files.items():
+            if path.startswith("cgroup/") and path.endswith("/cpu.stat"):
+                for line in text.splitlines():
+                    name, value = line.split()
+                    grown[name] += sign * int(value)
+    return grown
+
+
+def throttled_periods_pct(seen: Observation) -> float | None:
+    """Share of the periods of quotas in which somebody was throttled."""
+    grown = _quota_counts(seen)
+    periods = grown["nr_periods"]
+    return 100 * grown["nr_throttled"] / periods if periods else None
+
+
+def throttled_cpus(seen: Observation) -> float | None:
+    """Mean number of CPUs on which a group was throttled."""
+    grown = _quota_counts(seen)
+    throttled_ns = grown["throttled_time"] + grown["throttled_usec"] * NS_PER_US
+    length_ns = seen.end_ns - seen.begin_ns
+    return throttled_ns / length_ns if length_ns and grown["nr_periods"] else None
+
+
+def journal_share_pct(seen: Observation) -> float | None:
+    """Share of kjournald in all lines of the measured part."""
+    counts = {True: 0.0, False: 0.0}
+    for record in seen.marked(EVENTS):
+        counts[record.comm == JOURNAL_THREAD] += float(record.value)
+    total = sum(counts.values())
+    return 100 * counts[True] / total if total else None
+
+
+def swap_used_bytes(seen: Observation) -> float | None:
+    """Mean of SwapTotal - SwapFree at the readings of the measured part."""
+    return mean(
+        float(memory.get("SwapTotal", 0) - memory.get("SwapFree", 0)) * KIB
+        for memory in seen.meminfo()
+    )
+
+
+def mem_cached_bytes(seen: Observation) -> float | None:
+    """Mean of Cached at these readings."""
+    return mean(float(memory["Cached"]) * KIB for memory in seen.meminfo())
+
+
+def mem_free_bytes(seen: Observation) -> float | None:
+    """Mean of MemFree at these readings."""
+    return mean(float(memory["MemFree"]) * KIB for memory in seen.meminfo())
+
+
+def oom_kills(seen: Observation) -> float:
+    """Programs that the kernel killed for want of memory, in all of the run."""
+    return len(list(seen.result.marks("oom_kill")))
+
+
+def oom_kill_s(seen: Observation) -> float | None:
+    """Time of the first OOM kill since the run began."""
+    at_ns = seen.result.first_ns("oom_kill")
+    return None if at_ns is None else at_ns / NS_PER_S
+
+
+def _event(name: str, unit: str, counter: str) -> Metric:
+    """Return how much a counter of /proc/vmstat grew, a second of the measured part."""
+
+    def compute(seen: Observation) -> float | None:
+        counts = _counts(seen.result, counter, seen.begin_ns, seen.end_ns)
+        if len(counts) < 2 or counts[-1][0] == counts[0][0]:
+            return None
+        return (counts[-1][1] - counts[0][1]) * NS_PER_S / (counts[-1][0] - counts[0][0])
+
+    return Metric(name, unit, compute)
+
+
+def _counts(result: RunResult, counter: str, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    samples = (s for s in result.samples if begin_ns <= s.t_ns <= end_ns)
+    return [(s.t_ns, parse_vmstat(s.text("vmstat")).get(counter, 0)) for s in samples]
 
 
 def _cpu(state: str) -> Metric:
+    """Return the mean %state of the full reports."""
+
     def compute(seen: Observation) -> float | None:
         return mean(getattr(report.cpu, f"{state}_pct") for report in seen.full_reports)
 
-    compute.__doc__ = f"Mean %{state} of the full reports."
     return Metric(f"cpu.{state}_pct", "%", compute)
 
 
 def _disk(device: str, column: str, unit: str) -> Metric:
+    """Return the mean of a column of iostat for a device over the full reports."""
+
     def compute(seen: Observation) -> float | None:
         return mean(getattr(report, column) for report in seen.device(device))
 
-    compute.__doc__ = f"Mean of iostat's {column} for {device} over the full reports."
     return Metric(f"disk.{device}.{column}", unit, compute)
 
 
 def _transfer(device: str, name: str, unit: str, column: str, factor: int) -> Metric:
+    """Return `factor` times the mean of such a column."""
+
     def compute(seen: Observation) -> float | None:
         return mean(factor * float(getattr(report, column)) for report in seen.device(device))
 
-    times = "" if factor == 1 else f"{factor} x "
-    compute.__doc__ = f"Mean of {times}iostat's {column} for {device} over the full reports."
     return Metric(f"disk.{device}.{name}", unit, compute)
 
 
 def _merges_per_write(device: str) -> Metric:
+    """Return mean wrqm/s / mean w/s of a device."""
+
     def compute(seen: Observation) -> float | None:
         writes = mean(report.w_per_s for report in seen.device(device))
         merges = mean(report.wrqm_per_s for report in seen.device(device))
         return merges / writes if writes and merges is not None else None
 
-    compute.__doc__ = f"mean wrqm/s / mean w/s of {device}."
     return Metric(f"disk.{device}.wrqm_per_w", "", compute)
-
-
-def _phase(number: int) -> Metric:
-    """Return the time of one phase of a pipeline: odd ones read, even ones write."""
-    kind = "read" if number % 2 else "write"
-
-    def compute(seen: Observation) -> float | None:
-        times = list(seen.result.marks(f"phase_{kind}_ns"))
-        place = (number - 1) // 2
-        return float(times[place].value) / NS_PER_S if place < len(times) else None
-
-    compute.__doc__ = f"Time of the {kind} that is phase {number} of a pipeline."
-    return Metric(f"phase.{number}.{kind}_s", "s", compute)
 
 
 _DISK_COLUMNS: Final = (
@@ -257,78 +253,95 @@ _TRANSFER_COLUMNS: Final = (
     ("write_bytes_per_s", "B/s", "wsec_per_s", 512),
     ("areq_bytes", "B", "avgrq_sectors", 512),
 )
-_FAMILIES: Final[Mapping[str, tuple[Metric, ...]]] = {
-    "storm": (
-        Metric("messages_accepted", "messages", messages_accepted),
-        Metric("duration_s", "s", duration_s),
-        Metric("throughput_per_s", "/s", throughput_per_s),
+_FAMILIES: Final = (
+    Family(
+        "load",
+        (
+            Metric("load1_peak", "tasks", load1_peak),
+            Metric("tasks_d", "tasks", tasks_d),
+            Metric("tasks_iowait", "tasks", tasks_iowait),
+        ),
     ),
-    "transactions": (
-        Metric("transactions_per_s", "/s", transactions_per_s),
-        Metric("transaction_ms", "ms", transaction_ms),
-        Metric("transaction_p95_ms", "ms", transaction_p95_ms),
+    Family(
+        "cpu",
+        (
+            Metric("cpu_idle_pct_min", "%", cpu_idle_pct_min),
+            *(_cpu(state) for state in ("user", "system", "iowait", "idle")),
+            Metric("cpu.iowait_of_util", "", iowait_of_util),
+        ),
     ),
-    "web": (
-        Metric("ttfb_ms", "ms", ttfb_ms),
-        Metric("ttfb_p95_ms", "ms", ttfb_p95_ms),
-        Metric("ping_ms", "ms", ping_ms),
+    Family(
+        "throttling",
+        (
+            Metric("throttled_periods_pct", "%", throttled_periods_pct),
+            Metric("throttled_cpus", "CPUs", throttled_cpus),
+        ),
     ),
-    "dd": (
-        Metric("dd_real_s", "s", dd_real_s),
-        Metric("dd_user_s", "s", dd_user_s),
-        Metric("dd_system_s", "s", dd_system_s),
-        Metric("dd_bytes", "B", dd_bytes),
-        Metric("dd_bytes_per_s", "B/s", dd_bytes_per_s),
+    Family(
+        "host",
+        (
+            Metric("host.cpu.busy_pct", "%", host_busy_pct),
+            Metric("host.neighbours_slowdown", "", neighbours_slowdown),
+        ),
     ),
-    "mkfs": (
-        Metric("mkfs_s", "s", mkfs_s),
-        Metric("mkfs_discard_s", "s", mkfs_discard_s),
-        Metric("mkfs_written_bytes", "B", mkfs_written_bytes),
+    Family(
+        "busy",
+        (
+            Metric("cpu_full_time_pct", "%", cpu_full_time_pct),
+            Metric("cpu.busy_pct", "%", cpu_busy_pct),
+            Metric("cpu.steal_pct", "%", cpu_steal_pct),
+            Metric("load1", "tasks", load1),
+            Metric("anonymous_mib_peak", "MiB", anonymous_mib_peak),
+        ),
     ),
-    "phases": tuple(_phase(number) for number in range(1, PHASES + 1)),
-    "pipelines": (
-        Metric("read_s_sum", "s", read_s_sum),
-        Metric("write_s_sum", "s", write_s_sum),
-        Metric("makespan_s_sum", "s", makespan_s_sum),
+    Family(BLOCKS, (Metric("block_events.kjournald_pct", "%", journal_share_pct),)),
+    Family(
+        "memory",
+        (
+            Metric("swap_used_bytes", "B", swap_used_bytes),
+            Metric("mem_cached_bytes", "B", mem_cached_bytes),
+            Metric("mem_free_bytes", "B", mem_free_bytes),
+            _event("swap_in_per_s", "pages/s", "pswpin"),
+            _event("swap_out_per_s", "pages/s", "pswpout"),
+            _event("major_faults_per_s", "/s", "pgmajfault"),
+            Metric("oom_kills", "", oom_kills),
+            Metric("oom_kill_s", "s", oom_kill_s),
+        ),
     ),
-    "port": (Metric("port_refused_s", "s", port_refused_s),),
-    "load": (
-        Metric("load1_peak", "tasks", load1_peak),
-        Metric("tasks_d", "tasks", tasks_d),
-        Metric("tasks_iowait", "tasks", tasks_iowait),
-    ),
-    "cpu": (
-        Metric("cpu_idle_pct_min", "%", cpu_idle_pct_min),
-        *(_cpu(state) for state in ("user", "system", "iowait", "idle")),
-        Metric("cpu.iowait_of_util", "", iowait_of_util),
-    ),
-}
-
-
-_ALL_FAMILIES: Final = (
-    *_FAMILIES.items(), *metrics_servers.FAMILIES.items(), *metrics_mail.FAMILIES.items(),
-    *metrics_memory.FAMILIES.items(),
-)  # fmt: skip
+)
 
 
 def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
-    """Return the figures that a scenario asks for, in the order of the tables."""
-    found: list[Metric] = []
-    for family, metrics in _ALL_FAMILIES:
-        if family in measure.families:
-            found += metrics
+    """Return the figures that a scenario asks for: the programs' first, then the server's."""
+    declared = [
+        family
+        for program in dict.fromkeys(measure.programs)
+        for family in figures_of(lookup("program", program).cls)
+    ]
+    found: dict[str, Metric] = {
+        metric.name: metric
+        for family in (*declared, *_FAMILIES)
+        if family.name in measure.families
+        for metric in family.metrics
+    }
+    for metric in _of_devices(measure):
+        found[metric.name] = metric
+    return tuple(found.values())
+
+
+def _of_devices(measure: MeasureSpec) -> Iterator[Metric]:
+    """Yield the figures of the measured devices."""
     if "disk" in measure.families:
         for device in measure.devices:
-            found += [_disk(device, column, unit) for column, unit in _DISK_COLUMNS]
-            found.append(_merges_per_write(device))
+            yield from (_disk(device, column, unit) for column, unit in _DISK_COLUMNS)
+            yield _merges_per_write(device)
     if "waits" in measure.families:
         for device in measure.devices:
-            found += [_disk(device, column, unit) for column, unit in _WAIT_COLUMNS]
-            found.append(_transfer(device, "aqu_sz", "", "avgqu_sz", 1))
+            yield from (_disk(device, column, unit) for column, unit in _WAIT_COLUMNS)
+            yield _transfer(device, "aqu_sz", "", "avgqu_sz", 1)
     if "transfers" in measure.families:
         for device in measure.devices:
-            found += [_transfer(device, *row) for row in _TRANSFER_COLUMNS]
-    return tuple(found)
+            yield from (_transfer(device, *row) for row in _TRANSFER_COLUMNS)
 
 
 def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]:

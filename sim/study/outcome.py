@@ -9,12 +9,12 @@ Left out: running (sim.study.replicate) and rendering (sim.report).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sim.observation import Observation
 from sim.results import RunResult
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
 from sim.study.label import kind_of
 from sim.study.metrics import units_of
-from sim.study.observation import Observation
 from sim.study.recorded import FigureSet
 from sim.study.summary import Summary, paired_change, summarise_all
 

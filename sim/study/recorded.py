@@ -8,8 +8,8 @@ Invariants: raw text in a data set's folder is never changed; a figure has a val
 Left out: parsing raw recordings into figures, and the other keys, which calibration does
  (calibration/dataset.py).
 
-A data set is a folder of calibration/recordings with dataset.toml: `[figures.NAME.metrics]` maps
-metric names to `{ value, within }` (points, or "10 %" of the value), `{ value, low, high }`,
+A data set is a folder with dataset.toml, such as a case's `recording`: `[figures.NAME.metrics]`
+maps metric names to `{ value, within }` (points, or "10 %" of the value), `{ value, low, high }`,
 `{ text }` (words only), or `{ withheld = "the question" }`. A withheld figure that has been
 predicted may have its `outcome`: it is shown, without bounds, and nothing is ever fitted to it.
 `follows = "FIGURE"` says that the figure is another, fitted one in other units.
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from sim.registry import did_you_mean
 from sim.scenario.calibrate_spec import FOLLOWS
-from sim.scenario.recordings import RECORDINGS, data_sets
+from sim.scenario.cases import DATASET
 from sim.scenario.spec import RecordedSpec
 from sim.units import UnitError, parse_quantity
 
@@ -80,25 +80,23 @@ class FigureSet:
     figures: Mapping[str, Figure]
 
 
-def load_figures(recorded: RecordedSpec, *, directory: Path = RECORDINGS) -> FigureSet:
+def load_figures(recorded: RecordedSpec) -> FigureSet:
     """Return one set of figures of a data set; raise DatasetError."""
-    path = directory / recorded.data_set / "dataset.toml"
+    path = recorded.folder / DATASET
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = data_sets(directory)
-        raise DatasetError(_missing("data set", recorded.data_set, known)) from None
+        raise DatasetError(f"no data set {recorded.folder}: it lacks {DATASET}") from None
     except tomllib.TOMLDecodeError as error:
         raise DatasetError(f"{path}: not valid TOML: {error}") from None
     sets = content.get("figures", {})
     if recorded.figures not in sets:
-        what = f"set of figures in {path}"
-        raise DatasetError(_missing(what, recorded.figures, sorted(sets)))
+        known = ", ".join(sorted(sets)) or "none"
+        hint = did_you_mean(recorded.figures, sets)
+        raise DatasetError(
+            f"no set of figures in {path} '{recorded.figures}'{hint} (known: {known})"
+        )
     return _figure_set(recorded, sets[recorded.figures], path)
-
-
-def _missing(what: str, name: str, known: list[str]) -> str:
-    return f"no {what} '{name}'{did_you_mean(name, known)} (known: {', '.join(known) or 'none'})"
 
 
 def _figure_set(recorded: RecordedSpec, content: Mapping[str, Any], path: Path) -> FigureSet:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sim.observation import percentile
+
 INTERVAL_RUNS_MIN: Final = 20  # of fewer, the extremes are inside the 5th and 95th percentile
 
 
@@ -24,14 +26,6 @@ class Summary:
     lo: float
     hi: float
     unit: str
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the `share` quantile (0..1) of sorted values by linear interpolation."""
-    position = share * (len(ordered) - 1)
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
 
 
 def summarise(values: Sequence[float], unit: str) -> Summary:

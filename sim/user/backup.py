@@ -14,8 +14,9 @@ left.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from sim.observation import Family, Metric, Observation
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
@@ -49,10 +50,21 @@ class BackupParams:
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it starts")
 
 
+def _mb_per_s(seen: Observation) -> float | None:
+    """Return the rate of the backups that ended, their close() included."""
+    sizes = [float(record.value) for record in seen.marked("backup_done")]
+    times = [float(record.value) for record in seen.marked("backup_ns")]
+    return sum(sizes) * NS_PER_S / sum(times) / 1e6 if sum(times) else None
+
+
+FIGURES: Final = Family("backup", (Metric("backup_mb_per_s", "MB/s", _mb_per_s),))
+
+
 @register("program", "backup", params=BackupParams, doc="a backup, perhaps at a limited rate")
 class Backup(ServerProgram):
     """One process."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     marks: ClassVar[tuple[str, ...]] = ("backup_begin", "backup_done", "backup_ns")
 
     def __init__(self, params: BackupParams) -> None:

@@ -2,31 +2,116 @@
 
 Models: one process that reads a record and writes it, until the count is reached or the input ends;
 with conv=fsync or fdatasync the output is durable before it ends;
-iflag=nocache (8.11) drops what it has read. `blocks` is dd's count=.
-Counterpart: coreutils src/dd.c (dd_copy, iread, iwrite, finish_up).
+iflag=nocache (8.11) drops what it has read. `blocks` is dd's count=. When it ends it prints what
+print_stats() prints: records in and out, bytes, seconds, rate, in the wordings of its releases.
+Counterpart: coreutils src/dd.c (dd_copy, iread, iwrite, finish_up, print_stats), gnulib lib/human.c
+ (human_autoscale, human_round_to_nearest): 5.2, 5.97, 6.10, 8.24.
 Invariants: bytes out = bytes in; the elapsed time includes fsync and close, as dd's does; records:
  "dd_begin" and "dd_done" (bytes) its ends, "stdout" has the lines it prints, "dd_failed" an errno
- that ended it, "dd_ns", "dd_user_ns", "dd_system_ns" its times.
+ that ended it, "dd_ns", "dd_user_ns", "dd_system_ns" its times. The rate is bytes through elapsed
+ time, the seconds are printed with %g; an exact amount below ten of its unit has a decimal, a rate
+ below a hundred.
 Left out: conversions, ibs and obs, pipes; a last record that is no multiple of 512 bytes past the
- page cache (dd would write that one through it).
+ page cache (dd would write that one through it); translations; truncated records; errors of
+ reading, which no device here has.
 
 Estimate: through the page cache while memory lasts: size x (zeroing + copying), then the disk's
 sequential rate; direct: for each record the disk's overhead and the record at its rate, in turns.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from sim.observation import Family, Metric, Observation, mean, mean_of
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.sched.version import kernel_version
 from sim.syscall import O_CREAT, O_DIRECT, O_DSYNC, O_RDONLY, O_SYNC, O_TRUNC, O_WRONLY, Sys
-from sim.units import Value
-from sim.user.dd_text import WORDINGS, final_lines, trouble
+from sim.units import NS_PER_S, Value
 from sim.user.program import ServerProgram
+
+SI_UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+IEC_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def final_lines(
+    full_in: int, partial_in: int, full_out: int, partial_out: int, size: int, elapsed_ns: int,
+    wording: str,
+) -> str:  # fmt: skip
+    """Return dd's three lines for `size` bytes copied in `elapsed_ns`."""
+    last = WORDINGS[wording](size, max(elapsed_ns, 1) / NS_PER_S)
+    return (
+        f"{full_in}+{partial_in} records in\n{full_out}+{partial_out} records out\n{last}\n"
+    )  # fmt: skip
+
+
+def amount(size: int, base: int, units: tuple[str, ...]) -> str:
+    """Return bytes with a unit; below ten of it with one decimal ("2.1 GB", "11 GB")."""
+    if size < base:
+        return f"{size} {units[0]}"
+    power = 1
+    while power + 1 < len(units) and size >= base ** (power + 1):
+        power += 1
+    value = size / base**power
+    if round(value, 1) < 10:
+        return f"{value:.1f} {units[power]}"
+    if round(value) < base:
+        return f"{value:.0f} {units[power]}"
+    return f"1.0 {units[power + 1]}"
+
+
+def rate(bytes_per_s: float) -> str:
+    """Return a rate in decimal units; below a hundred of one with one decimal ("62.7 MB")."""
+    power = 0
+    while power + 1 < len(SI_UNITS) and bytes_per_s >= 999.5 * 1000.0**power:
+        power += 1
+    value = bytes_per_s / 1000.0**power
+    digits = 1 if round(value, 1) < 100 else 0
+    return f"{value:.{digits}f} {SI_UNITS[power]}"
+
+
+def _transferred(size: int, seconds: float) -> str:
+    return f"{size} bytes transferred in {seconds:.6f} seconds ({size / seconds:.0f} bytes/sec)"
+
+
+def _seconds(size: int, seconds: float) -> str:
+    shown = amount(size, 1000, SI_UNITS)
+    return f"{size} bytes ({shown}) copied, {seconds:g} seconds, {rate(size / seconds)}/s"
+
+
+def _si(size: int, seconds: float) -> str:
+    shown = amount(size, 1000, SI_UNITS)
+    return f"{size} bytes ({shown}) copied, {seconds:g} s, {rate(size / seconds)}/s"
+
+
+def _both(size: int, seconds: float) -> str:
+    """From 8.24: units only where they say something."""
+    parts = [amount(size, 1000, SI_UNITS)] if size >= 1000 else []
+    parts += [amount(size, 1024, IEC_UNITS)] if size >= 1024 else []
+    shown = f" ({', '.join(parts)})" if parts else ""
+    return f"{size} bytes{shown} copied, {seconds:g} s, {rate(size / seconds)}/s"
+
+
+def trouble(path: str, was_open: bool, reason: str, wording: str) -> str:
+    """Return what dd says when it cannot open a file, or go on with one that is open."""
+    if wording == "8.24":
+        doing, quoted = ("error writing" if was_open else "failed to open"), f"'{path}'"
+    else:
+        doing, quoted = ("writing" if was_open else "opening"), f"`{path}'"
+    return f"dd: {doing} {quoted}: {reason}\n"
+
+
+# First release of coreutils with a wording -> it.
+WORDINGS: Final[Mapping[str, Callable[[int, float], str]]] = {
+    "5.0": _transferred,
+    "5.91": _seconds,
+    "6.10": _si,
+    "8.24": _both,
+}
+
 
 ZERO: Final = "/dev/zero"
 NULL: Final = "/dev/null"
@@ -105,10 +190,33 @@ class Tally:
             self.partial += 1
 
 
+def _bytes_per_s(seen: Observation) -> float | None:
+    """Return what dd's last line says, mean over all dd of the run."""
+    marks = seen.result.marks
+    pairs = zip(marks("dd_done"), marks("dd_ns"), strict=True)
+    return mean(
+        float(size.value) * NS_PER_S / float(took.value) for size, took in pairs if took.value
+    )
+
+
+# Means over all dd of the run; times are from its start to its last line, and getrusage's.
+FIGURES: Final = Family(
+    "dd",
+    (
+        Metric("dd_real_s", "s", mean_of("dd_ns", per=NS_PER_S)),
+        Metric("dd_user_s", "s", mean_of("dd_user_ns", per=NS_PER_S)),
+        Metric("dd_system_s", "s", mean_of("dd_system_ns", per=NS_PER_S)),
+        Metric("dd_bytes", "B", mean_of("dd_done")),
+        Metric("dd_bytes_per_s", "B/s", _bytes_per_s),
+    ),
+)
+
+
 @register("program", "dd", params=DdParams, doc="dd: copies a file, a device or zeroes")
 class Dd(ServerProgram):
     """One process."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     marks: ClassVar[tuple[str, ...]] = (
         "dd_begin",
         "dd_done",

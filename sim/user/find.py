@@ -15,12 +15,14 @@ which those of one directory are adjacent.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from sim.observation import Compute, Family, Metric, Observation, mean
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_RDONLY, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 
@@ -41,10 +43,36 @@ class FindParams:
     )  # fmt: skip
 
 
+def _walk(which: int) -> Compute:
+    """Return the time of the first (0) or the last (-1) walk of the run."""
+
+    def compute(seen: Observation) -> float | None:
+        times = [float(record.value) / NS_PER_S for record in seen.result.marks("find_ns")]
+        return times[which] if times else None
+
+    return compute
+
+
+def _slab_reclaimable_bytes(seen: Observation) -> float | None:
+    """Mean of SReclaimable (2.6.28 on) at the readings of the measured part."""
+    return mean(float(memory.get("SReclaimable", 0)) * 1024 for memory in seen.meminfo())
+
+
+FIGURES: Final = Family(
+    "names",
+    (
+        Metric("walk_first_s", "s", _walk(0)),
+        Metric("walk_last_s", "s", _walk(-1)),
+        Metric("slab_reclaimable_bytes", "B", _slab_reclaimable_bytes),
+    ),
+)
+
+
 @register("program", "find", params=FindParams, doc="looks at every file of a tree")
 class Find(ServerProgram):
     """One process."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     marks: ClassVar[tuple[str, ...]] = ("find_ns",)
 
     def __init__(self, params: FindParams) -> None:

@@ -1,13 +1,17 @@
-"""fio: one job: operations at places, sizes, depth and pace that a job file says.
+"""fio: operations at places, sizes, depth and pace that a job file says, and what it counts.
 
 Models: *psync*, *sync*, *pvsync*: one operation after the other, each waited for in the call.
 *libaio*, *io_uring*: up to `iodepth` operations in flight, reaped one by one, each replaced at
 once; buffered ones, and trims (BLKDISCARD), are done in io_submit(). Reads, writes or a mixture,
 or trims; sequential or at random.
-Counterpart: fio backend.c (do_io, thread_main), io_u.c, rate-submit.c, filesetup.c; 3.36.
+`FioSession` is fio as it is typed: it forks a process for each job; at a stonewall it waits for
+those before.
+Counterpart: fio backend.c (do_io, thread_main, run_threads, reap_threads), io_u.c, rate-submit.c,
+ filesetup.c, options.c, stat.c, lib/lfsr.c, lib/zipf.c, HOWTO; 3.36.
 Invariants: an operation that was started before the time was up is counted when it ends, as fio
  does. What ends before `ramp` is over is not counted. Records: "fio_start", "fio_done" (the number
- of operations), and "fio_ns" for each with `latency_log`.
+ of operations), and "fio_ns" for each with `latency_log`; "fio_end" with the number of jobs.
+ The jobs of one group run at the same time; when the session ends, every job has ended.
 A file that is read, or written asynchronously, is there beforehand with its size (fio lays it out
  in a run of its own); what is written one by one is made by the job.
 What `fsync` and `fdatasync` ask for is an operation of its own, after the write that made it due
@@ -15,25 +19,590 @@ and before the next one (get_rw_ddir): a job does not end with it. With several 
 plain fsync() beside them (fio_libaio_queue). The one of `end_fsync` takes time and counts nowhere.
 Where a mixture has rates, a direction that is ahead of its own lets the other one go (rate_ddir):
 the rates hold, not the mixture.
+Defaults of `FioParams` are what fio's recorded runs of this project use; a reader of job files
+gives every value (sim/scenario/fio_options.py), fio's own defaults included.
+
+Figures (stat.c: plat_val_to_idx, calc_clat_percentiles, add_stat_sample, sum_thread_stats; io_u.c:
+io_u_mark_depth, io_u_mark_latency) are struct thread_stat, in constant memory. A latency goes into
+running moments and into one of 1856 bins: exact up to 127 ns, above that 64 bins for each power of
+two, so that a percentile is within 0.8 % of itself. The number of a latency's values is that of the
+operations counted; the bins of a direction sum to it; minimum <= every percentile's bin <= maximum.
+Bandwidth and iops are sampled at the first completion after half a second (bwavgtime, iopsavgtime).
+
+Places (get_next_offset, get_next_buflen) are sequential; random with a map (each block once in a
+pass) or without one; by Zipf's or Pareto's law; block sizes are one, or drawn by weights (bssplit).
+A place lies within its region and is a multiple of the smallest block from its beginning. fio's bit
+map of blocks done and its LFSR are replaced: a pass here is a Feistel permutation of the block
+numbers, drawn anew for each pass, which needs no memory and has no neighbours that follow each
+other, as an LFSR has. Where operations are larger than the map's block, the map is of their
+beginnings. fio scatters the ranks of Zipf by a hash, in which ranks may meet; here a permutation
+gives each block its own rank. Zipf: rank k of n has the probability k^-theta / zeta(n, theta);
+drawn by the approximation of Gray et al., "Quickly generating billion-record synthetic databases"
+(1994), which is exact for the first two ranks.
 Left out: trims of files (holes), trimwrite, verifying, several files a job, threads; io_uring's own
- entry into the kernel (it costs io_submit's).
+ entry into the kernel (it costs io_submit's); exitall, reports while it runs; percentiles of
+ submission and total latency, log files, priorities, steady state.
 
 Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 1/S, R = N S.
 """
 
 import errno
+import math
+import random
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
+from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import O_CREAT, O_DIRECT, O_RDONLY, O_RDWR, O_WRONLY, Sys
+from sim.syscall import O_CREAT, O_DIRECT, O_DSYNC, O_RDONLY, O_RDWR, O_SYNC, O_WRONLY, Sys
 from sim.units import NS_PER_S
-from sim.user.fio_params import DIRECTIONS, SYNC_FLAGS, SYNCHRONOUS, FioParams
-from sim.user.fio_places import Mapped, Pareto, Places, Sequential, Sizes, Uniform, Zipf
-from sim.user.fio_stat import READ, TRIM, WRITE, JobStat
 from sim.user.program import ServerProgram
+
+PLAT_BITS: Final = 6
+PLAT_VAL: Final = 1 << PLAT_BITS
+PLAT_NR: Final = 29 * PLAT_VAL
+AVERAGE_NS: Final = 500_000_000  # bwavgtime=500, iopsavgtime=500
+KIB: Final = 1024
+
+READ: Final = 0
+WRITE: Final = 1
+TRIM: Final = 2
+# Upper ends of the classes of latency_ns and latency_us, and of latency_ms.
+LATENCY_BOUNDS: Final = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+LATENCY_MS_BOUNDS: Final = (*LATENCY_BOUNDS, 2000)
+DEPTH_BOUNDS: Final = (2, 4, 8, 16, 32, 64)  # io_u_mark_depth: 1, 2 to 3, 4 to 7, ..., 64 on
+BATCH_BOUNDS: Final = (1, 5, 9, 17, 33, 65)  # __io_u_mark_map: 0, 1 to 4, 5 to 8, ..., 65 on
+
+
+def plat_index(ns: int) -> int:
+    """Return the bin of a latency."""
+    error_bits = ns.bit_length() - 1 - PLAT_BITS
+    if error_bits <= 0:
+        return ns
+    index = ((error_bits + 1) << PLAT_BITS) + ((ns >> error_bits) & (PLAT_VAL - 1))
+    return index if index < PLAT_NR else PLAT_NR - 1
+
+
+def plat_value(index: int) -> int:
+    """Return the middle of a bin, ns."""
+    if index < PLAT_VAL << 1:
+        return index
+    error_bits = (index >> PLAT_BITS) - 1
+    base = 1 << (error_bits + PLAT_BITS)
+    return base + (2 * (index % PLAT_VAL) + 1) * (1 << error_bits) // 2
+
+
+def percentiles(plat: Sequence[int], wanted: Sequence[float]) -> list[int]:
+    """Return for each of the ascending `wanted` (per cent) the bin that reaches it, ns."""
+    samples = sum(plat)
+    found: list[int] = []
+    total = 0
+    for index, count in enumerate(plat):
+        total += count
+        while count and len(found) < len(wanted) and total >= wanted[len(found)] / 100 * samples:
+            found.append(plat_value(index))
+    return found
+
+
+class IoStat:
+    """Running moments of something (struct io_stat)."""
+
+    __slots__ = ("largest", "mean", "samples", "smallest", "squares")
+
+    def __init__(self) -> None:
+        self.samples: int = 0
+        self.smallest: int = 0
+        self.largest: int = 0
+        self.mean: float = 0.0
+        self.squares: float = 0.0  # sum of squared deviations
+
+    def add(self, value: int) -> None:
+        """Count one value (add_stat_sample: Welford's recurrence)."""
+        self.samples += 1
+        if value > self.largest:
+            self.largest = value
+        if value < self.smallest or self.samples == 1:
+            self.smallest = value
+        delta = value - self.mean
+        self.mean += delta / self.samples
+        self.squares += delta * (value - self.mean)
+
+    def merge(self, other: "IoStat") -> None:
+        """Take in what another one counted (__sum_stat)."""
+        if not other.samples:
+            return
+        if not self.samples:
+            self.smallest = other.smallest
+        samples = self.samples + other.samples
+        delta = other.mean - self.mean
+        self.squares += other.squares + delta * delta * self.samples * other.samples / samples
+        self.mean += delta * other.samples / samples
+        self.samples = samples
+        self.smallest = min(self.smallest, other.smallest)
+        self.largest = max(self.largest, other.largest)
+
+    def add_rates(self, other: "IoStat") -> None:
+        """Add the rates of a job that ran at the same time (sum_stat with pure_sum)."""
+        self.samples += other.samples
+        self.smallest += other.smallest
+        self.largest += other.largest
+        self.mean += other.mean
+        self.squares += other.squares
+
+    def stddev(self) -> float:
+        """Return the standard deviation of the sample; 0 below two values."""
+        if self.samples < 2:
+            return 0.0
+        return float((self.squares / (self.samples - 1)) ** 0.5)
+
+
+class DirectionStat:
+    """Reads, or writes, of a job."""
+
+    __slots__ = (
+        "bw", "clat", "iops", "lat", "plat", "runtime_ns", "sampled_bytes", "sampled_ios",
+        "sampled_ns", "slat", "total_bytes", "total_ios",
+    )  # fmt: skip
+
+    def __init__(self, begin_ns: int) -> None:
+        self.total_ios: int = 0
+        self.total_bytes: int = 0
+        self.runtime_ns: int = 0
+        self.slat = IoStat()
+        self.clat = IoStat()
+        self.lat = IoStat()
+        self.plat: list[int] = [0] * PLAT_NR  # of clat
+        self.bw = IoStat()  # KiB/s
+        self.iops = IoStat()
+        self.sampled_ns: int = begin_ns
+        self.sampled_bytes: int = 0
+        self.sampled_ios: int = 0
+
+    def complete(self, now_ns: int, size: int, submit_ns: int, complete_ns: int) -> None:
+        """Count an operation that took `submit_ns` to submit and then `complete_ns`."""
+        self.total_ios += 1
+        self.total_bytes += size
+        self.clat.add(complete_ns)
+        self.lat.add(submit_ns + complete_ns)
+        self.plat[plat_index(complete_ns)] += 1
+        if now_ns - self.sampled_ns >= AVERAGE_NS:
+            self._sample(now_ns)
+
+    def _sample(self, now_ns: int) -> None:
+        """Take the rates since the last sample (__add_samples)."""
+        spent_ns = now_ns - self.sampled_ns
+        moved = self.total_bytes - self.sampled_bytes
+        self.bw.add(moved * NS_PER_S // spent_ns // KIB)
+        self.iops.add((self.total_ios - self.sampled_ios) * NS_PER_S // spent_ns)
+        self.sampled_ns = now_ns
+        self.sampled_bytes = self.total_bytes
+        self.sampled_ios = self.total_ios
+
+    def merge(self, other: "DirectionStat") -> None:
+        """Take in a job of the same group."""
+        self.total_ios += other.total_ios
+        self.total_bytes += other.total_bytes
+        self.runtime_ns = max(self.runtime_ns, other.runtime_ns)
+        self.slat.merge(other.slat)
+        self.clat.merge(other.clat)
+        self.lat.merge(other.lat)
+        self.plat = [mine + theirs for mine, theirs in zip(self.plat, other.plat, strict=True)]
+        self.bw.add_rates(other.bw)
+        self.iops.add_rates(other.iops)
+
+
+class JobStat:
+    """All that is counted of a job, from `begin_ns` on; with ramp_time, from its end."""
+
+    def __init__(self, begin_ns: int) -> None:
+        self.begin_ns = begin_ns
+        self.run_ns: int = 0  # summed over the jobs of a group
+        self.end_ns: int = begin_ns
+        self.directions = [DirectionStat(begin_ns) for _ in (READ, WRITE, TRIM)]
+        self.sync = IoStat()  # of fsync() and fdatasync()
+        self.fsyncs: int = 0
+        self.sync_plat: list[int] = [0] * PLAT_NR
+        self.depth: list[int] = [0] * 7
+        self.submit: list[int] = [0] * 7
+        self.reaped: list[int] = [0] * 7
+        self.latency_ns: list[int] = [0] * 10
+        self.latency_us: list[int] = [0] * 10
+        self.latency_ms: list[int] = [0] * 12
+        self.user_ns: int = 0
+        self.system_ns: int = 0
+        self.context_switches: int = 0
+        self.error: int = 0  # errno that ended the job
+        self.error_where: str = ""
+        self.members: int = 1
+
+    def queued(self, depth: int) -> None:
+        """Count an operation started with `depth` in flight, itself included."""
+        self.depth[bisect_right(DEPTH_BOUNDS, depth)] += 1
+
+    def mark_latency(self, ns: int) -> None:
+        """Count a completion latency in its class (io_u_mark_latency)."""
+        if ns < 1000:
+            self.latency_ns[bisect_right(LATENCY_BOUNDS, ns)] += 1
+        elif ns < 1_000_000:
+            self.latency_us[bisect_right(LATENCY_BOUNDS, ns // 1000)] += 1
+        else:
+            self.latency_ms[bisect_right(LATENCY_MS_BOUNDS, ns // 1_000_000)] += 1
+
+    def synced(self, ns: int) -> None:
+        """Count the time of an fsync() or fdatasync()."""
+        self.sync.add(ns)
+        self.sync_plat[plat_index(ns)] += 1
+
+    def end(self, now_ns: int) -> None:
+        """The job is over: its runtime counts for each direction that was used."""
+        self.end_ns = now_ns
+        self.run_ns = now_ns - self.begin_ns
+        for direction in self.directions:
+            if direction.total_ios:
+                direction.runtime_ns = self.run_ns
+
+    def merge(self, other: "JobStat") -> None:
+        """Take in a job of the same group (group_reporting)."""
+        self.begin_ns = min(self.begin_ns, other.begin_ns)
+        self.end_ns = max(self.end_ns, other.end_ns)
+        self.run_ns += other.run_ns
+        for mine, theirs in zip(self.directions, other.directions, strict=True):
+            mine.merge(theirs)
+        self.sync.merge(other.sync)
+        self.fsyncs += other.fsyncs
+        self.sync_plat = _added(self.sync_plat, other.sync_plat)
+        self.depth = _added(self.depth, other.depth)
+        self.submit = _added(self.submit, other.submit)
+        self.reaped = _added(self.reaped, other.reaped)
+        self.latency_ns = _added(self.latency_ns, other.latency_ns)
+        self.latency_us = _added(self.latency_us, other.latency_us)
+        self.latency_ms = _added(self.latency_ms, other.latency_ms)
+        self.user_ns += other.user_ns
+        self.system_ns += other.system_ns
+        self.context_switches += other.context_switches
+        self.members += other.members
+        if not self.error:
+            self.error, self.error_where = other.error, other.error_where
+
+
+def _added(mine: list[int], theirs: list[int]) -> list[int]:
+    return [a + b for a, b in zip(mine, theirs, strict=True)]
+
+
+ROUNDS: Final = 6
+KEY_BITS: Final = 30
+ODD: Final = 0x2545F491  # an odd multiplier: it carries every bit of a half upwards
+ZETA_EXACT: Final = 4096  # terms summed one by one
+
+
+class Permutation:
+    """A random permutation of 0 .. size - 1 (an unbalanced Feistel network with cycle walking)."""
+
+    __slots__ = ("high_bits", "keys", "low_bits", "size")
+
+    def __init__(self, size: int, chance: random.Random) -> None:
+        bits = max((size - 1).bit_length(), 2)
+        self.size = size
+        self.high_bits: int = bits // 2
+        self.low_bits: int = bits - self.high_bits
+        self.keys: list[int] = [chance.getrandbits(KEY_BITS) for _ in range(ROUNDS)]
+
+    def at(self, index: int) -> int:
+        """Return where `index` goes."""
+        place = self._mixed(index)
+        while place >= self.size:
+            place = self._mixed(place)
+        return place
+
+    def _mixed(self, value: int) -> int:
+        """Exchange the halves, mixing one into the other, an even number of times."""
+        wide, narrow = self.low_bits, self.high_bits
+        left, right = value >> wide, value & ((1 << wide) - 1)
+        for key in self.keys:
+            mixed = ((right ^ key) * ODD) & 0xFFFFFFFF
+            mixed ^= mixed >> 15
+            left, right = right, (left ^ ((mixed * 0x2C1B3C6D) >> 17)) & ((1 << narrow) - 1)
+            wide, narrow = narrow, wide
+        return (left << wide) | right
+
+
+class Places:
+    """The next place of a direction, bytes from the beginning of the file."""
+
+    def __init__(self, begin: int, size: int, block: int) -> None:
+        self.begin = begin
+        self.size = size
+        self.block = block
+        self.blocks = size // block
+
+    def next(self, size: int) -> int:
+        """Return the place of an operation of `size` bytes."""
+        raise NotImplementedError
+
+
+class Sequential(Places):
+    """One behind the other; from the beginning again at the end."""
+
+    def __init__(self, begin: int, size: int, block: int) -> None:
+        super().__init__(begin, size, block)
+        self.position: int = 0
+
+    def next(self, size: int) -> int:
+        """Return the end of the last one."""
+        if self.position + size > self.size:
+            self.position = 0
+        place = self.begin + self.position
+        self.position += size
+        return place
+
+
+class Uniform(Places):
+    """Anywhere, blocks seen before or not (norandommap)."""
+
+    def __init__(self, begin: int, size: int, block: int, chance: random.Random) -> None:
+        super().__init__(begin, size, block)
+        self.chance = chance
+
+    def next(self, size: int) -> int:
+        """Draw a block."""
+        return self.begin + int(self.chance.random() * self.blocks) * self.block
+
+
+class Mapped(Places):
+    """Each block once, in random order; then again in another order."""
+
+    def __init__(self, begin: int, size: int, block: int, chance: random.Random) -> None:
+        super().__init__(begin, size, block)
+        self.chance = chance
+        self.done: int = 0
+        self.order = Permutation(self.blocks, chance)
+
+    def next(self, size: int) -> int:
+        """Take the next block of the order."""
+        if self.done == self.blocks:
+            self.done = 0
+            self.order = Permutation(self.blocks, self.chance)
+        place = self.order.at(self.done)
+        self.done += 1
+        return self.begin + place * self.block
+
+
+class Ranked(Places):
+    """By popularity: a rank is drawn, and each rank has its block."""
+
+    def __init__(self, begin: int, size: int, block: int, chance: random.Random) -> None:
+        super().__init__(begin, size, block)
+        self.chance = chance
+        self.scatter = Permutation(self.blocks, chance)
+
+    def next(self, size: int) -> int:
+        """Draw a rank and go to its block."""
+        return self.begin + self.scatter.at(self.rank(self.chance.random())) * self.block
+
+    def rank(self, uniform: float) -> int:
+        """Return the rank, from 0, of a number drawn from [0, 1)."""
+        raise NotImplementedError
+
+
+class Zipf(Ranked):
+    """Rank k + 1 in proportion to (k + 1)^-theta."""
+
+    def __init__(
+        self, begin: int, size: int, block: int, chance: random.Random, theta: float
+    ) -> None:
+        super().__init__(begin, size, block, chance)
+        self.theta = theta
+        self.zeta: float = zeta(self.blocks, theta)
+        first_two = 1.0 + 0.5**theta
+        self.eta: float = 1.0
+        if self.blocks > 2:
+            tail = 1.0 - float((2.0 / self.blocks) ** (1.0 - theta))
+            self.eta = tail / (1.0 - first_two / self.zeta)
+
+    def rank(self, uniform: float) -> int:
+        """Invert the distribution (zipf_next)."""
+        scaled = uniform * self.zeta
+        if scaled < 1.0:
+            return 0
+        if scaled < 1.0 + 0.5**self.theta:
+            return min(1, self.blocks - 1)
+        share = float((self.eta * uniform - self.eta + 1.0) ** (1.0 / (1.0 - self.theta)))
+        return min(int(self.blocks * share), self.blocks - 1)
+
+
+class Pareto(Ranked):
+    """A share h of the blocks gets a share 1 - h of the operations, again and again within it."""
+
+    def __init__(self, begin: int, size: int, block: int, chance: random.Random, h: float) -> None:
+        super().__init__(begin, size, block, chance)
+        self.power: float = math.log(h) / math.log(1.0 - h)
+
+    def rank(self, uniform: float) -> int:
+        """Invert the distribution (pareto_next)."""
+        return int((self.blocks - 1) * float(uniform**self.power))
+
+
+def zeta(count: int, theta: float) -> float:
+    """Return the sum of k^-theta for k = 1 to `count` (Euler and Maclaurin behind 4096 terms)."""
+    exact = min(count, ZETA_EXACT)
+    total = math.fsum(float(k**-theta) for k in range(1, exact + 1))
+    if count == exact:
+        return total
+    low, high = float(exact), float(count)
+    integral = (high ** (1.0 - theta) - low ** (1.0 - theta)) / (1.0 - theta)
+    ends = (high**-theta - low**-theta) / 2.0
+    slopes = theta * (low ** (-theta - 1.0) - high ** (-theta - 1.0)) / 12.0
+    return float(total + integral + ends + slopes)
+
+
+class Sizes:
+    """The size of the next operation: always the same, or drawn by weights."""
+
+    def __init__(self, split: Sequence[tuple[int, float]], chance: random.Random | None) -> None:
+        self.smallest: int = min(size for size, _ in split)
+        self.sizes: list[int] = [size for size, _ in split]
+        self.chance = chance
+        self.until: list[float] = []
+        total = 0.0
+        for _, weight in split:
+            total += weight
+            self.until.append(total)
+
+    def next(self) -> int:
+        """Return a size, bytes."""
+        if self.chance is None:
+            return self.sizes[0]
+        drawn = self.chance.random() * self.until[-1]
+        for index, bound in enumerate(self.until):
+            if drawn < bound:
+                return self.sizes[index]
+        return self.sizes[-1]
+
+
+RANDREAD: Final = "randread"
+KINDS: Final = ("read", "write", RANDREAD, "randwrite", "rw", "randrw", "trim", "randtrim")
+DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
+    "read": (READ,), RANDREAD: (READ,), "write": (WRITE,), "randwrite": (WRITE,),
+    "rw": (READ, WRITE), "randrw": (READ, WRITE), "trim": (TRIM,), "randtrim": (TRIM,),
+}  # fmt: skip
+PSYNC: Final = "psync"
+SYNCHRONOUS: Final = ("psync", "sync", "pvsync", "pvsync2", "vsync")
+ENGINES: Final = (*SYNCHRONOUS, "libaio", "io_uring")
+SYNC_FLAGS: Final[Mapping[str, int]] = {"none": 0, "sync": O_SYNC, "dsync": O_DSYNC}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FioParams:
+    """A section of a job file."""
+
+    filename: str = param("/data", dim="text", source="scenario", doc="file or device")
+    rw: str = param(RANDREAD, dim="text", choices=KINDS, source="scenario", doc="what is done")
+    rwmixread: float = param(
+        50.0, dim="percent", minimum=0, maximum=100, source="fio: rwmixread=50",
+        doc="share of reads in a mixture",
+    )  # fmt: skip
+    ioengine: str = param(
+        PSYNC, dim="text", choices=ENGINES, source="fio: psync", doc="how it is done"
+    )
+    iodepth: int = param(
+        1, dim="count", minimum=1, source="fio: iodepth=1", doc="operations in flight, libaio"
+    )
+    block_size_bytes: int = param(
+        "4 KiB", dim="bytes", minimum=512, source="scenario", doc="bytes of one operation"
+    )
+    size_bytes: int = param(
+        "1 GiB", dim="bytes", minimum=0, source="scenario",
+        doc="the part of the file that is used; a file that is read exists with this size; 0 = all"
+        " of a file that is there",
+    )  # fmt: skip
+    offset_bytes: int = param(
+        0, dim="bytes", minimum=0, source="fio: offset=0", doc="where that part begins"
+    )
+    loops: int = param(1, dim="count", minimum=1, source="fio: loops=1", doc="times through it")
+    direct: bool = param(True, dim="bool", source="scenario", doc="O_DIRECT")
+    sync: str = param(
+        "none", dim="text", choices=tuple(SYNC_FLAGS), source="fio: sync=none",
+        doc="O_SYNC or O_DSYNC",
+    )  # fmt: skip
+    fsync: int = param(0, dim="count", minimum=0, source="fio: 0", doc="fsync after so many writes")
+    fdatasync: int = param(
+        0, dim="count", minimum=0, source="fio: 0", doc="fdatasync after so many writes"
+    )
+    end_fsync: bool = param(False, dim="bool", source="fio: 0", doc="fsync at the end")
+    invalidate: bool = param(
+        True, dim="bool", source="fio: invalidate=1", doc="drop the file's cached pages first"
+    )
+    laid_out: bool = param(
+        True, dim="bool", source="fio: create_on_open=0", doc="what is read is there beforehand"
+    )
+    norandommap: bool = param(
+        True, dim="bool", source="scenario", doc="random places again and again; false: once each"
+    )
+    random_distribution: str = param(
+        "random", dim="text", choices=("random", "zipf", "pareto"), source="fio: random",
+        doc="law of random places",
+    )  # fmt: skip
+    theta: float = param(
+        1.1, dim="number", minimum=0.0, source="fio: zipf:1.1", doc="exponent of zipf, h of pareto"
+    )
+    runtime_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario", doc="time at most; 0 = until all is done"
+    )
+    time_based: bool = param(
+        True, dim="bool", source="scenario", doc="with a runtime: go on until it is over"
+    )
+    ramp_ns: int = param(
+        0, dim="time_ns", minimum=0, source="fio: ramp_time=0", doc="time before anything counts"
+    )
+    read_iops: float = param(
+        0.0,
+        dim="rate_per_s",
+        minimum=0,
+        source="fio: rate_iops",
+        doc="most reads a second; 0 = any",
+    )
+    write_iops: float = param(
+        0.0, dim="rate_per_s", minimum=0, source="fio: rate_iops", doc="the same of writes"
+    )
+    read_rate_bytes_per_s: float = param(
+        0.0, dim="bytes_per_s", minimum=0, source="fio: rate", doc="most bytes read; 0 = any"
+    )
+    write_rate_bytes_per_s: float = param(
+        0.0, dim="bytes_per_s", minimum=0, source="fio: rate", doc="the same of writes"
+    )
+    think_ns: int = param(
+        0, dim="time_ns", minimum=0, source="fio: thinktime=0", doc="pause after operations"
+    )
+    think_blocks: int = param(
+        1, dim="count", minimum=1, source="fio: thinktime_blocks=1", doc="after so many"
+    )
+    start_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario", doc="fio's own start, before the job"
+    )
+    start_user_ns: int = param(
+        0, dim="time_ns", minimum=0, source="scenario", doc="user CPU of fio's own start"
+    )
+    operation_user_ns: int = param(
+        "2 us", dim="time_ns", minimum=0,
+        source="assumed: fio's own code for an operation, 3 GHz", doc="user CPU of an operation",
+    )  # fmt: skip
+    latency_log: bool = param(
+        True, dim="bool", source="scenario", doc="a record for each operation"
+    )
+    # What a job file says that no single value can: sizes with weights, a stream of one's own.
+    read_split: tuple[tuple[int, float], ...] = ()
+    write_split: tuple[tuple[int, float], ...] = ()
+    stream: str = ""
+
+    def splits(self) -> tuple[tuple[tuple[int, float], ...], ...]:
+        """Return the sizes of reads, writes and trims (as those of writes), with their weights."""
+        plain = ((self.block_size_bytes, 100.0),)
+        writes = self.write_split or plain
+        return self.read_split or plain, writes, writes
 
 
 @register("program", "fio", params=FioParams, doc="fio: a job of reads and writes")
@@ -390,3 +959,34 @@ class Fio(ServerProgram):
             self.stat.synced(sys.clock_ns() - begun_ns)
             self.stat.fsyncs += is_fsync
             self.stat.queued(in_flight + 1)
+
+
+class FioSession:
+    """Groups of jobs, one group after the other."""
+
+    def __init__(self, groups: Sequence[Sequence[Fio]]) -> None:
+        self.groups = groups
+        self.ended_ns: int = -1  # when the last job had ended
+
+    def files(self) -> Mapping[str, int]:
+        """Return the files that are there beforehand, as large as the largest user needs."""
+        sizes: dict[str, int] = {}
+        for group in self.groups:
+            for job in group:
+                for path, size in job.files().items():
+                    sizes[path] = max(size, sizes.get(path, 0))
+        return sizes
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Run the groups."""
+        jobs = 0
+        for group in self.groups:
+            children = []
+            for job in group:
+                child = yield from sys.fork("fio", job.main)
+                children.append(child)
+            for child in children:
+                yield from sys.waitpid(child)
+            jobs += len(children)
+        self.ended_ns = sys.clock_ns()
+        sys.trace_marker("fio_end", jobs)

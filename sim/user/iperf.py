@@ -13,13 +13,15 @@ streams n times that; all together no more than the slowest link: 64 KiB and 20 
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from sim.net import RemoteConnection
+from sim.observation import Family, Metric, Observation
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 from sim.world import World
 
@@ -49,12 +51,26 @@ class IperfClientParams:
     start_ns: int = param("1 s", dim="time_ns", minimum=0, source="scenario", doc="when it begins")
 
 
+def _bytes_per_s(seen: Observation) -> float | None:
+    """Bytes that arrived on all streams / time from the client's start to the last one's end."""
+    begun_ns = seen.result.first_ns("transfer_begin")
+    arrived = list(seen.result.marks("transfer_bytes"))
+    if begun_ns is None or not arrived:
+        return None
+    length_ns = max(record.t_ns for record in arrived) - begun_ns
+    return sum(float(record.value) for record in arrived) * NS_PER_S / length_ns
+
+
+FIGURES: Final = Family("transfer", (Metric("transfer_bytes_per_s", "B/s", _bytes_per_s),))
+
+
 @register(
     "program", "iperf_client", params=IperfClientParams, doc="bulk transfer to a host outside"
 )
 class IperfClient(ServerProgram):
     """The sender: a task for each stream."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     marks: ClassVar[tuple[str, ...]] = ("transfer_begin",)
 
     def __init__(self, params: IperfClientParams) -> None:

@@ -16,6 +16,7 @@ and as many pages go out, if the device keeps up.
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from sim.observation import Family, Metric, Observation
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
@@ -65,10 +66,30 @@ class MemloadParams:
     )  # fmt: skip
 
 
+def _work_per_s(seen: Observation) -> float | None:
+    """Return the units of work that programs did in the measured part, a second."""
+    length_ns = seen.end_ns - seen.begin_ns
+    done = sum(float(record.value) for record in seen.marked("work_done"))
+    return done * NS_PER_S / length_ns if length_ns else None
+
+
+def _progress(seen: Observation) -> float | None:
+    """Return how far a program had come that counts what it has: its last count."""
+    counts = list(seen.result.marks("progress"))
+    return float(counts[-1].value) if counts else None
+
+
+# Of every program that leaves the marks "work_done" and "progress".
+WORK: Final = Family(
+    "work", (Metric("work_per_s", "/s", _work_per_s), Metric("progress", "", _progress))
+)
+
+
 @register("program", "memload", params=MemloadParams, doc="takes memory, uses it, gives it back")
 class Memload(ServerProgram):
     """One process."""
 
+    figures: ClassVar[tuple[Family, ...]] = (WORK,)
     marks: ClassVar[tuple[str, ...]] = ("out_of_memory", "progress", "work_done")
 
     def __init__(self, params: MemloadParams) -> None:

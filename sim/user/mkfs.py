@@ -20,10 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from sim.observation import Family, Metric, mean_of
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_DIRECT, O_RDWR, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 MIB: Final = 1 << 20
@@ -76,9 +78,20 @@ class MkfsParams:
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it is started")
 
 
+FIGURES: Final = Family(
+    "mkfs",
+    (
+        Metric("mkfs_s", "s", mean_of("mkfs_ns", per=NS_PER_S)),
+        Metric("mkfs_discard_s", "s", mean_of("mkfs_discard_ns", per=NS_PER_S)),
+        Metric("mkfs_written_bytes", "B", mean_of("mkfs_written")),
+    ),
+)
+
+
 class Mkfs(ServerProgram):
     """One call."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     marks: ClassVar[tuple[str, ...]] = (
         "mkfs_discard_ns",
         "mkfs_discarded",

@@ -11,10 +11,12 @@ ms, and so does the CPU of who asked, which went to sleep waiting.
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from sim.observation import Family, Metric, mean_within
 from sim.param import param
 from sim.registry import register
+from sim.units import NS_PER_MS
 from sim.world import World
 
 
@@ -31,10 +33,14 @@ class PingParams:
     )  # fmt: skip
 
 
+FIGURES: Final = Family("ping", (Metric("ping_ms", "ms", mean_within("ping_ns", per=NS_PER_MS)),))
+
+
 @register("program", "ping", params=PingParams, doc="ICMP echo of the server")
 class Ping:
     """A host that pings the server."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     runs = "outside"
     marks: ClassVar[tuple[str, ...]] = ("ping_ns",)
 

@@ -15,12 +15,14 @@ copy rate until dirty memory reaches the limits, then the rest at the disk's rat
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from sim.observation import Family, Metric, Observation, sum_of
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY, Region, Sys
+from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
 
@@ -43,9 +45,41 @@ class PipelineParams:
     )  # fmt: skip
 
 
+PHASES: Final = 6  # that are shown one by one
+
+
+def _phase(number: int) -> Metric:
+    """Return the time of one phase of a pipeline: odd ones read, even ones write."""
+    kind = "read" if number % 2 else "write"
+
+    def compute(seen: Observation) -> float | None:
+        times = list(seen.result.marks(f"phase_{kind}_ns"))
+        place = (number - 1) // 2
+        return float(times[place].value) / NS_PER_S if place < len(times) else None
+
+    return Metric(f"phase.{number}.{kind}_s", "s", compute)
+
+
+PHASE_TIMES: Final = Family("phases", tuple(_phase(number) for number in range(1, PHASES + 1)))
+# Times in reads, in writes, and from start to end, each summed over all phases and processes.
+SUMS: Final = Family(
+    "pipelines",
+    (
+        Metric("read_s_sum", "s", sum_of("phase_read_ns", per=NS_PER_S)),
+        Metric("write_s_sum", "s", sum_of("phase_write_ns", per=NS_PER_S)),
+        Metric("makespan_s_sum", "s", sum_of("pipeline_done", per=NS_PER_S)),
+    ),
+)
+
+
 @register("program", "pipeline", params=PipelineParams, doc="reads, works, writes, task by task")
 class Pipeline(ServerProgram):
     """One process."""
+
+    figures: ClassVar[tuple[Family, ...]] = (
+        PHASE_TIMES,
+        SUMS,
+    )
 
     marks: ClassVar[tuple[str, ...]] = ("phase_read_ns", "phase_write_ns", "pipeline_done")
 

@@ -14,6 +14,8 @@ A program registers itself:
 
 `marks: ClassVar[tuple[str, ...]]` names the records that it leaves (trace_marker): [run] until and
 [measure] begin and end are checked against them, where every program of a scenario says its own.
+`figures: ClassVar[tuple[Family, ...]]` has the figures that are made of these records
+(sim/observation.py).
 One outside the server has `runs = "outside"` and `main(self, world: World)`, a SimPy process.
 """
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from sim.net import ConnectionRefused, ConnectionTimedOut
 from sim.param import param
 from sim.registry import register
-from sim.user.smtp import HELLO, Reply, transaction
+from sim.user.smtp.protocol import HELLO, Reply, transaction
 from sim.world import World
 
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from sim.observation import Family, Metric, number_within, percentile_within
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
@@ -55,10 +56,22 @@ class SshdParams:
     )  # fmt: skip
 
 
+# Log-ins that came to a prompt in the measured part; times from the connection to the prompt.
+FIGURES: Final = Family(
+    "logins",
+    (
+        Metric("logins", "", number_within("login_ns")),
+        Metric("login_duration_s", "s", percentile_within("login_ns", 0.5, per=NS_PER_S)),
+        Metric("login_duration_p95_s", "s", percentile_within("login_ns", 0.95, per=NS_PER_S)),
+    ),
+)
+
+
 @register("program", "sshd", params=SshdParams, doc="log-ins: how long until there is a prompt")
 class Sshd(ServerProgram):
     """The daemon, which here also knows when somebody comes."""
 
+    figures: ClassVar[tuple[Family, ...]] = (FIGURES,)
     marks: ClassVar[tuple[str, ...]] = ("login_ns",)
 
     def __init__(self, params: SshdParams) -> None:

@@ -27,11 +27,20 @@ from math import log1p
 from random import Random
 from typing import ClassVar, Final
 
+from sim.observation import (
+    Family,
+    Metric,
+    Observation,
+    max_within,
+    mean_within,
+    percentile_within,
+    rate_within,
+)
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_WRONLY, Sys
-from sim.units import NS_PER_S
+from sim.units import NS_PER_MS, NS_PER_S
 from sim.user.program import ServerProgram
 
 CLOSED: Final = "closed"
@@ -165,9 +174,46 @@ class TransactionsParams:
         return max(1, int(self.load_scale * self.concurrency + 0.5))
 
 
+STALL_MS: Final = 100.0  # what people notice
+
+
+def _per_s(seen: Observation) -> float | None:
+    """Return the transactions of all classes that ended in the measured part, a second."""
+    return rate_within("transaction_ns")(seen) or None
+
+
+def _stalled_pct(seen: Observation) -> float | None:
+    """Return the share of the transactions that took more than a tenth of a second."""
+    times = [float(record.value) / NS_PER_MS for record in seen.marked("transaction_ns")]
+    return 100 * sum(ms > STALL_MS for ms in times) / len(times) if times else None
+
+
+# Response times are of the transactions of the measured part.
+FIGURES: Final = Family(
+    "transactions",
+    (
+        Metric("transactions_per_s", "/s", _per_s),
+        Metric("transaction_ms", "ms", mean_within("transaction_ns", per=NS_PER_MS)),
+        Metric("transaction_p95_ms", "ms", percentile_within("transaction_ns", 0.95, NS_PER_MS)),
+    ),
+)
+STALLS: Final = Family(
+    "stalls",
+    (
+        Metric("transaction_max_ms", "ms", max_within("transaction_ns", per=NS_PER_MS)),
+        Metric("stalled_pct", "%", _stalled_pct),
+    ),
+)
+
+
 @register("program", "transactions", params=TransactionsParams, doc="a server by its demands")
 class Transactions(ServerProgram):
     """One class of transactions and its workers."""
+
+    figures: ClassVar[tuple[Family, ...]] = (
+        FIGURES,
+        STALLS,
+    )
 
     marks: ClassVar[tuple[str, ...]] = ("transaction_ns", "warmed_up")
 

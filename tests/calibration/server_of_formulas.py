@@ -10,6 +10,7 @@ from calibration.fit.chain import Plan
 from calibration.fit.columns import RecordedColumn
 from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec, ColumnSpec, PriorSpec
+from sim.scenario.cases import data_sets
 from sim.units import parse_quantity
 
 WORKERS, THINK, IDLE = "process.w.count", "process.w.think", "process.w.idle"
@@ -41,7 +42,11 @@ def plan(seed: int = 1, simulations: int = 48) -> Plan:
     columns = tuple(ColumnSpec(metric=name, discrepancy_percent=2, source="test") for name in UNITS)
     against = AgainstSpec(figures="before", what_if=None, columns=columns, left_out={})
     spec = CalibrateSpec(
-        recording="sendmail", duration_ns=None, priors=PRIORS, against={"before": against}
+        recording="sendmail",
+        folder=data_sets()["sendmail"],
+        duration_ns=None,
+        priors=PRIORS,
+        against={"before": against},
     )
     return Plan(
         scenario="formulas", spec=spec, states=("before",), seed=seed, simulations=simulations,

@@ -1,4 +1,4 @@
-"""Data sets: every folder of calibration/recordings conforms, and a wrong one is explained."""
+"""Data sets: every recording of a case conforms, and a wrong one is explained."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,14 @@ import pytest
 
 from calibration.dataset import DATASET, load_data_set, open_source, sha256_of
 from sim.scenario import RecordedSpec
-from sim.scenario.recordings import RECORDINGS, data_sets, figure_sets
+from sim.scenario.calibrate import recorded_metrics
+from sim.scenario.cases import data_sets
 from sim.study.recorded import DatasetError, Figure, load_figures
 
 CASES = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "cases"
 TEN_CASES = {
-    "sendmail", "factomd", "exim-io", "amavisd", "cacti", "lvm-snapshot", "ec2-m3-xlarge",
-    "ec2-r3-swap", "governor", "mysql-oom", "nfs-backup", "tunnel",
+    "sendmail", "factomd", "exim-io", "amavisd", "cacti", "lvm-snapshot", "ec2-volumes",
+    "r3-swap", "web-governor", "mysql-oom", "nfs-backup", "tunnel",
 }  # fmt: skip
 
 
@@ -21,8 +22,8 @@ def figures(name: str) -> list[tuple[str, str, Figure]]:
     """Return (set, metric, figure) of every figure of a data set."""
     return [
         (found.name, metric, one)
-        for chosen in figure_sets(name) or []
-        for found in [load_figures(RecordedSpec(figures=chosen, data_set=name))]
+        for chosen in recorded_metrics(data_sets()[name])
+        for found in [load_figures(RecordedSpec(figures=chosen, folder=data_sets()[name]))]
         for metric, one in found.figures.items()
     ]
 
@@ -33,7 +34,7 @@ def test_every_case_is_a_data_set() -> None:
 
 @pytest.mark.parametrize("name", data_sets())
 def test_every_raw_file_is_as_it_was_recorded(name: str) -> None:
-    data = load_data_set(RECORDINGS / name)
+    data = load_data_set(data_sets()[name])
     there = {path.name for path in data.folder.iterdir()} - {DATASET}
     assert there == {*data.files, *data.attachments} == set(data.sha256)
     assert {file: sha256_of(data.folder / file) for file in there} == dict(data.sha256)
@@ -41,7 +42,7 @@ def test_every_raw_file_is_as_it_was_recorded(name: str) -> None:
 
 @pytest.mark.parametrize("name", data_sets())
 def test_every_line_of_the_raw_files_is_understood(name: str) -> None:
-    for recording in load_data_set(RECORDINGS / name).recordings():
+    for recording in load_data_set(data_sets()[name]).recordings():
         assert recording.problems == ()
         assert recording.samples
 
@@ -63,7 +64,10 @@ def test_a_withheld_figure_asks_and_is_for_prediction(name: str) -> None:
     for chosen, metric, one in figures(name):
         if one.withheld:
             assert one.withheld.endswith("?"), metric
-            assert load_figures(RecordedSpec(figures=chosen, data_set=name)).kind == "prediction"
+            assert (
+                load_figures(RecordedSpec(figures=chosen, folder=data_sets()[name])).kind
+                == "prediction"
+            )
 
 
 @pytest.mark.parametrize("name", ["sendmail", "factomd", "exim-io"])
@@ -71,11 +75,11 @@ def test_raw_files_are_those_of_the_cases(name: str) -> None:
     if not CASES.is_dir():
         pytest.skip(f"no {CASES}: set IOTWIN_SHARED")
     for path in (CASES / name).iterdir():
-        assert (RECORDINGS / name / path.name).read_bytes() == path.read_bytes()
+        assert (data_sets()[name] / path.name).read_bytes() == path.read_bytes()
 
 
 def test_figures_of_factomd_are_means_of_its_three_reports() -> None:
-    read = load_data_set(RECORDINGS / "factomd").recordings()[0]
+    read = load_data_set(data_sets()["factomd"]).recordings()[0]
     known = {metric: one for _set, metric, one in figures("factomd") if metric.startswith("disk.")}
     assert len(known) == 30
     for metric, one in known.items():

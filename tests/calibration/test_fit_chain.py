@@ -13,6 +13,7 @@ from calibration.fit.fitfile import command_of, fit_text
 from calibration.fit.picture import plot_fit
 from calibration.fit.report import parameter_rows, report
 from calibration.fit.runs import Journal, Laboratory
+from sim.scenario.cases import data_sets
 from sim.scenario.fitted import read_fit
 from sim.units import parse_quantity
 from tests.calibration import server_of_formulas as server
@@ -101,7 +102,11 @@ def test_a_state_after_a_change_makes_it_a_reproduction() -> None:
         figures="after", what_if="fast", columns=after["after"].columns, left_out={}
     )
     spec = type(plan.spec)(
-        recording="sendmail", duration_ns=None, priors=plan.spec.priors, against=after
+        recording="sendmail",
+        folder=data_sets()["sendmail"],
+        duration_ns=None,
+        priors=plan.spec.priors,
+        against=after,
     )
     kinds = [
         Plan(scenario="s", spec=spec, states=states, seed=1).kind

@@ -11,14 +11,15 @@ from calibration.dataset import DataSet
 from calibration.fit.recorded import columns_of, reports_of
 from calibration.samples import Recording, Sample
 from sim.scenario import load
-from sim.scenario.fitted import FITS, FitError
+from sim.scenario.cases import shipped_fits
+from sim.scenario.fitted import FitError
 
 METRICS = ("cpu.iowait_pct", "disk.sda.w_per_s")
 DATA_SET = DataSet(
     name="d", folder=Path(), title="", files=(), attachments=(), sha256={}, interval_s=10.0
 )
 
-SCENARIOS = sorted({path.name.partition(".")[0] for path in FITS.glob("*.toml")})
+SCENARIOS = sorted({path.name.partition(".")[0] for path in shipped_fits()})
 
 
 def sample(report: int, name: str, column: str, value: float) -> Sample:

@@ -6,9 +6,10 @@ import pytest
 
 from calibration.fit.recorded import fingerprints
 from sim.scenario import load
-from sim.scenario.fitted import FITS, Fit, read_fit
+from sim.scenario.cases import data_sets, shipped_fits
+from sim.scenario.fitted import Fit, read_fit
 
-PATHS = sorted(FITS.glob("*.toml"))
+PATHS = shipped_fits()
 
 
 def read(path: Path) -> Fit:
@@ -24,7 +25,7 @@ def test_sendmail_has_a_prediction_and_a_reproduction() -> None:
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
 def test_a_fit_is_of_the_recording_that_is_there(path: Path) -> None:
     header = read(path).header
-    assert header["sha256"] == fingerprints(header["recording"])
+    assert header["sha256"] == fingerprints(data_sets()[header["recording"]])
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)

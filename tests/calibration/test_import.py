@@ -12,10 +12,10 @@ from calibration import importing
 from calibration.dataset import load_data_set, open_source
 from calibration.importing import ASKED, Draft, examine, write
 from sim.cli.main import cli
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import data_sets
 from sim.study.recorded import DatasetError
 
-FACTOMD = RECORDINGS / "factomd"
+FACTOMD = data_sets()["factomd"]
 RAW = sorted(path for path in FACTOMD.iterdir() if path.suffix == ".txt")
 
 

@@ -11,7 +11,7 @@ from calibration.look.checks import CHECKS, Checked, Finding, laws_of, release, 
 from calibration.look.devices import device_look
 from calibration.look.intervals import Interval, intervals_of, rate_of
 from calibration.readers import read_file
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import data_sets
 from tests.calibration.look_rows import (
     cpu_row,
     device_row,
@@ -131,7 +131,7 @@ def test_requests_that_are_served_together_are_noticed() -> None:
 
 @pytest.mark.parametrize("name", ["sendmail/iostat.txt", "factomd/iostat.txt", "exim-io/sar.txt"])
 def test_the_recorded_cases_agree_with_themselves(name: str) -> None:
-    assert wrong(*intervals_of([read_file(RECORDINGS / name)])) == set()
+    assert wrong(*intervals_of([read_file(data_sets()[name])])) == set()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from calibration.look import look
 from calibration.look.intervals import intervals_of
 from calibration.look.summary import Look
 from calibration.readers import read_text
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import data_sets
 
-SENDMAIL = (RECORDINGS / "sendmail" / "iostat.txt").read_text(encoding="utf-8")
+SENDMAIL = (data_sets()["sendmail"] / "iostat.txt").read_text(encoding="utf-8")
 WHOLE_PCT = (98.96 + 90.16 + 48.32) / 3  # sdb's util in its three reports
 
 HEAD = "Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util\n"  # noqa: E501
@@ -88,5 +88,5 @@ def test_wherever_a_text_is_cut_the_devices_shown_are_as_busy_as_their_whole_row
 
 def test_recorded_folders_have_all_their_rows() -> None:
     for name in ("sendmail", "factomd"):
-        text = Path(RECORDINGS / name / "iostat.txt").read_text(encoding="utf-8")
+        text = Path(data_sets()[name] / "iostat.txt").read_text(encoding="utf-8")
         assert not any(f.check == "rows" for f in looked(text).findings)

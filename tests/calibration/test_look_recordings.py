@@ -14,7 +14,7 @@ from calibration.look.demand import Demand
 from calibration.look.summary import NothingToLookAt, Throughput
 from sim.cli.main import cli
 from sim.report.tables import figure
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import data_sets
 
 GOLDENS = Path(__file__).parent / "goldens"
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
@@ -94,7 +94,7 @@ def test_factomd_lacks_memory() -> None:
 
 
 def test_steps_of_idle_time_tell_that_io_has_two_cpus() -> None:
-    seen = look(open_source([str(RECORDINGS / "exim-io" / "sar.txt")]))
+    seen = look(open_source([str(data_sets()["exim-io"] / "sar.txt")]))
     assert (seen.cpu.cpus, seen.cpu.source) == (2, "implied by steps of idle time of 50 %")
     assert seen.verdict.resource == "I/O"
 
@@ -146,7 +146,7 @@ def test_the_json_holds_what_the_page_says() -> None:
 
 
 def test_a_throughput_gives_the_demand_of_a_transaction() -> None:
-    raw = str(RECORDINGS / "sendmail" / "iostat.txt")
+    raw = str(data_sets()["sendmail"] / "iostat.txt")
     assert "Demand of a transaction" not in invoke(raw).stdout
     told = invoke(raw, "--throughput", "11 /s", "--customers", "16", "--think", "270 ms").stdout
     assert "Throughput 11 /s (--throughput)." in told
@@ -154,7 +154,7 @@ def test_a_throughput_gives_the_demand_of_a_transaction() -> None:
 
 
 def test_since_boot_alone_is_nothing_to_look_at(tmp_path: Path) -> None:
-    text = (RECORDINGS / "factomd" / "iostat.txt").read_text()
+    text = (data_sets()["factomd"] / "iostat.txt").read_text()
     (tmp_path / "a.txt").write_text(text[: text.index("avg-cpu", text.index("xvdk"))])
     assert "only figures since boot; record two reports or more" in refused(str(tmp_path / "a.txt"))
 

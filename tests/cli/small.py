@@ -6,7 +6,7 @@ SMALL = """\
 # A few messages through a server whose queue is on a disk of constant latency.
 title = "A small storm"
 seed = 5
-
+uses = ["sendmail/program.py"]
 [machine]
 kernel = "2.6.16"
 cpus = 2

@@ -37,10 +37,11 @@ class Class:
 
 
 def classes() -> dict[tuple[str, str], Class]:
-    """Return all classes of sim by file and name; parents are those in sim."""
+    """Return all classes of sim and of the cases, by file and name; parents are those in them."""
     trees = {
         path.relative_to(TOP).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in (TOP / "sim").rglob("*.py")
+        for folder in ("sim", "scenarios")
+        for path in (TOP / folder).rglob("*.py")
     }
     found = {}
     for file, tree in trees.items():

@@ -60,8 +60,7 @@ def test_who_names_tests_gets_just_those(word: str, does: bool) -> None:
     assert runner.names_tests(word) == does
 
 
-# Folders of the checkout -> where an installed twin has them.
-FOLDERS = {"sim": "sim", "calibration": "calibration", "scenarios": "sim/scenarios"}
+FOLDERS = ("sim", "calibration", "scenarios")
 
 
 def test_a_twin_of_other_sources_is_not_taken_for_one_of_these(tmp_path: Path) -> None:
@@ -69,13 +68,13 @@ def test_a_twin_of_other_sources_is_not_taken_for_one_of_these(tmp_path: Path) -
     assert is_checkout(str(TOP)) and not is_checkout(str(tmp_path))
     assert why_not_installed(places).startswith("no twin is installed")
     left_out = shutil.ignore_patterns("__pycache__", "*.so", "_compiled.txt")
-    for folder, place in FOLDERS.items():
-        shutil.copytree(TOP / folder, tmp_path / place, ignore=left_out)
+    for folder in FOLDERS:
+        shutil.copytree(TOP / folder, tmp_path / folder, ignore=left_out)
     assert why_not_installed(places).startswith("the installed twin is not compiled")
     (tmp_path / "sim" / "_compiled.txt").write_text("00000000 sim/units.py\n", encoding="utf-8")
     assert why_not_installed(places) == ""
-    for changed, place in (("scenarios/sendmail.toml", "sim/scenarios"), ("sim/param.py", "sim")):
-        path = tmp_path / place / Path(changed).name
+    for changed in ("scenarios/sendmail/scenario.toml", "sim/param.py"):
+        path = tmp_path / changed
         before = path.read_bytes()
         path.write_text("x = 1\n", encoding="utf-8")
         assert f"see {changed}" in why_not_installed(places)

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+import scenarios.sendmail.program  # noqa: F401  (registers sendmail, whose figures some are)
 from sim.scenario import RecordedSpec, WhatIf, load_text
+from sim.scenario.cases import data_sets
 from sim.study.metrics import compute_metrics
 from sim.study.outcome import Replication, Study, assemble
 from sim.study.recorded import load_figures
@@ -15,13 +17,15 @@ WHAT_IFS = {None: "before", "tmpfs": "after"}
 
 def study(replications: int = 1, *what_ifs: str) -> Study:
     """Return the base storm and variants of it."""
-    text = EXAMPLE.replace('["load", "disk"]', '["storm", "port", "load", "cpu", "disk"]')
+    text = EXAMPLE.replace('["sdb", "dm-6"]', '["sdb"]')
     with things():
-        plain = load_text(text.replace('["sdb", "dm-6"]', '["sdb"]'), Path("sendmail.toml"))
+        plain = load_text(text, Path("sendmail.toml"))
+    families = ("storm", "port", "load", "cpu", "disk")
+    measure = replace(plain.measure, families=families, programs=("sendmail",))
     scenarios, runs, recorded = [], [], []
     for name in (None, *what_ifs):
         what_if = WhatIf(name=name, title="The queue on tmpfs", doc="") if name else None
-        scenario = replace(plain, title="A mail storm", what_if=what_if, seed=7)
+        scenario = replace(plain, title="A mail storm", measure=measure, what_if=what_if, seed=7)
         results = [storm(name, seed) for seed in range(7, 7 + replications)]
         scenarios.append(scenario)
         runs.append(
@@ -35,6 +39,6 @@ def study(replications: int = 1, *what_ifs: str) -> Study:
                 for result in results
             ]
         )
-        spec = RecordedSpec(figures=WHAT_IFS[name], data_set="sendmail")
+        spec = RecordedSpec(figures=WHAT_IFS[name], folder=data_sets()["sendmail"])
         recorded.append((load_figures(spec),))
     return assemble(scenarios, runs, recorded)

@@ -17,6 +17,7 @@ from sim.report.study_tables import (
 )
 from sim.report.tables import Column, Table, figure, plain, print_table, signed
 from sim.scenario import RecordedSpec, load
+from sim.scenario.cases import data_sets
 from sim.study.recorded import load_figures
 from tests.report.studies import study
 
@@ -164,7 +165,7 @@ def test_what_is_not_fitted_directly_is_what_the_plan_leaves_to_the_twin() -> No
 
 
 def test_a_withheld_figure_shows_its_outcome_and_never_agrees() -> None:
-    spec = RecordedSpec(figures="same_disk", data_set="lvm-snapshot")
+    spec = RecordedSpec(figures="same_disk", folder=data_sets()["lvm-snapshot"])
     figure_ = load_figures(spec).figures["dd_real_s"]
     assert (figure_.value, figure_.text) == (None, "365.185")
     assert figure_.verdict(365.185, "s") == "outcome, off by +0 %"

@@ -113,7 +113,7 @@ RELAY = process("relay", "smtp_relay", via="lan")
 def host_complaint(*processes: str) -> str:
     """Return what is said about a small server that runs these."""
     with pytest.raises(ScenarioError) as caught:
-        scenario("\n".join(processes))
+        scenario("\n".join(processes), uses=["sendmail/program.py"])
     assert len(caught.value.problems) == 1
     return str(caught.value)
 
@@ -165,7 +165,8 @@ def test_each_of_several_hosts_has_its_number() -> None:
     many = process("relay", "smtp_relay", via="lan", count=2)
     said = host_complaint(process("mail", "sendmail"), many)
     assert "did you mean 'relay.1'? (accepted: relay.0, relay.1)" in said
-    scenario(process("mail", "sendmail", relay_host="relay.1") + "\n" + many)
+    relayed = process("mail", "sendmail", relay_host="relay.1")
+    scenario(f"{relayed}\n{many}", uses=["sendmail/program.py"])
 
 
 def test_a_host_whose_own_lines_are_wrong_is_not_called_missing() -> None:
@@ -226,7 +227,7 @@ def test_a_mistake_in_a_what_if_shows_before_it_is_asked_for() -> None:
     ("line", "message"),
     [
         ('before = "sendmai"', "x.toml:44:10: error: unknown data set 'sendmai' - did you mean 'sendmail'? (accepted: amavisd, cacti, "),
-        ('befor = "sendmail"', "x.toml:44:1: error: unknown set of figures 'befor' in calibration/recordings/sendmail/dataset.toml - did you mean 'before'? (accepted: after, before)"),
+        ('befor = "sendmail"', "x.toml:44:1: error: unknown set of figures 'befor' in sendmail/recording/dataset.toml - did you mean 'before'? (accepted: after, before)"),
     ],
 )  # fmt: skip
 def test_a_misspelt_recording_is_placed_and_explained(line: str, message: str) -> None:

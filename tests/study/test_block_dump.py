@@ -97,7 +97,7 @@ def test_the_figures_count_what_came_in_the_seconds_after_a_message() -> None:
     )  # fmt: skip
     content = f"""\
 title = "A small mail server"
-seed = 1
+uses = ["exim_io/exim.py", "exim_io/smtp_day.py"]
 [machine]
 kernel = "2.6.18"
 cpus = 2

@@ -8,11 +8,11 @@ from statistics import fmean
 import pytest
 
 from sim.scenario import RecordedSpec
-from sim.scenario.recordings import RECORDINGS
+from sim.scenario.cases import data_sets
 from sim.study.recorded import DatasetError, load_figures
 
-BEFORE = RecordedSpec(figures="before", data_set="sendmail")
-RAW = RECORDINGS / "sendmail" / "iostat.txt"
+BEFORE = RecordedSpec(figures="before", folder=data_sets()["sendmail"])
+RAW = data_sets()["sendmail"] / "iostat.txt"
 
 
 def reports(device: str) -> list[dict[str, float]]:
@@ -73,15 +73,13 @@ def test_a_figure_within_its_bounds_agrees() -> None:
 
 
 def test_both_states_of_the_server_are_marked_as_reproduction() -> None:
-    after = load_figures(RecordedSpec(figures="after", data_set="sendmail"))
+    after = load_figures(RecordedSpec(figures="after", folder=data_sets()["sendmail"]))
     assert (after.kind, after.figures["messages_accepted"].value) == ("reproduction", 2000)
 
 
-def test_an_unknown_data_set_or_state_names_the_nearest() -> None:
-    with pytest.raises(DatasetError, match="did you mean 'sendmail'"):
-        load_figures(RecordedSpec(figures="before", data_set="sendmial"))
+def test_an_unknown_state_names_the_nearest() -> None:
     with pytest.raises(DatasetError, match="did you mean 'before'"):
-        load_figures(RecordedSpec(figures="befor", data_set="sendmail"))
+        load_figures(RecordedSpec(figures="befor", folder=data_sets()["sendmail"]))
 
 
 @pytest.mark.parametrize(
@@ -97,4 +95,4 @@ def test_a_wrong_data_set_is_explained(tmp_path: Path, text: str, message: str) 
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "dataset.toml").write_text(text)
     with pytest.raises(DatasetError, match=message):
-        load_figures(RecordedSpec(figures="a", data_set="d"), directory=tmp_path)
+        load_figures(RecordedSpec(figures="a", folder=tmp_path / "d"))

@@ -136,6 +136,6 @@ def test_the_change_is_against_the_first_variant() -> None:
 
 
 def test_a_missing_recording_is_found_before_anything_runs() -> None:
-    spec = RecordedSpec(figures="before", data_set="nothing")
-    with pytest.raises(DatasetError, match="no data set 'nothing'"):
+    spec = RecordedSpec(figures="before", folder=Path("nothing"))
+    with pytest.raises(DatasetError, match="no data set nothing"):
         run_study([replace(variants()[0], recorded=(spec,))], 1)

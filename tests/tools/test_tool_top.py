@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.scenario.cases import data_sets
 from sim.tools.run import run_tool, tool_sampling
 from sim.tools.snapshot import Snapshot
 from sim.tools.top_layout import scale_3_2, scale_4_0, time_3_2, time_4_0
 from sim.tools.usage import Sampling, ToolUsageError
 from tests.tools.memory_texts import MEMINFO_NEW, process, server
 
-RECORDED = Path(__file__).parents[2] / "calibration" / "recordings" / "factomd" / "top.txt"
+RECORDED = data_sets()["factomd"] / "top.txt"
 UP_S = 1246 * 86_400 + 14 * 3600 + 49 * 60
 WALL = datetime(2017, 5, 1, 11, 45, 12)
 # Of 1000 ticks: user, nice, system, idle, iowait, irq, softirq, steal.

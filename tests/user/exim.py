@@ -5,6 +5,7 @@ from tests.user.mail import process
 from tests.user.servers import boot, scenario
 
 SPOOL = "/var/spool/exim4"
+USES = ("exim_io/exim.py", "exim_io/smtp_day.py")
 FULL = {"scanner": "clamd", "filter": "dspam", "vocabulary": 20_000, "tokens": 40}
 LITTLE_CLAMD = {"load_user": "0.1 s", "unpacked": "0 B", "engine": "1 MiB"}
 
@@ -42,12 +43,12 @@ def exim_server(
     client: str, *, machine: dict[str, object] | None = None, **exim: object
 ) -> Machine:
     """Boot the server; more: exim's parameters."""
-    return boot(processes(client, **exim), **(machine or {}))  # type: ignore[arg-type]
+    return boot(processes(client, **exim), uses=USES, **(machine or {}))  # type: ignore[arg-type]
 
 
 def exim_scenario(client: str, *, given: dict[str, object] | None = None, **exim: object):  # type: ignore[no-untyped-def]
     """Return the server as a scenario."""
-    return scenario(processes(client, **exim), **(given or {}))  # type: ignore[arg-type]
+    return scenario(processes(client, **exim), uses=USES, **(given or {}))  # type: ignore[arg-type]
 
 
 def names_in(machine: Machine, directory: str) -> list[str]:

@@ -31,7 +31,7 @@ def mail_server(
     processes = [process("syslogd", "syslogd"), process("sendmail", "sendmail", **sendmail)]
     processes.append(process("relay", "smtp_relay", via="lan", accept=accept))
     processes.append(process("blast", "smtp_sender", via="lan", target="sendmail", **client))
-    return boot("\n".join(processes), **(machine or {}))
+    return boot("\n".join(processes), uses=["sendmail/program.py"], **(machine or {}))
 
 
 def raise_load(machine: Machine, tasks: int, until_s: float) -> None:

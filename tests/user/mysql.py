@@ -7,9 +7,9 @@ from sim.net.network import LOCALHOST
 from sim.param import params_of
 from sim.sched.task import Blocking
 from sim.syscall import Sys
-from sim.user.mysql import PORT, Statement, Table, query, table_files
-from sim.user.mysqld import Mysqld
-from sim.user.mysqld_params import MysqldParams
+from sim.user.mysql.client import PORT, Statement, Table, query, table_files
+from sim.user.mysql.mysqld import Mysqld
+from sim.user.mysql.params import MysqldParams
 from tests.user.servers import boot, run_program
 
 TOKENS = Table("tokens", rows=200_000, row_bytes=32)

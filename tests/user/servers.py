@@ -27,12 +27,12 @@ NOBODY = '[process.nobody]\nprogram = "syslogd"\ncount = 0'
 
 def scenario(
     processes: str = NOBODY, *, machine: str = EXT3, cpus: int = 2,
-    duration: str = "1 min", sets: Sequence[str] = (),
+    duration: str = "1 min", sets: Sequence[str] = (), uses: Sequence[str] = (),
 ) -> Scenario:  # fmt: skip
-    """Return a scenario of one server with a link `lan` beside it."""
+    """Return a scenario of one server with a link `lan` beside it; `uses`: files of programs."""
     text = f"""\
 title = "A small server"
-seed = 1
+uses = {list(uses)}
 [machine]
 kernel = "2.6.16"
 cpus = {cpus}

@@ -14,7 +14,7 @@ from sim.scenario import ScenarioError
 from sim.scenario.dd_command import PROCESS, dd_layer
 from sim.scenario.load import load_text
 from sim.tools.usage import ToolUsageError
-from sim.user.dd_text import WORDINGS, amount, final_lines, rate
+from sim.user.dd import WORDINGS, amount, final_lines, rate
 from tests.user.servers import EXT3, MS, RAM_DISK, boot, run_for, values_of
 
 DEVICE = RAM_DISK + '[machine.mount."/"]\ntype = "tmpfs"'  # 2 ms a request, one at a time

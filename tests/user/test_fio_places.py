@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.user.fio_places import (
+from sim.user.fio import (
     Mapped,
     Pareto,
     Permutation,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.user.fio_stat import (
+from sim.user.fio import (
     PLAT_NR,
     DirectionStat,
     IoStat,

@@ -1,17 +1,21 @@
 """Marks: every record that a program leaves is one that it names."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import sim.user
 from sim.registry import lookup, names
+from sim.scenario.cases import HOME, use_all
 
 LEFT = re.compile(r'trace_marker\(\s*"(\w+)"')
 OF_STUDIES = {"fio_end"}  # of FioSession, which no scenario names
 OF_THE_KERNEL = {"oom_kill", "programs_exited"}
-ROUTES = {"message_delivered", "message_filtered"}  # sim.user.postfix: Route.mark
+ROUTES = {"message_delivered", "message_filtered"}  # scenarios.amavisd.postfix: Route.mark
+
+use_all()
 
 
 def named(program: str) -> tuple[str, ...]:
@@ -24,18 +28,22 @@ def named(program: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("program", [p for p in names("program")])
 def test_a_program_names_every_mark_of_its_file(program: str) -> None:
     module = lookup("program", program).cls.__module__
-    if not module.startswith("sim.user."):
+    if not module.startswith(("sim.user.", "scenarios.")):
         pytest.skip("registered by a test")
     together = {mark for other in names("program") for mark in named(other)
                 if lookup("program", other).cls.__module__ == module}  # fmt: skip
-    path = Path(sim.user.__path__[0]) / f"{module.rpartition('.')[2]}.py"
-    assert set(LEFT.findall(path.read_text(encoding="utf-8"))) <= together | OF_THE_KERNEL
+    path = Path(str(sys.modules[module].__file__)).with_suffix(".py")
+    assert set(LEFT.findall(path.read_text(encoding="utf-8"))) <= (
+        together | OF_THE_KERNEL | OF_STUDIES
+    )
 
 
 def test_marks_are_those_that_are_left() -> None:
     left = {
         mark
-        for path in Path(sim.user.__path__[0]).glob("*.py")
+        for folder in (Path(sim.user.__path__[0]), HOME)
+        for path in folder.rglob("*.py")
+        if not path.name.startswith("test_")
         for mark in LEFT.findall(path.read_text(encoding="utf-8"))
     }
     assert {mark for program in names("program") for mark in named(program)} == (

@@ -6,10 +6,7 @@ from hypothesis import strategies as st
 
 from sim.fs.super import Inode
 from sim.machine import Machine
-from sim.user.innodb import PAGE, InnoDb
-from sim.user.innodb_locks import ALL, RowLocks
-from sim.user.myisam import MyIsam
-from sim.user.mysql import (
+from sim.user.mysql.client import (
     BEGIN,
     COMMIT,
     DELETE,
@@ -19,6 +16,8 @@ from sim.user.mysql import (
     Statement,
     Table,
 )
+from sim.user.mysql.innodb import ALL, PAGE, InnoDb, RowLocks
+from sim.user.mysql.myisam import MyIsam
 from tests.user.mysql import TOKENS, client, database, run_clients
 from tests.user.servers import run_for, run_program
 

@@ -6,8 +6,8 @@ import pytest
 
 from sim.sched.task import Blocking
 from sim.syscall import Sys
-from sim.user.smtp import BANNER, BODY, OK
-from sim.user.smtp_sender import PROFILES
+from sim.user.smtp.protocol import BANNER, BODY, OK
+from sim.user.smtp.sender import PROFILES
 from tests.user.mail import blast, daemon_children, mail_server, process
 from tests.user.servers import TMPFS, S, boot, run_for, times_of, values_of
 

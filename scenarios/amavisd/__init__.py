@@ -1,0 +1,1 @@
+"""amavisd: the case and its programs."""

@@ -1,0 +1,1 @@
+"""cacti: the case and its programs."""

@@ -1,0 +1,1 @@
+"""ec2-volumes: the case and its programs."""

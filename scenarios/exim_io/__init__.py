@@ -1,0 +1,1 @@
+"""exim-io: the case and its programs."""

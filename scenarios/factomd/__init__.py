@@ -1,0 +1,1 @@
+"""factomd: the case and its programs."""

@@ -1,0 +1,1 @@
+"""lvm-snapshot: the case and its programs."""

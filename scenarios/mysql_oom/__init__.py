@@ -1,0 +1,1 @@
+"""mysql-oom: the case and its programs."""

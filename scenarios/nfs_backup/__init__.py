@@ -1,0 +1,1 @@
+"""nfs-backup: the case and its programs."""

@@ -1,0 +1,1 @@
+"""r3-swap: the case and its programs."""

@@ -1,0 +1,1 @@
+"""sendmail: the case and its programs."""

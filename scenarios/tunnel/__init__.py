@@ -1,0 +1,1 @@
+"""tunnel: the case and its programs."""

@@ -1,0 +1,1 @@
+"""web-governor: the case and its programs."""

@@ -1,0 +1,1 @@
+"""Mail by SMTP: the protocol, senders and the next host."""
