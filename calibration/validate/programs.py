@@ -195,7 +195,7 @@ def _open_client(params: Mapping[str, Any]) -> Lines:
 def _closed_client(params: Mapping[str, Any]) -> Lines:
     yield 'program = "smtp_sender"\narrivals = "closed"\nmarks_storm = true'
     yield f"concurrency = {params['sessions']}\nmessages = {params['messages']}"
-    source = "Postfix 3.7 smtp-source.c, enqueue_connect: one after the other"
+    source = "manual: Postfix 3.7 smtp-source.c, enqueue_connect: one after the other"
     yield f'connecting_max = {{ value = 1, source = "{source}" }}'
     yield f'messages_per_session = 1\nmessage_size = "{params["size"]} B"\nretry = "1 s"'
 

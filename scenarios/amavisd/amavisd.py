@@ -55,59 +55,100 @@ class AmavisdParams(SignatureParams):
     """amavisd.conf, what its code costs, and the signatures that its clamscan loads."""
 
     port: int = param(
-        10024, dim="count", minimum=1, maximum=65535, source="amavisd.conf: $inet_socket_port",
+        10024,
+        dim="count",
+        minimum=1,
+        maximum=65535,
+        source="manual: amavisd.conf: $inet_socket_port",
         doc="TCP port",
-    )  # fmt: skip
+    )
     forward_port: int = param(
-        10025, dim="count", minimum=1, maximum=65535, source="amavisd.conf: $forward_method",
+        10025,
+        dim="count",
+        minimum=1,
+        maximum=65535,
+        source="manual: amavisd.conf: $forward_method",
         doc="port of the mail server that filtered messages go to",
-    )  # fmt: skip
+    )
     max_servers: int = param(
-        2, dim="count", minimum=1, maximum=1000, source="amavisd.conf: $max_servers = 2",
+        2,
+        dim="count",
+        minimum=1,
+        maximum=1000,
+        source="manual: amavisd.conf: $max_servers = 2",
         doc="children, each with a message",
-    )  # fmt: skip
+    )
     max_requests: int = param(
-        20, dim="count", minimum=1, source="amavisd.conf: $max_requests = 20 (2.6)",
+        20,
+        dim="count",
+        minimum=1,
+        source="manual: amavisd.conf: $max_requests = 20 (2.6)",
         doc="messages of a child until another takes its place",
-    )  # fmt: skip
+    )
     scanner: str = param(
-        CLAMSCAN, dim="text", choices=(CLAMSCAN, CLAMD), source="amavisd.conf: @av_scanners",
+        CLAMSCAN,
+        dim="text",
+        choices=(CLAMSCAN, CLAMD),
+        source="manual: amavisd.conf: @av_scanners",
         doc="virus scanner: a program started for each message, or the daemon",
-    )  # fmt: skip
+    )
     clamd_port: int = param(
-        CLAMD_PORT, dim="count", minimum=1, maximum=65535, source="clamd.conf: TCPSocket",
+        CLAMD_PORT,
+        dim="count",
+        minimum=1,
+        maximum=65535,
+        source="clamd.conf: TCPSocket",
         doc="port of the daemon",
-    )  # fmt: skip
+    )
     temp_base: str = param(
         "/var/amavis/tmp",
         dim="text",
-        source="amavisd.conf: $TEMPBASE",
+        source="manual: amavisd.conf: $TEMPBASE",
         doc="children's directories",
     )
     parts: int = param(
-        2, dim="count", minimum=1, maximum=1000, source="assumed: a text, and the same as HTML",
+        2,
+        dim="count",
+        minimum=1,
+        maximum=1000,
+        source="assumed: a text, and the same as HTML",
         doc="files that a message is unpacked into",
-    )  # fmt: skip
+    )
     child_bytes: int = param(
-        "25 MiB", dim="bytes", minimum=0, doc="memory of a child that it does not share",
+        "25 MiB",
+        dim="bytes",
+        minimum=0,
+        doc="memory of a child that it does not share",
         source="assumed: 50 to 90 MiB resident, a part of it shared with the parent",
-    )  # fmt: skip
+    )
     start_user_ns: int = param(
-        "50 ms", dim="time_ns", minimum=0, doc="user CPU of a new child",
+        "50 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of a new child",
         source="assumed: opening databases, compiling what was put off",
-    )  # fmt: skip
+    )
     message_user_ns: int = param(
-        "60 ms", dim="time_ns", minimum=0, doc="user CPU of a message without scanners",
+        "60 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of a message without scanners",
         source="assumed: Perl: SMTP, MIME parts, file types, log lines",
-    )  # fmt: skip
+    )
     spam_user_ns: int = param(
-        "0.4 s", dim="time_ns", minimum=0, doc="user CPU of SpamAssassin in the child; 0 = off",
+        "0.4 s",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of SpamAssassin in the child; 0 = off",
         source="assumed: 0.3 to 1 s a message on CPUs of 2005 to 2010",
-    )  # fmt: skip
+    )
     byte_user_ns: float = param(
-        50.0, dim="number", minimum=0, doc="user CPU for each byte: in, unpacked, out, in ns",
+        50.0,
+        dim="number",
+        minimum=0,
+        doc="user CPU for each byte: in, unpacked, out, in ns",
         source="assumed: 125 cycles a character in Perl",
-    )  # fmt: skip
+    )
 
 
 @register("program", "amavisd", params=AmavisdParams, doc="content filter with clamscan or clamd")

@@ -53,48 +53,79 @@ class PostfixParams:
     """main.cf and master.cf, and what their programs cost."""
 
     queue_directory: str = param(
-        "/var/spool/postfix", dim="text", source="main.cf: queue_directory", doc="the queue"
+        "/var/spool/postfix", dim="text", source="manual: main.cf: queue_directory", doc="the queue"
     )
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
     filter_port: int = param(
-        10024, dim="count", minimum=0, maximum=65535, doc="port of the content filter; 0 = none",
-        source="amavisd-new, README.postfix: content_filter=smtp-amavis:[127.0.0.1]:10024",
-    )  # fmt: skip
+        10024,
+        dim="count",
+        minimum=0,
+        maximum=65535,
+        doc="port of the content filter; 0 = none",
+        source="manual: amavisd-new, README.postfix: content_filter=smtp-amavis:[127.0.0.1]:10024",
+    )
     filter_processes: int = param(
-        2, dim="count", minimum=1, maximum=1000, doc="messages that are with the filter at a time",
-        source="amavisd-new, README.postfix: smtp-amavis ... maxproc 2, as many as $max_servers",
-    )  # fmt: skip
+        2,
+        dim="count",
+        minimum=1,
+        maximum=1000,
+        doc="messages that are with the filter at a time",
+        source="manual: amavisd-new, README.postfix: smtp-amavis maxproc 2, as many as $max_servers",
+    )
     reinject_port: int = param(
-        10025, dim="count", minimum=1, maximum=65535, doc="where the filter returns messages",
-        source="amavisd-new, README.postfix: 127.0.0.1:10025",
-    )  # fmt: skip
+        10025,
+        dim="count",
+        minimum=1,
+        maximum=65535,
+        doc="where the filter returns messages",
+        source="manual: amavisd-new, README.postfix: 127.0.0.1:10025",
+    )
     delivery_processes: int = param(
-        20, dim="count", minimum=1, maximum=1000, doc="messages handed to the next host at a time",
-        source="main.cf: smtp_destination_concurrency_limit 20",
-    )  # fmt: skip
+        20,
+        dim="count",
+        minimum=1,
+        maximum=1000,
+        doc="messages handed to the next host at a time",
+        source="manual: main.cf: smtp_destination_concurrency_limit 20",
+    )
     relay_host: str = param(
-        "relay", dim="text", source="main.cf: relayhost", doc="process that takes mail",
+        "relay",
+        dim="text",
+        source="manual: main.cf: relayhost",
+        doc="process that takes mail",
         names_host=True,
-    )  # fmt: skip
+    )
     relay_port: int = param(
         25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="port of the next host"
     )
     retry_ns: int = param(
-        "1000 s", dim="time_ns", minimum=1, source="main.cf: minimal_backoff_time 1000s (2.3)",
+        "1000 s",
+        dim="time_ns",
+        minimum=1,
+        source="manual: main.cf: minimal_backoff_time 1000s (2.3)",
         doc="wait before a message that was not delivered is tried again",
-    )  # fmt: skip
+    )
     receive_user_ns: int = param(
-        "4 ms", dim="time_ns", minimum=0, doc="user CPU of receiving a message, without its bytes",
+        "4 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of receiving a message, without its bytes",
         source="assumed: smtpd, cleanup, maps: 10 million cycles",
-    )  # fmt: skip
+    )
     deliver_user_ns: int = param(
-        "3 ms", dim="time_ns", minimum=0, doc="user CPU of handing it on, without its bytes",
+        "3 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of handing it on, without its bytes",
         source="assumed: qmgr, smtp: 8 million cycles",
-    )  # fmt: skip
+    )
     byte_user_ns: float = param(
-        10.0, dim="number", minimum=0, doc="user CPU for each byte, once in and once out, in ns",
+        10.0,
+        dim="number",
+        minimum=0,
+        doc="user CPU for each byte, once in and once out, in ns",
         source="assumed: 25 cycles a character",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,15 @@ def server(
         process("clamd", "clamd", load_user="0.5 s", unpacked="0 B", count=int(scanner == "clamd")),
         process("relay", "smtp_relay", via="lan", accept="20 ms"),
         process(
-            "clients", "smtp_sender", via="lan", target="postfix", messages=messages,
-            concurrency=messages, start="2 s",
+            "clients",
+            "smtp_sender",
+            via="lan",
+            target="postfix",
+            messages=messages,
+            concurrency=messages,
+            start="2 s",
         ),
-    ]  # fmt: skip
+    ]
     return boot("\n".join(processes), uses=USES)
 
 

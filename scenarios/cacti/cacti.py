@@ -72,13 +72,19 @@ class CactiParams:
     """The installation's size, its settings, and what its programs cost."""
 
     poller: str = param(
-        CMD_PHP, dim="text", choices=(CMD_PHP, SPINE), source="Cacti: Settings, Poller Type",
+        CMD_PHP,
+        dim="text",
+        choices=(CMD_PHP, SPINE),
+        source="manual: Cacti: Settings, Poller Type",
         doc="program that asks the devices",
-    )  # fmt: skip
+    )
     agents: str = param(
-        "devices", dim="text", source="scenario", doc="process that the devices are",
+        "devices",
+        dim="text",
+        source="scenario",
+        doc="process that the devices are",
         names_host=True,
-    )  # fmt: skip
+    )
     devices: int = param(100, dim="count", minimum=1, source="scenario", doc="devices")
     sources: int = param(
         12, dim="count", minimum=1, source="scenario", doc="data sources of each, asked by SNMP"
@@ -87,63 +93,105 @@ class CactiParams:
         0, dim="count", minimum=0, source="scenario", doc="data sources of each, asked by a script"
     )
     threads: int = param(
-        10, dim="count", minimum=1, maximum=50, source="Cacti manual: 10 to 15 threads a process",
+        10,
+        dim="count",
+        minimum=1,
+        maximum=50,
+        source="manual: Cacti manual: 10 to 15 threads a process",
         doc="devices that spine asks at a time",
-    )  # fmt: skip
+    )
     max_oids: int = param(
-        10, dim="count", minimum=1, maximum=60, source="Cacti: Maximum SNMP OIDs Per Get Request",
+        10,
+        dim="count",
+        minimum=1,
+        maximum=60,
+        source="manual: Cacti: Maximum SNMP OIDs Per Get Request",
         doc="values that spine asks for at once",
-    )  # fmt: skip
+    )
     snmp_timeout_ns: int = param(
-        "500 ms", dim="time_ns", minimum=1, source="Cacti: SNMP Timeout 500",
+        "500 ms",
+        dim="time_ns",
+        minimum=1,
+        source="manual: Cacti: SNMP Timeout 500",
         doc="wait for an answer",
-    )  # fmt: skip
+    )
     snmp_retries: int = param(
-        3, dim="count", minimum=0, source="Cacti: SNMP Retries 3", doc="questions asked again"
+        3,
+        dim="count",
+        minimum=0,
+        source="manual: Cacti: SNMP Retries 3",
+        doc="questions asked again",
     )
     interval_ns: int = param(
-        "5 min", dim="time_ns", minimum=1, source="crontab: */5", doc="from poll to poll"
+        "5 min", dim="time_ns", minimum=1, source="manual: crontab: */5", doc="from poll to poll"
     )
     runtime_max_ns: int = param(
-        "298 s", dim="time_ns", minimum=1, source="poller.php 0.8.7: MAX_POLLER_RUNTIME 298",
+        "298 s",
+        dim="time_ns",
+        minimum=1,
+        source="manual: poller.php 0.8.7: MAX_POLLER_RUNTIME 298",
         doc="when a poll that is not done is given up",
-    )  # fmt: skip
+    )
     polls: int = param(3, dim="count", minimum=1, source="scenario", doc="polls until it ends")
     warm_up_polls: int = param(
-        1, dim="count", minimum=0, source="assumed: headers of all files are in memory after one",
+        1,
+        dim="count",
+        minimum=0,
+        source="assumed: headers of all files are in memory after one",
         doc="polls of these that are not measured",
-    )  # fmt: skip
+    )
     rrd_directory: str = param(
-        "/var/www/cacti/rra", dim="text", source="Cacti: the directory rra", doc="rrd files"
+        "/var/www/cacti/rra", dim="text", source="manual: Cacti: the directory rra", doc="rrd files"
     )
     rrd_bytes: int = param(
-        "47 KiB", dim="bytes", minimum=2 * HEADER_BYTES, doc="size of a round-robin file",
-        source="Cacti 0.8.7: averages and maxima, each of 600 + 700 + 775 + 797 rows of 8 bytes",
-    )  # fmt: skip
+        "47 KiB",
+        dim="bytes",
+        minimum=2 * HEADER_BYTES,
+        doc="size of a round-robin file",
+        source="manual: Cacti 0.8.7: averages and maxima, each 600 + 700 + 775 + 797 rows of 8 bytes",
+    )
     start_ns: int = param(
-        "60 ms", dim="time_ns", minimum=0, doc="user CPU of starting poller.php, and of cmd.php",
+        "60 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of starting poller.php, and of cmd.php",
         source="assumed: PHP starts, reads its includes, connects",
-    )  # fmt: skip
+    )
     php_user_ns: int = param(
-        "6 ms", dim="time_ns", minimum=0, doc="user CPU of cmd.php for a data source",
+        "6 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of cmd.php for a data source",
         source="assumed: PHP 5 of 2008: a snmpget(), regular expressions, a statement",
-    )  # fmt: skip
+    )
     spine_user_ns: int = param(
-        "0.1 ms", dim="time_ns", minimum=0, doc="user CPU of spine for a data source",
+        "0.1 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of spine for a data source",
         source="assumed: net-snmp's encoding and decoding, formatting",
-    )  # fmt: skip
+    )
     script_user_ns: int = param(
-        "40 ms", dim="time_ns", minimum=0, doc="user CPU of a script",
+        "40 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of a script",
         source="assumed: fork and exec of a small Perl or PHP script, 20 to 60 ms",
-    )  # fmt: skip
+    )
     output_user_ns: int = param(
-        "1 ms", dim="time_ns", minimum=0, doc="user CPU of poller.php for a value on its way",
+        "1 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of poller.php for a value on its way",
         source="assumed: a row fetched, a line made, by PHP",
-    )  # fmt: skip
+    )
     update_user_ns: int = param(
-        "0.3 ms", dim="time_ns", minimum=0, doc="user CPU of rrdtool for an update",
+        "0.3 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of rrdtool for an update",
         source="assumed: parse a line, consolidate four archives",
-    )  # fmt: skip
+    )
 
     @property
     def per_device(self) -> int:

@@ -40,20 +40,29 @@ class SnmpAgentsParams:
         0, dim="count", minimum=0, source="scenario", doc="devices, the first ones, without answer"
     )
     answer_ns: int = param(
-        "10 ms", dim="time_ns", minimum=0, doc="mean time for a question, exponential",
+        "10 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="mean time for a question, exponential",
         source="assumed: 5 to 50 ms, the slow CPU of a switch or router",
-    )  # fmt: skip
+    )
     value_ns: int = param(
-        "1 ms", dim="time_ns", minimum=0, doc="time it takes for each further value of a question",
+        "1 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="time it takes for each further value of a question",
         source="assumed: a look-up in the same tables",
-    )  # fmt: skip
+    )
     slow: int = param(
         -1, dim="count", minimum=-1, source="scenario", doc="a device that is slow; -1: none"
     )
     slow_answer_ns: int = param(
-        "0.3 s", dim="time_ns", minimum=0, doc="mean time that one takes for a question",
+        "0.3 s",
+        dim="time_ns",
+        minimum=0,
+        doc="mean time that one takes for a question",
         source="assumed: behind a slow line",
-    )  # fmt: skip
+    )
 
 
 @register(

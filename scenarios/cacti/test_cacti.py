@@ -17,9 +17,16 @@ def installation(
 ) -> Machine:
     """Boot a small installation with one poll, whose values cost no CPU time worth a word."""
     given = {
-        "devices": 8, "sources": 5, "polls": 1, "warm_up_polls": 0, "interval": "60 s",
-        "runtime_max": "58 s", "php_user": "10 ms", "start": "1 ms", "output_user": "0.1 ms",
-    }  # fmt: skip
+        "devices": 8,
+        "sources": 5,
+        "polls": 1,
+        "warm_up_polls": 0,
+        "interval": "60 s",
+        "runtime_max": "58 s",
+        "php_user": "10 ms",
+        "start": "1 ms",
+        "output_user": "0.1 ms",
+    }
     processes = (
         process("mysqld", "mysqld", engine=engine, flush_log_at_trx_commit=0),
         process("devices", "snmp_agents", via="lan", **({"answer": "20 ms"} | (agents or {}))),
@@ -97,8 +104,9 @@ def test_a_row_is_a_transaction_for_cmd_php_and_a_device_for_spine() -> None:
 @pytest.mark.parametrize("poller", ["cmd.php", "spine"])
 def test_with_myisam_values_find_room_where_others_were_deleted(poller: str) -> None:
     """poller_output is full at the start, so that the first values make it longer; once only."""
-    machine = installation(engine="myisam", poller=poller, polls=3, interval="10 s",
-                           runtime_max="8 s", devices=4)  # fmt: skip
+    machine = installation(
+        engine="myisam", poller=poller, polls=3, interval="10 s", runtime_max="8 s", devices=4
+    )
     run_for(machine, 35)
     assert values_of(machine, "poll_missed") == [0, 0, 0]
     entries = machine.vfs.prepare_directory("/var/lib/mysql").entries

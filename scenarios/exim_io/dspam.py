@@ -35,50 +35,73 @@ class DspamParams:
     """dspam.conf, and what its code costs."""
 
     tokens: int = param(
-        500, dim="count", minimum=1,
+        500,
+        dim="count",
+        minimum=1,
         source="assumed: a message has 500 to 2000 different tokens; most are short",
         doc="tokens of a message that are looked up",
-    )  # fmt: skip
+    )
     new_tokens: float = param(
-        0.1, dim="number", minimum=0, maximum=1,
+        0.1,
+        dim="number",
+        minimum=0,
+        maximum=1,
         source="assumed: every tenth is a number, a name or a misspelling",
         doc="share of the tokens that were never seen",
-    )  # fmt: skip
+    )
     vocabulary: int = param(
-        500_000, dim="count", minimum=100,
+        500_000,
+        dim="count",
+        minimum=100,
         source="assumed: some months of mail at that share of new tokens, purged of rare ones",
         doc="rows of the token table",
-    )  # fmt: skip
+    )
     token_row_bytes: int = param(
-        30, dim="bytes", minimum=1,
-        source="dspam 3.6 mysql_objects-4.1.sql: uid, token, two counts, a date",
+        30,
+        dim="bytes",
+        minimum=1,
+        source="manual: dspam 3.6 mysql_objects-4.1.sql: uid, token, two counts, a date",
         doc="row of a token",
-    )  # fmt: skip
+    )
     signature_bytes: int = param(
-        "6 KiB", dim="bytes", minimum=1,
-        source="dspam 3.6: 12 bytes a token in the signature, with 500 of them",
+        "6 KiB",
+        dim="bytes",
+        minimum=1,
+        source="manual: dspam 3.6: 12 bytes a token in the signature, with 500 of them",
         doc="row of a signature",
-    )  # fmt: skip
+    )
     signatures: int = param(
-        20_000, dim="count", minimum=1, source="assumed: two weeks of messages are kept",
+        20_000,
+        dim="count",
+        minimum=1,
+        source="assumed: two weeks of messages are kept",
         doc="rows of the signature table",
-    )  # fmt: skip
+    )
     mysql_port: int = param(
-        PORT, dim="count", minimum=1, maximum=65535, source="dspam.conf: MySQLPort",
+        PORT,
+        dim="count",
+        minimum=1,
+        maximum=65535,
+        source="manual: dspam.conf: MySQLPort",
         doc="port of the data base",
-    )  # fmt: skip
+    )
     mysql_directory: str = param(
         "/var/lib/mysql", dim="text", source="my.cnf: datadir", doc="where its tables are"
     )
     dspam_exec_ns: int = param(
-        "5 ms", dim="time_ns", minimum=0,
-        source="assumed: exec, dynamic linking, its configuration", doc="CPU of starting dspam",
-    )  # fmt: skip
+        "5 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: exec, dynamic linking, its configuration",
+        doc="CPU of starting dspam",
+    )
     token_user_ns: int = param(
-        "20 us", dim="time_ns", minimum=0,
+        "20 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: cutting, hashing, sorting, SQL text of a token",
         doc="user CPU of a token in dspam",
-    )  # fmt: skip
+    )
 
     def token_table(self) -> Table:
         """Return the table of tokens."""

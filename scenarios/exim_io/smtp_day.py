@@ -40,51 +40,80 @@ class SmtpDayParams:
         0.0, dim="number", minimum=0, source="scenario", doc="unwanted messages in 24 hours"
     )
     profile: str = param(
-        "office_and_spam", dim="text", choices=tuple(PROFILES), source="scenario",
+        "office_and_spam",
+        dim="text",
+        choices=tuple(PROFILES),
+        source="scenario",
         doc="how the rate goes over the day",
-    )  # fmt: skip
+    )
     first_hour: int = param(
         0, dim="count", minimum=0, maximum=23, source="scenario", doc="hour of the day at boot"
     )
     warm_up_ns: int = param(
-        "60 s", dim="time_ns", minimum=0, source="assumed: a daemon's first minute",
+        "60 s",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: a daemon's first minute",
         doc="when the mark day_begin is made",
-    )  # fmt: skip
+    )
     duration_ns: int = param(
-        "10 min", dim="time_ns", minimum=1, source="scenario",
+        "10 min",
+        dim="time_ns",
+        minimum=1,
+        source="scenario",
         doc="how long messages arrive, from the warm-up's end on",
-    )  # fmt: skip
+    )
     load_scale: float = param(
         1.0, dim="number", minimum=0, source="scenario", doc="so many times both numbers"
     )
     burst_share: float = param(
-        0.2, dim="number", minimum=0, maximum=1,
-        source="assumed: lists and replies to all", doc="share of the wanted that come in bursts",
-    )  # fmt: skip
+        0.2,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source="assumed: lists and replies to all",
+        doc="share of the wanted that come in bursts",
+    )
     burst_messages: int = param(
         10, dim="count", minimum=1, source="assumed: a small list", doc="messages of a burst"
     )
     burst_spread_ns: int = param(
-        "5 s", dim="time_ns", minimum=1, source="assumed: a list server's parallel connections",
+        "5 s",
+        dim="time_ns",
+        minimum=1,
+        source="assumed: a list server's parallel connections",
         doc="time within which a burst's messages come",
-    )  # fmt: skip
+    )
     virus_share: float = param(
-        0.05, dim="number", minimum=0, maximum=1,
+        0.05,
+        dim="number",
+        minimum=0,
+        maximum=1,
         source="assumed: one in twenty is refused for what it says, not for whom it is to",
         doc="share of the unwanted that are refused only after their text",
-    )  # fmt: skip
+    )
     message_size_bytes: int = param(
-        "12 KiB", dim="bytes", minimum=512, source="assumed: mean mail of 2007, few attachments",
+        "12 KiB",
+        dim="bytes",
+        minimum=512,
+        source="assumed: mean mail of 2007, few attachments",
         doc="mean size of a message",
-    )  # fmt: skip
+    )
     message_size_sigma: float = param(
-        1.0, dim="number", minimum=0, maximum=3, source="assumed: sizes are log-normal",
+        1.0,
+        dim="number",
+        minimum=0,
+        maximum=3,
+        source="assumed: sizes are log-normal",
         doc="standard deviation of the size's logarithm",
-    )  # fmt: skip
+    )
     retry_ns: int = param(
-        "5 min", dim="time_ns", minimum=1, source="assumed: usual first retry of a mail server",
+        "5 min",
+        dim="time_ns",
+        minimum=1,
+        source="assumed: usual first retry of a mail server",
         doc="wait after a connection that failed or a 4xx",
-    )  # fmt: skip
+    )
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
 
 

@@ -164,9 +164,12 @@ def test_a_queue_run_leaves_alone_what_is_still_being_received() -> None:
 def test_no_more_than_queue_run_max_queue_runs_at_a_time() -> None:
     """The mailbox is locked by somebody else: a queue run tries for 27 s, one begins every 5 s."""
     machine = exim_server(
-        blast(6, start="6 s"), queue_only_load=4, queue_interval="5 s", queue_run_max=2,
+        blast(6, start="6 s"),
+        queue_only_load=4,
+        queue_interval="5 s",
+        queue_run_max=2,
         mailboxes=1,
-    )  # fmt: skip
+    )
 
     def locker(sys: Sys) -> Blocking[None]:
         yield from sys.open("/var/mail/user000.lock", O_WRONLY | O_CREAT)
@@ -196,16 +199,22 @@ def test_without_its_data_base_a_message_is_deferred_and_stays() -> None:
     run_for(machine, 10)
     assert numbers(machine, "accepted", "deferred", "delivered") == [2, 2, 0]
     assert names_in(machine, "/var/spool/exim4/input") == [
-        "000001-D", "000001-H", "000002-D", "000002-H",
-    ]  # fmt: skip
+        "000001-D",
+        "000001-H",
+        "000002-D",
+        "000002-H",
+    ]
 
 
 def test_a_deferral_is_noted_in_the_retry_data_base() -> None:
     for port, dirty_pages in ((3306, 0), (3307, 1)):
         machine = exim_server(
-            blast(1), machine={"sets": ('machine.mount."/".data="writeback"',)},
-            filter="dspam", mysql_port=port, vocabulary=20_000,
-        )  # fmt: skip
+            blast(1),
+            machine={"sets": ('machine.mount."/".data="writeback"',)},
+            filter="dspam",
+            mysql_port=port,
+            vocabulary=20_000,
+        )
         run_for(machine, 5)
         entries = machine.vfs.prepare_directory("/var/spool/exim4/db").entries
         assert entries is not None
@@ -227,18 +236,25 @@ def test_dspam_counts_every_message_in_its_data_base() -> None:
 
 @settings(max_examples=8)
 @given(
-    st.integers(0, 1000), st.sampled_from([0, 1]), st.sampled_from([2, 20]), st.booleans(),
+    st.integers(0, 1000),
+    st.sampled_from([0, 1]),
+    st.sampled_from([2, 20]),
+    st.booleans(),
     st.sampled_from([(), XFS]),
-)  # fmt: skip
+)
 def test_every_message_is_accepted_once_and_then_delivered_or_in_the_queue(
     seed: int, limit: int, sessions: int, full: bool, sets: tuple[str, ...]
 ) -> None:
     more = FULL if full else {}
     client = day(duration="6 s", accepted_per_day=100_000)
     machine = exim_server(
-        client, machine={"seed": seed, "sets": sets}, queue_only_load=limit,
-        smtp_accept_max=sessions, mailbox="1 KiB", **more,
-    )  # fmt: skip
+        client,
+        machine={"seed": seed, "sets": sets},
+        queue_only_load=limit,
+        smtp_accept_max=sessions,
+        mailbox="1 KiB",
+        **more,
+    )
     before = mail_bytes(machine)
     run_for(machine, 60)
     accepted, rejected, delivered = numbers(machine, "accepted", "rejected", "delivered")

@@ -36,8 +36,9 @@ def accepted(at_s: float) -> tuple[float, str, str, float]:
 
 def delivered(at_s: float, took_s: float) -> list[tuple[float, str, str, float]]:
     return [
-        (at_s, "message_delivered", "exim", 1), (at_s, "delivery_ns", "exim", took_s * NS_PER_S),
-    ]  # fmt: skip
+        (at_s, "message_delivered", "exim", 1),
+        (at_s, "delivery_ns", "exim", took_s * NS_PER_S),
+    ]
 
 
 def test_the_queue_is_what_was_accepted_and_not_delivered() -> None:

@@ -18,8 +18,11 @@ from sim.tools.snapshot import Snapshot
 
 pytestmark = pytest.mark.slow
 RECORDED = (
-    "cpu.iowait_pct_max", "cpu.iowait_pct_median", "block_events.kjournald", "block_events.others",
-)  # fmt: skip
+    "cpu.iowait_pct_max",
+    "cpu.iowait_pct_median",
+    "block_events.kjournald",
+    "block_events.others",
+)
 SHORT = ('process.day.duration="4 min"',)
 
 
@@ -75,9 +78,13 @@ def test_sar_prints_the_columns_that_were_recorded() -> None:
     result = simulate(scenario, 1)
     samples: list[Snapshot] = list(result.samples[60:80])
     texts = run_tool(
-        ["sar", "1"], samples, hostname="io", release="2.6.18", layout="sysstat-7",
+        ["sar", "1"],
+        samples,
+        hostname="io",
+        release="2.6.18",
+        layout="sysstat-7",
         boot_wallclock=datetime(2007, 10, 1, 13, 4, tzinfo=UTC),
-    )  # fmt: skip
+    )
     lines = [" ".join(line.split()) for text in texts for line in text.splitlines()]
     header = next(line for line in lines if "%iowait" in line)
     assert header.split(" ", 2)[2] == "CPU %user %nice %system %iowait %steal %idle"

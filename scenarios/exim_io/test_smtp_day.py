@@ -36,9 +36,13 @@ def test_as_many_are_accepted_and_rejected_as_were_sent() -> None:
 
 def test_a_burst_comes_within_its_spread() -> None:
     client = day(
-        rejected_per_day=0, accepted_per_day=200_000, burst_share=1.0, burst_messages=8,
-        burst_spread="0.5 s", duration="10 s",
-    )  # fmt: skip
+        rejected_per_day=0,
+        accepted_per_day=200_000,
+        burst_share=1.0,
+        burst_messages=8,
+        burst_spread="0.5 s",
+        duration="10 s",
+    )
     machine = run_for(exim_server(client), 60)
     times = times_of(machine, "message_accepted")
     assert len(times) % 8 == 0 and times

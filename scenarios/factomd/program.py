@@ -101,10 +101,13 @@ class FactomdParams:
         0.05, dim="number", minimum=0, source="scenario", doc="places in these, for each entry"
     )
     library_run_pages: int = param(
-        4, dim="count", minimum=1, key="library_run",
+        4,
+        dim="count",
+        minimum=1,
+        key="library_run",
         source="assumed: a function and those it calls, which linkers put beside it: 16 KiB",
         doc="pages that are run through at such a place, in order",
-    )  # fmt: skip
+    )
     log: str = param("/data/journal.log", dim="text", source="scenario", doc="its log")
     log_size_bytes: int = param(
         "54 B", dim="bytes", minimum=0, source="scenario", doc="appended to it by an entry"
@@ -113,32 +116,53 @@ class FactomdParams:
         0.0, dim="rate_per_s", minimum=0, source="scenario", doc="other nodes' requests"
     )
     request_readers: int = param(
-        3, dim="count", minimum=1, maximum=100, source="scenario",
+        3,
+        dim="count",
+        minimum=1,
+        maximum=100,
+        source="scenario",
         doc="goroutines that look keys up for one, at the same time",
-    )  # fmt: skip
+    )
     request_reads: int = param(
         4, dim="count", minimum=1, source="scenario", doc="look-ups of each of them, one by one"
     )
     gc_share: float = param(
-        0.25, dim="number", minimum=0, maximum=0.9, doc="of the time, for the garbage collector",
-        source="Go 1.8 runtime/mgc.go: gcBackgroundUtilization",
-    )  # fmt: skip
+        0.25,
+        dim="number",
+        minimum=0,
+        maximum=0.9,
+        doc="of the time, for the garbage collector",
+        source="manual: Go 1.8 runtime/mgc.go: gcBackgroundUtilization",
+    )
     gc_period_ns: int = param(
-        "2 min", dim="time_ns", minimum=0, doc="from the beginning of a pass to the next, at least",
-        source="Go 1.8 runtime/proc.go: forcegcperiod",
-    )  # fmt: skip
+        "2 min",
+        dim="time_ns",
+        minimum=0,
+        doc="from the beginning of a pass to the next, at least",
+        source="manual: Go 1.8 runtime/proc.go: forcegcperiod",
+    )
     passes_before: int = param(
-        1, dim="count", minimum=0, doc="passes over the loaded chain before the first entry",
+        1,
+        dim="count",
+        minimum=0,
+        doc="passes over the loaded chain before the first entry",
         source="assumed: it has run for long; what swap holds has been out before",
-    )  # fmt: skip
+    )
     gc_page_ns: int = param(
-        "1 us", dim="time_ns", minimum=0, doc="CPU of the collector for a page",
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        doc="CPU of the collector for a page",
         source="assumed: Go marks some 4 GB/s and core",
-    )  # fmt: skip
+    )
     reused_share: float = param(
-        0.5, dim="number", minimum=0, maximum=1, source="scenario",
+        0.5,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source="scenario",
         doc="pages in whose holes new objects are put, between two passes",
-    )  # fmt: skip
+    )
 
 
 @register("program", "factomd", params=FactomdParams, doc="a blockchain daemon with a Go heap")
@@ -296,8 +320,16 @@ class _Entry:
     """What working off an entry takes: descriptors and chances."""
 
     __slots__ = (
-        "_chance", "_database", "_library", "_log", "_places", "_text", "daemon", "heap", "sys",
-    )  # fmt: skip
+        "_chance",
+        "_database",
+        "_library",
+        "_log",
+        "_places",
+        "_text",
+        "daemon",
+        "heap",
+        "sys",
+    )
 
     def __init__(self, daemon: Factomd, sys: Sys, heap: Region) -> None:
         self.daemon = daemon

@@ -62,56 +62,63 @@ class SendmailParams:
     """Options of sendmail.cf, and what its code costs on the machine of the scenario."""
 
     queue_directory: str = param(
-        "/var/spool/mqueue", dim="text", source="sendmail.cf: QueueDirectory", doc="the queue"
+        "/var/spool/mqueue",
+        dim="text",
+        source="manual: sendmail.cf: QueueDirectory",
+        doc="the queue",
     )
     super_safe: bool = param(
         True,
         dim="bool",
-        source="sendmail.cf: SuperSafe=True",
+        source="manual: sendmail.cf: SuperSafe=True",
         doc="make df and qf durable before answering 250",
     )
     requires_dir_fsync: bool = param(
         True,
         dim="bool",
-        source="include/sm/conf.h 8.13: REQUIRES_DIR_FSYNC 1 on Linux",
+        source="manual: include/sm/conf.h 8.13: REQUIRES_DIR_FSYNC 1 on Linux",
         doc="fsync the queue directory after each unlink",
     )
     refuse_la: int = param(
         0,
         dim="count",
         minimum=0,
-        source="conf.c 8.13: RefuseLA = 12 x CPUs",
+        source="manual: conf.c 8.13: RefuseLA = 12 x CPUs",
         doc="1-minute load average at which the port is closed; 0 = 12 for each CPU",
     )
     queue_la: int = param(
         0,
         dim="count",
         minimum=0,
-        source="conf.c 8.13: QueueLA = 8 x CPUs",
+        source="manual: conf.c 8.13: QueueLA = 8 x CPUs",
         doc="1-minute load average from which messages may only be queued; 0 = 8 for each CPU",
     )
     delay_la: int = param(
         0,
         dim="count",
         minimum=0,
-        source="conf.c: DelayLA = 0",
+        source="manual: conf.c: DelayLA = 0",
         doc="1-minute load from which each SMTP command and connection waits 1 s; 0 = never",
     )
     max_daemon_children: int = param(
         0,
         dim="count",
         minimum=0,
-        source="conf.c: MaxDaemonChildren unset",
+        source="manual: conf.c: MaxDaemonChildren unset",
         doc="children from which the port is closed; 0 = no limit",
     )
     backlog: int = param(
-        10, dim="count", minimum=1, source="daemon.c: LISTENQUEUE 10", doc="listen() backlog"
+        10,
+        dim="count",
+        minimum=1,
+        source="manual: daemon.c: LISTENQUEUE 10",
+        doc="listen() backlog",
     )
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
     relay_host: str = param(
         "relay",
         dim="text",
-        source="sendmail.cf: DS (smart host)",
+        source="manual: sendmail.cf: DS (smart host)",
         doc="process that takes mail",
         names_host=True,
     )
@@ -122,14 +129,14 @@ class SendmailParams:
         "30 min",
         dim="time_ns",
         minimum=0,
-        source="sendmail -bd -q30m, as distributions of the time start it",
+        source="manual: sendmail -bd -q30m, as distributions of the time start it",
         doc="time between two runs of the queue (-q); 0 = none",
     )
     mailer: str = param(
         "relay",
         dim="text",
         choices=("relay", "local"),
-        source="sendmail.cf: the mailer that the rule sets choose for the recipient",
+        source="manual: sendmail.cf: the mailer that the rule sets choose for the recipient",
         doc="where messages go: to the next host over SMTP, or to a program here (Mlocal)",
     )
     mailer_exec_ns: int = param(
@@ -143,7 +150,7 @@ class SendmailParams:
         "ok",
         dim="text",
         choices=("ok", "tempfail"),
-        source="sysexits.h: EX_OK, EX_TEMPFAIL",
+        source="manual: sysexits.h: EX_OK, EX_TEMPFAIL",
         doc="exit status of a local mailer; after tempfail a message stays in the queue",
     )
     qf_bytes: int = param(
@@ -308,9 +315,11 @@ class Sendmail(ServerProgram):
         yield from sys.send(connection, QUEUED.reply_bytes, QUEUED)
         sys.probe("receive__done")
         sys.probe(
-            "promise__made", queue_id, *self._queue_file("df", queue_id, message_bytes),
+            "promise__made",
+            queue_id,
+            *self._queue_file("df", queue_id, message_bytes),
             *self._queue_file("qf", queue_id, self.params.qf_bytes),
-        )  # fmt: skip
+        )
         sys.trace_marker("message_accepted", message_bytes)
         yield from self._send_all(sys, queue_id, message_bytes)
 

@@ -85,10 +85,13 @@ def test_at_refuse_la_the_port_closes_for_multiples_of_15_s_and_opens_again() ->
     raise_load(machine, 200, until_s=8)
     run_for(machine, 80)
     closed, reopened = (
-        next(r.t_ns / S for r in machine.records if (r.name, r.value) == ("port_open", value)
-             and r.t_ns > S)
+        next(
+            r.t_ns / S
+            for r in machine.records
+            if (r.name, r.value) == ("port_open", value) and r.t_ns > S
+        )
         for value in (0, 1)
-    )  # fmt: skip
+    )
     assert 5 < closed < 6  # the first look after the load average's first update
     assert (reopened - closed) / 15 == pytest.approx(round((reopened - closed) / 15), abs=0.01)
     assert float(machine.read_proc().text("loadavg").split()[0]) < 12
@@ -112,16 +115,28 @@ def test_a_queue_run_delivers_the_smallest_first() -> None:
     sizes = [9000, 20_000, 12_000]
     clients = "\n".join(
         process(
-            f"client{size}", "smtp_sender", via="lan", target="sendmail", messages=1,
-            start=f"{6 + 0.2 * number} s", message_size=f"{size} B",
+            f"client{size}",
+            "smtp_sender",
+            via="lan",
+            target="sendmail",
+            messages=1,
+            start=f"{6 + 0.2 * number} s",
+            message_size=f"{size} B",
         )
         for number, size in enumerate(sizes)
-    )  # fmt: skip
+    )
     options = {"queue_la": 1, "refuse_la": 100, "queue_interval": "60 s"}
-    machine = boot("\n".join([
-        process("syslogd", "syslogd"), process("sendmail", "sendmail", **options),
-        process("relay", "smtp_relay", via="lan"), clients,
-    ]), uses=["sendmail/program.py"])  # fmt: skip
+    machine = boot(
+        "\n".join(
+            [
+                process("syslogd", "syslogd"),
+                process("sendmail", "sendmail", **options),
+                process("relay", "smtp_relay", via="lan"),
+                clients,
+            ]
+        ),
+        uses=["sendmail/program.py"],
+    )
     raise_load(machine, 200, until_s=9)
     run_for(machine, 400)
     assert values_of(machine, "message_queued") == sizes

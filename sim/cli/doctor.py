@@ -14,7 +14,7 @@ from sim.compiled import COMPILING, checkout, compiled_modules
 from sim.registry import KINDS, names
 from sim.report.tables import Column, Table, print_table
 from sim.scenario import scenario_files
-from sim.scenario.cases import data_sets
+from sim.scenario.cases import data_sets, use_all
 
 # distribution -> what needs it
 _NEEDED = {"simpy": "the engine", "click": "the command line"}
@@ -66,6 +66,7 @@ def _findings() -> list[tuple[str, str, str]]:
     for distribution, use in (_NEEDED | _OPTIONAL).items():
         rows.append((distribution, _version(distribution) or "missing", use))
     rows.append(_kernel_modules())
+    use_all()
     rows += [(f"{kind}s", str(len(names(kind))), ", ".join(names(kind))) for kind in KINDS]
     scenarios = sorted(scenario_files())
     rows.append(("scenarios", str(len(scenarios)), ", ".join(scenarios)))

@@ -37,16 +37,22 @@ class BackupParams:
         "/backup", dim="text", source="scenario", doc="the file that is written"
     )
     chunk_bytes: int = param(
-        "128 KiB", dim="bytes", minimum=512, source="assumed: buffers of tar and pv",
+        "128 KiB",
+        dim="bytes",
+        minimum=512,
+        source="assumed: buffers of tar and pv",
         doc="bytes of a piece",
-    )  # fmt: skip
+    )
     rate_bytes_per_s: float = param(
         0.0, dim="bytes_per_s", minimum=0, source="pv -L", doc="limit of the rate; 0 = none"
     )
     chunk_user_ns: int = param(
-        "0.2 ms", dim="time_ns", minimum=0, source="assumed: formatting and a pipe at 600 MB/s",
+        "0.2 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: formatting and a pipe at 600 MB/s",
         doc="user CPU of a piece",
-    )  # fmt: skip
+    )
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it starts")
 
 

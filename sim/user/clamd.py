@@ -45,41 +45,64 @@ class SignatureParams:
         "/var/lib/clamav", dim="text", source="clamd.conf: DatabaseDirectory", doc="main and daily"
     )
     main_bytes: int = param(
-        "16 MiB", dim="bytes", minimum=1, doc="size of main.cvd, compressed",
+        "16 MiB",
+        dim="bytes",
+        minimum=1,
+        doc="size of main.cvd, compressed",
         source="assumed: main.cvd 46 of 2008, 232,000 signatures of 70 bytes compressed",
-    )  # fmt: skip
+    )
     daily_bytes: int = param(
-        "2 MiB", dim="bytes", minimum=1, doc="size of daily.cvd, compressed",
+        "2 MiB",
+        dim="bytes",
+        minimum=1,
+        doc="size of daily.cvd, compressed",
         source="assumed: some ten thousand signatures since the last main",
-    )  # fmt: skip
+    )
     unpacked_bytes: int = param(
-        "40 MiB", dim="bytes", minimum=0,
+        "40 MiB",
+        dim="bytes",
+        minimum=0,
         doc="what both write into a temporary directory while they are loaded; 0 from 0.95 on",
         source="assumed: gzip halves hexadecimal text; libclamav/cvd.c to 0.94: cli_untgz",
-    )  # fmt: skip
+    )
     temporary_directory: str = param(
         "/tmp", dim="text", source="clamd.conf: TemporaryDirectory", doc="where that is"
     )
     load_user_ns: int = param(
-        "3.5 s", dim="time_ns", minimum=0, doc="user CPU of loading the database",
+        "3.5 s",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of loading the database",
         source="assumed: 3 to 5 s for 250,000 to 500,000 signatures, CPUs of 2008",
-    )  # fmt: skip
+    )
     engine_bytes: int = param(
-        "90 MiB", dim="bytes", minimum=0, doc="memory of the loaded engine",
+        "90 MiB",
+        dim="bytes",
+        minimum=0,
+        doc="memory of the loaded engine",
         source="assumed: 80 to 120 MiB for 250,000 to 500,000 signatures",
-    )  # fmt: skip
+    )
     scan_user_ns: int = param(
-        "5 ms", dim="time_ns", minimum=0, doc="user CPU of scanning a file, without its bytes",
+        "5 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of scanning a file, without its bytes",
         source="assumed: 5 to 50 ms for a mail of 2 to 20 kB, with the next",
-    )  # fmt: skip
+    )
     scan_byte_user_ns: float = param(
-        1000.0, dim="number", minimum=0, doc="user CPU for each byte scanned, in ns",
+        1000.0,
+        dim="number",
+        minimum=0,
+        doc="user CPU for each byte scanned, in ns",
         source="assumed: 0.1 to 2 s for a MiB, archives among them",
-    )  # fmt: skip
+    )
     exec_ns: int = param(
-        "3 ms", dim="time_ns", minimum=0, doc="system CPU of clamscan's exec and its end",
+        "3 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="system CPU of clamscan's exec and its end",
         source="assumed: exec, dynamic linking and exit of a program of ten libraries",
-    )  # fmt: skip
+    )
 
     def database_files(self) -> dict[str, int]:
         """Return the files of the database with their sizes."""
@@ -159,9 +182,7 @@ def _clamscan_main(sys: Sys, params: SignatureParams, files: Mapping[str, int]) 
     yield from scan(sys, params, files)
 
 
-def ask_clamd(
-    sys: Sys, files: Mapping[str, int], port: int = CLAMD_PORT
-) -> Blocking[None]:  # fmt: skip
+def ask_clamd(sys: Sys, files: Mapping[str, int], port: int = CLAMD_PORT) -> Blocking[None]:
     """Have clamd scan files; wait for its answer, and for clamd itself while it is not there."""
     while True:
         connection = yield from sys.connect(LOCALHOST, port)
@@ -179,13 +200,21 @@ class ClamdParams(SignatureParams):
     """clamd.conf."""
 
     port: int = param(
-        CLAMD_PORT, dim="count", minimum=1, maximum=65535, source="clamd.conf: TCPSocket",
+        CLAMD_PORT,
+        dim="count",
+        minimum=1,
+        maximum=65535,
+        source="clamd.conf: TCPSocket",
         doc="TCP port",
-    )  # fmt: skip
+    )
     max_threads: int = param(
-        10, dim="count", minimum=1, maximum=1000, source="clamd.conf: MaxThreads 10",
+        10,
+        dim="count",
+        minimum=1,
+        maximum=1000,
+        source="clamd.conf: MaxThreads 10",
         doc="scans at a time",
-    )  # fmt: skip
+    )
 
 
 @register("program", "clamd", params=ClamdParams, doc="ClamAV's resident scanner")

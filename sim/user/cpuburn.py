@@ -51,8 +51,11 @@ class Cpuburn(ServerProgram):
     """One process."""
 
     marks: ClassVar[tuple[str, ...]] = (
-        "cpuburn_ns", "cpuburn_read_ns", "cpuburn_reads", "cpuburn_wall_ns",
-    )  # fmt: skip
+        "cpuburn_ns",
+        "cpuburn_read_ns",
+        "cpuburn_reads",
+        "cpuburn_wall_ns",
+    )
 
     def __init__(self, params: CpuburnParams) -> None:
         self.params = params

@@ -38,14 +38,17 @@ IEC_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def final_lines(
-    full_in: int, partial_in: int, full_out: int, partial_out: int, size: int, elapsed_ns: int,
+    full_in: int,
+    partial_in: int,
+    full_out: int,
+    partial_out: int,
+    size: int,
+    elapsed_ns: int,
     wording: str,
-) -> str:  # fmt: skip
+) -> str:
     """Return dd's three lines for `size` bytes copied in `elapsed_ns`."""
     last = WORDINGS[wording](size, max(elapsed_ns, 1) / NS_PER_S)
-    return (
-        f"{full_in}+{partial_in} records in\n{full_out}+{partial_out} records out\n{last}\n"
-    )  # fmt: skip
+    return f"{full_in}+{partial_in} records in\n{full_out}+{partial_out} records out\n{last}\n"
 
 
 def amount(size: int, base: int, units: tuple[str, ...]) -> str:
@@ -148,22 +151,34 @@ class DdParams:
     fdatasync: bool = param(False, dim="bool", source="scenario", doc="conv=fdatasync")
     notrunc: bool = param(False, dim="bool", source="scenario", doc="conv=notrunc")
     input_size_bytes: int = param(
-        0, dim="bytes", minimum=0, source="scenario",
+        0,
+        dim="bytes",
+        minimum=0,
+        source="scenario",
         doc="the input file exists beforehand with this size; 0 = whatever is there",
-    )  # fmt: skip
+    )
     output_size_bytes: int = param(
-        0, dim="bytes", minimum=0, source="scenario",
+        0,
+        dim="bytes",
+        minimum=0,
+        source="scenario",
         doc="the output file exists beforehand with this size; 0 = whatever is there",
-    )  # fmt: skip
+    )
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it is typed")
     record_user_ns: int = param(
-        "2 us", dim="time_ns", minimum=0, source="assumed: bookkeeping around two system calls",
+        "2 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: bookkeeping around two system calls",
         doc="user CPU of a record",
-    )  # fmt: skip
+    )
     wording: str = param(
-        "8.24", dim="text", choices=tuple(WORDINGS), source="coreutils of the kernel's days",
+        "8.24",
+        dim="text",
+        choices=tuple(WORDINGS),
+        source="coreutils of the kernel's days",
         doc="how the result is printed: that of coreutils from this release on",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
@@ -266,10 +281,15 @@ class Dd(ServerProgram):
         read, written = self.read, self.written
         sys.print_text(
             final_lines(
-                read.full, read.partial, written.full, written.partial, written.size, elapsed_ns,
+                read.full,
+                read.partial,
+                written.full,
+                written.partial,
+                written.size,
+                elapsed_ns,
                 self.params.wording,
             )
-        )  # fmt: skip
+        )
 
     def _run(self, sys: Sys) -> Blocking[None]:
         """Open both sides, copy, make durable, close."""

@@ -29,13 +29,20 @@ class DropCachesParams:
 
     start_ns: int = param("0 s", dim="time_ns", minimum=0, source="scenario", doc="the first time")
     period_ns: int = param(
-        "0 s", dim="time_ns", minimum=0, source="scenario",
+        "0 s",
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="from one time to the next; 0: only once",
-    )  # fmt: skip
+    )
     written: int = param(
-        1, dim="count", minimum=1, maximum=3, source="Documentation/sysctl/vm.txt: drop_caches",
+        1,
+        dim="count",
+        minimum=1,
+        maximum=3,
+        source="Documentation/sysctl/vm.txt: drop_caches",
         doc="1: the page cache, 2: unused dentries and inodes, 3: both",
-    )  # fmt: skip
+    )
 
 
 @register("program", "drop_caches", params=DropCachesParams, doc="empties the kernel's caches")

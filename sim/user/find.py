@@ -38,9 +38,12 @@ class FindParams:
     size_bytes: int = param("8 KiB", dim="bytes", minimum=0, source="scenario", doc="size of each")
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="the first walk")
     period_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="from the end of a walk to the next; 0: only once",
-    )  # fmt: skip
+    )
 
 
 def _walk(which: int) -> Compute:

@@ -164,9 +164,19 @@ class DirectionStat:
     """Reads, or writes, of a job."""
 
     __slots__ = (
-        "bw", "clat", "iops", "lat", "plat", "runtime_ns", "sampled_bytes", "sampled_ios",
-        "sampled_ns", "slat", "total_bytes", "total_ios",
-    )  # fmt: skip
+        "bw",
+        "clat",
+        "iops",
+        "lat",
+        "plat",
+        "runtime_ns",
+        "sampled_bytes",
+        "sampled_ios",
+        "sampled_ns",
+        "slat",
+        "total_bytes",
+        "total_ios",
+    )
 
     def __init__(self, begin_ns: int) -> None:
         self.total_ios: int = 0
@@ -486,9 +496,15 @@ class Sizes:
 RANDREAD: Final = "randread"
 KINDS: Final = ("read", "write", RANDREAD, "randwrite", "rw", "randrw", "trim", "randtrim")
 DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
-    "read": (READ,), RANDREAD: (READ,), "write": (WRITE,), "randwrite": (WRITE,),
-    "rw": (READ, WRITE), "randrw": (READ, WRITE), "trim": (TRIM,), "randtrim": (TRIM,),
-}  # fmt: skip
+    "read": (READ,),
+    RANDREAD: (READ,),
+    "write": (WRITE,),
+    "randwrite": (WRITE,),
+    "rw": (READ, WRITE),
+    "randrw": (READ, WRITE),
+    "trim": (TRIM,),
+    "randtrim": (TRIM,),
+}
 PSYNC: Final = "psync"
 SYNCHRONOUS: Final = ("psync", "sync", "pvsync", "pvsync2", "vsync")
 ENGINES: Final = (*SYNCHRONOUS, "libaio", "io_uring")
@@ -502,9 +518,13 @@ class FioParams:
     filename: str = param("/data", dim="text", source="scenario", doc="file or device")
     rw: str = param(RANDREAD, dim="text", choices=KINDS, source="scenario", doc="what is done")
     rwmixread: float = param(
-        50.0, dim="percent", minimum=0, maximum=100, source="fio: rwmixread=50",
+        50.0,
+        dim="percent",
+        minimum=0,
+        maximum=100,
+        source="fio: rwmixread=50",
         doc="share of reads in a mixture",
-    )  # fmt: skip
+    )
     ioengine: str = param(
         PSYNC, dim="text", choices=ENGINES, source="fio: psync", doc="how it is done"
     )
@@ -515,19 +535,25 @@ class FioParams:
         "4 KiB", dim="bytes", minimum=512, source="scenario", doc="bytes of one operation"
     )
     size_bytes: int = param(
-        "1 GiB", dim="bytes", minimum=0, source="scenario",
+        "1 GiB",
+        dim="bytes",
+        minimum=0,
+        source="scenario",
         doc="the part of the file that is used; a file that is read exists with this size; 0 = all"
         " of a file that is there",
-    )  # fmt: skip
+    )
     offset_bytes: int = param(
         0, dim="bytes", minimum=0, source="fio: offset=0", doc="where that part begins"
     )
     loops: int = param(1, dim="count", minimum=1, source="fio: loops=1", doc="times through it")
     direct: bool = param(True, dim="bool", source="scenario", doc="O_DIRECT")
     sync: str = param(
-        "none", dim="text", choices=tuple(SYNC_FLAGS), source="fio: sync=none",
+        "none",
+        dim="text",
+        choices=tuple(SYNC_FLAGS),
+        source="fio: sync=none",
         doc="O_SYNC or O_DSYNC",
-    )  # fmt: skip
+    )
     fsync: int = param(0, dim="count", minimum=0, source="fio: 0", doc="fsync after so many writes")
     fdatasync: int = param(
         0, dim="count", minimum=0, source="fio: 0", doc="fdatasync after so many writes"
@@ -543,9 +569,12 @@ class FioParams:
         True, dim="bool", source="scenario", doc="random places again and again; false: once each"
     )
     random_distribution: str = param(
-        "random", dim="text", choices=("random", "zipf", "pareto"), source="fio: random",
+        "random",
+        dim="text",
+        choices=("random", "zipf", "pareto"),
+        source="fio: random",
         doc="law of random places",
-    )  # fmt: skip
+    )
     theta: float = param(
         1.1, dim="number", minimum=0.0, source="fio: zipf:1.1", doc="exponent of zipf, h of pareto"
     )
@@ -587,9 +616,12 @@ class FioParams:
         0, dim="time_ns", minimum=0, source="scenario", doc="user CPU of fio's own start"
     )
     operation_user_ns: int = param(
-        "2 us", dim="time_ns", minimum=0,
-        source="assumed: fio's own code for an operation, 3 GHz", doc="user CPU of an operation",
-    )  # fmt: skip
+        "2 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: fio's own code for an operation, 3 GHz",
+        doc="user CPU of an operation",
+    )
     latency_log: bool = param(
         True, dim="bool", source="scenario", doc="a record for each operation"
     )

@@ -33,9 +33,12 @@ class IperfClientParams:
     """The command line of iperf -c."""
 
     host: str = param(
-        "iperf-server", dim="text", source="scenario", doc="process at the other end",
+        "iperf-server",
+        dim="text",
+        source="scenario",
+        doc="process at the other end",
         names_host=True,
-    )  # fmt: skip
+    )
     port: int = param(
         IPERF_PORT, dim="count", minimum=1, maximum=65535, source="iperf 2: -p 5001", doc="TCP port"
     )

@@ -28,25 +28,40 @@ class KsmdParams:
     """/sys/kernel/mm/ksm."""
 
     pages_to_scan: int = param(
-        100, dim="count", minimum=0, doc="pages checked at a time",
+        100,
+        dim="count",
+        minimum=0,
+        doc="pages checked at a time",
         source="mm/ksm.c: ksm_thread_pages_to_scan",
-    )  # fmt: skip
+    )
     sleep_ns: int = param(
-        "20 ms", dim="time_ns", minimum=10**6, doc="between two times",
+        "20 ms",
+        dim="time_ns",
+        minimum=10**6,
+        doc="between two times",
         source="mm/ksm.c: ksm_thread_sleep_millisecs",
-    )  # fmt: skip
+    )
     page_ns: int = param(
-        "1.5 us", dim="time_ns", minimum=0, doc="CPU time of a page",
+        "1.5 us",
+        dim="time_ns",
+        minimum=0,
+        doc="CPU time of a page",
         source="assumed: jhash of 4 KiB at 3 bytes a cycle, and a tree of pages to look in",
-    )  # fmt: skip
+    )
     host_cpus: int = param(
-        0, dim="count", minimum=0, doc="CPUs of the host; 0: those that are simulated",
+        0,
+        dim="count",
+        minimum=0,
+        doc="CPUs of the host; 0: those that are simulated",
         source="scenario",
-    )  # fmt: skip
+    )
     stay_ns: int = param(
-        "0.5 s", dim="time_ns", minimum=10**6, doc="mean time on one CPU of a larger host",
+        "0.5 s",
+        dim="time_ns",
+        minimum=10**6,
+        doc="mean time on one CPU of a larger host",
         source="assumed: one wake-up in 25 finds its CPU taken, by guests that are 4 % busy",
-    )  # fmt: skip
+    )
 
 
 @register(

@@ -36,9 +36,13 @@ class MemloadParams:
         "1 GiB", dim="bytes", minimum=PAGE, source="scenario", doc="memory in the end"
     )
     growth_bytes_per_s: float = param(
-        "1 GB/s", dim="bytes_per_s", minimum=1, source="scenario", key="growth",
+        "1 GB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        source="scenario",
+        key="growth",
         doc="how fast it is taken",
-    )  # fmt: skip
+    )
     hot_bytes: int = param(
         0,
         dim="bytes",
@@ -53,17 +57,24 @@ class MemloadParams:
         0.0, dim="rate_per_s", minimum=0, source="scenario", doc="uses of any pages beyond it"
     )
     write_share: float = param(
-        0.5, dim="number", minimum=0, maximum=1, doc="of the uses, those that write",
+        0.5,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        doc="of the uses, those that write",
         source="assumed: every other use changes something",
-    )  # fmt: skip
+    )
     use_ns: int = param(
         "100 ns", dim="time_ns", minimum=0, source="assumed: a cache miss", doc="user CPU of a use"
     )
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it begins")
     hold_ns: int = param(
-        "100000 h", dim="time_ns", minimum=0, source="scenario",
+        "100000 h",
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="how long after its beginning it gives everything back",
-    )  # fmt: skip
+    )
 
 
 def _work_per_s(seen: Observation) -> float | None:

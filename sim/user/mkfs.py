@@ -36,9 +36,16 @@ DISCARD_STEP: Final = 2048 * MIB  # mke2fs.c: DISCARD_STEP_MB; xfs_mkfs.c: 2 GiB
 WRITE_STEP: Final = 8 * MIB  # lib/ext2fs/mkjournal.c: ext2fs_zero_blocks2, STRIDE_LENGTH 8 MiB
 # ext2fs_default_journal_size of e2fsprogs 1.43.2: (below this many MiB, journal in MiB)
 JOURNALS: Final = (
-    (8, 0), (128, 4), (1 << 10, 16), (2 << 10, 32), (16 << 10, 64), (32 << 10, 128),
-    (64 << 10, 256), (128 << 10, 512), (1 << 60, 1024),
-)  # fmt: skip
+    (8, 0),
+    (128, 4),
+    (1 << 10, 16),
+    (2 << 10, 32),
+    (16 << 10, 64),
+    (32 << 10, 128),
+    (64 << 10, 256),
+    (128 << 10, 512),
+    (1 << 60, 1024),
+)
 XFS_GROUPS: Final = 4  # xfs_mkfs.c: groups on one disk of up to 4 TiB
 XFS_HEADERS: Final = 8 * BLOCK  # of a group: headers, roots of the trees, a list
 XFS_LOG_SHARE: Final = 2048  # xfs_mkfs.c: the log's share of the device
@@ -54,13 +61,17 @@ class MkfsParams:
     )
     device: str = param("/dev/sdb", dim="text", source="scenario", doc="what it is made on")
     discard: bool = param(
-        True, dim="bool", source="e2fsprogs 1.42, xfsprogs 3.1: unless -E nodiscard, -K",
+        True,
+        dim="bool",
+        source="e2fsprogs 1.42, xfsprogs 3.1: unless -E nodiscard, -K",
         doc="the whole device is discarded first",
-    )  # fmt: skip
+    )
     lazy_itable_init: bool = param(
-        True, dim="bool", source="e2fsprogs 1.42 mke2fs.c: where the kernel zeroes inode tables",
+        True,
+        dim="bool",
+        source="e2fsprogs 1.42 mke2fs.c: where the kernel zeroes inode tables",
         doc="ext4: the inode tables are left to the kernel",
-    )  # fmt: skip
+    )
     lazy_journal_init: bool = param(
         False,
         dim="bool",
@@ -68,13 +79,19 @@ class MkfsParams:
         doc="ext4: the journal is not zeroed",
     )
     inode_ratio_bytes: int = param(
-        16384, dim="bytes", minimum=1024, source="e2fsprogs mke2fs.conf: inode_ratio 16384",
+        16384,
+        dim="bytes",
+        minimum=1024,
+        source="e2fsprogs mke2fs.conf: inode_ratio 16384",
         doc="ext4: an inode for so many bytes",
-    )  # fmt: skip
+    )
     inode_size_bytes: int = param(
-        256, dim="bytes", minimum=128, source="e2fsprogs mke2fs.conf: inode_size 256",
+        256,
+        dim="bytes",
+        minimum=128,
+        source="e2fsprogs mke2fs.conf: inode_size 256",
         doc="ext4: bytes of an inode",
-    )  # fmt: skip
+    )
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it is started")
 
 

@@ -30,31 +30,48 @@ class NfsdParams:
     """The server."""
 
     threads: int = param(
-        8, dim="count", minimum=1, maximum=1024, source="nfs-utils: RPCNFSDCOUNT=8",
+        8,
+        dim="count",
+        minimum=1,
+        maximum=1024,
+        source="nfs-utils: RPCNFSDCOUNT=8",
         doc="calls served at a time",
-    )  # fmt: skip
+    )
     memory_bytes: int = param(
-        "200 MiB", dim="bytes", minimum=2**20,
+        "200 MiB",
+        dim="bytes",
+        minimum=2**20,
         source="assumed: 40 % (dirty_ratio) of what 512 MiB leave to the cache",
         doc="written data that it keeps before writers wait",
-    )  # fmt: skip
+    )
     rate_bytes_per_s: float = param(
-        "20 MB/s", dim="bytes_per_s", minimum=1, source="assumed: RAID 5 of slow disks",
+        "20 MB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        source="assumed: RAID 5 of slow disks",
         doc="rate of its disk",
-    )  # fmt: skip
+    )
     operation_ns: int = param(
-        "0.1 ms", dim="time_ns", minimum=0, source="assumed: CPU and cached metadata",
+        "0.1 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: CPU and cached metadata",
         doc="any call",
-    )  # fmt: skip
+    )
     stable_ns: int = param(
-        "12 ms", dim="time_ns", minimum=0,
+        "12 ms",
+        dim="time_ns",
+        minimum=0,
         source="assumed: a seek, half a revolution and a revolution of 7200 rpm",
         doc="making a name, a COMMIT or a stable WRITE durable, the data apart",
-    )  # fmt: skip
+    )
     read_ns: int = param(
-        "10 ms", dim="time_ns", minimum=0, source="assumed: a seek and half a revolution",
+        "10 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: a seek and half a revolution",
         doc="a READ, the data apart; 0: what is read is in its memory",
-    )  # fmt: skip
+    )
 
 
 @register("program", "nfsd", params=NfsdParams, doc="an NFS server elsewhere")

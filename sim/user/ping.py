@@ -28,9 +28,12 @@ class PingParams:
         "1 s", dim="time_ns", minimum=10**6, source="ping(8): one a second", doc="between requests"
     )
     own_wake_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="what the pinging host's own CPU takes to wake for the answer",
-    )  # fmt: skip
+    )
 
 
 FIGURES: Final = Family("ping", (Metric("ping_ms", "ms", mean_within("ping_ns", per=NS_PER_MS)),))

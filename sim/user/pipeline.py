@@ -36,13 +36,19 @@ class PipelineParams:
     )
     tasks: int = param(3, dim="count", minimum=1, source="scenario", doc="tasks in a row")
     chunk_bytes: int = param(
-        "1 MiB", dim="bytes", minimum=4096, source="assumed: a buffer as cp takes",
+        "1 MiB",
+        dim="bytes",
+        minimum=4096,
+        source="assumed: a buffer as cp takes",
         doc="bytes of one read() or write()",
-    )  # fmt: skip
+    )
     work_rate_bytes_per_s: float = param(
-        "1 GB/s", dim="bytes_per_s", minimum=1, source="scenario",
+        "1 GB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        source="scenario",
         doc="bytes that a task works on in a second of CPU time",
-    )  # fmt: skip
+    )
 
 
 PHASES: Final = 6  # that are shown one by one

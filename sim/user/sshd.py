@@ -39,21 +39,34 @@ class SshdParams:
         "0.2 /s", dim="rate_per_s", minimum=0, source="scenario", doc="log-ins, a Poisson stream"
     )
     key_exchange_user_ns: int = param(
-        "30 ms", dim="time_ns", minimum=0, source="assumed: Diffie-Hellman and a signature, 2 GHz",
+        "30 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: Diffie-Hellman and a signature, 2 GHz",
         doc="user CPU of the key exchange",
-    )  # fmt: skip
+    )
     shell_user_ns: int = param(
-        "30 ms", dim="time_ns", minimum=0, source="assumed: PAM, dynamic linking, profile scripts",
+        "30 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: PAM, dynamic linking, profile scripts",
         doc="user CPU of the rest",
-    )  # fmt: skip
+    )
     opened: int = param(
-        60, dim="count", minimum=1, maximum=10_000, source="assumed: strace of a log-in with bash",
+        60,
+        dim="count",
+        minimum=1,
+        maximum=10_000,
+        source="assumed: strace of a log-in with bash",
         doc="files that a log-in opens and reads",
-    )  # fmt: skip
+    )
     files_bytes: int = param(
-        "8 MiB", dim="bytes", minimum=4096, source="assumed: libc, PAM, bash, profiles",
+        "8 MiB",
+        dim="bytes",
+        minimum=4096,
+        source="assumed: libc, PAM, bash, profiles",
         doc="their sizes together",
-    )  # fmt: skip
+    )
 
 
 # Log-ins that came to a prompt in the measured part; times from the connection to the prompt.

@@ -59,45 +59,76 @@ class TransactionsParams:
     """One class of transactions: how they come, and what one demands on average."""
 
     arrivals: str = param(
-        CLOSED, dim="text", choices=(CLOSED, OPEN), source="scenario",
+        CLOSED,
+        dim="text",
+        choices=(CLOSED, OPEN),
+        source="scenario",
         doc="closed: customers that wait for their answer; open: a Poisson stream",
-    )  # fmt: skip
+    )
     rate_per_s: float = param(
-        0.0, dim="rate_per_s", minimum=0, source="scenario",
+        0.0,
+        dim="rate_per_s",
+        minimum=0,
+        source="scenario",
         doc="transactions per second (open); 0 = none",
-    )  # fmt: skip
+    )
     together: float = param(
-        1.0, dim="number", minimum=1, source="scenario",
+        1.0,
+        dim="number",
+        minimum=1,
+        source="scenario",
         doc="transactions that come at the same time, on average (open); 1: each by itself",
-    )  # fmt: skip
+    )
     concurrency: int = param(
-        1, dim="count", minimum=1, maximum=100_000, source="scenario",
+        1,
+        dim="count",
+        minimum=1,
+        maximum=100_000,
+        source="scenario",
         doc="customers (closed); most transactions carried out at a time (open)",
-    )  # fmt: skip
+    )
     load_scale: float = param(
-        1.0, dim="number", minimum=0, source="scenario",
+        1.0,
+        dim="number",
+        minimum=0,
+        source="scenario",
         doc="so many times the rate (open), the customers to the nearest, one at least (closed)",
-    )  # fmt: skip
+    )
     think_time_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="mean pause of a customer between transactions, exponential (closed)",
-    )  # fmt: skip
+    )
     user_ns: int = param(
-        "1 us", dim="time_ns", minimum=1000, source="assumed: a transaction that is nothing else",
+        "1 us",
+        dim="time_ns",
+        minimum=1000,
+        source="assumed: a transaction that is nothing else",
         doc="mean user CPU of a transaction",
-    )  # fmt: skip
+    )
     system_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="mean kernel CPU of a transaction, beside that of the calls modelled",
-    )  # fmt: skip
+    )
     cpu_scale: float = param(
-        1.0, dim="number", minimum=0, source="scenario",
+        1.0,
+        dim="number",
+        minimum=0,
+        source="scenario",
         doc="so many times both CPU times: other CPUs",
-    )  # fmt: skip
+    )
     variation: str = param(
-        CONSTANT, dim="text", choices=(CONSTANT, EXPONENTIAL), source="scenario",
+        CONSTANT,
+        dim="text",
+        choices=(CONSTANT, EXPONENTIAL),
+        source="scenario",
         doc="how CPU times and sizes vary around their means",
-    )  # fmt: skip
+    )
     reads: float = param(
         0.0,
         dim="number",
@@ -113,9 +144,12 @@ class TransactionsParams:
     )
     read_file: str = param("/data", dim="text", source="scenario", doc="the file that is read")
     working_set_bytes: int = param(
-        "1 GiB", dim="bytes", minimum=BLOCK, source="scenario",
+        "1 GiB",
+        dim="bytes",
+        minimum=BLOCK,
+        source="scenario",
         doc="size of the file that is read; it exists beforehand",
-    )  # fmt: skip
+    )
     direct: bool = param(
         False, dim="bool", source="scenario", doc="reads go past the page cache (O_DIRECT)"
     )
@@ -126,45 +160,76 @@ class TransactionsParams:
         "8 KiB", dim="bytes", minimum=SECTOR, source="scenario", doc="mean size of a write"
     )
     write_unit_bytes: int = param(
-        0, dim="bytes", minimum=0, source="scenario",
+        0,
+        dim="bytes",
+        minimum=0,
+        source="scenario",
         doc="sizes and places of writes are multiples of it; if of a page, none is read first",
-    )  # fmt: skip
+    )
     write_pattern: str = param(
-        APPEND, dim="text", choices=(APPEND, RANDOM, SEQUENTIAL), source="scenario",
+        APPEND,
+        dim="text",
+        choices=(APPEND, RANDOM, SEQUENTIAL),
+        source="scenario",
         doc="where it writes: at the end of a file that grows, anywhere, round and round",
-    )  # fmt: skip
+    )
     write_file: str = param(
-        "/log", dim="text", source="scenario",
+        "/log",
+        dim="text",
+        source="scenario",
         doc="the file that is written; .1, .2, ... are added to it if there are several",
-    )  # fmt: skip
+    )
     write_files: int = param(
-        1, dim="count", minimum=1, maximum=10_000, source="scenario",
+        1,
+        dim="count",
+        minimum=1,
+        maximum=10_000,
+        source="scenario",
         doc="files that are written; worker n has the n-th, round and round",
-    )  # fmt: skip
+    )
     write_turn_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="so long all workers write one of the files, then the next; 0: worker n the n-th",
-    )  # fmt: skip
+    )
     write_area_bytes: int = param(
-        "1 GiB", dim="bytes", minimum=BLOCK, source="scenario",
+        "1 GiB",
+        dim="bytes",
+        minimum=BLOCK,
+        source="scenario",
         doc="size of a file that is written other than at its end; it exists beforehand",
-    )  # fmt: skip
+    )
     fsyncs: float = param(
-        0.0, dim="number", minimum=0, maximum=1, source="scenario",
+        0.0,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source="scenario",
         doc="share of the transactions that end with an fsync of what they wrote",
-    )  # fmt: skip
+    )
     writeback: float = param(
-        0.0, dim="number", minimum=0, maximum=1, source="scenario",
+        0.0,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source="scenario",
         doc="share of the transactions that begin to write back what they wrote, and do not wait",
-    )  # fmt: skip
+    )
     counted: bool = param(
-        True, dim="bool", source="scenario",
+        True,
+        dim="bool",
+        source="scenario",
         doc="whether its transactions leave records, which the figures count; else background",
-    )  # fmt: skip
+    )
     warm_up_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="when the mark 'warmed_up' is made, at which [measure] may begin",
-    )  # fmt: skip
+    )
 
     @property
     def workers(self) -> int:
@@ -294,8 +359,19 @@ class Transactions(ServerProgram):
 class _Worker:
     """One thread: its descriptors and its chances."""
 
-    __slots__ = ("_cpu", "_numbers", "_places", "_read_fd", "_sizes", "_write_fds", "arrivals",
-                 "number", "params", "shared", "sys")  # fmt: skip
+    __slots__ = (
+        "_cpu",
+        "_numbers",
+        "_places",
+        "_read_fd",
+        "_sizes",
+        "_write_fds",
+        "arrivals",
+        "number",
+        "params",
+        "shared",
+        "sys",
+    )
 
     def __init__(self, shared: Transactions, sys: Sys, number: int) -> None:
         self.shared = shared

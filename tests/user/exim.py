@@ -23,19 +23,30 @@ def processes(client: str, **exim: object) -> str:
 def blast(messages: int = 1, concurrency: int = 1, **params: object) -> str:
     """Return a client with a number of messages; more: smtp_sender's parameters."""
     given: dict[str, object] = {
-        "via": "lan", "target": "exim", "messages": messages, "concurrency": concurrency,
-        "marks_storm": True, "retry": "2 s", "message_size": "6 KiB",
-    }  # fmt: skip
+        "via": "lan",
+        "target": "exim",
+        "messages": messages,
+        "concurrency": concurrency,
+        "marks_storm": True,
+        "retry": "2 s",
+        "message_size": "6 KiB",
+    }
     return process("blast", "smtp_sender", **(given | params))
 
 
 def day(**params: object) -> str:
     """Return a client with the mail of a day, a lot of it."""
     given: dict[str, object] = {
-        "via": "lan", "target": "exim", "accepted_per_day": 40_000, "rejected_per_day": 80_000,
-        "profile": "flat", "warm_up": "1 s", "duration": "20 s", "retry": "2 s",
+        "via": "lan",
+        "target": "exim",
+        "accepted_per_day": 40_000,
+        "rejected_per_day": 80_000,
+        "profile": "flat",
+        "warm_up": "1 s",
+        "duration": "20 s",
+        "retry": "2 s",
         "virus_share": 0.3,
-    }  # fmt: skip
+    }
     return process("day", "smtp_day", **(given | params))
 
 

@@ -24,9 +24,12 @@ def blast(messages: int = 1, concurrency: int = 1, **params: object) -> dict[str
 
 
 def mail_server(
-    client: dict[str, object], *, accept: str = "20 ms", machine: Any = None,
+    client: dict[str, object],
+    *,
+    accept: str = "20 ms",
+    machine: Any = None,
     **sendmail: object,
-) -> Machine:  # fmt: skip
+) -> Machine:
     """Boot the server; more: sendmail's parameters. `machine` goes to boot()."""
     processes = [process("syslogd", "syslogd"), process("sendmail", "sendmail", **sendmail)]
     processes.append(process("relay", "smtp_relay", via="lan", accept=accept))

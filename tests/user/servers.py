@@ -26,9 +26,14 @@ NOBODY = '[process.nobody]\nprogram = "syslogd"\ncount = 0'
 
 
 def scenario(
-    processes: str = NOBODY, *, machine: str = EXT3, cpus: int = 2,
-    duration: str = "1 min", sets: Sequence[str] = (), uses: Sequence[str] = (),
-) -> Scenario:  # fmt: skip
+    processes: str = NOBODY,
+    *,
+    machine: str = EXT3,
+    cpus: int = 2,
+    duration: str = "1 min",
+    sets: Sequence[str] = (),
+    uses: Sequence[str] = (),
+) -> Scenario:
     """Return a scenario of one server with a link `lan` beside it; `uses`: files of programs."""
     text = f"""\
 title = "A small server"

@@ -219,8 +219,10 @@ def test_a_run_can_end_with_one_process():
         scenario = load_text(f'{base}"{until}"\n', Path("two.toml"), seed=1)
         ends[until] = {record.comm for record in simulate(scenario, 1).marks("dd_done")}
     assert ends == {
-        "dd_done": {"early"}, "early.dd_done": {"early"}, "late.dd_done": {"early", "late"},
-    }  # fmt: skip
+        "dd_done": {"early"},
+        "early.dd_done": {"early"},
+        "late.dd_done": {"early", "late"},
+    }
     with pytest.raises(ScenarioError, match=r"unknown mark 'late\.dd_begins'"):
         load_text(f'{base}"late.dd_begins"\n', Path("two.toml"), seed=1)
 

@@ -14,24 +14,37 @@ PAYLOAD = MSS_BYTES / (MSS_BYTES + HEADER_BYTES)  # of what the link carries
 
 
 def bytes_per_s(
-    window: str, latency: str, rate: str = "10 Gbit/s", streams: int = 1, seconds: int = 4,
+    window: str,
+    latency: str,
+    rate: str = "10 Gbit/s",
+    streams: int = 1,
+    seconds: int = 4,
     **given: object,
-) -> float:  # fmt: skip
+) -> float:
     """Return what streams of a window carry over a link, by the receiver's account."""
     processes = "\n".join(
         (
             f'[link.tunnel]\nlatency = "{latency}"\nrate = "{rate}"',
             process("sink", "iperf_server", via="tunnel"),
-            process("client", "iperf_client", host="sink", streams=streams,
-                    duration=f"{seconds} s", **given),
+            process(
+                "client",
+                "iperf_client",
+                host="sink",
+                streams=streams,
+                duration=f"{seconds} s",
+                **given,
+            ),
         )
-    )  # fmt: skip
+    )
     machine = boot(
         processes,
         cpus=4,
-        sets=(f'machine.tcp.window="{window}"', 'machine.syscall.packet="0.1 us"',
-              'machine.syscall.packet_interrupt="0 us"'),
-    )  # fmt: skip
+        sets=(
+            f'machine.tcp.window="{window}"',
+            'machine.syscall.packet="0.1 us"',
+            'machine.syscall.packet_interrupt="0 us"',
+        ),
+    )
     run_for(machine, seconds + 5)
     received = [int(value) for value in values_of(machine, "transfer_bytes")]
     assert len(received) == streams
@@ -78,10 +91,13 @@ def test_a_long_way_does_not_close_the_window_of_a_stream_that_is_never_idle() -
 
 def test_every_byte_sent_arrives() -> None:
     machine = boot(
-        "\n".join((process("sink", "iperf_server", via="lan"),
-                   process("client", "iperf_client", host="sink", duration="0.5 s",
-                           length="100 KiB")))
-    )  # fmt: skip
+        "\n".join(
+            (
+                process("sink", "iperf_server", via="lan"),
+                process("client", "iperf_client", host="sink", duration="0.5 s", length="100 KiB"),
+            )
+        )
+    )
     run_for(machine, 3)
     [received] = values_of(machine, "transfer_bytes")
     assert int(received) > 0 and int(received) % 102_400 == 0

@@ -30,8 +30,12 @@ def test_a_program_names_every_mark_of_its_file(program: str) -> None:
     module = lookup("program", program).cls.__module__
     if not module.startswith(("sim.user.", "scenarios.")):
         pytest.skip("registered by a test")
-    together = {mark for other in names("program") for mark in named(other)
-                if lookup("program", other).cls.__module__ == module}  # fmt: skip
+    together = {
+        mark
+        for other in names("program")
+        for mark in named(other)
+        if lookup("program", other).cls.__module__ == module
+    }
     path = Path(str(sys.modules[module].__file__)).with_suffix(".py")
     assert set(LEFT.findall(path.read_text(encoding="utf-8"))) <= (
         together | OF_THE_KERNEL | OF_STUDIES

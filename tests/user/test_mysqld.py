@@ -158,8 +158,12 @@ def test_who_reads_a_table_through_to_delete_lets_nobody_insert_before_the_commi
 
 def test_who_reads_a_table_through_to_delete_waits_for_who_inserts() -> None:
     machine, server = database(engine="innodb")
-    insert = [Statement(BEGIN), Statement(INSERT, TOKENS, (7,)), update(*range(1000, 1200)),
-              Statement(COMMIT)]  # fmt: skip
+    insert = [
+        Statement(BEGIN),
+        Statement(INSERT, TOKENS, (7,)),
+        update(*range(1000, 1200)),
+        Statement(COMMIT),
+    ]
     delete = [Statement(DELETE, TOKENS, (9,), reads_through=True)]
     run_clients(machine, client(insert), client(delete))
     assert innodb(server).row_locks.waits == 1
@@ -173,12 +177,17 @@ def test_a_deadlock_is_broken_and_both_clients_get_answers() -> None:
     answers: list[list[bool]] = [[], []]
     bodies = [
         client(
-            [Statement(BEGIN), update(one), update(*(row + one for row in work)), update(other),
-             Statement(COMMIT)],
+            [
+                Statement(BEGIN),
+                update(one),
+                update(*(row + one for row in work)),
+                update(other),
+                Statement(COMMIT),
+            ],
             answers[n],
         )
         for n, (one, other) in enumerate(orders)
-    ]  # fmt: skip
+    ]
     run_clients(machine, *bodies)
     assert [len(found) for found in answers] == [5, 5]
     assert innodb(server).row_locks.deadlocks == 1
@@ -220,11 +229,17 @@ READ, PUT, WRITE = Statement(SELECT, TOKENS, ROWS), Statement(INSERT, TOKENS, RO
 @pytest.mark.parametrize(
     ("first", "second", "waits"),
     [
-        (READ, READ, 0), (READ, PUT, 0), (READ, WRITE, 1),
-        (PUT, READ, 0), (PUT, PUT, 1), (PUT, WRITE, 1),
-        (WRITE, READ, 1), (WRITE, PUT, 1), (WRITE, WRITE, 1),
+        (READ, READ, 0),
+        (READ, PUT, 0),
+        (READ, WRITE, 1),
+        (PUT, READ, 0),
+        (PUT, PUT, 1),
+        (PUT, WRITE, 1),
+        (WRITE, READ, 1),
+        (WRITE, PUT, 1),
+        (WRITE, WRITE, 1),
     ],
-)  # fmt: skip
+)
 def test_a_myisam_table_is_shared_by_readers_and_one_insert(
     first: Statement, second: Statement, waits: int
 ) -> None:

@@ -96,9 +96,17 @@ def test_a_lost_syn_holds_up_all_who_connect_one_after_the_other(
     Workers on their own go on with the other messages; in a queue they wait until TCP sends the
     SYN again.
     """
-    client = process("blast", "smtp_sender", via="lan", **blast(
-        20, 12, messages_per_session=1, connecting_max=connecting_max,
-    ))  # fmt: skip
+    client = process(
+        "blast",
+        "smtp_sender",
+        via="lan",
+        **blast(
+            20,
+            12,
+            messages_per_session=1,
+            connecting_max=connecting_max,
+        ),
+    )
     machine = boot(client)
     taken: list[int] = []
 
@@ -131,9 +139,18 @@ def test_without_a_server_it_tries_again_and_again() -> None:
 @pytest.mark.parametrize("arrivals", ["closed", "open"])
 def test_a_message_whose_connection_breaks_is_sent_again(arrivals: str) -> None:
     """A server that hangs up in every other session before it has answered for the message."""
-    client = process("blast", "smtp_sender", via="lan", **blast(
-        5, arrivals=arrivals, rate="10 msg/s", retry="1 s", messages_per_session=1,
-    ))  # fmt: skip
+    client = process(
+        "blast",
+        "smtp_sender",
+        via="lan",
+        **blast(
+            5,
+            arrivals=arrivals,
+            rate="10 msg/s",
+            retry="1 s",
+            messages_per_session=1,
+        ),
+    )
     machine = boot(client)
     taken: list[bool] = []
 

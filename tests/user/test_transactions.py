@@ -140,23 +140,40 @@ def test_arrivals_do_not_depend_on_the_server() -> None:
 
 
 @given(
-    reads=st.floats(0, 3), writes=st.floats(0, 3), fsyncs=st.floats(0, 1),
+    reads=st.floats(0, 3),
+    writes=st.floats(0, 3),
+    fsyncs=st.floats(0, 1),
     pattern=st.sampled_from(["append", "random", "sequential"]),
     variation=st.sampled_from(["constant", "exponential"]),
     read_pattern=st.sampled_from(["random", "sequential"]),
     size=st.integers(512, 200_000),
-)  # fmt: skip
+)
 @settings(max_examples=25, deadline=None)
 def test_any_class_runs_and_leaves_the_machine_consistent(
-    reads: float, writes: float, fsyncs: float, pattern: str, variation: str, read_pattern: str,
+    reads: float,
+    writes: float,
+    fsyncs: float,
+    pattern: str,
+    variation: str,
+    read_pattern: str,
     size: int,
-) -> None:  # fmt: skip
+) -> None:
     text = closed(
-        3, reads=reads, writes=writes, fsyncs=fsyncs, write_pattern=f'"{pattern}"',
-        variation=f'"{variation}"', read_pattern=f'"{read_pattern}"', think_time='"5 ms"',
-        read_size=size, write_size=size, working_set='"4 MiB"', write_area='"4 MiB"',
-        write_files=2, user='"0.1 ms"',
-    )  # fmt: skip
+        3,
+        reads=reads,
+        writes=writes,
+        fsyncs=fsyncs,
+        write_pattern=f'"{pattern}"',
+        variation=f'"{variation}"',
+        read_pattern=f'"{read_pattern}"',
+        think_time='"5 ms"',
+        read_size=size,
+        write_size=size,
+        working_set='"4 MiB"',
+        write_area='"4 MiB"',
+        write_files=2,
+        user='"0.1 ms"',
+    )
     assert times_s(run_for(boot(text), 0.5))
 
 
@@ -177,10 +194,12 @@ def test_sequential_reads_go_on_where_the_last_one_ended() -> None:
 
 def test_writes_that_are_written_back_at_once_reach_the_device_without_a_flusher() -> None:
     asked = [
-        run_for(boot(closed(1, writes=4, write_size='"64 KiB"', writeback=share,
-                            think_time='"0.5 s"')), 4)
+        run_for(
+            boot(closed(1, writes=4, write_size='"64 KiB"', writeback=share, think_time='"0.5 s"')),
+            4,
+        )
         for share in (0, 1)
-    ]  # fmt: skip
+    ]
     none, all_of_it = (machine.devices["sda"].stats.write_sectors for machine in asked)
     done = len(times_s(asked[1]))
     assert none == 0
@@ -264,11 +283,16 @@ def test_a_service_scale_is_a_multiple_of_latency_and_transfer() -> None:
 
 def written_by_5_s(**params: object) -> list[float]:
     """Return the writes of each 5 s from 40 s on, of 20 small writes a second."""
-    text = open_stream(20, writes=1, write_size='"4 KiB"', write_pattern='"random"',
-                       write_area='"64 MiB"', **params)  # fmt: skip
+    text = open_stream(
+        20,
+        writes=1,
+        write_size='"4 KiB"',
+        write_pattern='"random"',
+        write_area='"64 MiB"',
+        **params,
+    )
     where = SERVER.replace("ext3", "ext4")  # ext3 writes data at each commit of its journal
-    machine = boot(text, machine=where, duration="10 min",
-                   sets=("machine.kernel=2.6.32",))  # fmt: skip
+    machine = boot(text, machine=where, duration="10 min", sets=("machine.kernel=2.6.32",))
     seen = []
     for end in range(40, 115, 5):
         run_for(machine, end - machine.calendar.now / S)
@@ -290,8 +314,15 @@ def test_files_written_in_turn_leave_one_after_the_other_and_one_file_all_at_onc
 def test_whole_pages_need_no_reads_and_are_as_many_as_was_asked(mean: float) -> None:
     """Where pages are written in part, what is left of them is read first."""
     size = f'"{round(mean * 4096)} B"'
-    text = open_stream(200, writes=1, write_size=size, write_pattern='"random"',
-                       write_area='"1 GiB"', variation='"exponential"', writeback=1)  # fmt: skip
+    text = open_stream(
+        200,
+        writes=1,
+        write_size=size,
+        write_pattern='"random"',
+        write_area='"1 GiB"',
+        variation='"exponential"',
+        writeback=1,
+    )
     machine = run(text.replace("writeback", 'write_unit = "4 KiB"\nwriteback'), 30)
     stats = machine.devices["sda"].stats
     assert stats.reads < 20  # of the file system's own blocks

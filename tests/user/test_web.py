@@ -70,8 +70,10 @@ def test_a_service_of_short_bursts_stays_slow_under_ondemand_where_one_long_burs
 
 
 def test_cpuinfo_shows_the_clock() -> None:
-    machine = boot(web(user='"1 ms"', cache_queries=0, database_queries=0),
-                   machine=RAM + CLOCK.format("powersave"))  # fmt: skip
+    machine = boot(
+        web(user='"1 ms"', cache_queries=0, database_queries=0),
+        machine=RAM + CLOCK.format("powersave"),
+    )
     assert "cpu MHz\t\t: 1200.000" in run_for(machine, 1).proc.read("/proc/cpuinfo")
 
 

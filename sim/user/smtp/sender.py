@@ -31,10 +31,32 @@ PROFILES: Mapping[str, tuple[float, ...]] = {
     "flat": (1.0,) * 24,
     # assumed: half of it spam, at all hours alike, half the mail of an office with its nights
     "office_and_spam": (
-        0.7, 0.65, 0.62, 0.62, 0.62, 0.65, 0.75, 0.95, 1.2, 1.4, 1.45, 1.4,
-        1.25, 1.3, 1.45, 1.45, 1.35, 1.2, 1.0, 0.9, 0.85, 0.8, 0.75, 0.72,
+        0.7,
+        0.65,
+        0.62,
+        0.62,
+        0.62,
+        0.65,
+        0.75,
+        0.95,
+        1.2,
+        1.4,
+        1.45,
+        1.4,
+        1.25,
+        1.3,
+        1.45,
+        1.45,
+        1.35,
+        1.2,
+        1.0,
+        0.9,
+        0.85,
+        0.8,
+        0.75,
+        0.72,
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,9 +29,12 @@ class WebClientsParams:
         "1 /s", dim="rate_per_s", minimum=0.001, source="scenario", doc="pages per second"
     )
     warm_up_ns: int = param(
-        "2 s", dim="time_ns", minimum=0, source="assumed: governors and guesses settle in a second",
+        "2 s",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: governors and guesses settle in a second",
         doc="time before pages are counted",
-    )  # fmt: skip
+    )
     duration_ns: int = param(
         "30 s", dim="time_ns", minimum=1, source="scenario", doc="time in which they are"
     )

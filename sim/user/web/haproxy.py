@@ -44,29 +44,49 @@ class HaproxyParams:
         2, dim="count", minimum=1, maximum=256, source="scenario", doc="number of upstream servers"
     )
     upstream_port: int = param(
-        8001, dim="count", minimum=1, maximum=65279, source="scenario",
+        8001,
+        dim="count",
+        minimum=1,
+        maximum=65279,
+        source="scenario",
         doc="port of the first; the others' follow",
-    )  # fmt: skip
+    )
     balance: str = param(
-        ROUND_ROBIN, dim="text", choices=(ROUND_ROBIN, LEAST_CONNECTIONS),
-        source="haproxy 1.5: defaults to roundrobin", doc="whom a request is handed to",
-    )  # fmt: skip
+        ROUND_ROBIN,
+        dim="text",
+        choices=(ROUND_ROBIN, LEAST_CONNECTIONS),
+        source="haproxy 1.5: defaults to roundrobin",
+        doc="whom a request is handed to",
+    )
     upstream_max: int = param(
-        1000, dim="count", minimum=1, source="haproxy: maxconn of a server is not limited",
+        1000,
+        dim="count",
+        minimum=1,
+        source="haproxy: maxconn of a server is not limited",
         doc="requests that an upstream has at a time; the others wait in the balancer",
-    )  # fmt: skip
+    )
     connections: int = param(
-        64, dim="count", minimum=1, maximum=4096, source="scenario",
+        64,
+        dim="count",
+        minimum=1,
+        maximum=4096,
+        source="scenario",
         doc="connections at a time; further ones wait in the port's backlog",
-    )  # fmt: skip
+    )
     user_ns: int = param(
-        "50 us", dim="time_ns", minimum=0, doc="user CPU of a request",
+        "50 us",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of a request",
         source="haproxy.org: some 10 to 40 thousand requests a second of a core",
-    )  # fmt: skip
+    )
     check_ns: int = param(
-        "2 s", dim="time_ns", minimum=1, source="haproxy: inter 2s",
+        "2 s",
+        dim="time_ns",
+        minimum=1,
+        source="haproxy: inter 2s",
         doc="how long an upstream that refused is left alone",
-    )  # fmt: skip
+    )
     request_bytes: int = param(
         500, dim="bytes", minimum=1, source="assumed: GET with cookies", doc="size of a request"
     )

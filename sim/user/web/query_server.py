@@ -29,16 +29,23 @@ class QueryServerParams:
         3306, dim="count", minimum=1, maximum=65535, source="scenario", doc="TCP port"
     )
     user_ns: int = param(
-        "0.2 ms", dim="time_ns", minimum=0, doc="user CPU of a query",
+        "0.2 ms",
+        dim="time_ns",
+        minimum=0,
+        doc="user CPU of a query",
         source="assumed: a look-up by key: parse, two index trees, a row",
-    )  # fmt: skip
+    )
     answer_bytes: int = param(
         "1 KiB", dim="bytes", minimum=1, source="assumed: a row", doc="size of an answer"
     )
     reads: float = param(
-        0.0, dim="number", minimum=0, maximum=1, source="scenario",
+        0.0,
+        dim="number",
+        minimum=0,
+        maximum=1,
+        source="scenario",
         doc="share of the queries that read a block which is in no memory",
-    )  # fmt: skip
+    )
     file: str = param("/data", dim="text", source="scenario", doc="the file they read from")
     file_size_bytes: int = param(
         "4 GiB", dim="bytes", minimum=BLOCK, source="scenario", doc="its size"

@@ -52,9 +52,12 @@ class WebServiceParams:
         3306, dim="count", minimum=1, maximum=65535, source="mysqld", doc="port of the database"
     )
     wait_ns: int = param(
-        0, dim="time_ns", minimum=0, source="scenario",
+        0,
+        dim="time_ns",
+        minimum=0,
+        source="scenario",
         doc="time in which a page waits for something that has no CPU here, such as another site",
-    )  # fmt: skip
+    )
     page_bytes: int = param(
         "40 KiB", dim="bytes", minimum=1, source="assumed: a page of HTML", doc="size of a page"
     )
