@@ -70,7 +70,7 @@ class PostfixParams:
         minimum=1,
         maximum=1000,
         doc="messages that are with the filter at a time",
-        source="manual: amavisd-new, README.postfix: smtp-amavis maxproc 2, as many as $max_servers",
+        source="manual: amavisd-new, README.postfix: maxproc 2, as many as $max_servers",
     )
     reinject_port: int = param(
         10025,

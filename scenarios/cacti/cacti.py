@@ -148,7 +148,7 @@ class CactiParams:
         dim="bytes",
         minimum=2 * HEADER_BYTES,
         doc="size of a round-robin file",
-        source="manual: Cacti 0.8.7: averages and maxima, each 600 + 700 + 775 + 797 rows of 8 bytes",
+        source="manual: Cacti 0.8.7: averages, maxima, each 600 + 700 + 775 + 797 rows of 8 bytes",
     )
     start_ns: int = param(
         "60 ms",

@@ -370,9 +370,9 @@ def _read(
     run = read_run(reading, root)
     measure = read_measure(reading, root, described, processes)
     check_interval(reading, root, run, measure)
-    known = data_sets_beside(document.path)
-    recorded = read_recorded(reading, root, known)
-    calibrate = read_calibrate(reading, root, reading.parameters, document.variants, known)
+    sets = data_sets_beside(document.path)
+    recorded = read_recorded(reading, root, sets)
+    calibrate = read_calibrate(reading, root, reading.parameters, document.variants, sets)
     title = _text(reading, root, "title", ())
     doc = _text(reading, root, "doc", ())
     seed = _seed(reading, root) if seed is None else seed
