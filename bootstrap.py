@@ -200,7 +200,9 @@ def source_files() -> list[Path]:
     return sorted(
         path
         for path in found
-        if path.suffix not in (".pyc", ".so", ".pyd") and not set(left_out) & set(path.parts)
+        if path.suffix not in (".pyc", ".so", ".pyd")
+        and not path.name.startswith("test_")  # of a case
+        and not set(left_out) & set(path.parts)
     )
 
 
