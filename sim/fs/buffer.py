@@ -113,3 +113,24 @@ class CacheFlush:
         """The cache is empty (interrupt)."""
         self.done = True
         self.wait.wake_all()
+
+
+# --- several bios that one task waits for
+
+
+def wake_submitter(bio: Bio) -> None:
+    """All is complete (interrupt): wake the task."""
+    task = bio.private
+    assert isinstance(task, Task)
+    task.sched.wake_up(task)
+
+
+def end_chained(bio: Bio) -> None:
+    """One of several bios is complete (bio_chain_endio); the first's `end_io` is for all."""
+    first = bio.private
+    assert isinstance(first, Bio)
+    if bio.error:
+        first.error = bio.error
+    first.pending -= 1
+    if not first.pending:
+        first.end_io(first)

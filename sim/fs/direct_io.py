@@ -15,6 +15,7 @@ from typing import Final
 
 from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio, EndIo
 from sim.block.device import BlockDevice, submit_bio
+from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
 from sim.fs.namei import Vfs
@@ -62,9 +63,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         sectors = count >> SECTOR_SHIFT
         first = file.spare_bio
         if first is None:
-            first = Bio(
-                direction, sector, sectors, _dio_bio_end_io, task, 1, DIRECT_FLAGS, task.pid
-            )
+            first = Bio(direction, sector, sectors, wake_submitter, task, 1, DIRECT_FLAGS, task.pid)
         else:
             file.spare_bio = None  # Another transfer meanwhile takes another bio.
             first.renew(direction, sector, sectors, task, DIRECT_FLAGS, task.pid)
@@ -98,18 +97,11 @@ def _submit_pieces(
     task: Task, device: BlockDevice, runs: list[tuple[int, int]], pos: int, count: int, op: int
 ) -> Blocking[Bio | None]:
     """Submit what lies in several pieces; return the bio that ends last, None for a hole."""
-    bios = make_bios(runs, pos, count, op, task.pid, _dio_bio_end_io, task)
+    bios = make_bios(runs, pos, count, op, task.pid, wake_submitter, task)
     for bio in bios:
         if not device.submit(bio):
             yield from submit_bio(task, device, bio)
     return bios[0] if bios else None
-
-
-def _dio_bio_end_io(bio: Bio) -> None:
-    """All is complete: wake the caller."""
-    task = bio.private
-    assert isinstance(task, Task)
-    task.sched.wake_up(task)
 
 
 def make_bios(
@@ -136,20 +128,9 @@ def make_bios(
             sector = block * SECTORS_PER_PAGE + skip
             if bios:
                 bios[0].pending += 1
-                bios.append(Bio(op, sector, length, _end_chained, bios[0], 1, DIRECT_FLAGS, pid))
+                bios.append(Bio(op, sector, length, end_chained, bios[0], 1, DIRECT_FLAGS, pid))
             else:
                 bios.append(Bio(op, sector, length, end_io, private, 1, DIRECT_FLAGS, pid))
         sectors -= length
         skip = 0
     return bios
-
-
-def _end_chained(bio: Bio) -> None:
-    """One of several bios is complete (bio_chain_endio)."""
-    first = bio.private
-    assert isinstance(first, Bio)
-    if bio.error:
-        first.error = bio.error
-    first.pending -= 1
-    if not first.pending:
-        first.end_io(first)

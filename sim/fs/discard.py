@@ -16,6 +16,7 @@ from typing import Final
 from sim.block.bio import DISCARD, SECTOR, Bio
 from sim.block.device import BlockDevice, submit_bio
 from sim.fs.block_dev import BlockDevSb
+from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File
 from sim.fs.super import PAGE_SHIFT
@@ -65,10 +66,10 @@ def discard_bios(device: BlockDevice, ranges: Sequence[tuple[int, int]], task: T
     bios: list[Bio] = []
     for first, nr_sectors in ranges:
         for sector, stop in _pieces(first, first + nr_sectors, device.discard_sectors):
-            bio = Bio(DISCARD, sector, stop - sector, _wake, task, 1, 0, task.pid)
+            bio = Bio(DISCARD, sector, stop - sector, wake_submitter, task, 1, 0, task.pid)
             if bios:
                 bios[0].pending += 1
-                bio.end_io, bio.private = _end_chained, bios[0]
+                bio.end_io, bio.private = end_chained, bios[0]
             bios.append(bio)
     return bios
 
@@ -82,17 +83,3 @@ def _pieces(sector: int, end: int, granularity: int) -> Iterator[tuple[int, int]
         sector = stop
     if sector < end:
         yield sector, end
-
-
-def _wake(bio: Bio) -> None:
-    task = bio.private
-    assert isinstance(task, Task)
-    task.sched.wake_up(task)
-
-
-def _end_chained(bio: Bio) -> None:
-    first = bio.private
-    assert isinstance(first, Bio)
-    first.pending -= 1
-    if not first.pending:
-        first.end_io(first)

@@ -412,7 +412,6 @@ MakeDataRun: TypeAlias = "Callable[[Ext4Inode, int, int], DataRun]"
 # Puts on the disk what a transaction did, by its tid.
 CompleteTransaction: TypeAlias = "Callable[[Task, Ext4SbInfo, int], Blocking[None]]"
 
-
 # When the fsync of a file is a commit (fsync.py).
 FSYNC_ALWAYS: Final = "always"
 FSYNC_IF_DIRTY: Final = "i_state"  # if the vfs holds the inode for dirty
@@ -435,6 +434,7 @@ class Form:
     journal_goal: int  # the block from which on the journal lies,
     journal_blocks: int  # and its length
     fast_blocks: int  # of which so many are for fast commits
+    itable_wait: int | None  # ext4lazyinit waits so many times what a group took; None: no tables
     fsync_rule: str  # when the fsync of a file commits
     complete: CompleteTransaction  # puts on the disk what a transaction did
 

@@ -173,9 +173,11 @@ def form_of(params: Ext3Params, context: MountContext, release: Features) -> For
             journal_goal=layout.blocks // 2 if params.journal_in_middle else 0,
             journal_blocks=asked_blocks or journal_blocks(layout.blocks, largest_blocks),
             fast_blocks=0,
+            itable_wait=None,
             fsync_rule=_fsync_rule(release),
             complete=commit_transaction,
         )
+    zeroes_tables = params.fresh and params.lazy_itable_init and release.lazy_itable_init
     delays = params.delalloc and params.data != "journal"
     length_blocks = asked_blocks or default_journal_blocks(layout.blocks, largest_blocks)
     fast_blocks = fast_commit_blocks(params, length_blocks)
@@ -192,6 +194,7 @@ def form_of(params: Ext3Params, context: MountContext, release: Features) -> For
         journal_goal=journal_goal(layout) if params.journal_in_middle else 0,
         journal_blocks=length_blocks,
         fast_blocks=fast_blocks,
+        itable_wait=params.init_itable if zeroes_tables else None,
         fsync_rule=FSYNC_BY_TID,
         complete=fast_commit if fast_blocks else commit_transaction,
     )
@@ -240,7 +243,7 @@ class Ext4(FileSystem):
         root.map.insert(0, self.info.root_block, 1)
         self.info.inodes[ROOT_INODE] = root
         self.root = root
-        self.lazyinit = self._make_lazyinit(params, context)
+        self.lazyinit = self._make_lazyinit(context)
         if form.extents:
             self._fill_uninitialised()
 
@@ -248,12 +251,11 @@ class Ext4(FileSystem):
         """Return an empty page cache for a file."""
         return AddressSpace(self.vm, inode, self.a_ops, self.bdi)
 
-    def _make_lazyinit(self, params: Ext3Params, context: MountContext) -> "LazyInit | None":
+    def _make_lazyinit(self, context: MountContext) -> "LazyInit | None":
         """Return what the thread ext4lazyinit has to do after mounting, if anything."""
         info = self.info
-        is_new = isinstance(params, Ext4Params) and params.fresh and params.lazy_itable_init
-        if is_new and isinstance(params, Ext4Params) and self.features.lazy_itable_init:
-            return LazyInit(info, params.init_itable, context.random)
+        if info.form.itable_wait is not None:
+            return LazyInit(info, info.form.itable_wait, context.random)
         if info.prefetches and self.features.prefetches_bitmaps:
             return LazyInit(info, 0, context.threads)
         return None
