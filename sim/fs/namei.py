@@ -2,7 +2,7 @@
 
 Theory of operation
  - A path is walked from the root of the mount with the longest matching prefix. A name in memory
-   costs a dentry look-up. The file system looks up any other name (dcache.py), under the
+   costs a dentry look-up. The file system looks up any other name (super.py), under the
    directory's i_mutex, and may read the disk for it.
  - create, unlink and rename hold the directory's i_mutex for all of their work, including their
    waits in the file system. That is what makes one directory a queue.

@@ -1,4 +1,4 @@
-"""The pause before a synchronous commit: n in T + p, alone in T (sim/fs/jbd2/batch.py)."""
+"""The pause before a synchronous commit: n in T + p, alone in T (sim/fs/jbd2/transaction.py)."""
 
 import pytest
 
