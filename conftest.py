@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the files of other tiers."""
     tier = config.getoption("tier")
-    if tier is None or not collection_path.is_file():
+    if tier is None or not collection_path.match("test_*.py"):
         return None
     return tier_of(collection_path) != tier or None
 
