@@ -16,7 +16,7 @@ from calibration.validate.page import BLOCKS as VALIDATION
 from calibration.validate.stored import read as read_validation
 from docs.declared import TOP, DeclarationError, Reference
 from docs.render import markdown_table
-from sim.block.limits import QueueParams
+from sim.block.queue import QueueParams
 from sim.block.throttle import ThrottleParams
 from sim.cli.main import COMMANDS, cli
 from sim.drivers.disk import PROFILES, profile_names

@@ -30,17 +30,11 @@ from sim.mm.params import PAGE_SIZE
 from sim.mm.vmstat import Vm
 from sim.param import param
 from sim.registry import Entry, register
-from sim.sched.bandwidth import BANDWIDTH_SINCE, BURST_SINCE, Bandwidth
+from sim.sched.bandwidth import Bandwidth
 from sim.sched.core import Sched
-from sim.sched.task_group import (
-    GROUPS_SINCE,
-    SHARES_DEFAULT,
-    UNIFIED_SINCE,
-    WEIGHT_DEFAULT,
-    TaskGroup,
-    weight_to_shares,
-)
-from sim.sched.terms import CPUS_MAX, parse_cpus
+from sim.sched.features import BANDWIDTH_SINCE, BURST_SINCE, GROUPS_SINCE, UNIFIED_SINCE
+from sim.sched.syscalls import CPUS_MAX, parse_cpus
+from sim.sched.task_group import SHARES_DEFAULT, WEIGHT_DEFAULT, TaskGroup, weight_to_shares
 from sim.sched.version import numbers
 from sim.toml.errors import unknown
 from sim.toml.layers import Table

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import sim
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.block.queue import Disk
 from sim.cgroup import allowed_cpus
 from sim.component import Component
-from sim.drivers.md.array import Array
+from sim.drivers.md.md import Array
 from sim.engine import Calendar, Environment, Streams, Tracer
 from sim.engine.garbage import rare_collections
 from sim.fs.fs_writeback import start_writeback
@@ -46,12 +46,12 @@ from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ProcessSpec, Scenario, ServerSpec
 from sim.sched.core import Sched
-from sim.sched.hardware import clocks_of, cores_of, host_of, make_sched, readings
+from sim.sched.init import clocks_of, cores_of, host_of, readings, sched_init
 from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
+from sim.sched.syscalls import POLICIES, SchedAttr
 from sim.sched.task import Task
 from sim.sched.task_group import TaskGroup
-from sim.sched.terms import POLICIES, Terms
 from sim.sched.version import kernel_version
 from sim.syscall import Kernel
 from sim.syscall_params import with_exits
@@ -114,7 +114,7 @@ class Machine:
         """Make what every machine has: CPUs, memory, the VFS, the network, system calls."""
         core = server.core
         hardware = {name: server.one(name) for name in ("cpufreq", "cpuidle", "guest", "smt")}
-        self.sched: Sched = make_sched(
+        self.sched: Sched = sched_init(
             self.calendar,
             server.cpus,
             self.version,
@@ -211,10 +211,10 @@ class Machine:
 
     # --- programs
 
-    def _terms(self) -> dict[str, Terms]:
+    def _terms(self) -> dict[str, SchedAttr]:
         """Return on what terms each process competes, by the name it runs under; if not usual."""
-        found: dict[str, Terms] = {}
-        usual = Terms()
+        found: dict[str, SchedAttr] = {}
+        usual = SchedAttr()
         cgroups = self.scenario.server.all("cgroup")
         for process in self.processes:
             if process.runs != "server":
@@ -222,7 +222,7 @@ class Machine:
             allowed = allowed_cpus(process.cpus, process.cgroup, cgroups)
             for own in process.instances():
                 group = self.groups.get(process.cgroup or "", self.groups.get(AUTOGROUP + own))
-                terms = Terms(
+                terms = SchedAttr(
                     policy=POLICIES[process.policy],
                     slice_ns=process.slice_ns or 0,
                     allowed=allowed,

@@ -52,6 +52,7 @@ from sim.mm.memory import Mm
 from sim.mm.vmstat import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
 from sim.sched.core import Sched
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import (
     DEBT_LIMIT_NS,
     TASK_INTERRUPTIBLE,
@@ -60,7 +61,6 @@ from sim.sched.task import (
     Task,
     sleep_ns,
 )
-from sim.sched.terms import Terms
 from sim.sched.wait import WaitQueue
 from sim.syscall_params import SyscallParams
 
@@ -111,7 +111,8 @@ class Kernel:
         self.on_last_exit: Callable[[], None] | None = None
         self.vm: Vm | None = None  # of a machine with memory to run short of
         self.cgroups: dict[str, str] = {}  # process in the scenario: its memory cgroup
-        self.terms: dict[str, Terms] = {}  # and on what terms it competes, if not the usual ones
+        # And on what terms it competes, if not the usual ones.
+        self.terms: dict[str, SchedAttr] = {}
         self.elevators: list[Elevator] = []  # of all disks: they keep something for each process
 
     def do_exit(self, task: Task) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.block.bio import READ, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
 from sim.block.driver import Driver
 from sim.block.elevator import Elevator
-from sim.block.genhd import DiskStats
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
 from sim.fs.super import S_IFDIR, S_IFREG, FileSystem, Inode, MountContext, Operations
 from sim.machine import Machine
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
@@ -143,7 +143,7 @@ class SlotOps(AddressSpaceOps):
         sector = (mapping.host.ino * FILE_PAGES + start) * PAGE_SECTORS
         size = (end - start) * PAGE_SECTORS
         bio = Bio(op, sector, size, lambda bio: done(start, end), None, 1, 0, task.pid)
-        yield from submit_bio(task, self.fs.device, bio)
+        yield from self.fs.device.submit(task, bio)
 
     def end_page(self, mapping):
         return -(-mapping.host.size // PAGE)

@@ -14,10 +14,9 @@ from typing import get_type_hints
 
 import pytest
 
-from sim.block.bio import BIO_BARRIER, BIO_SYNC, READ, WRITE
+from sim.block.bio import BIO_BARRIER, BIO_SYNC, FLUSH, READ, WRITE, Request
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, QueueRunner
-from sim.block.request import FLUSH, Request
+from sim.block.elevator import Elevator, ElevatorQueue
 from sim.drivers.disk import profile_names
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -153,28 +152,22 @@ def test_a_device_under_a_queue_never_has_more_than_its_depth(name: str, write_c
 TAGGED = ("bfq", "kyber", "mq-deadline", "none")  # of multi-queue devices
 
 
-class Queue(QueueRunner):
-    """A queue that only asks: it notes when its elevator wants to be asked again."""
+class Queue:
+    """A queue that only asks: its elevator's timer runs, and whoever is to be asked is asked."""
 
     def __init__(self, elevator: Elevator) -> None:
-        super().__init__(Calendar(), rotational=True)
+        self.calendar = Calendar()
         self.elevator = elevator
-        elevator.attach(self)
-
-    def now_ns(self) -> int:
-        return self.calendar.now
-
-    def run_after(self, delay_ns: int) -> None:
-        self.calendar.post(delay_ns, lambda _: self.elevator.timeout(), None)
-
-    def schedule_run(self) -> None:
-        pass
-
-    def start_queueing(self) -> None:
-        pass
-
-    def ioprio(self, pid: int) -> int:
-        return 4
+        elevator.attach(
+            ElevatorQueue(
+                self.calendar,
+                rotational=True,
+                timeout=elevator.timeout,
+                schedule_run=lambda: None,
+                start_queueing=lambda: None,
+                ioprio=lambda pid: 4,
+            )
+        )
 
     def take(self, most: int) -> list[Request]:
         """Serve up to `most` requests, a millisecond each, waiting where the elevator does."""

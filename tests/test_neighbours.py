@@ -6,7 +6,7 @@ import pytest
 
 from sim.machine import Machine
 from sim.scenario import Scenario, ScenarioError, load
-from sim.sched.hardware import host_of, readings
+from sim.sched.init import host_of, readings
 
 S = 1_000_000_000
 

@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from calibration.drive.replay import replay
 from calibration.drive.score import distance_of_kinds
 from calibration.drive.trace import KINDS, SEQUENTIAL, WRITES, Access, kinds
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import HddParams
 
 Tell = Callable[[int, int], None]  # evaluations done, and in all
 ROUNDS: Final = 3

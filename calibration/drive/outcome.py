@@ -16,7 +16,7 @@ from calibration.drive.rules import params_of_sheet
 from calibration.drive.score import Score, score, score_kinds
 from calibration.drive.sheet import DataSheet
 from calibration.drive.trace import Access, kinds
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import HddParams
 
 DATA_SHEET, FITTED = "data sheet", "fit"
 

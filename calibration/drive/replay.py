@@ -10,9 +10,8 @@ Left out: think times that would depend on how long the drive took.
 from collections.abc import Sequence
 
 from calibration.drive.trace import Access
-from sim.block.request import Request
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
+from sim.block.bio import Request
+from sim.drivers.hdd import Hdd, HddParams
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 

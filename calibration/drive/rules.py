@@ -7,7 +7,7 @@ Invariants: the same rules hold for every drive; none looks at a drive's name or
  rounded means of the drives of each generation, the interface's rate agrees with three of them.
 Left out: host adapters that differ; what a sheet does not say and a trace may is for fit.py.
 
-The sheet's blocks per track become rates as sim.drivers.hdd_geometry turns rates into blocks. A
+The sheet's blocks per track become rates as sim.drivers.hdd turns rates into blocks. A
 change of heads costs no less than most of a seek to the next cylinder: with embedded servo the new
 head must settle on its track as after a seek (Ruemmler and Wilkes, An Introduction to Disk Drive
 Modeling, IEEE Computer 27(3), 1994); figures of a few hundredths of a millisecond are differences
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from calibration.drive.sheet import DataSheet
-from sim.drivers.hdd_params import FIFO, HddParams
-from sim.drivers.hdd_seek import TWO_PART
+from sim.drivers.hdd import FIFO, TWO_PART, HddParams
 
 MS: Final = 1_000_000  # ns
 # Of the seek to the next cylinder. Data sheets of the drives before 1995: 0.78 (HP C2490A), 0.85

@@ -22,7 +22,7 @@ from calibration.look.devices import DeviceLook
 from calibration.twin.demands import READ, Load
 from calibration.twin.page_costs import put_page_costs
 from calibration.twin.sheet import Path, Sheet
-from sim.block.elevator import default_elevator
+from sim.block.features import default_elevator
 from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS
 from sim.drivers.disk import PROFILES as PROFILE_FILES
 from sim.registry import lookup, names

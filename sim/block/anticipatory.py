@@ -3,17 +3,21 @@
 Theory of operation: a process that reads file after file asks for the next block when it has the
 last one. An elevator that has gone elsewhere meanwhile ("deceptive idleness") pays two seeks for
 every read. So after a read the disk stands still for up to ``antic_expire``, if the process is one
-that comes back (as_history.py), until it does, or somebody wants something as near.
+that comes back, until it does, or somebody wants something as near.
 
 Models: two classes, synchronous (reads, writes of fsync) and asynchronous. Batches of one class,
 limited in time (a write batch in requests too, a number that adapts to the time they take); between
 batches the driver runs empty. Within a batch one way upwards with short ways back, and what has
-expired first. The states: OFF; WAIT_REQ, the last read is with the driver; WAIT_NEXT, it has ended,
-and the timer runs; FINISHED, the next request goes whatever it is.
+expired first. For each process moving averages tell how long it thinks between a read's end and its
+next read, and how far away that is. Of a process that has not been seen to think yet, what new
+processes did tells, how often one waited for went away instead (exit_prob), and whether another
+one's request would have helped. The states: OFF; WAIT_REQ, the last read is with the driver;
+WAIT_NEXT, it has ended, and the timer runs; FINISHED, the next request goes whatever it is.
 Linux counterpart: block/as-iosched.c (2.6.16; Kconfig.iosched: the default to 2.6.17, removed in
 2.6.33), function by function. Documentation/block/as-iosched.txt.
 Invariants: a request is in the list and in the FIFO of its class, or in neither; the timer's end
-counts only in WAIT_NEXT; while waiting or changing batches nothing is given to the driver.
+counts only in WAIT_NEXT; while waiting or changing batches nothing is given to the driver. Averages
+are in 1/256 of a sample; nr_queued, nr_dispatched >= 0.
 Left out: jiffies (antic_expire is HZ / 150: 6.67 ms here, 4 ms at HZ=250), est_time. A write batch
 that had to wait for the driver has its time from then on, as in later releases (from memory; up to
 then it could begin expired, and never come to a write beside readers that always wait).
@@ -23,15 +27,18 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from sim.block.as_history import MS, AsContext, AsHistory
-from sim.block.cfq_queue import nearer_request
-from sim.block.elevator import Elevator, QueueRunner, SortedRequests
-from sim.block.request import Request, is_sync
+from sim.block.bio import ElevatorData, Request, is_sync
+from sim.block.elevator import Elevator, ElevatorQueue, SortedRequests, nearer_request
+from sim.block.features import ANTICIPATORY_UNTIL
 from sim.param import param
 from sim.registry import register
 
+MAX_THINK_NS: Final = 20_000_000  # MAXTHINKTIME = HZ / 50
+NEAR_SECTORS: Final = 8192  # as_close_req: delta of an immediate request
+NEAR_DOUBLINGS: Final = 20  # it doubles with every ms of waiting, so often
+SURE: Final = 128  # exit_prob, exit_no_coop above 1/2
+MS: Final = 1_000_000
 _SOURCE: Final = "block/as-iosched.c, Linux 2.6.16"
-UNTIL: Final = (2, 6, 32)  # 492af6350a5c of 2.6.33 removed it
 SYNC: Final = 1  # REQ_SYNC
 ASYNC: Final = 0
 BACK_MAX: Final = 1024 * 1024  # MAXBACK, sectors
@@ -61,9 +68,128 @@ class AsParams:
         "125 ms", dim="time_ns", source=_SOURCE + ": HZ / 8", doc="batch of writes", minimum=0
     )
     antic_expire_ns: int = param(
-        "6.67 ms", dim="time_ns", source=_SOURCE + ": HZ / 150",
-        doc="wait for a process's next read; 0 = never", minimum=0,
-    )  # fmt: skip
+        "6.67 ms",
+        dim="time_ns",
+        source=_SOURCE + ": HZ / 150",
+        doc="wait for a process's next read; 0 = never",
+        minimum=0,
+    )
+
+
+class AsContext(ElevatorData):
+    """struct as_io_context."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.running: bool = True  # AS_TASK_RUNNING: the process has not exited
+        self.has_begun: bool = False  # AS_TASK_IOSTARTED: it has read before
+        self.thinks: bool = False  # AS_TASK_IORUNNING: one of its reads has ended
+        self.nr_queued: int = 0
+        self.nr_dispatched: int = 0  # chosen, and not yet with the driver
+        self.last_end_request_ns: int = 0
+        self.last_request_pos: int = 0
+        self.ttime_samples: int = 0
+        self.ttime_total: int = 0
+        self.ttime_mean_ns: int = 0
+        self.seek_samples: int = 0
+        self.seek_total: int = 0
+        self.seek_mean: int = 0
+
+    def update_thinktime(self, think_ns: int) -> None:
+        """Learn how long it has thought (as_update_thinktime)."""
+        self.ttime_samples = (7 * self.ttime_samples + 256) // 8
+        self.ttime_total = (7 * self.ttime_total + 256 * think_ns) // 8
+        self.ttime_mean_ns = (self.ttime_total + 128) // self.ttime_samples
+
+    def update_seekdist(self, distance: int) -> None:
+        """Learn how far it went; a single far request counts for little (as_update_seekdist)."""
+        cap = 2 * 1024 * 1024 if self.seek_samples <= 60 else 2 * 1024 * 64
+        distance = min(distance, self.seek_mean * 4 + cap)
+        self.seek_samples = (7 * self.seek_samples + 256) // 8
+        self.seek_total = (7 * self.seek_total + 256 * distance) // 8
+        self.seek_mean = (self.seek_total + self.seek_samples // 2) // self.seek_samples
+
+
+class AsHistory:
+    """What is known of processes that are new (the statistics of struct as_data)."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[int, AsContext] = {}
+        self.exit_prob: int = 0  # of 256: a process waited for exits or times out instead
+        self.exit_no_coop: int = 0  # of 256: and no other had a request nearby
+        self.new_ttime_total: int = 0
+        self.new_ttime_mean_ns: int = 0
+        self.new_seek_total: int = 0
+        self.new_seek_mean: int = 0
+
+    def context(self, pid: int) -> AsContext:
+        """Return what is known of a process (as_get_io_context)."""
+        found = self._contexts.get(pid)
+        if found is None:
+            found = self._contexts[pid] = AsContext(pid)
+        return found
+
+    def exit(self, pid: int) -> None:
+        """Forget a process; requests of its own still know it."""
+        found = self._contexts.pop(pid, None)
+        if found is not None:
+            found.running = False
+
+    def update(self, context: AsContext, request: Request, now_ns: int) -> None:
+        """Learn that the process reads here and now (as_update_iohist)."""
+        if context.has_begun:
+            think_ns = 0
+            if context.thinks and not context.nr_queued and not context.nr_dispatched:
+                think_ns = min(now_ns - context.last_end_request_ns, MAX_THINK_NS)
+            distance = abs(request.sector - context.last_request_pos)
+            self._learn_from_new(context, think_ns, distance)
+            context.update_thinktime(think_ns)
+            context.update_seekdist(distance)
+        context.last_request_pos = request.end
+        context.has_begun = True
+
+    def _learn_from_new(self, context: AsContext, think_ns: int, distance: int) -> None:
+        """Count the first sample of a process among those of new processes."""
+        if context.ttime_samples == 0:
+            self.new_ttime_total = (7 * self.new_ttime_total + 256 * think_ns) // 8
+            self.new_ttime_mean_ns = self.new_ttime_total // 256
+            self.exit_prob = 7 * self.exit_prob // 8
+        if context.seek_samples == 0:
+            self.new_seek_total = (7 * self.new_seek_total + 256 * distance) // 8
+            self.new_seek_mean = self.new_seek_total // 256
+
+    def gave_up(self, context: AsContext) -> None:
+        """Learn that waiting for the process was in vain (as_antic_timeout)."""
+        if context.ttime_samples == 0:
+            self.exit_prob = (7 * self.exit_prob + 256) // 8
+        if not context.running:
+            self.exit_no_coop = (7 * self.exit_no_coop + 256) // 8
+
+    def helped(self, context: AsContext) -> None:
+        """Learn that another process asked for something near instead."""
+        if not context.running:
+            self.exit_no_coop = 7 * self.exit_no_coop // 8
+
+    def expects_nothing(self, context: AsContext, antic_expire_ns: int) -> bool:
+        """Return whether the process is not likely to read again within that time."""
+        if not context.running and self.exit_no_coop > SURE:
+            return True
+        if context.ttime_samples:
+            return context.ttime_mean_ns > antic_expire_ns
+        if self.new_ttime_mean_ns > antic_expire_ns:
+            return True
+        return self.exit_prob * self.exit_no_coop > SURE * 256
+
+    def is_near(self, context: AsContext, sector: int, head: int, waited_ns: int) -> bool:
+        """Return whether a request is as near to the head as any to be expected (as_close_req)."""
+        waited_ms = waited_ns // MS
+        if waited_ms > NEAR_DOUBLINGS:
+            return True
+        delta = NEAR_SECTORS << waited_ms
+        if head <= sector + delta // 2 and sector <= head + delta:
+            return True
+        expected = context.seek_mean if context.seek_samples else self.new_seek_mean
+        return expected > abs(head - sector)
 
 
 class Anticipatory(Elevator):
@@ -92,7 +218,7 @@ class Anticipatory(Elevator):
         self._reader_done: bool = False  # ioc_finished
         self._antic_start_ns: int = 0
 
-    def attach(self, runner: QueueRunner) -> None:
+    def attach(self, runner: ElevatorQueue) -> None:
         self._runner, self._calendar = runner, runner.calendar
 
     # -- Requests come in.
@@ -370,6 +496,9 @@ class Anticipatory(Elevator):
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register(
-    "elevator", "anticipatory", params=AsParams, doc="waits for a reader's next read",
-    until=UNTIL,
-)(Anticipatory)  # fmt: skip
+    "elevator",
+    "anticipatory",
+    params=AsParams,
+    doc="waits for a reader's next read",
+    until=ANTICIPATORY_UNTIL,
+)(Anticipatory)

@@ -1,43 +1,60 @@
 """bfq: to each process its weight's share of the sectors, and a quick answer to who just came.
 
 Theory of operation: time slices are unfair in bytes and, on a disk, in what an answer takes. So a
-process's turn is a *budget* of sectors (bfq_queue.py), which grows while it uses it up and shrinks
+process's turn is a *budget* of sectors, which grows while it uses it up and shrinks
 when it doesn't; a turn also ends after ``timeout_sync``, and who was slow or seeking is charged for
 the time as if the disk had gone at full speed. While the queue whose turn it is has run empty, the
 disk idles for it: for the throughput of a reader in order, and because a weight means nothing if
 others may fill the device meanwhile. A process that comes after a pause gets 30 times its weight
 for some seconds (``low_latency``): programs start quickly beside any copying.
 
+Whose turn it is B-WF2Q+ says. Every queue with requests has a *start* and a *finish* on a virtual
+clock. The clock goes on by service / sum of weights; a queue's finish is its start + budget /
+weight. Of the queues that have started (*eligible*) the one that finishes first is next. So in any
+interval a queue gets its weight's share of the sectors, give or take a budget; one that asked for
+nothing for a while begins at the present time, with no credit. A queue that did not use up its
+budget has its finish moved back to what it got.
+
+The peak rate is learned from what is dispatched over intervals of a second of uninterrupted work;
+an interval counts the more, the more of its requests were sequential. From the rate follow the
+largest budget (what the disk does in a turn's time) and how long a weight stays raised (slow disks
+need longer to start a program).
+
 Models: selection, budgets and their feedback, idling, expiry of turns and of requests, charging by
-time, raising of weights of interactive processes, preemption, peak rate (bfq_rate.py).
+time, raising of weights of interactive processes, preemption, peak rate.
 Linux counterpart: block/bfq-iosched.c (4.12; in the form of 5.4): bfq_select_queue,
-bfq_bfqq_expire, __bfq_bfqq_recalc_budget, bfq_bfqq_handle_idle_busy_switch; the names are its.
+bfq_bfqq_expire, __bfq_bfqq_recalc_budget, bfq_bfqq_handle_idle_busy_switch, bfq_update_peak_rate,
+bfq_update_rate_reset, bfq_wr_duration, bfq_calc_max_budget, bfq_update_hw_tag, bfq_attrs;
+block/bfq-wf2q.c: bfq_calc_finish, bfq_first_active_entity, bfq_update_vtime, bfq_bfqq_served; the
+names are its. The tree is a list here: a server has tens of queues.
 Invariants: a queue is busy exactly if it has requests or it is its turn; at most one has the turn;
-the idle timer runs only for that one, while it is empty.
+the idle timer runs only for that one, while it is empty. A request is in the list and in the FIFO
+of its queue, or in neither; start <= finish; a queue is in the tree exactly while it is busy; wsum
+= the sum of the busy queues' weights. Rates are sectors a microsecond; an interval without 32
+requests or 0.3 s says nothing.
 Left out: merging of queues that cooperate (EQM), injection of others' requests while idling, soft
-real time, bursts of queues, strict_guarantees, cgroups; limits on sync writes' tags.
+real time, bursts of queues, strict_guarantees, cgroups, classes (all processes are best effort),
+backshifting of finish times; limits on sync writes' tags.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
-from sim.block.bfq_params import BfqParams
-from sim.block.bfq_queue import (
-    BUDGET_EXHAUSTED,
-    BUDGET_TIMEOUT,
-    KEY_ASYNC,
-    NO_MORE_REQUESTS,
-    PREEMPTED,
-    TOO_IDLE,
-    BfqQueue,
-    ServiceTree,
+from sim.block.bio import BIO_SYNC_MASK, READ, Bio, Request, is_sync
+from sim.block.elevator import (
+    DEFAULT_IOPRIO,
+    Elevator,
+    ElevatorQueue,
+    ExpiringQueue,
+    SortedRequests,
+    nearer_request,
 )
-from sim.block.bfq_rate import HwTag, PeakRate
-from sim.block.bio import BIO_SYNC_MASK, READ, Bio
-from sim.block.cfq_queue import nearer_request
-from sim.block.elevator import DEFAULT_IOPRIO, Elevator, QueueRunner
-from sim.block.request import Request, is_sync
+from sim.block.features import BFQ_SINCE
+from sim.param import param
 from sim.registry import register
+from sim.units import NS_PER_US
 
+_SOURCE: Final = "block/bfq-iosched.c, Linux 5.4"
 MS: Final = 1_000_000
 RAISE: Final = 30  # bfq_wr_coeff
 PAUSE_NS: Final = 2_000_000_000  # bfq_wr_min_idle_time
@@ -45,6 +62,338 @@ IDLE_RAISED_NS: Final = 20 * MS  # bfq_arm_slice_timer: at least, for a raised q
 IDLE_SEEKY_NS: Final = 2 * MS  # BFQ_MIN_TT: at most, for one that seeks
 ASYNC_CHARGE: Final = 3  # bfq_async_charge_factor
 SHORT_NS: Final = 1 * MS  # bfq_bfqq_is_slow: too short a turn to tell
+
+SERVICE_SHIFT: Final = 22  # WFQ_SERVICE_SHIFT: virtual time is an integer
+KEY_ASYNC: Final = 0  # the queue of all writes that nobody waits for
+SEEK_SECTORS: Final = 800  # BFQQ_SEEK_THR: 8 * 100
+SMALL_SECTORS: Final = 64  # BFQQ_SECT_THR_NONROT: a flash drive does not mind far large requests
+SEEK_BITS: Final = 32  # seek_history
+SEEKY_BITS: Final = 19  # more of them: BFQQ_SEEKY
+SAMPLES_VALID: Final = 80  # bfq_sample_valid
+WEIGHT_FACTOR: Final = 10  # BFQ_WEIGHT_CONVERSION_COEFF
+LEVELS: Final = 8  # IOPRIO_NR_LEVELS
+LONG_NS: Final = 20_000_000  # a turn to be judged by what it was served
+BUDGET_PARTS: Final = 32  # bfq_min_budget
+
+TOO_IDLE: Final = 0  # enum bfqq_expiration: why a turn ended
+BUDGET_TIMEOUT: Final = 1
+BUDGET_EXHAUSTED: Final = 2
+NO_MORE_REQUESTS: Final = 3
+PREEMPTED: Final = 4
+
+# (rotational, flash): ref_rate[] >> BFQ_RATE_SHIFT, sectors/us: 109 and 258 MB/s
+REFERENCE_RATES: Final = (14_000 / 65_536, 33_000 / 65_536)
+REFERENCE_RAISES_NS: Final = (7_000_000_000, 2_500_000_000)  # ref_wr_duration[]
+RAISE_NS_MIN: Final = 3_000_000_000
+RAISE_NS_MAX: Final = 25_000_000_000
+INTERVAL_NS: Final = 1_000_000_000  # BFQ_RATE_REF_INTERVAL
+INTERVAL_NS_MIN: Final = 300_000_000  # BFQ_RATE_MIN_INTERVAL
+SAMPLES_MIN: Final = 32  # BFQ_RATE_MIN_SAMPLES
+RATE_PAUSE_NS: Final = 100_000_000  # a disk idle for longer begins anew
+STEADY_NS: Final = 2_000_000  # BFQ_MIN_TT
+RATE_MAX: Final = 20.0  # sectors/us: unreasonably high
+HW_TAG_DEPTH: Final = 3  # BFQ_HW_QUEUE_THRESHOLD
+HW_TAG_SAMPLES: Final = 32  # BFQ_HW_QUEUE_SAMPLES
+
+
+@dataclass(frozen=True, kw_only=True)
+class BfqParams:
+    """Tunables under /sys/block/*/queue/iosched."""
+
+    fifo_expire_sync_ns: int = param(
+        "125 ms", dim="time_ns", source=_SOURCE, doc="a waited-for request is due", minimum=0
+    )
+    fifo_expire_async_ns: int = param(
+        "250 ms", dim="time_ns", source=_SOURCE, doc="any other is due", minimum=0
+    )
+    back_seek_max_bytes: int = param(
+        "16 MiB", dim="bytes", source=_SOURCE, doc="farthest way back", minimum=0
+    )
+    back_seek_penalty: int = param(
+        2, dim="count", source=_SOURCE, doc="a way back counts as this many", minimum=1
+    )
+    slice_idle_ns: int = param(
+        "8 ms",
+        dim="time_ns",
+        source=_SOURCE + ": bfq_slice_idle",
+        doc="wait for a process's next request; 0 = never",
+        minimum=0,
+    )
+    max_budget: int = param(
+        0,
+        dim="count",
+        source=_SOURCE,
+        minimum=0,
+        doc="sectors of a turn at most; 0 = what the disk does in timeout_sync",
+    )
+    timeout_sync_ns: int = param(
+        "125 ms",
+        dim="time_ns",
+        source=_SOURCE + ": bfq_timeout = HZ / 8",
+        doc="longest turn",
+        minimum=1,
+    )
+    low_latency: bool = param(
+        True, dim="bool", source=_SOURCE, doc="raise the weight of interactive processes"
+    )
+
+
+class BfqQueue(ExpiringQueue):
+    """struct bfq_queue with its entity.
+
+    A process's requests by sector and by age; its budget; what is known of how it thinks and seeks;
+    whether its weight is raised.
+    """
+
+    def __init__(self, key: int, ioprio: int, budget: int, now_ns: int) -> None:
+        super().__init__()
+        self.key = key
+        self.sync: bool = key != KEY_ASYNC
+        self.sort_list = SortedRequests()
+        self.next_rq: Request | None = None
+        self.dispatched: int = 0  # taken from here, not completed
+        self.busy: bool = False
+        self.exited: bool = False
+        # Entity: shares.
+        self.weight: int = (LEVELS - ioprio) * WEIGHT_FACTOR
+        self.wr_coeff: int = 1  # > 1: its weight is raised,
+        self.wr_since_ns: int = 0  # from then on
+        self.start: int = 0
+        self.finish: int = 0
+        self.budget: int = budget  # sectors of this turn
+        self.max_budget: int = budget  # and of the next
+        self.service: int = 0  # sectors charged in this turn
+        # Of the turn.
+        self.turn_began_ns: int = now_ns
+        self.timeout_ns: int = 0
+        self.wait_request: bool = False  # the disk idles for it
+        self.idle_since_ns: int = now_ns  # neither busy nor dispatched
+        self.may_resume: bool = False  # non_blocking_wait_rq: only idling ended its turn
+        # Of the process.
+        self.last_end_request_ns: int = now_ns
+        self.ttime_samples: int = 0
+        self.ttime_total: int = 0
+        self.ttime_mean_ns: int = 0
+        self.last_request_pos: int = 0
+        self.seek_history: int = 0
+
+    def budget_left(self) -> int:
+        """Return the sectors that it may still be served in this turn."""
+        return self.budget - self.service
+
+    def raised_weight(self) -> int:
+        """Return its weight, raised or not."""
+        return self.weight * self.wr_coeff
+
+    def is_seeky(self) -> bool:
+        """Return whether most of its last 32 requests were far from the one before."""
+        return self.seek_history.bit_count() > SEEKY_BITS
+
+    def thinks_briefly(self, idle_ns: int) -> bool:
+        """Return whether its next request is worth waiting for (has_short_ttime)."""
+        return self.ttime_samples <= SAMPLES_VALID or self.ttime_mean_ns <= idle_ns
+
+    def update_thinktime(self, now_ns: int, idle_ns: int) -> None:
+        """Learn that the process asks for something now (bfq_update_io_thinktime)."""
+        if self.dispatched or self.busy:
+            return
+        think_ns = min(now_ns - self.last_end_request_ns, 2 * idle_ns)
+        self.ttime_samples = (7 * self.ttime_samples + 256) // 8
+        self.ttime_total = (7 * self.ttime_total + 256 * think_ns) // 8
+        self.ttime_mean_ns = (self.ttime_total + 128) // self.ttime_samples
+
+    def update_seeks(self, request: Request, rotational: bool) -> None:
+        """Learn where it asks for something (bfq_update_io_seektime)."""
+        far = is_far(self.last_request_pos, request, rotational)
+        self.seek_history = ((self.seek_history << 1) | int(far)) & ((1 << SEEK_BITS) - 1)
+        self.last_request_pos = request.end
+
+    def is_slow(self, turn_ns: int, most: int) -> bool:
+        """Return whether the turn was a waste of the disk's time (bfq_bfqq_is_slow)."""
+        return self.service < most // 2 if turn_ns > LONG_NS else self.is_seeky()
+
+    def adapt_budget(self, reason: int, most: int) -> None:
+        """Fit the next budget to the use of this one (__bfq_bfqq_recalc_budget)."""
+        least = max(1, most // BUDGET_PARTS)
+        budget = self.max_budget
+        if not self.sync:
+            budget = most
+        elif self.wr_coeff > 1:
+            budget = 2 * least
+        elif reason == BUDGET_TIMEOUT or (reason == TOO_IDLE and self.dispatched):
+            budget = 2 * budget
+        elif reason == BUDGET_EXHAUSTED:
+            budget = 4 * budget
+        elif reason == TOO_IDLE:
+            budget = max(least, budget - 4 * least)
+        elif reason == NO_MORE_REQUESTS:
+            budget = max(self.service, least)
+        self.max_budget = min(budget, most)
+
+
+def is_far(position: int, request: Request, rotational: bool) -> bool:
+    """Return whether getting to the request is a seek that costs something (BFQ_RQ_SEEKY)."""
+    distant = abs(request.sector - position) > SEEK_SECTORS
+    return distant and (rotational or request.nr_sectors < SMALL_SECTORS)
+
+
+class ServiceTree:
+    """struct bfq_service_tree: the busy queues on their virtual clock."""
+
+    def __init__(self) -> None:
+        self.queues: list[BfqQueue] = []  # busy ones, as they became so
+        self.vtime: int = 0
+        self.wsum: int = 0
+
+    def activate(self, queue: BfqQueue) -> None:
+        """Put in a queue that has become busy; it missed what it did not ask for."""
+        queue.start = max(self.vtime, queue.finish)
+        self.queues.append(queue)
+        self.wsum += queue.raised_weight()
+        self.begin_budget(queue)
+
+    def deactivate(self, queue: BfqQueue) -> None:
+        """Take out a queue without requests; it finished with what it got."""
+        queue.finish = queue.start + _virtual(queue.service, queue.raised_weight())
+        self.queues.remove(queue)
+        self.wsum -= queue.raised_weight()
+        queue.service = 0
+
+    def requeue(self, queue: BfqQueue) -> None:
+        """Let a queue whose turn is over wait for the next one."""
+        queue.start += _virtual(queue.service, queue.raised_weight())
+        self.begin_budget(queue)
+
+    def begin_budget(self, queue: BfqQueue) -> None:
+        """Set a queue's finish from its budget."""
+        queue.service = 0
+        queue.finish = queue.start + _virtual(queue.budget, queue.raised_weight())
+
+    def charge(self, queue: BfqQueue, sectors: int) -> None:
+        """Charge a queue for service; the clock goes on (bfq_bfqq_served)."""
+        queue.service += sectors
+        self.vtime += _virtual(sectors, self.wsum)
+
+    def set_coefficient(self, queue: BfqQueue, coefficient: int) -> None:
+        """Raise a busy queue's weight, or end that; from its next budget on."""
+        self.wsum += queue.weight * (coefficient - queue.wr_coeff) * int(queue.busy)
+        queue.wr_coeff = coefficient
+
+    def choose(self) -> BfqQueue | None:
+        """Return the eligible queue that finishes first; the clock never stands for want of one."""
+        if not self.queues:
+            return None
+        self.vtime = max(self.vtime, min(queue.start for queue in self.queues))
+        best: BfqQueue | None = None
+        for queue in self.queues:
+            if queue.start <= self.vtime and (best is None or queue.finish < best.finish):
+                best = queue
+        return best
+
+    def waiting(self) -> int:
+        """Return how many requests wait."""
+        return sum(len(queue.fifo) for queue in self.queues)
+
+    def is_symmetric(self) -> bool:
+        """Return whether all busy queues have the same weight."""
+        return all(queue.raised_weight() == self.queues[0].raised_weight() for queue in self.queues)
+
+    def raised(self) -> int:
+        """Return how many busy queues have their weight raised."""
+        return sum(queue.wr_coeff > 1 for queue in self.queues)
+
+
+def _virtual(sectors: int, weight: int) -> int:
+    return (sectors << SERVICE_SHIFT) // weight
+
+
+class PeakRate:
+    """The estimate, and the interval under way."""
+
+    def __init__(self, rotational: bool) -> None:
+        kind = 0 if rotational else 1
+        self._rotational = rotational
+        self.rate: float = REFERENCE_RATES[kind] * 2 / 3
+        self._raise_product: float = REFERENCE_RATES[kind] * REFERENCE_RAISES_NS[kind]
+        self._samples: int = 0
+        self._sequential: int = 0
+        self._sectors: int = 0
+        self._first_ns: int = 0
+        self._last_ns: int = 0
+        self._position: int = 0
+        self._last_completion_ns: int = 0
+
+    def max_budget(self, turn_ns: int) -> int:
+        """Return the sectors that the disk can do in a turn."""
+        return max(1, int(self.rate * (turn_ns // NS_PER_US)))
+
+    def raise_ns(self) -> int:
+        """Return how long an interactive process's weight stays raised."""
+        duration = int(self._raise_product / self.rate)
+        return min(max(duration, RAISE_NS_MIN), RAISE_NS_MAX)
+
+    def completed(self, now_ns: int) -> None:
+        """Learn that the device has ended a request."""
+        self._last_completion_ns = now_ns
+
+    def dispatched(self, request: Request, in_driver: int, now_ns: int) -> None:
+        """Learn of a request that goes to the device, which has ``in_driver`` others."""
+        if self._samples and not (now_ns - self._last_ns > RATE_PAUSE_NS and not in_driver):
+            self._count(request, in_driver, now_ns)
+            if now_ns - self._first_ns >= INTERVAL_NS:
+                self._end_interval(now_ns)
+                self._begin(request, now_ns)
+        else:
+            self._end_interval(self._last_ns)
+            self._begin(request, now_ns)
+        self._position = request.end
+        self._last_ns = now_ns
+
+    def _begin(self, request: Request, now_ns: int) -> None:
+        self._samples = 1
+        self._sequential = 0
+        self._sectors = request.nr_sectors
+        self._first_ns = now_ns
+
+    def _count(self, request: Request, in_driver: int, now_ns: int) -> None:
+        self._samples += 1
+        steady = in_driver > 0 or now_ns - self._last_completion_ns < STEADY_NS
+        if steady and not is_far(self._position, request, self._rotational):
+            self._sequential += 1
+        self._sectors += request.nr_sectors
+
+    def _end_interval(self, now_ns: int) -> None:
+        """Move the estimate towards the interval's rate, by its worth (1/10 to 1/2)."""
+        elapsed_ns = now_ns - self._first_ns
+        if self._samples < SAMPLES_MIN or elapsed_ns < INTERVAL_NS_MIN:
+            return
+        elapsed_ns = max(elapsed_ns, self._last_completion_ns - self._first_ns)
+        rate = self._sectors * NS_PER_US / elapsed_ns
+        sequential = self._sequential >= 3 * self._samples // 4
+        if (not sequential and rate <= self.rate) or rate > RATE_MAX:
+            return
+        worth = min(8, 9 * self._sequential // self._samples * elapsed_ns // INTERVAL_NS)
+        self.rate += (rate - self.rate) / (10 - worth)
+
+
+class HwTag:
+    """Whether the device takes several requests at a time (hw_tag)."""
+
+    def __init__(self) -> None:
+        self.is_on: bool = False
+        self._samples: int = 0
+        self._most: int = 0
+
+    def completed(self, in_driver: int, waiting: int) -> None:
+        """Look at a completion, of this many in the device, where it could have had more."""
+        self._most = max(self._most, in_driver)
+        if in_driver + waiting <= HW_TAG_DEPTH:
+            return
+        self._samples += 1
+        if self._samples >= HW_TAG_SAMPLES:
+            self.is_on = self._most > HW_TAG_DEPTH
+            self._most = 0
+            self._samples = 0
 
 
 class Bfq(Elevator):
@@ -63,7 +412,7 @@ class Bfq(Elevator):
         self._rq_in_driver: int = 0
         self._hw_tag = HwTag()
 
-    def attach(self, runner: QueueRunner) -> None:
+    def attach(self, runner: ElevatorQueue) -> None:
         self._runner, self._calendar = runner, runner.calendar
         self._rotational = runner.rotational
         self.peak = PeakRate(runner.rotational)
@@ -395,6 +744,9 @@ class Bfq(Elevator):
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register(
-    "elevator", "bfq", params=BfqParams, doc="shares of the sectors by weight, quick answers",
-    since=(4, 12),
-)(Bfq)  # fmt: skip
+    "elevator",
+    "bfq",
+    params=BfqParams,
+    doc="shares of the sectors by weight, quick answers",
+    since=BFQ_SINCE,
+)(Bfq)

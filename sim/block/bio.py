@@ -1,25 +1,36 @@
-"""Bios: what a file system asks of a block device.
+"""Bios and requests: what a file system asks of a block device, and what a disk makes of it.
 
-Models: a RUN of ``count`` equal, adjacent bios submitted back to back by one task. ext3 submits one
-4 KiB bio for each buffer (submit_bh), so writing back a megabyte is 256 bios; here it is one object
-that counts as 256: a stacked device adds 256 I/Os to its row, a request queue makes of them what it
-would have made of 256 single ones (merges, plugging, request slots), see queue.py.
-Linux counterpart: struct bio, include/linux/bio.h, fs/bio.c; submit_bio in block/ll_rw_blk.c
-(2.6.16), block/blk-core.c (later).
+Models: a ``Bio`` is a RUN of ``count`` equal, adjacent bios that one task submits back to back.
+ext3 submits one 4 KiB bio for each buffer (submit_bh), so writing back a megabyte is 256 bios; here
+it is one object that counts as 256. A stacked device adds 256 I/Os to its row. A request queue
+makes of them what it would have made of 256 single ones (merges, plugging, request slots), see
+queue.py. A ``Request`` is a stretch of sectors, made of the bios that were merged into it. A
+``Plug`` is what a task holds back on its stack while it submits a batch.
+Linux counterpart: struct bio, include/linux/bio.h, fs/bio.c; struct request and struct blk_plug,
+include/linux/blkdev.h; init_request_from_bio, block/ll_rw_blk.c (2.6.16), block/blk-core.c (later).
 Invariants: 0 <= submitted <= count; ``end_io`` is called once, when the last bio of the run ended,
-never from inside submit_bio; ``end_part`` is called whenever some of them ended.
+never from inside submit_bio; ``end_part`` is called whenever some of them ended. The bios of a
+request lie one after the other and fill it: ``end == sector + nr_sectors``. Once ``started`` it
+neither grows nor leaves the queue otherwise than by completion. Once complete, it belongs to its
+queue again, which begins another I/O with it (the kernel: from a mempool). Plug.flush() leaves the
+plug empty.
 Left out: pages and segments as objects (a bio has one segment for each 4 KiB page begun), errors of
-disks, BIO_RW_FAILFAST, the bi_next list. A DISCARD is never a run: one bio, however long.
+disks, BIO_RW_FAILFAST, the bi_next list, priorities of requests. A DISCARD is never a run: one bio,
+however long. A plug's callbacks (md), and that all queues' requests in it are counted together from
+5.0 on (as many as here for two queues from 5.15 on, where the limit is 64 for several queues).
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, TypeAlias
 
-from sim.block.genhd import DiskStats
+from sim.block.part_stat import DiskStats
 
 READ: Final = 0
 WRITE: Final = 1
+FLUSH: Final = 2  # op of the request that empties a drive's write cache
 DISCARD: Final = 3  # an odd number: what is not READ goes to the device (op_is_write)
+OPS: Final = 4
 SECTOR: Final = 512  # bytes
 PAGE_SECTORS: Final = 8
 
@@ -38,6 +49,7 @@ BIO_ORDERED_MASK: Final = BIO_BARRIER | BIO_FLUSH | BIO_FUA
 
 EndIo: TypeAlias = "Callable[[Bio], None]"
 EndPart: TypeAlias = "Callable[[Bio, int, int], None]"
+FlushList: TypeAlias = "Callable[[list[Request]], None]"  # a queue's: takes what a plug held
 
 
 class Bio:
@@ -92,7 +104,7 @@ class Bio:
         self.submitted: int = 0  # bios of the run that a device has taken over
         self.pending: int = count  # bios of the run not ended
         self.granted: bool = False  # get_request_wait() has reserved a request for the next one
-        self.plug: Plugging | None = None  # the task's on-stack plug, from 2.6.39
+        self.plug: Plug | None = None  # the task's on-stack plug, from 2.6.39
         self.remapped: bool = False  # a partition has moved it to the whole disk,
         self.partition: DiskStats | None = None  # and this is the row to count its request in
         self.error: int = 0  # errno when it ended; only a snapshot that is full sets it
@@ -120,14 +132,6 @@ class Bio:
         self.partition = None
 
 
-class Plugging:
-    """Where a task collects requests before a queue sees them; see plug.py."""
-
-    def flush(self) -> None:
-        """Hand all that was collected to its queues."""
-        raise NotImplementedError
-
-
 def end_bios(bio: Bio, sector: int, count: int) -> None:
     """End ``count`` bios of a run, the first of them at ``sector`` (bio_endio)."""
     left = bio.pending = bio.pending - count
@@ -137,3 +141,181 @@ def end_bios(bio: Bio, sector: int, count: int) -> None:
         bio.end_io(bio)
     else:
         assert left > 0
+
+
+class ElevatorData:
+    """What an elevator hangs on a request (elevator_private)."""
+
+
+class Request:
+    """Adjacent sectors in one direction."""
+
+    __slots__ = (
+        "angle_ns",
+        "arrived_ns",
+        "bio",
+        "bio_count",
+        "cylinder",
+        "elevator_private",
+        "end",
+        "expires_ns",
+        "flags",
+        "issue_ns",
+        "nr_sectors",
+        "nr_segments",
+        "op",
+        "partition",
+        "pool",
+        "rest",
+        "sector",
+        "start_ns",
+        "started",
+        "sync",
+        "task_id",
+    )
+    op: int
+    sector: int
+    nr_sectors: int
+    end: int
+    start_ns: int  # of its oldest bio; await counts from here
+    flags: int
+    nr_segments: int
+    task_id: int
+    partition: DiskStats | None  # row of the partition it is for
+    bio: Bio | None  # the first run it has bios of,
+    bio_count: int  # how many,
+    rest: list[tuple[Bio, int]] | None  # and the runs that follow
+    started: bool
+    elevator_private: ElevatorData | None
+    pool: int  # request pool that it counts in (request_list.py): set when it has a slot
+    expires_ns: int  # an elevator's: set before it reads it
+    sync: bool  # likewise: is_sync()
+    arrived_ns: int  # the driver's, as are the next two
+    cylinder: int
+    angle_ns: int
+    issue_ns: int  # given to the driver (io_start_time_ns): wbt's
+
+    def __init__(
+        self,
+        op: int,
+        sector: int,
+        nr_sectors: int,
+        start_ns: int,
+        bio: Bio | None = None,
+        count: int = 0,
+        flags: int = 0,
+    ) -> None:
+        self.begin(op, sector, nr_sectors, start_ns, bio, count, flags)
+
+    def begin(
+        self,
+        op: int,
+        sector: int,
+        nr_sectors: int,
+        start_ns: int,
+        bio: Bio | None,
+        count: int,
+        flags: int,
+    ) -> None:
+        """Describe what one bio of a run asks for; a flush has no sectors, and counts for none."""
+        self.op = op
+        self.sector = sector
+        self.nr_sectors = nr_sectors
+        self.end = sector + nr_sectors
+        self.start_ns = start_ns
+        self.flags = flags
+        self.nr_segments = -(-nr_sectors // PAGE_SECTORS)
+        if bio is None:
+            self.task_id = 0
+            self.partition = None
+        else:
+            self.task_id = bio.task_id
+            self.partition = bio.partition
+        self.bio = bio
+        self.bio_count = count
+        self.rest = None
+        self.started = False
+        self.elevator_private = None
+
+
+def is_sync(request: Request) -> bool:
+    """Return whether somebody waits: for a read, a flush, or what is marked so (rq_is_sync)."""
+    return not request.op & 1 or request.flags & BIO_SYNC_MASK != 0
+
+
+def append_bios(request: Request, bio: Bio, count: int) -> None:
+    """Back-merge ``count`` bios of the run."""
+    request.nr_sectors += count * bio.size
+    request.end += count * bio.size
+    request.nr_segments += count * ((bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS)
+    rest = request.rest
+    if rest is None:
+        if request.bio is bio:
+            request.bio_count += count
+        else:
+            request.rest = [(bio, count)]
+    elif rest[-1][0] is bio:
+        rest[-1] = (bio, rest[-1][1] + count)
+    else:
+        rest.append((bio, count))
+
+
+def prepend_bio(request: Request, bio: Bio) -> None:
+    """Front-merge one bio of the run."""
+    first = request.bio
+    assert first is not None
+    rest = request.rest if request.rest is not None else []
+    rest.insert(0, (first, request.bio_count))
+    request.rest = rest
+    request.bio = bio
+    request.bio_count = 1
+    request.sector -= bio.size
+    request.nr_sectors += bio.size
+    request.nr_segments += (bio.size + PAGE_SECTORS - 1) // PAGE_SECTORS
+
+
+def absorb_request(request: Request, following: Request) -> None:
+    """Make ``following``, which starts where ``request`` ends, part of it."""
+    assert request.end == following.sector
+    assert following.bio is not None
+    rest = request.rest if request.rest is not None else []
+    rest.append((following.bio, following.bio_count))
+    if following.rest is not None:
+        rest.extend(following.rest)
+    request.rest = rest
+    request.nr_sectors += following.nr_sectors
+    request.end = following.end
+    request.nr_segments += following.nr_segments
+    if following.start_ns < request.start_ns:
+        request.start_ns = following.start_ns
+
+
+class Plug:
+    """struct blk_plug, from 2.6.39: put it into ``bio.plug`` of each bio of a batch, then flush().
+
+    Merging in the list needs no lock, and queues see its requests sorted and at once. The list goes
+    to its queues when the task is done, before it sleeps for a request, and when it is full (see
+    queue.py). A task that sleeps otherwise flushes first.
+    """
+
+    def __init__(self) -> None:
+        self._lists: list[tuple[FlushList, list[Request]]] = []
+        self.last: Request | None = None  # the youngest one here
+
+    def list_of(self, flush_list: FlushList) -> list[Request]:
+        """Return the requests for the queue that takes them by calling ``flush_list``."""
+        for known, requests in self._lists:
+            if known is flush_list:
+                return requests
+        fresh: list[Request] = []
+        self._lists.append((flush_list, fresh))
+        return fresh
+
+    def flush(self) -> None:
+        """Give all requests to their queues, by sector (blk_flush_plug_list)."""
+        lists = self._lists
+        self._lists = []
+        self.last = None
+        for flush_list, requests in lists:
+            requests.sort(key=attrgetter("sector"))
+            flush_list(requests)

@@ -5,29 +5,229 @@ share one. Queues take turns; a turn lasts a slice of time, of at most ``quantum
 When the queue whose turn it is has run empty, the disk *idles*: the process may ask for something
 near in a moment. It doesn't idle for the shared queue, nor for a process that thinks longer than
 ``slice_idle`` or seeks on a drive that queues commands; for one that seeks it waits 2 ms at most.
+Moving averages tell how long a process thinks between requests and how far it seeks.
 To 2.6.16 (``early``) seeks and queueing drives make no difference; the disk idles though requests
 are in flight; a queue that isn't waited for may have 2 requests in the driver; and a synchronous
 request that finds no queue active takes the turn and goes at once, plug or not.
-Linux counterpart: block/cfq-iosched.c (2.6.16 to 2.6.24), function by function; the names are its.
+Linux counterpart: block/cfq-iosched.c (2.6.16 to 2.6.34), function by function; the names are its.
+A process has one synchronous queue for a disk, so cfq_queue and cfq_io_context are one object here.
 Invariants: a queue is in one of the round-robin lists exactly if it has requests (on_rr); at most
-one queue is active; the idle timer runs only for the active queue, while it is empty.
-Left out: I/O priorities (every process is best effort 4), cfq_queued limits, close cooperators
-(2.6.30), service trees, low_latency (2.6.28: slices shrink with many queues), groups, jiffies.
+one queue is active; the idle timer runs only for the active queue, while it is empty. A request is
+in the list and in the FIFO of its queue, or in neither.
+Left out: I/O priorities (every process is best effort 4: one rr_list, no idle_rr, slices alike),
+cfq_queued limits, close cooperators (2.6.30), service trees, low_latency (2.6.28: slices shrink
+with many queues), groups, jiffies.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from sim.block.bio import BIO_NOIDLE, BIO_SYNC_MASK, READ, Bio
-from sim.block.cfq_params import CfqParams
-from sim.block.cfq_queue import KEY_ASYNC, SAMPLES_VALID, CfqQueue, nearer_request
-from sim.block.cfq_round import CfqRound
-from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator, QueueRunner
-from sim.block.request import Request, is_sync
+from sim.block.bio import BIO_NOIDLE, BIO_SYNC_MASK, READ, Bio, Request, is_sync
+from sim.block.elevator import (
+    Elevator,
+    ElevatorQueue,
+    ExpiringQueue,
+    SortedRequests,
+    nearer_request,
+)
+from sim.block.features import CFQ_CHANGES, CFQ_SINCE, SINGLE_QUEUE_UNTIL
+from sim.param import param
 from sim.registry import register
+from sim.sched.version import changed_defaults
+from sim.units import Value
 
+_SOURCE: Final = "block/cfq-iosched.c, Linux 2.6.16"
+KEY_ASYNC: Final = 0  # CFQ_KEY_ASYNC: the queue of all writes that nobody waits for
+SEEKY_SECTORS: Final = 128 * 1024  # CIC_SEEKY: a mean distance above it
+SAMPLES_VALID: Final = 80  # sample_valid()
 SEEKY_IDLE_NS: Final = 2_000_000  # cfq_arm_slice_timer: msecs_to_jiffies(2)
 ASYNC_LEVELS: Final = 4  # CFQ_PRIO_LISTS - 1 - ioprio + 1, with ioprio 4
 KIB_SECTORS: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class CfqParams:
+    """Tunables under /sys/block/*/queue/iosched, and what versions changed."""
+
+    quantum: int = param(
+        4, dim="count", source=_SOURCE, doc="requests dispatched in one go", minimum=1
+    )
+    fifo_expire_sync_ns: int = param(
+        "125 ms", dim="time_ns", source=_SOURCE, doc="a waited-for request is due", minimum=0
+    )
+    fifo_expire_async_ns: int = param(
+        "250 ms", dim="time_ns", source=_SOURCE, doc="any other is due", minimum=0
+    )
+    back_seek_max_bytes: int = param(
+        "16 MiB", dim="bytes", source=_SOURCE, doc="farthest way back", minimum=0
+    )
+    back_seek_penalty: int = param(
+        2, dim="count", source=_SOURCE, doc="a way back counts as this many", minimum=1
+    )
+    slice_sync_ns: int = param(
+        "100 ms", dim="time_ns", source=_SOURCE, doc="slice of a process", minimum=1
+    )
+    slice_async_ns: int = param(
+        "40 ms", dim="time_ns", source=_SOURCE, doc="slice of the shared queue", minimum=1
+    )
+    slice_async_rq: int = param(
+        2, dim="count", source=_SOURCE, doc="requests of the shared queue's slice, x 8", minimum=1
+    )
+    slice_idle_ns: int = param(
+        "10 ms",
+        dim="time_ns",
+        source=_SOURCE + ": cfq_slice_idle = HZ / 100",
+        doc="wait for a process's next request",
+        minimum=0,
+    )
+    max_depth: int = param(
+        2,
+        dim="count",
+        source=_SOURCE + ": cfq_max_depth",
+        minimum=1,
+        doc="requests in the driver if the process is not waited for (to 2.6.16)",
+    )
+    early: bool = param(
+        True,
+        dim="bool",
+        source=_SOURCE,
+        doc="the form to 2.6.16, blind to seeks and to drives that queue (see cfq.py)",
+    )
+    merge_across: bool = param(
+        True,
+        dim="bool",
+        source=_SOURCE + ": no elevator_allow_merge_fn",
+        doc="a bio may join another process's request (to 2.6.19)",
+    )
+    sync_preempts: bool = param(
+        False,
+        dim="bool",
+        source=_SOURCE + ": cfq_should_preempt asks wait_request of the new queue",
+        doc="a synchronous request ends the shared queue's slice (from 2.6.20)",
+    )
+    restarts_idling: bool = param(
+        True,
+        dim="bool",
+        source=_SOURCE + ": cfq_select_queue calls cfq_arm_slice_timer",
+        doc="a request of another process begins the wait for this one anew (to 2.6.21)",
+    )
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        return changed_defaults(CFQ_CHANGES, kernel)
+
+
+class CfqQueue(ExpiringQueue):
+    """struct cfq_queue of a process and its cfq_io_context, or of all asynchronous writes."""
+
+    def __init__(self, key: int, slice_left_ns: int) -> None:
+        super().__init__()
+        self.key = key
+        self.sort_list = SortedRequests()
+        self.next_rq: Request | None = None
+        self.on_dispatch: int = 0  # taken from here, not completed; all of one kind
+        self.on_rr: bool = False
+        self.exited: bool = False  # its process has; it goes with its last request
+        self.home: list[CfqQueue] | None = None  # the round-robin list it is in
+        self.service_last_ns: int = 0
+        self.slice_end_ns: int = 0  # 0: not set yet
+        self.slice_left_ns = slice_left_ns
+        self.idle_window: bool = True
+        self.wait_request: bool = False
+        self.must_dispatch: bool = False
+        # Of the process: how long it thinks, how far it seeks (moving averages in 1/256).
+        self.last_end_request_ns: int = 0
+        self.ttime_samples: int = 0
+        self.ttime_total: int = 0
+        self.ttime_mean_ns: int = 0
+        self.last_request_pos: int = 0
+        self.seek_samples: int = 0
+        self.seek_total: int = 0
+        self.seek_mean: int = 0
+
+    def seeky(self) -> bool:
+        """Return whether the process's requests are far apart (CIC_SEEKY)."""
+        return self.seek_mean > SEEKY_SECTORS
+
+    def is_seeky(self) -> bool:
+        """Return whether the process is known to seek far (sample_valid and CIC_SEEKY)."""
+        return self.seek_samples > SAMPLES_VALID and self.seeky()
+
+    def update_thinktime(self, now_ns: int, cap_ns: int) -> None:
+        """Learn that the process asks for something now (cfq_update_io_thinktime)."""
+        think_ns = min(now_ns - self.last_end_request_ns, cap_ns)
+        self.ttime_samples = (7 * self.ttime_samples + 256) // 8
+        self.ttime_total = (7 * self.ttime_total + 256 * think_ns) // 8
+        self.ttime_mean_ns = (self.ttime_total + 128) // self.ttime_samples
+
+    def update_seektime(self, sector: int, end: int) -> None:
+        """Learn where it asks for something (cfq_update_io_seektime)."""
+        distance = abs(sector - self.last_request_pos)
+        # A single far one counts for little; more so in the beginning.
+        cap = 2 * 1024 * 1024 if self.seek_samples <= 60 else 2 * 1024 * 64
+        distance = min(distance, self.seek_mean * 4 + cap)
+        self.seek_samples = (7 * self.seek_samples + 256) // 8
+        self.seek_total = (7 * self.seek_total + 256 * distance) // 8
+        self.seek_mean = (self.seek_total + self.seek_samples // 2) // self.seek_samples
+        self.last_request_pos = end
+
+
+class CfqRound:
+    """Which queues wait for a turn, and which is next: three lists (struct cfq_data).
+
+    The round under way (cur_rr), those that wait for the next one, longest unserved first
+    (rr_list), and those that have requests in the driver (busy_rr), which come when nobody else
+    does. A queue is in one list, its ``home``, or in none.
+    """
+
+    def __init__(self) -> None:
+        self._rr: list[CfqQueue] = []
+        self._cur_rr: list[CfqQueue] = []
+        self._busy_rr: list[CfqQueue] = []
+
+    def resort(self, queue: CfqQueue, preempted: bool) -> None:
+        """File a queue where it waits for its turn; in front if its last one was cut short."""
+        self.leave(queue)
+        target = self._busy_rr if queue.on_dispatch else self._rr
+        queue.home = target
+        if preempted:
+            target.insert(0, queue)
+            return
+        at = len(target)
+        if target is self._rr:
+            while at and target[at - 1].service_last_ns:
+                if target[at - 1].service_last_ns < queue.service_last_ns:
+                    break
+                at -= 1
+        target.insert(at, queue)
+
+    def leave(self, queue: CfqQueue) -> None:
+        """Take a queue out: it has no requests any more."""
+        if queue.home is not None:
+            queue.home.remove(queue)
+            queue.home = None
+
+    def next_queue(self) -> CfqQueue | None:
+        """Return whose turn it is, beginning a new round if this one is over."""
+        if not self._cur_rr and self._rr:
+            for queue in self._rr:
+                queue.home = self._cur_rr
+            self._cur_rr.extend(self._rr)
+            self._rr.clear()
+        if self._cur_rr:
+            return self._cur_rr[0]
+        return self._busy_rr[0] if self._busy_rr else None
+
+    def put_back_current(self) -> None:
+        """Let what is left of this round wait for the next one, in front."""
+        for queue in list(self._cur_rr):
+            self.resort(queue, preempted=True)
+
+    def queues(self) -> list[CfqQueue]:
+        """Return all queues that have requests."""
+        return [*self._rr, *self._busy_rr, *self._cur_rr]
 
 
 class Cfq(Elevator):
@@ -52,7 +252,7 @@ class Cfq(Elevator):
         self._idling: bool = False  # idle_slice_timer is pending
         self._idle_until_ns: int = 0
 
-    def attach(self, runner: QueueRunner) -> None:
+    def attach(self, runner: ElevatorQueue) -> None:
         self._runner, self._calendar = runner, runner.calendar
 
     # -- Requests come in.
@@ -396,5 +596,11 @@ class Cfq(Elevator):
 
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
-register("elevator", "cfq", params=CfqParams, doc="fair slices of time for each process",
-         since=(2, 6, 6), until=SINGLE_QUEUE_UNTIL)(Cfq)  # fmt: skip
+register(
+    "elevator",
+    "cfq",
+    params=CfqParams,
+    doc="fair slices of time for each process",
+    since=CFQ_SINCE,
+    until=SINGLE_QUEUE_UNTIL,
+)(Cfq)

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sim.block.bio import READ, WRITE
-from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator, SortedRequests
-from sim.block.request import Request
+from sim.block.bio import READ, WRITE, Request
+from sim.block.elevator import Elevator, SortedRequests
+from sim.block.features import DEADLINE_CHANGES, SINGLE_QUEUE_UNTIL
 from sim.param import param
 from sim.registry import register
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import changed_defaults
 from sim.units import Value
 
 _SOURCE: Final = "block/deadline-iosched.c, Linux 2.6.16 to 4.20"
@@ -43,22 +43,16 @@ class DeadlineParams:
     )
     fifo_batch: int = param(16, dim="count", source=_SOURCE, doc="requests in a batch", minimum=1)
     sequential_batches: bool = param(
-        True, dim="bool", source="block/deadline-iosched.c 2.6.16: dd->last_sector",
+        True,
+        dim="bool",
+        source="block/deadline-iosched.c 2.6.16: dd->last_sector",
         doc="a batch holds adjacent requests only (to 2.6.23)",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
-
-
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    (
-        (2, 6, 24), "sequential_batches", False,
-        "block/deadline-iosched.c 2.6.24: allow non-sequential batching, 6f5d8aa6382e",
-    ),
-)  # fmt: skip
+        return changed_defaults(DEADLINE_CHANGES, kernel)
 
 
 class Deadline(Elevator):
@@ -174,6 +168,9 @@ class Deadline(Elevator):
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register(
-    "elevator", "deadline", params=DeadlineParams, doc="sorted batches with expiry times",
+    "elevator",
+    "deadline",
+    params=DeadlineParams,
+    doc="sorted batches with expiry times",
     until=SINGLE_QUEUE_UNTIL,
-)(Deadline)  # fmt: skip
+)(Deadline)

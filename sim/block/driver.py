@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.device import UnmodelledError
-from sim.block.request import Request
+from sim.block.bio import Request
+from sim.block.genhd import UnmodelledError
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer

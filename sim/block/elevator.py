@@ -1,37 +1,27 @@
 """Elevators: in which order waiting requests go to the driver.
 
-Models: the interface. noop.py, deadline.py, cfq.py, anticipatory.py, kyber.py and bfq.py implement
-it; each registers itself under kind "elevator".
-Linux counterpart: struct elevator_ops, include/linux/elevator.h; block/elevator.c (2.6.16).
-Invariants: a request inserted comes out of next() exactly once, or is absorbed by another.
+Models: the interface, and what several elevators share: their timer and their way to the queue,
+their sorted lists, requests by age. noop.py, deadline.py, mq_deadline.py, cfq.py, anticipatory.py,
+kyber.py and bfq.py implement it; each registers itself under kind "elevator".
+Linux counterpart: struct elevator_ops, include/linux/elevator.h; block/elevator.c (2.6.16); struct
+request_queue as cfq-iosched.c and bfq-iosched.c use it.
+Invariants: a request inserted comes out of next() exactly once, or is absorbed by another. At most
+one timer of an elevator is in the calendar, due when the elevator's is or before.
 Left out: switching elevators at run time, set_request (allocation of private data may not fail).
 Finding requests to merge with is the queue's job for all elevators (elv_rqhash, from 2.6.19; before
 that each elevator had the same hash, noop only the last request merged).
 """
 
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.bio import Bio
-from sim.block.request import Request
+from sim.block.bio import Bio, ElevatorData, Request
 from sim.engine.bisection import bisect_left
 from sim.engine.calendar import Calendar
-from sim.sched.version import KernelVersion, in_force
 
-# What a disk gets that no scheduler is chosen for (block/Kconfig.iosched; SLES 10, RHEL 4 and 5
-# ship cfq, from 2.6.6).
-DEFAULT_ELEVATOR: Final = (
-    ((2, 6, 0), "anticipatory"), ((2, 6, 18), "cfq"), ((5, 0), "mq-deadline")
-)  # fmt: skip
 DEFAULT_IOPRIO: Final = 4  # IOPRIO_NORM: of a process of nice 0
-# The elevators of a single queue went with it (block/Kconfig.iosched, f382fb0bcef4 of 5.0).
-SINGLE_QUEUE_UNTIL: Final = (4, 20)
-
-
-def default_elevator(kernel: KernelVersion) -> str:
-    """Return the name of the elevator of a disk for which none was chosen."""
-    return in_force(DEFAULT_ELEVATOR, kernel)
 
 
 def best_effort(pid: int) -> int:
@@ -39,28 +29,49 @@ def best_effort(pid: int) -> int:
     return DEFAULT_IOPRIO
 
 
-class QueueRunner:
-    """The queue, as its elevator sees it: simulated time, a timer, and a way to be asked again."""
+class ElevatorQueue:
+    """The queue, as its elevator sees it: time, one timer, and ways to be asked again."""
 
-    def __init__(self, calendar: Calendar, rotational: bool) -> None:
+    def __init__(
+        self,
+        calendar: Calendar,
+        *,
+        rotational: bool,
+        timeout: Callable[[], None],
+        schedule_run: Callable[[], None],
+        start_queueing: Callable[[], None],
+        ioprio: Callable[[int], int],
+    ) -> None:
         self.calendar = calendar
         self.rotational = rotational  # the device has heads to move
+        # Run the queue soon, from a fresh stack (kblockd_schedule_work).
+        self.schedule_run: Callable[[], None] = schedule_run
+        # Remove the plug and run the queue (cfq_start_queueing).
+        self.start_queueing: Callable[[], None] = start_queueing
+        # A process's I/O priority, 0 (highest) to 7 (task_nice_ioprio).
+        self.ioprio: Callable[[int], int] = ioprio
+        self._timeout: Callable[[], None] = timeout
+        self._due_ns: int = 0
+        self._timer: bool = False  # in the calendar, at _due_ns or before
 
     def run_after(self, delay_ns: int) -> None:
-        """Call the elevator's ``timeout()`` in ``delay_ns``, no more when it was set to before."""
-        raise NotImplementedError
+        """Call the elevator's ``timeout()`` in ``delay_ns``, no more when it was set to before.
 
-    def schedule_run(self) -> None:
-        """Run the queue soon, from a fresh stack (kblockd_schedule_work)."""
-        raise NotImplementedError
+        It is one timer that moves on (mod_timer): cfq sets it two or three times for each request.
+        """
+        self._due_ns = self.calendar.now + delay_ns
+        if not self._timer:
+            self._timer = True
+            self.calendar.post(delay_ns, self._expire, None)
 
-    def start_queueing(self) -> None:
-        """Remove the plug and run the queue (cfq_start_queueing)."""
-        raise NotImplementedError
-
-    def ioprio(self, pid: int) -> int:
-        """Return a process's I/O priority, 0 (highest) to 7 (task_nice_ioprio)."""
-        raise NotImplementedError
+    def _expire(self, _: object) -> None:
+        left_ns = self._due_ns - self.calendar.now
+        self._timer = left_ns > 0
+        if self._timer:
+            self.calendar.post(left_ns, self._expire, None)
+        else:
+            timeout = self._timeout
+            timeout()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -75,7 +86,7 @@ class Elevator:
         """Return how many of the tags requests may have that nobody waits for (limit_depth)."""
         return tags
 
-    def attach(self, runner: QueueRunner) -> None:
+    def attach(self, runner: ElevatorQueue) -> None:
         """Learn the queue; called once, before anything else."""
 
     def insert(self, request: Request) -> None:
@@ -159,3 +170,56 @@ class SortedRequests:
         """Return the first request that starts at ``sector`` or later."""
         at = bisect_left(self.sectors, sector)
         return self.requests[at] if at < len(self.requests) else None
+
+
+class ExpiringQueue(ElevatorData):
+    """A process's requests by age, for elevators that look once a turn for one that waits too long.
+
+    cfq_check_fifo and bfq_check_fifo are one function twice. At most one request of a turn is
+    chosen for its age; the elevator says what "too long" is.
+    """
+
+    def __init__(self) -> None:
+        self.fifo: list[Request] = []
+        self.fifo_expired: bool = False  # this turn has looked
+
+    def expired_head(self, since_ns: int) -> Request | None:
+        """Return the oldest request if it came before `since_ns`; once a turn."""
+        if self.fifo_expired or not self.fifo or self.fifo[0].start_ns >= since_ns:
+            return None
+        self.fifo_expired = True
+        return self.fifo[0]
+
+
+def nearer_request(
+    one: Request | None, two: Request | None, last: int, back_max: int, penalty: int
+) -> Request | None:
+    """Return which of two requests is nearer to the head at sector ``last``.
+
+    It is cfq_choose_req, and as and bfq have the same.
+    """
+    if one is None or one is two:
+        return two
+    if two is None:
+        return one
+    if one.sync != two.sync:
+        return one if one.sync else two
+    way_one = _way(one.sector, last, back_max, penalty)
+    way_two = _way(two.sector, last, back_max, penalty)
+    if way_one < 0 and way_two < 0:
+        # Both are far behind the head: begin with the farther one, and go upwards from there.
+        return one if one.sector <= two.sector else two
+    if way_one < 0 or way_two < 0:
+        return two if way_one < 0 else one
+    if way_one == way_two:
+        return one if one.sector >= two.sector else two
+    return one if way_one < way_two else two
+
+
+def _way(sector: int, last: int, back_max: int, penalty: int) -> int:
+    """Return the distance from the head, weighted on the way back; -1 if too far behind it."""
+    if sector >= last:
+        return sector - last
+    if sector + back_max >= last:
+        return (last - sector) * penalty
+    return -1

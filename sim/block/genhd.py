@@ -1,129 +1,198 @@
-"""Disk counters, as /proc/diskstats shows them.
+"""Block devices and partitions: what file systems, swap and device mapper sit on.
 
-Models: the row of a block device: completed and merged I/Os, sectors, time, what is in flight, and
-two integrals over time: io_ticks (something in flight) and time_in_queue (how much in flight).
-Linux counterpart: disk_stats and disk_round_stats, block/ll_rw_blk.c and block/genhd.c (2.6.16);
-part_round_stats, block/blk-core.c (to 4.20).
-Invariants: counters never decrease; in_flight >= 0; time_in_queue_ns >= io_ticks_ns. Times are
-exact: the renderer of the row rounds them to jiffies or milliseconds, after update(now). Without
-update(now) the two integrals lack the time since the disk was last idle.
-Left out: the sampled io_ticks of 5.0 and later (update_io_ticks), whose time_in_queue is
-the sum of ended requests' times: the renderer can take that from read_ns, write_ns, discard_ns,
-flush_ns.
+Models: the interface of a device with a row in /proc/diskstats; disks (queue.py) and volumes
+(sim.drivers.md) implement it. A partition is a stretch of a disk under a name of its own. It moves
+a bio to the whole disk and has a row: to 2.6.24 four numbers, counted for each bio when it is
+submitted; from 2.6.25 it is counted like the disk's, for requests.
+Linux counterpart: struct block_device and gendisk, include/linux/genhd.h; generic_make_request and
+blk_partition_remap, block/ll_rw_blk.c (2.6.16); drive_stat_acct and disk_map_sector_rcu,
+block/blk-core.c (2.6.27).
+Invariants: submit_bio() never sleeps and never ends a bio before it returns. When it answers False
+the device had no request slot for the bio that ``bio.submitted`` counts to; the task then calls
+get_request_wait() and submits the same object again. submit() does both. With ``bio.clone`` set a
+part of that bio has gone down already. A partition moves a bio once, however often it has to be
+submitted for want of slots.
+Left out: opening and closing, sizes of logical blocks other than 512 bytes; RHEL 5, whose 2.6.18
+has the full row of a partition.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import TypeAlias
 
-from mypy_extensions import i64
+from mypy_extensions import mypyc_attr
 
-_WRITE: Final = 1  # bio.WRITE; bio.py imports this module
-_DISCARD: Final = 3  # bio.DISCARD
+from sim.block.bio import WRITE, Bio
+from sim.block.part_stat import DiskStats
+from sim.sched.task import Blocking, Task
+
+OnSubmit: TypeAlias = Callable[[str, Bio], None]
 
 
-class DiskStats:
-    """One row. ``ios`` of a request queue are requests, of a stacked device bios."""
+class UnmodelledError(Exception):
+    """Something was asked that no mechanism here answers; the text says what."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BlockDevice:
+    """A device with a row in /proc/diskstats."""
 
     __slots__ = (
-        "_busy_since_ns",
-        "_waited_ns",
-        "discard_merges",
-        "discard_ns",
+        "_told",
+        "capacity_sectors",
         "discard_sectors",
-        "discards",
-        "flush_ns",
-        "flushes",
-        "in_flight",
-        "io_ticks_ns",
-        "major",
-        "minor",
+        "in_use",
+        "max_discard_sectors",
         "name",
-        "read_merges",
-        "read_ns",
-        "read_sectors",
-        "reads",
-        "time_in_queue_ns",
-        "write_merges",
-        "write_ns",
-        "write_sectors",
-        "writes",
+        "plugged",
+        "rotational",
+        "stats",
+        "supports_barriers",
+        "synchronous",
     )
 
-    def __init__(self, name: str, major: int, minor: int) -> None:
-        self.name = name
-        self.major = major
-        self.minor = minor
-        self.reads: int = 0
-        self.read_merges: int = 0
-        self.read_sectors: int = 0
-        self.read_ns: int = 0  # sum over completed I/Os, from start to completion
-        self.writes: int = 0
-        self.write_merges: int = 0
-        self.write_sectors: int = 0
-        self.write_ns: int = 0
-        self.discards: int = 0
-        self.discard_merges: int = 0
-        self.discard_sectors: int = 0
-        self.discard_ns: int = 0
-        self.flushes: int = 0
-        self.flush_ns: int = 0
-        self.in_flight: int = 0
-        self.io_ticks_ns: int = 0
-        self.time_in_queue_ns: int = 0
-        self._busy_since_ns: int = 0  # while something is in flight: up to when io_ticks_ns counts
-        self._waited_ns: i64 = 0  # time_in_queue_ns, less the start of each I/O in flight
+    def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
+        self.name: str = stats.name
+        self.stats = stats
+        self.capacity_sectors = capacity_sectors
+        self.supports_barriers: bool = True  # False: BIO_BARRIER would fail with EOPNOTSUPP
+        self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
+        self.discard_sectors: int = 1  # whole pieces of so many are given up
+        self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
+        self.synchronous: bool = False  # the submitting task does the work (BDI_CAP_SYNCHRONOUS_IO)
+        self.plugged: bool = True  # unplug() may have something to start
+        self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
+        self._told: OnSubmit | None = None
 
-    def update(self, now_ns: int) -> None:
-        """Bring the integrals up to ``now_ns``; before each change and each look (round_stats)."""
-        if self.in_flight:
-            self.io_ticks_ns += now_ns - self._busy_since_ns
-            self._busy_since_ns = now_ns
-            self.time_in_queue_ns = self._waited_ns + self.in_flight * now_ns
+    def watch(self, told: OnSubmit) -> None:
+        """Have `told` called with the device's name and each run that comes from above all."""
+        self._told = told
 
-    def start(self, count: int, now_ns: i64) -> None:
-        """Begin ``count`` I/Os."""
-        in_flight = self.in_flight
-        if not in_flight:
-            self._busy_since_ns = now_ns
-        self.in_flight = in_flight + count
-        self._waited_ns -= now_ns if count == 1 else count * now_ns
+    def submit(self, task: Task, bio: Bio) -> Blocking[bool]:
+        """Submit a run on behalf of ``task``; return whether it had to wait for request slots.
 
-    def merge(self, op: int, count: int) -> None:
-        """Count ``count`` bios that were merged into a waiting request."""
-        if op == _WRITE:
-            self.write_merges += count
-        elif op == _DISCARD:
-            self.discard_merges += count
+        This is what file systems, swap and programs call (submit_bio). A stacked device passes its
+        bios on with submit_bio() of the device below (generic_make_request).
+        """
+        if self._told is not None:
+            self._told(self.name, bio)
+        waited = False
+        while not self.submit_bio(bio):
+            waited = True
+            yield from self.get_request_wait(task, bio)
+        return waited
+
+    def submit_bio(self, bio: Bio) -> bool:
+        """Take the rest of the run over; False when it stopped for want of a request slot."""
+        raise NotImplementedError
+
+    def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
+        """Sleep (D, in iowait) until there is a request for ``bio``, where submit_bio stopped."""
+        raise NotImplementedError
+
+    def unplug(self) -> None:
+        """Start what a plug holds back: somebody waits (sync_page, blk_run_address_space)."""
+        raise NotImplementedError
+
+    def congested(self, op: int) -> bool:
+        """Return whether a writer (reader) that can do something else should leave it alone."""
+        raise NotImplementedError
+
+    def hold(self) -> None:
+        """Have it open for as long as the machine runs, as a mount does (blkdev_get)."""
+        self.in_use = True
+
+    def leave_arm_at(self, sector: int) -> None:
+        """Know, before the run, behind which sector the last access ended; if that matters."""
+
+    def swap_slot_free_notify(self, slot: int) -> None:
+        """Learn that a page of the swap area that this device is all of is of no use any more."""
+
+    def dirtier_sleeps(self, now_ns: int) -> None:
+        """Learn that somebody waits until dirty pages are written to it (wb->dirty_sleep)."""
+
+    def is_write_through(self) -> bool:
+        """Return whether a completed write survives a power cut: no volatile cache is below."""
+        return False
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        """Return the sectors [start, end) written and completed, but lost if the power went now.
+
+        Raise UnmodelledError where no mechanism here tells.
+        """
+        raise UnmodelledError(f"what a power cut leaves on {self.name} is not modelled")
+
+    def read_ahead_bytes(self) -> int:
+        """Return how far a sequential reader is read ahead of (VM_MAX_READAHEAD, to 6.5)."""
+        return 128 * 1024
+
+
+def part_of_runs(runs: list[tuple[int, int]], first: int, count: int) -> list[tuple[int, int]]:
+    """Return what of the runs is in `count` sectors from `first` on, counted from there."""
+    cut = [(max(start - first, 0), min(end - first, count)) for start, end in runs]
+    return [(start, end) for start, end in cut if start < end]
+
+
+class Partition(BlockDevice):
+    """``capacity_sectors`` of ``disk`` from ``start_sector`` on."""
+
+    def __init__(
+        self,
+        stats: DiskStats,
+        disk: BlockDevice,
+        start_sector: int,
+        capacity_sectors: int,
+        full_row: bool,
+    ) -> None:
+        super().__init__(stats, capacity_sectors)
+        self.disk = disk
+        self.start_sector = start_sector
+        self.supports_barriers = disk.supports_barriers
+        self.rotational = disk.rotational
+        self.max_discard_sectors = disk.max_discard_sectors
+        self.discard_sectors = disk.discard_sectors
+        self._full_row = full_row
+
+    def submit_bio(self, bio: Bio) -> bool:
+        if not bio.remapped:
+            assert bio.sector + bio.nr_sectors <= self.capacity_sectors
+            bio.remapped = True
+            bio.sector += self.start_sector
+            if self._full_row:
+                bio.partition = self.stats
+            else:
+                self._count_bios(bio)
+        return self.disk.submit_bio(bio)
+
+    def _count_bios(self, bio: Bio) -> None:
+        stats = self.stats
+        if bio.op == WRITE:
+            stats.writes += bio.count
+            stats.write_sectors += bio.nr_sectors
         else:
-            self.read_merges += count
+            stats.reads += bio.count
+            stats.read_sectors += bio.nr_sectors
 
-    def absorb(self, now_ns: int) -> None:
-        """Take one I/O back: its request became part of another (2.6.16 counts no merge here)."""
-        self.in_flight -= 1
-        self._waited_ns += now_ns
-        assert self.in_flight > 0
+    def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
+        yield from self.disk.get_request_wait(task, bio)
 
-    def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: i64) -> None:
-        """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
-        waited_ns = self._waited_ns + (now_ns if count == 1 else count * now_ns)
-        self._waited_ns = waited_ns
-        in_flight = self.in_flight = self.in_flight - count
-        if not in_flight:
-            self.io_ticks_ns += now_ns - self._busy_since_ns
-            self.time_in_queue_ns = waited_ns
-        if op == _WRITE:
-            self.writes += count
-            self.write_sectors += sectors
-            self.write_ns += duration_ns
-        elif op == _DISCARD:
-            self.discards += count
-            self.discard_sectors += sectors
-            self.discard_ns += duration_ns
-        else:
-            self.reads += count
-            self.read_sectors += sectors
-            self.read_ns += duration_ns
+    def unplug(self) -> None:
+        self.disk.unplug()
 
-    def check(self) -> None:
-        """Assert that no I/O was lost or made up."""
-        assert self.in_flight >= 0
-        assert self.time_in_queue_ns >= self.io_ticks_ns
+    def congested(self, op: int) -> bool:
+        return self.disk.congested(op)
+
+    def is_write_through(self) -> bool:
+        return self.disk.is_write_through()
+
+    def unsafe_runs(self) -> list[tuple[int, int]]:
+        return part_of_runs(self.disk.unsafe_runs(), self.start_sector, self.capacity_sectors)
+
+    def hold(self) -> None:
+        self.in_use = True
+        self.disk.hold()
+
+    def leave_arm_at(self, sector: int) -> None:
+        self.disk.leave_arm_at(self.start_sector + sector)
+
+    def dirtier_sleeps(self, now_ns: int) -> None:
+        self.disk.dirtier_sleeps(now_ns)

@@ -23,9 +23,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from sim.block.bio import DISCARD, READ
-from sim.block.elevator import Elevator, QueueRunner
-from sim.block.request import ElevatorData, Request
+from sim.block.bio import DISCARD, READ, ElevatorData, Request
+from sim.block.elevator import Elevator, ElevatorQueue
+from sim.block.features import KYBER_SINCE
 from sim.param import param
 from sim.registry import register
 
@@ -150,7 +150,7 @@ class Kyber(Elevator):
         self._batching: int = 0
         self._timer: bool = False
 
-    def attach(self, runner: QueueRunner) -> None:
+    def attach(self, runner: ElevatorQueue) -> None:
         self._runner, self._calendar = runner, runner.calendar
 
     def async_depth(self, tags: int) -> int:
@@ -253,6 +253,9 @@ def _domain_of(request: Request) -> int:
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register(
-    "elevator", "kyber", params=KyberParams, doc="tokens by kind, after latency targets",
-    since=(4, 12),
-)(Kyber)  # fmt: skip
+    "elevator",
+    "kyber",
+    params=KyberParams,
+    doc="tokens by kind, after latency targets",
+    since=KYBER_SINCE,
+)(Kyber)

@@ -13,9 +13,17 @@ latest is found; contiguous pages that share a segment.
 
 from collections.abc import Callable
 
-from sim.block.bio import DISCARD, PAGE_SECTORS, Bio
+from sim.block.bio import (
+    DISCARD,
+    OPS,
+    PAGE_SECTORS,
+    Bio,
+    Request,
+    absorb_request,
+    append_bios,
+    prepend_bio,
+)
 from sim.block.elevator import Elevator
-from sim.block.request import OPS, Request, absorb_request, append_bios, prepend_bio
 from sim.engine.trace import Tracer
 
 

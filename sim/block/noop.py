@@ -11,8 +11,9 @@ same order of service: its software queue of each CPU is left out; its tags are 
 
 from dataclasses import dataclass
 
-from sim.block.elevator import SINGLE_QUEUE_UNTIL, Elevator
-from sim.block.request import Request
+from sim.block.bio import Request
+from sim.block.elevator import Elevator
+from sim.block.features import NONE_SINCE, SINGLE_QUEUE_UNTIL
 from sim.registry import register
 
 
@@ -51,10 +52,16 @@ class NoElevator(Noop):
 
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register(
-    "elevator", "noop", params=NoopParams, doc="first come, first served, with merging",
+    "elevator",
+    "noop",
+    params=NoopParams,
+    doc="first come, first served, with merging",
     until=SINGLE_QUEUE_UNTIL,
-)(Noop)  # fmt: skip
+)(Noop)
 register(
-    "elevator", "none", params=NoopParams, doc="no elevator: first come, first served",
-    since=(3, 13),
-)(NoElevator)  # fmt: skip
+    "elevator",
+    "none",
+    params=NoopParams,
+    doc="no elevator: first come, first served",
+    since=NONE_SINCE,
+)(NoElevator)

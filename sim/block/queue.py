@@ -1,66 +1,250 @@
 """The request queue of a disk: from a bio to the driver and back.
 
 Models: a bio joins a waiting request (merge.py), or it becomes a new request, which needs a slot
-(request_list.py). The first request in an empty queue *plugs* the queue, so that others can join.
-The plug is removed when 4 requests wait, after 3 ms, by a bio marked sync, when a task waits for
-the device (unplug()), when a submitter runs out of slots, and at every completion. While the queue
-is not plugged, the elevator's choice goes to the driver as long as the driver has a free place.
-From 2.6.39 a task collects requests on its stack instead (plug.py).
+(tags.py). The first request in an empty queue *plugs* the queue, so that others can join. The plug
+is removed when 4 requests wait, after 3 ms, by a bio marked sync, when a task waits for the device
+(unplug()), when a submitter runs out of slots, and at every completion. While the queue is not
+plugged, the elevator's choice goes to the driver as long as the driver has a free place.
+From 2.6.39 a task collects requests on its stack instead (``bio.plug``). Its list goes to the queue
+when the task is done, before it sleeps for a request, when the queue has as many requests there as
+the release allows, and when one more comes after a large one.
 
 A run of bios is treated as if its bios came one by one. So if its first bio makes the fourth
 request, that request is dispatched with one bio, and the other bios start a new request.
+A bio longer than a request may be, or a discard longer than the device's, goes down in pieces, each
+a bio of its own, and ends with the last of them. Before 4.3 nobody could make one: bio_add_page
+stopped at the queue's limit, so that the submitter sent the same pieces.
 
-Linux counterpart: __make_request, blk_plug_device, __generic_unplug_device, blk_run_queue in
-block/ll_rw_blk.c; elv_insert in block/elevator.c; scsi_request_fn and scsi_next_command in
-drivers/scsi/scsi_lib.c (2.6.16-2.6.38); block/blk-core.c (2.6.39-4.20).
+Two mechanisms order writes. A *hard barrier* (BIO_BARRIER, to 2.6.36) waits until the driver is
+empty, then flush, write, flush; meanwhile nothing else is dispatched, and nothing submitted later
+passes it. From 2.6.37 BIO_FLUSH and BIO_FUA order nothing: flush, write, flush for this bio alone.
+Flushes wanted while one is under way share the next one, and while the data of such a bio is being
+written, the flush that follows it (2.6.39, ae1b1539622f: conditions C1 to C3). Without a volatile
+write cache a barrier only drains, and the flags of the second kind mean nothing. A bio without data
+(an fsync that finds nothing to write, blkdev_issue_flush) counts as a write of no sectors. On a
+multi-queue device a step of such a sequence ends in an interrupt, and the next one is not
+dispatched there. It goes to a list of the queue, and the kworker kblockd of nice -20 (WQ_HIGHPRI)
+is woken, which gives the list to the driver. So each step needs a CPU, which may be busy. The
+record and the commit block of a commit each wait for such steps. On an idle disk that is the time
+between two writes of the log. Estimate: a user mode Linux guest switches tasks in 10 us; the
+kworker takes 10: with the disk's driver 40 us a flush takes 60 (recorded with one writer: 52 to 62
+on ext3).
+
+Linux counterpart: __make_request, blk_plug_device, __generic_unplug_device, blk_run_queue,
+blk_do_ordered, start_ordered in block/ll_rw_blk.c (2.6.16; QUEUE_ORDERED_DRAIN, _DRAIN_FLUSH);
+elv_insert in block/elevator.c; scsi_request_fn and scsi_next_command in drivers/scsi/scsi_lib.c
+(2.6.16-2.6.38); blk_start_plug, blk_flush_plug_list, blk_attempt_plug_merge in block/blk-core.c
+(2.6.39-4.20); block/blk-flush.c (2.6.37; for BIO_FLUSH before, read blkdev_issue_flush);
+blk_queue_split and bio_chain, block/blk-merge.c (4.3); blk_mq_kick_requeue_list,
+blk_mq_requeue_work, blk_mq_init_sched (nr_requests), blk_add_rq_to_plug (5.16), block/blk-mq.c;
+blk_queue_make_request, blk_set_default_limits, block/blk-settings.c.
 In 2.6.16 blk_run_queue, which every SCSI completion ends with, removes the plug.
 
-Invariants: slots taken = requests waiting + in the driver; bios held = submitted - ended.
-As in scsi_request_fn, the elevator is asked for its next request before the driver is known to have
-room. That one request waits outside the elevator, is not merged and not overtaken (REQ_STARTED).
-A multi-queue device (its elevator says so) has tags instead of slots (tags.py), and from 4.10 its
-buffered writes are throttled (wbt.py).
+Invariants: slots taken = requests waiting + in the driver + in plugs; bios held = submitted -
+ended. As in scsi_request_fn, the elevator is asked for its next request before the driver is known
+to have room. That one request waits outside the elevator, is not merged and not overtaken
+(REQ_STARTED). A multi-queue device (its elevator says so) has tags instead of slots, and from 4.10
+its buffered writes are throttled (wbt.py). The pieces of a long bio cover it; it ends once, after
+all of them. A barrier is alone in the driver; at most one flush is under way and one set of
+sequences waits for the next; a sequence's bio ends after its last step. What is put on kblockd's
+list is dispatched once, in order, data before flushes that wait.
 
-Left out: software queues of each CPU (3.13+), timeouts, bounce buffers; a disk is gendisk and queue
-in one object here.
+Left out: software queues of each CPU (3.13+), timeouts, bounce buffers, splitting for segments
+alone; a disk is gendisk and queue in one object here. That a barrier without data costs a drive
+without cache nothing; FUA in the drive (few SATA drives of the time were asked for it:
+libata.fua=0). A driver's own requeueing (BLK_STS_RESOURCE); one kworker a CPU; before 6.5 data that
+need no flush first went through kblockd, too.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
-from sim.block.bio import BIO_ORDERED_MASK, BIO_SYNC, BIO_SYNC_MASK, READ, SECTOR, Bio, end_bios
-from sim.block.device import BlockDevice
+from sim.block.bio import (
+    BIO_BARRIER,
+    BIO_FLUSH,
+    BIO_FUA,
+    BIO_ORDERED_MASK,
+    BIO_SYNC,
+    BIO_SYNC_MASK,
+    DISCARD,
+    FLUSH,
+    READ,
+    SECTOR,
+    WRITE,
+    Bio,
+    FlushList,
+    Plug,
+    Request,
+    append_bios,
+    end_bios,
+    prepend_bio,
+)
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, best_effort
-from sim.block.elevator_runner import ElevatorRunner
-from sim.block.genhd import DiskStats
-from sim.block.limits import PER_QUEUE, SYNC, QueueParams
+from sim.block.elevator import Elevator, ElevatorQueue, best_effort
+from sim.block.features import DIRECTION, PER_QUEUE, PER_TASK, QUEUE_CHANGES, SYNC
+from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
-from sim.block.ordered import Ordered
-from sim.block.plug import Plug
-from sim.block.request import FLUSH, Request
-from sim.block.request_list import RequestList
-from sim.block.requeue import RequeueList
-from sim.block.split import longest, submit_pieces
-from sim.block.tags import Tags, request_slots
-from sim.block.wbt import Wbt, tag_class
+from sim.block.part_stat import DiskStats
+from sim.block.tags import RequestList, Tags
+from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS, Wbt, tag_class
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
+from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
+from sim.sched.version import changed_defaults
+from sim.sched.workqueue import Workqueue
+from sim.units import Value
+
+POOL_REQUESTS: Final = 128  # BLKDEV_MAX_RQ, include/linux/blkdev.h; BLKDEV_DEFAULT_RQ
+TAGS_FOR_EACH: Final = 2  # with an elevator, for each request that the device takes
+PENDING_NS_MAX: Final = 5_000_000_000  # FLUSH_PENDING_TIMEOUT, block/blk-flush.c
+_DRAIN: Final = 0
+_PREFLUSH: Final = 1
+_WRITE: Final = 2
+_POSTFLUSH: Final = 3
+_EMPTY: Final = 4  # a barrier without data: one flush (start_ordered, 2.6.33)
+HIGHPRI_NICE: Final = -20  # kernel/workqueue.c: HIGHPRI_NICE_LEVEL
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueParams:
+    """A request queue's parameters; the declared defaults are 2.6.16's."""
+
+    nr_requests: int | None = param(
+        None,
+        dim="count",
+        minimum=4,
+        source="include/linux/blkdev.h: BLKDEV_MAX_RQ 128",
+        doc="requests in each pool before submitters wait (128); multi-queue: tags (twice the"
+        " device's depth, at most 256; without an elevator its depth)",
+    )
+    max_bytes: int = param(
+        "512 KiB",
+        dim="bytes",
+        minimum=4096,
+        source="include/linux/blkdev.h 2.6.16: BLK_DEF_MAX_SECTORS 1024",
+        doc="longest request",
+    )
+    max_segments: int = param(
+        128,
+        dim="count",
+        minimum=1,
+        source="include/linux/blkdev.h: MAX_PHYS_SEGMENTS 128",
+        doc="memory segments of a request; a 4 KiB page is one",
+    )
+    plug: str = param(
+        PER_QUEUE,
+        dim="text",
+        choices=(PER_QUEUE, PER_TASK),
+        source="block/ll_rw_blk.c 2.6.16: blk_plug_device",
+        doc="where new requests are held back",
+    )
+    plug_requests: int = param(
+        0,
+        dim="count",
+        minimum=0,
+        source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
+        doc="requests that a task's plug holds for a queue before they go; 0 = any number",
+    )
+    plug_flush_bytes: int = param(
+        0,
+        dim="bytes",
+        minimum=0,
+        source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
+        doc="a request of this size in a task's plug goes before the next comes; 0 = it stays",
+    )
+    unplug_threshold: int = param(
+        4,
+        dim="count",
+        minimum=1,
+        source="block/ll_rw_blk.c 2.6.16: q->unplug_thresh = 4",
+        doc="waiting requests that remove a queue's plug",
+    )
+    unplug_delay_ns: int = param(
+        "3 ms",
+        dim="time_ns",
+        minimum=0,
+        source="block/ll_rw_blk.c 2.6.16: q->unplug_delay = 3 ms",
+        doc="a queue's plug lasts",
+    )
+    pools: str = param(
+        DIRECTION,
+        dim="text",
+        choices=(DIRECTION, SYNC),
+        source="block/ll_rw_blk.c 2.6.16: rl->count[rw]",
+        doc="what the two request pools are for",
+    )
+    requeue_ns: int = param(
+        "1 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: two lists and a run of the queue; block/blk-mq.c: blk_mq_requeue_work",
+        doc="multi-queue: CPU time of kblockd for a step of a flush sequence; 0 = in the interrupt",
+    )
+    rotational: bool | None = param(
+        None,
+        dim="bool",
+        source="derived: as the device says",
+        doc="/sys/block/*/queue/rotational, as somebody has set it: the elevator and swap go by it",
+    )
+    wbt: bool = param(
+        False,
+        dim="bool",
+        source="block/blk-wbt.c: not before 4.10",
+        doc="writeback throttling of multi-queue devices",
+    )
+    wbt_lat_ns: int | None = param(
+        None,
+        dim="time_ns",
+        minimum=0,
+        source="block/blk-wbt.c 4.10: wbt_default_latency_nsec",
+        doc="latency of reads that it aims at: 75 ms, of a device without heads 2 ms; 0 = off",
+    )
+
+    @classmethod
+    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
+        """Return what differs from 2.6.16 in this release, each with its source."""
+        return changed_defaults(QUEUE_CHANGES, kernel)
 
 
 class Disk(BlockDevice):
     """A disk: request queue, elevator, driver, and a row of counters."""
 
     __slots__ = (
-        "_depth", "_elevator_follows", "_has_tags", "_peeked", "_plugs_itself", "_run_scheduled",
-        "_running", "_sync_pools", "_unplug_at_ns", "_unplug_threshold", "_unplug_timer",
-        "bios_held", "calendar", "dispatch", "driver", "elevator", "in_driver",
-        "ioprio", "max_sectors", "merges", "nr_plugged", "nr_waiting", "on_interrupt", "ordered",
-        "params", "requests", "spare", "tracer", "wbt",
-    )  # fmt: skip
+        "_depth",
+        "_elevator_follows",
+        "_flush_list",
+        "_has_tags",
+        "_peeked",
+        "_plugs_itself",
+        "_run_scheduled",
+        "_running",
+        "_sync_pools",
+        "_unplug_at_ns",
+        "_unplug_threshold",
+        "_unplug_timer",
+        "bios_held",
+        "calendar",
+        "dispatch",
+        "driver",
+        "elevator",
+        "in_driver",
+        "max_sectors",
+        "merges",
+        "nr_plugged",
+        "nr_waiting",
+        "on_interrupt",
+        "ordered",
+        "params",
+        "requests",
+        "spare",
+        "tracer",
+        "wbt",
+    )
 
     def __init__(
         self,
@@ -71,7 +255,9 @@ class Disk(BlockDevice):
         driver: Driver,
         elevator: Elevator,
         params: QueueParams,
+        ioprio: Callable[[int], int] = best_effort,
     ) -> None:
+        """Put the queue before its driver; ``ioprio`` tells the I/O priority of a process."""
         super().__init__(stats, driver.capacity_sectors)
         told = params.rotational
         self.rotational = driver.rotational if told is None else told
@@ -85,17 +271,21 @@ class Disk(BlockDevice):
         self.requests: RequestList = request_slots(params, elevator, driver, calendar)
         self.wbt: Wbt | None = self.requests.wbt if isinstance(self.requests, Tags) else None
         self.merges = MergeTable(
-            elevator, self.absorb, params.max_bytes // SECTOR, params.max_segments, tracer,
-            self.name, self.max_discard_sectors,
-        )  # fmt: skip
+            elevator,
+            self.absorb,
+            params.max_bytes // SECTOR,
+            params.max_segments,
+            tracer,
+            self.name,
+            self.max_discard_sectors,
+        )
         self.ordered = Ordered(self)
-        self.ioprio: Callable[[int], int] = best_effort  # of a process; set by Machine
         self.on_interrupt: Callable[[], None] | None = None  # set by Machine
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
         self.in_driver: int = 0
         self.nr_plugged: int = 0  # requests on tasks' stacks
         self.plugged = False
-        self.spare: list[Request] = []  # complete requests, to be used again: 1.02x, kernel_path
+        self.spare: list[Request] = []  # complete requests, to be used again
         self.bios_held: int = 0  # submitted and not ended
         self._plugs_itself: bool = params.plug == PER_QUEUE
         self._has_tags: bool = elevator.multiqueue
@@ -116,7 +306,18 @@ class Disk(BlockDevice):
         self.dispatch: deque[Request] = deque()  # ahead of the elevator (q->queue_head)
         driver.watch(tracer)
         driver.attach(self.name, calendar, streams, self.complete)
-        elevator.attach(ElevatorRunner(self))
+        # What a task's plug calls; always the same object.
+        self._flush_list: FlushList = self._flush_plug_list
+        elevator.attach(
+            ElevatorQueue(
+                calendar,
+                rotational=self.rotational,
+                timeout=elevator.timeout,
+                schedule_run=self.schedule_run,
+                start_queueing=self._start_queueing,
+                ioprio=ioprio,
+            )
+        )
 
     def start(self, scheduler: Sched) -> None:
         """Start the threads of driver and queue; called once, at boot."""
@@ -134,80 +335,58 @@ class Disk(BlockDevice):
         if flags & BIO_ORDERED_MASK:
             return self.ordered.submit(bio)
         size = bio.size
-        if size > self.max_sectors and size > longest(self, bio.op):
-            return submit_pieces(self, bio, longest(self, bio.op))
+        if size > self.max_sectors and size > self._longest(bio.op):
+            return self._submit_pieces(bio, self._longest(bio.op))
         now_ns = self.calendar.now
         if self.tracer.enabled:
             self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
-        if bio.plug is not None:
-            plug = bio.plug
-            assert isinstance(plug, Plug)
-            return plug.submit_bio(self, bio, now_ns)
-        op = bio.op
-        sync = flags & BIO_SYNC
-        pool = self.pool_of(bio) if self._sync_pools else op & 1
+        pool = self.pool_of(bio)
+        plug = bio.plug
+        sync = plug is None and flags & BIO_SYNC != 0
         count = bio.count
         done = bio.submitted
+        has_slot = True
         while done < count:
             sector = bio.sector + done * size
             if bio.granted:
                 bio.granted = False
             else:
-                if self.nr_waiting:
-                    # The first sync bio removes the plug, so the bios have to go one at a time.
-                    most = 1 if sync and self.plugged else count - done
+                # The first sync bio removes the plug, so the bios have to go one at a time.
+                most = 1 if sync and self.plugged else count - done
+                merged = 0
+                if plug is not None:
+                    merged = self._plug_merge(plug.list_of(self._flush_list), bio, sector, most)
+                if not merged and self.nr_waiting:
                     merged = self.merges.try_merge(bio, sector, most, now_ns)
-                    if merged:
-                        self.count_merge(bio, merged)
-                        done += merged
-                        if sync and self.plugged:
-                            self.unplug()
-                        continue
-                requests = self.requests
-                taken = requests.count[pool]
-                if taken < requests.relaxed:  # get() without the call: 1.01x, kernel_path.
-                    requests.count[pool] = taken + 1
-                elif not requests.get(pool, bio.task_id, now_ns):
-                    self.accept_bios(bio, done - bio.submitted)
-                    return False
-            if self.spare:  # take_request() and account_start() without the calls
-                request = self.spare.pop()
-                request.begin(op, sector, size, now_ns, bio, 1, flags)
-            else:
-                request = Request(op, sector, size, now_ns, bio, 1, flags)
-            request.pool = pool
-            self.stats.start(1, now_ns)
-            if bio.partition is not None:
-                bio.partition.start(1, now_ns)
-            self.insert(request, now_ns)
+                if merged:
+                    self._count_merge(bio, merged)
+                    done += merged
+                    if sync and self.plugged:
+                        self.unplug()
+                    continue
+                if not self.requests.get(pool, bio.task_id, now_ns):
+                    has_slot = False
+                    break
             done += 1
+            if plug is not None:
+                self._add_to_plug(plug, bio, sector, pool, now_ns)
+                continue
+            self.insert(self.start_request(bio, sector, pool, now_ns), now_ns)
             if not self._plugs_itself:
                 self.run_queue()
             elif sync and self.plugged:
                 self.unplug()
         self.bios_held += done - bio.submitted
         bio.submitted = done
-        return True
-
-    def accept_bios(self, bio: Bio, count: int) -> None:
-        """Count the next bios of a run as accepted."""
-        self.bios_held += count
-        bio.submitted += count
+        return has_slot
 
     def pool_of(self, bio: Bio) -> int:
-        """Return the request pool: direction, from 2.6.31 sync or not; of tags the kind."""
-        return self._pool(bio.op, bio.flags)
-
-    def _pool(self, op: int, flags: int) -> int:
+        """Return the request pool: direction, from 2.6.30 sync or not; of tags the kind."""
+        if not self._sync_pools:
+            return bio.op & 1
         if self._has_tags:
-            return tag_class(op, flags)
-        if self._sync_pools:
-            return 0 if op == READ or flags & BIO_SYNC_MASK else 1
-        return op & 1
-
-    def get_request(self, bio: Bio, now_ns: int) -> bool:
-        """Take a request slot for the next bio of the run, if there is one."""
-        return self.requests.get(self.pool_of(bio), bio.task_id, now_ns)
+            return tag_class(bio.op, bio.flags)
+        return 0 if bio.op == READ or bio.flags & BIO_SYNC_MASK else 1
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
         """Sleep until a slot is there for the next bio of the run, and reserve it."""
@@ -216,34 +395,30 @@ class Disk(BlockDevice):
         pool = self.pool_of(bio)
         if bio.plug is not None:
             bio.plug.flush()
-        while not self.get_request(bio, self.calendar.now):
+        while not self.requests.get(pool, bio.task_id, self.calendar.now):
             self.unplug()
             yield from self.requests.sleep(task, pool)
             self.requests.allow_batch(bio.task_id, self.calendar.now)
         bio.granted = True
 
-    def count_merge(self, bio: Bio, count: int) -> None:
+    def _count_merge(self, bio: Bio, count: int) -> None:
         """Account ``count`` bios that became part of a waiting request."""
         self.stats.merge(bio.op, count)
         if bio.partition is not None:
             bio.partition.merge(bio.op, count)
 
-    def take_request(self, bio: Bio, sector: int, now_ns: int) -> Request:
-        """Return a request for one bio of the run that has a slot (get_request)."""
-        if not self.spare:
-            return Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
-        request = self.spare.pop()
-        request.begin(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
-        return request
-
-    def account_start(self, request: Request, now_ns: int) -> None:
-        """Begin a request that has a slot (drive_stat_acct)."""
-        request.pool = request.op & 1
-        if self._sync_pools:
-            request.pool = self._pool(request.op, request.flags)
+    def start_request(self, bio: Bio, sector: int, pool: int, now_ns: int) -> Request:
+        """Begin a request of one bio of the run, which has a slot (drive_stat_acct)."""
+        if self.spare:
+            request = self.spare.pop()
+            request.begin(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
+        else:
+            request = Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
+        request.pool = pool
         self.stats.start(1, now_ns)
-        if request.partition is not None:
-            request.partition.start(1, now_ns)
+        if bio.partition is not None:
+            bio.partition.start(1, now_ns)
+        return request
 
     def insert(self, request: Request, now_ns: int) -> None:
         """Give an accounted request to the elevator; plug or unplug (elv_insert)."""
@@ -258,7 +433,77 @@ class Disk(BlockDevice):
         if self.plugged and waiting + 1 >= self._unplug_threshold:
             self.unplug()
 
-    # -- Plugging.
+    # -- Bios longer than a request may be (blk_queue_split, bio_chain; from 4.3).
+
+    def _longest(self, op: int) -> int:
+        """Return how many sectors a bio may have and go down in one piece."""
+        return self.max_discard_sectors if op == DISCARD else self.max_sectors
+
+    def _submit_pieces(self, bio: Bio, max_sectors: int) -> bool:
+        """Take over a single long bio; False when its next piece (``bio.clone``) needs a slot."""
+        assert bio.count == 1
+        end = bio.sector + bio.nr_sectors
+        piece = bio.clone
+        if piece is None:
+            piece = _piece(bio, bio.sector, max_sectors, end)
+        while self.submit_bio(piece):
+            if piece.sector + piece.nr_sectors == end:
+                bio.clone = None
+                bio.submitted = 1
+                bio.pending -= 1  # It was 1 for being submitted; the pieces count on their own.
+                return True
+            piece = _piece(bio, piece.sector + piece.nr_sectors, max_sectors, end)
+        bio.clone = piece
+        return False
+
+    # -- The plug on a task's stack.
+
+    def _plug_merge(self, requests: list[Request], bio: Bio, sector: int, most: int) -> int:
+        """Merge bios of the run into a request of the list; return how many."""
+        for request in reversed(requests):
+            if request.op != bio.op:
+                continue
+            if request.end == sector:
+                count = min(most, self.merges.room(request, bio))
+                if count:
+                    if self.tracer.enabled:
+                        self._trace_bio("block_bio_backmerge", bio.op, sector, count * bio.size)
+                    append_bios(request, bio, count)
+                    return count
+            elif request.sector == sector + bio.size and self.merges.room(request, bio):
+                if self.tracer.enabled:
+                    self._trace_bio("block_bio_frontmerge", bio.op, sector, bio.size)
+                prepend_bio(request, bio)
+                return 1
+        return 0
+
+    def _add_to_plug(self, plug: Plug, bio: Bio, sector: int, pool: int, now_ns: int) -> None:
+        """Hold a new request back; before that, let all go if the release allows no more."""
+        requests = plug.list_of(self._flush_list)
+        most = self.params.plug_requests
+        large = self.params.plug_flush_bytes
+        last = plug.last
+        if (most and len(requests) >= most) or (
+            large and last is not None and last.nr_sectors * SECTOR >= large
+        ):
+            plug.flush()
+            requests = plug.list_of(self._flush_list)
+        request = plug.last = self.start_request(bio, sector, pool, now_ns)
+        self.nr_plugged += 1
+        requests.append(request)
+
+    def _flush_plug_list(self, requests: list[Request]) -> None:
+        """Take what a task's plug held, and run the queue."""
+        now_ns = self.calendar.now
+        for request in requests:
+            self.nr_plugged -= 1
+            self.insert(request, now_ns)
+            former = self.merges.former_of(request)
+            if former is not None:
+                self.merges.try_unite(former, now_ns)
+        self.run_queue()
+
+    # -- The plug of the queue.
 
     def _plug(self, now_ns: int) -> None:
         """Hold requests back for a while (blk_plug_device)."""
@@ -364,12 +609,7 @@ class Disk(BlockDevice):
         count = request.bio_count
         self.bios_held -= count
         now_ns = self.calendar.now
-        if count == bio.pending and bio.end_part is None:
-            bio.pending = 0  # end_bios() without the call: 1.01x in benchmarks, kernel_path.
-            end_io = bio.end_io
-            end_io(bio)
-        else:
-            end_bios(bio, request.sector, count)
+        end_bios(bio, request.sector, count)
         if request.rest is not None:
             sector = request.sector + count * bio.size
             for bio, count in request.rest:
@@ -384,12 +624,7 @@ class Disk(BlockDevice):
             self.elevator.completed(request)
         if self.wbt is not None:
             self.wbt.done(request)
-        requests = self.requests
-        pool = request.pool
-        if requests.pressed[pool]:
-            requests.put(pool, request.task_id)
-        else:  # put() without the call, as above.
-            requests.count[pool] -= 1
+        self.requests.put(request.pool, request.task_id)
         self.spare.append(request)
 
     def absorb(self, request: Request, now_ns: int) -> None:
@@ -413,13 +648,18 @@ class Disk(BlockDevice):
         self.plugged = False
         self.run_queue()
 
+    def _start_queueing(self) -> None:
+        if self.plugged:
+            self.unplug()
+        else:
+            self.run_queue()
+
     def _trace(self, name: str, request: Request) -> None:
         self.tracer.emit(
             name, self.name, request.op, request.sector, request.nr_sectors, request.start_ns
         )
 
-    def trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
-        """Hit a tracepoint of this disk; call only ``if tracer.enabled``."""
+    def _trace_bio(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
         self.tracer.emit(name, self.name, op, sector, nr_sectors)
 
     # -- When the power goes.
@@ -440,3 +680,311 @@ class Disk(BlockDevice):
         assert len(set(self.spare)) == len(self.spare)
         self.stats.update(self.calendar.now)
         self.stats.check()
+
+
+def _piece(bio: Bio, sector: int, max_sectors: int, end: int) -> Bio:
+    sectors = min(max_sectors, end - sector)
+    piece = Bio(bio.op, sector, sectors, _end_piece, bio, 1, bio.flags, bio.task_id)
+    piece.plug = bio.plug
+    piece.partition = bio.partition
+    bio.pending += 1
+    return piece
+
+
+def _end_piece(piece: Bio) -> None:
+    bio = piece.private
+    assert isinstance(bio, Bio)
+    bio.pending -= 1
+    if bio.pending == 0:
+        if bio.end_part is not None:
+            bio.end_part(bio, bio.sector, 1)
+        bio.end_io(bio)
+
+
+def request_slots(
+    params: QueueParams, elevator: Elevator, driver: Driver, calendar: Calendar
+) -> RequestList:
+    """Return the pools, or from the elevator's kind the tags, of a queue for this device."""
+    if not elevator.multiqueue:
+        return RequestList(params.nr_requests or POOL_REQUESTS)
+    per_queue = max(1, driver.queue_depth // driver.hardware_queues)
+    if elevator.schedules:
+        tags = params.nr_requests or TAGS_FOR_EACH * min(per_queue, POOL_REQUESTS)
+    else:
+        tags = min(params.nr_requests or per_queue, per_queue)
+    wbt = None if elevator.throttles_writeback else make_wbt(params, driver, calendar)
+    return Tags(tags, elevator.async_depth(tags), driver.hardware_queues, wbt)
+
+
+def make_wbt(params: QueueParams, driver: Driver, calendar: Calendar) -> Wbt | None:
+    """Return the device's writeback throttling, None where it is off (wbt_init)."""
+    target_ns = params.wbt_lat_ns
+    if target_ns is None:
+        target_ns = ROTATIONAL_LAT_NS if driver.rotational else FLASH_LAT_NS
+    if not params.wbt or not target_ns:
+        return None
+    return Wbt(calendar, target_ns, driver.queue_depth, driver.write_cache)
+
+
+class Ordered:
+    """The barrier and flush sequences of one queue."""
+
+    def __init__(self, disk: "Disk") -> None:
+        self._disk = disk
+        self.slotless: int = 0  # FLUSH requests: they exist beside the pools
+        self.held: int = 0  # requests with a slot that are neither waiting nor in the driver
+        self.active: bool = False  # a barrier's sequence is under way
+        self.requeue_list: RequeueList | None = None  # through which steps go, from kblockd on
+        self._barrier: Request | None = None
+        self._step: int = _DRAIN
+        self._due: Request | None = None  # what the sequence dispatches next
+        self._pending: list[Request] = []  # wait for the next flush
+        self._flushing: list[Request] = []  # wait for the one under way
+        self._flush_under_way: bool = False
+        self._data_in_flight: int = 0  # sequences whose data is being written
+        self._pending_since_ns: int = 0
+
+    def submit(self, bio: Bio) -> bool:
+        """Take over a bio with one of the flags; False when it needs a slot."""
+        assert bio.count == 1
+        if bio.flags & BIO_BARRIER == 0 and not self._disk.driver.write_cache:
+            return self._submit_plain(bio)
+        now_ns = self._disk.calendar.now
+        if bio.nr_sectors:
+            pool = self._disk.pool_of(bio)
+            if not bio.granted and not self._disk.requests.get(pool, bio.task_id, now_ns):
+                return False
+            bio.granted = False
+            request = self._disk.start_request(bio, bio.sector, pool, now_ns)
+        else:
+            request = Request(FLUSH, bio.sector, 0, now_ns, bio, 0, bio.flags)
+        self._disk.bios_held += 1
+        bio.submitted = 1
+        if bio.plug is not None:
+            bio.plug.flush()
+        if bio.flags & BIO_BARRIER:
+            self._add_barrier(request)
+        else:
+            self._begin(request)
+        return True
+
+    def _submit_plain(self, bio: Bio) -> bool:
+        """Submit without the flags: nothing is cached, nothing to flush."""
+        if bio.nr_sectors:
+            bio.flags &= ~(BIO_FLUSH | BIO_FUA)
+            return self._disk.submit_bio(bio)
+        bio.submitted = 1
+        self._disk.calendar.post(0, _end_empty, bio)
+        return True
+
+    # -- Hard barriers.
+
+    def _add_barrier(self, request: Request) -> None:
+        """Queue it behind all that came before (ELEVATOR_INSERT_BACK)."""
+        disk = self._disk
+        for waiting in disk.elevator.drain(disk.calendar.now):
+            disk.merges.remove(waiting)
+            disk.dispatch.append(waiting)
+        if request.op == FLUSH:
+            self.slotless += 1
+        disk.nr_waiting += 1
+        disk.dispatch.append(request)
+        disk.plugged = False
+        disk.run_queue()
+
+    def next(self) -> Request | None:
+        """Return the next request from ahead of the elevator, if it may go now."""
+        if self._barrier is not None:
+            due = self._due
+            self._due = None
+            return due
+        disk = self._disk
+        if disk.dispatch[0].flags & BIO_BARRIER == 0:
+            return disk.dispatch.popleft()
+        if disk.in_driver:
+            return None
+        barrier = self._barrier = disk.dispatch.popleft()
+        self.active = True
+        if barrier.op == FLUSH:
+            self._step = _EMPTY
+            return barrier
+        if disk.driver.write_cache:
+            self._step = _PREFLUSH
+            return self._flush_request()
+        self._step = _WRITE
+        return barrier
+
+    def _flush_request(self) -> Request:
+        self.slotless += 1
+        self._disk.nr_waiting += 1
+        return Request(FLUSH, 0, 0, self._disk.calendar.now, None, 0, BIO_FLUSH)
+
+    def completed(self, request: Request) -> None:
+        """Take the next step of the sequence that ``request`` was a step of."""
+        if request.op == FLUSH:
+            self.slotless -= 1
+            self._account_flush(request)
+        if self._barrier is not None:
+            self._advance_barrier()
+        elif request.op == FLUSH:
+            self._flush_done()
+        else:
+            self._data_in_flight -= 1
+            if request.flags & BIO_FUA:
+                self.held += 1
+                self._wait_for_flush(request)
+            else:
+                self._disk.finish(request)
+                self._kick_flush()
+
+    def _account_flush(self, request: Request) -> None:
+        """Count a flush that the device has executed (blk_account_io_flush)."""
+        stats = self._disk.stats
+        stats.flushes += 1
+        stats.flush_ns += self._disk.calendar.now - request.start_ns
+
+    def _advance_barrier(self) -> None:
+        barrier = self._barrier
+        assert barrier is not None
+        if self._step == _PREFLUSH:
+            self._step = _WRITE
+            self._due = barrier
+        elif self._step == _WRITE and self._disk.driver.write_cache:
+            self._step = _POSTFLUSH
+            self.held += 1
+            self._due = self._flush_request()
+        else:
+            if self._step == _POSTFLUSH:
+                self.held -= 1
+            self._step = _DRAIN
+            self._barrier = None
+            self.active = False
+            if barrier.op == FLUSH:
+                self._end_flush_bio(barrier)
+            else:
+                self._disk.finish(barrier)
+
+    # -- Flushes that order nothing.
+
+    def _begin(self, request: Request) -> None:
+        if request.op != FLUSH:
+            self.held += 1
+        else:
+            self._disk.stats.start(1, request.start_ns)
+        if request.flags & BIO_FLUSH:
+            request.elevator_private = None
+            self._wait_for_flush(request)
+        else:
+            self._let_go(request)
+            put_before(self._disk.dispatch, request)
+            self._disk.run_queue()
+
+    def _let_go(self, request: Request) -> None:
+        """A sequence's data go to the driver now, ahead of the elevator."""
+        self.held -= 1
+        self._data_in_flight += 1
+        self._disk.nr_waiting += 1
+
+    def _wait_for_flush(self, request: Request) -> None:
+        if not self._pending:
+            self._pending_since_ns = self._disk.calendar.now
+        self._pending.append(request)
+        self._kick_flush()
+
+    def _kick_flush(self) -> None:
+        """Flush for all that wait, unless one is under way or will be after data (blk_kick_flush).
+
+        While a sequence's data is being written its flush is to come, and serves them all.
+        """
+        if self._flush_under_way or not self._pending:
+            return
+        waited_ns = self._disk.calendar.now - self._pending_since_ns
+        if self._data_in_flight and waited_ns < PENDING_NS_MAX:
+            return
+        self._flush_under_way = True
+        self._flushing = self._pending
+        self._pending = []
+        self._disk.plugged = False
+        self._dispatch(self._flush_request())
+
+    def _dispatch(self, step: Request) -> None:
+        """Have the next step of a sequence go to the driver, at once or through kblockd."""
+        if self.requeue_list is None:
+            put_before(self._disk.dispatch, step)
+            self._disk.run_queue()
+        else:
+            self.requeue_list.add(step)
+
+    def _flush_done(self) -> None:
+        """Let all that waited for this flush go on (blk_flush_complete_seq)."""
+        waiting = self._flushing
+        self._flushing = []
+        self._flush_under_way = False
+        for request in waiting:
+            if request.op == FLUSH:
+                self._account_empty(request)
+                self._end_flush_bio(request)
+            elif request.started:  # The data is written: this was the flush after it.
+                self.held -= 1
+                self._disk.finish(request)
+            else:
+                self._let_go(request)
+                self._dispatch(request)
+        self._kick_flush()
+
+    def _account_empty(self, request: Request) -> None:
+        """Count a bio without data as the write of no sectors that its request is."""
+        now_ns = self._disk.calendar.now
+        self._disk.stats.done(WRITE, 1, 0, now_ns - request.start_ns, now_ns)
+
+    def _end_flush_bio(self, request: Request) -> None:
+        assert request.bio is not None
+        self._disk.bios_held -= 1
+        end_bios(request.bio, request.sector, 1)
+
+
+def _end_empty(bio: Bio) -> None:
+    end_bios(bio, bio.sector, 1)
+
+
+class RequeueList:
+    """Requests on their way to the front of a queue, through a kworker."""
+
+    def __init__(
+        self,
+        scheduler: Sched,
+        work_ns: int,
+        dispatch: deque[Request],
+        run_queue: Callable[[], None],
+    ) -> None:
+        """Have a kworker take `work_ns` of CPU time, then dispatch what is there."""
+        self._kblockd = Workqueue(scheduler, "kworker/0:1H-kblockd", 1, HIGHPRI_NICE)
+        self._work_ns = work_ns
+        self._dispatch = dispatch
+        self._run_queue = run_queue
+        self._requests: deque[Request] = deque()
+        self._is_kicked: bool = False
+
+    def add(self, request: Request) -> None:
+        """Dispatch the request soon; callable in interrupt context."""
+        self._requests.append(request)
+        if not self._is_kicked:
+            self._is_kicked = True
+            self._kblockd.queue(self._work)
+
+    def _work(self, task: Task) -> Blocking[None]:
+        """Put all that waits before the driver (blk_mq_requeue_work)."""
+        task.charge_system(self._work_ns)
+        yield  # Until the CPU time of it is used.
+        self._is_kicked = False
+        while self._requests:
+            put_before(self._dispatch, self._requests.popleft())
+        self._run_queue()
+
+
+def put_before(dispatch: deque[Request], request: Request) -> None:
+    """Put a sequence's data first, a flush last."""
+    if request.op == FLUSH:
+        dispatch.append(request)
+    else:
+        dispatch.appendleft(request)

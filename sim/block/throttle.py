@@ -17,12 +17,12 @@ Left out: groups and their hierarchy, io.low (4.12), jiffies.
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sim.block.bio import BIO_THROTTLED, SECTOR, Bio, end_bios
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.limits import PER_TASK
-from sim.block.plug import Plug
+from sim.block.bio import BIO_THROTTLED, SECTOR, Bio, Plug, end_bios
+from sim.block.features import PER_TASK
+from sim.block.genhd import BlockDevice
+from sim.block.queue import Disk
 from sim.engine.calendar import Timer
 from sim.param import param
 from sim.sched.core import Sched
@@ -31,10 +31,6 @@ from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 from sim.units import NS_PER_S
 
-if TYPE_CHECKING:
-    from sim.block.queue import Disk
-
-SINCE: Final = (2, 6, 37)  # e43473b7f223
 SLICE_NS: Final = 100_000_000  # throtl_slice = HZ / 10
 QUANTA: Final = (6, 2)  # of reads, of writes, in a round (throtl_grp_quantum 8)
 _SOURCE: Final = "scenario: io.max, blkio.throttle.*"
@@ -216,7 +212,7 @@ class Throttle(BlockDevice):
                     sent = True
                     left -= piece.count
                     piece.plug = plug
-                    yield from submit_bio(task, self._below, piece)
+                    yield from self._below.submit(task, piece)
         if plug is not None:
             plug.flush()
         self._below.unplug()
@@ -253,7 +249,7 @@ class Throttle(BlockDevice):
             self._timer = self._calendar.call_after(min(waits), self._wake_thread, None)
 
 
-def behind_limits(disk: "Disk", params: ThrottleParams, sched: Sched) -> BlockDevice:
+def behind_limits(disk: Disk, params: ThrottleParams, sched: Sched) -> BlockDevice:
     """Return the disk, behind its limits if it has any."""
     if not params.has_limits():
         return disk

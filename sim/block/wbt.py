@@ -20,8 +20,7 @@ Left out: kswapd's own class; the last waiter's priority over newcomers (all are
 from math import isqrt
 from typing import Final
 
-from sim.block.bio import BIO_IDLE, BIO_SYNC, BIO_SYNC_MASK, DISCARD, READ
-from sim.block.request import Request
+from sim.block.bio import BIO_IDLE, BIO_SYNC, BIO_SYNC_MASK, DISCARD, READ, Request
 from sim.engine.calendar import Calendar
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue

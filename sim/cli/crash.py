@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from sim.block.device import UnmodelledError
+from sim.block.genhd import UnmodelledError
 from sim.cli import options
 from sim.cli.output import write_json
 from sim.cli.progress import Progress

@@ -24,14 +24,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from sim.block.bio import SECTOR
-from sim.block.device import BlockDevice
 from sim.block.driver import Driver
-from sim.block.elevator import default_elevator
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
-from sim.block.partition import FULL_ROW_SINCE, Partition
-from sim.block.queue import Disk
-from sim.block.throttle import NO_LIMITS, SINCE, ThrottleParams, behind_limits
+from sim.block.features import THROTTLE_SINCE, WBT_SINCE, default_elevator, features
+from sim.block.genhd import BlockDevice, Partition
+from sim.block.part_stat import DiskStats
+from sim.block.queue import Disk, QueueParams
+from sim.block.throttle import NO_LIMITS, ThrottleParams, behind_limits
 from sim.component import Component, Described, GivenTable
 from sim.drivers.frontend import FrontendParams
 from sim.engine.calendar import Calendar
@@ -52,7 +50,6 @@ MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
 MINORS: Final = 16  # of each disk
 PROFILES: Final = Path(__file__).parent / "profiles"
 NO_FRONTEND: Final = "none"  # the disk itself: what a what-if says that takes the guest away
-WBT_SINCE: Final = (4, 10)
 _TABLES: Final = ("device", "queue", "iosched", "partition", "front", "throttle")
 _ELEVATORS: Final = "manual: what distributions of the kernel's time chose"
 
@@ -140,6 +137,7 @@ class Disks(Component[DiskSpec]):
 
     def init(self, machine: Machine) -> None:
         shared: dict[str, object] = {}  # what several devices have in common
+        full_row = features(machine.version).full_partition_row
         for index, spec in enumerate(self.tables.values()):
             disk = self._make(machine, spec, index, shared)
             machine.disks.append(disk)
@@ -151,7 +149,7 @@ class Disks(Component[DiskSpec]):
                     device,
                     part.start_bytes // SECTOR,
                     part.size_bytes // SECTOR,
-                    machine.version >= FULL_ROW_SINCE,
+                    full_row,
                 )
 
     def _make(
@@ -170,10 +168,10 @@ class Disks(Component[DiskSpec]):
             driver,
             lookup("elevator", spec.scheduler).cls(spec.elevator_params),
             spec.queue,
+            machine.sched.processes.ioprio,
         )
         if not driver.wire(machine.disk_line.serve):
             disk.on_interrupt = machine.disk_line.serve
-        disk.ioprio = machine.sched.processes.ioprio
         disk.start(machine.sched)
         return disk
 
@@ -396,7 +394,7 @@ def read_throttle(reading: Reading, disk: Table, path: tuple[str, ...]) -> Throt
     """Return the limits of the disk; None if they cannot be read."""
     table = reading.table(disk, path, "throttle")
     if table.children:
-        _check_release(reading, table.place, "limits of I/O (throttle)", SINCE)
+        _check_release(reading, table.place, "limits of I/O (throttle)", THROTTLE_SINCE)
     [found] = reading.values(table, (*path, "throttle"), [ThrottleParams])
     return None if found is None else ThrottleParams(**found)
 

@@ -1,4 +1,4 @@
-"""Network volumes with published limits: EBS magnetic, gp2, gp3, io1, st1, sc1.
+"""Network volumes with published limits: EBS magnetic and gp2.
 
 Models: an operation waits for its units in a token bucket, then takes the volume's throughput, the
 instance's path to its volumes (which all of them share), and the time of storage and network, a
@@ -12,9 +12,12 @@ Alone, one operation at a time: 1 / 0.8 ms = 1250/s.
 Linux counterpart: none; behind drivers/block/xen-blkfront.c or nvme. Sources: Amazon EC2 User
 Guide, "Amazon EBS Volume Types" (2014 to 2020), "I/O Characteristics".
 Invariants: over t seconds at most credits + base * t units and throughput * t bytes; all volumes of
-an instance together no more than its path; every request ends once.
-Left out: blocks of a snapshot that are fetched at the first touch, replication's own traffic, the
-second or so over which limits are averaged.
+an instance together, with other traffic on its card, no more than its path; every request ends
+once.
+Left out: gp3, io1, st1 and sc1 (a class of parameters each would do); blocks of a snapshot that are
+fetched at the first touch, replication's own traffic, the second or so over which limits are
+averaged; that other traffic is held back where it meets a full card (TCP): it goes on at its rate,
+99 % of the card at most; the two directions of a card are one.
 """
 
 from collections.abc import Mapping
@@ -22,12 +25,10 @@ from dataclasses import dataclass
 from math import cos, exp, log, pi, sqrt
 from typing import Any, Final
 
-from sim.block.bio import READ, SECTOR
+from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import FLUSH, Request
-from sim.drivers.ebs_path import EbsPath
-from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, UNLIMITED, path_source
-from sim.drivers.pipe import Pipe
+from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, OPTIMIZED, UNLIMITED, path_source
+from sim.drivers.pipe import Pipe, SharedPipe
 from sim.drivers.token_bucket import TokenBucket
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -39,6 +40,7 @@ GIB: Final = 1 << 30
 MIB: Final = 1 << 20
 _TYPES: Final = "Amazon EC2 User Guide: EBS Volume Types"
 _RECORDED: Final = "fit: factomd recording, "
+TRAFFIC_SHARE_MAX: Final = 0.99
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,44 +51,71 @@ class EbsParams:
         "100 GiB", dim="bytes", source="scenario", doc="size", minimum=1 << 20
     )
     unit_bytes: int = param(
-        "256 KiB", dim="bytes", source=_TYPES, doc="longest operation that counts as one",
+        "256 KiB",
+        dim="bytes",
+        source=_TYPES,
+        doc="longest operation that counts as one",
         minimum=4096,
-    )  # fmt: skip
+    )
     read_latency_ns: int = param(
-        "0.8 ms", dim="time_ns", source=_RECORDED + "r_await 0.72 to 0.88 ms of the gp2 volume",
-        doc="mean of storage and network for a read", minimum=0,
-    )  # fmt: skip
+        "0.8 ms",
+        dim="time_ns",
+        source=_RECORDED + "r_await 0.72 to 0.88 ms of the gp2 volume",
+        doc="mean of storage and network for a read",
+        minimum=0,
+    )
     write_latency_ns: int = param(
-        "1 ms", dim="time_ns", minimum=0,
+        "1 ms",
+        dim="time_ns",
+        minimum=0,
         source="assumed: a read and a copy elsewhere; User Guide: single-digit milliseconds",
         doc="mean of storage and network for a write",
-    )  # fmt: skip
+    )
     join_latency_ns: int = param(
-        "0.5 ms", dim="time_ns", source="assumed: a round trip in a data centre and a copy",
-        doc="mean for an operation that joined another's unit", minimum=0,
-    )  # fmt: skip
+        "0.5 ms",
+        dim="time_ns",
+        source="assumed: a round trip in a data centre and a copy",
+        doc="mean for an operation that joined another's unit",
+        minimum=0,
+    )
     sigma: float = param(
-        0.4, dim="number", source="assumed: the 99th percentile is 2.3 times the mean",
-        doc="log-normal spread of these", minimum=0, maximum=3,
-    )  # fmt: skip
+        0.4,
+        dim="number",
+        source="assumed: the 99th percentile is 2.3 times the mean",
+        doc="log-normal spread of these",
+        minimum=0,
+        maximum=3,
+    )
     instance: str = param(
-        UNLIMITED, dim="text", source="scenario", choices=EBS_PATH_NAMES,
+        UNLIMITED,
+        dim="text",
+        source="scenario",
+        choices=EBS_PATH_NAMES,
         doc="instance type, whose path all its volumes share",
-    )  # fmt: skip
+    )
     path_rate_bytes_per_s: float | None = param(
-        None, dim="bytes_per_s", key="path_rate", minimum=1,
+        None,
+        dim="bytes_per_s",
+        key="path_rate",
+        minimum=1,
         source="scenario: the instance's",
         doc="rate of that path; left away: the instance type's, none without an instance",
-    )  # fmt: skip
+    )
     card_traffic_bytes_per_s: float = param(
-        0, dim="bytes_per_s", source="assumed: nothing else uses the card", key="card_traffic",
+        0,
+        dim="bytes_per_s",
+        source="assumed: nothing else uses the card",
+        key="card_traffic",
         doc="other traffic of an instance on the card that it shares with its volumes, if it does",
         minimum=0,
-    )  # fmt: skip
+    )
     queue_depth: int = param(
-        1024, dim="count", source="assumed: the front end is the limit", doc="operations at a time",
+        1024,
+        dim="count",
+        source="assumed: the front end is the limit",
+        doc="operations at a time",
         minimum=1,
-    )  # fmt: skip
+    )
 
     @classmethod
     def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
@@ -119,9 +148,12 @@ class Gp2Params(EbsParams):
         "100 IOPS", dim="rate_per_s", source=_TYPES, doc="base rate, at least", minimum=1
     )
     base_max_per_s: float = param(
-        "16000 IOPS", dim="rate_per_s", minimum=1, doc="base rate, at most",
+        "16000 IOPS",
+        dim="rate_per_s",
+        minimum=1,
+        doc="base rate, at most",
         source=_TYPES + ", December 2018 (3000 in 2014, 10,000 from 2015)",
-    )  # fmt: skip
+    )
     burst_per_s: float = param(
         "3000 IOPS", dim="rate_per_s", source=_TYPES, doc="rate while there are credits", minimum=1
     )
@@ -129,13 +161,21 @@ class Gp2Params(EbsParams):
         "170 GiB", dim="bytes", source=_TYPES, doc="size up to which a volume is small", minimum=0
     )
     small_throughput_bytes_per_s: float = param(
-        "128 MiB/s", dim="bytes_per_s", source=_TYPES, doc="limit of a small volume", minimum=1,
+        "128 MiB/s",
+        dim="bytes_per_s",
+        source=_TYPES,
+        doc="limit of a small volume",
+        minimum=1,
         key="small_throughput",
-    )  # fmt: skip
+    )
     throughput_limit_bytes_per_s: float = param(
-        "250 MiB/s", dim="bytes_per_s", minimum=1, doc="limit of other volumes", key="throughput",
+        "250 MiB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        doc="limit of other volumes",
+        key="throughput",
         source=_TYPES + ", December 2018 (160 MiB/s before)",
-    )  # fmt: skip
+    )
 
     def make_bucket(self) -> TokenBucket:
         """Return credits that flow in at 3 units/s for each GiB."""
@@ -152,164 +192,79 @@ class Gp2Params(EbsParams):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gp3Params(EbsParams):
-    """General purpose SSD with provisioned rates."""
-
-    rate_per_s: float = param(
-        "3000 IOPS", dim="rate_per_s", source=_TYPES + ": included", doc="provisioned", minimum=1,
-        maximum=16000,
-    )  # fmt: skip
-    throughput_limit_bytes_per_s: float = param(
-        "125 MiB/s", dim="bytes_per_s", source=_TYPES + ": included", doc="provisioned",
-        key="throughput", minimum=1, maximum=1000 * MIB,
-    )  # fmt: skip
-
-    def make_bucket(self) -> TokenBucket:
-        """Return the provisioned rate; nothing is saved up."""
-        return steady(self.rate_per_s)
-
-    def throughput_bytes_per_s(self) -> float:
-        """Return what was provisioned."""
-        return self.throughput_limit_bytes_per_s
-
-
-@dataclass(frozen=True, kw_only=True)
-class Io1Params(EbsParams):
-    """Provisioned IOPS SSD."""
-
-    rate_per_s: float = param(
-        "1000 IOPS", dim="rate_per_s", source="scenario", doc="provisioned", minimum=100,
-        maximum=64000,
-    )  # fmt: skip
-    throughput_max_bytes_per_s: float = param(
-        "500 MiB/s", dim="bytes_per_s", key="throughput_max", minimum=1,
-        source=_TYPES + ", 2018 (320 MiB/s before)", doc="limit, whatever the rate",
-    )  # fmt: skip
-
-    def make_bucket(self) -> TokenBucket:
-        """Return the provisioned rate; nothing is saved up."""
-        return steady(self.rate_per_s)
-
-    def throughput_bytes_per_s(self) -> float:
-        """Return a whole unit for each operation, up to the limit."""
-        return min(self.rate_per_s * self.unit_bytes, self.throughput_max_bytes_per_s)
-
-
-@dataclass(frozen=True, kw_only=True)
 class StandardParams(EbsParams):
     """Magnetic volume of the first generation."""
 
     unit_bytes: int = param(
-        "1 MiB", dim="bytes", source="assumed: as the later magnetic volumes", minimum=4096,
+        "1 MiB",
+        dim="bytes",
+        source="assumed: as the later magnetic volumes",
+        minimum=4096,
         doc="longest operation that counts as one",
-    )  # fmt: skip
+    )
     read_latency_ns: int = param(
-        "2.2 ms", dim="time_ns", source=_RECORDED + "r_await 1.80 to 2.71 ms of the data volume",
-        doc="mean of storage and network for a read", minimum=0,
-    )  # fmt: skip
+        "2.2 ms",
+        dim="time_ns",
+        source=_RECORDED + "r_await 1.80 to 2.71 ms of the data volume",
+        doc="mean of storage and network for a read",
+        minimum=0,
+    )
     write_latency_ns: int = param(
-        "5 ms", dim="time_ns", source=_RECORDED + "w_await 3.2 to 7.0 ms of the data volume",
-        doc="mean of storage and network for a write", minimum=0,
-    )  # fmt: skip
+        "5 ms",
+        dim="time_ns",
+        source=_RECORDED + "w_await 3.2 to 7.0 ms of the data volume",
+        doc="mean of storage and network for a write",
+        minimum=0,
+    )
     sigma: float = param(
-        0.8, dim="number", source="assumed: some are answered from memory, some wait for an arm",
-        doc="log-normal spread of these", minimum=0, maximum=3,
-    )  # fmt: skip
+        0.8,
+        dim="number",
+        source="assumed: some are answered from memory, some wait for an arm",
+        doc="log-normal spread of these",
+        minimum=0,
+        maximum=3,
+    )
     credits: float = param(
-        1e6, dim="number", minimum=0, doc="units saved up at most, and at first",
+        1e6,
+        dim="number",
+        minimum=0,
+        doc="units saved up at most, and at first",
         source="assumed: bursts last for the better part of an hour",
-    )  # fmt: skip
+    )
     base_per_s: float = param(
-        "100 IOPS", dim="rate_per_s", source=_TYPES + ": 100 on average", doc="lasting rate",
+        "100 IOPS",
+        dim="rate_per_s",
+        source=_TYPES + ": 100 on average",
+        doc="lasting rate",
         minimum=1,
-    )  # fmt: skip
+    )
     burst_per_s: float = param(
-        "400 IOPS", dim="rate_per_s", minimum=1, doc="rate while there are credits",
+        "400 IOPS",
+        dim="rate_per_s",
+        minimum=1,
+        doc="rate while there are credits",
         source=_TYPES + ": bursts to hundreds; factomd recording: 374 reads/s",
-    )  # fmt: skip
+    )
     throughput_limit_bytes_per_s: float = param(
-        "90 MiB/s", dim="bytes_per_s", source=_TYPES + ": 40 to 90 MiB/s", doc="limit",
-        key="throughput", minimum=1,
-    )  # fmt: skip
+        "90 MiB/s",
+        dim="bytes_per_s",
+        source=_TYPES + ": 40 to 90 MiB/s",
+        doc="limit",
+        key="throughput",
+        minimum=1,
+    )
 
     def make_bucket(self) -> TokenBucket:
         """Return the lasting rate and the burst."""
         return TokenBucket(
-            credits_max=self.credits, base_per_s=self.base_per_s,
+            credits_max=self.credits,
+            base_per_s=self.base_per_s,
             burst_per_s=max(self.base_per_s, self.burst_per_s),
-        )  # fmt: skip
+        )
 
     def throughput_bytes_per_s(self) -> float:
         """Return the one limit there is."""
         return self.throughput_limit_bytes_per_s
-
-
-@dataclass(frozen=True, kw_only=True)
-class St1Params(EbsParams):
-    """Throughput-optimized magnetic volume: credits in MiB, which are its units."""
-
-    capacity_bytes: int = param(
-        "500 GiB", dim="bytes", source=_TYPES + ": the smallest", doc="size", minimum=1 << 20
-    )
-    unit_bytes: int = param(
-        "1 MiB", dim="bytes", source=_TYPES, doc="longest operation that counts as one",
-        minimum=4096,
-    )  # fmt: skip
-    read_latency_ns: int = param(
-        "10 ms", dim="time_ns", source="assumed: an arm's access", minimum=0,
-        doc="mean of storage and network for a read",
-    )  # fmt: skip
-    write_latency_ns: int = param(
-        "5 ms", dim="time_ns", source="assumed: written to memory and an arm's log", minimum=0,
-        doc="mean of storage and network for a write",
-    )  # fmt: skip
-    base_per_tib_bytes_per_s: float = param(
-        "40 MiB/s", dim="bytes_per_s", source=_TYPES, doc="lasting throughput for each TiB",
-        key="base_per_tib", minimum=1,
-    )  # fmt: skip
-    burst_per_tib_bytes_per_s: float = param(
-        "250 MiB/s", dim="bytes_per_s", source=_TYPES, doc="throughput with credits for each TiB",
-        key="burst_per_tib", minimum=1,
-    )  # fmt: skip
-    throughput_limit_bytes_per_s: float = param(
-        "500 MiB/s", dim="bytes_per_s", source=_TYPES, doc="limit", key="throughput", minimum=1
-    )
-
-    def make_bucket(self) -> TokenBucket:
-        """Return credits of as many bytes as the volume has."""
-        tib = self.capacity_bytes / (1024 * GIB)
-        burst = min(self.burst_per_tib_bytes_per_s * tib, self.throughput_limit_bytes_per_s)
-        base = min(self.base_per_tib_bytes_per_s * tib, burst)
-        unit = self.unit_bytes
-        return TokenBucket(
-            credits_max=self.capacity_bytes / unit, base_per_s=base / unit, burst_per_s=burst / unit
-        )
-
-    def throughput_bytes_per_s(self) -> float:
-        """Return the limit of any size."""
-        return self.throughput_limit_bytes_per_s
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sc1Params(St1Params):
-    """Cold magnetic volume."""
-
-    base_per_tib_bytes_per_s: float = param(
-        "12 MiB/s", dim="bytes_per_s", source=_TYPES, doc="lasting throughput for each TiB",
-        key="base_per_tib", minimum=1,
-    )  # fmt: skip
-    burst_per_tib_bytes_per_s: float = param(
-        "80 MiB/s", dim="bytes_per_s", source=_TYPES, doc="throughput with credits for each TiB",
-        key="burst_per_tib", minimum=1,
-    )  # fmt: skip
-    throughput_limit_bytes_per_s: float = param(
-        "250 MiB/s", dim="bytes_per_s", source=_TYPES, doc="limit", key="throughput", minimum=1
-    )
-
-
-def steady(rate_per_s: float) -> TokenBucket:
-    """Return a limit that saves one unit up."""
-    return TokenBucket(credits_max=1.0, base_per_s=rate_per_s, burst_per_s=rate_per_s)
 
 
 class Stream:
@@ -320,6 +275,45 @@ class Stream:
         self.room_sectors: int = 0  # left of its unit
         self.leaves_ns: int = -1
         self.done_ns: int = -1  # when it is over, as far as is known
+
+
+class EbsPath:
+    """The way from an instance to its volumes: one pipe for all, made at the first request.
+
+    An instance that is EBS-optimized has one of its own; any other reaches its volumes through its
+    network card, which carries the bursts of whatever else it sends and receives (`card_traffic`).
+    Hand estimate: m3.xlarge, a gigabit card, 125 MB/s. With 60 MB/s of other traffic a stream that
+    could have all has 65 MB/s, and a request of 4 KiB meets a burst of 0.5 ms half of the time.
+    """
+
+    def __init__(self, instance: str, rate_bytes_per_s: float) -> None:
+        self._is_shared: bool = not instance.endswith(OPTIMIZED)
+        self._rate_bytes_per_s = rate_bytes_per_s
+        self._traffic_bytes_per_s: float = 0.0
+        self._pipe: Pipe | None = None
+
+    def add_traffic(self, bytes_per_s: float) -> None:
+        """Have other traffic on the network card; a path of the volumes' own has none."""
+        if self._is_shared:
+            most = TRAFFIC_SHARE_MAX * self._rate_bytes_per_s
+            self._traffic_bytes_per_s = min(self._traffic_bytes_per_s + bytes_per_s, most)
+
+    def attach(self, streams: Streams) -> None:
+        """Learn the chance of the machine, the same for all volumes."""
+        self._streams = streams
+
+    def carry(self, ready_ns: int, sectors: int) -> int:
+        """Send so many sectors; return when they have arrived."""
+        pipe = self._pipe
+        if pipe is None:
+            pipe = self._pipe = self._make_pipe()
+        return pipe.carry(ready_ns, sectors)
+
+    def _make_pipe(self) -> Pipe:
+        rate, traffic = self._rate_bytes_per_s, self._traffic_bytes_per_s
+        if not traffic:
+            return Pipe(rate)
+        return SharedPipe(rate, traffic, self._streams.stream("ebs.card_traffic"))
 
 
 class Ebs(Driver):
@@ -409,7 +403,3 @@ class Ebs(Driver):
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register("device", "ebs-standard", params=StandardParams, doc="EBS magnetic volume")(Ebs)
 register("device", "ebs-gp2", params=Gp2Params, doc="EBS SSD volume with burst credits")(Ebs)
-register("device", "ebs-gp3", params=Gp3Params, doc="EBS SSD volume, provisioned rates")(Ebs)
-register("device", "ebs-io1", params=Io1Params, doc="EBS provisioned IOPS volume")(Ebs)
-register("device", "ebs-st1", params=St1Params, doc="EBS throughput-optimized magnetic volume")(Ebs)
-register("device", "ebs-sc1", params=Sc1Params, doc="EBS cold magnetic volume")(Ebs)

@@ -23,30 +23,42 @@ TEN_GIGABIT: Final = 10_000 * _MBIT  # "10 Gigabit"
 
 # type: (bytes/s with EBS optimization, None if it cannot be had; bytes/s of the network card)
 _TYPES: Final[Mapping[str, tuple[float | None, float]]] = {
-    "m1.small": (None, LOW), "m1.large": (500 * _MBIT, MODERATE), "m1.xlarge": (1000 * _MBIT, HIGH),
-    "m2.2xlarge": (500 * _MBIT, MODERATE), "m2.4xlarge": (1000 * _MBIT, HIGH),
+    "m1.small": (None, LOW),
+    "m1.large": (500 * _MBIT, MODERATE),
+    "m1.xlarge": (1000 * _MBIT, HIGH),
+    "m2.2xlarge": (500 * _MBIT, MODERATE),
+    "m2.4xlarge": (1000 * _MBIT, HIGH),
     "c1.xlarge": (1000 * _MBIT, HIGH),
-    "m3.medium": (None, MODERATE), "m3.large": (None, MODERATE), "m3.xlarge": (500 * _MBIT, HIGH),
+    "m3.medium": (None, MODERATE),
+    "m3.large": (None, MODERATE),
+    "m3.xlarge": (500 * _MBIT, HIGH),
     "m3.2xlarge": (1000 * _MBIT, HIGH),
-    "c3.large": (None, MODERATE), "c3.xlarge": (500 * _MBIT, MODERATE),
-    "c3.2xlarge": (1000 * _MBIT, HIGH), "c3.4xlarge": (2000 * _MBIT, HIGH),
+    "c3.large": (None, MODERATE),
+    "c3.xlarge": (500 * _MBIT, MODERATE),
+    "c3.2xlarge": (1000 * _MBIT, HIGH),
+    "c3.4xlarge": (2000 * _MBIT, HIGH),
     "c3.8xlarge": (None, TEN_GIGABIT),
-    "r3.large": (None, MODERATE), "r3.xlarge": (500 * _MBIT, MODERATE),
-    "r3.2xlarge": (1000 * _MBIT, HIGH), "r3.4xlarge": (2000 * _MBIT, HIGH),
+    "r3.large": (None, MODERATE),
+    "r3.xlarge": (500 * _MBIT, MODERATE),
+    "r3.2xlarge": (1000 * _MBIT, HIGH),
+    "r3.4xlarge": (2000 * _MBIT, HIGH),
     "r3.8xlarge": (None, TEN_GIGABIT),
-    "i2.xlarge": (500 * _MBIT, MODERATE), "i2.2xlarge": (1000 * _MBIT, HIGH),
-    "i2.4xlarge": (2000 * _MBIT, HIGH), "i2.8xlarge": (None, TEN_GIGABIT),
-    "m4.large": (450 * _MBIT, MODERATE), "m4.xlarge": (750 * _MBIT, HIGH),
-    "m4.2xlarge": (1000 * _MBIT, HIGH), "c4.large": (500 * _MBIT, MODERATE),
-    "r4.large": (425 * _MBIT, TEN_GIGABIT), "i3.large": (425 * _MBIT, TEN_GIGABIT),
-}  # fmt: skip
+    "i2.xlarge": (500 * _MBIT, MODERATE),
+    "i2.2xlarge": (1000 * _MBIT, HIGH),
+    "i2.4xlarge": (2000 * _MBIT, HIGH),
+    "i2.8xlarge": (None, TEN_GIGABIT),
+    "m4.large": (450 * _MBIT, MODERATE),
+    "m4.xlarge": (750 * _MBIT, HIGH),
+    "m4.2xlarge": (1000 * _MBIT, HIGH),
+    "c4.large": (500 * _MBIT, MODERATE),
+    "r4.large": (425 * _MBIT, TEN_GIGABIT),
+    "i3.large": (425 * _MBIT, TEN_GIGABIT),
+}
 
 # Path to the volumes -> bytes/s; absent: no limit.
-EBS_PATHS: Final[Mapping[str, float]] = {
-    name: card for name, (_, card) in _TYPES.items()
-} | {
+EBS_PATHS: Final[Mapping[str, float]] = {name: card for name, (_, card) in _TYPES.items()} | {
     name + OPTIMIZED: own for name, (own, _) in _TYPES.items() if own is not None
-}  # fmt: skip
+}
 
 
 def path_source(instance: str) -> str:
@@ -64,8 +76,22 @@ EBS_PATH_NAMES: Final[tuple[str, ...]] = (UNLIMITED, *sorted(EBS_PATHS))
 
 # Instance-store SSDs of a type, each as profiles/ec2/TYPE.toml describes it.
 INSTANCE_STORES: Final[Mapping[str, int]] = {
-    "m3.medium": 1, "m3.large": 1, "m3.xlarge": 2, "m3.2xlarge": 2,
-    "c3.large": 2, "c3.xlarge": 2, "c3.2xlarge": 2, "c3.4xlarge": 2, "c3.8xlarge": 2,
-    "r3.large": 1, "r3.xlarge": 1, "r3.2xlarge": 1, "r3.4xlarge": 1, "r3.8xlarge": 2,
-    "i2.xlarge": 1, "i2.2xlarge": 2, "i2.4xlarge": 4, "i2.8xlarge": 8,
-}  # fmt: skip
+    "m3.medium": 1,
+    "m3.large": 1,
+    "m3.xlarge": 2,
+    "m3.2xlarge": 2,
+    "c3.large": 2,
+    "c3.xlarge": 2,
+    "c3.2xlarge": 2,
+    "c3.4xlarge": 2,
+    "c3.8xlarge": 2,
+    "r3.large": 1,
+    "r3.xlarge": 1,
+    "r3.2xlarge": 1,
+    "r3.4xlarge": 1,
+    "r3.8xlarge": 2,
+    "i2.xlarge": 1,
+    "i2.2xlarge": 2,
+    "i2.4xlarge": 4,
+    "i2.8xlarge": 8,
+}

@@ -25,9 +25,8 @@ from heapq import heapreplace
 from math import ceil
 from typing import Final
 
-from sim.block.bio import PAGE_SECTORS, SECTOR
+from sim.block.bio import PAGE_SECTORS, SECTOR, Request
 from sim.block.driver import Complete
-from sim.block.request import Request
 from sim.drivers.ssd_ftl import SEGMENTS, Ftl
 from sim.engine.calendar import Calendar
 from sim.param import param
@@ -50,65 +49,101 @@ class FlashParams:
         "200 GB", dim="bytes", source="scenario", doc="size", minimum=1 << 20
     )
     channels: int = param(
-        8, dim="count", source="data sheet: 8 channels", doc="buses between controller and dies",
+        8,
+        dim="count",
+        source="data sheet: 8 channels",
+        doc="buses between controller and dies",
         minimum=1,
-    )  # fmt: skip
+    )
     dies: int = param(
-        32, dim="count", source="assumed: 264 GiB of flash in dies of 8 GiB",
-        doc="dies that work side by side", minimum=1,
-    )  # fmt: skip
+        32,
+        dim="count",
+        source="assumed: 264 GiB of flash in dies of 8 GiB",
+        doc="dies that work side by side",
+        minimum=1,
+    )
     page_bytes: int = param(
-        "16 KiB", dim="bytes", source=_NAND + ", 8 KiB pages in two planes",
-        doc="flash page, over all planes of a die", minimum=4096,
-    )  # fmt: skip
+        "16 KiB",
+        dim="bytes",
+        source=_NAND + ", 8 KiB pages in two planes",
+        doc="flash page, over all planes of a die",
+        minimum=4096,
+    )
     read_page_ns: int = param(
         "60 us", dim="time_ns", source=_NAND + ", 50 to 75 us", doc="sensing a page (tR)", minimum=0
     )
     program_ns: int = param(
-        "1.41 ms", dim="time_ns", source="fit: 365 MB/s sequential writes of the data sheet",
-        doc="programming a page (tPROG)", minimum=0,
-    )  # fmt: skip
-    erase_ns: int = param(
-        "5 ms", dim="time_ns", source=_NAND + ", 3 to 10 ms", doc="erasing a block (tBERS)",
+        "1.41 ms",
+        dim="time_ns",
+        source="fit: 365 MB/s sequential writes of the data sheet",
+        doc="programming a page (tPROG)",
         minimum=0,
-    )  # fmt: skip
+    )
+    erase_ns: int = param(
+        "5 ms",
+        dim="time_ns",
+        source=_NAND + ", 3 to 10 ms",
+        doc="erasing a block (tBERS)",
+        minimum=0,
+    )
     block_pages: int = param(
         256, dim="count", source=_NAND, doc="pages that are erased together", minimum=1
     )
     channel_rate_bytes_per_s: float = param(
-        "200 MB/s", dim="bytes_per_s", source="assumed: ONFI 2.x, 200 MT/s", minimum=1,
-        doc="transfer rate of a channel", key="channel_rate",
-    )  # fmt: skip
+        "200 MB/s",
+        dim="bytes_per_s",
+        source="assumed: ONFI 2.x, 200 MT/s",
+        minimum=1,
+        doc="transfer rate of a channel",
+        key="channel_rate",
+    )
     buffer_bytes: int = param(
-        "64 MiB", dim="bytes", source="assumed: a quarter of the DRAM, the mapping has the rest",
-        doc="write buffer", minimum=4096,
-    )  # fmt: skip
+        "64 MiB",
+        dim="bytes",
+        source="assumed: a quarter of the DRAM, the mapping has the rest",
+        doc="write buffer",
+        minimum=4096,
+    )
     buffer_protected: bool = param(
-        True, dim="bool", source="data sheet: enhanced power-loss data protection",
+        True,
+        dim="bool",
+        source="data sheet: enhanced power-loss data protection",
         doc="capacitors save the buffer: a flush has nothing to do",
-    )  # fmt: skip
+    )
     trim_ns: int = param(
-        "100 us", dim="time_ns", minimum=0,
+        "100 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: entries of the map are marked; drives of the time: 0.05 to some ms",
-        doc="time of a discard (Data Set Management), whatever its length", key="trim",
-    )  # fmt: skip
+        doc="time of a discard (Data Set Management), whatever its length",
+        key="trim",
+    )
     spare_percent: float = param(
-        25.0, dim="percent", source="fit: 32,000 random writes/s of the data sheet",
-        doc="flash beyond the capacity, for the cleaner", minimum=SPARE_PERCENT_MIN, key="spare",
-    )  # fmt: skip
+        25.0,
+        dim="percent",
+        source="fit: 32,000 random writes/s of the data sheet",
+        doc="flash beyond the capacity, for the cleaner",
+        minimum=SPARE_PERCENT_MIN,
+        key="spare",
+    )
     used_percent: float = param(
-        100.0, dim="percent", minimum=0, maximum=100, key="used",
+        100.0,
+        dim="percent",
+        minimum=0,
+        maximum=100,
+        key="used",
         source="data sheet: random writes are given for a full drive in its steady state",
         doc="logical pages with data when the run begins, worn in; 0 = as new or trimmed",
-    )  # fmt: skip
+    )
 
     def make_ftl(self) -> Ftl:
         """Return the translation layer in the state that the parameters say."""
         pages = self.capacity_bytes // (PAGE_SECTORS * SECTOR)
         return Ftl(
-            pages=pages, physical_pages=int(pages * (1 + self.spare_percent / 100)) + 1,
+            pages=pages,
+            physical_pages=int(pages * (1 + self.spare_percent / 100)) + 1,
             used_pages=int(pages * self.used_percent / 100),
-        )  # fmt: skip
+        )
 
 
 class Dies:

@@ -22,8 +22,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.block.bio import Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -44,17 +44,23 @@ class FrontendParams:
         dim="bytes", source=_EACH, doc="longest request", key="longest", minimum=4096
     )
     bell_ns: int = param(
-        dim="time_ns", source=_EACH, doc="CPU time of the guest to hand a request over",
+        dim="time_ns",
+        source=_EACH,
+        doc="CPU time of the guest to hand a request over",
         minimum=0,
-    )  # fmt: skip
+    )
     backend_ns: int = param(
-        dim="time_ns", source=_EACH, doc="processing of a request in the host, one at a time",
+        dim="time_ns",
+        source=_EACH,
+        doc="processing of a request in the host, one at a time",
         minimum=0,
-    )  # fmt: skip
+    )
     notify_ns: int = param(
-        dim="time_ns", source=_EACH, doc="from an answer in the ring to the interrupt",
+        dim="time_ns",
+        source=_EACH,
+        doc="from an answer in the ring to the interrupt",
         minimum=0,
-    )  # fmt: skip
+    )
 
     discard: bool = param(
         False, dim="bool", source=_EACH, doc="it passes discards on, if the device knows them"

@@ -24,30 +24,48 @@ class IdeEmulatedParams(FrontendParams):
     """The controller's figures."""
 
     slots: int = param(
-        1, dim="count", source="ATA: one command at a time without queueing",
-        doc="requests at a time", minimum=1,
-    )  # fmt: skip
+        1,
+        dim="count",
+        source="ATA: one command at a time without queueing",
+        doc="requests at a time",
+        minimum=1,
+    )
     segments: int = param(
-        128, dim="count", source="include/linux/libata.h: LIBATA_MAX_PRD 128 (ATA_MAX_PRD / 2)",
-        doc="memory segments of a request", minimum=1,
-    )  # fmt: skip
+        128,
+        dim="count",
+        source="include/linux/libata.h: LIBATA_MAX_PRD 128 (ATA_MAX_PRD / 2)",
+        doc="memory segments of a request",
+        minimum=1,
+    )
     longest_bytes: int = param(
-        "128 KiB", dim="bytes", source="include/linux/ata.h: ATA_MAX_SECTORS 256", minimum=4096,
-        doc="longest request", key="longest",
-    )  # fmt: skip
+        "128 KiB",
+        dim="bytes",
+        source="include/linux/ata.h: ATA_MAX_SECTORS 256",
+        minimum=4096,
+        doc="longest request",
+        key="longest",
+    )
     bell_ns: int = param(
-        "72 us", dim="time_ns", minimum=0, doc="CPU time of the guest to hand a request over",
+        "72 us",
+        dim="time_ns",
+        minimum=0,
+        doc="CPU time of the guest to hand a request over",
         source="assumed: 9 register accesses, each an exit to user space of 8 us",
-    )  # fmt: skip
+    )
     backend_ns: int = param(
-        "80 us", dim="time_ns", minimum=0,
+        "80 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: the exits, during which the command is not complete, and its submission",
         doc="processing of a request in the host, one at a time",
-    )  # fmt: skip
+    )
     notify_ns: int = param(
-        "30 us", dim="time_ns", minimum=0, doc="from an answer in the ring to the interrupt",
+        "30 us",
+        dim="time_ns",
+        minimum=0,
+        doc="from an answer in the ring to the interrupt",
         source="assumed: an interrupt, then status registers read by exits",
-    )  # fmt: skip
+    )
 
 
 register("frontend", "ide-emulated", params=IdeEmulatedParams, doc="one command at a time, exits")(

@@ -15,9 +15,8 @@ Left out: the drive's cleaner, which the published write rates contain; the neig
 from dataclasses import dataclass
 from heapq import heapreplace
 
-from sim.block.bio import READ, SECTOR
+from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import FLUSH, Request
 from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
 from sim.engine.calendar import Calendar
@@ -34,56 +33,94 @@ class InstanceStoreParams:
         40_256_929_792, dim="bytes", source="recording: m3.xlarge", doc="size", minimum=1 << 20
     )
     reads_per_s: float = param(
-        "10000 IOPS", dim="rate_per_s", minimum=1, key="reads",
-        source="assumed: 5 to 13 thousand were measured by users", doc="limit on 4 KiB reads",
-    )  # fmt: skip
-    writes_per_s: float = param(
-        "6000 IOPS", dim="rate_per_s", minimum=1, key="writes",
-        source="assumed: 3 to 8 thousand were measured by users", doc="limit on 4 KiB writes",
-    )  # fmt: skip
-    read_rate_bytes_per_s: float = param(
-        "358 MB/s", dim="bytes_per_s", minimum=1, key="read_rate", doc="limit on bytes read",
-        source="fit: 352 to 363 MB/s recorded on an m3.xlarge",
-    )  # fmt: skip
-    write_rate_bytes_per_s: float = param(
-        "151 MB/s", dim="bytes_per_s", minimum=1, key="write_rate", doc="limit on bytes written",
-        source="fit: 150 and 152 MB/s recorded on an m3.xlarge",
-    )  # fmt: skip
-    read_latency_ns: int = param(
-        "120 us", dim="time_ns", source="assumed: a SATA SSD of the time", doc="of a read alone",
-        minimum=0,
-    )  # fmt: skip
-    write_latency_ns: int = param(
-        "60 us", dim="time_ns", source="assumed: a SATA SSD of the time", doc="of a write alone",
-        minimum=0,
-    )  # fmt: skip
-    parallel: int = param(
-        32, dim="count", source="assumed: a SATA drive's queue", doc="operations at work",
+        "10000 IOPS",
+        dim="rate_per_s",
         minimum=1,
-    )  # fmt: skip
+        key="reads",
+        source="assumed: 5 to 13 thousand were measured by users",
+        doc="limit on 4 KiB reads",
+    )
+    writes_per_s: float = param(
+        "6000 IOPS",
+        dim="rate_per_s",
+        minimum=1,
+        key="writes",
+        source="assumed: 3 to 8 thousand were measured by users",
+        doc="limit on 4 KiB writes",
+    )
+    read_rate_bytes_per_s: float = param(
+        "358 MB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        key="read_rate",
+        doc="limit on bytes read",
+        source="fit: 352 to 363 MB/s recorded on an m3.xlarge",
+    )
+    write_rate_bytes_per_s: float = param(
+        "151 MB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        key="write_rate",
+        doc="limit on bytes written",
+        source="fit: 150 and 152 MB/s recorded on an m3.xlarge",
+    )
+    read_latency_ns: int = param(
+        "120 us",
+        dim="time_ns",
+        source="assumed: a SATA SSD of the time",
+        doc="of a read alone",
+        minimum=0,
+    )
+    write_latency_ns: int = param(
+        "60 us",
+        dim="time_ns",
+        source="assumed: a SATA SSD of the time",
+        doc="of a write alone",
+        minimum=0,
+    )
+    parallel: int = param(
+        32,
+        dim="count",
+        source="assumed: a SATA drive's queue",
+        doc="operations at work",
+        minimum=1,
+    )
     host_rate_bytes_per_s: float = param(
-        "4 GB/s", dim="bytes_per_s", minimum=1, key="host_rate",
+        "4 GB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        key="host_rate",
         source="assumed: PCIe 3 with 8 lanes, less protocol: the host bus adapter",
         doc="limit on what all volumes of the instance read and write together",
-    )  # fmt: skip
+    )
     first_write: float = param(
-        1.0, dim="number", minimum=1, maximum=20,
+        1.0,
+        dim="number",
+        minimum=1,
+        maximum=20,
         source="Amazon EC2 User Guide (2014), instance stores: slower on most, without a figure",
         doc="how many times as long the first write to a place takes, where it is not `written`",
-    )  # fmt: skip
+    )
     written: bool = param(
-        True, dim="bool", source="assumed: every place has been written before",
+        True,
+        dim="bool",
+        source="assumed: every place has been written before",
         doc="whether every place has been written before",
-    )  # fmt: skip
+    )
     place_bytes: int = param(
-        "64 KiB", dim="bytes", minimum=SECTOR,
+        "64 KiB",
+        dim="bytes",
+        minimum=SECTOR,
         source="assumed: the host maps its drives in such pieces",
         doc="what counts as one place of a first write",
-    )  # fmt: skip
+    )
     queue_depth: int = param(
-        256, dim="count", source="assumed: the front end is the limit", doc="operations at a time",
+        256,
+        dim="count",
+        source="assumed: the front end is the limit",
+        doc="operations at a time",
         minimum=1,
-    )  # fmt: skip
+    )
 
 
 class Limits:

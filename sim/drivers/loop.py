@@ -20,9 +20,8 @@ from collections import deque
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.bio import READ, SECTOR
+from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import FLUSH, Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.sched.core import Sched

@@ -15,9 +15,8 @@ Left out: weighted arbitration, completion queues and their interrupts apart, ho
 from collections import deque
 from dataclasses import dataclass
 
-from sim.block.bio import DISCARD, PAGE_SECTORS, READ, SECTOR
+from sim.block.bio import DISCARD, FLUSH, PAGE_SECTORS, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import FLUSH, Request
 from sim.drivers.flash import Flash, FlashParams
 from sim.drivers.pipe import Pipe
 from sim.engine.calendar import Calendar
@@ -31,37 +30,63 @@ class NvmeParams(FlashParams):
     """A drive on PCIe. The flash has the defaults of a small drive: a profile says more."""
 
     queues: int = param(
-        8, dim="count", source="assumed: one for each CPU of a small server", minimum=1,
+        8,
+        dim="count",
+        source="assumed: one for each CPU of a small server",
+        minimum=1,
         doc="submission queues",
-    )  # fmt: skip
+    )
     queue_entries: int = param(
-        1023, dim="count", source="drivers/nvme/host/pci.c: NVME_Q_DEPTH 1024, one stays empty",
-        doc="commands in a queue", minimum=1,
-    )  # fmt: skip
+        1023,
+        dim="count",
+        source="drivers/nvme/host/pci.c: NVME_Q_DEPTH 1024, one stays empty",
+        doc="commands in a queue",
+        minimum=1,
+    )
     read_lanes_bytes_per_s: float = param(
-        "2.8 GB/s", dim="bytes_per_s", minimum=1, key="read_lanes",
-        source="data sheet: sequential reads; PCIe 3.0 x4 carries 3.9 GB/s", doc="to the host",
-    )  # fmt: skip
+        "2.8 GB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        key="read_lanes",
+        source="data sheet: sequential reads; PCIe 3.0 x4 carries 3.9 GB/s",
+        doc="to the host",
+    )
     write_lanes_bytes_per_s: float = param(
-        "3.2 GB/s", dim="bytes_per_s", minimum=1, key="write_lanes",
-        source="assumed: PCIe 3.0 x4, 3.9 GB/s less a fifth for packets", doc="from the host",
-    )  # fmt: skip
+        "3.2 GB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        key="write_lanes",
+        source="assumed: PCIe 3.0 x4, 3.9 GB/s less a fifth for packets",
+        doc="from the host",
+    )
     command_ns: int = param(
-        "2.17 us", dim="time_ns", source="data sheet: 460,000 random reads/s",
-        doc="processor time of a command", minimum=0,
-    )  # fmt: skip
+        "2.17 us",
+        dim="time_ns",
+        source="data sheet: 460,000 random reads/s",
+        doc="processor time of a command",
+        minimum=0,
+    )
     read_overhead_ns: int = param(
-        "5 us", dim="time_ns", source="assumed: firmware and bus, data sheet: 20 us sequential",
-        doc="of a read, beside processor, flash and lanes", minimum=0,
-    )  # fmt: skip
+        "5 us",
+        dim="time_ns",
+        source="assumed: firmware and bus, data sheet: 20 us sequential",
+        doc="of a read, beside processor, flash and lanes",
+        minimum=0,
+    )
     write_overhead_ns: int = param(
-        "16 us", dim="time_ns", source="fit: 20 us sequential write latency of the data sheet",
-        doc="of a write, beside processor and lanes", minimum=0,
-    )  # fmt: skip
+        "16 us",
+        dim="time_ns",
+        source="fit: 20 us sequential write latency of the data sheet",
+        doc="of a write, beside processor and lanes",
+        minimum=0,
+    )
     flush_overhead_ns: int = param(
-        "10 us", dim="time_ns", source="assumed: a command with nothing to do",
-        doc="of a flush, beside programming", minimum=0,
-    )  # fmt: skip
+        "10 us",
+        dim="time_ns",
+        source="assumed: a command with nothing to do",
+        doc="of a flush, beside programming",
+        minimum=0,
+    )
 
 
 class Nvme(Driver):

@@ -8,9 +8,8 @@ Left out: contents, and the time to copy them.
 
 from dataclasses import dataclass
 
-from sim.block.bio import SECTOR
+from sim.block.bio import SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
@@ -23,13 +22,19 @@ class RamParams:
 
     capacity_bytes: int = param("1 GiB", dim="bytes", source="scenario", doc="size", minimum=SECTOR)
     latency_ns: int = param(
-        "10 us", dim="time_ns", source="assumed: a memory copy and an interrupt",
-        doc="time of any request", minimum=0,
-    )  # fmt: skip
+        "10 us",
+        dim="time_ns",
+        source="assumed: a memory copy and an interrupt",
+        doc="time of any request",
+        minimum=0,
+    )
     queue_depth: int = param(
-        1024, dim="count", source="assumed: no limit that matters", doc="requests at a time",
+        1024,
+        dim="count",
+        source="assumed: no limit that matters",
+        doc="requests at a time",
         minimum=1,
-    )  # fmt: skip
+    )
 
 
 class Ram(Driver):

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sim.block.bio import SECTOR
+from sim.block.bio import SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import Request
 from sim.drivers.slowdisk_chance import Xorshift128Plus
 from sim.drivers.slowdisk_loop import LoopWay
 from sim.drivers.slowdisk_model import (

@@ -17,9 +17,8 @@ from collections import deque
 from random import Random
 from typing import Final
 
-from sim.block.bio import SECTOR, WRITE
+from sim.block.bio import FLUSH, SECTOR, WRITE, Request
 from sim.block.driver import Complete
-from sim.block.request import FLUSH, Request
 from sim.drivers.slowdisk_model import Job, ServiceModel
 from sim.drivers.slowdisk_way import SlowdiskParams, Way
 from sim.engine.calendar import Calendar

@@ -16,8 +16,7 @@ from heapq import heapreplace
 from math import cos, exp, log, pi, sqrt
 from typing import Final
 
-from sim.block.bio import READ, SECTOR, WRITE
-from sim.block.request import FLUSH, Request
+from sim.block.bio import FLUSH, READ, SECTOR, WRITE, Request
 from sim.engine.calendar import Calendar
 from sim.units import NS_PER_S
 

@@ -26,8 +26,7 @@ guest's would let it wait for some microseconds.
 
 from collections.abc import Callable
 
-from sim.block.bio import PAGE_SECTORS
-from sim.block.request import FLUSH, Request
+from sim.block.bio import FLUSH, PAGE_SECTORS, Request
 from sim.drivers.slowdisk_model import Job
 from sim.drivers.slowdisk_way import SlowdiskParams, Way
 

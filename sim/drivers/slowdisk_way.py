@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from sim.block.bio import Request
 from sim.block.driver import Complete
-from sim.block.request import Request
 from sim.drivers.slowdisk_model import Job, ServiceModel
 from sim.engine.calendar import Calendar
 from sim.param import param

@@ -14,9 +14,8 @@ discard waits until the drive's queue is empty (TRIM was no queued command befor
 
 from dataclasses import dataclass
 
-from sim.block.bio import DISCARD, PAGE_SECTORS, READ, SECTOR
+from sim.block.bio import DISCARD, FLUSH, PAGE_SECTORS, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import FLUSH, Request
 from sim.drivers.flash import ATA_MAX_TRIM_SECTORS, Flash, FlashParams
 from sim.drivers.pipe import Pipe
 from sim.engine.calendar import Calendar
@@ -30,30 +29,48 @@ class SsdParams(FlashParams):
     """A drive on SATA or SAS. Defaults: Intel DC S3700, 200 GB."""
 
     interface_rate_bytes_per_s: float = param(
-        "500 MB/s", dim="bytes_per_s", minimum=1, key="interface_rate",
+        "500 MB/s",
+        dim="bytes_per_s",
+        minimum=1,
+        key="interface_rate",
         source="data sheet: sequential reads; SATA 6 Gbit/s carries 600 MB/s of 8b/10b coded data",
         doc="payload rate of the link, one direction at a time",
-    )  # fmt: skip
+    )
     command_ns: int = param(
-        "13.3 us", dim="time_ns", source="data sheet: 75,000 random reads/s",
-        doc="processor time of a command", minimum=0,
-    )  # fmt: skip
+        "13.3 us",
+        dim="time_ns",
+        source="data sheet: 75,000 random reads/s",
+        doc="processor time of a command",
+        minimum=0,
+    )
     read_overhead_ns: int = param(
-        "8 us", dim="time_ns", source="assumed: a random 4 KiB read takes 110 us alone",
-        doc="of a read, beside processor, flash and link", minimum=0,
-    )  # fmt: skip
+        "8 us",
+        dim="time_ns",
+        source="assumed: a random 4 KiB read takes 110 us alone",
+        doc="of a read, beside processor, flash and link",
+        minimum=0,
+    )
     write_overhead_ns: int = param(
-        "43 us", dim="time_ns", source="fit: 65 us write latency of the data sheet",
-        doc="of a write, beside processor and link", minimum=0,
-    )  # fmt: skip
+        "43 us",
+        dim="time_ns",
+        source="fit: 65 us write latency of the data sheet",
+        doc="of a write, beside processor and link",
+        minimum=0,
+    )
     flush_overhead_ns: int = param(
-        "50 us", dim="time_ns", source="assumed: a command with nothing to do",
-        doc="of a flush, beside programming", minimum=0,
-    )  # fmt: skip
+        "50 us",
+        dim="time_ns",
+        source="assumed: a command with nothing to do",
+        doc="of a flush, beside programming",
+        minimum=0,
+    )
     queue_depth: int = param(
-        31, dim="count", source="drivers/ata/libata: 32 tags, one reserved",
-        doc="requests in the drive", minimum=1,
-    )  # fmt: skip
+        31,
+        dim="count",
+        source="drivers/ata/libata: 32 tags, one reserved",
+        doc="requests in the drive",
+        minimum=1,
+    )
 
 
 class Ssd(Driver):

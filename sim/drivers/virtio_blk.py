@@ -30,33 +30,54 @@ class VirtioBlkParams(FrontendParams):
     """The driver's figures."""
 
     slots: int = param(
-        128, dim="count", source="QEMU hw/block/virtio-blk.c: queue of 128",
-        doc="requests at a time", minimum=1,
-    )  # fmt: skip
+        128,
+        dim="count",
+        source="QEMU hw/block/virtio-blk.c: queue of 128",
+        doc="requests at a time",
+        minimum=1,
+    )
     segments: int = param(
-        126, dim="count", source="QEMU hw/block/virtio-blk.c: seg_max = 128 - 2", minimum=1,
+        126,
+        dim="count",
+        source="QEMU hw/block/virtio-blk.c: seg_max = 128 - 2",
+        minimum=1,
         doc="memory segments of a request",
-    )  # fmt: skip
+    )
     longest_bytes: int = param(
-        "504 KiB", dim="bytes", source="derived: 126 segments of a 4 KiB page",
-        doc="longest request", key="longest", minimum=4096,
-    )  # fmt: skip
+        "504 KiB",
+        dim="bytes",
+        source="derived: 126 segments of a 4 KiB page",
+        doc="longest request",
+        key="longest",
+        minimum=4096,
+    )
     bell_ns: int = param(
-        "3 us", dim="time_ns", source="assumed: an exit to the host kernel (ioeventfd)",
-        doc="CPU time of the guest to hand a request over", minimum=0,
-    )  # fmt: skip
+        "3 us",
+        dim="time_ns",
+        source="assumed: an exit to the host kernel (ioeventfd)",
+        doc="CPU time of the guest to hand a request over",
+        minimum=0,
+    )
     backend_ns: int = param(
-        "12 us", dim="time_ns", source="assumed: the emulator's I/O thread and its submission",
-        doc="processing of a request in the host, one at a time", minimum=0,
-    )  # fmt: skip
+        "12 us",
+        dim="time_ns",
+        source="assumed: the emulator's I/O thread and its submission",
+        doc="processing of a request in the host, one at a time",
+        minimum=0,
+    )
     notify_ns: int = param(
-        "10 us", dim="time_ns", source="assumed: irqfd and an injected interrupt", minimum=0,
+        "10 us",
+        dim="time_ns",
+        source="assumed: irqfd and an injected interrupt",
+        minimum=0,
         doc="from an answer in the ring to the interrupt",
-    )  # fmt: skip
+    )
     discard: bool = param(
-        False, dim="bool", source="drivers/block/virtio_blk.c before 5.0: no VIRTIO_BLK_F_DISCARD",
+        False,
+        dim="bool",
+        source="drivers/block/virtio_blk.c before 5.0: no VIRTIO_BLK_F_DISCARD",
         doc="it passes discards on, if the device knows them",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:

@@ -33,35 +33,55 @@ class XenBlkfrontParams(FrontendParams):
     """The driver's figures; the declared defaults are those before 3.11."""
 
     slots: int = param(
-        32, dim="count", source="include/xen/interface/io/ring.h: slots in a page",
-        doc="requests at a time", minimum=1,
-    )  # fmt: skip
+        32,
+        dim="count",
+        source="include/xen/interface/io/ring.h: slots in a page",
+        doc="requests at a time",
+        minimum=1,
+    )
     segments: int = param(
-        11, dim="count", minimum=1, doc="memory segments of a request",
+        11,
+        dim="count",
+        minimum=1,
+        doc="memory segments of a request",
         source="include/xen/interface/io/blkif.h: BLKIF_MAX_SEGMENTS_PER_REQUEST 11",
-    )  # fmt: skip
+    )
     longest_bytes: int = param(
-        "44 KiB", dim="bytes", source="derived: 11 segments of a 4 KiB page", doc="longest request",
-        key="longest", minimum=4096,
-    )  # fmt: skip
+        "44 KiB",
+        dim="bytes",
+        source="derived: 11 segments of a 4 KiB page",
+        doc="longest request",
+        key="longest",
+        minimum=4096,
+    )
     bell_ns: int = param(
-        "3 us", dim="time_ns", minimum=0, doc="CPU time of the guest to hand a request over",
+        "3 us",
+        dim="time_ns",
+        minimum=0,
+        doc="CPU time of the guest to hand a request over",
         source="assumed: grants for a few pages and an event channel hypercall",
-    )  # fmt: skip
+    )
     backend_ns: int = param(
-        "15 us", dim="time_ns", minimum=0,
+        "15 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: blkback's thread maps or copies the pages and submits",
         doc="processing of a request in the host, one at a time",
-    )  # fmt: skip
+    )
     notify_ns: int = param(
-        "20 us", dim="time_ns", minimum=0, doc="from an answer in the ring to the interrupt",
+        "20 us",
+        dim="time_ns",
+        minimum=0,
+        doc="from an answer in the ring to the interrupt",
         source="assumed: an event channel upcall that wakes a virtual CPU",
-    )  # fmt: skip
+    )
 
     discard: bool = param(
-        False, dim="bool", source="drivers/block/xen-blkfront.c before 3.2: no feature-discard",
+        False,
+        dim="bool",
+        source="drivers/block/xen-blkfront.c before 3.2: no feature-discard",
         doc="it passes discards on, if the device knows them",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:

@@ -12,7 +12,6 @@ Left out: cancelling, buffered files (they would be synchronous), io_uring, the 
 from collections import deque
 
 from sim.block.bio import READ, SECTOR, WRITE, Bio
-from sim.block.device import submit_bio
 from sim.fs.direct_io import make_bios
 from sim.fs.errors import invalid
 from sim.fs.file import O_DIRECT, File
@@ -77,8 +76,7 @@ def io_submit(
     bios = make_bios(runs, pos, count, op, task.pid, request.end_io, None)
     context.in_flight += 1
     for bio in bios:
-        if not device.submit(bio):
-            yield from submit_bio(task, device, bio)
+        yield from device.submit(task, bio)
     if bios:
         device.unplug()
     else:  # A hole.

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from sim.block.bio import SECTOR
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_read, submit_write
 from sim.fs.errors import exists, fs_error, no_space
 from sim.fs.fs_writeback import watch

@@ -9,9 +9,8 @@ Left out: blocks smaller than a page; a plug around several runs (each has its o
 
 from typing import Final
 
-from sim.block.bio import BIO_FLUSH, READ, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.plug import Plug
+from sim.block.bio import BIO_FLUSH, READ, WRITE, Bio, Plug
+from sim.block.genhd import BlockDevice
 from sim.mm.filemap import AddressSpace
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -65,8 +64,7 @@ def submit_run(task: Task, device: BlockDevice, bio: Bio, task_plug: bool) -> Bl
     plug: Plug | None = None
     if bio.count > 1 and task_plug:
         plug = bio.plug = Plug()
-    if not device.submit(bio):
-        yield from submit_bio(task, device, bio)
+    yield from device.submit(task, bio)
     if plug is not None:
         plug.flush()
 
@@ -88,16 +86,14 @@ def submit_read(
         0,
         task.pid,
     )
-    if not device.submit(bio):
-        yield from submit_bio(task, device, bio)
+    yield from device.submit(task, bio)
 
 
 def issue_flush(task: Task, device: BlockDevice) -> Blocking[None]:
     """Flush the drive's cache and wait for it (blkdev_issue_flush)."""
     flush = CacheFlush()
     bio = Bio(WRITE, 0, 0, flush.end_io, None, 1, BIO_FLUSH, task.pid)
-    if not device.submit(bio):
-        yield from submit_bio(task, device, bio)
+    yield from device.submit(task, bio)
     while not flush.done:
         yield from flush.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "blkdev_issue_flush")
 

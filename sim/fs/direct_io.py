@@ -14,7 +14,7 @@ Left out: the fall back to buffered writes for holes (they are allocated by the 
 from typing import Final
 
 from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio, EndIo
-from sim.block.device import BlockDevice, submit_bio
+from sim.block.genhd import BlockDevice
 from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
 from sim.fs.file import File, bytes_to_read
@@ -67,9 +67,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         else:
             file.spare_bio = None  # Another transfer meanwhile takes another bio.
             first.renew(direction, sector, sectors, task, DIRECT_FLAGS, task.pid)
-        submit = device.submit  # Not called as a method: what an attribute holds is none.
-        if not submit(first):
-            yield from submit_bio(task, device, first)
+        yield from device.submit(task, first)
     else:
         first = yield from _submit_pieces(task, device, runs, pos, count, direction)
     if first is not None:
@@ -99,8 +97,7 @@ def _submit_pieces(
     """Submit what lies in several pieces; return the bio that ends last, None for a hole."""
     bios = make_bios(runs, pos, count, op, task.pid, wake_submitter, task)
     for bio in bios:
-        if not device.submit(bio):
-            yield from submit_bio(task, device, bio)
+        yield from device.submit(task, bio)
     return bios[0] if bios else None
 
 

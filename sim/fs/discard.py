@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sim.block.bio import DISCARD, SECTOR, Bio
-from sim.block.device import BlockDevice, submit_bio
+from sim.block.genhd import BlockDevice
 from sim.fs.block_dev import BlockDevSb
 from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
@@ -50,8 +50,7 @@ def issue_discards(
     """Send discards of all ranges (sector, sectors); return when the last of them has ended."""
     bios = discard_bios(device, ranges, task)
     for bio in bios:
-        if not device.submit(bio):
-            yield from submit_bio(task, device, bio)
+        yield from device.submit(task, bio)
     device.unplug()
     while bios and bios[0].pending:  # submit_bio_wait
         task.state = TASK_UNINTERRUPTIBLE

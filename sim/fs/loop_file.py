@@ -16,10 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from sim.block.device import BlockDevice
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
-from sim.block.queue import Disk
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
+from sim.block.queue import Disk, QueueParams
 from sim.component import Component, Described, GivenTable, Mount
 from sim.drivers.loop import BackingFile, Loop
 from sim.engine.rng import Streams

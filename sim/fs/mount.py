@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.component import Component, Described, GivenTable
 from sim.engine.rng import Streams
 from sim.fs.block_dev import DevTmpfs

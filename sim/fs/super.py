@@ -43,7 +43,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.device import BlockDevice, UnmodelledError
+from sim.block.genhd import BlockDevice, UnmodelledError
 from sim.fs.errors import fs_error, not_a_directory
 from sim.fs.features import Features, features
 from sim.mm.backing_dev import BackingDevInfo
@@ -56,7 +56,7 @@ from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.locking import Mutex, patience_of_rwsem
-from sim.sched.spinning import Holdings
+from sim.sched.locking import Holdings
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 from sim.units import NS_PER_S

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import WRITE
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.mm.bandwidth import WriteBandwidth
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue

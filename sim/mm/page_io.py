@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sim.block.bio import BIO_PROCESS_SYNC, READ, WRITE, Bio
-from sim.block.device import submit_bio
-from sim.block.plug import Plug
+from sim.block.bio import BIO_PROCESS_SYNC, READ, WRITE, Bio, Plug
 from sim.engine.draw import hypergeometric
 from sim.mm.anon_lru import DIRTY, SLOT, UNMAPPED, WRITEBACK, YOUNG, AnonLru
 from sim.mm.workingset import list_of_readahead
@@ -126,9 +124,8 @@ def _write_pages(
             swap_flags(vm), task.pid,
         )  # fmt: skip
         bio.plug = plug
-        if not area.device.submit_bio(bio):
+        if (yield from area.device.submit(task, bio)):
             slept = True
-            yield from submit_bio(task, area.device, bio)
     return slept
 
 
@@ -144,8 +141,7 @@ def swap_readpage(
     [(sector, _)] = area.sectors(slot, 1)
     bio = Bio(READ, sector, PAGE_SECTORS, read.end, None, 1, 0, task.pid)
     bio.plug = plug
-    if not area.device.submit_bio(bio):
-        yield from submit_bio(task, area.device, bio)
+    yield from area.device.submit(task, bio)
 
 
 def _split(parts: list[Part], pages: int) -> tuple[list[Part], list[Part]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sim.block.plug import Plug
+from sim.block.bio import Plug
 from sim.mm.anon_lru import ACTIVE, INACTIVE, AnonLru
 from sim.mm.backing_dev import congestion_wait
 from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, Lruvec

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sim.block.plug import Plug
+from sim.block.bio import Plug
 from sim.engine.draw import binomial
 from sim.mm.anon_lru import DIRTY, SLOT, YOUNG
 from sim.mm.page_alloc import alloc_pages

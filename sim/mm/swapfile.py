@@ -20,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from sim.block.bio import SECTOR
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.component import Component, Described
 from sim.mm.compressors import Compressor
 from sim.mm.params import PAGE_SIZE

@@ -40,7 +40,7 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
-    from sim.block.plug import Plug
+    from sim.block.bio import Plug
     from sim.mm.anon import Chunk
     from sim.mm.swapfile import SwapArea
     from sim.mm.vmstat import Vm

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sim.block.bio import SECTOR, WRITE, Bio
-from sim.block.device import BlockDevice
-from sim.block.genhd import DiskStats
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
 from sim.component import Component, Described
 from sim.mm.compressors import (
     COMPRESSION,

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sim.block.bio import WRITE, Bio
-from sim.block.device import submit_bio
 from sim.component import Component, Described, GivenTable
 from sim.mm.compressors import (
     COMPRESSION,
@@ -305,7 +304,7 @@ class Zswap:
         self.written_back_pages += 1
         [(sector, _)] = area.sectors(slot, 1)
         bio = Bio(WRITE, sector, PAGE_SECTORS, _written, None, 1, 0, task.pid)
-        yield from submit_bio(task, area.device, bio)
+        yield from area.device.submit(task, bio)
         return True
 
     def _take_oldest(self) -> tuple[SwapArea, int] | None:

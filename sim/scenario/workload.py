@@ -27,7 +27,8 @@ from sim.scenario.spec import (
     RunSpec,
     ServerSpec,
 )
-from sim.sched.terms import CPUS_MAX, POLICY_SINCE, SLICE_SINCE
+from sim.sched.features import POLICY_SINCE, SLICE_SINCE
+from sim.sched.syscalls import CPUS_MAX
 from sim.sched.version import KernelVersion, numbers
 from sim.toml.errors import unknown
 from sim.toml.layers import Leaf, Table

@@ -14,43 +14,73 @@ Loads remember the last tick, as cpu_load[] does: for old releases a queue must 
 the last tick, and a CPU that was busy then does not pull when it goes idle. So a waiting task meets
 an idle CPU after a tick or two, not at once.
 Linux counterpart: load_balance, load_balance_newidle, find_busiest_group, can_migrate_task,
- rebalance_tick in kernel/sched.c (2.6.16); kernel/sched/fair.c later:
- sched_balance_newidle, update_newidle_stats of 6.19 (33cf66d88306), which is in 6.18.y too.
+ rebalance_tick in kernel/sched.c (2.6.16); kernel/sched/fair.c later: sched_balance_newidle,
+ update_newidle_stats of 6.19 (33cf66d88306), which is in 6.18.y too; need_active_balance,
+ active_load_balance_cpu_stop; to 2.6.34 active_load_balance, migration_thread.
+
+Active balancing: a running task leaves a core that two share for one that is idle. Balancing takes
+waiting tasks only; of two that run on the threads of one core nobody waits. So an idle core looks
+at each tick, finds a core with two tasks that it can take none of, and counts that as failed; at
+the fourth failure in a row (cache_nice_tries + 3) the stopper of a thread of that core pushes its
+task over.
+
+Estimate: of four tasks on two cores of 1.25 the two on one core end; of the others one moves
+within five ticks, and both work at full speed: 1.6 times as fast as before.
 
 Estimate: three hogs and two of nice 19 on two CPUs. The CPU with one hog looks after 28, 56 and
 84 ms before it takes a hog (load >> 2 fits); the one that lost it looks within 60 ms, in vain
 before 57 ms, so again 60 ms later, and takes those of nice 19. So these are beside two hogs for
 about half of the time: 0.5 x 15/2078 + 0.5 x 15/1054 of a CPU, 0.54 % of the two.
 
-Invariants: the running task is never moved; only waiting tasks are, and only to where they may run.
-Left out: several domains (NUMA, packages), CPU power. Running tasks are active_balance.py's.
+Invariants: only waiting tasks are moved, and only to where they may run; but for active balancing:
+there only a task that is alone on its CPU moves, and only to a core that is idle as a whole and
+that it may run on. With every core idle or none nobody looks.
+Left out: several domains (NUMA, packages), CPU power; the stopper's own time (some 10 us),
+intervals of active balancing's looks of more than a tick on machines with many CPUs.
 """
 
 from random import Random
 from typing import Final
 
+from sim.engine.calendar import Calendar
 from sim.sched.features import SPARE_NOTHING, Features
 from sim.sched.pelt import utilisation
-from sim.sched.runqueue import Domain, RunQueue
-from sim.sched.task import Task
+from sim.sched.runqueue import RunQueue
+from sim.sched.task import Scheduler, Task
 from sim.units import NS_PER_MS
 
 CACHE_NICE_TRIES: Final = 1  # SD_CPU_INIT: after more failed attempts, hot tasks are moved as well.
 NEWIDLE_LOOKS: Final = 1024  # over which the share of useful looks is taken
+LOOKS: Final = 4  # cache_nice_tries 1 of a domain of cores, + 3
 
 
 class Balancer:
     """The balancing of one machine's run queues."""
 
     __slots__ = (
-        "_busy_ns", "_calendar", "_chance", "_domain", "_failed", "_features", "_intervals",
-        "_looks", "_pending", "_ratio", "_rqs", "_tick_ns", "_worth",
-    )  # fmt: skip
+        "_busy_ns",
+        "_calendar",
+        "_chance",
+        "_domain",
+        "_failed",
+        "_features",
+        "_intervals",
+        "_looks",
+        "_pending",
+        "_ratio",
+        "_rqs",
+        "_tick_ns",
+        "_worth",
+    )
 
     def __init__(
-        self, domain: Domain, rqs: list[RunQueue], features: Features, tick_ns: int,
+        self,
+        domain: Scheduler,
+        rqs: list[RunQueue],
+        features: Features,
+        tick_ns: int,
         chance: Random,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._domain = domain
         self._calendar = domain.calendar
         self._chance = chance
@@ -252,3 +282,71 @@ def busy_period_ns(features: Features, nr_cpus: int, tick_ns: int, intervals: in
     if features.busy_balance_per_cpu:
         period_ns *= nr_cpus
     return max(period_ns - tick_ns * features.busy_balance_off_beat, tick_ns)
+
+
+class ActiveBalance:
+    """The looks of one machine's idle cores."""
+
+    def __init__(
+        self, calendar: Calendar, rqs: list[RunQueue], siblings: list[RunQueue], tick_ns: int
+    ) -> None:
+        self._calendar = calendar
+        self._rqs = rqs
+        self._siblings = siblings
+        self._tick_ns = tick_ns
+        self._failed: int = 0
+        self._pending: bool = False
+
+    def look(self) -> None:
+        """Begin to look at ticks: a core has become idle, or full."""
+        if not self._pending:
+            self._pending = True
+            self._calendar.post(
+                self._tick_ns - self._calendar.now % self._tick_ns, self._tick, None
+            )
+
+    def _tick(self, _: None) -> None:
+        """Count a look that found a full core beside an idle one; push after the fourth."""
+        self._pending = False
+        full = self._full_thread()
+        if full is None:
+            self._failed = 0
+            return
+        self._failed += 1
+        if self._failed >= LOOKS:
+            self._failed = 0
+            self._push(full)
+        self.look()
+
+    def _full_thread(self) -> RunQueue | None:
+        """Return a CPU whose task may have a whole core instead of half of one."""
+        for rq in self._rqs:
+            if (
+                rq.curr is not None
+                and not rq.queue.nr_queued
+                and self._siblings[rq.cpu].curr is not None
+                and self._idle_core_for(rq) is not None
+            ):
+                return rq
+        return None
+
+    def _idle_core_for(self, rq: RunQueue) -> RunQueue | None:
+        """Return a CPU of an idle core that the CPU's task may run on."""
+        task = rq.curr
+        assert task is not None
+        for other in self._rqs:
+            if (
+                other.curr is None
+                and self._siblings[other.cpu].curr is None
+                and (task.allowed is None or other.cpu in task.allowed)
+            ):
+                return other
+        return None
+
+    def _push(self, rq: RunQueue) -> None:
+        """Move the CPU's task to an idle core (active_load_balance_cpu_stop)."""
+        target = self._idle_core_for(rq)
+        assert target is not None
+        task = rq.give_up()
+        target.attach(task)
+        target.run_attached()

@@ -23,16 +23,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sim.engine.calendar import Calendar
+from sim.sched.features import EXPIRES
 from sim.sched.version import KernelVersion, in_force
 
 MS: Final = 1_000_000
 SLICE_NS: Final = 5 * MS  # sysctl_sched_cfs_bandwidth_slice
 KEPT_NS: Final = 1 * MS  # min_cfs_rq_runtime
 SLACK_NS: Final = 5 * MS  # cfs_bandwidth_slack_period: what is given back is dealt out after that
-BANDWIDTH_SINCE: Final = (3, 2)  # ab84d31e1550
-BURST_SINCE: Final = (5, 14)  # f4183717b370
-# de53fd7aedb1 (5.4): a CPU keeps what it has over the end of a period.
-EXPIRES: Final = ((3, 2), True), ((5, 4), False)
 
 
 class LocalRuntime:
@@ -52,15 +49,31 @@ class Bandwidth:
     """The pool of one group, and the counters of its cpu.stat."""
 
     __slots__ = (
-        "_active", "_burst_ns", "_calendar", "_expires", "_idle", "_period",
-        "_runtime_ns", "_slack_pending", "_throttled", "nr_periods", "nr_throttled",
-        "period_ns", "quota_ns", "throttled_ns",
-    )  # fmt: skip
+        "_active",
+        "_burst_ns",
+        "_calendar",
+        "_expires",
+        "_idle",
+        "_period",
+        "_runtime_ns",
+        "_slack_pending",
+        "_throttled",
+        "nr_periods",
+        "nr_throttled",
+        "period_ns",
+        "quota_ns",
+        "throttled_ns",
+    )
 
     def __init__(
-        self, calendar: Calendar, kernel: KernelVersion, *, quota_ns: int, period_ns: int,
+        self,
+        calendar: Calendar,
+        kernel: KernelVersion,
+        *,
+        quota_ns: int,
+        period_ns: int,
         burst_ns: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._calendar = calendar
         self._expires: bool = in_force(EXPIRES, kernel)
         self.quota_ns = quota_ns

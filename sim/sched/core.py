@@ -29,7 +29,7 @@ from sim.sched.group_queue import GroupQueue
 from sim.sched.params import SchedParams
 from sim.sched.prio_array import PrioArrays
 from sim.sched.process import ProcessTable
-from sim.sched.runqueue import Domain, RunQueue
+from sim.sched.runqueue import RunQueue
 from sim.sched.sched_class import SchedClass
 from sim.sched.select_cpu import (
     allowed_of,
@@ -40,6 +40,7 @@ from sim.sched.select_cpu import (
     wake_wide,
 )
 from sim.sched.smt import idle_core, idlest_core
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import (
     EXIT_ZOMBIE,
     SCHED_IDLE,
@@ -48,21 +49,29 @@ from sim.sched.task import (
     TASK_RUNNING,
     TASK_UNINTERRUPTIBLE,
     Blocking,
+    Scheduler,
     Task,
 )
 from sim.sched.task_group import TaskGroup
-from sim.sched.terms import IDLE_WEIGHT, Terms
-from sim.sched.version import KernelVersion, in_force
+from sim.sched.version import KernelVersion
 from sim.units import NS_PER_S
 
 
-class Sched(Domain):
+class Sched(Scheduler):
     """The scheduler of one machine."""
 
     __slots__ = (
-        "_balancer", "_features", "_wake_idle", "_wake_wide", "interrupted_ns", "interrupted_rq",
-        "nr_interrupts", "params", "processes", "rqs", "siblings",
-    )  # fmt: skip
+        "_balancer",
+        "_wake_idle",
+        "_wake_wide",
+        "interrupted_ns",
+        "interrupted_rq",
+        "nr_interrupts",
+        "params",
+        "processes",
+        "rqs",
+        "siblings",
+    )
 
     def __init__(
         self,
@@ -82,25 +91,25 @@ class Sched(Domain):
         self.tick_ns = NS_PER_S // self.params.hz
         self.processes = ProcessTable()
         self.nr_interrupts: int = 0
-        self._features = features(kernel)
-        self._wake_wide: bool = self._features.wake_wide
-        self._wake_idle: bool = self._features.wake == WAKE_IDLE_SIBLING
+        self.features = features(kernel)
+        self._wake_wide: bool = self.features.wake_wide
+        self._wake_idle: bool = self.features.wake == WAKE_IDLE_SIBLING
         self.siblings: list[RunQueue] = []  # each CPU's, where cores have two threads
         self.rqs: list[RunQueue] = [self._make_rq(cpu) for cpu in range(nr_cpus)]
         self.interrupted_rq: RunQueue = self.rqs[0]  # which CPU served the last interrupt,
         self.interrupted_ns: int = -1  # and when: wake-ups of then come from there
         if chance is None:  # sched_rng()
             chance = Streams(0).stream("sched.newidle")
-        self._balancer = Balancer(self, self.rqs, self._features, self.tick_ns, chance)
+        self._balancer = Balancer(self, self.rqs, self.features, self.tick_ns, chance)
 
     def _make_queue(self) -> SchedClass:
         """Return an empty queue of the release's class."""
-        if self._features.prio_array:
+        if self.features.prio_array:
             return PrioArrays(self.nr_cpus)
-        if self._features.eevdf:
+        if self.features.eevdf:
             return EevdfQueue(eevdf_tunables(self.kernel, self.nr_cpus), self.tick_ns)
         tunables = fair_tunables(self.kernel, self.nr_cpus)
-        return FairQueue(tunables, child_first=self._features.child_runs_first)
+        return FairQueue(tunables, child_first=self.features.child_runs_first)
 
     def _make_rq(self, cpu: int) -> RunQueue:
         return RunQueue(self, cpu, self._make_queue(), self.params)
@@ -113,7 +122,7 @@ class Sched(Domain):
         main: Callable[[Task], Blocking[None]],
         parent: Task | None = None,
         nice: int = 0,
-        terms: Terms | None = None,
+        terms: SchedAttr | None = None,
     ) -> Task:
         """Start a task that runs ``main(task)``; the cost of forking is its parent's to charge.
 
@@ -138,17 +147,18 @@ class Sched(Domain):
         rq.account()
         rq.queue.place_new(task, rq.curr)
         rq.activate(task)
-        if curr is not None and curr.cpu == rq.cpu and self._features.child_runs_first:
+        if curr is not None and curr.cpu == rq.cpu and self.features.child_runs_first:
             rq.resched()
         return task
 
-    def _set_terms(self, task: Task, terms: Terms) -> None:
+    def _set_terms(self, task: Task, terms: SchedAttr) -> None:
         """Have a new task compete on these terms."""
         task.policy = terms.policy
         task.slice_ns = terms.slice_ns
         if terms.policy == SCHED_IDLE:
-            task.weight = in_force(IDLE_WEIGHT, self.kernel)
-        task.group = terms.group
+            task.weight = self.features.idle_weight
+        if terms.group is not None:
+            task.group = terms.group.name
         task.allowed = terms.allowed
         if terms.allowed is not None:
             self.restricted = True
@@ -159,7 +169,7 @@ class Sched(Domain):
             rqs = self.rqs if allowed is None else allowed_of(self.rqs, allowed)
             return self._idlest(rqs[0], rqs)
         rq = self.rqs[parent.cpu]
-        if not self._features.balance_fork:
+        if not self.features.balance_fork:
             return rq
         return self._idlest(rq, self.rqs if allowed is None else allowed_of(self.rqs, allowed))
 
@@ -281,12 +291,13 @@ class Sched(Domain):
         gen.close()
         if task.waiting_on is not None:
             task.waiting_on.remove(task)
+            task.waiting_on = None
         task.happening = None
         task.gen = _nothing()
         self.wake_up(task)
         task.in_iowait = False
 
-    # -- What the run queues ask (Domain)
+    # -- What the run queues ask
 
     def return_from_main(self, task: Task) -> None:
         """The task has nothing more to do."""
@@ -322,17 +333,17 @@ class Sched(Domain):
             task.happening.defused = True
         self.wake_up(task)
 
-    def exited(self, rq: RunQueue, task: Task) -> None:
+    def exited(self, task: Task) -> None:
         """Tell the parent."""
         if self.tracer.enabled:
             self.tracer.emit("sched_process_exit", task.comm, task.pid)
         self.processes.exit_notify(task)
 
-    def pull(self, rq: RunQueue) -> None:
+    def pull(self, cpu: int) -> None:
         """Look for work on other CPUs."""
-        self._balancer.newidle(rq)
+        self._balancer.newidle(self.rqs[cpu])
 
-    def queue_grew(self, rq: RunQueue) -> None:
+    def queue_grew(self) -> None:
         """Let idle CPUs look at the next tick."""
         if self.nr_cpus > 1:
             self._balancer.queue_grew()

@@ -18,7 +18,6 @@ from sim.component import Component, Described
 from sim.engine.calendar import Calendar
 from sim.registry import register
 from sim.sched.cpufreq_governors import (
-    INVARIANT,
     Conservative,
     Governor,
     Load,
@@ -28,6 +27,7 @@ from sim.sched.cpufreq_governors import (
     Schedutil,
 )
 from sim.sched.cpufreq_params import ACPI, INTEL, CpufreqParams
+from sim.sched.features import INVARIANT
 from sim.sched.intel_pstate import PstatePowersave
 from sim.sched.version import KernelVersion, in_force
 from sim.toml.layers import Table
@@ -50,13 +50,23 @@ class Policy:
     """One CPU's clock: what its governor wants, and since when (struct cpufreq_policy)."""
 
     __slots__ = (
-        "_cpufreq", "_deferred", "_governor", "_is_idle", "_look", "cpu", "wanted_khz",
-    )  # fmt: skip
+        "_cpufreq",
+        "_deferred",
+        "_governor",
+        "_is_idle",
+        "_look",
+        "cpu",
+        "wanted_khz",
+    )
 
     def __init__(
-        self, cpufreq: "Cpufreq", cpu: int, governor: Governor, look: Callable[[], Load],
+        self,
+        cpufreq: "Cpufreq",
+        cpu: int,
+        governor: Governor,
+        look: Callable[[], Load],
         is_idle: Callable[[], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._cpufreq = cpufreq
         self.cpu = cpu
         self._governor = governor
@@ -129,9 +139,11 @@ class Cpufreq:
         self.is_invariant: bool = in_force(INVARIANT, kernel)
 
     def add(
-        self, look: Callable[[], Load], is_idle: Callable[[], bool],
+        self,
+        look: Callable[[], Load],
+        is_idle: Callable[[], bool],
         set_clock: Callable[[int], None],
-    ) -> Policy:  # fmt: skip
+    ) -> Policy:
         """Give the next CPU its policy; return it."""
         governor = self._class(self.params, self._kernel)
         policy = Policy(self, len(self.policies), governor, look, is_idle)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.features import DOWN_DIFFERENTIAL, INVARIANT, JUST_BELOW, OF_THE_TOP, ONDEMAND
 from sim.sched.version import KernelVersion, in_force
 from sim.units import NS_PER_MS
 
@@ -25,16 +26,6 @@ SAMPLING_MIN_NS: Final = 10 * NS_PER_MS  # MIN_SAMPLING_RATE with micro accounti
 LATENCY_MULTIPLIER: Final = 1000  # transition latencies that a sampling period is at least
 SCHEDUTIL_PERIOD_MAX_NS: Final = 10 * NS_PER_MS  # CPUFREQ_DBS_MIN_SAMPLING_INTERVAL since 4.15
 
-# How ondemand gets from a load below the threshold to a clock.
-JUST_BELOW: Final = "just below the threshold"
-OF_THE_TOP: Final = "load x highest"
-BETWEEN: Final = "lowest + load x (highest - lowest)"
-# dfa5bb622555 (3.12), 6393d6a10258 (3.17).
-ONDEMAND: Final = ((2, 6, 0), JUST_BELOW), ((3, 12), OF_THE_TOP), ((3, 17), BETWEEN)
-# Points below the threshold: 3 with micro accounting (2.6.28), 10 with ticks.
-DOWN_DIFFERENTIAL: Final = ((2, 6, 0), 10), ((2, 6, 28), 3)
-# x86 tells the scheduler its clock since 1567c3e3467c (5.7); before, util is of the present one.
-INVARIANT: Final = ((2, 6, 0), False), ((5, 7), True)
 CONSERVATIVE_UP: Final = 80
 CONSERVATIVE_DOWN: Final = 20
 CONSERVATIVE_STEP_PERCENT: Final = 5  # of the highest clock

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
-from sim.sched.version import Change, changed_defaults
+from sim.sched.features import CPUFREQ_CHANGES
+from sim.sched.version import changed_defaults
 from sim.units import Value
 
 ACPI: Final = "acpi-cpufreq"
@@ -31,72 +32,121 @@ class CpufreqParams:
     """[machine.cpufreq]; without that table a CPU has one clock, that of its CPU times."""
 
     driver: str = param(
-        ACPI, dim="text", choices=(ACPI, INTEL), doc="who sets the clock",
+        ACPI,
+        dim="text",
+        choices=(ACPI, INTEL),
+        doc="who sets the clock",
         source="drivers/cpufreq/acpi-cpufreq.c",
-    )  # fmt: skip
+    )
     governor: str | None = param(
-        None, dim="text", choices=GOVERNOR_NAMES, doc="who chooses it",
+        None,
+        dim="text",
+        choices=GOVERNOR_NAMES,
+        doc="who chooses it",
         source="manual: distributions set ondemand with acpi-cpufreq, powersave with intel_pstate",
-    )  # fmt: skip
+    )
     lowest_khz: int = param(
-        "1.2 GHz", dim="clock_khz", minimum=1000, doc="lowest clock",
+        "1.2 GHz",
+        dim="clock_khz",
+        minimum=1000,
+        doc="lowest clock",
         source="data sheet: Xeon E5-2600, lowest ratio 12 x 100 MHz",
-    )  # fmt: skip
+    )
     base_khz: int = param(
-        "2.4 GHz", dim="clock_khz", minimum=1000, source="scenario",
+        "2.4 GHz",
+        dim="clock_khz",
+        minimum=1000,
+        source="scenario",
         doc="highest clock without turbo; the CPU times of the model are at this one",
-    )  # fmt: skip
+    )
     turbo_khz: int | None = param(
-        None, dim="clock_khz", minimum=1000, source="scenario",
+        None,
+        dim="clock_khz",
+        minimum=1000,
+        source="scenario",
         doc="clock with turbo, as many cores are busy; left away: no turbo",
-    )  # fmt: skip
+    )
     step_khz: int = param(
-        "100 MHz", dim="clock_khz", minimum=1000, doc="between two clocks",
+        "100 MHz",
+        dim="clock_khz",
+        minimum=1000,
+        doc="between two clocks",
         source="data sheet: bus clock from Sandy Bridge on (133 MHz before)",
-    )  # fmt: skip
+    )
     transition_latency_ns: int = param(
-        "10 us", dim="time_ns", minimum=0, doc="from a decision to the new clock",
+        "10 us",
+        dim="time_ns",
+        minimum=0,
+        doc="from a decision to the new clock",
         source="data sheet: ACPI _PSS of Xeons, 10 us",
-    )  # fmt: skip
+    )
     package: bool = param(
-        False, dim="bool", doc="one clock for all CPUs, the highest wanted",
+        False,
+        dim="bool",
+        doc="one clock for all CPUs, the highest wanted",
         source="data sheet: Xeon E5 up to v2 has one; v3 a clock a core",
-    )  # fmt: skip
+    )
     stall_share: float = param(
-        0.0, dim="number", minimum=0, maximum=0.95,
+        0.0,
+        dim="number",
+        minimum=0,
+        maximum=0.95,
         source="assumed: programs that fit into their caches",
         doc="share of CPU time at the base clock that waits for memory, whatever the clock",
-    )  # fmt: skip
+    )
     sampling_rate_ns: int | None = param(
-        None, dim="time_ns", minimum=10**6, doc="how often ondemand and conservative look",
+        None,
+        dim="time_ns",
+        minimum=10**6,
+        doc="how often ondemand and conservative look",
         source="cpufreq_ondemand.c: transition latency x 1000, at least 10 ms",
-    )  # fmt: skip
+    )
     up_threshold_percent: float = param(
-        95.0, dim="percent", minimum=1, maximum=100, doc="ondemand goes to the top above it",
+        95.0,
+        dim="percent",
+        minimum=1,
+        maximum=100,
+        doc="ondemand goes to the top above it",
         source="cpufreq_ondemand.c 2.6.32: MICRO_FREQUENCY_UP_THRESHOLD",
-    )  # fmt: skip
+    )
     sampling_down_factor: int = param(
-        1, dim="count", minimum=1, maximum=100_000, doc="ondemand looks so much rarer at the top",
+        1,
+        dim="count",
+        minimum=1,
+        maximum=100_000,
+        doc="ondemand looks so much rarer at the top",
         source="cpufreq_ondemand.c: DEF_SAMPLING_DOWN_FACTOR",
-    )  # fmt: skip
+    )
     powersave_bias: int = param(
-        0, dim="count", minimum=0, maximum=1000, doc="thousandths off the clock ondemand wants",
+        0,
+        dim="count",
+        minimum=0,
+        maximum=1000,
+        doc="thousandths off the clock ondemand wants",
         source="cpufreq_ondemand.c",
-    )  # fmt: skip
+    )
     io_is_busy: bool = param(
-        False, dim="bool", doc="ondemand counts iowait as load",
+        False,
+        dim="bool",
+        doc="ondemand counts iowait as load",
         source="cpufreq_ondemand.c 2.6.32: iowait is idle time",
-    )  # fmt: skip
+    )
     setpoint_percent: float = param(
-        97.0, dim="percent", minimum=1, maximum=200,
+        97.0,
+        dim="percent",
+        minimum=1,
+        maximum=200,
         source="drivers/cpufreq/intel_pstate.c 4.4: core_params.pid_policy",
         doc="how busy intel_pstate wants a CPU, to 4.12",
-    )  # fmt: skip
+    )
     p_gain_percent: float = param(
-        20.0, dim="percent", minimum=0, maximum=100,
+        20.0,
+        dim="percent",
+        minimum=0,
+        maximum=100,
         source="drivers/cpufreq/intel_pstate.c 4.4: core_params.pid_policy",
         doc="steps of the clock for each 1 % off that",
-    )  # fmt: skip
+    )
 
     @property
     def chosen_governor(self) -> str:
@@ -115,18 +165,4 @@ class CpufreqParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
-
-
-# 19379b11819f (2.6.35): should_io_be_busy(), true for Intel CPUs of family 6 from model 15 on.
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((2, 6, 0), "up_threshold_percent", 80.0, "cpufreq_ondemand.c: DEF_FREQUENCY_UP_THRESHOLD"),
-    (
-        (2, 6, 28),
-        "up_threshold_percent",
-        95.0,
-        "cpufreq_ondemand.c 2.6.28: MICRO_FREQUENCY_UP_THRESHOLD",
-    ),
-    ((2, 6, 35), "io_is_busy", True, "cpufreq_ondemand.c 2.6.35: should_io_be_busy"),
-    ((3, 9), "driver", INTEL, "drivers/cpufreq/intel_pstate.c 3.9: Sandy Bridge and later"),
-)
+        return changed_defaults(CPUFREQ_CHANGES, kernel)

@@ -14,9 +14,15 @@ class CpuTime:
     """What one CPU has done since boot, ns."""
 
     __slots__ = (
-        "idle_ns", "iowait_ns", "irq_ns", "nice_ns", "softirq_ns", "steal_ns", "system_ns",
+        "idle_ns",
+        "iowait_ns",
+        "irq_ns",
+        "nice_ns",
+        "softirq_ns",
+        "steal_ns",
+        "system_ns",
         "user_ns",
-    )  # fmt: skip
+    )
 
     def __init__(self) -> None:
         self.user_ns: int = 0
@@ -31,9 +37,13 @@ class CpuTime:
     def busy_ns(self) -> int:
         """Return the time in all states but idle and iowait."""
         return (
-            self.user_ns + self.nice_ns + self.system_ns
-            + self.irq_ns + self.softirq_ns + self.steal_ns
-        )  # fmt: skip
+            self.user_ns
+            + self.nice_ns
+            + self.system_ns
+            + self.irq_ns
+            + self.softirq_ns
+            + self.steal_ns
+        )
 
     def total_ns(self) -> int:
         """Return the time in all states."""

@@ -31,24 +31,18 @@ Left out: buddies; moving a delayed task to another CPU (it owes less than a sli
 
 from bisect import insort
 from dataclasses import dataclass
-from typing import Final
 
 from sim.sched.fair import NICE_0_LOAD, policy_preempts
+from sim.sched.features import (
+    BASE_SLICE_NS,
+    DELAY_DEQUEUE,
+    KEEP_DEADLINE,
+    PREEMPT_SHORT,
+    SHORTEST_PROTECTS,
+)
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import SCHED_IDLE, Task
 from sim.sched.version import KernelVersion, in_force
-
-# sysctl_sched_base_slice: 0.75 ms (6.6), 0.70 ms (2ae891b82695, 6.15).
-BASE_SLICE_NS: Final = ((6, 6), 750_000), ((6, 15), 700_000)
-# DELAY_DEQUEUE and DELAY_ZERO: 152e11f6df29, 54a58a787791 (6.12).
-DELAY_DEQUEUE: Final = ((6, 6), False), ((6, 12), True)
-# PLACE_REL_DEADLINE: 82e9d0456e06 (6.12).
-KEEP_DEADLINE: Final = ((6, 6), False), ((6, 12), True)
-# PREEMPT_SHORT: 85e511df3cec (6.12).
-PREEMPT_SHORT: Final = ((6, 6), False), ((6, 12), True)
-# "Limit run to parity to the min slice of enqueued entities", and "Always trigger resched at the
-# end of a protected period" (6.17): set_protect_slice, update_protect_slice, update_curr.
-SHORTEST_PROTECTS: Final = ((6, 6), False), ((6, 17), True)
 
 Entry = tuple[int, int, Task]  # deadline, order among equals, task
 
@@ -79,10 +73,23 @@ class EevdfQueue(SchedClass):
     """One CPU's queue (struct cfs_rq)."""
 
     __slots__ = (
-        "_curr", "_delay", "_keep_deadline", "_nr_delayed", "_picked_at", "_preempt_short",
-        "_protected", "_put", "_queue", "_sequence", "_shortest_protects", "_slice_ns", "_tick_ns",
-        "_weighted_sum", "_weights", "_zero",
-    )  # fmt: skip
+        "_curr",
+        "_delay",
+        "_keep_deadline",
+        "_nr_delayed",
+        "_picked_at",
+        "_preempt_short",
+        "_protected",
+        "_put",
+        "_queue",
+        "_sequence",
+        "_shortest_protects",
+        "_slice_ns",
+        "_tick_ns",
+        "_weighted_sum",
+        "_weights",
+        "_zero",
+    )
 
     def __init__(self, tunables: EevdfTunables, tick_ns: int) -> None:
         super().__init__()

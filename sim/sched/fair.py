@@ -15,6 +15,7 @@ from bisect import insort
 from dataclasses import dataclass
 from typing import Final
 
+from sim.sched.features import FAIR_DEFAULTS
 from sim.sched.sched_class import SchedClass
 from sim.sched.task import SCHED_IDLE, Task
 from sim.sched.version import KernelVersion, in_force
@@ -22,13 +23,47 @@ from sim.sched.version import KernelVersion, in_force
 NICE_0_LOAD: Final = 1024
 # kernel/sched.c prio_to_weight, nice -20 to 19: each step is a factor of 1.25, about 10 % of CPU.
 PRIO_TO_WEIGHT: Final[tuple[int, ...]] = (
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
-    9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
-    1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
-    110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
-)  # fmt: skip
-HALF_PERIOD: Final = 2
-WHOLE_PERIOD: Final = 1
+    88761,
+    71755,
+    56483,
+    46273,
+    36291,
+    29154,
+    23254,
+    18705,
+    14949,
+    11916,
+    9548,
+    7620,
+    6100,
+    4904,
+    3906,
+    3121,
+    2501,
+    1991,
+    1586,
+    1277,
+    1024,
+    820,
+    655,
+    526,
+    423,
+    335,
+    272,
+    215,
+    172,
+    137,
+    110,
+    87,
+    70,
+    56,
+    45,
+    36,
+    29,
+    23,
+    18,
+    15,
+)
 
 
 def nice_to_weight(nice: int) -> int:
@@ -59,19 +94,11 @@ class FairTunables:
 
 
 MS: Final = 1_000_000
-# (latency, min granularity, wake-up granularity, periods of sleeper credit), before scaling.
-# 2.6.24 gives sleepers a whole latency, GENTLE_FAIR_SLEEPERS (51e0304ce6e5, 2.6.32) half of it.
-# sysctl_sched_* in kernel/sched_fair.c of 2.6.24, 2.6.32, 2.6.39, kernel/sched/fair.c of 6.5.
-DEFAULTS: Final[tuple[tuple[KernelVersion, tuple[int, int, int, int]], ...]] = (
-    ((2, 6, 0), (20 * MS, 4 * MS, 10 * MS, WHOLE_PERIOD)),
-    ((2, 6, 32), (5 * MS, 1 * MS, 1 * MS, HALF_PERIOD)),
-    ((2, 6, 35), (6 * MS, 3 * MS // 4, 1 * MS, HALF_PERIOD)),
-)
 
 
 def fair_tunables(kernel: KernelVersion, nr_cpus: int) -> FairTunables:
     """Return the defaults of a release, times 1 + log2(CPUs, at most 8) (update_sysctl)."""
-    latency, granularity, wakeup, divisor = in_force(DEFAULTS, kernel)
+    latency, granularity, wakeup, divisor = in_force(FAIR_DEFAULTS, kernel)
     factor = min(nr_cpus, 8).bit_length()
     return FairTunables(
         latency_ns=latency * factor,
@@ -86,9 +113,17 @@ class FairQueue(SchedClass):
     """One CPU's queue (struct cfs_rq)."""
 
     __slots__ = (
-        "_child_first", "_credit_ns", "_granularity_ns", "_latency_ns", "_nr_latency",
-        "_queue", "_ran_ns", "_sequence", "_wakeup_ns", "min_vruntime",
-    )  # fmt: skip
+        "_child_first",
+        "_credit_ns",
+        "_granularity_ns",
+        "_latency_ns",
+        "_nr_latency",
+        "_queue",
+        "_ran_ns",
+        "_sequence",
+        "_wakeup_ns",
+        "min_vruntime",
+    )
 
     def __init__(self, tunables: FairTunables, *, child_first: bool) -> None:
         super().__init__()

@@ -34,9 +34,12 @@ class GroupQueue(SchedClass):
     __slots__ = ("_below", "_by_group", "_put", "_root", "_sched", "_unthrottled")
 
     def __init__(
-        self, sched: Scheduler, make_queue: Callable[[], SchedClass], groups: list[TaskGroup],
+        self,
+        sched: Scheduler,
+        make_queue: Callable[[], SchedClass],
+        groups: list[TaskGroup],
         unthrottled: Callable[[Callable[[], None]], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make a queue for each group, parents before children.
 
         `unthrottled` is called with what puts a group back, to tell the run queue as well.
@@ -47,34 +50,34 @@ class GroupQueue(SchedClass):
         self._unthrottled = unthrottled
         self._root = GroupRq(make_queue(), None, None, None)
         self._put: GroupRq | None = None  # where the task put back last waits
-        self._by_group: dict[TaskGroup, GroupRq] = {}
+        self._by_group: dict[str, GroupRq] = {}
         self._below: dict[int, GroupRq] = {}  # by the pid of the entity
         for number, group in enumerate(groups, start=1):
             self._add(group, number, make_queue())
 
     def _add(self, group: TaskGroup, number: int, queue: SchedClass) -> None:
-        parent = self._root if group.parent is None else self._by_group[group.parent]
+        parent = self._root if group.parent is None else self._by_group[group.parent.name]
         entity = Task(self._sched, -number, group.name, None, 0, group.shares)
         rq = GroupRq(queue, group, entity, parent)
         if group.bandwidth is not None:
             self.quotas += 1
             restart = partial(self._unthrottled, partial(self._come_back, rq))
             rq.local = LocalRuntime(group.bandwidth, restart)
-        self._by_group[group] = rq
+        self._by_group[group.name] = rq
         self._below[entity.pid] = rq
         group.rqs.append(rq)
 
     def _rq_of(self, task: Task) -> GroupRq:
         """Return the queue that a task waits in."""
         group = task.group
-        return self._root if group is None else self._by_group[group]
+        return self._by_group[group] if group else self._root
 
     # -- Placement
 
     def place_new(self, task: Task, curr: Task | None) -> None:
         """Place the task among its like, and its group where that does not compete yet."""
         rq = self._rq_of(task)
-        fellow = curr if curr is not None and curr.group is task.group else None
+        fellow = curr if curr is not None and curr.group == task.group else None
         rq.queue.place_new(task, fellow)
         self._place_above(rq, task.weight)
 

@@ -21,36 +21,64 @@ class GuestParams:
     """[machine.guest]"""
 
     page_walk_percent: float = param(
-        3.0, dim="percent", minimum=0, maximum=100, key="page_walk",
+        3.0,
+        dim="percent",
+        minimum=0,
+        maximum=100,
+        key="page_walk",
         source="assumed: EPT makes a TLB miss 1.5 to 2 times as dear; misses are 2 to 6 % of time",
         doc="CPU time added by page walks through two tables",
-    )  # fmt: skip
+    )
     small_pages_percent: float = param(
-        0.0, dim="percent", minimum=0, maximum=100, key="small_pages",
+        0.0,
+        dim="percent",
+        minimum=0,
+        maximum=100,
+        key="small_pages",
         source="assumed: the host backs the guest with transparent huge pages",
         doc="CPU time added because the guest's memory is mapped in pages of 4 KiB",
-    )  # fmt: skip
+    )
     migration_percent: float = param(
-        0.5, dim="percent", minimum=0, maximum=100, key="migration",
+        0.5,
+        dim="percent",
+        minimum=0,
+        maximum=100,
+        key="migration",
         source="assumed: 100 us of refilled caches for each of some 50 moves a second",
         doc="CPU time added because the host moves vCPUs about; 0: they are pinned",
-    )  # fmt: skip
+    )
     host_cpus: int = param(
-        0, dim="count", minimum=0, maximum=256, source="assumed: an over-provisioned host",
+        0,
+        dim="count",
+        minimum=0,
+        maximum=256,
+        source="assumed: an over-provisioned host",
         doc="physical CPUs that all guests share; 0: each vCPU has one of its own",
-    )  # fmt: skip
+    )
     neighbours: int = param(
-        0, dim="count", minimum=0, maximum=1000, source="scenario",
+        0,
+        dim="count",
+        minimum=0,
+        maximum=1000,
+        source="scenario",
         doc="vCPUs of other guests on these CPUs",
-    )  # fmt: skip
+    )
     neighbour_busy_percent: float = param(
-        20.0, dim="percent", minimum=0, maximum=100, key="neighbour_busy",
-        source="assumed: guests are some way from idle", doc="share of the time each wants to run",
-    )  # fmt: skip
+        20.0,
+        dim="percent",
+        minimum=0,
+        maximum=100,
+        key="neighbour_busy",
+        source="assumed: guests are some way from idle",
+        doc="share of the time each wants to run",
+    )
     neighbour_burst_ns: int = param(
-        "20 ms", dim="time_ns", minimum=1000, source="assumed: a page of a web service",
+        "20 ms",
+        dim="time_ns",
+        minimum=1000,
+        source="assumed: a page of a web service",
         doc="mean CPU time of one of their bursts, exponential",
-    )  # fmt: skip
+    )
 
     @property
     def overhead_percent(self) -> float:

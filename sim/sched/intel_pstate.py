@@ -22,22 +22,12 @@ from typing import Final
 
 from sim.sched.cpufreq_governors import Governor, Load
 from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.features import BY_LOAD, OF_THE_TIME, PSTATE_BUSY, UNLESS_LATE
 from sim.sched.version import KernelVersion, in_force
 from sim.units import NS_PER_MS
 
 SAMPLE_NS: Final = 10 * NS_PER_MS  # pid_params.sample_rate_ms
 LATE: Final = 3  # periods after which a look counts as late
-
-AT_ITS_CLOCK: Final = "mean clock / wanted clock"
-OF_THE_TIME: Final = "mean clock / wanted clock x share of time"
-UNLESS_LATE: Final = "mean clock / wanted clock, less if late"
-BY_LOAD: Final = "1.25 x share of time"
-# fcb6a15c2e7e "Take core C0 time into account" (3.14); e66c17683746 "Remove C0 tracking" with
-# c4ee841f602e "add sample time scaling" (3.15), also in RHEL 7's 3.10.0-229 and later;
-# "Do not use PID-based P-state selection" (4.13).
-BUSY: Final = (
-    ((2, 6, 0), AT_ITS_CLOCK), ((3, 14), OF_THE_TIME), ((3, 15), UNLESS_LATE), ((4, 13), BY_LOAD),
-)  # fmt: skip
 
 
 class PstatePowersave(Governor):
@@ -46,7 +36,7 @@ class PstatePowersave(Governor):
     def __init__(self, params: CpufreqParams, kernel: KernelVersion) -> None:
         super().__init__(params, kernel)
         self.period_ns = SAMPLE_NS
-        self._busy: str = in_force(BUSY, kernel)
+        self._busy: str = in_force(PSTATE_BUSY, kernel)
         self._average_khz: float = float(self.table_khz[0])
 
     def next_khz(self, load: Load, cur_khz: int) -> int:

@@ -21,17 +21,27 @@ A lock is kept for a waiter that was overtaken too often (*handoff*): a mutex of
 the first waiter that was woken in vain, a rw_semaphore of 5.3 or later for one that has waited for
 more than a tick or two, too.
 
+Where nobody waits, the lock is free at once; ``Holdings`` has the CPU time for which such a lock is
+held, and spinning until it is free. Code under a lock that does not sleep happens at one instant of
+simulated time and leaves a debt of CPU time, so that two CPUs would both be found to hold the lock
+while they work the debts off. The holdings are therefore kept as intervals of time: from where the
+debt stood when the lock was taken, for what was charged while it was held. One that would overlap
+another CPU's is moved behind it, into the first gap that is long enough; the time until then is
+spent spinning, which is CPU time too, and charged.
+
 Estimate: eight writers of one directory, with four calls each of 100 us under its lock: handed on
 in turn, all first data are ready after 4 x 8 x 100 us; stolen, the first after 0.4 ms.
 Linux counterpart: kernel/mutex.c, kernel/locking/mutex.c: __mutex_lock_common, mutex_spin_on_owner
  (0d66bf6d3514, 2.6.30), __mutex_unlock_slowpath (2.6.16; before, a semaphore), MUTEX_FLAG_HANDOFF
  (9d659ae14b54, 4.10); kernel/locking/rwsem.c: rwsem_down_write_slowpath, rwsem_try_write_lock,
- RWSEM_WAIT_TIMEOUT (of inodes from 4.7 on; handoff: 4f23dbc1e657, 5.3).
+ RWSEM_WAIT_TIMEOUT (of inodes from 4.7 on; handoff: 4f23dbc1e657, 5.3), rwsem_optimistic_spin
+ (3.16).
 Invariants: a mutex has at most one owner, who alone unlocks it; sleepers get it in FIFO order; once
- it is kept for one of them, nobody else gets it before.
+ it is kept for one of them, nobody else gets it before. Intervals of holdings of different CPUs do
+ not overlap; a machine with one CPU never spins.
 Left out: readers; spinning on an owner that runs and will yet sleep, and of the first waiter; a
- rw_semaphore to 3.9 is handed to who waits. Where nobody waits, the lock is free at once: the time
- for which directories' locks are held then is spinning.py's.
+ rw_semaphore to 3.9 is handed to who waits. Of holdings: an owner that is preempted while it works
+ its debt off (waiters would sleep); the order of arrival among those who spin.
 """
 
 from collections import deque
@@ -41,9 +51,6 @@ from typing import Any, Final, TypeAlias
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
 
-SPINS_SINCE: Final = (2, 6, 30)
-MUTEX_HANDOFF_SINCE: Final = (4, 10)
-RWSEM_HANDOFF_SINCE: Final = (5, 3)
 _EVER_NS: Final = 1 << 62
 WAITS_PER_S: Final = 250  # RWSEM_WAIT_TIMEOUT: DIV_ROUND_UP(HZ, 250) ticks
 
@@ -53,13 +60,13 @@ Patience: TypeAlias = Callable[[Task], int]
 def patience_of_mutex(task: Task) -> int:
     """Return until when a waiter bears to be woken in vain: not at all, or for ever."""
     sched = task.sched
-    return _EVER_NS if sched.kernel < MUTEX_HANDOFF_SINCE else sched.calendar.now
+    return sched.calendar.now if sched.features.mutex_handoff else _EVER_NS
 
 
 def patience_of_rwsem(task: Task) -> int:
     """Return until when a waiter bears to be overtaken: so many whole ticks (time_after)."""
     sched = task.sched
-    if sched.kernel < RWSEM_HANDOFF_SINCE:
+    if not sched.features.rwsem_handoff:
         return _EVER_NS
     ticks = -(-NS_PER_S // (sched.tick_ns * WAITS_PER_S)) + 1
     return (sched.calendar.now // sched.tick_ns + ticks) * sched.tick_ns
@@ -105,7 +112,7 @@ class Mutex:
         if owner is None or self._kept_for is not None:
             return False
         sched = owner.sched
-        if sched.kernel < SPINS_SINCE or self._free_ns <= sched.calendar.now:
+        if not sched.features.mutex_spins or self._free_ns <= sched.calendar.now:
             return False
         return sched.on_cpu(owner)
 
@@ -156,3 +163,47 @@ class Mutex:
     def waiting(self) -> int:
         """Return how many tasks sleep for it."""
         return len(self._waiters)
+
+
+def owed_until_ns(task: Task) -> int:
+    """Return when the task's debt of CPU time will be worked off, if nothing keeps it."""
+    return task.sched.calendar.now + task.user_debt_ns + task.system_debt_ns
+
+
+class Holdings:
+    """When one lock is held, as far as that is still to come."""
+
+    __slots__ = ("_intervals", "_last_cpu")
+
+    def __init__(self) -> None:
+        self._intervals: list[tuple[int, int, int]] = []  # start, end, CPU; by start
+        self._last_cpu: int = -1
+
+    def add(self, task: Task, begun_ns: int, transfer_ns: int) -> None:
+        """Take note that `task` held the lock from `begun_ns`, its owed_until_ns(), until now's.
+
+        What it had to spin, and `transfer_ns` if another CPU had the lock last, is charged.
+        """
+        now_ns = task.sched.calendar.now
+        ends_ns = owed_until_ns(task)
+        length_ns = ends_ns - begun_ns
+        self._forget(now_ns)
+        if self._last_cpu not in (-1, task.cpu):
+            length_ns += transfer_ns
+        starts_ns = self._first_gap(begun_ns, length_ns, task.cpu)
+        task.charge_system(starts_ns + length_ns - ends_ns)
+        self._intervals.append((starts_ns, starts_ns + length_ns, task.cpu))
+        self._intervals.sort()
+        self._last_cpu = task.cpu
+
+    def _forget(self, now_ns: int) -> None:
+        """Drop what is over."""
+        if self._intervals and self._intervals[0][1] <= now_ns:
+            self._intervals = [held for held in self._intervals if held[1] > now_ns]
+
+    def _first_gap(self, begun_ns: int, length_ns: int, cpu: int) -> int:
+        """Return the first time from `begun_ns` on at which no other CPU holds it for so long."""
+        for start_ns, end_ns, holder in self._intervals:
+            if holder != cpu and start_ns < begun_ns + length_ns and end_ns > begun_ns:
+                begun_ns = end_ns
+        return begun_ns

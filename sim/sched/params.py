@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.param import param
-from sim.sched.version import Change, changed_defaults
+from sim.sched.features import SCHED_CHANGES
+from sim.sched.version import changed_defaults
 from sim.units import Value
 
 PREEMPT_FULL: Final = "full"
 PREEMPT_NONE: Final = "none"
 PREEMPT_LAZY: Final = "lazy"
 _KCONFIG: Final = "kernel/Kconfig.preempt"
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((7, 0), "preemption", PREEMPT_LAZY, _KCONFIG + " 7.0: default PREEMPT_LAZY, 7dadeaa6e851"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,29 +35,37 @@ class SchedParams:
         doc="timer ticks a second",
     )
     context_switch_ns: int = param(
-        "2 us", dim="time_ns", minimum=0,
+        "2 us",
+        dim="time_ns",
+        minimum=0,
         source="manual: lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
         doc="system time from one task, or idle, to the next",
-    )  # fmt: skip
+    )
     clock_step_ns: int = param(
-        0, dim="time_ns", minimum=0, key="clock_step",
+        0,
+        dim="time_ns",
+        minimum=0,
+        key="clock_step",
         source="arch/x86/kernel/tsc.c: sched_clock() is exact; without one of the architecture's"
         " own, kernel/sched/clock.c counts jiffies",
         doc="step of the clock by which tasks' run time is measured; 0 = exact",
-    )  # fmt: skip
+    )
     preemption: str = param(
-        PREEMPT_NONE, dim="text", choices=(PREEMPT_FULL, PREEMPT_LAZY, PREEMPT_NONE),
+        PREEMPT_NONE,
+        dim="text",
+        choices=(PREEMPT_FULL, PREEMPT_LAZY, PREEMPT_NONE),
         source=_KCONFIG + " 2.6.13: default PREEMPT_NONE",
         doc="whether who wakes takes the CPU from the kernel's code at once (full), or when that"
         " sleeps or goes back to the program (none), or at the next tick, too (lazy)",
-    )  # fmt: skip
+    )
     autogroup: bool = param(
-        False, dim="bool",
+        False,
+        dim="bool",
         source="assumed: off on servers (tuned profiles); kernel/sched/autogroup.c: on if built in",
         doc="each session is a group of its own, from 2.6.38 on (sched_autogroup_enabled)",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
+        return changed_defaults(SCHED_CHANGES, kernel)

@@ -84,9 +84,18 @@ class PrioArrays(SchedClass):
     """One CPU's active and expired arrays (struct prio_array)."""
 
     __slots__ = (
-        "_active", "_behind", "_clock_ns", "_expired", "_expired_since_ns", "_forked",
-        "_granularity_ns", "_head", "_newborn", "_tail", "_turn_began_ns",
-    )  # fmt: skip
+        "_active",
+        "_behind",
+        "_clock_ns",
+        "_expired",
+        "_expired_since_ns",
+        "_forked",
+        "_granularity_ns",
+        "_head",
+        "_newborn",
+        "_tail",
+        "_turn_began_ns",
+    )
 
     def __init__(self, nr_cpus: int) -> None:
         super().__init__()

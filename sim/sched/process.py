@@ -18,10 +18,11 @@ INIT_PID: Final = 1  # Reserved: init itself is not modelled.
 class ProcessTable:
     """All tasks of a machine."""
 
-    __slots__ = ("last_pid", "tasks", "total_forks")
+    __slots__ = ("_exit_waits", "last_pid", "tasks", "total_forks")
 
     def __init__(self) -> None:
         self.tasks: dict[int, Task] = {}
+        self._exit_waits: dict[int, WaitQueue] = {}  # where parents wait for children, by pid
         self.last_pid: int = INIT_PID
         self.total_forks: int = 0
 
@@ -52,8 +53,8 @@ class ProcessTable:
         parent = task.parent
         if parent is None or parent.ignores_sigchld:
             self._release(task)
-        if parent is not None and parent.exit_wait is not None:
-            parent.exit_wait.wake_all()
+        if parent is not None and parent.pid in self._exit_waits:
+            self._exit_waits[parent.pid].wake_all()
 
     def waitpid(self, task: Task, pid: int) -> Blocking[None]:
         """Sleep until that child has exited, and reap it."""
@@ -76,14 +77,16 @@ class ProcessTable:
         raise ChildProcessError(f"{task}: no child")
 
     def _exit_wait(self, task: Task) -> WaitQueue:
-        if task.exit_wait is None:
-            task.exit_wait = WaitQueue()
-        return task.exit_wait
+        found = self._exit_waits.get(task.pid)
+        if found is None:
+            found = self._exit_waits[task.pid] = WaitQueue()
+        return found
 
     def _release(self, task: Task) -> None:
         """Forget a zombie (release_task)."""
         assert task.state == EXIT_ZOMBIE
         task.state = EXIT_DEAD
         del self.tasks[task.pid]
+        self._exit_waits.pop(task.pid, None)
         if task.parent is not None:
             task.parent.children.pop(task.pid, None)

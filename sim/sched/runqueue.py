@@ -26,8 +26,6 @@ Left out: real-time classes, hot-plug; cond_resched() of CONFIG_PREEMPT_VOLUNTAR
 from collections.abc import Callable
 from typing import Any, Final
 
-from sim.engine.calendar import Calendar
-from sim.engine.trace import Tracer
 from sim.sched.cputime import CpuTime
 from sim.sched.params import PREEMPT_FULL, PREEMPT_LAZY, SchedParams
 from sim.sched.sched_class import SchedClass
@@ -37,55 +35,38 @@ from sim.units import NS_PER_S
 SPINNING_RESUMES: Final = 100_000  # A task that goes on so often at no cost would never end.
 
 
-class Domain(Scheduler):
-    """What a run queue asks of the machine's scheduler (core.py)."""
-
-    __slots__ = ("current", "grouped", "overloaded", "restricted")
-
-    def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
-        super().__init__(calendar, tracer)
-        self.current: Task | None = None  # whose generator is running
-        # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.
-        self.overloaded: bool = False
-        self.restricted: bool = False  # some task may not run everywhere
-        self.grouped: bool = False  # tasks compete in groups
-
-    def return_from_main(self, task: Task) -> None:
-        """The task's generator has returned."""
-        raise NotImplementedError
-
-    def wait_for(self, task: Task, event: Any) -> None:
-        """The task's generator has yielded a SimPy event."""
-        raise NotImplementedError
-
-    def send_outcome(self, task: Task) -> Any:
-        """Run the generator of a task that yielded an event before; return what it yields."""
-        raise NotImplementedError
-
-    def exited(self, rq: "RunQueue", task: Task) -> None:
-        """The task has left the CPU for good."""
-        raise NotImplementedError
-
-    def pull(self, rq: "RunQueue") -> None:
-        """The CPU is about to go idle: move a waiting task to it, if the release would."""
-        raise NotImplementedError
-
-    def queue_grew(self, rq: "RunQueue") -> None:
-        """A task waits on this CPU: an idle one may look for it."""
-        raise NotImplementedError
-
-
 class RunQueue:
     """One CPU (struct rq)."""
 
     __slots__ = (
-        "_burst_ends_ns", "_calendar", "_domain", "_expire_fn", "_expiring", "_generation",
-        "_lazy", "_need_resched", "_next_tick_ns", "_preemptible", "_resuming", "_step_ns",
-        "_switch_ns", "_tick_load", "_tick_ns", "_tracer", "clock_ns", "cpu", "cpu_time", "curr",
-        "last", "nr_iowait", "nr_switches", "queue", "stolen_ns",
-    )  # fmt: skip
+        "_burst_ends_ns",
+        "_calendar",
+        "_domain",
+        "_expire_fn",
+        "_expiring",
+        "_generation",
+        "_lazy",
+        "_need_resched",
+        "_next_tick_ns",
+        "_preemptible",
+        "_resuming",
+        "_step_ns",
+        "_switch_ns",
+        "_tick_load",
+        "_tick_ns",
+        "_tracer",
+        "clock_ns",
+        "cpu",
+        "cpu_time",
+        "curr",
+        "last",
+        "nr_iowait",
+        "nr_switches",
+        "queue",
+        "stolen_ns",
+    )
 
-    def __init__(self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams) -> None:
+    def __init__(self, domain: Scheduler, cpu: int, queue: SchedClass, params: SchedParams) -> None:
         self._step_ns = params.clock_step_ns  # of sched_clock(); 0: it is exact
         self._preemptible: bool = params.preemption == PREEMPT_FULL  # in the kernel's code
         self._lazy: bool = params.preemption == PREEMPT_LAZY  # there by the next tick only
@@ -167,7 +148,7 @@ class RunQueue:
                     self._limit_burst(curr)
             else:
                 self._limit_burst(curr)
-        self._domain.queue_grew(self)
+        self._domain.queue_grew()
 
     def attach(self, task: Task) -> None:
         """Take a task over from another CPU; this one is idle or has others (pull_task)."""
@@ -226,7 +207,7 @@ class RunQueue:
         elif not self._resuming:
             self._limit_burst(self.curr)
         if self.queue.nr_queued:
-            self._domain.queue_grew(self)
+            self._domain.queue_grew()
 
     # -- Time
 
@@ -321,9 +302,17 @@ class RunQueue:
         # A preempted task is runnable, whatever it was about to do.
         letter = "R" if last.on_rq else last.state_letter
         self._tracer.emit(
-            "sched_switch", self.cpu, last.comm, last.pid, letter, comm, pid,
-            last.wchan, last.utime_ns, last.stime_ns,
-        )  # fmt: skip
+            "sched_switch",
+            self.cpu,
+            last.comm,
+            last.pid,
+            letter,
+            comm,
+            pid,
+            last.wchan,
+            last.utime_ns,
+            last.stime_ns,
+        )
 
     def _start_burst(self, task: Task) -> None:
         """Set the timer to when the debt will be burnt or the slice is over."""
@@ -452,7 +441,7 @@ class RunQueue:
             return
         self.curr = None
         if self._domain.overloaded:
-            self._domain.pull(self)
+            self._domain.pull(self.cpu)
         self._run_next_or_none()
 
     def _run_next_or_none(self) -> None:
@@ -471,7 +460,7 @@ class RunQueue:
         task.nvcsw += 1
         if task.gen is None:
             self._resuming = True  # A parent that this wakes is queued like any other.
-            self._domain.exited(self, task)
+            self._domain.exited(task)
             self._resuming = False
         elif task.in_iowait:
             self.nr_iowait += 1
@@ -482,7 +471,7 @@ class RunQueue:
             self._run_next()
             return
         if self._domain.overloaded:
-            self._domain.pull(self)
+            self._domain.pull(self.cpu)
             if queue.nr_queued:
                 self._run_next()
                 return

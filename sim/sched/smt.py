@@ -12,7 +12,7 @@ Linux counterpart: arch/x86/kernel/smpboot.c (set_cpu_sibling_map); kernel/sched
  select_idle_core, select_idle_sibling (4.8: 9b65b1f94ee9; before, groups that are idle as a whole).
 Invariants: a thread's share of its core changes only when its sibling's current task comes or goes.
 Left out: more than two threads; interrupts on an idle sibling. A running task that shares a core
- while another core is idle is active_balance.py's.
+ while another core is idle is balance.py's.
 """
 
 from dataclasses import dataclass
@@ -32,11 +32,14 @@ class SmtParams:
     """[machine.smt]"""
 
     pair_throughput: float = param(
-        1.25, dim="number", minimum=0.5, maximum=2.0,
+        1.25,
+        dim="number",
+        minimum=0.5,
+        maximum=2.0,
         source="manual: Marr et al., Intel Technology Journal 6(1), 2002: OLTP 1.21, web 1.16"
         " .. 1.28",
         doc="what two busy threads of a core do together, of what one does alone",
-    )  # fmt: skip
+    )
 
     @property
     def share_permille(self) -> int:

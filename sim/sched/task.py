@@ -20,15 +20,12 @@ ignored.
 """
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
+from sim.sched.features import Features
 from sim.sched.version import KernelVersion
-
-if TYPE_CHECKING:
-    from sim.sched.task_group import TaskGroup
-    from sim.sched.wait import WaitQueue
 
 T = TypeVar("T")
 Blocking: TypeAlias = Generator[Any, Any, T]
@@ -53,17 +50,34 @@ class Killed(BaseException):
 
 
 class Scheduler:
-    """What a task needs of its scheduler (core.py)."""
+    """What tasks and run queues ask of the machine's scheduler above them (core.py)."""
 
-    __slots__ = ("calendar", "kernel", "nr_cpus", "tick_ns", "tracer")
+    __slots__ = (
+        "calendar",
+        "current",
+        "features",
+        "grouped",
+        "kernel",
+        "nr_cpus",
+        "overloaded",
+        "restricted",
+        "tick_ns",
+        "tracer",
+    )
 
     kernel: KernelVersion
+    features: Features
     nr_cpus: int
     tick_ns: int
 
     def __init__(self, calendar: Calendar, tracer: Tracer | None) -> None:
         self.calendar = calendar
         self.tracer: Tracer = Tracer(calendar) if tracer is None else tracer
+        self.current: Task | None = None  # whose generator is running
+        # Tasks wait for a CPU, or did at the last look (rd->overload); see balance.py.
+        self.overloaded: bool = False
+        self.restricted: bool = False  # some task may not run everywhere
+        self.grouped: bool = False  # tasks compete in groups
 
     def wake_up(self, task: "Task") -> bool:
         """Make the task runnable; return False when it was (try_to_wake_up)."""
@@ -81,6 +95,30 @@ class Scheduler:
         """Make a task that has been marked `killed` see it."""
         raise NotImplementedError
 
+    def return_from_main(self, task: "Task") -> None:
+        """The task's generator has returned."""
+        raise NotImplementedError
+
+    def wait_for(self, task: "Task", event: Any) -> None:
+        """The task's generator has yielded a SimPy event."""
+        raise NotImplementedError
+
+    def send_outcome(self, task: "Task") -> Any:
+        """Run the generator of a task that yielded an event before; return what it yields."""
+        raise NotImplementedError
+
+    def exited(self, task: "Task") -> None:
+        """The task has left its CPU for good."""
+        raise NotImplementedError
+
+    def pull(self, cpu: int) -> None:
+        """The CPU is about to go idle: move a waiting task to it, if the release would."""
+        raise NotImplementedError
+
+    def queue_grew(self) -> None:
+        """A task waits on some CPU: an idle one may look for it."""
+        raise NotImplementedError
+
     def process_timeout(self, task: "Task") -> None:
         """Wake the task: the handler of a timer that was set for it."""
         self.wake_up(task)
@@ -90,14 +128,52 @@ class Task:
     """One task (struct task_struct)."""
 
     __slots__ = (
-        "allowed", "at_exit", "children", "comm", "cpu", "deadline", "exit_wait",
-        "flips_halved_ns", "gen", "group", "happening", "ignores_sigchld", "in_iowait",
-        "is_kthread", "killed", "last_ran_ns", "last_wakee", "memcg", "nice", "nivcsw", "nvcsw",
-        "on_rq", "parent", "pid", "policy", "prio", "sched", "sched_delayed", "sleep_avg_ns",
-        "slice_ns", "start_ns", "state", "stime_ns", "system_debt_ns", "time_slice_ns",
-        "user_debt_ns", "util_avg", "util_ns", "util_ran_ns", "utime_ns", "vlag", "vruntime",
-        "waiting_on", "wakee_flips", "wchan", "weight",
-    )  # fmt: skip
+        "allowed",
+        "at_exit",
+        "children",
+        "comm",
+        "cpu",
+        "deadline",
+        "flips_halved_ns",
+        "gen",
+        "group",
+        "happening",
+        "ignores_sigchld",
+        "in_iowait",
+        "is_kthread",
+        "killed",
+        "last_ran_ns",
+        "last_wakee",
+        "memcg",
+        "nice",
+        "nivcsw",
+        "nvcsw",
+        "on_rq",
+        "parent",
+        "pid",
+        "policy",
+        "prio",
+        "sched",
+        "sched_delayed",
+        "sleep_avg_ns",
+        "slice_ns",
+        "start_ns",
+        "state",
+        "stime_ns",
+        "system_debt_ns",
+        "time_slice_ns",
+        "user_debt_ns",
+        "util_avg",
+        "util_ns",
+        "util_ran_ns",
+        "utime_ns",
+        "vlag",
+        "vruntime",
+        "waiting_on",
+        "wakee_flips",
+        "wchan",
+        "weight",
+    )
 
     def __init__(
         self, sched: Scheduler, pid: int, comm: str, parent: "Task | None", nice: int, weight: int
@@ -116,15 +192,14 @@ class Task:
         self.at_exit: Callable[[Task], None] | None = None  # what its end costs, and undoes
         self.user_debt_ns: int = 0
         self.system_debt_ns: int = 0
-        self.waiting_on: WaitQueue | None = None
+        self.waiting_on: list[Task] | None = None  # the waiters of the queue that it is on
         self.children: dict[int, Task] = {}  # not yet reaped, by pid
-        self.exit_wait: WaitQueue | None = None  # where it waits for children
         # The scheduler's.
         self.gen: Blocking[None] | None = None
         self.happening: Any = None  # the SimPy event it waits for
         self.is_kthread: bool = False
         self.allowed: frozenset[int] | None = None  # CPUs that it may run on; None: all
-        self.group: TaskGroup | None = None  # that it competes in
+        self.group: str = ""  # the name of the group that it competes in; "" for none
         self.memcg: Any = None  # the memory cgroup (sim.mm's) that its pages count in
         self.policy: int = SCHED_NORMAL
         self.cpu: int = 0  # where it runs, or ran last

@@ -28,8 +28,6 @@ from sim.sched.task import Task
 SHARES_DEFAULT: Final = 1024  # NICE_0_LOAD
 SHARES_MIN: Final = 2  # MIN_SHARES
 WEIGHT_DEFAULT: Final = 100  # CGROUP_WEIGHT_DFL of cpu.weight
-GROUPS_SINCE: Final = (2, 6, 24)
-UNIFIED_SINCE: Final = (4, 15)  # cpu.weight, cpu.max: 0d5936344f30
 
 
 def weight_to_shares(weight: int) -> int:
@@ -41,14 +39,24 @@ class GroupRq:
     """A group on one CPU: its queue, and its entity in the parent's (struct cfs_rq)."""
 
     __slots__ = (
-        "entity", "group", "local", "nr_waiting", "on_rq", "parent", "queue", "running",
+        "entity",
+        "group",
+        "local",
+        "nr_waiting",
+        "on_rq",
+        "parent",
+        "queue",
+        "running",
         "throttled",
-    )  # fmt: skip
+    )
 
     def __init__(
-        self, queue: SchedClass, group: "TaskGroup | None", entity: Task | None,
+        self,
+        queue: SchedClass,
+        group: "TaskGroup | None",
+        entity: Task | None,
         parent: "GroupRq | None",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.queue = queue
         self.group = group  # None: all tasks that are in none
         self.entity = entity
@@ -89,9 +97,12 @@ class TaskGroup:
     __slots__ = ("bandwidth", "name", "parent", "rqs", "shares", "usage_ns")
 
     def __init__(
-        self, name: str, shares: int = SHARES_DEFAULT, parent: "TaskGroup | None" = None,
+        self,
+        name: str,
+        shares: int = SHARES_DEFAULT,
+        parent: "TaskGroup | None" = None,
         bandwidth: Bandwidth | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name = name
         self.shares = shares
         self.parent = parent

@@ -23,13 +23,13 @@ from typing import Any, Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
-from sim.sched.clocked import ClockedRunQueue, ClockedSched, Power
+from sim.sched.capacity import ClockedRunQueue, ClockedSched, Power
 from sim.sched.core import Sched
 from sim.sched.guest import GuestParams
 from sim.sched.params import SchedParams
-from sim.sched.runqueue import Domain, RunQueue
+from sim.sched.runqueue import RunQueue
 from sim.sched.sched_class import SchedClass
-from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
+from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Scheduler, Task
 from sim.sched.version import KernelVersion
 
 FAR_NS: Final = 3_600_000_000_000  # more than a vCPU ever runs at a stretch: burnt until it idles
@@ -89,9 +89,14 @@ class HostRunQueue(RunQueue):
     __slots__ = ("_vcpus", "_who_runs")
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams, *,
+        self,
+        domain: Scheduler,
+        cpu: int,
+        queue: SchedClass,
+        params: SchedParams,
+        *,
         vcpus: dict[int, Vcpu],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(domain, cpu, queue, params)
         self._vcpus = vcpus
         self._who_runs: Vcpu | None = None
@@ -129,9 +134,13 @@ class HostSched(Sched):
     __slots__ = ("_physical", "_vcpus")
 
     def __init__(
-        self, calendar: Calendar, nr_cpus: int, kernel: KernelVersion, chance: Random,
+        self,
+        calendar: Calendar,
+        nr_cpus: int,
+        kernel: KernelVersion,
+        chance: Random,
         vcpus: dict[int, Vcpu],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._vcpus = vcpus
         self._physical: list[HostRunQueue] = []
         super().__init__(calendar, nr_cpus, kernel, SchedParams(), None, chance)
@@ -214,9 +223,16 @@ class VcpuRunQueue(ClockedRunQueue):
     __slots__ = ("_vcpu",)
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams, *,
-        clocked: Power, kernel: KernelVersion, vcpu: Vcpu,
-    ) -> None:  # fmt: skip
+        self,
+        domain: Scheduler,
+        cpu: int,
+        queue: SchedClass,
+        params: SchedParams,
+        *,
+        clocked: Power,
+        kernel: KernelVersion,
+        vcpu: Vcpu,
+    ) -> None:
         self._vcpu = vcpu
         super().__init__(domain, cpu, queue, params, clocked=clocked, kernel=kernel)
         vcpu.rq = self
@@ -258,9 +274,17 @@ class GuestSched(ClockedSched):
     __slots__ = ("_host", "_vcpus")
 
     def __init__(
-        self, calendar: Calendar, nr_cpus: int, kernel: KernelVersion, params: SchedParams,
-        tracer: Any, chance: Random, *, power: Power, host: Host,
-    ) -> None:  # fmt: skip
+        self,
+        calendar: Calendar,
+        nr_cpus: int,
+        kernel: KernelVersion,
+        params: SchedParams,
+        tracer: Any,
+        chance: Random,
+        *,
+        power: Power,
+        host: Host,
+    ) -> None:
         self._host = host
         host.guests.append(self)
         self._vcpus = [Vcpu(host, f"vcpu-{cpu}") for cpu in range(nr_cpus)]
@@ -268,9 +292,14 @@ class GuestSched(ClockedSched):
 
     def _make_rq(self, cpu: int) -> RunQueue:
         rq = VcpuRunQueue(
-            self, cpu, self._make_queue(), self.params, clocked=self._power, kernel=self.kernel,
+            self,
+            cpu,
+            self._make_queue(),
+            self.params,
+            clocked=self._power,
+            kernel=self.kernel,
             vcpu=self._vcpus[cpu],
-        )  # fmt: skip
+        )
         self._clocked.append(rq)
         return rq
 

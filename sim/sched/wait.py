@@ -28,12 +28,12 @@ class WaitQueue:
     def add(self, task: Task) -> None:
         """Put a task that has set its state at the end of the queue."""
         assert task.waiting_on is None
-        task.waiting_on = self
+        task.waiting_on = self.waiters
         self.waiters.append(task)
 
     def remove(self, task: Task) -> None:
         """Take the task off, if it still is on the queue (finish_wait)."""
-        if task.waiting_on is self:
+        if task.waiting_on is self.waiters:
             task.waiting_on = None
             self.waiters.remove(task)
 
@@ -43,7 +43,7 @@ class WaitQueue:
         task.wchan = wchan
         self.add(task)
         yield
-        if task.waiting_on is self:  # Woken by something else.
+        if task.waiting_on is self.waiters:  # Woken by something else.
             self.remove(task)
 
     def io_sleep_on(self, task: Task, state: int, wchan: str) -> Blocking[None]:
@@ -54,7 +54,7 @@ class WaitQueue:
         task.in_iowait = True
         yield
         task.in_iowait = False
-        if task.waiting_on is self:
+        if task.waiting_on is self.waiters:
             self.remove(task)
 
     def sleep_on_timeout(self, task: Task, ns: int, state: int, wchan: str) -> Blocking[bool]:

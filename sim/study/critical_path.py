@@ -25,7 +25,7 @@ responsible from the beginning of the sleep; what a disk did before it got the r
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from sim.block.request import FLUSH
+from sim.block.bio import FLUSH
 from sim.study.timeline import (
     BLOCKED,
     INTERRUPT,

@@ -12,7 +12,7 @@ from typing import Final
 
 from sim.drivers.disk import profile_names
 from sim.drivers.ec2 import EBS_PATHS, INSTANCE_STORES, OPTIMIZED
-from sim.drivers.md.array import Array
+from sim.drivers.md.md import Array
 from sim.registry import lookup
 from sim.study.exercise import ACCESS_LOADS, CPUS, KERNEL, Exercise, Fact, Subject
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import sim
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.machine import BTIME_S, Machine
 from sim.scenario import Scenario, ScenarioError, load
 from sim.scenario.fio_file import FioFile, FioJob

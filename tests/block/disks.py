@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from sim.block.bio import READ, WRITE, Bio
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
+from sim.block.elevator import Elevator, best_effort
 from sim.block.noop import Noop, NoopParams
-from sim.block.queue import Disk
+from sim.block.part_stat import DiskStats
+from sim.block.queue import Disk, QueueParams
 from sim.drivers.ram import Ram, RamParams
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -53,6 +52,7 @@ class Rig:
         driver: Driver | None = None,
         elevator: Elevator | None = None,
         params: QueueParams | None = None,
+        ioprio=best_effort,
         **changes,
     ):
         self.calendar = Calendar()
@@ -66,6 +66,7 @@ class Rig:
             driver or ram(),
             elevator or Noop(NoopParams()),
             replace(params or QueueParams(), **changes),
+            ioprio,
         )
         self.stats = self.disk.stats
         self.ended = []

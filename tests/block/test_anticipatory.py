@@ -7,8 +7,7 @@ import pytest
 from sim.block.anticipatory import Anticipatory, AsParams
 from sim.block.bio import READ, WRITE
 from sim.block.deadline import Deadline, DeadlineParams
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import Hdd, HddParams
 from tests.block.disks import MS, Flood, Reader, Rig
 
 
@@ -119,8 +118,9 @@ def test_a_batch_of_writes_adapts_to_the_time_it_takes():
     Flood(rig, 99, 100)
     rig.calendar.run_until(5000 * MS)
     batches = [
-        len(list(group)) for kind, group in groupby(rig.tracer.records(), key=lambda r: r.args[1])
+        len(list(group))
+        for kind, group in groupby(rig.tracer.records(), key=lambda r: r.args[1])
         if kind == WRITE
-    ]  # fmt: skip
+    ]
     # 1 ms each: twice as many as long as they take less than a third of 125 ms, then one more.
     assert batches[:6] == [12, 24, 48, 49, 50, 51]

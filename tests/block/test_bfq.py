@@ -4,29 +4,31 @@ import itertools
 
 import pytest
 
-from sim.block.bfq import Bfq
-from sim.block.bfq_params import BfqParams
-from sim.block.bfq_queue import (
+from sim.block.bfq import (
     BUDGET_EXHAUSTED,
     KEY_ASYNC,
     NO_MORE_REQUESTS,
     TOO_IDLE,
+    Bfq,
+    BfqParams,
     BfqQueue,
     ServiceTree,
     is_far,
 )
-from sim.block.bio import BIO_IDLE, BIO_SYNC, READ
-from sim.block.request import Request
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
+from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, Request
+from sim.drivers.hdd import Hdd, HddParams
 from tests.block.disks import MS, Flood, Reader, Rig, Serial
 
 
 def rig_of(driver=None, nice=None, elevator=None, **changes):
     """Return a disk under bfq; ``nice`` maps pids to I/O priorities."""
     values = {"low_latency": False} | changes
-    rig = Rig(driver or Serial(), elevator or Bfq(BfqParams(**values)), nr_requests=128)
-    rig.disk.ioprio = lambda pid: (nice or {}).get(pid, 4)
+    rig = Rig(
+        driver or Serial(),
+        elevator or Bfq(BfqParams(**values)),
+        ioprio=lambda pid: (nice or {}).get(pid, 4),
+        nr_requests=128,
+    )
     return rig
 
 

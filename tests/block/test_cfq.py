@@ -5,8 +5,7 @@ from itertools import groupby
 import pytest
 
 from sim.block.bio import BIO_NOIDLE, BIO_PROCESS_SYNC, BIO_SYNC
-from sim.block.cfq import Cfq
-from sim.block.cfq_params import CfqParams
+from sim.block.cfq import Cfq, CfqParams
 from tests.block.disks import MS, Reader, Rig, ram
 
 

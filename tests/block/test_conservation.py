@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE
-from sim.block.plug import Plug
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE, Plug
 from sim.drivers.ebs import Ebs, Gp2Params
 from sim.drivers.frontend import Frontend
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import Hdd, HddParams
 from sim.drivers.nvme import Nvme, NvmeParams
 from sim.drivers.ssd import Ssd, SsdParams
 from sim.drivers.xen_blkfront import XenBlkfrontParams

@@ -3,8 +3,7 @@
 import pytest
 
 from sim.block.bio import DISCARD, READ, WRITE
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import Hdd, HddParams
 from sim.drivers.nvme import Nvme, NvmeParams
 from sim.drivers.ssd import Ssd, SsdParams
 from sim.fs.proc.diskstats import render_diskstats

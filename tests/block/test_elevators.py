@@ -4,10 +4,9 @@ import pytest
 
 from sim.block.anticipatory import Anticipatory, AsParams
 from sim.block.bio import BIO_SYNC
-from sim.block.cfq import Cfq
-from sim.block.cfq_params import CfqParams
+from sim.block.cfq import Cfq, CfqParams
 from sim.block.deadline import Deadline, DeadlineParams
-from sim.block.elevator import default_elevator
+from sim.block.features import default_elevator
 from sim.block.noop import Noop, NoopParams
 from sim.registry import lookup, names
 from sim.sched.version import numbers

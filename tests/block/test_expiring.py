@@ -2,10 +2,9 @@
 
 import pytest
 
-from sim.block.bfq_queue import BfqQueue
-from sim.block.bio import READ
-from sim.block.cfq_queue import CfqQueue
-from sim.block.request import Request
+from sim.block.bfq import BfqQueue
+from sim.block.bio import READ, Request
+from sim.block.cfq import CfqQueue
 
 
 @pytest.mark.parametrize("queue", [CfqQueue(1, 0), BfqQueue(1, 4, 100, 0)], ids=["cfq", "bfq"])

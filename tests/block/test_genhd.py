@@ -5,8 +5,8 @@ import random
 import pytest
 
 from sim.block.bio import READ, WRITE
-from sim.block.genhd import DiskStats
-from sim.block.partition import Partition
+from sim.block.genhd import Partition
+from sim.block.part_stat import DiskStats
 from tests.block.disks import MS, Rig, ram
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.block.bio import READ, WRITE
+from sim.block.bio import READ, WRITE, Request
 from sim.block.kyber import (
     BUCKETS,
     DOMAIN_READ,
@@ -11,9 +11,8 @@ from sim.block.kyber import (
     Histogram,
     Kyber,
     KyberParams,
-)  # fmt: skip
+)
 from sim.block.noop import NoElevator, NoopParams
-from sim.block.request import Request
 from tests.block.disks import MS, Flood, Reader, Rig, Serial
 
 
@@ -93,9 +92,14 @@ def request(rig, op, page):
 
 @pytest.mark.parametrize(
     "latencies_ms, percentile, bucket",
-    [([0.1] * 99 + [9], 90, 0), ([0.1] * 9 + [9], 99, BUCKETS - 1), ([1.9] * 10, 50, 3),
-     ([2.1] * 10, 90, 4), ([], 90, NO_PERCENTILE)],
-)  # fmt: skip
+    [
+        ([0.1] * 99 + [9], 90, 0),
+        ([0.1] * 9 + [9], 99, BUCKETS - 1),
+        ([1.9] * 10, 50, 3),
+        ([2.1] * 10, 90, 4),
+        ([], 90, NO_PERCENTILE),
+    ],
+)
 def test_percentiles_are_in_quarters_of_the_target(latencies_ms, percentile, bucket):
     histogram = Histogram(2 * MS)
     for latency_ms in latencies_ms:

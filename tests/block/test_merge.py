@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_SYNC, READ, WRITE
-from sim.block.device import submit_bio
 from sim.sched.core import Sched
 from tests.block.disks import PAGE, Rig, ram
 
@@ -177,7 +176,7 @@ def test_the_pieces_of_a_long_bio_wait_for_slots():
     sched = Sched(rig.calendar, nr_cpus=1, kernel=(2, 6, 16))
 
     def main(task):
-        yield from submit_bio(task, rig.disk, rig.bio(READ, 0, 1, pid=task.pid, pages=128 * 50))
+        yield from rig.disk.submit(task, rig.bio(READ, 0, 1, pid=task.pid, pages=128 * 50))
 
     sched.spawn("reader", main)
     rig.calendar.run_until(1_000_000_000)

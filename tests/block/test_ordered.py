@@ -1,8 +1,7 @@
 """Barriers and flushes: what waits for what."""
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, WRITE
+from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, FLUSH, WRITE
 from sim.block.deadline import Deadline, DeadlineParams
-from sim.block.request import FLUSH
 from tests.block.disks import MS, PAGE, Rig, ram
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sim.block.bio import BIO_SYNC, WRITE
-from sim.block.limits import QueueParams
-from sim.block.plug import Plug
+from sim.block.bio import BIO_SYNC, WRITE, Plug
+from sim.block.queue import QueueParams
 from tests.block.disks import MS, Rig, ram
 
 

@@ -1,8 +1,7 @@
 """Request slots: congestion, a full queue, batches, and waiting for a slot."""
 
 from sim.block.bio import WRITE
-from sim.block.device import submit_bio
-from sim.block.request_list import RequestList
+from sim.block.tags import RequestList
 from sim.sched.core import Sched
 from tests.block.disks import MS, Rig, ram
 
@@ -70,7 +69,7 @@ class Writers:
         def main(task):
             for number in range(pages):
                 bio = self.rig.bio(WRITE, 1000 * writer + 2 * number, pid=task.pid)
-                yield from submit_bio(task, self.rig.disk, bio)
+                yield from self.rig.disk.submit(task, bio)
 
         return main
 
@@ -91,7 +90,7 @@ def test_a_run_longer_than_the_queue_gets_through():
     sched = Sched(rig.calendar, nr_cpus=1, kernel=(2, 6, 16))
 
     def main(task):
-        yield from submit_bio(task, rig.disk, rig.bio(WRITE, 0, 100, pid=task.pid))
+        yield from rig.disk.submit(task, rig.bio(WRITE, 0, 100, pid=task.pid))
 
     sched.spawn("writer", main)
     rig.calendar.run_until(1000 * MS)

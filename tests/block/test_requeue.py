@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.block.bio import BIO_FLUSH, BIO_FUA
+from sim.block.bio import BIO_FLUSH, BIO_FUA, FLUSH
 from sim.block.mq_deadline import MqDeadline, MqDeadlineParams
-from sim.block.request import FLUSH
 from sim.sched.core import Sched
 from sim.sched.params import SchedParams
 from tests.block.disks import MS, PAGE, Rig, ram

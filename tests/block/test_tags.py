@@ -3,7 +3,6 @@
 import pytest
 
 from sim.block.bio import READ, WRITE
-from sim.block.device import submit_bio
 from sim.block.noop import NoElevator, Noop, NoopParams
 from sim.registry import lookup
 from sim.sched.core import Sched
@@ -26,11 +25,16 @@ def filled(rig, op=READ, pid=1):
 @pytest.mark.parametrize(
     "elevator, depth, tags",
     [
-        ("none", 31, 31), ("none", 1, 1), ("none", 1023, 1023),
-        ("mq-deadline", 31, 62), ("mq-deadline", 1, 2), ("mq-deadline", 1023, 256),
-        ("kyber", 31, 62), ("bfq", 64, 128),
+        ("none", 31, 31),
+        ("none", 1, 1),
+        ("none", 1023, 1023),
+        ("mq-deadline", 31, 62),
+        ("mq-deadline", 1, 2),
+        ("mq-deadline", 1023, 256),
+        ("kyber", 31, 62),
+        ("bfq", 64, 128),
     ],
-)  # fmt: skip
+)
 def test_an_elevator_has_twice_the_devices_tags_at_most_256(elevator, depth, tags):
     assert filled(tagged(elevator, depth)) == tags
 
@@ -73,7 +77,7 @@ def test_who_finds_no_tag_sleeps_in_iowait_and_gets_one(elevator, depth):
     def main(task):
         for number in range(40):
             bio = rig.bio(WRITE, 1000 * task.pid + 2 * number, pid=task.pid)
-            yield from submit_bio(task, rig.disk, bio)
+            yield from rig.disk.submit(task, bio)
 
     for writer in range(6):
         sched.spawn(f"writer{writer}", main)

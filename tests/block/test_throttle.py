@@ -99,11 +99,15 @@ def test_a_bio_longer_than_a_slice_waits_for_its_time():
 
 loads = st.lists(
     st.tuples(
-        st.sampled_from([READ, WRITE]), st.integers(0, 1000), st.integers(1, 30),
-        st.sampled_from([1, 4]), st.integers(0, 400 * MS),
+        st.sampled_from([READ, WRITE]),
+        st.integers(0, 1000),
+        st.integers(1, 30),
+        st.sampled_from([1, 4]),
+        st.integers(0, 400 * MS),
     ),
-    min_size=1, max_size=15,
-)  # fmt: skip
+    min_size=1,
+    max_size=15,
+)
 
 
 @settings(max_examples=30, deadline=None)

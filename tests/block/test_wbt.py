@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from sim.block.bfq import Bfq
-from sim.block.bfq_params import BfqParams
+from sim.block.bfq import Bfq, BfqParams
 from sim.block.bio import BIO_IDLE, BIO_SYNC, WRITE
 from sim.block.noop import NoElevator, NoopParams
 from sim.block.wbt import Depth

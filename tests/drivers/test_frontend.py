@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.block.bio import READ, WRITE
-from sim.block.request import FLUSH
+from sim.block.bio import FLUSH, READ, WRITE
 from sim.drivers.frontend import Frontend
 from sim.drivers.ram import Ram, RamParams
 from sim.drivers.xen_blkfront import XenBlkfrontParams

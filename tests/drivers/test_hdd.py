@@ -5,8 +5,7 @@ import random
 import pytest
 
 from sim.block.bio import BIO_SYNC, READ, WRITE, Bio
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import Hdd, HddParams
 from tests.block.disks import MS, PAGE, Rig
 from tests.drivers.drives import await_ms, drive, random_reads, reads_per_s
 
@@ -62,8 +61,14 @@ def test_a_write_settles_for_longer_where_the_arm_has_moved():
 
 
 def test_rotational_waits_are_uniform():
-    device = hdd(seek_track_ns=0, seek_average_ns=0, seek_full_ns=0, head_switch_ns=0,
-                 overhead_ns=0, read_ahead=False)  # fmt: skip
+    device = hdd(
+        seek_track_ns=0,
+        seek_average_ns=0,
+        seek_full_ns=0,
+        head_switch_ns=0,
+        overhead_ns=0,
+        read_ahead=False,
+    )
     rig = random_reads(device, in_flight=1, count=5000)
     # A turn takes 4 ms, the mean of 5000 waits has a standard error of 0.016 ms.
     assert await_ms(rig) == pytest.approx(2.0 + 0.04, abs=0.06)
@@ -240,8 +245,11 @@ def test_starting_the_arm_costs_only_those_who_need_it():
 
 
 def test_a_drive_that_reads_on_arrival_has_what_lies_before_the_request():
-    start = next(sector for sector in range(80_000_000, 90_000_000, 97)
-                 if hdd().geometry.sectors_before(sector, 4 * MS) > 600)  # fmt: skip
+    start = next(
+        sector
+        for sector in range(80_000_000, 90_000_000, 97)
+        if hdd().geometry.sectors_before(sector, 4 * MS) > 600
+    )
     bios = [[sync(READ, start), sync(READ, start - 8)] for _ in range(2)]
     missed = access_ns(hdd(), *bios[0])
     found = access_ns(hdd(read_on_arrival=True), *bios[1])

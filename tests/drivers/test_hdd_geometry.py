@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.drivers.hdd_geometry import Geometry
+from sim.drivers.hdd import Geometry
 
 TURN_NS = 4_000_000
 

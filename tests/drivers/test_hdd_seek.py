@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.drivers.hdd_seek import BLEND, TWO_PART, SeekCurve
+from sim.drivers.hdd import BLEND, TWO_PART, SeekCurve
 
 CYLINDERS = 10_001
 
@@ -45,8 +45,10 @@ def test_the_parts_meet_without_step_or_bend():
 @given(
     st.sampled_from([BLEND, TWO_PART]),
     # In whole ns, the average of a shorter stroke may be less than the third that a curve needs.
-    st.integers(0, 2_000_000), st.floats(0.34, 0.53), st.just(0) | st.integers(1000, 20_000_000),
-)  # fmt: skip
+    st.integers(0, 2_000_000),
+    st.floats(0.34, 0.53),
+    st.just(0) | st.integers(1000, 20_000_000),
+)
 def test_a_longer_seek_takes_no_less_time(shape, track_ns, share, stroke_ns):
     average_ns = track_ns + int(share * stroke_ns)
     seek = SeekCurve(track_ns, average_ns, track_ns + stroke_ns, shape, CYLINDERS, 0.4)

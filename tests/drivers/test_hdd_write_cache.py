@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_FLUSH, BIO_SYNC, READ, WRITE
-from sim.drivers.hdd import Hdd
-from sim.drivers.hdd_params import HddParams
-from sim.drivers.hdd_write_cache import Extents, WriteCache
+from sim.drivers.hdd import Extents, Hdd, HddParams, WriteCache
 from tests.block.disks import MS, PAGE, Rig
 
 

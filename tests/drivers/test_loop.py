@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.block.bio import READ, WRITE
-from sim.block.request import FLUSH, Request
+from sim.block.bio import FLUSH, READ, WRITE, Request
 from sim.drivers.loop import BackingFile, Loop
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -60,9 +59,10 @@ class SlowFile(BackingFile):
 @given(
     st.lists(
         st.tuples(st.integers(0, 3 * MS), st.sampled_from([READ, WRITE, FLUSH])),
-        min_size=1, max_size=30,
+        min_size=1,
+        max_size=30,
     )
-)  # fmt: skip
+)
 def test_requests_reach_the_file_and_end_in_the_order_in_which_they_came(steps):
     calendar = Calendar()
     sched = Sched(calendar, 1, kernel_version("3.2"))

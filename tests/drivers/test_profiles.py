@@ -3,7 +3,7 @@
 import pytest
 
 from sim.drivers.disk import profile_names
-from sim.drivers.hdd_params import HddParams
+from sim.drivers.hdd import HddParams
 from sim.param import params_of
 from sim.registry import lookup
 from tests.drivers.drives import drive, profile, random_reads

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.block.bio import READ, WRITE
-from sim.block.request import FLUSH, Request
+from sim.block.bio import FLUSH, READ, WRITE, Request
 from sim.drivers.slowdisk import (
     Slowdisk,
     SlowdiskArmParams,
@@ -18,7 +17,7 @@ from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.core import Sched
 from sim.sched.cpuidle import CpuidleParams
-from sim.sched.hardware import make_sched
+from sim.sched.init import sched_init
 from sim.sched.params import SchedParams
 from sim.sched.version import kernel_version
 from tests.drivers.drives import await_ms, random_reads, reads_per_s
@@ -237,7 +236,7 @@ def test_the_emulator_is_awake_before_a_reply_is_due(spin_us, late_us):
 
     def ended_ns(hardware):
         calendar = Calendar()
-        sched = make_sched(
+        sched = sched_init(
             calendar,
             1,
             kernel_version("6.18"),

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.block.bio import READ, WRITE
-from sim.block.request import FLUSH, Request
+from sim.block.bio import FLUSH, READ, WRITE, Request
 from sim.drivers.flash import Dies
 from sim.drivers.nvme import Nvme, NvmeParams
 from sim.drivers.ssd import Ssd, SsdParams
@@ -19,10 +18,17 @@ from tests.drivers.loads import bytes_per_s, closed_loop, per_s
 US = 1000
 KIB = 2  # sectors
 IDEAL = {
-    "command_ns": 0, "read_overhead_ns": 0, "write_overhead_ns": 0, "queue_depth": 64,
-    "interface_rate_bytes_per_s": 1e15, "channel_rate_bytes_per_s": 1e15,
-    "capacity_bytes": 1 << 30, "read_page_ns": 100 * US, "program_ns": 1000 * US, "erase_ns": 0,
-}  # fmt: skip
+    "command_ns": 0,
+    "read_overhead_ns": 0,
+    "write_overhead_ns": 0,
+    "queue_depth": 64,
+    "interface_rate_bytes_per_s": 1e15,
+    "channel_rate_bytes_per_s": 1e15,
+    "capacity_bytes": 1 << 30,
+    "read_page_ns": 100 * US,
+    "program_ns": 1000 * US,
+    "erase_ns": 0,
+}
 
 
 def ideal(**changes):

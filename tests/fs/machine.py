@@ -6,10 +6,9 @@ from random import Random
 from typing import TypeVar
 
 from sim.block.driver import Driver
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
 from sim.block.noop import Noop, NoopParams
-from sim.block.queue import Disk
+from sim.block.part_stat import DiskStats
+from sim.block.queue import Disk, QueueParams
 from sim.drivers.ram import Ram, RamParams
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams

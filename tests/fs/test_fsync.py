@@ -2,8 +2,8 @@
 
 import pytest
 
+from sim.block.bio import Request
 from sim.block.driver import Complete, Driver
-from sim.block.request import Request
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.fs import read_write, sync

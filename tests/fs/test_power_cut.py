@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.block.device import UnmodelledError
+from sim.block.genhd import UnmodelledError
 from sim.fs.super import RemainingFile, Remains
 from sim.machine import Machine
 from sim.sched.task import Blocking

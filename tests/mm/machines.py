@@ -4,8 +4,8 @@ from collections import deque
 from dataclasses import replace
 
 from sim.block.bio import READ, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.genhd import DiskStats
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
 from sim.engine.calendar import Calendar
 from sim.fs.fs_writeback import start_writeback
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
@@ -105,7 +105,7 @@ class FlatOps(AddressSpaceOps):
 
     def _submit(self, task, op, start, end, done):
         bio = Bio(op, start * 8, (end - start) * 8, lambda bio: done(start, end))
-        yield from submit_bio(task, self.device, bio)
+        yield from self.device.submit(task, bio)
 
     def end_page(self, mapping):
         return (mapping.host.size_bytes + 4095) // 4096

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.block.genhd import DiskStats
+from sim.block.part_stat import DiskStats
 from sim.mm.compressors import LOSS, compressor_of
 from sim.mm.zpool import Zpool
 from sim.mm.zram import Zram

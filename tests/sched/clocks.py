@@ -1,7 +1,7 @@
 """CPUs with clocks and idle states, and programs that work in bursts."""
 
 from sim.engine.calendar import Calendar
-from sim.sched.clocked import ClockedSched, Power
+from sim.sched.capacity import ClockedSched, Power
 from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.cpuidle import CpuidleParams
 from sim.sched.params import SchedParams
@@ -21,9 +21,17 @@ class ClockedRig(Rig):
     """A machine's scheduler with clocks; context switches are free unless asked for."""
 
     def __init__(
-        self, cpus=1, kernel=MODERN, *, cpufreq=None, cpuidle=None, overhead=0.0, switch_ns=0,
-        hz=250, clock_step_ns=0,
-    ):  # fmt: skip
+        self,
+        cpus=1,
+        kernel=MODERN,
+        *,
+        cpufreq=None,
+        cpuidle=None,
+        overhead=0.0,
+        switch_ns=0,
+        hz=250,
+        clock_step_ns=0,
+    ):
         self.calendar = Calendar()
         params = SchedParams(context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns)
         power = Power(cpufreq, cpuidle, overhead)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.sched.active_balance import LOOKS
+from sim.sched.balance import LOOKS
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
-from sim.sched.terms import Terms
 from tests.sched.rig import CFS, EEVDF, MODERN, MS, US, compute
 from tests.sched.test_smt import SmtRig, finish_s, on
 
@@ -17,7 +17,7 @@ def four_tasks(kernel, allowed=None):
     """Two short and two long tasks, each kind on a core of its own; return the long ones."""
     rig = SmtRig(4, kernel)
     short = [on(rig, cpu, compute(100 * MS)) for cpu in (0, 2)]
-    terms = Terms(allowed=frozenset([1, 3]))
+    terms = SchedAttr(allowed=frozenset([1, 3]))
     long = [rig.sched.spawn("t", compute(500 * MS), None, 0, terms) for _ in range(2)]
     for task in long:
         task.allowed = allowed

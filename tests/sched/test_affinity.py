@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.sched.terms import Terms, parse_cpus
+from sim.sched.syscalls import SchedAttr, parse_cpus
 from tests.sched.rig import MS, RELEASES, Rig, hog
 from tests.sched.test_groups import in_turns
 
 
 def pinned(rig, *cpus, main=hog, comm="pinned"):
-    return rig.sched.spawn(comm, main, None, 0, Terms(allowed=frozenset(cpus)))
+    return rig.sched.spawn(comm, main, None, 0, SchedAttr(allowed=frozenset(cpus)))
 
 
 @pytest.mark.parametrize("kernel", RELEASES)
@@ -53,13 +53,15 @@ def test_children_inherit_the_affinity():
 @given(
     st.lists(
         st.tuples(
-            st.integers(MS // 10, 20 * MS), st.integers(0, 20 * MS),
+            st.integers(MS // 10, 20 * MS),
+            st.integers(0, 20 * MS),
             st.sets(st.integers(0, 3), min_size=1),
         ),
-        min_size=1, max_size=9,
+        min_size=1,
+        max_size=9,
     ),
     st.sampled_from(RELEASES),
-)  # fmt: skip
+)
 def test_nobody_runs_where_it_must_not_and_no_cpu_idles_beside_who_may(drawn, kernel):
     rig = Rig(4, kernel)
     for compute_ns, rest_ns, cpus in drawn:

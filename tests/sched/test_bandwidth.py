@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from sim.sched.bandwidth import Bandwidth
 from sim.sched.loadavg import LoadAverage
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from sim.sched.task_group import TaskGroup
-from sim.sched.terms import Terms
 from tests.sched.rig import MODERN, MS, Rig, S, compute, hog
 from tests.sched.test_groups import check_counts, in_turns, used_s
 
@@ -18,23 +18,28 @@ PERIOD_MS = 100
 
 def limited(rig, quota_ms, *, period_ms=PERIOD_MS, burst_ms=0, parent=None):
     bandwidth = Bandwidth(
-        rig.calendar, rig.sched.kernel, quota_ns=quota_ms * MS, period_ns=period_ms * MS,
+        rig.calendar,
+        rig.sched.kernel,
+        quota_ns=quota_ms * MS,
+        period_ns=period_ms * MS,
         burst_ns=burst_ms * MS,
-    )  # fmt: skip
+    )
     group = TaskGroup("limited", 1024, parent, bandwidth)
     rig.sched.add_groups([group] if parent is None else [parent, group])
     return group
 
 
 def spawn(rig, group, count=1, main=hog):
-    return [rig.sched.spawn("t", main, None, 0, Terms(group=group)) for _ in range(count)]
+    return [rig.sched.spawn("t", main, None, 0, SchedAttr(group=group)) for _ in range(count)]
 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    hogs=st.integers(1, 6), cpus=st.integers(1, 4), quota_ms=st.integers(5, 500),
+    hogs=st.integers(1, 6),
+    cpus=st.integers(1, 4),
+    quota_ms=st.integers(5, 500),
     kernel=st.sampled_from(KERNELS),
-)  # fmt: skip
+)
 def test_n_hogs_use_the_quota_and_are_throttled_for_the_rest(hogs, cpus, quota_ms, kernel):
     """By hand: k = min(n, c) CPUs want k T and get q T / p; what they don't get is throttled time.
 
@@ -130,7 +135,7 @@ def test_time_left_on_a_cpu_is_lost_at_the_end_of_a_period_before_5_4():
         rig = Rig(4, kernel)
         group = limited(rig, 10)
         for cpu in range(4):
-            terms = Terms(group=group, allowed=frozenset([cpu]))
+            terms = SchedAttr(group=group, allowed=frozenset([cpu]))
             rig.sched.spawn("t", in_turns(3 * MS, 97 * MS), None, 0, terms)
         rig.run(10)
         used[kernel] = group.usage_ns
@@ -140,9 +145,11 @@ def test_time_left_on_a_cpu_is_lost_at_the_end_of_a_period_before_5_4():
 def test_the_quota_of_a_parent_holds_its_children():
     rig = Rig(2, MODERN)
     parent = TaskGroup(
-        "p", 1024, None,
+        "p",
+        1024,
+        None,
         Bandwidth(rig.calendar, MODERN, quota_ns=30 * MS, period_ns=100 * MS),
-    )  # fmt: skip
+    )
     child = TaskGroup("p/c", 1024, parent)
     rig.sched.add_groups([parent, child])
     tasks = spawn(rig, child, 3)
@@ -154,11 +161,14 @@ def test_the_quota_of_a_parent_holds_its_children():
 @given(
     st.lists(
         st.tuples(st.booleans(), st.integers(MS // 10, 30 * MS), st.integers(0, 30 * MS)),
-        min_size=1, max_size=8,
+        min_size=1,
+        max_size=8,
     ),
-    st.integers(1, 3), st.integers(1, 150), st.sampled_from([10, 50, 100]),
+    st.integers(1, 3),
+    st.integers(1, 150),
+    st.sampled_from([10, 50, 100]),
     st.sampled_from(KERNELS),
-)  # fmt: skip
+)
 def test_no_group_has_more_than_its_quota_and_no_cpu_idles_beside_who_may_run(
     drawn, cpus, quota_ms, period_ms, kernel
 ):
@@ -166,7 +176,7 @@ def test_no_group_has_more_than_its_quota_and_no_cpu_idles_beside_who_may_run(
     rig = Rig(cpus, kernel)
     group = limited(rig, quota_ms, period_ms=period_ms)
     for inside, compute_ns, rest_ns in drawn:
-        terms = Terms(group=group if inside else None)
+        terms = SchedAttr(group=group if inside else None)
         rig.sched.spawn("t", in_turns(compute_ns, rest_ns), None, 0, terms)
     idle_beside = {}
     for step in range(300):
@@ -195,8 +205,8 @@ def test_what_sleepers_do_not_need_of_a_slice_goes_to_who_is_throttled(kernel):
     rig = Rig(4, kernel)
     group = limited(rig, 20)
     for cpu in range(1, 4):
-        terms = Terms(group=group, allowed=frozenset([cpu]))
+        terms = SchedAttr(group=group, allowed=frozenset([cpu]))
         rig.sched.spawn("t", in_turns(MS, 99 * MS), None, 0, terms)
-    last = rig.sched.spawn("hog", hog, None, 0, Terms(group=group, allowed=frozenset([0])))
+    last = rig.sched.spawn("hog", hog, None, 0, SchedAttr(group=group, allowed=frozenset([0])))
     rig.run(10)
     assert last.utime_ns / (10 * 10 * MS) == pytest.approx(14, abs=2)

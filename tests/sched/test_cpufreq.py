@@ -71,9 +71,12 @@ def test_ondemand_is_at_the_top_one_sample_after_work_began():
 
 @pytest.mark.parametrize(
     ("driver", "governor", "kernel"),
-    [("acpi-cpufreq", "ondemand", "2.6.32"), ("acpi-cpufreq", "conservative", "4.4"),
-     (INTEL, "powersave", "3.14")],
-)  # fmt: skip
+    [
+        ("acpi-cpufreq", "ondemand", "2.6.32"),
+        ("acpi-cpufreq", "conservative", "4.4"),
+        (INTEL, "powersave", "3.14"),
+    ],
+)
 def test_many_short_bursts_look_idle(driver, governor, kernel):
     """A fifth of the time at the base clock in bursts of 2 ms: each burst takes twice as long."""
     rig = rig_of(driver, governor, kernel)
@@ -91,11 +94,14 @@ def test_one_long_burst_of_the_same_work_does_not():
     assert max(log) < 225 * MS
 
 
-@pytest.mark.parametrize(("kernel", "khz"), [
-    ("2.6.32", 1_200_000),  # 20 % of 1.2 GHz, over 92 %
-    ("3.13", 1_200_000),  # 20 % of 2.4 GHz
-    ("4.4", 1_400_000),  # 1.2 + 20 % of 1.2 GHz, the nearest
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "khz"),
+    [
+        ("2.6.32", 1_200_000),  # 20 % of 1.2 GHz, over 92 %
+        ("3.13", 1_200_000),  # 20 % of 2.4 GHz
+        ("4.4", 1_400_000),  # 1.2 + 20 % of 1.2 GHz, the nearest
+    ],
+)
 def test_ondemands_formula_is_that_of_the_release(kernel, khz):
     governor = Ondemand(
         clock(governor="ondemand", up_threshold_percent=95.0), kernel_version(kernel)
@@ -215,10 +221,16 @@ def test_relations_choose_rows_that_are_there(khz, turbo_khz, driver):
 
 @pytest.mark.parametrize(
     ("percent", "at_khz", "khz"),
-    [(81, 1_200_000, 1_300_000), (80, 1_200_000, 1_200_000), (50, 1_200_000, 1_200_000),
-     (100, 2_400_000, 2_400_000), (20, 2_400_000, 2_400_000), (19, 2_400_000, 2_300_000),
-     (0, 1_200_000, 1_200_000)],
-)  # fmt: skip
+    [
+        (81, 1_200_000, 1_300_000),
+        (80, 1_200_000, 1_200_000),
+        (50, 1_200_000, 1_200_000),
+        (100, 2_400_000, 2_400_000),
+        (20, 2_400_000, 2_400_000),
+        (19, 2_400_000, 2_300_000),
+        (0, 1_200_000, 1_200_000),
+    ],
+)
 def test_conservative_goes_a_step_above_80_percent_and_back_below_20(percent, at_khz, khz):
     """A step is 5 % of 2.4 GHz: up to the row below 1.32 GHz, down to the row above 2.28 GHz."""
     governor = Conservative(clock(governor="conservative"), (4, 4))

@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from sim.sched.cpuidle import TABLES, US, CpuidleParams
-from sim.sched.cpuidle_menu import Menu, typical_interval_us, which_bucket
+from sim.sched.cpuidle import TABLES, US, CpuidleParams, Menu, typical_interval_us, which_bucket
 from sim.sched.irq import InterruptLine
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE
 from tests.sched.clocks import HASWELL, ClockedRig, bursts
@@ -28,7 +27,7 @@ def test_a_timer_that_is_near_keeps_a_cpu_from_sleeping_deeply():
 
 
 def test_who_waits_for_io_gets_a_cpu_that_wakes_fast():
-    """The examples at the head of cpuidle_menu.py: 0.3 ms with a waiter, 5 ms with a waiter."""
+    """The examples at the head of cpuidle.py: 0.3 ms with a waiter, 5 ms with a waiter."""
     assert menu().select(300 * US, 1) == C1E
     assert menu().select(5 * MS, 1) == C6
     assert menu((6, 12)).select(300 * US, 1) == 3
@@ -51,9 +50,14 @@ def test_the_governor_learns_that_timers_are_not_what_wakes_it():
 
 
 @pytest.mark.parametrize(
-    ("limit", "deepest"), [({"max_cstate": 0}, 0), ({"max_cstate": 1}, 1),
-                           ({"latency_limit_ns": 0}, 0), ({"latency_limit_ns": 15 * US}, C1E)],
-)  # fmt: skip
+    ("limit", "deepest"),
+    [
+        ({"max_cstate": 0}, 0),
+        ({"max_cstate": 1}, 1),
+        ({"latency_limit_ns": 0}, 0),
+        ({"latency_limit_ns": 15 * US}, C1E),
+    ],
+)
 def test_a_limit_is_kept(limit, deepest):
     assert menu(**limit).select(S, 0) == deepest
 

@@ -101,11 +101,16 @@ def test_interrupts_of_an_idle_cpu_are_not_idle_time():
 
 programs = st.lists(
     st.tuples(
-        st.sampled_from([I, D]), st.integers(0, 3 * MS), st.integers(0, 3 * MS),
-        st.integers(20 * US, 5 * MS), st.booleans(), st.integers(-20, 19),
+        st.sampled_from([I, D]),
+        st.integers(0, 3 * MS),
+        st.integers(0, 3 * MS),
+        st.integers(20 * US, 5 * MS),
+        st.booleans(),
+        st.integers(-20, 19),
     ),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    min_size=1,
+    max_size=8,
+)
 
 
 def mixed(state, user, system, sleep, in_iowait):

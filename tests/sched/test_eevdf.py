@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sim.sched.eevdf import EevdfQueue, eevdf_tunables
 from sim.sched.fair import nice_to_weight
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
-from sim.sched.terms import Terms
 from tests.sched.rig import MS, Rig, S, compute, hog
 
 SLICE = 3 * MS
@@ -234,7 +234,7 @@ def test_a_new_task_asks_for_half_a_slice_at_first():
 
 
 def ask(rig, slice_ns, main, nice=0):
-    return rig.sched.spawn("asker", main, None, nice, Terms(slice_ns=slice_ns))
+    return rig.sched.spawn("asker", main, None, nice, SchedAttr(slice_ns=slice_ns))
 
 
 SLICES = st.sampled_from([0, MS // 10, MS, 10 * MS, 100 * MS])

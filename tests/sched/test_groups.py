@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from sim.sched.task_group import TaskGroup, weight_to_shares
-from sim.sched.terms import Terms
 from tests.sched.rig import CFS, EEVDF, MODERN, MS, Rig, S, hog
 
 KERNELS = [CFS, MODERN, (5, 4), EEVDF, (6, 18, 44)]
@@ -24,7 +24,7 @@ def grouped(rig, *counts, shares=(), parents=()):
 
 
 def spawn(rig, group, count, main=hog, nice=0):
-    return [rig.sched.spawn("t", main, None, nice, Terms(group=group)) for _ in range(count)]
+    return [rig.sched.spawn("t", main, None, nice, SchedAttr(group=group)) for _ in range(count)]
 
 
 def used_s(tasks):
@@ -133,8 +133,9 @@ programs = st.lists(
         st.integers(0, 20 * MS),
         st.integers(-5, 10),
     ),
-    min_size=1, max_size=10,
-)  # fmt: skip
+    min_size=1,
+    max_size=10,
+)
 
 
 def in_turns(compute_ns, rest_ns):
@@ -172,13 +173,14 @@ def test_whatever_happens_the_queues_agree_on_who_waits(drawn, cpus, kernel):
     for number, compute_ns, rest_ns, nice in drawn:
         group = groups[number] if number < 3 else None
         main = in_turns(compute_ns, rest_ns)
-        tasks.append(rig.sched.spawn("t", main, None, nice, Terms(group=group)))
+        tasks.append(rig.sched.spawn("t", main, None, nice, SchedAttr(group=group)))
     for _ in range(100):
         rig.run(0.0037)
         for rq in rig.sched.rqs:
             check_counts(rq)
     rig.sched.update()
     for group in groups:
-        inside = [t for t in tasks if t.group is group or (t.group and t.group.parent is group)]
+        names = {one.name for one in groups if group in (one, one.parent)}
+        inside = [task for task in tasks if task.group in names]
         assert group.usage_ns == sum(task.utime_ns + task.stime_ns for task in inside)
     assert sum(cpu.busy_ns() for cpu in rig.sched.cpu_times) == sum(t.utime_ns for t in tasks)

@@ -55,9 +55,12 @@ def names(rig):
 
 @pytest.mark.parametrize(
     ("pause_ns", "order"),
-    [(0, ["greedy", "greedy", "u0"]), (5 * US, ["greedy", "greedy", "u0"]),
-     (20 * US, ["greedy", "u0", "greedy"])],
-)  # fmt: skip
+    [
+        (0, ["greedy", "greedy", "u0"]),
+        (5 * US, ["greedy", "greedy", "u0"]),
+        (20 * US, ["greedy", "u0", "greedy"]),
+    ],
+)
 @pytest.mark.parametrize("cpus", [2, 4])
 @pytest.mark.parametrize("work_ns", [0, 100 * US])
 def test_who_asks_before_the_waiter_has_come_takes_the_lock(cpus, work_ns, pause_ns, order):
@@ -136,8 +139,9 @@ def test_a_waiter_of_a_semaphore_is_overtaken_for_two_ticks(kernel, overtaken):
 
 wishes = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 3), st.integers(1, 4)),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    min_size=1,
+    max_size=8,
+)
 PATIENCE = st.sampled_from([patience_of_mutex, patience_of_rwsem])
 
 

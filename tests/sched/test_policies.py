@@ -2,15 +2,15 @@
 
 import pytest
 
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import SCHED_BATCH, SCHED_IDLE, TASK_INTERRUPTIBLE, sleep_ns
-from sim.sched.terms import Terms
 from tests.sched.rig import CFS, EEVDF, MODERN, MS, Rig, S, hog
 
 FAIR = [(2, 6, 24), CFS, MODERN, (5, 4), EEVDF, (6, 18, 44)]
 
 
 def started(rig, policy, main=hog):
-    return rig.sched.spawn("t", main, None, 0, Terms(policy=policy))
+    return rig.sched.spawn("t", main, None, 0, SchedAttr(policy=policy))
 
 
 @pytest.mark.parametrize("kernel", FAIR)

@@ -13,7 +13,7 @@ from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.cpuidle import CpuidleParams
 from sim.sched.guest import GuestParams
-from sim.sched.hardware import make_sched
+from sim.sched.init import sched_init
 from sim.sched.params import PREEMPT_FULL, PREEMPT_LAZY, PREEMPT_NONE, SchedParams
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from tests.sched.rig import MS, Rig, S
@@ -114,5 +114,5 @@ def test_no_cpu_time_is_lost_or_made(tenths, nice):
 def test_every_kind_of_cpu_knows_of_it(hardware):
     calendar = Calendar()
     params = SchedParams(preemption=PREEMPT_NONE)
-    sched = make_sched(calendar, 2, MODERN, params, Tracer(calendar), Streams(1), hardware)
+    sched = sched_init(calendar, 2, MODERN, params, Tracer(calendar), Streams(1), hardware)
     assert [rq._preemptible for rq in sched.rqs] == [False, False]

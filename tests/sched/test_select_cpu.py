@@ -4,8 +4,8 @@ import pytest
 
 from sim.sched.irq import InterruptLine
 from sim.sched.select_cpu import idle_sibling, idlest, record_wakee, wake_affine, wake_wide
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import TASK_INTERRUPTIBLE
-from sim.sched.terms import Terms
 from tests.sched.rig import CFS, MODERN, MS, O1, Rig, compute, sleeper
 
 
@@ -37,7 +37,7 @@ def test_the_search_for_an_idle_cpu_goes_round_from_the_last_one(last, chosen):
     """CPUs 0, 2 and 4 have a hog; a task that was last on a taken one goes to the next idle one."""
     rig = Rig(6, CFS)
     for cpu in (0, 2, 4):
-        rig.sched.spawn("hog", compute(10**12), None, 0, Terms(allowed=frozenset({cpu})))
+        rig.sched.spawn("hog", compute(10**12), None, 0, SchedAttr(allowed=frozenset({cpu})))
     rqs = rig.sched.rqs
     chosen = last if rqs[last].curr is None else chosen
     assert idle_sibling(rqs[0], rqs[last], rqs, False) is rqs[chosen]

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.fs.proc.sys_cpu import render_cpu_files
-from sim.sched.clocked import ClockedSched, Power
-from sim.sched.hardware import cores_of
+from sim.sched.capacity import ClockedSched, Power
+from sim.sched.init import cores_of
 from sim.sched.params import SchedParams
 from sim.sched.smt import SmtParams, sibling_of
+from sim.sched.syscalls import SchedAttr
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
-from sim.sched.terms import Terms
 from tests.sched.clocks import ClockedRig, clock
 from tests.sched.rig import EEVDF, MODERN, MS, RELEASES, Rig, S, compute
 
@@ -28,7 +28,7 @@ class SmtRig(ClockedRig):
 
 
 def on(rig, cpu, main):
-    return rig.sched.spawn("t", main, None, 0, Terms(allowed=frozenset([cpu])))
+    return rig.sched.spawn("t", main, None, 0, SchedAttr(allowed=frozenset([cpu])))
 
 
 def finish_s(rig, *tasks):
@@ -105,10 +105,11 @@ def test_who_wakes_and_finds_its_cpu_taken_goes_to_a_whole_core(kernel):
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(MS, 20 * MS), st.integers(0, 20 * MS)),
-        min_size=1, max_size=8,
+        min_size=1,
+        max_size=8,
     ),
     st.sampled_from(RELEASES),
-)  # fmt: skip
+)
 def test_work_done_is_time_times_the_share_of_the_core(drawn, kernel):
     """Of each thread: what its tasks have done, from the debts they had, equals busy time alone
     plus share times busy time beside a busy sibling."""

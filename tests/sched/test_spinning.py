@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sched.spinning import Holdings, owed_until_ns
+from sim.sched.locking import Holdings, owed_until_ns
 from tests.sched.rig import MS, US, Rig
 
 TURNS = 1000

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.machine import Machine
-from sim.sched.hardware import host_of
+from sim.sched.init import host_of
 from sim.sched.vcpu import Host
 from sim.tools.parse import parse_stat
 from tests.user.mail import process
@@ -14,9 +14,14 @@ RAM = '[machine.disk.sda]\ndevice = "ram"\n[machine.mount."/"]\ntype = "ext3"\nd
 
 
 def guest(
-    processes: str, *, cpus: int = 1, host_cpus: int = 1, neighbours: int = 1, busy: str = "100 %",
+    processes: str,
+    *,
+    cpus: int = 1,
+    host_cpus: int = 1,
+    neighbours: int = 1,
+    busy: str = "100 %",
     kernel: str = "2.6.32",
-) -> Machine:  # fmt: skip
+) -> Machine:
     """Boot a guest on a host with neighbours."""
     table = GUEST.format(host_cpus, neighbours) + f'neighbour_busy = "{busy}"\n'
     sets = (*TMPFS, f'machine.kernel="{kernel}"')

@@ -15,8 +15,9 @@ tasks = st.lists(
         st.integers(0, 30 * MS),  # and sleeping in turns; 0: never
         st.integers(-10, 10),
     ),
-    min_size=1, max_size=12,
-)  # fmt: skip
+    min_size=1,
+    max_size=12,
+)
 
 
 def in_turns(compute_ns, sleep, offset_ns):

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sim.block.bio import SECTOR
-from sim.block.device import BlockDevice
-from sim.block.genhd import DiskStats
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
 from sim.component import Component, Described, GivenTable
 from sim.drivers.disk import check_name
-from sim.drivers.md.array import MISSING, Array, ArrayContext
-from sim.drivers.md.resync import RECOVER
+from sim.drivers.md.md import MISSING, RECOVER, Array, ArrayContext
 from sim.param import param
 from sim.registry import Entry, lookup, names, register
 from sim.sched.core import Sched

@@ -9,12 +9,12 @@ Left out: taking and removing snapshots while the machine runs.
 
 from collections.abc import Callable, Sequence
 
-from sim.block.device import BlockDevice
-from sim.block.genhd import DiskStats
-from sim.drivers.md.dm_snap import DmOrigin, DmSnapshot
-from sim.drivers.md.exception_store import ExceptionStore
-from sim.drivers.md.kcopyd import OWN_THREAD_SINCE, Kcopyd
-from sim.drivers.md.snapshot import Snapshot
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
+from sim.drivers.md.dm_exception_store import ExceptionStore
+from sim.drivers.md.dm_kcopyd import Kcopyd
+from sim.drivers.md.dm_snap import DmOrigin, DmSnapshot, Snapshot
+from sim.drivers.md.features import features
 from sim.sched.core import Sched
 from sim.sched.version import KernelVersion
 
@@ -31,20 +31,30 @@ class Lvm:
         self._kcopyd: Kcopyd | None = None
 
     def snapshot(
-        self, stats: DiskStats, real: BlockDevice, cow: BlockDevice, chunk_sectors: int,
-        copied_chunks: int, in_order: bool,
-    ) -> DmSnapshot:  # fmt: skip
+        self,
+        stats: DiskStats,
+        real: BlockDevice,
+        cow: BlockDevice,
+        chunk_sectors: int,
+        copied_chunks: int,
+        in_order: bool,
+    ) -> DmSnapshot:
         """Make a snapshot of ``real``, of which some chunks have been copied to ``cow`` before.
 
         `in_order`: kcopyd keeps jobs in line that find no pages.
         """
-        if self._kcopyd is None or self._kernel >= OWN_THREAD_SINCE:
+        if self._kcopyd is None or features(self._kernel).kcopyd_own_thread:
             self._kcopyd = Kcopyd(self._sched, self._kernel)
         made = Snapshot(
-            self._sched, self._kernel, stats.name, real,
-            ExceptionStore(cow, chunk_sectors, self._kernel), self._kcopyd, self._log,
+            self._sched,
+            self._kernel,
+            stats.name,
+            real,
+            ExceptionStore(cow, chunk_sectors, self._kernel),
+            self._kcopyd,
+            self._log,
             in_order,
-        )  # fmt: skip
+        )
         made.activate(copied_chunks)
         self.snapshots.append(made)
         return DmSnapshot(stats, self._sched.calendar, self._kernel, real, made)

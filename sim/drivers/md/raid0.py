@@ -2,7 +2,7 @@
 
 Models: strip zones: over the size of the smallest member all take part, behind it those that are
 larger. A bio that lies within a chunk goes to one member, at once; one across a border is split.
-Discards too, from 3.7 on; from 4.12 each member gets one for all of its chunks (discard.py).
+Discards too, from 3.7 on; from 4.12 each member gets one for all of its chunks (dm.py).
 Linux counterpart: create_strip_zones, find_zone, map_sector, raid0_make_request,
 drivers/md/raid0.c (2.6.16; layouts since 3.14: c84a1372df92).
 Invariants: every sector of the array is one sector of one member, and no two the same.
@@ -11,11 +11,12 @@ Left out: the time to find the zone.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from sim.block.bio import SECTOR, Bio
-from sim.drivers.md.array import (
-    MDADM_CHANGES,
+from sim.drivers.md.dm import BioMapper, Member, SpreadDiscards, Target, member_stretches
+from sim.drivers.md.features import MDADM_CHANGES
+from sim.drivers.md.md import (
     RESERVED_SECTORS,
     Array,
     ArrayContext,
@@ -23,17 +24,11 @@ from sim.drivers.md.array import (
     count_mistakes,
     rounded,
     usable,
-)  # fmt: skip
-from sim.drivers.md.discard import SINCE_RAID0_WHOLE, SpreadDiscards, member_stretches
-from sim.drivers.md.passage import SPLIT_SINCE, Layout, Passage
-from sim.drivers.md.path import Member
+)
 from sim.param import param
 from sim.registry import register
 from sim.sched.version import changed_defaults
 from sim.units import Value
-
-# From 3.14 the turn of a later zone begins with the zone (RAID0_ALT_MULTIZONE_LAYOUT).
-ALT_LAYOUT_SINCE: Final = (3, 14)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +36,12 @@ class Raid0Params:
     """RAID 0."""
 
     chunk_bytes: int = param(
-        "64 KiB", dim="bytes", source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
-        doc="what lies together on a member", minimum=4096,
-    )  # fmt: skip
+        "64 KiB",
+        dim="bytes",
+        source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
+        doc="what lies together on a member",
+        minimum=4096,
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
@@ -80,7 +78,7 @@ def strip_zones(sizes: Sequence[int], chunk_sectors: int) -> list[Zone]:
     return zones
 
 
-class ZoneLayout(Layout):
+class StripZones(Target):
     """The members' sectors in turn."""
 
     def __init__(
@@ -91,7 +89,7 @@ class ZoneLayout(Layout):
         self._chunk_sectors = chunk_sectors
         self._alternate = alternate
 
-    def place(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
+    def map(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
         zone = self._zones[0]
         for zone in self._zones:
             if sector < zone.end:
@@ -135,15 +133,17 @@ class Raid0(Array):
         self.stripe_bytes = len(self.members) * params.chunk_bytes
         self._status: str = f" {params.chunk_bytes // 1024}k chunks"
         sizes = [_lent(member.device.capacity_sectors) for member in self.members]
-        layout = ZoneLayout(
-            self.members, strip_zones(sizes, chunk_sectors), chunk_sectors,
-            context.kernel >= ALT_LAYOUT_SINCE,
-        )  # fmt: skip
-        passage = Passage(context.calendar, self.row, layout, context.kernel < SPLIT_SINCE)
-        self.reads = passage
-        self.writes = passage
-        if context.kernel >= SINCE_RAID0_WHOLE:
-            self.discards = SpreadDiscards(context.calendar, self.row, layout.stretches)
+        target = StripZones(
+            self.members,
+            strip_zones(sizes, chunk_sectors),
+            chunk_sectors,
+            context.features.raid0_alternate,
+        )
+        mapper = BioMapper(context.calendar, self.acct, target, context.features.counts_pieces)
+        self.reads = mapper
+        self.writes = mapper
+        if context.features.raid0_discards_whole:
+            self.discards = SpreadDiscards(context.calendar, self.acct, target.stretches)
 
     def level_status(self) -> str:
         return self._status

@@ -1,8 +1,11 @@
 """RAID 1: the same on all members.
 
-Models: reads balanced over the members (read_balance.py), writes to all of them by the array's
-thread (mirrored.py), optionally under a write-intent bitmap (bitmap.py).
-Linux counterpart: drivers/md/raid1.c (2.6.16).
+Models: reads balanced over the members, writes to all of them by the array's thread (raid1_10.py),
+optionally under a write-intent bitmap (md_bitmap.py). To 3.5 there is one sequence of reads for the
+whole array; from 3.6 each member has its own, and if one of them is an SSD, the fewest reads and
+writes pending decide instead of the distance.
+Linux counterpart: drivers/md/raid1.c (2.6.16); read_balance (76073054c95b, 3.0; 9dedf60313fa and
+be4d3280b17b, 3.6).
 Invariants: a sector of the array is that sector of every member; a write ends with its last copy.
 Left out: write-mostly and write-behind.
 """
@@ -11,15 +14,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sim.block.bio import Bio
-from sim.drivers.md.array import RESERVED_SECTORS, Array, ArrayContext, usable
-from sim.drivers.md.barrier import RAID1_REGIONS_SINCE
-from sim.drivers.md.mirrored import Copies, MirroredWrites
-from sim.drivers.md.passage import SPLIT_SINCE, Layout, Passage
-from sim.drivers.md.path import Member
-from sim.drivers.md.read_balance import ReadBalance, raid1_balance
-from sim.drivers.md.redundant import RedundantParams, make_bitmap
-from sim.drivers.md.resync import Source, start_sync
+from sim.drivers.md.dm import BioMapper, Member
+from sim.drivers.md.features import Features
+from sim.drivers.md.md import RESERVED_SECTORS, Array, ArrayContext, Source, start_sync, usable
+from sim.drivers.md.md_bitmap import RedundantParams, make_bitmap
+from sim.drivers.md.raid1_10 import (
+    BalancedReads,
+    Copies,
+    MirroredWrites,
+    Place,
+    ReadBalance,
+    fewest_pending,
+    in_sequence,
+    nearest,
+    nearest_or_idle,
+)
 from sim.registry import register
 
 
@@ -52,18 +61,48 @@ class Mirrors(Copies, Source):
         return [] if source[0][0] is member else source
 
 
-class BalancedReads(Layout):
-    """A read's place: the copy that the balance chooses."""
+class OneSequence(ReadBalance):
+    """RAID 1 to 3.5: one sequence, the last member used first, the idle one, the nearest."""
 
-    def __init__(self, copies: Copies, balance: ReadBalance) -> None:
-        self._copies = copies
-        self._balance = balance
+    def __init__(self) -> None:
+        self._next_seq_sector: int = -1
+        self._last_used: int = 0
 
-    def place(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
-        room = self._copies.room(sector)
-        nr_sectors = min(room, bio.sector + bio.nr_sectors - sector)
-        member, moved = self._balance.choose(self._copies.copies(sector), sector, nr_sectors)
-        return member, moved, room
+    def choose(self, copies: Sequence[Place], sector: int, nr_sectors: int) -> Place:
+        ordered = self._from_last_used(copies)
+        first = ordered[0]
+        if self._next_seq_sector == sector and first[0].index == self._last_used:
+            best = first
+        else:
+            best = nearest_or_idle(ordered)
+        self._next_seq_sector = sector + nr_sectors
+        self._last_used = best[0].index
+        return best
+
+    def _from_last_used(self, copies: Sequence[Place]) -> list[Place]:
+        """Return the copies that can be read, the member used last before the others."""
+        good = [copy for copy in copies if copy[0].in_sync]
+        last = self._last_used
+        return [c for c in good if c[0].index >= last] + [c for c in good if c[0].index < last]
+
+
+class OwnSequences(ReadBalance):
+    """RAID 1 from 3.6: a sequence for each member; with an SSD among them, the fewest pending."""
+
+    def choose(self, copies: Sequence[Place], sector: int, nr_sectors: int) -> Place:
+        good = [copy for copy in copies if copy[0].in_sync]
+        best = in_sequence(good, sector)
+        if best is None:
+            fewest = fewest_pending(good)
+            solid = any(not member.device.rotational for member, _at in good)
+            best = fewest if solid or fewest[0].nr_pending == 0 else nearest(good)
+        best[0].next_seq_sector = sector + nr_sectors
+        return best
+
+
+def raid1_balance(changes: Features) -> ReadBalance:
+    """Return this release's policy."""
+    return OwnSequences() if changes.raid1_own_sequences else OneSequence()
 
 
 class Raid1(Array):
@@ -77,15 +116,18 @@ class Raid1(Array):
         # It passed barriers on to its members before md did it for all levels.
         self.supports_barriers = all(member.device.supports_barriers for member in present)
         mirrors = Mirrors(self.members, self.capacity_sectors)
-        layout = BalancedReads(mirrors, raid1_balance(context.kernel))
-        before_split = context.kernel < SPLIT_SINCE
-        self.reads = Passage(context.calendar, self.row, layout, before_split)
+        target = BalancedReads(mirrors, raid1_balance(context.features))
+        self.reads = BioMapper(context.calendar, self.acct, target, context.features.counts_pieces)
         self._mirrored = MirroredWrites(
-            context.scheduler, context.kernel, mirrors, self.row, f"{self.name}_raid1",
+            context.scheduler,
+            context.features,
+            mirrors,
+            self.acct,
+            f"{self.name}_raid1",
             make_bitmap(params, context),
-        )  # fmt: skip
+        )
         self.writes = self._mirrored
-        if context.kernel < RAID1_REGIONS_SINCE:
+        if context.features.raid1_keeps_apart:
             self.keep_apart()
         self.sync = start_sync(params, self, context, mirrors, self.capacity_sectors)
 

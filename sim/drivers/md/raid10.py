@@ -1,10 +1,12 @@
 """RAID 10: chunks in turn, each of them several times.
 
 Models: near copies lie beside each other, far copies a stripe's turn further, half a member (or,
-"offset", one chunk) below. Reads are balanced over the copies (read_balance.py), writes go to all
-of them by the array's thread (mirrored.py).
+"offset", one chunk) below. Reads are balanced over the copies, writes go to all of them by the
+array's thread (raid1_10.py). From 2.6.25 far copies are read at the lowest address, so that reads
+are striped over the outer halves.
 Linux counterpart: raid10_find_phys, raid10_find_virt, raid10_size, drivers/md/raid10.c (2.6.16;
-offset from 2.6.18: c93983bf517c).
+offset from 2.6.18: c93983bf517c); read_balance (2.6.16; 8ed3a19563b6, 2.6.25; the fewest pending on
+SSDs: June 2019, taken as 5.4).
 Invariants: for each copy the mapping is a bijection; no member has two copies of a chunk.
 Left out: far sets (layout bit 17); whole stripes of a discard at once (5.13).
 """
@@ -14,22 +16,29 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR
-from sim.drivers.md.array import (
-    MDADM_CHANGES,
+from sim.drivers.md.dm import BioMapper, Member
+from sim.drivers.md.features import MDADM_CHANGES, Features
+from sim.drivers.md.md import (
     RESERVED_SECTORS,
     Array,
     ArrayContext,
+    Source,
     chunk_mistakes,
     count_mistakes,
+    start_sync,
     usable,
-)  # fmt: skip
-from sim.drivers.md.mirrored import Copies, MirroredWrites
-from sim.drivers.md.passage import SPLIT_SINCE, Passage
-from sim.drivers.md.path import Member
-from sim.drivers.md.raid1 import BalancedReads
-from sim.drivers.md.read_balance import raid10_balance
-from sim.drivers.md.redundant import RedundantParams, make_bitmap
-from sim.drivers.md.resync import Source, start_sync
+)
+from sim.drivers.md.md_bitmap import RedundantParams, make_bitmap
+from sim.drivers.md.raid1_10 import (
+    BalancedReads,
+    Copies,
+    MirroredWrites,
+    Place,
+    ReadBalance,
+    fewest_pending,
+    nearest,
+    nearest_or_idle,
+)
 from sim.param import param
 from sim.registry import register
 from sim.sched.version import changed_defaults
@@ -45,17 +54,26 @@ class Raid10Params(RedundantParams):
     """RAID 10."""
 
     chunk_bytes: int = param(
-        "64 KiB", dim="bytes", source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
-        doc="what lies together on a member", minimum=4096,
-    )  # fmt: skip
+        "64 KiB",
+        dim="bytes",
+        source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
+        doc="what lies together on a member",
+        minimum=4096,
+    )
     layout: str = param(
-        NEAR, dim="text", choices=(NEAR, FAR, OFFSET), source="mdadm(8): --layout, n2 by default",
+        NEAR,
+        dim="text",
+        choices=(NEAR, FAR, OFFSET),
+        source="mdadm(8): --layout, n2 by default",
         doc="where the further copies are",
-    )  # fmt: skip
+    )
     copies: int = param(
-        2, dim="count", minimum=2, source="mdadm(8): --layout, n2 by default",
+        2,
+        dim="count",
+        minimum=2,
+        source="mdadm(8): --layout, n2 by default",
         doc="how often each chunk is kept",
-    )  # fmt: skip
+    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
@@ -144,6 +162,49 @@ class ChunkCopies(Copies, Source):
         return [] if first is member else [(first, moved, self.room(virtual))]
 
 
+class NearCopies(ReadBalance):
+    """RAID 10, all copies near: the idle one, else the nearest."""
+
+    def choose(self, copies: Sequence[Place], sector: int, nr_sectors: int) -> Place:
+        return nearest_or_idle([copy for copy in copies if copy[0].in_sync])
+
+
+class NearCopiesByPending(ReadBalance):
+    """RAID 10 with near copies from 5.4: with an SSD among them, the fewest pending."""
+
+    def choose(self, copies: Sequence[Place], sector: int, nr_sectors: int) -> Place:
+        good = [copy for copy in copies if copy[0].in_sync]
+        if any(not member.device.rotational for member, _at in good):
+            return fewest_pending(good)
+        return nearest_or_idle(good)
+
+
+class NearestCopy(ReadBalance):
+    """RAID 10 with far copies to 2.6.24: the nearest."""
+
+    def choose(self, copies: Sequence[Place], sector: int, nr_sectors: int) -> Place:
+        return nearest([copy for copy in copies if copy[0].in_sync])
+
+
+class FarCopies(ReadBalance):
+    """RAID 10 with far copies from 2.6.25: the one at the lowest address."""
+
+    def choose(self, copies: Sequence[Place], sector: int, nr_sectors: int) -> Place:
+        good = [copy for copy in copies if copy[0].in_sync]
+        best = good[0]
+        for copy in good:
+            if copy[1] < best[1]:
+                best = copy
+        return best
+
+
+def raid10_balance(changes: Features, far_copies: int) -> ReadBalance:
+    """Return this release's policy."""
+    if far_copies > 1:
+        return FarCopies() if changes.raid10_lowest_address else NearestCopy()
+    return NearCopiesByPending() if changes.raid10_pending else NearCopies()
+
+
 class Raid10(Array):
     """Chunks in turn, each of them several times."""
 
@@ -156,13 +217,16 @@ class Raid10(Array):
         geometry = Geometry(params, len(self.members), member_sectors)
         self.stripe_bytes = len(self.members) * params.chunk_bytes // geometry.near_copies
         copies = ChunkCopies(self.members, geometry, self.capacity_sectors)
-        layout = BalancedReads(copies, raid10_balance(context.kernel, geometry.far_copies))
-        before_split = context.kernel < SPLIT_SINCE
-        self.reads = Passage(context.calendar, self.row, layout, before_split)
+        target = BalancedReads(copies, raid10_balance(context.features, geometry.far_copies))
+        self.reads = BioMapper(context.calendar, self.acct, target, context.features.counts_pieces)
         self._mirrored = MirroredWrites(
-            context.scheduler, context.kernel, copies, self.row, f"{self.name}_raid10",
+            context.scheduler,
+            context.features,
+            copies,
+            self.acct,
+            f"{self.name}_raid10",
             make_bitmap(params, context),
-        )  # fmt: skip
+        )
         self.writes = self._mirrored
         chunk_kib = params.chunk_bytes // 1024
         self._status: str = f" {chunk_kib}K chunks {params.copies} {params.layout}-copies"

@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from sim.block.bio import SECTOR
-from sim.block.device import BlockDevice
-from sim.block.genhd import DiskStats
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
 from sim.component import Component, Described, GivenTable
 from sim.drivers.disk import check_fit, check_name
-from sim.drivers.md.array import chunk_mistakes
+from sim.drivers.md.dm_exception_store import chunks_for
+from sim.drivers.md.dm_linear import DmLinear
 from sim.drivers.md.dm_snap import COW, REAL
-from sim.drivers.md.exception_store import chunks_for
-from sim.drivers.md.kcopyd import IN_ORDER_SINCE
-from sim.drivers.md.linear import DmLinear
+from sim.drivers.md.features import SNAPSHOT_CHANGES
 from sim.drivers.md.lvm import Lvm, minor_of
+from sim.drivers.md.md import chunk_mistakes
 from sim.engine.calendar import Calendar
 from sim.param import param
 from sim.registry import Entry, register
 from sim.sched.core import Sched
-from sim.sched.version import Change, KernelVersion, changed_defaults
+from sim.sched.version import KernelVersion, changed_defaults
 from sim.toml.errors import unknown
 from sim.toml.layers import Table
 from sim.toml.reading import Reading
@@ -41,14 +41,6 @@ DM_MAJOR: Final = 253  # the first dynamic major (drivers/md/dm.c: register_blkd
 SNAPSHOT_OF: Final = "snapshot_of"
 
 Sizes = dict[str, int | None]  # of devices by name, if known
-
-# LVM2 took to reading sizes in sectors during 2007, and its "8" came to mean 4 KiB.
-# In which kernel's days is assumed.
-_LVM2_CHUNK = "LVM2 2.02 after 2007, tools/lvcreate.c: 8 sectors"
-SNAPSHOT_CHANGES: tuple[Change, ...] = (
-    ((2, 6, 24), "chunk_bytes", 4096, _LVM2_CHUNK),
-    (IN_ORDER_SINCE, "in_order", True, "drivers/md/dm-kcopyd.c 2.6.30: push_head, b673c3a8192e"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)

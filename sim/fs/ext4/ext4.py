@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.engine.bisection import bisect_right
 from sim.fs.ext4.balloc import BLOCK_SIZE, BlockAllocator, Layout, Window
 from sim.fs.ext4.dir import DirectoryBlocks

@@ -57,7 +57,6 @@ Left out: reading a page that is about to be overwritten in part, when it is a h
 from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, WRITE, Bio, EndIo
-from sim.block.device import submit_bio
 from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read, submit_write
 from sim.fs.errors import no_space
 from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, ROOT_INODE
@@ -852,8 +851,7 @@ class DelallocOps(Ext4AddressSpaceOps):
                 flags,
                 task.pid,
             )
-            if not device.submit(bio):
-                yield from submit_bio(task, device, bio)
+            yield from device.submit(task, bio)
 
     def _completion(self, inode: Ext4Inode, page: int, count: int, unwritten: bool) -> EndIo:
         """Return what happens when pages are on the disk."""
@@ -896,6 +894,5 @@ class ExtentData(DataRun):
                             flags,
                             task.pid,
                         )
-                        if not device.submit(bio):
-                            yield from submit_bio(task, device, bio)
+                        yield from device.submit(task, bio)
                 at += count

@@ -41,7 +41,7 @@ Left out: the buddy bitmaps' other orders, the place in the file that a file's p
 import errno
 from typing import Final
 
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.discard import issue_discard, issue_discards
 from sim.fs.errors import fs_error

@@ -41,7 +41,6 @@ from random import Random
 from typing import ClassVar, Final
 
 from sim.block.bio import BIO_FUA, WRITE, Bio
-from sim.block.device import submit_bio
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.errors import no_space
 from sim.fs.ext4 import inode as files
@@ -506,8 +505,7 @@ class LazyInit:
                 task.pid,
             )
             self._in_flight += 1
-            if not device.submit(bio):
-                yield from submit_bio(task, device, bio)
+            yield from device.submit(task, bio)
             start += blocks
         device.unplug()
         counts = self.fs.features.waits_in_iowait

@@ -45,7 +45,7 @@ from sim.block.bio import (
     Bio,
     EndIo,
 )
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_read, submit_run

@@ -7,7 +7,7 @@ Invariants: clocks in kHz, latencies and times in us; a CPU without idle states 
 Left out: stats/trans_table, policies of several CPUs, writing.
 """
 
-from sim.sched.clocked import ClockedRunQueue, ClockedSched
+from sim.sched.capacity import ClockedRunQueue, ClockedSched
 from sim.sched.core import Sched
 from sim.sched.cpufreq import GOVERNORS, Cpufreq
 from sim.units import NS_PER_US

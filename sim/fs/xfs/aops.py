@@ -17,7 +17,6 @@ Left out: a plug over several runs of a file; merging of completions.
 from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, BIO_SYNC, WRITE, Bio, EndIo
-from sim.block.device import submit_bio
 from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read
 from sim.fs.super import PAGE_SHIFT
 from sim.fs.xfs import bmap
@@ -129,8 +128,7 @@ class XfsAddressSpaceOps(AddressSpaceOps):
                 flags,
                 task.pid,
             )
-            if not device.submit(bio):
-                yield from submit_bio(task, device, bio)
+            yield from device.submit(task, bio)
 
     def _completion(self, inode: XfsInode, start: int, end: int) -> EndIo:
         """Return what happens when pages are on the disk."""

@@ -28,9 +28,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.block.bio import READ, WRITE, Bio, EndIo
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.plug import Plug
+from sim.block.bio import READ, WRITE, Bio, EndIo, Plug
+from sim.block.genhd import BlockDevice
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
@@ -114,8 +113,7 @@ class Buf(LogItem):
             if not self.io:
                 self.io = True
                 bio = Bio(READ, self.sector, self.sectors, self._end_read, None, 1, 0, task.pid)
-                if not device.submit(bio):
-                    yield from submit_bio(task, device, bio)
+                yield from device.submit(task, bio)
             if self.io:
                 device.unplug()
                 yield from self.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "xfs_buf_iowait")
@@ -145,5 +143,4 @@ class Buf(LogItem):
         self.io = True
         bio = Bio(WRITE, self.sector, self.sectors, end_io, None, 1, 0, task.pid)
         bio.plug = plug
-        if not device.submit(bio):
-            yield from submit_bio(task, device, bio)
+        yield from device.submit(task, bio)

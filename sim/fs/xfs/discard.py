@@ -14,7 +14,7 @@ waited; that fstrim held a group's header to 6.6.
 
 import errno
 
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.discard import issue_discards
 from sim.fs.errors import fs_error

@@ -86,9 +86,18 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_IDLE, BIO_SYNC, SECTOR, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.plug import Plug
+from sim.block.bio import (
+    BIO_BARRIER,
+    BIO_FLUSH,
+    BIO_FUA,
+    BIO_IDLE,
+    BIO_SYNC,
+    SECTOR,
+    WRITE,
+    Bio,
+    Plug,
+)
+from sim.block.genhd import BlockDevice
 from sim.fs.buffer import issue_flush
 from sim.fs.features import Features
 from sim.fs.xfs.alloc import FreeSpace
@@ -372,8 +381,7 @@ class Log:
             bio = Bio(
                 WRITE, self.start_sector + sector, sectors, end.end_io, None, 1, flags, task.pid
             )
-            if not self.device.submit(bio):
-                yield from submit_bio(task, self.device, bio)
+            yield from self.device.submit(task, bio)
 
     def _pieces(self, lsn: int, sectors: int) -> list[tuple[int, int]]:
         """Return where a record lies in the log, in sectors."""

@@ -26,7 +26,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from sim.block.device import BlockDevice
+from sim.block.genhd import BlockDevice
 from sim.fs.extent_map import ExtentMap
 from sim.fs.super import S_IFDIR, FileSystem, Inode, MountContext
 from sim.fs.xfs.alloc import FreeSpace, Touched

@@ -1,12 +1,10 @@
 """Arrays for the tests: any level over disks of any kind, tasks that use it, what went where."""
 
 from sim.block.bio import READ, Bio
-from sim.block.device import submit_bio
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
 from sim.block.noop import Noop, NoopParams
-from sim.block.queue import Disk
-from sim.drivers.md.array import ArrayContext
+from sim.block.part_stat import DiskStats
+from sim.block.queue import Disk, QueueParams
+from sim.drivers.md.md import ArrayContext
 from sim.drivers.ram import Ram, RamParams
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -33,9 +31,17 @@ class Rig:
     """An array over disks; its tasks end when their I/O has."""
 
     def __init__(
-        self, level, drivers, kernel=(2, 6, 16), missing=(), rebuilding=None, queue=None, cpus=2,
-        trace=True, **given,
-    ):  # fmt: skip
+        self,
+        level,
+        drivers,
+        kernel=(2, 6, 16),
+        missing=(),
+        rebuilding=None,
+        queue=None,
+        cpus=2,
+        trace=True,
+        **given,
+    ):
         self.calendar = Calendar()
         self.kernel = kernel
         self.sched = Sched(self.calendar, nr_cpus=cpus, kernel=kernel)
@@ -45,12 +51,16 @@ class Rig:
         plug = "task" if kernel >= (2, 6, 39) else "queue"
         self.disks = [
             Disk(
-                DiskStats(f"sd{chr(98 + number)}", 8, 16 * number), self.calendar,
-                Streams(number + 1), self.tracer, driver, Noop(NoopParams()),
+                DiskStats(f"sd{chr(98 + number)}", 8, 16 * number),
+                self.calendar,
+                Streams(number + 1),
+                self.tracer,
+                driver,
+                Noop(NoopParams()),
                 queue or QueueParams(plug=plug),
             )
             for number, driver in enumerate(drivers)
-        ]  # fmt: skip
+        ]
         self.params = params_of(level, **given)
         context = ArrayContext(
             DiskStats("md0", 9, 0), self.sched, kernel, self.disks, frozenset(missing), rebuilding
@@ -78,7 +88,7 @@ class Rig:
         def main(task):
             for bio in bios:
                 bio.task_id = task.pid
-                yield from submit_bio(task, self.array, bio)
+                yield from self.array.submit(task, bio)
             self.array.unplug()
 
         return self.sched.spawn("writer", main)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from sim.block.bio import READ, WRITE
-from sim.drivers.md.array import Array
-from sim.drivers.md.passage import Layout, Passage
+from sim.drivers.md.dm import BioMapper, Target
+from sim.drivers.md.md import Array
 from sim.registry import provisional, register
 from tests.drivers.md.arrays import Rig, ram
 
@@ -14,13 +14,13 @@ class OneBehindTheOtherParams:
     """Members one behind the other: nothing to choose."""
 
 
-class Behind(Layout):
+class Behind(Target):
     """Where each member begins."""
 
     def __init__(self, members):
         self.members = members
 
-    def place(self, bio, sector):
+    def map(self, bio, sector):
         for member in self.members:
             size = member.device.capacity_sectors
             if sector < size:
@@ -36,7 +36,7 @@ class OneBehindTheOther(Array):
 
     def __init__(self, params, context):
         super().__init__(params, context)
-        self.reads = self.writes = Passage(context.calendar, self.row, Behind(self.members))
+        self.reads = self.writes = BioMapper(context.calendar, self.acct, Behind(self.members))
 
     @classmethod
     def array_sectors(cls, params, sizes, count):

@@ -1,18 +1,16 @@
 """Snapshots for the tests: volumes over disks, and devices that know what was written to them."""
 
 from sim.block.bio import WRITE, Bio, end_bios
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
+from sim.block.genhd import BlockDevice
 from sim.block.noop import Noop, NoopParams
-from sim.block.queue import Disk
-from sim.drivers.md.dm_snap import DmOrigin, DmSnapshot
-from sim.drivers.md.exception_store import ExceptionStore
-from sim.drivers.md.held import Sent
-from sim.drivers.md.kcopyd import IN_ORDER_SINCE, Kcopyd, Stretch
-from sim.drivers.md.linear import DmLinear
-from sim.drivers.md.passage import Part
-from sim.drivers.md.snapshot import Snapshot
+from sim.block.part_stat import DiskStats
+from sim.block.queue import Disk, QueueParams
+from sim.drivers.md.dm import TargetIo
+from sim.drivers.md.dm_exception_store import ExceptionStore
+from sim.drivers.md.dm_kcopyd import Jobs, Kcopyd
+from sim.drivers.md.dm_linear import DmLinear
+from sim.drivers.md.dm_snap import DmOrigin, DmSnapshot, Sent, Snapshot
+from sim.drivers.md.features import KCOPYD_IN_ORDER_SINCE
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -26,9 +24,17 @@ class Rig:
     """A volume with snapshots, each on a disk of its own unless ``disks`` says otherwise."""
 
     def __init__(
-        self, chunks=(16,), kernel=(2, 6, 16), origin_sectors=8192, cow_sectors=16384,
-        drivers=None, copied=0, same_disk=False, below=None, calendar=None,
-    ):  # fmt: skip
+        self,
+        chunks=(16,),
+        kernel=(2, 6, 16),
+        origin_sectors=8192,
+        cow_sectors=16384,
+        drivers=None,
+        copied=0,
+        same_disk=False,
+        below=None,
+        calendar=None,
+    ):
         self.calendar = calendar or Calendar()
         self.sched = Sched(self.calendar, nr_cpus=2, kernel=kernel)
         self.tracer = Tracer(self.calendar)
@@ -38,12 +44,16 @@ class Rig:
         plug = "task" if kernel >= (2, 6, 39) else "queue"
         self.disks = [
             Disk(
-                DiskStats(f"sd{chr(98 + number)}", 8, 16 * number), self.calendar,
-                Streams(number + 1), self.tracer, driver, Noop(NoopParams()),
+                DiskStats(f"sd{chr(98 + number)}", 8, 16 * number),
+                self.calendar,
+                Streams(number + 1),
+                self.tracer,
+                driver,
+                Noop(NoopParams()),
                 QueueParams(plug=plug),
             )
             for number, driver in enumerate(drivers)
-        ]  # fmt: skip
+        ]
         if below:
             self.disks = []
         devices = below or self.disks
@@ -65,7 +75,7 @@ class Rig:
                 store,
                 self.kcopyd,
                 self.log.append,
-                kernel >= IN_ORDER_SINCE,
+                kernel >= KCOPYD_IN_ORDER_SINCE,
             )
             snap.activate(copied)
             self.snaps.append(snap)
@@ -96,7 +106,7 @@ class Rig:
         def main(task):
             for bio in bios:
                 bio.task_id = task.pid
-                yield from submit_bio(task, device, bio)
+                yield from device.submit(task, bio)
             device.unplug()
 
         return self.sched.spawn("writer", main)
@@ -117,7 +127,7 @@ class Rig:
         for snap in self.snaps:
             snap.check()
             assert not snap.pending
-            assert snap.free_pages == 256
+            assert snap.client.free_pages == 256
         for device in (self.origin, self.real, *self.volumes):
             device.stats.check()
             assert device.stats.in_flight == 0, device.name
@@ -175,9 +185,9 @@ def owner_of(bio, sector):
     """Return whose data it is that a bio carries for a sector, and which of its sectors."""
     while True:
         private = bio.private
-        if isinstance(private, Stretch):
+        if isinstance(private, Jobs):
             return private.copy, private.sector + sector - bio.sector
-        if isinstance(private, Part):
+        if isinstance(private, TargetIo):
             bio, sector = private.bio, private.sector + sector - bio.sector
         elif isinstance(private, Sent):
             bio, sector = private.held.bio, private.sector + sector - bio.sector

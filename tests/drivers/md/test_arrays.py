@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE
-from sim.block.device import submit_bio
-from sim.block.genhd import DiskStats
-from sim.block.limits import QueueParams
-from sim.drivers.md.array import ArrayContext
-from sim.drivers.md.linear import DmLinear
+from sim.block.part_stat import DiskStats
+from sim.block.queue import QueueParams
+from sim.drivers.md.dm_linear import DmLinear
+from sim.drivers.md.md import ArrayContext
 from sim.registry import lookup, names
 from tests.drivers.md.arrays import KERNELS, MS, PAGE, Rig, ram
 
@@ -43,9 +42,11 @@ FACTORS = {"raid0": 1, "striped": 1, "raid1": 4, "raid10": 2}
 
 @settings(max_examples=40, deadline=None)
 @given(
-    level=st.sampled_from(LEVELS), kernel=st.sampled_from(KERNELS), work=workloads(),
+    level=st.sampled_from(LEVELS),
+    kernel=st.sampled_from(KERNELS),
+    work=workloads(),
     slots=st.sampled_from([4, 128]),
-)  # fmt: skip
+)
 def test_no_sector_is_lost_and_every_bio_ends_once(level, kernel, work, slots):
     queue = QueueParams(plug="task" if kernel >= (2, 6, 39) else "queue", nr_requests=slots)
     rig = array(level, 4, kernel, queue=queue)
@@ -105,7 +106,7 @@ def test_a_volume_on_an_array_and_an_array_on_volumes_lose_nothing(level, kernel
 
     def main(task):
         for bio in bios:
-            yield from submit_bio(task, upper, bio)
+            yield from upper.submit(task, bio)
         upper.unplug()
 
     rig.sched.spawn("writer", main)
@@ -151,9 +152,12 @@ def test_barriers_came_to_all_levels_with_2_6_33_and_to_mirrors_before():
         for level in levels
     }
     assert support == {
-        "raid0": [False, True], "raid1": [True, True], "raid10": [False, True],
-        "raid5": [False, True], "striped": [False, True],
-    }  # fmt: skip
+        "raid0": [False, True],
+        "raid1": [True, True],
+        "raid10": [False, True],
+        "raid5": [False, True],
+        "striped": [False, True],
+    }
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import READ, WRITE, Bio, end_bios
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.genhd import DiskStats
-from sim.drivers.md.array import ArrayContext
-from sim.drivers.md.mirrored import Copy
-from sim.drivers.md.passage import Part
-from sim.drivers.md.stripes import Stripes
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
+from sim.drivers.md.dm import TargetIo
+from sim.drivers.md.md import ArrayContext
+from sim.drivers.md.raid1_10 import Copy
+from sim.drivers.md.raid5 import Stripes
 from sim.engine.calendar import Calendar
 from sim.registry import lookup
 from sim.sched.core import Sched
@@ -72,9 +72,12 @@ class World:
         self.members = {n: Member(self, n) for n in range(count) if n != missing}
         entry = lookup("array", level)
         context = ArrayContext(
-            DiskStats("md0", 9, 0), self.sched, kernel, list(self.members.values()),
+            DiskStats("md0", 9, 0),
+            self.sched,
+            kernel,
+            list(self.members.values()),
             frozenset() if missing is None else frozenset({missing}),
-        )  # fmt: skip
+        )
         self.count = count
         self.array = entry.cls(entry.params(**given), context)
         self.version = {}  # bio -> its number, kept alive
@@ -83,10 +86,10 @@ class World:
     def name(self, bio, sector, number):
         """Return what a member's bio writes to a sector."""
         origin = bio.private
-        if isinstance(origin, Part):
+        if isinstance(origin, TargetIo):
             return self._logical(origin.bio, origin.sector + sector - bio.sector)
         if isinstance(origin, Copy):
-            return self._logical(origin.gather.bio, origin.sector + sector - bio.sector)
+            return self._logical(origin.remaining.bio, origin.sector + sector - bio.sector)
         assert isinstance(origin, Stripes)
         if number == origin.parity:
             return self._parity(origin, sector)
@@ -99,7 +102,7 @@ class World:
         """Return a member's new contents: from who writes, or from memory; None if neither."""
         for share in reversed(run.shares):
             if share.member == number and share.sector <= sector < share.end:
-                return self._logical(share.gather.bio, sector + share.offset)
+                return self._logical(share.remaining.bio, sector + share.offset)
         return self._old(run, number, sector)
 
     def _old(self, run, number, sector):
@@ -133,7 +136,7 @@ class World:
 
         def main(task):
             for bio in bios:
-                yield from submit_bio(task, self.array, bio)
+                yield from self.array.submit(task, bio)
             self.array.unplug()
 
         self.sched.spawn("writer", main)
@@ -168,9 +171,11 @@ def batches(draw, sectors):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    work=batches(3 * SECTORS), kernel=st.sampled_from(KERNELS),
-    missing=st.sampled_from([None, None, 0, 1, 3]), cache=st.sampled_from([17, 40, 256]),
-)  # fmt: skip
+    work=batches(3 * SECTORS),
+    kernel=st.sampled_from(KERNELS),
+    missing=st.sampled_from([None, None, 0, 1, 3]),
+    cache=st.sampled_from([17, 40, 256]),
+)
 def test_parity_is_right_whatever_is_written_in_whatever_pieces(work, kernel, missing, cache):
     world = World("raid5", kernel, missing, chunk_bytes=512 * CHUNK, stripe_cache_size=cache)
     for writes in work:
@@ -188,9 +193,11 @@ def test_parity_is_right_whatever_is_written_in_whatever_pieces(work, kernel, mi
 
 @settings(max_examples=30, deadline=None)
 @given(
-    work=batches(SECTORS), level=st.sampled_from(["raid0", "striped", "raid1", "raid10"]),
-    kernel=st.sampled_from(KERNELS), lost=st.integers(0, 3),
-)  # fmt: skip
+    work=batches(SECTORS),
+    level=st.sampled_from(["raid0", "striped", "raid1", "raid10"]),
+    kernel=st.sampled_from(KERNELS),
+    lost=st.integers(0, 3),
+)
 def test_every_copy_is_where_the_array_looks_for_it(work, level, kernel, lost):
     world = World(level, kernel)
     for writes in work:
@@ -199,7 +206,7 @@ def test_every_copy_is_where_the_array_looks_for_it(work, level, kernel, lost):
     for member in world.array.members if level in ("raid1", "raid10") else ():
         member.in_sync = member.index != lost  # whatever was written is still to be had
     for sector, expected in world.last.items():
-        member, moved, _room = world.array.reads._layout.place(bio, sector)
+        member, moved, _room = world.array.reads._target.map(bio, sector)
         assert world.members[member.index].held[moved] == expected
 
 

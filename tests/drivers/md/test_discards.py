@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import DISCARD
-from sim.block.genhd import DiskStats
+from sim.block.part_stat import DiskStats
 from sim.drivers.frontend import Frontend
-from sim.drivers.md.discard import member_stretches
-from sim.drivers.md.linear import DmLinear
+from sim.drivers.md.dm import member_stretches
+from sim.drivers.md.dm_linear import DmLinear
 from sim.drivers.ram import Ram, RamParams
 from sim.drivers.virtio_blk import VirtioBlkParams
 from sim.drivers.xen_blkfront import XenBlkfrontParams
@@ -46,9 +46,11 @@ def brute_force(first, end, members, chunk):
 
 
 @given(
-    first=st.integers(0, 300), count=st.integers(1, 300), members=st.integers(1, 5),
+    first=st.integers(0, 300),
+    count=st.integers(1, 300),
+    members=st.integers(1, 5),
     chunk=st.sampled_from([1, 4, 8, 16]),
-)  # fmt: skip
+)
 def test_a_members_stretch_is_its_sectors_of_the_range(first, count, members, chunk):
     stretches = member_stretches(first, first + count, members=members, chunk_sectors=chunk)
     for (low, high), sectors in zip(
@@ -78,9 +80,9 @@ def test_zones_of_unequal_members_are_discarded_where_they_are_written(first, co
     first = min(first, end - 1)
     spread = array.array.discards._stretches(first, end)
     assert sum(high - low for _, low, high in spread) == end - first
-    layout = array.array.writes._layout
+    layout = array.array.writes._target
     for sector in {first, (first + end) // 2, end - 1}:
-        member, moved, _room = layout.place(None, sector)
+        member, moved, _room = layout.map(None, sector)
         assert any(who is member and low <= moved < high for who, low, high in spread)
 
 
@@ -92,9 +94,15 @@ def test_raid0_asks_each_member_once_from_4_12(kernel, bios):
 
 
 @pytest.mark.parametrize(
-    "level, kernel", [("raid0", (3, 6)), ("raid1", (3, 6)), ("raid10", (3, 6)), ("raid5", WHOLE),
-                      ("striped", (2, 6, 35))]
-)  # fmt: skip
+    "level, kernel",
+    [
+        ("raid0", (3, 6)),
+        ("raid1", (3, 6)),
+        ("raid10", (3, 6)),
+        ("raid5", WHOLE),
+        ("striped", (2, 6, 35)),
+    ],
+)
 def test_releases_and_levels_that_know_none_refuse(level, kernel):
     assert rig(level, kernel=kernel).array.max_discard_sectors == 0
 
@@ -136,8 +144,10 @@ def test_a_front_end_passes_them_on_from_its_release_on(params, kernel, knows):
 
 def test_through_a_front_end_every_sector_reaches_the_drive():
     array = Rig(
-        "raid0", [Frontend(VirtioBlkParams(discard=True), Trimmable()) for _ in range(2)],
-        kernel=WHOLE, chunk_bytes=CHUNK,
-    )  # fmt: skip
+        "raid0",
+        [Frontend(VirtioBlkParams(discard=True), Trimmable()) for _ in range(2)],
+        kernel=WHOLE,
+        chunk_bytes=CHUNK,
+    )
     array.do(array.bio(DISCARD, 0, 20 * MIB))
     assert discarded(array) == [10 * MIB, 10 * MIB]

@@ -5,7 +5,6 @@ import random
 import pytest
 
 from sim.block.bio import READ, WRITE
-from sim.block.device import submit_bio
 from sim.drivers.hdd import Hdd, HddParams
 from sim.sched.task import TASK_UNINTERRUPTIBLE
 from tests.drivers.md.arrays import MIB, Rig, S, ram, sequential
@@ -40,7 +39,7 @@ def random_rate(level, make, count, op, tasks=16, size=8, **more):
             bio = rig.bio(op, 8 * draw.randrange(sectors), size)
             bio.task_id = task.pid
             bio.end_io = lambda _bio: task.sched.wake_up(task)
-            yield from submit_bio(task, rig.array, bio)
+            yield from rig.array.submit(task, bio)
             rig.array.unplug()
             while bio.pending:
                 task.state = TASK_UNINTERRUPTIBLE

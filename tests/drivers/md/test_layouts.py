@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import READ, Bio
-from sim.drivers.md.array import RESERVED_SECTORS, usable
-from sim.drivers.md.passage import Layout
-from sim.drivers.md.path import Chunks, cut, nothing
-from sim.drivers.md.raid0 import ZoneLayout, strip_zones
+from sim.drivers.md.dm import Chunks, Target, cut, nothing
+from sim.drivers.md.md import RESERVED_SECTORS, usable
+from sim.drivers.md.raid0 import StripZones, strip_zones
 from sim.drivers.md.raid5 import ALGORITHMS, Rotation
 from sim.drivers.md.raid10 import Geometry, Raid10Params
 from sim.registry import lookup, names
@@ -31,12 +30,12 @@ class Number:
         self.index = index
 
 
-def places(layout: Layout, sectors: int) -> list[tuple[int, int]]:
+def places(layout: Target, sectors: int) -> list[tuple[int, int]]:
     """Return (member, sector) of every sector of an array."""
     bio = Bio(READ, 0, 1, nothing)
     found = []
     for sector in range(sectors):
-        member, moved, _room = layout.place(bio, sector)
+        member, moved, _room = layout.map(bio, sector)
         found.append((member.index, moved))
     return found
 
@@ -44,7 +43,7 @@ def places(layout: Layout, sectors: int) -> list[tuple[int, int]]:
 @given(SIZES, st.booleans())
 def test_raid0_uses_each_sector_of_each_member_once(sizes: list[int], alternate: bool) -> None:
     zones = strip_zones(sizes, CHUNK)
-    layout = ZoneLayout([Number(i) for i in range(len(sizes))], zones, CHUNK, alternate)
+    layout = StripZones([Number(i) for i in range(len(sizes))], zones, CHUNK, alternate)
     found = places(layout, zones[-1].end)
     assert sorted(found) == [(i, s) for i, size in enumerate(sizes) for s in range(size)]
 
@@ -52,7 +51,7 @@ def test_raid0_uses_each_sector_of_each_member_once(sizes: list[int], alternate:
 @given(SIZES)
 def test_raid0_chunks_lie_together(sizes: list[int]) -> None:
     zones = strip_zones(sizes, CHUNK)
-    layout = ZoneLayout([Number(i) for i in range(len(sizes))], zones, CHUNK, False)
+    layout = StripZones([Number(i) for i in range(len(sizes))], zones, CHUNK, False)
     found = places(layout, zones[-1].end)
     for start in range(0, zones[-1].end, CHUNK):
         member, first = found[start]
@@ -88,9 +87,11 @@ def test_left_symmetric_is_the_table_of_the_manual() -> None:
 
 
 RAID10 = st.tuples(
-    st.sampled_from(["near", "far", "offset"]), st.integers(2, 4), st.integers(2, 7),
+    st.sampled_from(["near", "far", "offset"]),
+    st.integers(2, 4),
+    st.integers(2, 7),
     st.integers(4, 30),
-).filter(lambda one: one[1] <= one[2])  # fmt: skip
+).filter(lambda one: one[1] <= one[2])
 
 
 def geometry(layout: str, copies: int, count: int, chunks: int) -> tuple[Geometry, int]:
@@ -216,8 +217,12 @@ def test_what_was_written_last_is_read_also_without_the_members_that_may_be_lost
 
 LENT = (1 << 21) - RESERVED_SECTORS  # of 1 GiB
 CAPACITY = {
-    "raid0": 4 * LENT, "striped": 4 << 21, "raid1": LENT, "raid5": 3 * LENT, "raid10": 2 * LENT,
-}  # fmt: skip
+    "raid0": 4 * LENT,
+    "striped": 4 << 21,
+    "raid1": LENT,
+    "raid5": 3 * LENT,
+    "raid10": 2 * LENT,
+}
 
 
 @pytest.mark.parametrize("level", CAPACITY)

@@ -3,9 +3,8 @@
 import pytest
 
 from sim.block.bio import READ, WRITE
-from sim.block.device import submit_bio
 from sim.drivers.hdd import Hdd, HddParams
-from sim.drivers.md.resync import IDLE_SECTORS
+from sim.drivers.md.md import IDLE_SECTORS
 from sim.sched.task import TASK_UNINTERRUPTIBLE
 from tests.drivers.md.arrays import MIB, MS, Rig, S, ram
 
@@ -19,9 +18,13 @@ def fast(mib=16):
 
 def recovering(level, kernel=NEW, count=3, make=fast, **more):
     return Rig(
-        level, [make() for _ in range(count)], kernel, sync_action="recover", rebuilding=1,
+        level,
+        [make() for _ in range(count)],
+        kernel,
+        sync_action="recover",
+        rebuilding=1,
         **more,
-    )  # fmt: skip
+    )
 
 
 def finish(rig, seconds=600):
@@ -93,7 +96,7 @@ def busy(kernel, seconds=40, **more):
             bio = rig.bio(READ, 8 * ((done[0] * 7919 + 13) % 200_000), 8)
             bio.task_id = task.pid
             bio.end_io = lambda _bio: task.sched.wake_up(task)
-            yield from submit_bio(task, rig.array, bio)
+            yield from rig.array.submit(task, bio)
             rig.array.unplug()
             while bio.pending:
                 task.state = TASK_UNINTERRUPTIBLE

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import READ, WRITE
-from sim.drivers.md.exception_store import ExceptionStore, chunks_for
-from sim.drivers.md.held import EIO
-from sim.drivers.md.snapshot import COW_THRESHOLD, INVALID
+from sim.drivers.md.dm_exception_store import ExceptionStore, chunks_for
+from sim.drivers.md.dm_snap import COW_THRESHOLD, EIO, INVALID
 from sim.engine.calendar import Calendar
 from tests.drivers.md.arrays import MS, S, ram
 from tests.drivers.md.snapshots import KERNELS, Memory, Rig
@@ -201,7 +200,7 @@ def test_kcopyd_has_a_megabyte_of_pages_in_flight_to_2_6_39():
     rig = Rig(origin_sectors=16384, drivers=[ram(64, 50 * MS, 64) for _ in range(2)])
     rig.spawn(rig.origin, rig.bio(WRITE, 0, 8192, 1024))
     rig.calendar.run_until(rig.calendar.now + 20 * MS)
-    assert rig.snaps[0].free_pages == 0
+    assert rig.snaps[0].client.free_pages == 0
     assert sum(r.args[3] for r in rig.tracer.records() if r.args[:2] == ("sdb", READ)) == 2048
     rig.run()
 

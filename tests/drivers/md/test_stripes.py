@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import READ, WRITE, Bio
-from sim.block.genhd import DiskStats
-from sim.drivers.md.gather import Gather
-from sim.drivers.md.path import nothing
-from sim.drivers.md.row import Row
-from sim.drivers.md.stripes import Share, Stripes, reads_for_read, reads_for_write
+from sim.block.part_stat import DiskStats
+from sim.drivers.md.dm import IoAcct, Remaining, nothing
+from sim.drivers.md.raid5 import Share, Stripes, reads_for_read, reads_for_write
 from sim.engine.calendar import Calendar
 
 
@@ -61,8 +59,10 @@ def test_writing_a_lost_member_reconstructs_the_parity():
 
 def test_a_lost_member_is_read_from_all_the_others():
     run = Stripes(0, 1, 4)
-    gather = Gather(Bio(READ, 0, 8, nothing), [(0, 8, 1)], Row(DiskStats("x", 0, 0)), Calendar())
-    run.shares = [Share(gather, False, 1, 0, 8, 0)]
+    remaining = Remaining(
+        Bio(READ, 0, 8, nothing), [(0, 8, 1)], IoAcct(DiskStats("x", 0, 0)), Calendar()
+    )
+    run.shares = [Share(remaining, False, 1, 0, 8, 0)]
     assert reads_for_read(run, [True, False, True, True, True]) == {0, 2, 3, 4}
     assert reads_for_read(run, [True] * 5) == {1}
 
@@ -110,8 +110,8 @@ def test_splitting_a_run_keeps_every_share(pieces):
     stats = DiskStats("x", 0, 0)
     run = Stripes(0, 32, 3)
     bio = Bio(WRITE, 0, 32 * 8, nothing)
-    gather = Gather(bio, [(0, 256, 1)], Row(stats), Calendar())
-    run.add(Share(gather, True, 0, 0, 256, 0))
+    remaining = Remaining(bio, [(0, 256, 1)], IoAcct(stats), Calendar())
+    run.add(Share(remaining, True, 0, 0, 256, 0))
     runs = [run]
     for page, _ in pieces:
         whole = next((r for r in runs if r.first < page < r.last), None)
@@ -124,9 +124,11 @@ def test_splitting_a_run_keeps_every_share(pieces):
 
 
 def test_two_halves_of_a_page_overwrite_it():
-    gather = Gather(Bio(WRITE, 0, 8, nothing), [(0, 8, 1)], Row(DiskStats("x", 0, 0)), Calendar())
+    remaining = Remaining(
+        Bio(WRITE, 0, 8, nothing), [(0, 8, 1)], IoAcct(DiskStats("x", 0, 0)), Calendar()
+    )
     run = Stripes(0, 1, 3)
-    run.add(Share(gather, True, 0, 0, 3, 0))
+    run.add(Share(remaining, True, 0, 0, 3, 0))
     assert run.overwritten == set()
-    run.add(Share(gather, True, 0, 3, 8, 0))
+    run.add(Share(remaining, True, 0, 3, 8, 0))
     assert run.overwritten == {0}

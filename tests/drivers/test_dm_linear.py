@@ -3,9 +3,8 @@
 import pytest
 
 from sim.block.bio import READ, WRITE
-from sim.block.device import submit_bio
-from sim.block.genhd import DiskStats
-from sim.drivers.md.linear import DmLinear
+from sim.block.part_stat import DiskStats
+from sim.drivers.md.dm_linear import DmLinear
 from sim.sched.core import Sched
 from tests.block.disks import MS, PAGE, Rig, ram
 
@@ -69,7 +68,7 @@ def test_under_a_full_queue_a_bio_waits_longer_above_than_below():
     sched = Sched(rig.calendar, nr_cpus=1, kernel=(2, 6, 16))
 
     def main(task):
-        yield from submit_bio(task, dm, rig.bio(WRITE, 0, 100, pid=task.pid))
+        yield from dm.submit(task, rig.bio(WRITE, 0, 100, pid=task.pid))
 
     sched.spawn("writer", main)
     rig.calendar.run_until(1000 * MS)

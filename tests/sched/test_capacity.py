@@ -8,7 +8,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.guest import GuestParams
-from sim.sched.hardware import make_sched
+from sim.sched.init import sched_init
 from sim.sched.irq import InterruptLine
 from sim.sched.params import SchedParams
 from sim.sched.task import TASK_UNINTERRUPTIBLE
@@ -60,8 +60,10 @@ def test_a_service_that_waits_for_a_disk_does_not_mind_the_clock():
 def test_clocks_that_never_change_change_nothing(kernel):
     """At the base clock, without idle states, a machine is the plain one to the nanosecond."""
     logs = []
-    for rig in (Rig(2, kernel, switch_ns=2 * US),
-                ClockedRig(2, kernel, cpufreq=HIGHEST, switch_ns=2 * US)):  # fmt: skip
+    for rig in (
+        Rig(2, kernel, switch_ns=2 * US),
+        ClockedRig(2, kernel, cpufreq=HIGHEST, switch_ns=2 * US),
+    ):
         done = []
         for number in range(4):
             rig.sched.spawn("burst", bursts((3 + number) * MS, 11 * MS, done))
@@ -80,14 +82,16 @@ def test_shares_by_nice_do_not_depend_on_the_clock():
 
 TASKS = st.lists(
     st.tuples(st.integers(20 * US, 30 * MS), st.integers(20 * US, 60 * MS), st.integers(-5, 10)),
-    min_size=1, max_size=6,
-)  # fmt: skip
+    min_size=1,
+    max_size=6,
+)
 CLOCKS = st.builds(
     clock,
     governor=st.sampled_from(("powersave", "performance", "ondemand", "conservative", "schedutil")),
-    package=st.booleans(), stall_share=st.sampled_from((0.0, 0.13, 0.5)),
+    package=st.booleans(),
+    stall_share=st.sampled_from((0.0, 0.13, 0.5)),
     turbo_khz=st.sampled_from((None, 3_100_000)),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -161,9 +165,7 @@ def test_so_does_a_virtual_cpu():
     calendar = Calendar()
     params = SchedParams(clock_step_ns=10 * MS)
     hardware = {"guest": GuestParams(host_cpus=2)}
-    sched = make_sched(
-        calendar, 2, (6, 12), params, Tracer(calendar), Streams(1), hardware
-    )  # fmt: skip
+    sched = sched_init(calendar, 2, (6, 12), params, Tracer(calendar), Streams(1), hardware)
     assert isinstance(sched, GuestSched)
     assert [rq._steps_ns(25 * MS, 10 * MS) for rq in sched.rqs] == [10 * MS] * 2
     assert [rq._steps_ns(19 * MS, 8 * MS) for rq in sched.rqs] == [0] * 2

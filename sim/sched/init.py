@@ -1,7 +1,8 @@
 """Which scheduler a machine has: plain, with clocks and idle states, or as a guest among others.
 
 Models: the hardware's share in scheduling.
-Linux counterpart: arch/x86/kernel/setup.c as far as it finds out what it runs on.
+Linux counterpart: sched_init, kernel/sched/core.c; arch/x86/kernel/setup.c as far as it finds out
+what it runs on.
 Invariants: without [machine.cpufreq], [machine.cpuidle], [machine.guest] and [machine.smt] CPUs are
  plain ones.
 Left out: hot plugging.
@@ -13,7 +14,7 @@ from typing import Any
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.sched.clocked import ClockedSched, Power
+from sim.sched.capacity import ClockedSched, Power
 from sim.sched.core import Sched
 from sim.sched.cpufreq_params import CpufreqParams
 from sim.sched.cpuidle import CpuidleParams
@@ -24,10 +25,16 @@ from sim.sched.vcpu import GuestSched, Host
 from sim.sched.version import KernelVersion
 
 
-def make_sched(
-    calendar: Calendar, nr_cpus: int, kernel: KernelVersion, params: SchedParams, tracer: Tracer,
-    streams: Streams, hardware: Mapping[str, Any], host: Host | None = None,
-) -> Sched:  # fmt: skip
+def sched_init(
+    calendar: Calendar,
+    nr_cpus: int,
+    kernel: KernelVersion,
+    params: SchedParams,
+    tracer: Tracer,
+    streams: Streams,
+    hardware: Mapping[str, Any],
+    host: Host | None = None,
+) -> Sched:
     """Return the scheduler of a machine: with clocks and idle states, if its hardware has such.
 
     `hardware` has CpufreqParams, CpuidleParams, GuestParams, SmtParams by their tables' names.

@@ -13,47 +13,60 @@ Left out: errors, several destinations, zeroing, the throttle (3.9).
 """
 
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from sim.block.bio import BIO_SYNC, PAGE_SECTORS, READ, WRITE, Bio
-from sim.block.device import BlockDevice
-from sim.drivers.md.path import nothing
-from sim.drivers.md.thread import Batch, MdThread
+from sim.block.genhd import BlockDevice
+from sim.drivers.md.dm import nothing
+from sim.drivers.md.features import features
+from sim.drivers.md.md import Batch, MdThread
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
 SUB_JOB_SECTORS: Final = 128  # kcopyd.c: SUB_JOB_SIZE, 64 KiB
 CLIENT_PAGES: Final = 256  # dm-snap.c: SNAPSHOT_PAGES, 1 MiB
-NO_LIMIT_SINCE: Final = (3, 0)  # pages come from the allocator, the client's are a reserve
-IN_ORDER_SINCE: Final = (2, 6, 30)  # b673c3a8192e: who finds no pages stays at the head
-UNPLUGS_SINCE: Final = (2, 6, 30)  # dm-kcopyd.c: run_io_job, BIO_RW_UNPLUG
-OWN_THREAD_SINCE: Final = (2, 6, 26)  # 8c0cbc2f79bb: a workqueue for each client
+
+# (task, copy, first sector, sectors)
+Copied: TypeAlias = Callable[[Task, "Copy", int, int], Blocking[None]]
 
 
 class CopyClient:
-    """Who has something copied; it owns the pages that its jobs may take."""
+    """Who has something copied: it owns the pages that its jobs may take (dm_kcopyd_client).
 
-    def __init__(self, in_order: bool) -> None:
+    ``copied`` hears that sectors of the source are at their new place; it may sleep (notify_fn).
+    """
+
+    def __init__(self, in_order: bool, copied: Copied) -> None:
         self.free_pages: int = CLIENT_PAGES
         self.in_order = in_order  # its jobs that find no pages stay at the head of the line
-
-    def copied(self, task: Task, copy: "Copy", sector: int, nr_sectors: int) -> Blocking[None]:
-        """Hear that sectors of the source are at their new place; may sleep."""
-        raise NotImplementedError
+        self.copied: Copied = copied
 
 
 class Copy:
     """A run of adjacent jobs of ``job_sectors`` each; only the last of all may be shorter."""
 
     __slots__ = (
-        "client", "job_sectors", "nr_sectors", "sector", "source", "target", "target_sector",
-    )  # fmt: skip
+        "client",
+        "job_sectors",
+        "nr_sectors",
+        "sector",
+        "source",
+        "target",
+        "target_sector",
+    )
 
     def __init__(
-        self, client: CopyClient, source: BlockDevice, sector: int, target: BlockDevice,
-        target_sector: int, nr_sectors: int, job_sectors: int,
-    ) -> None:  # fmt: skip
+        self,
+        client: CopyClient,
+        source: BlockDevice,
+        sector: int,
+        target: BlockDevice,
+        target_sector: int,
+        nr_sectors: int,
+        job_sectors: int,
+    ) -> None:
         self.client = client
         self.source = source
         self.sector = sector
@@ -63,7 +76,7 @@ class Copy:
         self.job_sectors: int = min(job_sectors, SUB_JOB_SECTORS)
 
 
-class Stretch:
+class Jobs:
     """Some jobs of a run that are in the same state."""
 
     __slots__ = ("copy", "nr_sectors", "op", "sector")
@@ -78,10 +91,10 @@ class Stretch:
         """Return how many jobs it has."""
         return -(-self.nr_sectors // self.copy.job_sectors)
 
-    def split(self, jobs: int) -> "Stretch":
+    def split(self, jobs: int) -> "Jobs":
         """Take the first ``jobs`` off and return them."""
         sectors = min(jobs * self.copy.job_sectors, self.nr_sectors)
-        head = Stretch(self.copy, self.op, self.sector, sectors)
+        head = Jobs(self.copy, self.op, self.sector, sectors)
         self.sector += sectors
         self.nr_sectors -= sectors
         return head
@@ -91,24 +104,25 @@ class Kcopyd:
     """The thread and its three lists."""
 
     def __init__(self, sched: Sched, kernel: KernelVersion) -> None:
-        self._kernel = kernel
-        self._limited: bool = kernel < NO_LIMIT_SINCE
-        self._flags: int = BIO_SYNC if kernel >= UNPLUGS_SINCE else 0
-        self._pages_jobs: deque[Stretch] = deque()  # wait for pages
-        self._io_jobs: deque[Stretch] = deque()  # have pages, wait to be submitted
-        self._complete_jobs: deque[Stretch] = deque()
+        changes = features(kernel)
+        self._plugs = changes.task_plug
+        self._limited = changes.kcopyd_limited
+        self._flags: int = BIO_SYNC if changes.kcopyd_unplugs else 0
+        self._pages_jobs: deque[Jobs] = deque()  # wait for pages
+        self._io_jobs: deque[Jobs] = deque()  # have pages, wait to be submitted
+        self._complete_jobs: deque[Jobs] = deque()
         self.sectors_read: int = 0
         self.sectors_written: int = 0
         self._worker = MdThread(sched, "kcopyd", self._do_work)
 
     def copy(self, copy: Copy) -> None:
         """Have something copied; never sleeps."""
-        self._pages_jobs.append(Stretch(copy, READ, copy.sector, copy.nr_sectors))
+        self._pages_jobs.append(Jobs(copy, READ, copy.sector, copy.nr_sectors))
         self._worker.wake()
 
     def _do_work(self, task: Task) -> Blocking[None]:
         """Finish, which frees pages; hand those out; submit (do_work)."""
-        batch = Batch(self._kernel)
+        batch = Batch(self._plugs)
         while self._complete_jobs:
             done = self._complete_jobs.popleft()
             done.copy.client.free_pages += _pages(done)
@@ -138,7 +152,7 @@ class Kcopyd:
                 jobs.popleft()
             _append(self._io_jobs, ready)
 
-    def _submit(self, task: Task, batch: Batch, ready: Stretch) -> Blocking[None]:
+    def _submit(self, task: Task, batch: Batch, ready: Jobs) -> Blocking[None]:
         """Read or write some jobs; each is a bio (run_io_job)."""
         copy = ready.copy
         whole = ready.nr_sectors // copy.job_sectors
@@ -158,9 +172,9 @@ class Kcopyd:
     def _complete_io(self, bio: Bio, sector: int, count: int) -> None:
         """Go on with what has been read or written (complete_io)."""
         whole = bio.private
-        assert isinstance(whole, Stretch)
+        assert isinstance(whole, Jobs)
         sectors = count * bio.size
-        done = Stretch(whole.copy, whole.op, whole.sector + sector - bio.sector, sectors)
+        done = Jobs(whole.copy, whole.op, whole.sector + sector - bio.sector, sectors)
         if done.op == READ:
             self.sectors_read += sectors
             done.op = WRITE
@@ -171,11 +185,11 @@ class Kcopyd:
         self._worker.wake()
 
 
-def _pages(stretch: Stretch) -> int:
+def _pages(stretch: Jobs) -> int:
     return -(-stretch.nr_sectors // PAGE_SECTORS)
 
 
-def _append(jobs: deque[Stretch], more: Stretch) -> None:
+def _append(jobs: deque[Jobs], more: Jobs) -> None:
     """Put jobs at the end of a list, together with those there that they follow."""
     if jobs:
         last = jobs[-1]

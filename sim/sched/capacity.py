@@ -1,12 +1,12 @@
-"""CPUs whose clock changes and that sleep when idle.
+"""CPUs whose capacity changes: by their clock, idle states, a sibling, a hypervisor.
 
 Models: work is measured in time at the base clock (the tasks' debts are that), time in time: at
 half the clock a debt takes twice as long. A CPU that goes idle enters the state its governor says;
 what wakes it, a task or an interrupt, waits for the exit latency first, in idle time. A guest's CPU
 loses a share of its time to what the hypervisor makes dearer, one thread of a core to its sibling
 (smt.py).
-Linux counterpart: kernel/sched/idle.c (cpuidle_idle_call), kernel/sched/core.c with a CPU's speed
- left to the hardware.
+Linux counterpart: kernel/sched/idle.c (cpuidle_idle_call), arch_scale_freq_capacity; a CPU's speed
+ is left to the hardware.
 Invariants: the columns of CpuTime sum to the time, as on any CPU; the residencies of the idle
  states sum to idle and iowait time; a debt is worked off to the nanosecond, never below zero.
 Left out: real exits from a core's idle state beside a busy sibling.
@@ -21,19 +21,18 @@ from typing import Final
 
 from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
-from sim.sched.active_balance import ActiveBalance
+from sim.sched.balance import ActiveBalance
 from sim.sched.core import Sched
 from sim.sched.cpufreq import Cpufreq, Policy
 from sim.sched.cpufreq_governors import Load
 from sim.sched.cpufreq_params import CpufreqParams
-from sim.sched.cpuidle import POLL, CpuidleParams, CState
-from sim.sched.cpuidle_menu import Menu
+from sim.sched.cpuidle import POLL, CpuidleParams, CState, Menu
 from sim.sched.params import SchedParams
 from sim.sched.pelt import decayed
-from sim.sched.runqueue import Domain, RunQueue
+from sim.sched.runqueue import RunQueue
 from sim.sched.sched_class import SchedClass
 from sim.sched.smt import SmtParams, sibling_of
-from sim.sched.task import Task
+from sim.sched.task import Scheduler, Task
 from sim.sched.version import KernelVersion
 
 PERMILLE: Final = 1000
@@ -43,16 +42,43 @@ class ClockedRunQueue(RunQueue):
     """One CPU with a clock and idle states."""
 
     __slots__ = (
-        "_base_khz", "_clocked", "_denominator", "_exit_permille", "_far_ns", "_idle_since_ns",
-        "_menu", "_numerator", "_overhead_permille", "_seen", "_share_permille",
-        "_stall_permille", "_util", "_wake_state", "_waking_ns", "active_balance", "cycles",
-        "idle_state", "khz", "policy", "residency_ns", "sibling", "states", "usage", "worked_ns",
-    )  # fmt: skip
+        "_base_khz",
+        "_clocked",
+        "_denominator",
+        "_exit_permille",
+        "_far_ns",
+        "_idle_since_ns",
+        "_menu",
+        "_numerator",
+        "_overhead_permille",
+        "_seen",
+        "_share_permille",
+        "_stall_permille",
+        "_util",
+        "_wake_state",
+        "_waking_ns",
+        "active_balance",
+        "cycles",
+        "idle_state",
+        "khz",
+        "policy",
+        "residency_ns",
+        "sibling",
+        "states",
+        "usage",
+        "worked_ns",
+    )
 
     def __init__(
-        self, domain: Domain, cpu: int, queue: SchedClass, params: SchedParams, *,
-        clocked: "Power", kernel: KernelVersion,
-    ) -> None:  # fmt: skip
+        self,
+        domain: Scheduler,
+        cpu: int,
+        queue: SchedClass,
+        params: SchedParams,
+        *,
+        clocked: "Power",
+        kernel: KernelVersion,
+    ) -> None:
         super().__init__(domain, cpu, queue, params)
         clock, idle = clocked.cpufreq, clocked.cpuidle
         self._clocked = clocked
@@ -271,9 +297,12 @@ class Power:
     """What the CPUs of a machine have in common: parameters, and the interrupt of this moment."""
 
     def __init__(
-        self, cpufreq: CpufreqParams | None = None, cpuidle: CpuidleParams | None = None,
-        overhead_percent: float = 0.0, smt: SmtParams | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        cpufreq: CpufreqParams | None = None,
+        cpuidle: CpuidleParams | None = None,
+        overhead_percent: float = 0.0,
+        smt: SmtParams | None = None,
+    ) -> None:
         self.cpufreq = cpufreq
         self.cpuidle = cpuidle
         self.overhead_permille: int = round(overhead_percent * 10)

@@ -5,30 +5,22 @@ bios one by one, from when they are submitted to when they end: nothing is queue
 Linux counterpart: dm_request, __split_bio, dec_pending, drivers/md/dm.c; linear_map,
 drivers/md/dm-linear.c (2.6.16).
 Invariants: sectors of the volume = sectors passed down; in_flight is the number of bios begun and
-not ended. Barriers are refused to 2.6.30 (BARRIERS_SINCE): a journal on such a volume goes without;
+not ended. Barriers are refused to 2.6.30 (features.py): a journal on such a volume goes without;
 discards to 2.6.35.
 Left out: tables of several targets (one stretch is a volume here), suspending.
 """
 
-from typing import Final
-
 from sim.block.bio import Bio
-from sim.block.device import BlockDevice
-from sim.block.genhd import DiskStats
-from sim.block.partition import part_of_runs
-from sim.drivers.md.discard import SINCE_DM
-from sim.drivers.md.passage import Layout, Passage
-from sim.drivers.md.path import Member
-from sim.drivers.md.row import Row
+from sim.block.genhd import BlockDevice, part_of_runs
+from sim.block.part_stat import DiskStats
+from sim.drivers.md.dm import BioMapper, IoAcct, Member, Target
+from sim.drivers.md.features import features
 from sim.engine.calendar import Calendar
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 
-# drivers/md/dm.c: process_barrier; before it bios with one failed
-BARRIERS_SINCE: Final = (2, 6, 31)
 
-
-class Stretch(Layout):
+class LinearTarget(Target):
     """One member from an offset on."""
 
     def __init__(self, below: BlockDevice, offset_sectors: int, end: int) -> None:
@@ -36,7 +28,7 @@ class Stretch(Layout):
         self._offset_sectors = offset_sectors
         self._end = end
 
-    def place(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
+    def map(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
         return self._member, sector + self._offset_sectors, self._end - sector
 
 
@@ -53,23 +45,24 @@ class DmLinear(BlockDevice):
         kernel: KernelVersion,
     ) -> None:
         super().__init__(stats, capacity_sectors)
-        self.supports_barriers = kernel >= BARRIERS_SINCE and below.supports_barriers
+        changes = features(kernel)
+        self.supports_barriers = changes.dm_barriers and below.supports_barriers
         self.rotational = below.rotational
-        self.max_discard_sectors = below.max_discard_sectors if kernel >= SINCE_DM else 0
+        self.max_discard_sectors = below.max_discard_sectors if changes.dm_discards else 0
         self.discard_sectors = below.discard_sectors
         assert offset_sectors + capacity_sectors <= below.capacity_sectors
         self.below = below
         self._offset_sectors = offset_sectors
-        layout = Stretch(below, offset_sectors, capacity_sectors)
-        self._passage = Passage(calendar, Row(stats), layout)
+        target = LinearTarget(below, offset_sectors, capacity_sectors)
+        self._mapper = BioMapper(calendar, IoAcct(stats), target)
 
     def submit_bio(self, bio: Bio) -> bool:
         """Pass the rest of the run on; the bio that finds no slot has begun all the same."""
         assert bio.sector + bio.nr_sectors <= self.capacity_sectors
-        return self._passage.submit(bio)
+        return self._mapper.make_request(bio)
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
-        yield from self._passage.wait(task, bio)
+        yield from self._mapper.wait(task, bio)
 
     def unplug(self) -> None:
         self.below.unplug()

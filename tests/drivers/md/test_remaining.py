@@ -6,16 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import WRITE, Bio
-from sim.block.genhd import DiskStats
-from sim.drivers.md.gather import Gather
-from sim.drivers.md.row import Row
+from sim.block.part_stat import DiskStats
+from sim.drivers.md.dm import IoAcct, Remaining
 from sim.engine.calendar import Calendar
 
 
 @given(
-    start=st.integers(0, 50), size=st.integers(1, 9), count=st.integers(1, 12),
-    copies=st.integers(1, 3), data=st.data(),
-)  # fmt: skip
+    start=st.integers(0, 50),
+    size=st.integers(1, 9),
+    count=st.integers(1, 12),
+    copies=st.integers(1, 3),
+    data=st.data(),
+)
 def test_each_bio_ends_with_its_last_copy(start, size, count, copies, data):
     ended = []
     whole = []
@@ -24,7 +26,7 @@ def test_each_bio_ends_with_its_last_copy(start, size, count, copies, data):
         (sector - start) // size + i for i in range(bios)
     )
     stats = DiskStats("md0", 9, 0)
-    gather = Gather(bio, [(start, start + size * count, copies)], Row(stats), Calendar())
+    remaining = Remaining(bio, [(start, start + size * count, copies)], IoAcct(stats), Calendar())
     pieces = []
     for _ in range(copies):
         at = start
@@ -35,11 +37,10 @@ def test_each_bio_ends_with_its_last_copy(start, size, count, copies, data):
     left = Counter(s for at, length in pieces for s in range(at, at + length))
     for at, length in data.draw(st.permutations(pieces)):
         left.subtract(range(at, at + length))
-        last = gather.ended(at, length)
+        last = remaining.ended(at, length)
         complete = [
-            i for i in range(count)
-            if not any(left[start + i * size + s] for s in range(size))
-        ]  # fmt: skip
+            i for i in range(count) if not any(left[start + i * size + s] for s in range(size))
+        ]
         assert sorted(ended) == complete
         assert last == (len(complete) == count)
     assert whole == [bio]

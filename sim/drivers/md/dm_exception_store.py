@@ -15,15 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, SECTOR, WRITE, Bio
-from sim.block.device import BlockDevice, submit_bio
+from sim.block.bio import BIO_BARRIER, BIO_SYNC, READ, SECTOR, WRITE, Bio
+from sim.block.genhd import BlockDevice
+from sim.drivers.md.features import features
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.version import KernelVersion
 from sim.sched.wait import WaitQueue
 
 ENTRY_BYTES: Final = 16  # struct disk_exception: two 64-bit chunk numbers
-BARRIER_SINCE: Final = (2, 6, 33)  # dm-snap-persistent.c: area_io(ps, WRITE_BARRIER)
-FLUSH_SINCE: Final = (2, 6, 37)  # WRITE_FLUSH_FUA
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,8 @@ class ExceptionStore:
         size = self.chunk_sectors
         waiter = SyncIo()
         bio = Bio(op, chunk * size, size, waiter.end, None, 1, BIO_SYNC | flags, task.pid)
-        yield from submit_bio(task, self.cow, bio)
+        while not self.cow.submit_bio(bio):
+            yield from self.cow.get_request_wait(task, bio)
         while not waiter.done:
             yield from waiter.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "dm_io")
 
@@ -155,6 +155,5 @@ def chunks_for(exceptions: int, chunk_sectors: int) -> int:
 
 
 def _commit_flags(kernel: KernelVersion, cow: BlockDevice) -> int:
-    if kernel >= FLUSH_SINCE:
-        return BIO_FLUSH | BIO_FUA
-    return BIO_BARRIER if kernel >= BARRIER_SINCE and cow.supports_barriers else 0
+    flags = features(kernel).snapshot_commit_flags
+    return flags if flags != BIO_BARRIER or cow.supports_barriers else 0

@@ -4,38 +4,66 @@ Models: the first write to a clean region sets its bit, and waits until the bitm
 members; a region that nothing was written to for a while is cleaned by two passes of the daemon,
 five seconds apart, and then the bitmap is written again. Several bits set at once are one write.
 Linux counterpart: bitmap_startwrite, bitmap_endwrite, bitmap_unplug, bitmap_daemon_work,
-drivers/md/bitmap.c (2.6.16).
+drivers/md/bitmap.c (2.6.16), md-bitmap.c (4.15); mdadm's super1.c: add_internal_bitmap1.
 Invariants: no data of a region is written while its bit on the disks is clear.
 Left out: which page of the bitmap a region is in (all bits are in one of 4 KiB: 32,768 regions),
 the bitmap as a file, using it after a crash.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from mypy_extensions import trait
-
-from sim.block.bio import BIO_SYNC, PAGE_SECTORS, WRITE
-from sim.drivers.md.array import BITMAP_SECTOR, RESERVED_SECTORS, rounded
-from sim.drivers.md.path import Member
-from sim.drivers.md.thread import Batch, Countdown
+from sim.block.bio import BIO_SYNC, PAGE_SECTORS, SECTOR, WRITE
+from sim.drivers.md.dm import Member
+from sim.drivers.md.md import (
+    BITMAP_SECTOR,
+    RESERVED_SECTORS,
+    ArrayContext,
+    Batch,
+    Countdown,
+    SyncParams,
+    rounded,
+)
 from sim.engine.calendar import Calendar
+from sim.param import param
 from sim.sched.task import Blocking, Task
-from sim.sched.version import KernelVersion
 
 DAEMON_SLEEP_NS: Final = 5_000_000_000  # drivers/md/bitmap.h: DAEMON_SLEEP 5 s
 IDLE_PASSES: Final = 2  # of the daemon before a bit is cleared: the counter goes 2, 1, 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedundantParams(SyncParams):
+    """The write-intent bitmap, resync and recovery."""
+
+    bitmap: bool = param(
+        False,
+        dim="bool",
+        source="mdadm(8): --bitmap=none unless asked for",
+        doc="writes note their region on the disks first",
+    )
+    bitmap_chunk_bytes: int = param(
+        "64 MiB",
+        dim="bytes",
+        minimum=4096,
+        source="mdadm super1.c: at least 64 MiB a bit from mdadm 3.1.2",
+        doc="a region of the bitmap",
+    )
 
 
 class Bitmap:
     """The bits of one array; ``dirty`` and ``clean`` are called when writes begin and end."""
 
     def __init__(
-        self, calendar: Calendar, kernel: KernelVersion, members: Sequence[Member],
+        self,
+        calendar: Calendar,
+        plugs: bool,
+        members: Sequence[Member],
         region_sectors: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._calendar = calendar
-        self._kernel = kernel
+        self._plugs = plugs
         self._members = members
         self._region_sectors = region_sectors
         self._writing: dict[int, int] = {}  # region -> writes under way
@@ -43,7 +71,7 @@ class Bitmap:
         self._unwritten: bool = False  # bits have been set that the disks do not have yet
         self._cleared: bool = False  # bits have been cleared that the disks still have
         self._daemon: bool = False
-        self.wake_thread: WakeUp | None = None
+        self.wake_thread: Callable[[], None] | None = None  # of the array, whose thread writes it
         self.page_writes: int = 0
 
     def dirty(self, sector: int, nr_sectors: int) -> None:
@@ -80,7 +108,7 @@ class Bitmap:
     def _write(self, task: Task) -> Blocking[None]:
         self.page_writes += 1
         under_way = Countdown()
-        batch = Batch(self._kernel)
+        batch = Batch(self._plugs)
         for member in self._members:
             if member.written():
                 end = rounded(member.device.capacity_sectors, RESERVED_SECTORS)
@@ -99,16 +127,15 @@ class Bitmap:
                     del self._idle[region]
                     self._cleared = True
         if self._cleared and self.wake_thread is not None:
-            self.wake_thread.wake()
+            self.wake_thread()
         self._daemon = bool(self._idle)
         if self._daemon:
             self._calendar.post(DAEMON_SLEEP_NS, self._daemon_work, None)
 
 
-@trait
-class WakeUp:
-    """Whoever writes the bitmap when the daemon has cleared bits."""
-
-    def wake(self) -> None:
-        """Have update() called soon."""
-        raise NotImplementedError
+def make_bitmap(params: RedundantParams, context: ArrayContext) -> Bitmap | None:
+    """Return the array's bitmap, None if it has none."""
+    if not params.bitmap:
+        return None
+    region_sectors = params.bitmap_chunk_bytes // SECTOR
+    return Bitmap(context.calendar, context.features.task_plug, context.members, region_sectors)

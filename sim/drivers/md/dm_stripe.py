@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from sim.block.bio import SECTOR, Bio
-from sim.drivers.md.array import Array, ArrayContext, chunk_mistakes, count_mistakes, rounded
-from sim.drivers.md.discard import SINCE_DM, SpreadDiscards, member_stretches
-from sim.drivers.md.linear import BARRIERS_SINCE
-from sim.drivers.md.passage import Layout, Passage
-from sim.drivers.md.path import Member
-from sim.drivers.md.row import Row
+from sim.drivers.md.dm import BioMapper, IoAcct, Member, SpreadDiscards, Target, member_stretches
+from sim.drivers.md.features import Features
+from sim.drivers.md.md import Array, ArrayContext, chunk_mistakes, count_mistakes, rounded
 from sim.param import param
 from sim.registry import register
-from sim.sched.version import KernelVersion
 
 DM_MAJOR: Final = 253  # the first dynamic major (drivers/md/dm.c: register_blkdev(0))
 
@@ -31,19 +27,22 @@ class StripedParams:
     """A striped volume."""
 
     chunk_bytes: int = param(
-        "64 KiB", dim="bytes", source="LVM2 lib/config/defaults.h: DEFAULT_STRIPESIZE 64 KiB",
-        doc="what lies together on a member", minimum=4096,
-    )  # fmt: skip
+        "64 KiB",
+        dim="bytes",
+        source="LVM2 lib/config/defaults.h: DEFAULT_STRIPESIZE 64 KiB",
+        doc="what lies together on a member",
+        minimum=4096,
+    )
 
 
-class Stripes(Layout):
+class StripeTarget(Target):
     """The members' sectors in turn."""
 
     def __init__(self, members: list[Member], chunk_sectors: int) -> None:
         self._members = members
         self._chunk_sectors = chunk_sectors
 
-    def place(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
+    def map(self, bio: Bio, sector: int) -> tuple[Member, int, int]:
         chunk = sector // self._chunk_sectors
         into = sector % self._chunk_sectors
         row, turn = divmod(chunk, len(self._members))
@@ -64,15 +63,18 @@ class DmStriped(Array):
     min_devices: ClassVar[int] = 1
     major: ClassVar[int] = DM_MAJOR
     reserved_sectors: ClassVar[int] = 0
-    discards_since: ClassVar[KernelVersion | None] = SINCE_DM
 
     def __init__(self, params: StripedParams, context: ArrayContext) -> None:
-        super().__init__(params, context, Row(context.stats))
-        self.supports_barriers = context.kernel >= BARRIERS_SINCE
-        layout = Stripes(self.members, params.chunk_bytes // SECTOR)
-        self.reads = Passage(context.calendar, self.row, layout)
+        super().__init__(params, context, IoAcct(context.stats))
+        self.supports_barriers = context.features.dm_barriers
+        target = StripeTarget(self.members, params.chunk_bytes // SECTOR)
+        self.reads = BioMapper(context.calendar, self.acct, target)
         self.writes = self.reads
-        self.discards = SpreadDiscards(context.calendar, self.row, layout.stretches)
+        self.discards = SpreadDiscards(context.calendar, self.acct, target.stretches)
+
+    @classmethod
+    def passes_discards(cls, changes: Features) -> bool:
+        return changes.dm_discards
 
     def _is_sequence(self, bio: Bio) -> bool:
         return True

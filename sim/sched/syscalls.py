@@ -1,9 +1,9 @@
-"""On what terms a program competes for the CPUs: policy, slice, affinity, group.
+"""What a program is started with: policy, slice, affinity, group.
 
 Models: what taskset, chrt and a control group set for a program before it starts; its children
 inherit it.
-Linux counterpart: sched_setscheduler, sched_setattr, sched_setaffinity (kernel/sched/core.c),
- cpuset.cpus.
+Linux counterpart: sched_setscheduler, sched_setattr, sched_setaffinity (kernel/sched/core.c,
+ kernel/sched/syscalls.c from 6.11), cpuset.cpus.
 Invariants: an affinity has at least one CPU. Who is SCHED_BATCH or SCHED_IDLE takes the CPU from
  nobody when it wakes; who is SCHED_IDLE gives it to everybody else (fair.py, eevdf.py). Before
  2.6.23 a batch program earns nothing by sleeping (prio_array.py).
@@ -17,19 +17,13 @@ from sim.sched.task import SCHED_BATCH, SCHED_IDLE, SCHED_NORMAL
 from sim.sched.task_group import TaskGroup
 
 POLICIES: Final = {"other": SCHED_NORMAL, "batch": SCHED_BATCH, "idle": SCHED_IDLE}
-# From which release on: b0a9499c3dd5 (2.6.16), 0e6aca43e08a (2.6.23).
-POLICY_SINCE: Final = {"other": (2, 6), "batch": (2, 6, 16), "idle": (2, 6, 23)}
-# Slices of a task's own, sched_attr::sched_runtime of who is no deadline task: 857b158dc5e8.
-SLICE_SINCE: Final = (6, 12)
-# WEIGHT_IDLEPRIO: cce7ade80369 (2.6.30).
-IDLE_WEIGHT: Final = ((2, 6, 23), 2), ((2, 6, 30), 3)
 
 CPUS_MAX: Final = 8192  # NR_CPUS of today's distributions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What a program is started with."""
+class SchedAttr:
+    """On what terms a program competes for the CPUs (struct sched_attr)."""
 
     policy: int = SCHED_NORMAL
     slice_ns: int = 0  # 0: the release's (eevdf.py)

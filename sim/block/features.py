@@ -1,0 +1,100 @@
+"""What the block layer of each release does: the one table of versions of this folder.
+
+Linux counterpart: block/*.c, include/linux/blkdev.h, block/Kconfig.iosched. Each row says which
+change it stands for. What an administrator can set is a parameter, and a release changes its
+default. Elevators that only some releases have are registered so.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sim.sched.version import Change, KernelVersion, in_force
+
+# Where new requests are held back (a parameter of the queue).
+PER_QUEUE: Final = "queue"
+PER_TASK: Final = "task"
+# What the two request pools are for.
+DIRECTION: Final = "direction"
+SYNC: Final = "sync"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """What one release does."""
+
+    task_plug: bool  # a task can hold its requests back on its stack (blk_start_plug)
+    full_partition_row: bool  # a partition counts requests, as a disk does
+
+
+TASK_PLUG: Final = ((2, 6, 0), False), ((2, 6, 39), True)  # 73c101011926
+FULL_PARTITION_ROW: Final = ((2, 6, 0), False), ((2, 6, 25), True)
+
+THROTTLE_SINCE: Final = (2, 6, 37)  # blkio.throttle.*: e43473b7f223
+WBT_SINCE: Final = (4, 10)  # block/blk-wbt.c
+
+# What a disk gets that no scheduler is chosen for (block/Kconfig.iosched; SLES 10, RHEL 4 and 5
+# ship cfq, from 2.6.6).
+DEFAULT_ELEVATOR: Final = (
+    ((2, 6, 0), "anticipatory"),
+    ((2, 6, 18), "cfq"),
+    ((5, 0), "mq-deadline"),
+)
+CFQ_SINCE: Final = (2, 6, 6)
+ANTICIPATORY_UNTIL: Final = (2, 6, 32)  # 492af6350a5c of 2.6.33 removed it
+# The elevators of a single queue went with it (block/Kconfig.iosched, f382fb0bcef4 of 5.0).
+SINGLE_QUEUE_UNTIL: Final = (4, 20)
+NONE_SINCE: Final = (3, 13)
+MQ_DEADLINE_SINCE: Final = (4, 11)
+KYBER_SINCE: Final = (4, 12)
+BFQ_SINCE: Final = (4, 12)
+
+# Defaults of queue.py's parameters; those declared there are 2.6.16's.
+QUEUE_CHANGES: Final[tuple[Change, ...]] = (
+    ((2, 6, 30), "pools", SYNC, "block/blk-core.c 2.6.30: rl->count[is_sync], 1faa16d22877"),
+    ((2, 6, 39), "plug", PER_TASK, "block/blk-core.c 2.6.39: blk_start_plug, 73c101011926"),
+    ((3, 1), "plug_requests", 16, "block/blk-core.c 3.1: BLK_MAX_REQUEST_COUNT, 55c022bbddb2"),
+    ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
+    ((4, 10), "plug_flush_bytes", 128 * 1024, "block/blk-core.c 4.10: 50d24c34403c"),
+    ((4, 10), "wbt", True, "block/Kconfig 4.10: BLK_WBT_MQ default y, 87760e5eef35"),
+    ((5, 16), "plug_requests", 32, "block/blk.h 5.16: BLK_MAX_REQUEST_COUNT, ba0ffdd8ce48"),
+)
+
+# Defaults of cfq.py's parameters.
+_CFQ: Final = "block/cfq-iosched.c"
+CFQ_CHANGES: Final[tuple[Change, ...]] = (
+    ((2, 6, 17), "early", False, _CFQ + " 2.6.17: cfq_update_io_seektime, hw_tag"),
+    ((2, 6, 18), "slice_idle_ns", 8_000_000, _CFQ + " 2.6.18: HZ / 125"),
+    ((2, 6, 20), "merge_across", False, _CFQ + " 2.6.20: cfq_allow_merge, da775265021b"),
+    ((2, 6, 20), "sync_preempts", True, _CFQ + " 2.6.20: cfq_should_preempt"),
+    ((2, 6, 22), "restarts_idling", False, _CFQ + " 2.6.22: cfq_select_queue, timer_pending"),
+    ((2, 6, 34), "quantum", 8, _CFQ + " 2.6.34: cfq_quantum"),
+)
+
+# Defaults of deadline.py's and mq_deadline.py's parameters.
+DEADLINE_CHANGES: Final[tuple[Change, ...]] = (
+    (
+        (2, 6, 24),
+        "sequential_batches",
+        False,
+        "block/deadline-iosched.c 2.6.24: allow non-sequential batching, 6f5d8aa6382e",
+    ),
+)
+_MQ_DEADLINE: Final = "block/mq-deadline.c"
+MQ_DEADLINE_CHANGES: Final[tuple[Change, ...]] = (
+    ((4, 11), "sequential_batches", False, _MQ_DEADLINE + " 4.11: as deadline from 2.6.24"),
+    ((5, 14), "async_percent", 75.0, _MQ_DEADLINE + " 5.14: dd_depth_updated, 3 * nr_requests / 4"),
+    ((6, 10), "async_percent", 100.0, _MQ_DEADLINE + " 6.10: dd_depth_updated, nr_requests"),
+)
+
+
+def features(kernel: KernelVersion) -> Features:
+    """Return what that release does."""
+    return Features(
+        task_plug=in_force(TASK_PLUG, kernel),
+        full_partition_row=in_force(FULL_PARTITION_ROW, kernel),
+    )
+
+
+def default_elevator(kernel: KernelVersion) -> str:
+    """Return the name of the elevator of a disk for which none was chosen."""
+    return in_force(DEFAULT_ELEVATOR, kernel)
