@@ -12,17 +12,13 @@ cache modes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from sim.drivers.features import VIRTIO_BLK_CHANGES
 from sim.drivers.frontend import Frontend, FrontendParams
 from sim.param import param
 from sim.registry import register
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import changed_defaults
 from sim.units import Value
-
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((5, 0), "discard", True, "drivers/block/virtio_blk.c 5.0: VIRTIO_BLK_F_DISCARD, 1f23816b8eb8"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +78,7 @@ class VirtioBlkParams(FrontendParams):
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what a later driver can."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
+        return changed_defaults(VIRTIO_BLK_CHANGES, kernel)
 
 
 register("frontend", "virtio-blk", params=VirtioBlkParams, doc="KVM: ring of 128, 126 segments")(

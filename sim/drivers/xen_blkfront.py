@@ -12,20 +12,13 @@ several rings (4.5) and ring pages (4.4).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from sim.drivers.features import XEN_BLKFRONT_CHANGES
 from sim.drivers.frontend import Frontend, FrontendParams
 from sim.param import param
 from sim.registry import register
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import changed_defaults
 from sim.units import Value
-
-_INDIRECT: Final = "drivers/block/xen-blkfront.c 3.11: xen_blkif_max_segments 32, 402b27f9f2c2"
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((3, 11), "segments", 32, _INDIRECT),
-    ((3, 11), "longest_bytes", 32 * 4096, _INDIRECT),
-    ((3, 2), "discard", True, "drivers/block/xen-blkfront.c 3.2: feature-discard, ed30bf317c5c"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +79,7 @@ class XenBlkfrontParams(FrontendParams):
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what indirect descriptors changed, and discards."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
+        return changed_defaults(XEN_BLKFRONT_CHANGES, kernel)
 
 
 # Not as a decorator, and once more for each front end: the registry wants one line about each.
