@@ -20,6 +20,7 @@ class Features:
     # Device mapper.
     dm_barriers: bool  # barriers pass; before, bios with one failed
     dm_discards: bool
+    delay_rounds_up: bool  # a delay is a whole number of ticks, rounded up
     kcopyd_limited: bool  # jobs wait for their client's pages
     kcopyd_unplugs: bool  # its bios remove the queues' plugs
     kcopyd_own_thread: bool  # each client has a thread
@@ -45,6 +46,9 @@ class Features:
 DM_BARRIERS: Final = ((2, 6, 0), False), ((2, 6, 31), True)  # dm.c: process_barrier
 # 5ae89a8720c2 (linear), 7b76ec11fec4 (striped)
 DM_DISCARDS: Final = ((2, 6, 0), False), ((2, 6, 36), True)
+DELAY_SINCE: Final = (2, 6, 22)  # dm-delay.c: 26b9f228703f
+# msecs_to_jiffies: not in 3.18, in 4.9; the release from memory.
+DELAY_ROUNDS_UP: Final = ((2, 6, 0), False), ((4, 2), True)
 # Pages come from the allocator, the client's are a reserve.
 KCOPYD_LIMITED: Final = ((2, 6, 0), True), ((3, 0), False)
 KCOPYD_UNPLUGS: Final = ((2, 6, 0), False), ((2, 6, 30), True)  # run_io_job, BIO_RW_UNPLUG
@@ -100,6 +104,7 @@ def features(kernel: KernelVersion) -> Features:
         task_plug=in_force(TASK_PLUG, kernel),
         dm_barriers=in_force(DM_BARRIERS, kernel),
         dm_discards=in_force(DM_DISCARDS, kernel),
+        delay_rounds_up=in_force(DELAY_ROUNDS_UP, kernel),
         kcopyd_limited=in_force(KCOPYD_LIMITED, kernel),
         kcopyd_unplugs=in_force(KCOPYD_UNPLUGS, kernel),
         kcopyd_own_thread=in_force(KCOPYD_OWN_THREAD, kernel),

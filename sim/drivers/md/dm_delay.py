@@ -17,27 +17,24 @@ delays have from 6.7 on.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from sim.block.bio import Bio, end_bios
-from sim.block.device import BlockDevice, submit_bio
-from sim.block.genhd import DiskStats
+from sim.block.genhd import BlockDevice
+from sim.block.part_stat import DiskStats
 from sim.component import Component, Described
-from sim.drivers.md.linear import BARRIERS_SINCE, DmLinear
+from sim.drivers.md.dm import IoAcct
+from sim.drivers.md.dm_linear import DmLinear
+from sim.drivers.md.features import DELAY_SINCE, features
 from sim.drivers.md.lvm import minor_of
-from sim.drivers.md.row import Row
 from sim.drivers.md.volumes import DM_MAJOR
 from sim.engine.calendar import Timer
 from sim.param import param
 from sim.registry import register
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
-from sim.sched.version import KernelVersion
 from sim.sched.workqueue import Workqueue
 from sim.toml.errors import unknown
-
-SINCE: Final = (2, 6, 22)  # 26b9f228703f
-ROUNDS_UP_SINCE: Final = (4, 2)  # msecs_to_jiffies: not in 3.18, in 4.9; the release from memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +59,7 @@ class Machine(Protocol):
     devices: dict[str, BlockDevice]
 
 
-@register("component", "delay", params=DelayParams, since=SINCE, doc="a device that is late")
+@register("component", "delay", params=DelayParams, since=DELAY_SINCE, doc="a device that is late")
 class Delays(Component[DelayParams]):
     """[machine.delay.NAME]; it may be mounted, or be a swap area, like what it lies on."""
 
@@ -123,7 +120,8 @@ class DmDelay(BlockDevice):
     ) -> None:
         super().__init__(stats, below.capacity_sectors)
         kernel = sched.kernel
-        self.supports_barriers = kernel >= BARRIERS_SINCE and below.supports_barriers
+        changes = features(kernel)
+        self.supports_barriers = changes.dm_barriers and below.supports_barriers
         self.rotational = below.rotational
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors
@@ -133,9 +131,9 @@ class DmDelay(BlockDevice):
         self._at_once = DmLinear(stats, sched.calendar, below, 0, below.capacity_sectors, kernel)
         write_ns = params.read_ns if params.write_ns is None else params.write_ns
         delays_ns = (params.read_ns, write_ns)
-        self._delays = tuple(_ticks(ns, sched.tick_ns, kernel) for ns in delays_ns)
+        self._delays = tuple(_ticks(ns, sched.tick_ns, changes.delay_rounds_up) for ns in delays_ns)
         self._is_late = tuple(ns > 0 for ns in delays_ns)
-        self._row = Row(stats)
+        self._acct = IoAcct(stats)
         self._waiting: list[Bio] = []  # clones, in the order in which they came
         self._timer: Timer | None = None
         self._timer_expires: int = 0
@@ -154,7 +152,7 @@ class DmDelay(BlockDevice):
             bio.op, bio.sector, bio.nr_sectors, _ended, late, bio.count, bio.flags, bio.task_id
         )
         clone.end_part = self._end_part
-        self._row.begin(bio.op, bio.count, bio.nr_sectors, now_ns)
+        self._acct.begin(bio.op, bio.count, bio.nr_sectors, now_ns)
         bio.submitted = bio.count
         self._waiting.append(clone)
         self._queue_timeout(expires)
@@ -187,14 +185,15 @@ class DmDelay(BlockDevice):
         if self._waiting:
             self._queue_timeout(min(_late(clone).expires for clone in self._waiting))
         for clone in expired:
-            yield from submit_bio(task, self._below, clone)
+            while not self._below.submit_bio(clone):
+                yield from self._below.get_request_wait(task, clone)
 
     def _end_part(self, clone: Bio, sector: int, count: int) -> None:
         late = _late(clone)
         bio = late.bio
         if clone.error:
             bio.error = clone.error
-        self._row.end(bio.op, count, count * bio.size, late.start_ns, self._calendar.now)
+        self._acct.end(bio.op, count, count * bio.size, late.start_ns, self._calendar.now)
         end_bios(bio, sector, count)
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:
@@ -211,9 +210,9 @@ class DmDelay(BlockDevice):
         assert not self._waiting or self._timer is not None or self._working
 
 
-def _ticks(delay_ns: int, tick_ns: int, kernel: KernelVersion) -> int:
+def _ticks(delay_ns: int, tick_ns: int, rounds_up: bool) -> int:
     """Return a delay in ticks of the timer."""
-    return -(-delay_ns // tick_ns) if kernel >= ROUNDS_UP_SINCE else delay_ns // tick_ns
+    return -(-delay_ns // tick_ns) if rounds_up else delay_ns // tick_ns
 
 
 def _late(clone: Bio) -> Late:
