@@ -6,7 +6,7 @@ Theory of operation
    directory's i_mutex, and may read the disk for it.
  - create, unlink and rename hold the directory's i_mutex for all of their work, including their
    waits in the file system. That is what makes one directory a queue.
- - From 2.6.30, a task that finds the mutex owner running spins (sim/sched/spinning.py).
+ - From 2.6.30, a task that finds the mutex owner running spins (sim/sched/locking.py).
  - unlink drops the directory's i_mutex before it frees the inode (do_unlinkat: "truncate the inode
    here", after mutex_unlock), so deleting a large file does not hold up its directory.
 Linux counterpart: fs/namei.c, fs/open.c, fs/dcache.c, fs/namespace.c, 2.6.16.
@@ -39,7 +39,7 @@ from sim.fs.file import (
     File,
 )
 from sim.fs.super import FileSystem, Inode, VfsParams, is_below
-from sim.sched.spinning import owed_until_ns
+from sim.sched.locking import owed_until_ns
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 

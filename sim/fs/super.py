@@ -55,8 +55,7 @@ from sim.mm.vmstat import Vm
 from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched
-from sim.sched.locking import Mutex, patience_of_rwsem
-from sim.sched.locking import Holdings
+from sim.sched.locking import Holdings, Mutex, patience_of_rwsem
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion
 from sim.units import NS_PER_S

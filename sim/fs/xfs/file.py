@@ -15,7 +15,7 @@ When an fsync forces the log, and how far (fs/xfs/xfs_file.c xfs_file_fsync)
    it last. fdatasync forces only if something else than times changed.
  - Who did not send the record himself, since another's force took it along or it was there before,
    flushes the drive's cache at the end: his data may be in it. Flushes that are wanted at the same
-   time are one (sim/block/ordered.py). With nobarrier nothing is flushed.
+   time are one (sim/block/queue.py). With nobarrier nothing is flushed.
  - To 3.3 size and times that wait in memory are logged first, in a transaction that is synchronous.
  - The fsync of a directory is the log part alone.
 Linux counterpart: fs/xfs/xfs_vnodeops.c xfs_fsync 2.6.16; fs/xfs/linux-2.6/xfs_file.c 2.6.39;
