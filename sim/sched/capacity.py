@@ -23,9 +23,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.trace import Tracer
 from sim.sched.balance import ActiveBalance
 from sim.sched.core import Sched
-from sim.sched.cpufreq import Cpufreq, Policy
-from sim.sched.cpufreq_governors import Load
-from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.cpufreq import Cpufreq, CpufreqParams, Load, Policy
 from sim.sched.cpuidle import POLL, CpuidleParams, CState, Menu
 from sim.sched.params import SchedParams
 from sim.sched.pelt import decayed

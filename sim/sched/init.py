@@ -16,7 +16,7 @@ from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.capacity import ClockedSched, Power
 from sim.sched.core import Sched
-from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.cpufreq import CpufreqParams
 from sim.sched.cpuidle import CpuidleParams
 from sim.sched.guest import GuestParams
 from sim.sched.params import SchedParams

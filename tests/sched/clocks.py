@@ -2,7 +2,7 @@
 
 from sim.engine.calendar import Calendar
 from sim.sched.capacity import ClockedSched, Power
-from sim.sched.cpufreq_params import CpufreqParams
+from sim.sched.cpufreq import CpufreqParams
 from sim.sched.cpuidle import CpuidleParams
 from sim.sched.params import SchedParams
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns

@@ -6,10 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sched.cpufreq import GOVERNORS
-from sim.sched.cpufreq_governors import Conservative, Load, Ondemand, at_least, at_most, closest
-from sim.sched.cpufreq_params import ACPI, INTEL, CpufreqParams
-from sim.sched.intel_pstate import PstatePowersave
+from sim.sched.cpufreq import (
+    ACPI,
+    GOVERNORS,
+    INTEL,
+    Conservative,
+    CpufreqParams,
+    Load,
+    Ondemand,
+    PstatePowersave,
+    at_least,
+    at_most,
+    closest,
+)
 from sim.sched.version import kernel_version
 from tests.sched.clocks import GHZ, ClockedRig, bursts, clock
 from tests.sched.rig import MS, S, hog
@@ -160,7 +169,7 @@ def test_conservative_climbs_in_steps_of_5_percent():
 
 
 def test_intel_pstate_climbs_a_step_a_look_and_falls_at_once_after_a_long_sleep():
-    """The example at the head of sim/sched/intel_pstate.py."""
+    """The example at the head of sim/sched/cpufreq.py."""
     rig = rig_of(INTEL, "powersave", "4.4")
     rig.sched.spawn("request", bursts(100 * MS, 350 * MS))
     rig.run(0.355)
