@@ -3,8 +3,9 @@
 import pytest
 
 from sim.block.anticipatory import Anticipatory, AsParams
-from sim.block.bio import BIO_SYNC
-from sim.block.cfq import Cfq, CfqParams
+from sim.block.bfq import BfqQueue
+from sim.block.bio import BIO_SYNC, READ, Request
+from sim.block.cfq import Cfq, CfqParams, CfqQueue
 from sim.block.deadline import Deadline, DeadlineParams
 from sim.block.features import default_elevator
 from sim.block.noop import Noop, NoopParams
@@ -170,3 +171,17 @@ def test_a_release_has_the_elevators_of_its_block_layers(release, expected):
 
 def test_elevators_are_registered():
     assert lookup("elevator", "deadline").cls is Deadline
+
+
+# -- Requests by age: what the queues of cfq and bfq have in common.
+
+
+@pytest.mark.parametrize("queue", [CfqQueue(1, 0), BfqQueue(1, 4, 100, 0)], ids=["cfq", "bfq"])
+def test_a_turn_takes_one_request_for_its_age(queue):
+    queue.fifo += [Request(READ, 0, 8, 0), Request(READ, 100, 8, 5)]
+    assert queue.expired_head(0) is None  # none is older,
+    oldest = queue.fifo[0]
+    assert queue.expired_head(6) is oldest  # and having looked in vain does not count.
+    assert queue.expired_head(6) is None
+    queue.fifo_expired = False  # the next turn
+    assert queue.expired_head(6) is oldest
