@@ -30,9 +30,14 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
 __all__ = [
-    "I_DIRTY_INODE", "I_DIRTY_PAGES", "MAPPING_BUFFERS", "MAPPING_FILE", "MAPPING_SHMEM",
-    "AddressSpace", "AddressSpaceOps",
-]  # fmt: skip
+    "I_DIRTY_INODE",
+    "I_DIRTY_PAGES",
+    "MAPPING_BUFFERS",
+    "MAPPING_FILE",
+    "MAPPING_SHMEM",
+    "AddressSpace",
+    "AddressSpaceOps",
+]
 
 # What a mapping holds: the page counter, beside nr_file, that its pages are in.
 MAPPING_FILE: Final = 0
@@ -48,10 +53,27 @@ class AddressSpace:
     """The cached pages of ``host``. Ranges are half-open, in pages."""
 
     __slots__ = (
-        "_page_waiters", "a_ops", "bdi", "dirtied_when_ns", "dirty", "dirty_state",
-        "freeing", "host", "i_lock", "i_lock_wait", "joined", "kind", "locked", "pages", "shadows",
-        "tag", "tags", "under_writeback", "vm", "writeback_index",
-    )  # fmt: skip
+        "_page_waiters",
+        "a_ops",
+        "bdi",
+        "dirtied_when_ns",
+        "dirty",
+        "dirty_state",
+        "freeing",
+        "host",
+        "i_lock",
+        "i_lock_wait",
+        "joined",
+        "kind",
+        "locked",
+        "pages",
+        "shadows",
+        "tag",
+        "tags",
+        "under_writeback",
+        "vm",
+        "writeback_index",
+    )
 
     def __init__(
         self,

@@ -39,11 +39,33 @@ class Chunk:
     """Pages that nothing tells apart."""
 
     __slots__ = (
-        "ahead", "cached", "dead", "generations", "io", "io_read", "io_wait", "io_written",
-        "kept_slots", "mapped", "mm", "number", "out", "out_slots", "own_touches", "own_writes",
-        "pool", "reading", "remapped", "rewritten", "rewritten_at", "shadows", "size",
-        "sweep_left", "sweep_out", "used",
-    )  # fmt: skip
+        "ahead",
+        "cached",
+        "dead",
+        "generations",
+        "io",
+        "io_read",
+        "io_wait",
+        "io_written",
+        "kept_slots",
+        "mapped",
+        "mm",
+        "number",
+        "out",
+        "out_slots",
+        "own_touches",
+        "own_writes",
+        "pool",
+        "reading",
+        "remapped",
+        "rewritten",
+        "rewritten_at",
+        "shadows",
+        "size",
+        "sweep_left",
+        "sweep_out",
+        "used",
+    )
 
     def __init__(self, number: int, mm: Mm, pool: Pool, size: int) -> None:
         self.number = number

@@ -106,8 +106,15 @@ class AnonLru:
     """Both lists."""
 
     __slots__ = (
-        "grain", "last", "lists", "node_number", "nr", "refaults", "stat", "workingset_activate",
-    )  # fmt: skip
+        "grain",
+        "last",
+        "lists",
+        "node_number",
+        "nr",
+        "refaults",
+        "stat",
+        "workingset_activate",
+    )
 
     def __init__(self, number: int, node_number: int, grain: int) -> None:
         """Make the ``number``-th pair of lists of the machine, of pages of a node."""

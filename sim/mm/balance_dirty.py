@@ -208,11 +208,14 @@ def update_bandwidth(
     share = bandwidth.completions / pacing.completions if pacing.completions else 0.0
     limit = max(pacing.dirty_limit, float(thresh))
     ratio = pos_ratio(
-        dirty=dirty, thresh=thresh, freerun=freerun, limit=limit,
+        dirty=dirty,
+        thresh=thresh,
+        freerun=freerun,
+        limit=limit,
         bdi_thresh=bdi_dirty_limit(vm, bdi, thresh),
         bdi_dirty=bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback,
         bandwidth=bandwidth.avg_pages_per_s,
-    )  # fmt: skip
+    )
     below_setpoint = dirty < (freerun + limit) / 2
     for domain in domains:
         own_ratio = domain.pos_ratio(bdi, share)

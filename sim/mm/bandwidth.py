@@ -190,9 +190,15 @@ def _last_active(item: tuple[int, Dirtier]) -> tuple[int, float]:
 
 
 def pos_ratio(
-    *, dirty: int, thresh: int, freerun: int, limit: float, bdi_thresh: float, bdi_dirty: int,
+    *,
+    dirty: int,
+    thresh: int,
+    freerun: int,
+    limit: float,
+    bdi_thresh: float,
+    bdi_dirty: int,
     bandwidth: float,
-) -> float:  # fmt: skip
+) -> float:
     """Return the factor on dirty_ratelimit; 1 at the setpoint, 0 at the limit (bdi_position_ratio).
 
     All in pages; ``bandwidth`` in pages per second.

@@ -72,14 +72,30 @@ class Lruvec:
     """The lists of one node; with ``memcg``, of what that group has of it."""
 
     __slots__ = (
-        "_drained", "_found", "anon", "generations", "grain", "lists", "memcg", "node", "nr",
-        "number", "refaults", "stat", "workingset_activate", "youngest",
-    )  # fmt: skip
+        "_drained",
+        "_found",
+        "anon",
+        "generations",
+        "grain",
+        "lists",
+        "memcg",
+        "node",
+        "nr",
+        "number",
+        "refaults",
+        "stat",
+        "workingset_activate",
+        "youngest",
+    )
 
     def __init__(
-        self, number: int, node: Node, generations: Generations, grain: int,
+        self,
+        number: int,
+        node: Node,
+        generations: Generations,
+        grain: int,
         memcg: MemCgroup | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make the ``number``-th of the machine."""
         self.number = number
         self.node = node

@@ -31,10 +31,14 @@ class GroupDomain(DirtyDomain):
 
     def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
         return pos_ratio(
-            dirty=self.dirty, thresh=self.thresh, freerun=self.freerun, limit=float(self.thresh),
-            bdi_thresh=self.thresh * share, bdi_dirty=self.dirty,
+            dirty=self.dirty,
+            thresh=self.thresh,
+            freerun=self.freerun,
+            limit=float(self.thresh),
+            bdi_thresh=self.thresh * share,
+            bdi_dirty=self.dirty,
             bandwidth=bdi.bandwidth.avg_pages_per_s,
-        )  # fmt: skip
+        )
 
 
 def group_domain(vm: Vm, task: Task) -> GroupDomain | None:

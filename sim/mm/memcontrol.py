@@ -49,9 +49,21 @@ class MemCgroup:
     """One group; pages."""
 
     __slots__ = (
-        "_prune_at", "batch", "failcnt", "limit", "lruvecs", "name", "oom_kills", "paces_writers",
-        "swap_limit", "swap_used", "unclean", "usage", "version", "vm",
-    )  # fmt: skip
+        "_prune_at",
+        "batch",
+        "failcnt",
+        "limit",
+        "lruvecs",
+        "name",
+        "oom_kills",
+        "paces_writers",
+        "swap_limit",
+        "swap_used",
+        "unclean",
+        "usage",
+        "version",
+        "vm",
+    )
 
     def __init__(self, vm: Vm, name: str, limit: int, swap_limit: int | None, version: int) -> None:
         """``swap_limit`` is what may be in swap, None for all there is."""

@@ -43,8 +43,15 @@ class Mm:
     """The pages of one program (struct mm_struct)."""
 
     __slots__ = (
-        "majflt", "memcg", "minflt", "nr_by_node", "regions", "task", "total_pages", "vm",
-    )  # fmt: skip
+        "majflt",
+        "memcg",
+        "minflt",
+        "nr_by_node",
+        "regions",
+        "task",
+        "total_pages",
+        "vm",
+    )
 
     def __init__(self, vm: Vm, task: Task | None = None, memcg: MemCgroup | None = None) -> None:
         self.vm = vm

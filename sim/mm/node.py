@@ -38,9 +38,13 @@ class Node:
     __slots__ = ("lruvec", "nr_free", "nr_total", "number", "watermarks")
 
     def __init__(
-        self, number: int, nr_total: int, nr_free: int, watermarks: Watermarks,
+        self,
+        number: int,
+        nr_total: int,
+        nr_free: int,
+        watermarks: Watermarks,
         generations: Generations,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.number = number
         self.nr_total = nr_total
         self.nr_free: int = nr_free

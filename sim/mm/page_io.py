@@ -93,9 +93,14 @@ def swap_writepages(
 
 
 def _store_pages(
-    task: Task, vm: Vm, area: SwapArea, zswap: Frontswap, slot: int, parts: list[Part],
+    task: Task,
+    vm: Vm,
+    area: SwapArea,
+    zswap: Frontswap,
+    slot: int,
+    parts: list[Part],
     plug: Plug | None,
-) -> Blocking[bool]:  # fmt: skip
+) -> Blocking[bool]:
     """Have pages kept in compressed memory; write those that find no room."""
     slept = False
     begun_ns = vm.calendar.now
@@ -120,9 +125,15 @@ def _write_pages(
     for sector, pages in area.sectors(slot, count):
         own, parts = _split(parts, pages)
         bio = Bio(
-            WRITE, sector, pages * PAGE_SECTORS, SwapWrite(vm, own).end, None, pages,
-            swap_flags(vm), task.pid,
-        )  # fmt: skip
+            WRITE,
+            sector,
+            pages * PAGE_SECTORS,
+            SwapWrite(vm, own).end,
+            None,
+            pages,
+            swap_flags(vm),
+            task.pid,
+        )
         bio.plug = plug
         if (yield from area.device.submit(task, bio)):
             slept = True

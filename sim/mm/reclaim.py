@@ -65,8 +65,15 @@ class Reclaim:
     """State of one reclaim pass (struct scan_control)."""
 
     __slots__ = (
-        "freed", "lruvecs", "memcg", "scanned", "slab_freed", "swappiness", "waits", "wanted",
-    )  # fmt: skip
+        "freed",
+        "lruvecs",
+        "memcg",
+        "scanned",
+        "slab_freed",
+        "swappiness",
+        "waits",
+        "wanted",
+    )
 
     def __init__(
         self, lruvecs: list[Lruvec], wanted: int, swappiness: int, memcg: MemCgroup | None = None
@@ -166,11 +173,14 @@ def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> lis
 def _parts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> tuple[float, float]:
     """Return the parts of a round that anonymous and file pages get."""
     side = which(
-        vm.kernel, swappiness=control.swappiness, priority=priority,
+        vm.kernel,
+        swappiness=control.swappiness,
+        priority=priority,
         file_is_tiny=control.memcg is None and _file_is_tiny(vm),
-        inactive_anon=lruvec.anon.nr[INACTIVE], inactive_file=lruvec.nr[LRU_INACTIVE_FILE],
+        inactive_anon=lruvec.anon.nr[INACTIVE],
+        inactive_file=lruvec.nr[LRU_INACTIVE_FILE],
         file_is_low=_file_is_low(vm, lruvec),
-    )  # fmt: skip
+    )
     if side != FRACTIONS:
         return WHOLE[side]
     share = _anon_share(vm, control, lruvec)

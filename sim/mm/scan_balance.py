@@ -87,9 +87,15 @@ class ReclaimStat:
 
 
 def which(
-    kernel: KernelVersion, *, swappiness: int, priority: int, file_is_tiny: bool,
-    inactive_anon: int, inactive_file: int, file_is_low: bool,
-) -> int:  # fmt: skip
+    kernel: KernelVersion,
+    *,
+    swappiness: int,
+    priority: int,
+    file_is_tiny: bool,
+    inactive_anon: int,
+    inactive_file: int,
+    file_is_low: bool,
+) -> int:
     """Return which side is looked at; FRACTIONS if both are, by their costs."""
     if kernel < SINCE_SPLIT:
         return EQUAL

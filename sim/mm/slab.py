@@ -75,8 +75,15 @@ class Slabs:
     """All caches of dentries and inodes of a machine."""
 
     __slots__ = (
-        "beyond", "caches", "given_back", "nr_pages", "room", "shrinkers", "taken", "vm",
-    )  # fmt: skip
+        "beyond",
+        "caches",
+        "given_back",
+        "nr_pages",
+        "room",
+        "shrinkers",
+        "taken",
+        "vm",
+    )
 
     def __init__(self, vm: Vm, kernel_pages: int) -> None:
         self.vm = vm

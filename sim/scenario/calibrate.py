@@ -28,9 +28,16 @@ from sim.toml.reading import Parameter, Reading, Values, dotted
 from sim.units import UnitError, parse_quantity
 
 _NUMERIC = (
-    "time_ns", "bytes", "bytes_per_s", "rate_per_s", "rpm", "percent", "clock_khz", "count",
+    "time_ns",
+    "bytes",
+    "bytes_per_s",
+    "rate_per_s",
+    "rpm",
+    "percent",
+    "clock_khz",
+    "count",
     "number",
-)  # fmt: skip
+)
 _TOP = ("parameter", "against")
 
 
@@ -60,9 +67,12 @@ class _AgainstKeys:
 @dataclass(frozen=True, kw_only=True)
 class _ColumnKeys:
     discrepancy_percent: float = param(
-        dim="percent", source="scenario", doc="how far the twin itself may be off",
-        minimum=0, maximum=1000,
-    )  # fmt: skip
+        dim="percent",
+        source="scenario",
+        doc="how far the twin itself may be off",
+        minimum=0,
+        maximum=1000,
+    )
     source: str = param(dim="text", source="scenario", doc="why it may be off so far")
 
 
@@ -87,9 +97,12 @@ def read_calibrate(
     if inner.problems or top is None:
         return None
     return CalibrateSpec(
-        recording=str(top["recording"]), folder=known[str(top["recording"])],
-        duration_ns=top["duration_ns"], priors=priors, against=against,
-    )  # fmt: skip
+        recording=str(top["recording"]),
+        folder=known[str(top["recording"])],
+        duration_ns=top["duration_ns"],
+        priors=priors,
+        against=against,
+    )
 
 
 def _priors(
@@ -108,8 +121,11 @@ def _priors(
         prior = _prior(reading, below, below_path, parameters[name])
         found += [prior] if prior else []
     if not found and not reading.problems and not others_lack:
-        reading.error(table.place, "[calibrate] has no parameter to fit",
-                      allowed='[calibrate.parameter."PATH"]')  # fmt: skip
+        reading.error(
+            table.place,
+            "[calibrate] has no parameter to fit",
+            allowed='[calibrate.parameter."PATH"]',
+        )
     return tuple(found)
 
 

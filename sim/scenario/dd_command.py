@@ -19,12 +19,16 @@ from sim.tools.usage import ToolUsageError
 PROCESS: Final = "typed-dd"  # the process it is in the scenario
 _OPERANDS: Final = ("if", "of", "bs", "count", "skip", "seek", "iflag", "oflag", "conv")
 _MULTIPLIERS: Final[Mapping[str, int]] = {
-    "": 1, "c": 1, "w": 2, "b": 512,
+    "": 1,
+    "c": 1,
+    "w": 2,
+    "b": 512,
     **{prefix: 1024**n for n, prefix in enumerate("KMGT", start=1)},
     **{f"{prefix}B": 1000**n for n, prefix in enumerate("KMGT", start=1)},
     **{f"{prefix}iB": 1024**n for n, prefix in enumerate("KMGT", start=1)},
-    "k": 1024, "kB": 1000,
-}  # fmt: skip
+    "k": 1024,
+    "kB": 1000,
+}
 _FLAGS: Final[Mapping[str, Mapping[str, str]]] = {  # operand -> flag -> parameter
     "iflag": {"direct": "input_direct", "nocache": "input_nocache"},
     "oflag": {"direct": "output_direct", "sync": "output_sync", "dsync": "output_dsync"},
@@ -50,10 +54,11 @@ def dd_layer(argv: Sequence[str], start_ns: int) -> Table:
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
     text = "\n".join(
         [
-            f'[process.{PROCESS}]\nstart = "{start_ns} ns"', *lines,
+            f'[process.{PROCESS}]\nstart = "{start_ns} ns"',
+            *lines,
             f'[run]\nduration = "100000 h"\nuntil = "{PROCESS}.dd_done"\nafter = 0',
         ]
-    )  # fmt: skip
+    )
     return read_table(text, "dd's command line", Layer.FIT)
 
 

@@ -23,15 +23,33 @@ from sim.user.fio import DIRECTIONS, SYNCHRONOUS, TRIM, FioParams
 SECTOR: Final = 512
 # fio's own defaults of what FioParams has others for (options.c).
 _DEFAULTS: Final[Mapping[str, Any]] = {
-    "rw": "read", "ioengine": "psync", "direct": False, "norandommap": False, "time_based": False,
-    "theta": 1.1, "latency_log": False, "read_split": ((4096, 100.0),),
-    "write_split": ((4096, 100.0),), "size_bytes": 0,
-}  # fmt: skip
+    "rw": "read",
+    "ioengine": "psync",
+    "direct": False,
+    "norandommap": False,
+    "time_based": False,
+    "theta": 1.1,
+    "latency_log": False,
+    "read_split": ((4096, 100.0),),
+    "write_split": ((4096, 100.0),),
+    "size_bytes": 0,
+}
 _OWN: Final = (  # what the reader does itself
-    "name", "description", "numjobs", "group_reporting", "stonewall", "directory", "size_pct",
-    "offset_pct", "filesize_bytes", "randrepeat", "randseed", "nrfiles", "kb_base",
+    "name",
+    "description",
+    "numjobs",
+    "group_reporting",
+    "stonewall",
+    "directory",
+    "size_pct",
+    "offset_pct",
+    "filesize_bytes",
+    "randrepeat",
+    "randseed",
+    "nrfiles",
+    "kb_base",
     "create_on_open",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,9 +218,10 @@ def _problems(section: _Section) -> Iterator[Problem]:
         yield Problem(section.place_of("time_based"), "time_based needs 'runtime'")
     if values["ioengine"] == "io_uring" and not values["direct"]:
         yield Problem(
-            section.place_of("ioengine"), "io_uring through the page cache is not modelled",
+            section.place_of("ioengine"),
+            "io_uring through the page cache is not modelled",
             allowed="direct=1",
-        )  # fmt: skip
+        )
     yield from _size_problems(section, values, is_device)
 
 
@@ -239,11 +258,16 @@ def _jobs(section: _Section, group: int) -> Iterator[FioJob]:
         )
     for number in range(int(own.get("numjobs", 1))):
         yield FioJob(
-            name=name, group=group, description=str(own.get("description", "")),
+            name=name,
+            group=group,
+            description=str(own.get("description", "")),
             reports_group=bool(own.get("group_reporting", False)),
-            options=section.options, iodepth=iodepth,
-            filesize_bytes=int(own.get("filesize_bytes", 0)), size_pct=own.get("size_pct"),
-            offset_pct=own.get("offset_pct"), section=section.place,
+            options=section.options,
+            iodepth=iodepth,
+            filesize_bytes=int(own.get("filesize_bytes", 0)),
+            size_pct=own.get("size_pct"),
+            offset_pct=own.get("offset_pct"),
+            section=section.place,
             params=FioParams(
                 **{
                     **params,
@@ -251,7 +275,7 @@ def _jobs(section: _Section, group: int) -> Iterator[FioJob]:
                     "stream": f"{own.get('randseed', '')}{section.name}.{number}.",
                 }
             ),
-        )  # fmt: skip
+        )
 
 
 def _filename(values: Mapping[str, Any], name: str, number: int) -> str:

@@ -15,9 +15,15 @@ from typing import Final
 
 _PREFIXES: Final = "kmgtp"
 _TIME_NS: Final[Mapping[str, int]] = {
-    "d": 86_400_000_000_000, "h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000,
-    "ms": 1_000_000, "msec": 1_000_000, "us": 1000, "usec": 1000,
-}  # fmt: skip
+    "d": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "m": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "msec": 1_000_000,
+    "us": 1000,
+    "usec": 1000,
+}
 SECOND: Final = "s"
 MICROSECOND: Final = "us"
 

@@ -104,12 +104,16 @@ def _fit(content: Mapping[str, Any], path: Path) -> Fit:
     for name in names:
         _check_path(name, path)
     return Fit(
-        file=path.name, scenario=_want(header, "scenario", str, path), kind=kind,
+        file=path.name,
+        scenario=_want(header, "scenario", str, path),
+        kind=kind,
         against=_want(header, "against", str, path),
         variants=tuple(_texts(_want(header, "variants", list, path), path, "variants")),
         parameters=names,
-        best={name: str(best[name]) for name in names}, members=tuple(members), header=header,
-    )  # fmt: skip
+        best={name: str(best[name]) for name in names},
+        members=tuple(members),
+        header=header,
+    )
 
 
 def _want(table: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:

@@ -51,7 +51,7 @@ def render_diskstats(
     now: int,
     hz: int,
     version: KernelVersion,
-) -> str:  # fmt: skip
+) -> str:
     """Return the text of /proc/diskstats at `now`; `partitions` names the rows that are such."""
     rows = []
     disk_columns, partition_columns = in_force(COLUMNS, version)
@@ -74,14 +74,24 @@ def _full(disk: DiskStats, hz: int, version: KernelVersion) -> tuple[int, ...]:
     queue_unit_ns = NS_PER_S // hz if queue_in_jiffies else NS_PER_MS
     queue_ns = sum(getattr(disk, field) for field in in_force(QUEUE_TIME, version))
     return (
-        disk.reads, disk.read_merges, disk.read_sectors, _ms(disk.read_ns, request_unit_ns),
-        disk.writes, disk.write_merges, disk.write_sectors, _ms(disk.write_ns, request_unit_ns),
-        disk.in_flight, _ms(disk.io_ticks_ns, NS_PER_S // hz),
+        disk.reads,
+        disk.read_merges,
+        disk.read_sectors,
+        _ms(disk.read_ns, request_unit_ns),
+        disk.writes,
+        disk.write_merges,
+        disk.write_sectors,
+        _ms(disk.write_ns, request_unit_ns),
+        disk.in_flight,
+        _ms(disk.io_ticks_ns, NS_PER_S // hz),
         _ms(queue_ns, queue_unit_ns),
-        disk.discards, disk.discard_merges, disk.discard_sectors,
+        disk.discards,
+        disk.discard_merges,
+        disk.discard_sectors,
         _ms(disk.discard_ns, request_unit_ns),
-        disk.flushes, _ms(disk.flush_ns, request_unit_ns),
-    )  # fmt: skip
+        disk.flushes,
+        _ms(disk.flush_ns, request_unit_ns),
+    )
 
 
 def _ms(ns: int, unit_ns: int) -> int:

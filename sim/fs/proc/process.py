@@ -20,8 +20,13 @@ STAT_FIELDS = 41
 PRIORITY_OF_NICE_0 = 20
 VM_SWAP_SINCE: KernelVersion = (2, 6, 34)
 STATE_NAMES = {
-    "R": "running", "S": "sleeping", "D": "disk sleep", "T": "stopped", "Z": "zombie", "X": "dead",
-}  # fmt: skip
+    "R": "running",
+    "S": "sleeping",
+    "D": "disk sleep",
+    "T": "stopped",
+    "Z": "zombie",
+    "X": "dead",
+}
 
 
 def render_process(
@@ -37,10 +42,16 @@ def render_process(
 
 def _stat(process: Process, memory: ProcessMemory | None) -> str:
     fields = {  # by number, of those after the name
-        3: process.state_letter, 4: process.ppid, 14: process.utime_ns // USER_HZ_NS,
-        15: process.stime_ns // USER_HZ_NS, 18: PRIORITY_OF_NICE_0 + process.nice,
-        19: process.nice, 20: 1, 22: process.start_ns // USER_HZ_NS, 39: process.cpu,
-    }  # fmt: skip
+        3: process.state_letter,
+        4: process.ppid,
+        14: process.utime_ns // USER_HZ_NS,
+        15: process.stime_ns // USER_HZ_NS,
+        18: PRIORITY_OF_NICE_0 + process.nice,
+        19: process.nice,
+        20: 1,
+        22: process.start_ns // USER_HZ_NS,
+        39: process.cpu,
+    }
     if memory is not None:
         fields |= {23: memory.total_pages * PAGE_SIZE, 24: memory.rss_pages}
     values = (str(fields.get(number, 0)) for number in range(3, STAT_FIELDS + 1))
@@ -56,9 +67,13 @@ def _statm(memory: ProcessMemory | None) -> str:
 def _status(process: Process, memory: ProcessMemory | None, version: KernelVersion) -> str:
     state = process.state_letter
     lines = {
-        "Name": process.comm, "State": f"{state} ({STATE_NAMES[state]})", "Pid": process.pid,
-        "PPid": process.ppid, "Uid": "0\t0\t0\t0", "Gid": "0\t0\t0\t0",
-    }  # fmt: skip
+        "Name": process.comm,
+        "State": f"{state} ({STATE_NAMES[state]})",
+        "Pid": process.pid,
+        "PPid": process.ppid,
+        "Uid": "0\t0\t0\t0",
+        "Gid": "0\t0\t0\t0",
+    }
     text = "".join(f"{name}:\t{value}\n" for name, value in lines.items())
     if memory is not None:
         pages = {"VmSize": memory.total_pages, "VmRSS": memory.rss_pages}

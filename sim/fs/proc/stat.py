@@ -77,9 +77,15 @@ def _timer_interrupts(
 
 def _times_ns(cpu: CpuTimes) -> tuple[int, ...]:
     return (
-        cpu.user_ns, cpu.nice_ns, cpu.system_ns, cpu.idle_ns,
-        cpu.iowait_ns, cpu.irq_ns, cpu.softirq_ns, cpu.steal_ns,
-    )  # fmt: skip
+        cpu.user_ns,
+        cpu.nice_ns,
+        cpu.system_ns,
+        cpu.idle_ns,
+        cpu.iowait_ns,
+        cpu.irq_ns,
+        cpu.softirq_ns,
+        cpu.steal_ns,
+    )
 
 
 def _cpu_line(label: str, times_ns: Sequence[int], version: KernelVersion) -> str:

@@ -16,24 +16,49 @@ _EVENTS = ("pgpgin", "pgpgout", "pswpin", "pswpout", "pgfault", "pgmajfault")
 _PAGING = ("pgpgin", "pgpgout", "pswpin", "pswpout")
 _FAULTS = ("pgfree", "pgactivate", "pgdeactivate", "pgfault", "pgmajfault")
 _EVENTS_2_6_18 = (
-    *_PAGING, *_FAULTS, "pgsteal_normal", "pgscan_kswapd_normal", "pgscan_direct_normal",
-    "pageoutrun", "allocstall",
-)  # fmt: skip
+    *_PAGING,
+    *_FAULTS,
+    "pgsteal_normal",
+    "pgscan_kswapd_normal",
+    "pgscan_direct_normal",
+    "pageoutrun",
+    "allocstall",
+)
 _EVENTS_3_5 = (  # pages taken by kswapd and by others apart (904249aa6801)
-    *_PAGING, *_FAULTS, "pgsteal_kswapd_normal", "pgsteal_direct_normal", "pgscan_kswapd_normal",
-    "pgscan_direct_normal", "pageoutrun", "allocstall",
-)  # fmt: skip
+    *_PAGING,
+    *_FAULTS,
+    "pgsteal_kswapd_normal",
+    "pgsteal_direct_normal",
+    "pgscan_kswapd_normal",
+    "pgscan_direct_normal",
+    "pageoutrun",
+    "allocstall",
+)
 _EVENTS_4_8 = (  # stalls by zone, before the pages freed (7cc30fcfd2a8)
-    *_PAGING, "allocstall_normal", *_FAULTS, "pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd",
-    "pgscan_direct", "pageoutrun",
-)  # fmt: skip
+    *_PAGING,
+    "allocstall_normal",
+    *_FAULTS,
+    "pgsteal_kswapd",
+    "pgsteal_direct",
+    "pgscan_kswapd",
+    "pgscan_direct",
+    "pageoutrun",
+)
 _LISTS = (
-    "nr_free_pages", "nr_inactive_anon", "nr_active_anon", "nr_inactive_file", "nr_active_file",
-)  # fmt: skip
+    "nr_free_pages",
+    "nr_inactive_anon",
+    "nr_active_anon",
+    "nr_inactive_file",
+    "nr_active_file",
+)
 _USES = (
-    "nr_anon_pages", "nr_file_pages", "nr_dirty", "nr_writeback", "nr_slab_reclaimable",
+    "nr_anon_pages",
+    "nr_file_pages",
+    "nr_dirty",
+    "nr_writeback",
+    "nr_slab_reclaimable",
     "nr_slab_unreclaimable",
-)  # fmt: skip
+)
 _WORKINGSET = ("workingset_refault", "workingset_activate")
 NAMES: tuple[tuple[KernelVersion, tuple[str, ...]], ...] = (
     ((2, 6, 0), ("nr_dirty", "nr_writeback", "nr_slab", *_EVENTS)),
@@ -49,19 +74,37 @@ NAMES: tuple[tuple[KernelVersion, tuple[str, ...]], ...] = (
     (
         (4, 8),  # LRU lists and most counts per node
         (
-            *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", *_WORKINGSET,
-            "nr_anon_pages", "nr_file_pages", "nr_dirty", "nr_writeback", "nr_shmem", *_EVENTS_4_8,
+            *_LISTS,
+            "nr_slab_reclaimable",
+            "nr_slab_unreclaimable",
+            *_WORKINGSET,
+            "nr_anon_pages",
+            "nr_file_pages",
+            "nr_dirty",
+            "nr_writeback",
+            "nr_shmem",
+            *_EVENTS_4_8,
         ),
     ),
     (
         (5, 9),  # refaults by kind of page (170b04b7ae49)
         (
-            *_LISTS, "nr_slab_reclaimable", "nr_slab_unreclaimable", "workingset_refault_anon",
-            "workingset_refault_file", "workingset_activate_file", "nr_anon_pages",
-            "nr_file_pages", "nr_dirty", "nr_writeback", "nr_shmem", *_EVENTS_4_8, "oom_kill",
+            *_LISTS,
+            "nr_slab_reclaimable",
+            "nr_slab_unreclaimable",
+            "workingset_refault_anon",
+            "workingset_refault_file",
+            "workingset_activate_file",
+            "nr_anon_pages",
+            "nr_file_pages",
+            "nr_dirty",
+            "nr_writeback",
+            "nr_shmem",
+            *_EVENTS_4_8,
+            "oom_kill",
         ),
     ),
-)  # fmt: skip
+)
 
 
 def render_vmstat(vm: Vm, *, version: KernelVersion) -> str:
