@@ -26,8 +26,8 @@ from sim.mm.lruvec import (
     LRU_INACTIVE_FILE,
 )
 from sim.mm.memcontrol import MemCgroup
+from sim.mm.mmzone import Vm
 from sim.mm.params import PAGE_SIZE
-from sim.mm.vmstat import Vm
 from sim.param import param
 from sim.registry import Entry, register
 from sim.sched.bandwidth import Bandwidth

@@ -37,9 +37,9 @@ from sim.fs.proc.root import (
 )
 from sim.fs.proc.sys_cpu import render_cpu_files
 from sim.mm.kswapd import start_kswapd
+from sim.mm.mmzone import Vm
 from sim.mm.params import PAGE_SIZE
 from sim.mm.swapfile import Extents
-from sim.mm.vmstat import Vm
 from sim.net.nic import NicParams
 from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
@@ -133,8 +133,8 @@ class Machine:
             kernel=self.version,
             tracer=self.tracer,
         )
-        self.vm.anon_chance = self.streams.stream("vm.anon")
-        self.vm.on_oom_kill = self._mark_kill
+        self.vm.programs.chance = self.streams.stream("vm.anon")
+        self.vm.programs.on_oom_kill = self._mark_kill
         self._nic: NicParams = server.one("nic") or NicParams()
         syscall = with_exits(core["syscall"], self._nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes the tasks that wait for them.
@@ -200,7 +200,7 @@ class Machine:
             frozenset(partitions),
             [device for device in devices if isinstance(device, Array) and device.level],
         )
-        create_process_files(proc, clock, sched, vm)
+        create_process_files(proc, clock, sched, vm.programs.mms)
         proc.create_tree(functools.partial(render_cpu_files, sched))
         for component in self.components:
             proc.create_tree(component.files)

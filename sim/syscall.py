@@ -49,7 +49,7 @@ from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab
 from sim.mm.mapped_file import touch_mapped
 from sim.mm.memory import Mm
-from sim.mm.vmstat import Vm
+from sim.mm.mmzone import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
 from sim.sched.core import Sched
 from sim.sched.syscalls import SchedAttr

@@ -80,7 +80,7 @@ def test_every_page_is_in_one_use_at_any_time_while_memory_is_short():
         machine.run_until(machine.calendar.now + 500_000_000)
         machine.vm.check()
     assert machine.vm.nr_anon == 0
-    assert machine.vm.pgsteal_kswapd + machine.vm.pgsteal_direct > 0
+    assert machine.vm.events.pgsteal_kswapd + machine.vm.events.pgsteal_direct > 0
 
 
 def test_a_lower_dirty_ratio_makes_the_same_write_wait_longer():

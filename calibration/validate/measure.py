@@ -166,7 +166,7 @@ class _Counters:
             self.write_sectors = stats.write_sectors
             self.io_ticks_ns = stats.io_ticks_ns
             self.time_in_queue_ns = stats.time_in_queue_ns
-        self.pswpin, self.pswpout = machine.vm.pswpin, machine.vm.pswpout
+        self.pswpin, self.pswpout = machine.vm.events.pswpin, machine.vm.events.pswpout
         machine.sched.update()
         self.cpu_ns = sum(cpu.total_ns() for cpu in machine.sched.cpu_times)
         self.iowait_ns = sum(cpu.iowait_ns for cpu in machine.sched.cpu_times)

@@ -21,8 +21,8 @@ from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.balance_dirty import update_write_estimate
 from sim.mm.dirty_limits import over_background
+from sim.mm.mmzone import Vm
 from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
-from sim.mm.vmstat import Vm
 from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, Flusher, WritebackControl
 from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
@@ -33,9 +33,9 @@ from sim.sched.wait import WaitQueue
 def start_writeback(sched: Sched, vm: Vm) -> None:
     """Start the kernel threads of this kernel version, for the devices known so far (boot)."""
     if not features(vm.kernel).flusher_threads:
-        vm.flusher = PdflushWriteback(vm, Pdflush(sched, vm))
+        vm.wb.flusher = PdflushWriteback(vm, Pdflush(sched, vm))
         return
-    vm.flusher = BdiWriteback(vm)
+    vm.wb.flusher = BdiWriteback(vm)
     for bdi in vm.bdis:
         _start_flusher(sched, vm, bdi)
 
@@ -280,6 +280,6 @@ class FlusherThread:
         if not self._features.bandwidth_chunks:
             return MAX_WRITEBACK_PAGES
         pages = min(
-            int(self.bdi.bandwidth.avg_pages_per_s) // 2, int(self.vm.pacing.dirty_limit) // 8
+            int(self.bdi.bandwidth.avg_pages_per_s) // 2, int(self.vm.wb.pacing.dirty_limit) // 8
         )
         return (pages // MAX_WRITEBACK_PAGES + 1) * MAX_WRITEBACK_PAGES

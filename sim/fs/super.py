@@ -48,10 +48,10 @@ from sim.fs.errors import fs_error, not_a_directory
 from sim.fs.features import Features, features
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import AddressSpace, do_generic_file_read
+from sim.mm.mmzone import Vm
 from sim.mm.readahead import FileRaState
 from sim.mm.shrinker import Shrinker, vfs_pressure_ratio
 from sim.mm.slab import DENTRY, PINNED
-from sim.mm.vmstat import Vm
 from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched

@@ -18,12 +18,12 @@ from typing import Final
 from sim.mm.address_space_ops import AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.lruvec import LRU_INACTIVE_ANON, LRU_INACTIVE_FILE, REFERENCED
+from sim.mm.mmzone import Vm
 from sim.mm.node import Node
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.page_lru import lru_cache_add, lru_cache_del, mark_page_accessed
 from sim.mm.page_tags import NO_TAG, PageTags, Run
 from sim.mm.ranges import Range, RangeSet
-from sim.mm.vmstat import Vm
 from sim.mm.workingset import leave_shadows, refault
 from sim.mm.writeback import LAST_PAGE
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
@@ -187,7 +187,7 @@ class AddressSpace:
         removed = self.pages.remove(start, end)
         if removed:
             vm.nr_free += removed
-            vm.pgfree += removed
+            vm.events.pgfree += removed
             vm.nr_file -= removed
             if self.kind == MAPPING_BUFFERS:
                 vm.nr_buffers -= removed
@@ -330,7 +330,7 @@ class AddressSpace:
         vm.count_completions(bdi, pages)
         if self._page_waiters:
             self._wake_page_waiters(start, end)
-        if vm.nr_congestion_waiters:
+        if vm.wb.nr_congestion_waiters:
             vm.clear_congested(bdi)
 
     def has_dirty(self, start: int, end: int) -> bool:

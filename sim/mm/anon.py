@@ -19,11 +19,14 @@ Left out: huge pages; sharing: a page belongs to one program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import log1p
+from random import Random
 from typing import TYPE_CHECKING, Final
 
+from sim.engine.rng import Streams
+from sim.sched.task import Task
 from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
@@ -215,3 +218,21 @@ class Region:
     def chunks(self) -> list[Chunk]:
         """Return all chunks, in order."""
         return [chunk for pool in self.pools for chunk in pool.chunks]
+
+
+class Programs:
+    """The memory of all programs of a machine."""
+
+    __slots__ = ("chance", "chunks", "committed", "mms", "nr_chunks", "on_oom_kill")
+
+    def __init__(self) -> None:
+        self.mms: dict[Mm, None] = {}  # of programs that have memory
+        self.chunks: dict[int, Chunk] = {}  # of their regions, by number
+        self.nr_chunks: int = 0  # made since boot
+        self.committed: int = 0  # pages that they may use (vm_committed_as)
+        self.chance: Random = Streams(0).stream("vm.anon")  # until a machine boots
+        self.on_oom_kill: Callable[[Task, int], None] = _ignore  # (who, pages it had in memory)
+
+
+def _ignore(task: Task, pages: int) -> None:
+    """Do nothing: no machine listens."""

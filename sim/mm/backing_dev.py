@@ -26,7 +26,7 @@ from sim.sched.wait import WaitQueue
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
     from sim.mm.laptop_mode import LaptopTimer
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 PAGE_SIZE: Final = 4096
 CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
@@ -99,8 +99,8 @@ def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
 
     blk_congestion_wait(), block/ll_rw_blk.c to 2.6.18; congestion_wait(), mm/backing-dev.c.
     """
-    vm.nr_congestion_waiters += 1
-    yield from vm.congestion_wqh.io_sleep_on_timeout(
+    vm.wb.nr_congestion_waiters += 1
+    yield from vm.wb.congestion_wqh.io_sleep_on_timeout(
         task, CONGESTION_WAIT_NS, TASK_UNINTERRUPTIBLE, "blk_congestion_wait"
     )
-    vm.nr_congestion_waiters -= 1
+    vm.wb.nr_congestion_waiters -= 1

@@ -31,8 +31,8 @@ from sim.mm.bandwidth import (
 )
 from sim.mm.dirty_limits import DirtyDomain, bdi_dirty_limit, dirty_limits, over_background
 from sim.mm.memcg_dirty import group_domain
+from sim.mm.mmzone import Vm
 from sim.mm.strict_limit import strict_domain
-from sim.mm.vmstat import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
@@ -45,12 +45,12 @@ RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
 def look_due(vm: Vm, cpu: int, pages: int) -> bool:
     """Count pages dirtied on a CPU; return whether to look at the limits now."""
-    limit = RATELIMIT_EXCEEDED if vm.dirty_exceeded else vm.ratelimit_pages
-    counted = vm.ratelimits[cpu] + pages
+    limit = RATELIMIT_EXCEEDED if vm.wb.dirty_exceeded else vm.wb.ratelimit_pages
+    counted = vm.wb.ratelimits[cpu] + pages
     if counted < limit:
-        vm.ratelimits[cpu] = counted
+        vm.wb.ratelimits[cpu] = counted
         return False
-    vm.ratelimits[cpu] = 0
+    vm.wb.ratelimits[cpu] = 0
     return True
 
 
@@ -64,23 +64,23 @@ def balance_dirty_pages_writing(
     task: Task, vm: Vm, bdi: BackingDevInfo, share: float
 ) -> Blocking[None]:
     """While over the limit, write; start background writeback above its threshold."""
-    write_chunk = vm.ratelimit_pages + vm.ratelimit_pages // 2  # sync_writeback_pages()
+    write_chunk = vm.wb.ratelimit_pages + vm.wb.ratelimit_pages // 2  # sync_writeback_pages()
     pages_written = 0
     while True:
         limit = task_dirty_limit(vm, share)
         if vm.nr_dirty + vm.nr_unstable + vm.nr_writeback <= limit:
-            vm.dirty_exceeded = False
+            vm.wb.dirty_exceeded = False
             break
-        vm.dirty_exceeded = True
+        vm.wb.dirty_exceeded = True
         if vm.tracer.enabled:  # It writes rather than pauses.
             vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, 0)
         if vm.nr_reclaimable():
             wbc = WritebackControl(WB_SYNC_NONE, write_chunk)
             wbc.range_cyclic = True
-            yield from vm.flusher.writeback_inodes(task, wbc, bdi)
+            yield from vm.wb.flusher.writeback_inodes(task, wbc, bdi)
             limit = task_dirty_limit(vm, share)
             if vm.nr_dirty + vm.nr_unstable + vm.nr_writeback <= limit:
-                vm.dirty_exceeded = False
+                vm.wb.dirty_exceeded = False
                 break
             pages_written += write_chunk - wbc.nr_to_write
             if pages_written >= write_chunk:
@@ -89,7 +89,7 @@ def balance_dirty_pages_writing(
     if bdi.in_progress:
         return
     if pages_written if bdi.laptop is not None else over_background(vm, bdi):
-        vm.flusher.start_background(bdi)
+        vm.wb.flusher.start_background(bdi)
 
 
 # -- From 3.2: the writer sleeps.
@@ -116,7 +116,7 @@ def balance_dirty_pages_paced(
             dirtier.nr_dirtied_pause = min([dirty_poll_interval(dirty, thresh), *polls])
             break
         if not bdi.in_progress:
-            vm.flusher.start_background(bdi)
+            vm.wb.flusher.start_background(bdi)
         bdi_dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
         if group is not None:
             bdi_dirty = min(bdi_dirty, group.dirty)
@@ -148,7 +148,7 @@ def balance_dirty_pages_paced(
         if task_ratelimit >= 1 or not bdi_dirty:
             break
     if not bdi.in_progress and bdi.laptop is None and over_background(vm, bdi):
-        vm.flusher.start_background(bdi)
+        vm.wb.flusher.start_background(bdi)
 
 
 def _carry_over(dirtier: Dirtier, pause_ns: int, period_ns: int, now_ns: int) -> None:
@@ -197,7 +197,7 @@ def update_bandwidth(
 
     It is the strictest of the machine's, the group's and that of a strict limit.
     """
-    pacing = vm.pacing
+    pacing = vm.wb.pacing
     bandwidth = bdi.bandwidth
     now_ns = vm.calendar.now
     dirty = vm.nr_dirty + vm.nr_unstable + vm.nr_writeback

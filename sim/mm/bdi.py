@@ -24,7 +24,7 @@ from sim.toml.errors import unknown
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 SINCE_PACED: Final = (3, 2)
 SINCE_SYSFS: Final[Mapping[str, KernelVersion]] = {"strict_limit": (6, 2), "max_bytes": (6, 2)}

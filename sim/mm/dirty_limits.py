@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from sim.mm.mmzone import Vm
 from sim.mm.params import PAGE_SIZE
-from sim.mm.vmstat import Vm
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
@@ -105,7 +105,7 @@ def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
 
 def bdi_dirty_limit(vm: Vm, bdi: BackingDevInfo, thresh: int) -> float:
     """Return a device's share of a threshold, by what it wrote lately (__wb_calc_thresh)."""
-    completions = vm.pacing.completions
+    completions = vm.wb.pacing.completions
     share = bdi.bandwidth.completions / completions if completions else 0.0
     promised = sum(other.min_share for other in vm.bdis)
     pages = thresh * max(1.0 - promised, 0.0) * share + thresh * bdi.min_share

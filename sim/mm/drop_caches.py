@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from sim.mm.address_space import MAPPING_SHMEM
 
 if TYPE_CHECKING:
+    from sim.mm.mmzone import Vm
     from sim.mm.shrinker import Shrinker
-    from sim.mm.vmstat import Vm
 
 FEW: Final = 10  # objects: drop_slab goes on while a round frees more
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from sim.mm.backing_dev import congestion_wait
+from sim.mm.mmzone import Vm
 from sim.mm.node import Node
 from sim.mm.reclaim import Reclaim, naps_at, shrink_lists
 from sim.mm.shrinker import shrink_slab
@@ -28,7 +29,6 @@ from sim.mm.vmscan import (
     shrink_node,
     snapshot_node,
 )
-from sim.mm.vmstat import Vm
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -76,7 +76,7 @@ class Kswapd:
     def _balance(self, task: Task) -> Blocking[None]:
         """Reclaim until the node has its high watermark of free pages (balance_pgdat)."""
         vm, node = self.vm, self.node
-        vm.pageoutrun += 1
+        vm.events.pageoutrun += 1
         failures = 0
         while node.nr_free < node.watermarks.high and failures < MAX_RETRIES:
             missing = node.watermarks.high - node.nr_free
@@ -87,8 +87,8 @@ class Kswapd:
                     yield from congestion_wait(task, vm)
                 continue
             freed, scanned = shrink_node(vm, node, min(missing, SCAN_PAGES_MAX))
-            vm.pgscan_kswapd += scanned
-            vm.pgsteal_kswapd += freed
+            vm.events.pgscan_kswapd += scanned
+            vm.events.pgsteal_kswapd += freed
             task.charge_system(vm.params.page_scan_ns * scanned)
             freed += shrink_slab(vm, node, scanned)
             yield from task.cond_resched()
@@ -108,8 +108,8 @@ class Kswapd:
             wanted = max(node.watermarks.high, SWAP_CLUSTER_MAX)
             control = Reclaim(vm.lruvecs_on(node), wanted, vm.params.swappiness)
             yield from shrink_lists(task, vm, control, priority)
-            vm.pgscan_kswapd += control.scanned
-            vm.pgsteal_kswapd += control.freed
+            vm.events.pgscan_kswapd += control.scanned
+            vm.events.pgsteal_kswapd += control.freed
             control.freed += shrink_slab(vm, node, control.scanned, priority)
             yield from task.cond_resched()
             freed += control.freed

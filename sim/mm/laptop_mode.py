@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 SINCE_OWN_TIMER: Final = (2, 6, 32)
 
@@ -51,7 +51,7 @@ class LaptopTimer:
         for bdi in self._devices():
             if bdi.nr_dirty:
                 bdi.pages_asked = bdi.nr_dirty
-                self.vm.flusher.start_background(bdi)
+                self.vm.wb.flusher.start_background(bdi)
 
     def _devices(self) -> list[BackingDevInfo]:
         return self.vm.bdis if self.vm.kernel < SINCE_OWN_TIMER else [self.bdi]

@@ -54,12 +54,12 @@ def touch_mapped(task: Task, mapping: AddressSpace, ra: FileRaState, page: int) 
 def _filemap_fault(task: Task, mapping: AddressSpace, ra: FileRaState, page: int) -> Blocking[bool]:
     """Bring a page in, with what is around it; return False if somebody else was reading it."""
     vm = mapping.vm
-    vm.pgfault += 1
+    vm.events.pgfault += 1
     task.charge_system(vm.params.fault_ns)
     end_page = mapping.a_ops.end_page(mapping)
     missed = mapping.first_missing(page, page + 1) == page
     if missed:
-        vm.pgmajfault += 1
+        vm.events.pgmajfault += 1
         ra.mmap_miss += 1
         if ra.mmap_miss <= MMAP_LOTSAMISS:
             start, count = read_around(page, mapping.bdi.ra_pages)

@@ -17,7 +17,7 @@ from sim.mm.dirty_limits import DirtyDomain, group_limits
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
     from sim.sched.task import Task
 
 

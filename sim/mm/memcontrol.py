@@ -35,7 +35,7 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task, sleep_n
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
     from sim.mm.anon import Chunk
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 GRAINS: Final = 512  # generations in which the group's pages would be if they were one list
 GRAIN_PAGES_MIN: Final = 8
@@ -181,7 +181,7 @@ class MemCgroup:
         return list(found)
 
     def _chunks(self) -> list[Chunk]:
-        return [chunk for chunk in self.vm.chunks.values() if chunk.mm.memcg is self]
+        return [chunk for chunk in self.vm.programs.chunks.values() if chunk.mm.memcg is self]
 
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""

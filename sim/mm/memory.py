@@ -21,6 +21,7 @@ from sim.engine.draw import hypergeometric, misses_before_hit
 from sim.mm.address_space import AddressSpace
 from sim.mm.anon import Chunk, Pool, Region
 from sim.mm.anon_lru import ACTIVE, DIRTY, INACTIVE, WRITEBACK, YOUNG
+from sim.mm.mmzone import Vm
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.page_io import forget
 from sim.mm.params import PAGE_SIZE
@@ -28,7 +29,6 @@ from sim.mm.reclaim import reserve_anon
 from sim.mm.scan_balance import ANON
 from sim.mm.swap_state import map_cached, map_under_writeback, swap_in
 from sim.mm.vmscan_anon import SINCE_ANON_INACTIVE
-from sim.mm.vmstat import Vm
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task
 from sim.sched.wait import WaitQueue
 
@@ -81,8 +81,10 @@ class Mm:
     def new_chunk(self, pool: Pool, size: int) -> Chunk:
         """Make a chunk of a region to be."""
         vm = self.vm
-        vm.nr_chunks += 1
-        chunk = vm.chunks[vm.nr_chunks] = Chunk(vm.nr_chunks, self, pool, size)
+        vm.programs.nr_chunks += 1
+        chunk = vm.programs.chunks[vm.programs.nr_chunks] = Chunk(
+            vm.programs.nr_chunks, self, pool, size
+        )
         return chunk
 
     def charge_anon(self, node: int, pages: int) -> None:
@@ -98,7 +100,7 @@ class Mm:
         self.nr_by_node[node] -= pages
         vm.nr_anon -= pages
         vm.nr_free += pages
-        vm.pgfree += pages
+        vm.events.pgfree += pages
         vm.nodes[node].nr_free += pages
         if self.memcg is not None:
             self.memcg.usage -= pages
@@ -120,8 +122,8 @@ class Mm:
         pages = -(-size // PAGE_SIZE)
         if not self.vm.may_commit(pages):
             return None
-        self.vm.committed += pages
-        self.vm.mms[self] = None
+        self.vm.programs.committed += pages
+        self.vm.programs.mms[self] = None
         region = Region(self, pages, [cut // PAGE_SIZE for cut in cuts])
         self.regions[region] = None
         self.total_pages += pages
@@ -132,11 +134,11 @@ class Mm:
         del self.regions[region]
         self.total_pages -= region.size
         vm = self.vm
-        vm.committed -= region.size
+        vm.programs.committed -= region.size
         for chunk in region.chunks():
             _zap(vm, chunk)
         if not self.regions:
-            del vm.mms[self]
+            del vm.programs.mms[self]
 
     def release(self) -> None:
         """Give everything back (exit_mmap)."""
@@ -175,7 +177,9 @@ class Mm:
             if not chunk.sweep_left or known > chunk.sweep_left:
                 chunk.sweep_left = chunk.used
                 chunk.sweep_out = chunk.used - chunk.mapped
-            faults = hypergeometric(self.vm.anon_chance, chunk.sweep_out, chunk.sweep_left, known)
+            faults = hypergeometric(
+                self.vm.programs.chance, chunk.sweep_out, chunk.sweep_left, known
+            )
             chunk.sweep_out -= faults
             chunk.sweep(known, write)
             chunk.sweep_out = min(chunk.sweep_out, chunk.sweep_left)
@@ -222,7 +226,7 @@ class Mm:
         """Touch pages of a pool that are in use, each time any of them."""
         if task.killed:
             raise Killed(task.comm)
-        stream = self.vm.anon_chance
+        stream = self.vm.programs.chance
         while touches > 0 and pool.used:
             missing = pool.used - pool.mapped
             if not missing:
@@ -241,18 +245,18 @@ class Mm:
         if task.killed:
             raise Killed(task.comm)
         vm = self.vm
-        vm.pgfault += 1
+        vm.events.pgfault += 1
         task.charge_system(vm.params.fault_ns)
         in_cache = chunk.ahead if in_order and chunk.ahead else chunk.unmapped
         while not in_cache + chunk.out:
             yield from self._await_reading(task, chunk)
             in_cache = chunk.unmapped
         others = 0 if in_order and chunk.ahead else chunk.out
-        if vm.anon_chance.random() * (in_cache + others) >= in_cache:
+        if vm.programs.chance.random() * (in_cache + others) >= in_cache:
             yield from reserve_anon(task, self, 1 << vm.params.page_cluster)
             if chunk.out:
                 self.majflt += 1
-                vm.pgmajfault += 1
+                vm.events.pgmajfault += 1
                 yield from swap_in(task, vm, chunk, write, in_order)
                 if task.killed:
                     raise Killed(task.comm)
@@ -260,7 +264,7 @@ class Mm:
         if not chunk.unmapped:  # Somebody has taken it out, or read it, meanwhile.
             return
         self.minflt += 1
-        if vm.anon_chance.random() * chunk.unmapped < chunk.idle:
+        if vm.programs.chance.random() * chunk.unmapped < chunk.idle:
             map_cached(vm, chunk, write)
         else:
             map_under_writeback(chunk, write)

@@ -24,7 +24,7 @@ from sim.units import NS_PER_S
 if TYPE_CHECKING:
     from sim.mm.memcontrol import MemCgroup
     from sim.mm.memory import Mm
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 SINCE_SIZE_ALONE: Final = (2, 6, 36)
 SINCE_REAPER: Final = (4, 6)
@@ -57,7 +57,7 @@ def out_of_memory(vm: Vm, memcg: MemCgroup | None, asker: Task | None = None) ->
     Where no program has memory of its own, ``asker`` is killed: all are alike then (a page or two
     of stack and text), and what he asks for is the only thing that ends.
     """
-    candidates = [mm for mm in vm.mms if mm.task is not None]
+    candidates = [mm for mm in vm.programs.mms if mm.task is not None]
     if memcg is not None:
         candidates = [mm for mm in candidates if mm.memcg is memcg]
     if any(_is_dying(mm) for mm in candidates):
@@ -90,7 +90,7 @@ def kill(vm: Vm, mm: Mm) -> None:
 
 
 def _kill_task(vm: Vm, task: Task, pages: int) -> None:
-    vm.oom_kills += 1
-    vm.on_oom_kill(task, pages)
+    vm.events.oom_kills += 1
+    vm.programs.on_oom_kill(task, pages)
     task.killed = True
     task.sched.kill(task)

@@ -21,7 +21,7 @@ from sim.mm.oom_kill import OutOfMemory, out_of_memory
 from sim.mm.vmscan import SWAP_CLUSTER_MAX, direct_reclaim
 
 if TYPE_CHECKING:
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 RUN_PAGES_MAX: Final = 256  # of anonymous memory taken from one node before looking again
 
@@ -87,7 +87,7 @@ def free_taken(vm: Vm, node: int, count: int) -> None:
     """Take such pages of a node back."""
     vm.nr_zspages -= count
     vm.nr_free += count
-    vm.pgfree += count
+    vm.events.pgfree += count
     vm.nodes[node].nr_free += count
 
 
@@ -105,7 +105,7 @@ def alloc_anon(vm: Vm, count: int) -> list[int]:
         taken[alloc_pages(vm, pages).number] += pages
         vm.nr_anon += pages
         left -= pages
-    vm.pgfault += count
+    vm.events.pgfault += count
     return taken
 
 
@@ -115,6 +115,6 @@ def free_anon(vm: Vm, taken: list[int]) -> None:
     assert 0 <= count <= vm.nr_anon
     vm.nr_anon -= count
     vm.nr_free += count
-    vm.pgfree += count
+    vm.events.pgfree += count
     for node, pages in zip(vm.nodes, taken, strict=True):
         node.nr_free += pages

@@ -22,8 +22,8 @@ from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
+    from sim.mm.mmzone import Vm
     from sim.mm.swapfile import Frontswap, SwapArea
-    from sim.mm.vmstat import Vm
 
 PAGE_SECTORS: Final = 8
 # Writeback throttling lets swap have all of its depth: REQ_HIPRIO has REQ_SWAP, block/blk-wbt.c.
@@ -46,9 +46,9 @@ class SwapWrite:
         vm = self.vm
         for chunk, count in self.parts:
             end_writeback(vm, chunk, count)
-            vm.swap_writeback -= count
-        if vm.nr_congestion_waiters:
-            vm.congestion_wqh.wake_all()
+            vm.swap.writeback -= count
+        if vm.wb.nr_congestion_waiters:
+            vm.wb.congestion_wqh.wake_all()
 
 
 class SwapRead:
@@ -85,8 +85,8 @@ def swap_writepages(
     Return whether that slept, for a request of a full queue.
     """
     count = sum(pages for _, pages in parts)
-    vm.pswpout += count
-    vm.swap_writeback += count
+    vm.events.pswpout += count
+    vm.swap.writeback += count
     if area.zswap is not None:
         return (yield from _store_pages(task, vm, area, area.zswap, slot, parts, plug))
     return (yield from _write_pages(task, vm, area, slot, parts, plug))
@@ -144,7 +144,7 @@ def swap_readpage(
     task: Task, area: SwapArea, slot: int, read: SwapRead, plug: Plug | None
 ) -> Blocking[None]:
     """Submit the read of a page, whose state says already that it is on its way."""
-    read.vm.pswpin += 1
+    read.vm.events.pswpin += 1
     zswap = area.zswap
     if zswap is not None and zswap.load(task, area, slot):
         read.vm.calendar.post(zswap.compressor.decompress_ns, read.end, None)
@@ -171,7 +171,7 @@ def _split(parts: list[Part], pages: int) -> tuple[list[Part], list[Part]]:
 
 def end_writeback(vm: Vm, chunk: Chunk, count: int) -> None:
     """Pages of a chunk are in swap: rotate them, or free them if nobody owns them any more."""
-    random = vm.anon_chance
+    random = vm.programs.chance
     mapped = chunk.io_read + chunk.io_written
     again = hypergeometric(random, mapped, chunk.io, count)
     written = hypergeometric(random, chunk.io_written, mapped, again)
@@ -232,4 +232,4 @@ def forget(vm: Vm, chunk: Chunk) -> None:
     assert chunk.dead
     if not chunk.io and not chunk.reading:
         vm.swap.free_all(chunk)
-        del vm.chunks[chunk.number]
+        del vm.programs.chunks[chunk.number]

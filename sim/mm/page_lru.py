@@ -108,7 +108,7 @@ def activate_run(mapping: AddressSpace, low: int, high: int, tag: int) -> None:
     """Move a run of pages to the active list; PG_referenced is cleared."""
     mapping.vm.generations.of(tag).lruvec.stat.nonresident_age += high - low
     move_run(mapping, low, high, tag, LRU_ACTIVE_FILE, tag & WORKINGSET)
-    mapping.vm.pgactivate += high - low
+    mapping.vm.events.pgactivate += high - low
 
 
 def move_run(mapping: AddressSpace, low: int, high: int, tag: int, lru: int, flags: int) -> None:

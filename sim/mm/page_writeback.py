@@ -19,7 +19,7 @@ from sim.mm.balance_dirty import (
     look_due,
 )
 from sim.mm.dirty_limits import dirty_limits
-from sim.mm.vmstat import Vm
+from sim.mm.mmzone import Vm
 from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 
@@ -35,15 +35,15 @@ def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -
         return
     look = look_due(vm, task.cpu, pages)
     if vm.kernel >= SINCE_PACED:
-        dirtier = vm.pacing.dirtier(task.pid)
+        dirtier = vm.wb.pacing.dirtier(task.pid)
         dirtier.nr_dirtied += pages
         if look or dirtier.nr_dirtied >= dirtier.nr_dirtied_pause:
             yield from balance_dirty_pages_paced(task, vm, bdi, dirtier)
         return
     share = 0.0
     if vm.kernel >= SINCE_TASK_LIMIT:
-        dirtier = vm.pacing.dirtier(task.pid)
-        share = vm.pacing.count_dirtied(dirtier, pages, dirty_limits(vm)[1])
+        dirtier = vm.wb.pacing.dirtier(task.pid)
+        share = vm.wb.pacing.count_dirtied(dirtier, pages, dirty_limits(vm)[1])
     if look:
         yield from balance_dirty_pages_writing(task, vm, bdi, share)
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from sim.mm.backing_dev import BackingDevInfo, congestion_wait
 from sim.mm.dirty_limits import dirty_limits
-from sim.mm.vmstat import Vm
+from sim.mm.mmzone import Vm
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
@@ -129,7 +129,7 @@ class PdflushThread:
         while nr_to_write > 0:
             wbc.encountered_congestion = False
             wbc.nr_to_write = MAX_WRITEBACK_PAGES
-            yield from vm.flusher.writeback_inodes(task, wbc, None)
+            yield from vm.wb.flusher.writeback_inodes(task, wbc, None)
             if wbc.nr_to_write > 0:
                 if not wbc.encountered_congestion and not self._more_io():
                     break  # All that is old has been written.
@@ -149,7 +149,7 @@ class PdflushThread:
         while asked > 0 or vm.nr_reclaimable() >= dirty_limits(vm)[0]:
             wbc.encountered_congestion = False
             wbc.nr_to_write = MAX_WRITEBACK_PAGES
-            yield from vm.flusher.writeback_inodes(task, wbc, None)
+            yield from vm.wb.flusher.writeback_inodes(task, wbc, None)
             asked -= MAX_WRITEBACK_PAGES - wbc.nr_to_write
             if wbc.nr_to_write > 0:
                 yield from congestion_wait(task, vm)

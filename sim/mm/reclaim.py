@@ -52,7 +52,7 @@ from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task, sleep_n
 if TYPE_CHECKING:
     from sim.mm.memcontrol import MemCgroup
     from sim.mm.memory import Mm
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
 SINCE_COST: Final = (5, 8)
@@ -111,12 +111,12 @@ def _shrink_lruvec(
             number = min(left[0], SWAP_CLUSTER_MAX)
             left[0] -= number
             control.scanned += number
-            written = vm.pswpout
+            written = vm.events.pswpout
             control.freed += yield from shrink_inactive_anon(
                 task, vm, lruvec.anon, number, plug, control.waits
             )
             task.charge_system(vm.params.page_scan_ns * number)
-            if vm.pswpout != written and task.system_debt_ns:
+            if vm.events.pswpout != written and task.system_debt_ns:
                 yield  # Other tasks take the next slots meanwhile; their writes come in between.
         if left[1]:
             number = min(left[1], SWAP_CLUSTER_MAX)
@@ -218,7 +218,7 @@ def naps_at(vm: Vm, priority: int) -> bool:
 
 def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     """Free pages in the task that needs them; return how many."""
-    vm.allocstall += 1
+    vm.events.allocstall += 1
     for priority in range(DEF_PRIORITY, -1, -1):
         scanned = control.scanned
         yield from shrink_lists(task, vm, control, priority)
@@ -235,8 +235,8 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     for lruvec in control.lruvecs:
         lruvec.anon.refaults = lruvec.anon.workingset_activate
         snapshot_refaults(lruvec)
-    vm.pgscan_direct += control.scanned
-    vm.pgsteal_direct += control.freed
+    vm.events.pgscan_direct += control.scanned
+    vm.events.pgsteal_direct += control.freed
     return control.freed + control.slab_freed
 
 
@@ -257,7 +257,7 @@ def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
 
 def _progress(vm: Vm) -> int:
     """Return the pages that direct reclaim has freed since boot, slab pages included."""
-    return vm.pgsteal_direct + vm.slabs.given_back
+    return vm.events.pgsteal_direct + vm.slabs.given_back
 
 
 def reserve_for_read(task: Task, vm: Vm, pages: int) -> Blocking[None]:

@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from sim.mm.mmzone import Vm
     from sim.mm.node import Node
-    from sim.mm.vmstat import Vm
     from sim.sched.version import KernelVersion
 
 DEFAULT_SEEKS: Final = 2  # include/linux/shrinker.h

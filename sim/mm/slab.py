@@ -23,7 +23,7 @@ from sim.mm.shrinker import Shrinker
 from sim.sched.version import KernelVersion, in_force
 
 if TYPE_CHECKING:
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 PAGE_SIZE: Final = 4096
 SINCE_SLUB: Final = (2, 6, 23)
@@ -160,7 +160,7 @@ class Slabs:
         self.given_back += pages
         vm.nr_slab -= pages
         vm.nr_free += pages
-        vm.pgfree += pages
+        vm.events.pgfree += pages
         while pages:
             number = self.taken.index(max(self.taken))
             here = min(pages, self.taken[number])

@@ -24,7 +24,7 @@ from sim.mm.dirty_limits import DirtyDomain, bdi_dirty_limit, dirty_limits
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 FEW: Final = 8  # pages: so many are let through whatever the share is
 

@@ -29,7 +29,7 @@ from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 SINCE_TASK_PLUG: Final = (2, 6, 39)
 SINCE_HITS: Final = (3, 14)
@@ -40,11 +40,11 @@ Found = tuple[SwapArea, int, "Chunk"]  # area, slot, whose
 
 def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
     """Map a page that is in the swap cache and was not used since it came there."""
-    if chunk.ahead and vm.anon_chance.random() * chunk.idle < chunk.ahead:
+    if chunk.ahead and vm.programs.chance.random() * chunk.idle < chunk.ahead:
         chunk.ahead -= 1
-        vm.swap_ra.hits += 1
+        vm.swap.ra.hits += 1
     if write or chunk.mm.swap_is_full():
-        vm.swap.free_kept(vm.anon_chance, chunk)
+        vm.swap.free_kept(vm.programs.chance, chunk)
         chunk.rewritten += 1
     else:
         chunk.remapped += 1
@@ -63,7 +63,7 @@ def map_under_writeback(chunk: Chunk, write: bool) -> None:
 
 def swap_in(task: Task, vm: Vm, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
     """Read a page that is out, wait for it, and map it; memory for it there is."""
-    slot = vm.swap.pick(vm.anon_chance, chunk, kept=False, in_order=in_order)
+    slot = vm.swap.pick(vm.programs.chance, chunk, kept=False, in_order=in_order)
     target = (slot[0], slot[1], chunk)
     wanted = _readahead(vm, target, in_order)
     wanted.sort(key=_by_slot)
@@ -98,7 +98,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
         return
     kind = SLOT | YOUNG
     if write or chunk.mm.swap_is_full() or is_alone(vm, slot[0]):
-        vm.swap.free_entry(vm.anon_chance, chunk, slot)
+        vm.swap.free_entry(vm.programs.chance, chunk, slot)
         kind = DIRTY | YOUNG
     chunk.map(1)
     lru = vm.lru_of(chunk.mm, node)
@@ -118,7 +118,7 @@ def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:
     most = 1 << vm.params.page_cluster
     if vm.kernel < SINCE_HITS:
         return _around_slot(vm, target, most)
-    pages = vm.swap_ra.window(slot, most)
+    pages = vm.swap.ra.window(slot, most)
     if pages == 1:
         return [target]
     if vm.kernel >= SINCE_BY_ADDRESS and not area.device.rotational:
@@ -135,15 +135,15 @@ def _around_slot(vm: Vm, target: Found, pages: int) -> list[Found]:
         owners = area.owners.get(other // SWAPFILE_CLUSTER)
         owner = 0 if owners is None else owners[other % SWAPFILE_CLUSTER]
         if owner and not owner & RESIDENT:
-            found.append((area, other, vm.chunks[owner >> 1]))
+            found.append((area, other, vm.programs.chunks[owner >> 1]))
     return found
 
 
 def _near_address(vm: Vm, chunk: Chunk, target: Found, pages: int, in_order: bool) -> list[Found]:
     """Return others of a chunk that are out and lie near a page of it."""
     found: list[Found] = []
-    near = binomial(vm.anon_chance, pages, (chunk.out - 1) / max(chunk.used - 1, 1))
-    slots = vm.swap.some_out(vm.anon_chance, chunk, near + 1, in_order)
+    near = binomial(vm.programs.chance, pages, (chunk.out - 1) / max(chunk.used - 1, 1))
+    slots = vm.swap.some_out(vm.programs.chance, chunk, near + 1, in_order)
     for area, slot in slots:
         if (area, slot) != target[:2] and len(found) < near:
             found.append((area, slot, chunk))

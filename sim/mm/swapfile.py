@@ -25,6 +25,7 @@ from sim.component import Component, Described
 from sim.mm.compressors import Compressor
 from sim.mm.params import PAGE_SIZE
 from sim.mm.swap_clusters import SwapClusters, order_of
+from sim.mm.swap_ra import SwapRa
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
@@ -34,7 +35,7 @@ from sim.units import rough_bytes
 
 if TYPE_CHECKING:
     from sim.mm.anon import Chunk
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 SWAPFILE_CLUSTER: Final = 256  # slots, mm/swapfile.c
 PAGE_SECTORS: Final = 8
@@ -334,6 +335,8 @@ class Swap:
         self.areas: list[SwapArea] = []  # in the order in which they are asked
         self.by_number: list[SwapArea] = []  # in that of swapon
         self.zswap: Frontswap | None = None  # before all of them
+        self.ra = SwapRa()
+        self.writeback: int = 0  # pages on their way out
         self.promised: int = 0  # slots, to pages on their way out that have none yet
 
     def swapon(

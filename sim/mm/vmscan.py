@@ -41,8 +41,8 @@ from sim.mm.scan_balance import FILE
 from sim.mm.shrinker import shrink_slab
 
 if TYPE_CHECKING:
+    from sim.mm.mmzone import Vm
     from sim.mm.node import Node
-    from sim.mm.vmstat import Vm
     from sim.sched.version import KernelVersion
 
 SWAP_CLUSTER_MAX: Final = 32  # pages, include/linux/swap.h
@@ -121,8 +121,8 @@ def shrink_active_list(vm: Vm, lruvec: Lruvec, pages: int) -> None:
         flags = tag & REFERENCED | WORKINGSET
         move_run(mapping, low, high, tag, LRU_INACTIVE_FILE, flags)
         lruvec.stat.note(FILE, high - low, 0)
-        vm.pgdeactivate += high - low
-        vm.pgrefill += high - low
+        vm.events.pgdeactivate += high - low
+        vm.events.pgrefill += high - low
 
 
 def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
@@ -144,13 +144,13 @@ def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
 
 def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
     """Free pages as the task that wants them, near its own node first (try_to_free_pages)."""
-    vm.allocstall += 1
+    vm.events.allocstall += 1
     wanted = pages
     for node in zonelist:
         freed, scanned = shrink_node(vm, node, wanted)
         snapshot_node(vm, node)
-        vm.pgscan_direct += scanned
-        vm.pgsteal_direct += freed
+        vm.events.pgscan_direct += scanned
+        vm.events.pgsteal_direct += freed
         vm.charge_reclaim(scanned)
         wanted -= freed + shrink_slab(vm, node, scanned)
         if wanted <= 0:

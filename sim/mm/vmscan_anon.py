@@ -42,8 +42,8 @@ from sim.sched.wait import WaitQueue
 if TYPE_CHECKING:
     from sim.block.bio import Plug
     from sim.mm.anon import Chunk
+    from sim.mm.mmzone import Vm
     from sim.mm.swapfile import SwapArea
-    from sim.mm.vmstat import Vm
 
 SWAP_CLUSTER_MAX: Final = 32  # pages of a look at most, include/linux/swap.h
 SINCE_ANON_INACTIVE: Final = (5, 9)  # b518154e59aa: new pages begin on the inactive list
@@ -136,7 +136,7 @@ def shrink_inactive_anon(
     out = PageOut()
     waited_for: WaitQueue | None = None
     had, active = lru.nr[INACTIVE], lru.nr[ACTIVE]
-    isolated = lru.isolate(vm.anon_chance, INACTIVE, limit)
+    isolated = lru.isolate(vm.programs.chance, INACTIVE, limit)
     scanned = had - lru.nr[INACTIVE]
     for cohort in isolated:
         if cohort.kind & WRITEBACK:
@@ -163,7 +163,7 @@ def shrink_inactive_anon(
 
 def _look_at_cached(vm: Vm, lru: AnonLru, cohort: Cohort) -> int:
     """Free pages that only the swap cache has; those mapped again meanwhile stay."""
-    random, chunk, count = vm.anon_chance, cohort.chunk, cohort.count
+    random, chunk, count = vm.programs.chance, cohort.chunk, cohort.count
     mapped = chunk.remapped + chunk.rewritten
     again = hypergeometric(random, mapped, chunk.cached, count)
     rewritten = hypergeometric(random, chunk.rewritten, mapped, again)
@@ -192,7 +192,7 @@ def _gone(vm: Vm, lru: AnonLru, chunk: Chunk, count: int) -> None:
 
 def _look_at_mapped(vm: Vm, lru: AnonLru, cohort: Cohort, out: PageOut) -> int:
     """Keep pages that were used; of the others free what is in swap, and write what is not."""
-    random, chunk, kind = vm.anon_chance, cohort.chunk, cohort.kind
+    random, chunk, kind = vm.programs.chance, cohort.chunk, cohort.kind
     since_writes = chunk.writes - cohort.writes
     if kind & YOUNG:
         used = cohort.count
@@ -220,13 +220,13 @@ def _stay_or_dirty(
     vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, chance: float
 ) -> None:
     """Keep used pages; those that were as in swap have been written to with this chance."""
-    dirty = 0 if kind & DIRTY else binomial(vm.anon_chance, count, chance)
+    dirty = 0 if kind & DIRTY else binomial(vm.programs.chance, count, chance)
     if dirty:
         now = kind | DIRTY
         if vm.kernel < SINCE_EXCLUSIVE:
             now &= ~SLOT
             for _ in range(dirty):
-                vm.swap.free_kept(vm.anon_chance, chunk)
+                vm.swap.free_kept(vm.programs.chance, chunk)
         _stay(vm, lru, chunk, now, dirty)
     if count > dirty:
         _stay(vm, lru, chunk, kind, count - dirty)
@@ -235,7 +235,7 @@ def _stay_or_dirty(
 def _stay(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int) -> None:
     """Put used pages on a list again (page_check_references)."""
     if kind & REFERENCED or vm.kernel < SINCE_ANON_INACTIVE:
-        vm.pgactivate += count
+        vm.events.pgactivate += count
         lru.add(ACTIVE, chunk, kind | REFERENCED, count)
     else:
         lru.add(INACTIVE, chunk, kind | REFERENCED, count)
@@ -246,7 +246,7 @@ def _pageout(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, out: Pag
     runs: list[tuple[SwapArea, int, int]] = []
     if kind & SLOT:
         for _ in range(count):
-            area, slot = vm.swap.pick(vm.anon_chance, chunk, True, False)
+            area, slot = vm.swap.pick(vm.programs.chance, chunk, True, False)
             runs.append((area, slot, 1))
         runs = list(dict.fromkeys(runs))  # Drawn twice: one of the two has another slot.
         written = len(runs)
@@ -271,16 +271,16 @@ def _used(vm: Vm, cohort: Cohort) -> int:
     if cohort.kind & YOUNG:
         return cohort.count
     chance = 1.0 - exp(cohort.touches - cohort.chunk.touches)
-    return binomial(vm.anon_chance, cohort.count, chance)
+    return binomial(vm.programs.chance, cohort.count, chance)
 
 
 def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
     """Move the oldest active pages to the inactive list; their accessed bits are cleared."""
-    random = vm.anon_chance
+    random = vm.programs.chance
     for cohort in lru.isolate(random, ACTIVE, limit):
         chunk, kind = cohort.chunk, cohort.kind
-        vm.pgrefill += cohort.count
-        vm.pgdeactivate += cohort.count
+        vm.events.pgrefill += cohort.count
+        vm.events.pgdeactivate += cohort.count
         lru.stat.note(ANON, cohort.count, _used(vm, cohort))
         if kind & (UNMAPPED | WRITEBACK):
             lru.add(INACTIVE, chunk, kind, cohort.count)

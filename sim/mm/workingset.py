@@ -31,7 +31,7 @@ from sim.mm.scan_balance import ANON, FILE, SINCE_SPLIT
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
     from sim.mm.anon import Chunk
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 SINCE_SWAPIN_ACTIVE: Final = (4, 8)
 SINCE_SHADOWS: Final = (3, 15)
@@ -64,7 +64,7 @@ def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int) -> N
         return
     shadows.set(start, end, NO_TAG)
     for low, high, shadow in found:
-        vm.workingset_refault += high - low
+        vm.events.workingset_refault += high - low
         lruvec = _lruvec_of(vm, shadow)
         if _distance(lruvec, shadow) <= _working_set(vm, lruvec):
             pages = high - low
@@ -126,7 +126,7 @@ def list_of_readahead(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
 def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
     """A page that was out has come in, any of those; return whether it came back soon."""
     shadows = chunk.shadows
-    left = int(vm.anon_chance.random() * sum(pages for _, pages in shadows))
+    left = int(vm.programs.chance.random() * sum(pages for _, pages in shadows))
     index = 0
     while left >= shadows[index][1]:
         left -= shadows[index][1]
@@ -136,7 +136,7 @@ def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
         shadows[index][1] = pages - 1
     else:
         del shadows[index]
-    vm.workingset_refault_anon += 1
+    vm.events.workingset_refault_anon += 1
     stat = lru.stat
     if stat.nonresident_age - when > _anon_working_set(vm, lru, chunk):
         return False

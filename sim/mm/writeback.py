@@ -1,7 +1,7 @@
-"""What a writeback pass may do, and the flusher that runs one.
+"""What a writeback pass may do, the flusher that runs one, and how writers are held back.
 
-Models: struct writeback_control, the order that callers hand to writepages(); and the entries to
-fs/fs-writeback.c that the throttling of writers needs.
+Models: struct writeback_control, the order that callers hand to writepages(); the entries to
+fs/fs-writeback.c that the throttling of writers needs; the state of that throttling.
 Linux counterpart: include/linux/writeback.h, 2.6.16 to 6.5.
 Invariants: ``nr_to_write`` only falls; a pass ends when it is not positive.
 Left out: reclaim's flags; cgroups.
@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from sim.mm.bandwidth import Pacing, ratelimit_pages
 from sim.sched.task import Blocking, Task
+from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.backing_dev import BackingDevInfo
@@ -63,3 +65,27 @@ class Flusher:
     def start_background(self, bdi: BackingDevInfo) -> None:
         """Have a kernel thread write until dirty memory is below the background threshold."""
         raise NotImplementedError
+
+
+class WbDomain:
+    """How writers are held back: what there is one of in a machine (struct wb_domain)."""
+
+    __slots__ = (
+        "congestion_wqh",
+        "dirty_exceeded",
+        "flusher",
+        "nr_congestion_waiters",
+        "pacing",
+        "ratelimit_pages",
+        "ratelimits",
+    )
+
+    def __init__(self, nr_total: int, nr_cpus: int) -> None:
+        """``nr_total`` is the machine's memory in pages."""
+        self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
+        self.nr_congestion_waiters: int = 0
+        self.flusher = Flusher()  # replaced by start_writeback()
+        self.dirty_exceeded: bool = False  # to 3.1: the limit was exceeded at the last check
+        self.ratelimit_pages: int = ratelimit_pages(nr_total, nr_cpus)
+        self.ratelimits: list[int] = [0] * nr_cpus  # pages dirtied on each CPU since the check
+        self.pacing = Pacing()  # from 3.2

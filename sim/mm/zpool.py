@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from sim.mm.page_alloc import alloc_reserve, free_taken
 
 if TYPE_CHECKING:
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
 
 PAGE_SIZE: Final = 4096
 

@@ -45,7 +45,7 @@ from sim.registry import register
 from sim.units import Value
 
 if TYPE_CHECKING:
-    from sim.mm.vmstat import Vm
+    from sim.mm.mmzone import Vm
     from sim.sched.task import Blocking, Task
 
 PAGE_SECTORS: Final = 8

@@ -43,8 +43,8 @@ from sim.sched.workqueue import Workqueue
 from sim.units import Value
 
 if TYPE_CHECKING:
+    from sim.mm.mmzone import Vm
     from sim.mm.swapfile import SwapArea
-    from sim.mm.vmstat import Vm
     from sim.sched.task import Blocking, Task
 
 SINCE: Final = (3, 11)

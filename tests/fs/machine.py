@@ -24,8 +24,8 @@ from sim.fs.tmpfs.shmem import Tmpfs, TmpfsParams
 from sim.fs.xfs.params import XfsParams
 from sim.fs.xfs.super import Xfs
 from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.mmzone import Vm
 from sim.mm.params import VmParams
-from sim.mm.vmstat import Vm
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
 from sim.sched.version import kernel_version

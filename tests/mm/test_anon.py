@@ -103,7 +103,7 @@ def test_a_working_set_below_memory_never_swaps(kernel):
     mm = program(machine, None, uniform_user(pages, 1_000_000, counts))
     machine.run_until(5)
     assert counts == [0]
-    assert (mm.majflt, machine.vm.pswpout, machine.vm.pswpin) == (0, 0, 0)
+    assert (mm.majflt, machine.vm.events.pswpout, machine.vm.events.pswpin) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -198,7 +198,7 @@ def test_without_swap_the_largest_program_is_killed_and_the_others_live(kernel):
     machine = swapping(kernel, swap_pages=0)
     group = limited(machine, 2000)
     killed = []
-    machine.vm.on_oom_kill = lambda task, pages: killed.append((task, pages))
+    machine.vm.programs.on_oom_kill = lambda task, pages: killed.append((task, pages))
     counts = []
     small = program(machine, group, uniform_user(700, 10_000, counts, stay_ns=S))
     large = program(machine, group, uniform_user(1500, 10_000, counts, stay_ns=S))
@@ -216,7 +216,7 @@ def test_a_machine_without_swap_kills_until_the_rest_fits():
     for _ in range(4):
         program(machine, None, uniform_user(share, 1000, counts, stay_ns=S))
     machine.run_until(10)
-    assert machine.vm.oom_kills == 2
+    assert machine.vm.events.oom_kills == 2
     assert counts == [0, 0]
 
 
@@ -226,7 +226,7 @@ def test_with_room_in_swap_nobody_is_killed():
     for _ in range(4):
         program(machine, None, uniform_user(10_000, 1000, counts, stay_ns=S))
     machine.run_until(60)
-    assert machine.vm.oom_kills == 0
+    assert machine.vm.events.oom_kills == 0
     assert len(counts) == 4
 
 
@@ -236,7 +236,7 @@ def test_a_group_may_have_less_swap_than_there_is():
     mm = program(machine, group, uniform_user(1250, 2000, [], stay_ns=S))
     other = program(machine, group, uniform_user(600, 0, [], stay_ns=S))
     machine.run_until(20)
-    assert machine.vm.oom_kills == 1
+    assert machine.vm.events.oom_kills == 1
     assert mm.task.killed
     assert not other.task.killed
 
@@ -273,7 +273,7 @@ def test_a_page_that_was_only_read_since_it_came_back_goes_out_without_a_write()
         group = limited(machine, 2048)
         program(machine, group, uniform_user(4096, 20_000, [], write_share=share))
         machine.run_until(60)
-        writes.append(machine.vm.pswpout)
+        writes.append(machine.vm.events.pswpout)
     assert writes[0] < 0.4 * writes[1]
 
 

@@ -54,7 +54,7 @@ def test_dirty_memory_stays_at_the_limit_and_hardly_above(kernel):
         machine.run_until(tenth / 10)
         peak = max(peak, machine.vm.nr_dirty + machine.vm.nr_writeback)
     limit = dirty_limits(machine.vm)[1]
-    assert 0.6 * limit < peak <= limit + 2 * machine.vm.ratelimit_pages
+    assert 0.6 * limit < peak <= limit + 2 * machine.vm.wb.ratelimit_pages
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -116,7 +116,7 @@ def test_tasks_that_dirty_are_forgotten_when_they_are_idle():
     machine = Machine(kernel="3.2", memory_mib=512)
     for number in range(3000):
         machine.do(dirtier, machine.file, 64, None, 64, 100_000, number * 64)
-    assert len(machine.vm.pacing.dirtiers) <= 1024
+    assert len(machine.vm.wb.pacing.dirtiers) <= 1024
 
 
 def test_the_next_look_comes_sooner_near_the_limit():

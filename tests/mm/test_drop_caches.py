@@ -23,7 +23,7 @@ def test_what_comes_back_begins_as_if_it_had_never_been_there():
     machine.file.add_pages(0, 1000)
     drop_pagecache(machine.vm)
     machine.file.add_pages(0, 1000)
-    assert machine.vm.workingset_refault == 0
+    assert machine.vm.events.workingset_refault == 0
 
 
 def test_a_tmpfs_keeps_its_pages():

@@ -85,7 +85,7 @@ def test_two_who_run_into_a_page_at_once_read_it_once():
 def test_major_faults_are_the_pages_that_were_not_there(pages, kernel):
     machine = machine_with_text(kernel)
     faults = machine.do(runner, machine, pages)
-    assert sum(faults) == machine.vm.pgmajfault
+    assert sum(faults) == machine.vm.events.pgmajfault
     seen: set[int] = set()
     for page, missed in zip(pages, faults, strict=True):
         assert missed == (page not in seen)

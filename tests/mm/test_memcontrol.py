@@ -147,7 +147,7 @@ def test_who_fills_a_tmpfs_beyond_the_limit_of_his_group_is_killed(version):
             shm.add_pages(page, page + 32)
 
     assert not do_in(machine, group, fill)
-    assert group.oom_kills == machine.vm.oom_kills == 1
+    assert group.oom_kills == machine.vm.events.oom_kills == 1
     assert shm.nr_pages == group.usage <= LIMIT
 
 

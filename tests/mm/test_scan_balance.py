@@ -129,7 +129,7 @@ def beside_a_file(swappiness, kernel):
     program(machine, None, body)
     machine.run_until(60)
     vm.check()
-    return vm.pswpout
+    return vm.events.pswpout
 
 
 @pytest.mark.parametrize("kernel", ["2.6.32", "4.4"])

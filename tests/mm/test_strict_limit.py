@@ -57,7 +57,7 @@ def test_shares_are_between_their_bounds_and_without_bounds_sum_up_to_the_limit(
     machine = Machine("6.2")
     vm, one = machine.vm, machine.bdi
     other = vm.add_bdi(BackingDevInfo("other", FixedRate(machine.calendar, MIB)))
-    vm.pacing.completions = 1000.0
+    vm.wb.pacing.completions = 1000.0
     one.bandwidth.completions, other.bandwidth.completions = 900.0, 100.0
     assert bdi_dirty_limit(vm, one, 1000) + bdi_dirty_limit(vm, other, 1000) == 1000
     other.min_share = 0.5

@@ -111,8 +111,8 @@ def test_kswapd_keeps_free_memory_between_the_watermarks():
 
     machine.task(reader)
     machine.run_until(4)
-    assert vm.pgsteal_kswapd > 100_000
-    assert vm.pgsteal_direct == 0
+    assert vm.events.pgsteal_kswapd > 100_000
+    assert vm.events.pgsteal_direct == 0
     assert vm.watermarks.min < vm.nr_free < vm.watermarks.high + 2000
 
 
@@ -121,8 +121,8 @@ def test_without_kswapd_who_wants_memory_reclaims_it():
     vm = machine.vm
     machine.file.add_pages(0, vm.nr_free - vm.watermarks.min)
     alloc_anon(vm, 1000)
-    assert vm.pgsteal_direct >= 1000
-    assert vm.allocstall == 1
+    assert vm.events.pgsteal_direct >= 1000
+    assert vm.events.allocstall == 1
 
 
 def test_a_page_that_comes_back_soon_is_active_at_once():
@@ -135,7 +135,7 @@ def test_a_page_that_comes_back_soon_is_active_at_once():
     mapping.add_pages(0, 1000)
     mapping.evict_pages(0, 1000)
     mapping.add_pages(0, 1000)
-    assert vm.workingset_activate == vm.workingset_refault == 1000
+    assert vm.workingset_activate == vm.events.workingset_refault == 1000
     assert vm.nr_lru(LRU_ACTIVE_FILE) == 6000
 
 
@@ -145,7 +145,7 @@ def test_shadows_are_kept_since_3_15(kernel, expected):
     machine.file.add_pages(0, 1000)
     machine.file.evict_pages(0, 1000)
     machine.file.add_pages(0, 1000)
-    assert machine.vm.workingset_refault == expected
+    assert machine.vm.events.workingset_refault == expected
 
 
 def test_the_active_list_may_be_as_many_times_longer_as_the_ratio_says():
@@ -184,7 +184,7 @@ def written_beside_pressure(kernel):
 
     program(machine, None, body)
     machine.run_until(2)
-    assert vm.allocstall > 0
+    assert vm.events.allocstall > 0
     vm.check()
     return vm.written
 

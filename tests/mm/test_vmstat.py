@@ -43,7 +43,7 @@ def test_every_page_and_every_dirtied_page_is_accounted_for_at_any_time(kernel):
         machine.run_until(tenth / 10)
         machine.vm.check()
     assert machine.vm.written > 0
-    assert machine.vm.pgsteal_kswapd > 0
+    assert machine.vm.events.pgsteal_kswapd > 0
 
 
 def test_paging_is_what_passed_the_devices_in_kib():
@@ -52,5 +52,5 @@ def test_paging_is_what_passed_the_devices_in_kib():
     machine.file.set_dirty(0, 1000)
     machine.run_until(40)
     machine.vm.update()
-    assert machine.vm.pgpgin_sectors == machine.device.sectors[0] >= 4 * MIB // 512
-    assert machine.vm.pgpgout_sectors == 8000
+    assert machine.vm.events.pgpgin_sectors == machine.device.sectors[0] >= 4 * MIB // 512
+    assert machine.vm.events.pgpgout_sectors == 8000

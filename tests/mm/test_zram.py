@@ -75,7 +75,7 @@ def test_from_4_15_on_a_page_comes_alone_and_gives_its_slot_back(kernel):
     machine.run_until(20)
     vm = machine.vm
     if vm.kernel >= (4, 15):
-        assert vm.pswpin == vm.pgmajfault
+        assert vm.events.pswpin == vm.events.pgmajfault
         assert vm.nr_swap_cached < counts[0] / 10  # what was used while it was on its way out
     else:
         assert vm.nr_swap_cached > counts[0] / 2
@@ -108,7 +108,7 @@ def test_a_program_that_ends_gives_all_back():
     program(machine, None, staying(free + free // 4, 100, []))
     machine.run_until(20)
     assert device.pool.stored
-    for mm in list(vm.mms):
+    for mm in list(vm.programs.mms):
         mm.release()
     assert (device.pool.stored, device.pool.pages, vm.nr_zspages) == (0, 0, 0)
     assert vm.nr_free == free

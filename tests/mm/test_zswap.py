@@ -79,7 +79,7 @@ def test_what_is_kept_is_not_read_from_the_device():
     machine, zswap = with_zswap("5.15", max_pool_percent=10)
     user(machine, 15_000, touches=4000)
     read = sum(pages for _, pages in machine.device.pages(READ))
-    assert 0 < read < machine.vm.pswpin
+    assert 0 < read < machine.vm.events.pswpin
     assert zswap.pool.stored > 0
 
 
@@ -87,7 +87,7 @@ def test_a_program_that_ends_empties_the_pool():
     machine, zswap = with_zswap("5.4", max_pool_percent=10)
     free = machine.vm.nr_free
     user(machine, 10_000)
-    for mm in list(machine.vm.mms):
+    for mm in list(machine.vm.programs.mms):
         mm.release()
     machine.run_until(100)
     assert (zswap.pool.stored, machine.vm.nr_zspages) == (0, 0)

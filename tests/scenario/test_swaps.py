@@ -80,7 +80,7 @@ memory = "4 MiB"
         machine.run_until(machine.calendar.now + 50_000_000)
         assert machine.vm.memcgs["small"].usage <= 1024 + 32
         machine.check()
-    assert machine.vm.pswpout >= 1024
+    assert machine.vm.events.pswpout >= 1024
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,12 @@ def test_a_pipelines_buffer_is_one_piece_of_memory_however_it_is_filled():
     coarse = boot(process + '\ntasks = 1\nchunk = "8 MiB"', machine=EXT3)
     for machine in (fine, coarse):
         run_for(machine, 60)
-        assert machine.vm.pgfault == 40 * 256
-    assert fine.vm.nr_chunks == coarse.vm.nr_chunks <= 64
+        assert machine.vm.events.pgfault == 40 * 256
+    assert fine.vm.programs.nr_chunks == coarse.vm.programs.nr_chunks <= 64
 
 
 def test_a_pipeline_ends_where_a_buffer_larger_than_memory_is_refused():
     process = '[process.p]\nprogram = "pipeline"\ndirectory = "/d"\nfile_size = "2 GiB"'
     machine = run_for(boot(process, machine=EXT3), 5)
     assert not values_of(machine, "phase_read_ns")
-    assert machine.vm.pgfault == machine.vm.oom_kills == 0
+    assert machine.vm.events.pgfault == machine.vm.events.oom_kills == 0

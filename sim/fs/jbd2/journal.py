@@ -53,8 +53,8 @@ from sim.fs.features import Features
 from sim.fs.super import Inode
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps
+from sim.mm.mmzone import Vm
 from sim.mm.page_writeback import write_cache_pages
-from sim.mm.vmstat import Vm
 from sim.mm.writeback import WritebackControl
 from sim.sched.locking import Mutex
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task

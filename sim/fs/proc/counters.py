@@ -6,7 +6,7 @@ Invariants: cumulative counters never decrease; times are int ns, `sectors` 512 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 
@@ -173,15 +173,50 @@ class Slabs(Protocol):
         """Return each cache: name, objects, room for, bytes, objects and pages a slab, slabs."""
 
 
+class VmEvents(Protocol):
+    """Paging events since boot (vm_event_states)."""
+
+    pgfree: int
+    pgactivate: int
+    pgdeactivate: int
+    pgscan_kswapd: int
+    pgscan_direct: int
+    pgsteal_kswapd: int
+    pgsteal_direct: int
+    pageoutrun: int
+    allocstall: int
+    workingset_refault: int
+    workingset_refault_anon: int
+    oom_kills: int
+    pgpgin_sectors: int
+    pgpgout_sectors: int
+    pgfault: int
+    pgmajfault: int
+    pswpin: int
+    pswpout: int
+
+
+class Programs(Protocol):
+    """The memory of all programs."""
+
+    @property
+    def committed(self) -> int:
+        """Pages that they may use (vm_committed_as), without tmpfs."""
+
+
 class Vm(Protocol):
-    """Page counts of now, and paging events since boot (vm_stat, vm_event_states)."""
+    """Page counts of now (vm_stat)."""
+
+    @property
+    def events(self) -> VmEvents:
+        """Paging events."""
+
+    @property
+    def programs(self) -> Programs:
+        """The memory of programs."""
 
     def update(self) -> None:
         """Bring pgpgin_sectors and pgpgout_sectors up to now."""
-
-    @property
-    def mms(self) -> Iterable[ProcessMemory]:
-        """The memories of programs that have any."""
 
     @property
     def nr_total(self) -> int:
@@ -207,25 +242,6 @@ class Vm(Protocol):
     nr_unstable: int
     nr_anon: int
     nr_slab: int
-    pgfree: int
-    pgactivate: int
-    pgdeactivate: int
-    pgscan_kswapd: int
-    pgscan_direct: int
-    pgsteal_kswapd: int
-    pgsteal_direct: int
-    pageoutrun: int
-    allocstall: int
-    workingset_refault: int
-    workingset_refault_anon: int
-    oom_kills: int
-    committed: int  # pages that programs may use (vm_committed_as), without tmpfs
-    pgpgin_sectors: int
-    pgpgout_sectors: int
-    pgfault: int
-    pgmajfault: int
-    pswpin: int
-    pswpout: int
 
     @property
     def nr_unmapped(self) -> int:

@@ -173,7 +173,7 @@ def _values_kb(vm: Vm, swaps: Sequence[SwapArea], version: KernelVersion) -> dic
         "Zswap": vm.zswapped()[0],
         "Zswapped": vm.zswapped()[1],
         "CommitLimit": vm.commit_limit,
-        "Committed_AS": vm.committed + vm.nr_shmem,
+        "Committed_AS": vm.programs.committed + vm.nr_shmem,
     }
     values = {name: count * KIB_PER_PAGE for name, count in pages.items()}
     values["VmallocTotal"] = VMALLOC_TOTAL_KB

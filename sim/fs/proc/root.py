@@ -8,11 +8,19 @@ Left out: what each file lacks is told where it is rendered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sim.fs.proc.counters import CpuTimes, DiskStats, LoadAvg, SwapArea, SystemCounters, Vm
+from sim.fs.proc.counters import (
+    CpuTimes,
+    DiskStats,
+    LoadAvg,
+    ProcessMemory,
+    SwapArea,
+    SystemCounters,
+    Vm,
+)
 from sim.fs.proc.cpuinfo import CpuModel, render_cpuinfo
 from sim.fs.proc.dentry_state import render_dentry_state, render_inode_nr, render_inode_state
 from sim.fs.proc.diskstats import render_diskstats
@@ -119,11 +127,13 @@ def create_disk_files(
     proc.create("mdstat", partial(render_mdstat, arrays))
 
 
-def create_process_files(proc: ProcFs, clock: Clock, system: SystemCounters, vm: Vm) -> None:
-    """Create the directories of processes."""
+def create_process_files(
+    proc: ProcFs, clock: Clock, system: SystemCounters, mms: Iterable[ProcessMemory]
+) -> None:
+    """Create the directories of processes; `mms` always has the memories of those that have any."""
 
     def processes() -> dict[str, str]:
-        memories = {mm.pid: mm for mm in vm.mms}
+        memories = {mm.pid: mm for mm in mms}
         texts: dict[str, str] = {}
         for pid, process in sorted(system.processes.tasks.items()):
             texts |= render_process(process, memories.get(pid), version=clock.version)

@@ -123,24 +123,25 @@ def render_vmstat(vm: Vm, *, version: KernelVersion) -> str:
         "nr_slab_reclaimable": vm.slabs.nr_reclaimable,
         "nr_slab_unreclaimable": vm.nr_slab - vm.slabs.nr_reclaimable,
         "nr_shmem": vm.nr_shmem,
-        "pgpgin": vm.pgpgin_sectors // 2,
-        "pgpgout": vm.pgpgout_sectors // 2,
-        "pswpin": vm.pswpin,
-        "pswpout": vm.pswpout,
-        "pgfault": vm.pgfault,
-        "pgmajfault": vm.pgmajfault,
-        "pgfree": vm.pgfree,
-        "pgactivate": vm.pgactivate,
-        "pgdeactivate": vm.pgdeactivate,
-        "pageoutrun": vm.pageoutrun,
-        "allocstall": vm.allocstall,
-        "workingset_refault_anon": vm.workingset_refault_anon,
-        "oom_kill": vm.oom_kills,
-        "allocstall_normal": vm.allocstall,
-        "pgsteal_normal": vm.pgsteal_kswapd + vm.pgsteal_direct,
+        "pgpgin": vm.events.pgpgin_sectors // 2,
+        "pgpgout": vm.events.pgpgout_sectors // 2,
+        "pswpin": vm.events.pswpin,
+        "pswpout": vm.events.pswpout,
+        "pgfault": vm.events.pgfault,
+        "pgmajfault": vm.events.pgmajfault,
+        "pgfree": vm.events.pgfree,
+        "pgactivate": vm.events.pgactivate,
+        "pgdeactivate": vm.events.pgdeactivate,
+        "pageoutrun": vm.events.pageoutrun,
+        "allocstall": vm.events.allocstall,
+        "workingset_refault_anon": vm.events.workingset_refault_anon,
+        "oom_kill": vm.events.oom_kills,
+        "allocstall_normal": vm.events.allocstall,
+        "pgsteal_normal": vm.events.pgsteal_kswapd + vm.events.pgsteal_direct,
     }
     for name in ("pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd", "pgscan_direct"):
-        values[name] = values[f"{name}_normal"] = getattr(vm, name)
-    for name in _WORKINGSET:
-        values[name] = values[f"{name}_file"] = getattr(vm, name)
+        values[name] = values[f"{name}_normal"] = getattr(vm.events, name)
+    refault, activate = vm.events.workingset_refault, vm.workingset_activate
+    for name, count in zip(_WORKINGSET, (refault, activate), strict=True):
+        values[name] = values[f"{name}_file"] = count
     return "".join(f"{name} {values.get(name, 0)}\n" for name in in_force(NAMES, version))
