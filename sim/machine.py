@@ -36,10 +36,10 @@ from sim.fs.proc.root import (
     create_process_files,
 )
 from sim.fs.proc.sys_cpu import render_cpu_files
-from sim.mm.kswapd import start_kswapd
 from sim.mm.mmzone import Vm
 from sim.mm.params import PAGE_SIZE
 from sim.mm.swapfile import Extents
+from sim.mm.vmscan import start_kswapd
 from sim.net.nic import NicParams
 from sim.net.wiring import make_links, make_network
 from sim.registry import lookup

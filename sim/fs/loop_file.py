@@ -27,6 +27,7 @@ from sim.fs.file import O_RDWR, File
 from sim.fs.namei import Vfs
 from sim.fs.read_write import generic_perform_write, read
 from sim.fs.sync import fsync
+from sim.mm.swapfile import ROOM_SHARE
 from sim.param import param
 from sim.registry import Entry, lookup, register
 from sim.sched.core import Sched
@@ -35,7 +36,6 @@ from sim.units import rough_bytes
 
 MAJOR: Final = 7  # include/linux/major.h: LOOP_MAJOR
 SINCE_MULTIQUEUE: Final = (4, 0)  # b5dd2f6047ca
-ROOM_SHARE: Final = 0.9  # of a device, for files: the rest is inode tables and a journal
 
 
 @dataclass(frozen=True, kw_only=True)

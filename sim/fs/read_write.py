@@ -17,7 +17,7 @@ from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, Inode
 from sim.fs.sync import generic_write_sync
 from sim.mm.memory import charge_contention, charge_distance
 from sim.mm.page_writeback import balance_dirty_pages
-from sim.mm.reclaim import reserve_for_file
+from sim.mm.vmscan import reserve_for_file
 from sim.sched.task import Blocking, Task
 
 WRITE_CHUNK: Final = 256 * PAGE_SIZE  # bytes copied between two checks of the dirty limits

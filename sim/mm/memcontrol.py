@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Final
 from sim.mm.backing_dev import congestion_wait
 from sim.mm.lruvec import Lruvec
 from sim.mm.oom_kill import out_of_memory
-from sim.mm.reclaim import MAX_RECLAIM_RETRIES, Reclaim, try_to_free_pages
-from sim.mm.vmscan import SWAP_CLUSTER_MAX
+from sim.mm.vmscan import MAX_RECLAIM_RETRIES, SWAP_CLUSTER_MAX, Reclaim, try_to_free_pages
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task, sleep_ns
 
 if TYPE_CHECKING:

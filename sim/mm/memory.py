@@ -25,10 +25,9 @@ from sim.mm.mmzone import Vm
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.page_io import forget
 from sim.mm.params import PAGE_SIZE
-from sim.mm.reclaim import reserve_anon
 from sim.mm.scan_balance import ANON
 from sim.mm.swap_state import map_cached, map_under_writeback, swap_in
-from sim.mm.vmscan_anon import SINCE_ANON_INACTIVE
+from sim.mm.vmscan import SINCE_ANON_INACTIVE, reserve_anon
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task
 from sim.sched.wait import WaitQueue
 

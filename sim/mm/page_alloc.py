@@ -9,7 +9,7 @@ Invariants: nr_free never becomes negative; the nodes' nr_free sum up to the mac
 Left out: orders, migrate types, per-CPU lists; zone_reclaim_mode, which preferred to reclaim on the
 own node where nodes are far apart (to 3.15). Who cannot sleep here has no page go to swap: he frees
 file pages, takes from the reserve, and has somebody killed in the end; programs and who reads or
-writes files come through reclaim.py first.
+writes files come through vmscan.py first.
 """
 
 from __future__ import annotations

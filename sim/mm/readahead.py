@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sim.block.bio import READ
-from sim.mm.reclaim import reserve_for_read
+from sim.mm.vmscan import reserve_for_read
 from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:

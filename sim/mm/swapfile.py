@@ -2,14 +2,30 @@
 
 Models: areas with priorities: the highest is filled first, equal ones in turn. An area gives slots
 in clusters of 256: the free slots of one to its end, so that pages that go out together lie
-together, then those of the next; which is next, says swap_clusters.py.
+together, then those of the next.
 Of each slot is known whose it is (the chunk, anon.py) and whether its page is in memory as well.
-Linux counterpart: mm/swapfile.c: get_swap_page, scan_swap_map, swap_free, sys_swapon (2.6.16 to
-6.5), struct swap_info_struct.
+Clusters: never used, empty again, or in use with room (nonfull). Who has filled one takes, by
+release:
+- to 3.11, and to 6.13 where the device has heads to move: the empty cluster nearest the beginning
+  (scan_swap_map); none left, the first free slots of used ones
+- on flash from 3.12 on (2a8f94493432), everywhere from 6.14 on: first those never used, then
+  the empty one that has waited longest; none left, the nonfull ones in turn
+- from 6.18 on: a nonfull one in turn, and an empty one only if there is none
+Theory: pages that go out together lie in one run while empty clusters are taken, whatever was freed
+meanwhile. Where nonfull ones come first a run is as long as the gaps are: of clusters of which a
+share u of the slots is in use, freed at random, the gaps are 1 / u slots long.
+Read-ahead: the window around the next fault is made from the pages read ahead that were used since
+the last (mm/swap_state.c: swapin_nr_pages, 3.14, 579f82901f6f).
+Linux counterpart: mm/swapfile.c: get_swap_page, scan_swap_map_try_ssd_cluster (3.12),
+cluster_alloc_swap_entry (6.12; "prefer nonfull over free clusters", 6.18), scan_swap_map,
+swap_free, sys_swapon (2.6.16 to 6.5), struct swap_info_struct.
 Invariants (``check()``): an area's nr_used is the number of its owned slots; slot 0, the header, is
 never given. An area is a device that nothing else uses, or a file on a file system with a device;
 such a file is there in full before the run.
-Left out: discard; bad slots; swapon of new areas in a run; encrypted swap.
+A cluster is in one place: never used, empty, nonfull, or (full, or being filled) none.
+Left out: a cluster for each CPU on flash; fragment lists, of which single pages need none; a window
+of read-ahead for each region (4.14): there is one for the machine; discard; bad slots; swapon of
+new areas in a run; encrypted swap.
 """
 
 from __future__ import annotations
@@ -24,8 +40,6 @@ from sim.block.genhd import BlockDevice
 from sim.component import Component, Described
 from sim.mm.compressors import Compressor
 from sim.mm.params import PAGE_SIZE
-from sim.mm.swap_clusters import SwapClusters, order_of
-from sim.mm.swap_ra import SwapRa
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
@@ -45,6 +59,12 @@ RESIDENT: Final = 1  # in an owner's entry: its page is in memory too
 Entry = tuple["SwapArea", int]  # an area and a slot of it
 Extents: TypeAlias = list[tuple[int, int]]  # first page of a device (of 4 KiB), pages
 ROOM_SHARE: Final = 0.9  # of a device, for files: the rest is inode tables and a journal
+LOWEST: Final = 0
+IN_TURN: Final = 1
+NONFULL_FIRST: Final = 2
+SINCE_CLUSTER_LISTS: Final = (3, 12)
+SINCE_ONE_ALLOCATOR: Final = (6, 14)
+SINCE_NONFULL_FIRST: Final = (6, 18)
 
 
 class Frontswap(Protocol):
@@ -190,6 +210,82 @@ class SwapAreas(Component[SwapParams]):
             return device, [(0, size // PAGE_SIZE)]
         assert params.size_bytes is not None, "checked when the scenario was read"
         return machine.swap_file(params.file, params.size_bytes // PAGE_SIZE)
+
+
+def order_of(kernel: KernelVersion, rotational: bool) -> int:
+    """Return in which order a release fills the clusters of a device."""
+    if kernel >= SINCE_NONFULL_FIRST:
+        return NONFULL_FIRST
+    if kernel < SINCE_CLUSTER_LISTS or (rotational and kernel < SINCE_ONE_ALLOCATOR):
+        return LOWEST
+    return IN_TURN
+
+
+class SwapClusters:
+    """The clusters of an area that are not full."""
+
+    __slots__ = ("_empty", "_nonfull", "_number", "_order", "_unused")
+
+    def __init__(self, order: int, number: int) -> None:
+        self._order = order
+        self._number = number
+        self._unused: int = 0  # never used, from here on
+        self._empty: dict[int, None] = {}  # again
+        self._nonfull: dict[int, None] = {}
+
+    def has_room(self, cluster: int) -> None:
+        """Note that slots of a used cluster are free."""
+        self._nonfull[cluster] = None
+
+    def is_empty(self, cluster: int) -> None:
+        """Note that all of its slots are free again."""
+        self._nonfull.pop(cluster, None)
+        self._empty[cluster] = None
+
+    def next(self) -> int:
+        """Take a cluster; return -1 if all are full."""
+        if self._order == NONFULL_FIRST and self._nonfull:
+            return _take(self._nonfull, next(iter(self._nonfull)))
+        if self._order == LOWEST and self._empty:
+            return _take(self._empty, min(self._empty))
+        if self._unused < self._number:
+            self._unused += 1
+            return self._unused - 1
+        for clusters in (self._empty, self._nonfull):
+            if clusters:
+                first = min(clusters) if self._order == LOWEST else next(iter(clusters))
+                return _take(clusters, first)
+        return -1
+
+
+def _take(clusters: dict[int, None], cluster: int) -> int:
+    del clusters[cluster]
+    return cluster
+
+
+class SwapRa:
+    """How useful read-ahead was (3.14 on)."""
+
+    __slots__ = ("hits", "last_pages", "last_slot")
+
+    def __init__(self) -> None:
+        self.hits: int = 4  # atomic_set(&swapin_readahead_hits, 4)
+        self.last_pages: int = 0
+        self.last_slot: int = -2
+
+    def window(self, slot: int, most: int) -> int:
+        """Return how many pages to read around a slot (__swapin_nr_pages)."""
+        pages = self.hits + 2
+        if pages == 2:
+            if abs(slot - self.last_slot) != 1:
+                pages = 1
+        else:
+            pages = max(4, 1 << (pages - 1).bit_length())
+        pages = max(min(pages, most), self.last_pages // 2)
+        self.hits = 0
+        self.last_slot = slot
+        self.last_pages = pages
+        return pages
 
 
 class SwapArea:

@@ -10,10 +10,10 @@ from sim.engine.calendar import Calendar
 from sim.fs.fs_writeback import start_writeback
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.kswapd import start_kswapd
 from sim.mm.mmzone import Vm
 from sim.mm.page_writeback import balance_dirty_pages, write_cache_pages
 from sim.mm.params import vm_params
+from sim.mm.vmscan import start_kswapd
 from sim.sched.core import Sched
 from sim.sched.params import SchedParams
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, sleep_ns

@@ -9,7 +9,7 @@ from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.page_writeback import balance_dirty_pages
 from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import submit_pages
-from sim.mm.reclaim import reserve_for_file
+from sim.mm.vmscan import reserve_for_file
 from sim.sched.version import kernel_version
 from tests.mm.anon_machine import limited, program, swapping
 from tests.mm.lru_oracle import ExactLists

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.mm.lruvec import LRU_ACTIVE_FILE
-from sim.mm.reclaim import reserve_memory
 from sim.mm.scan_balance import (
     ANON,
     EQUAL,
@@ -18,7 +17,7 @@ from sim.mm.scan_balance import (
     anon_share_by_use,
     which,
 )
-from sim.mm.vmscan import shrink_active_list, shrink_inactive_list
+from sim.mm.vmscan import reserve_memory, shrink_active_list, shrink_inactive_list
 from sim.sched.version import kernel_version
 from tests.mm.anon_machine import program, swapping
 

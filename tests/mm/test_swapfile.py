@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sim.mm.memory import Mm
 from sim.mm.params import PAGE_SIZE
-from sim.mm.swap_clusters import IN_TURN, LOWEST, NONFULL_FIRST, order_of
-from sim.mm.swapfile import SWAPFILE_CLUSTER
+from sim.mm.swapfile import IN_TURN, LOWEST, NONFULL_FIRST, SWAPFILE_CLUSTER, order_of
 from sim.sched.version import kernel_version
 from tests.mm.anon_machine import add_swap, swapping
 
