@@ -19,9 +19,8 @@ behind inodes that are not old yet (mended by s_more_io in 2.6.24, 0e0f4fc22ece)
 from sim.fs.features import Features, features
 from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.balance_dirty import update_write_estimate
-from sim.mm.dirty_limits import over_background
 from sim.mm.mmzone import Vm
+from sim.mm.page_writeback import over_background, update_write_estimate
 from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
 from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, Flusher, WritebackControl
 from sim.sched.core import Sched

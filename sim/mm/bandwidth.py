@@ -7,8 +7,8 @@ free" (freerun) and the limit.
 Linux counterpart: mm/page-writeback.c 3.3: bdi_position_ratio, bdi_update_write_bandwidth,
 bdi_update_dirty_ratelimit, bdi_max_pause, bdi_min_pause; lib/proportions.c.
 Invariants: rates are in pages per second and at least 1; 0 <= pos_ratio; decisions are elsewhere
-(balance_dirty.py): here is arithmetic only.
-Left out: strict limits have an arithmetic of their own (strict_limit.py).
+(page_writeback.py): here is arithmetic only.
+Left out: strict limits have an arithmetic of their own (page_writeback.py).
 """
 
 from typing import Final

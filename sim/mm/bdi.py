@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sim.component import Component, Described
-from sim.mm.dirty_limits import dirty_limits
+from sim.mm.page_writeback import dirty_limits
 from sim.mm.params import PAGE_SIZE
 from sim.param import param
 from sim.registry import register

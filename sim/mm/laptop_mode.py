@@ -3,7 +3,7 @@
 Models: a timer of each device that every read and every write sets anew; when there was none for so
 long, all that is dirty is written, so that the disk may stop and need not start again for old data.
 And the background threshold starts nothing: only who exceeds the limit does, and then all is
-written down to the threshold (balance_dirty.py).
+written down to the threshold (page_writeback.py).
 Theory: with a read every T and writes in between, a disk that would be started by each pass over
 old data (every dirty_expire, 30 s) is started by reads alone, T + laptop_mode apart.
 Linux counterpart: mm/page-writeback.c: laptop_io_completion, laptop_mode_timer_fn (2.6.6 to 6.5);

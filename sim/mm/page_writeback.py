@@ -1,31 +1,456 @@
-"""Write dirty pages: the loop over a file's pages, and when to check the limits.
+"""Dirty pages: how many there may be, why a writer sleeps, and the loop that writes them.
 
-Models: write_cache_pages(), with which file systems implement writepages(); and when a task that
-dirties pages must check the dirty limits. balance_dirty.py has what it does then.
-Linux counterpart: mm/page-writeback.c (balance_dirty_pages_ratelimited), mm/mpage.c
-(mpage_writepages, to 2.6.21), 2.6.16 to 6.5.
-Invariants: nr_to_write falls by one for each page put under writeback; a page is put under
-writeback once for each time it is dirtied.
-Left out: the tags of 2.6.36, with which fsync ends although another task keeps appending. Here a
-pass goes through the file once, in ascending order, and so it ends too.
+Theory of operation. Who dirties pages looks at the limits now and then: after some pages on his CPU
+(to 3.1), of his own (from 3.2 on). Above a background threshold kernel threads write; above the
+limit the writer is held back. This file has, in this order: how much may be dirty; the limits of a
+memory cgroup, and of a device with a strict limit, beside the machine's; holding writers back;
+write_cache_pages(), with which file systems implement writepages().
+
+Limits. The background threshold and the limit (get_dirty_limits to 2.6.36, global_dirty_limits):
+- to 2.6.21: percentages of all memory, the limit cut to half of what is not mapped or anonymous
+- 2.6.22: of free memory and page cache and anonymous pages; the cut to half stays until 2.6.23
+- 2.6.32: anonymous pages count only while there is swap (there is none here)
+- 2.6.37: a limit below 5 % is allowed (4cbec4c8b9fd)
+- 2.6.29: either may be given in bytes instead, which no ratio then bounds
+- 3.3: without the free pages that the watermarks keep back (ab8fabd46f81)
+
+Memory cgroups. The second domain that balance_dirty_pages() looks at: the ratios are of the group's
+file pages and of what is left to its limit; a writer goes on at the stricter of the machine's and
+the group's pos_ratio. Whose a dirty page is, says who made its file dirty (the owner of the inode).
+(4.2, c2aa723a6093)
+
+Strict limits. BDI_CAP_STRICTLIMIT. Usually a device's share (what it wrote lately of all that was
+written, between min_ratio and max_ratio) only matters once so much is dirty on the machine that the
+limit is near; up to there a slow stick may fill the page cache with what it takes minutes to write.
+With a strict limit its share is its limit: freerun, setpoint and limit are those of the share.
+Theory: T = dirty_ratio of memory, 20 % of 2 GiB less what programs have: 370 MB. A stick of 8 MB/s
+beside a disk that writes little has nearly all recent write-outs, so a share of nearly 1: it is let
+to (background + T) / 2 = 280 MB, and `sync` then takes 35 s. max_ratio 10 alone changes nothing of
+that until the machine is above 280 MB. With strict_limit it has 37 MB at most and 28 MB at rest:
+sync takes 4 s, and dd, which would have ended 35 s before its data was there, ends 4 s before.
+(wb_dirty_limits, wb_position_ratio, 3.12: 5a53748568f7)
+
+Writers. balance_dirty_pages(), in its two generations:
+- to 3.1 the writer writes. Over the limit it writes 1.5 x ratelimit_pages (up to 6 MiB) of the
+  dirty pages on its file's device itself, and sleeps for requests if the queue is full. If it finds
+  nothing to write, it waits for a write to end (blk_congestion_wait, up to 100 ms). From 2.6.24 the
+  limit is up to 1/8 lower for the task that dirties most, so that others get through.
+- from 3.2 the writer sleeps. The flusher thread writes, and the writer pauses for as long as its
+  pages take at its share of the rate (bandwidth.py).
+Theory: in the long run each of N writers of one device gets its write rate / N. In the first
+generation it comes in bursts, at memory speed up to the limit and then stalled. In the second it
+comes evenly, near the setpoint.
+
+Linux counterpart: mm/page-writeback.c (balance_dirty_pages_ratelimited, mem_cgroup_wb_domain);
+blk_congestion_wait, block/ll_rw_blk.c; mm/mpage.c (mpage_writepages, to 2.6.21); 2.6.16 to 6.18.
+Invariants:
+- 0 <= background < limit; no task is throttled while dirty memory is below the limit (3.2 on: below
+  freerun); a group below its freerun holds nobody back
+- a device with a strict limit has no more dirty or under writeback than its share and what its
+  writers dirty between two looks
+- nr_to_write falls by one for each page put under writeback; a page is put under writeback once for
+  each time it is dirtied
+Left out: highmem; 25 % more for real-time tasks; lowmem_reserve; mapped file pages (the cut before
+2.6.24 looks at anonymous pages only); of 2.6.24 to 3.1 the device's own limit, pauses that double
+(2.6.32); of 3.2 on dirty_exceeded of single devices, leaked dirtying of tasks that exit; a rate of
+each group and device: all groups on a device share one dirty_ratelimit; a share in background
+writeback of devices without a strict limit (2.6.37 on); the tags of 2.6.36, with which fsync ends
+although another task keeps appending: here a pass goes through the file once, in ascending order,
+and so it ends too.
 """
 
-from typing import Final
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from sim.mm.address_space import AddressSpace
-from sim.mm.balance_dirty import (
-    balance_dirty_pages_paced,
-    balance_dirty_pages_writing,
-    look_due,
-)
-from sim.mm.dirty_limits import dirty_limits
+from sim.mm.backing_dev import BackingDevInfo, congestion_wait
+from sim.mm.bandwidth import BANDWIDTH_INTERVAL_NS, IDLE_NS, Dirtier, pos_ratio
 from sim.mm.mmzone import Vm
-from sim.mm.writeback import WB_SYNC_ALL, WritebackControl
-from sim.sched.task import Blocking, Task
+from sim.mm.params import PAGE_SIZE
+from sim.mm.writeback import WB_SYNC_ALL, WB_SYNC_NONE, WritebackControl
+from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+from sim.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from sim.mm.memcontrol import MemCgroup
 
 RUN_PAGES: Final = 128  # pages between two checks for congestion: one request of 512 KiB
 SINCE_TASK_LIMIT: Final = (2, 6, 24)
 SINCE_PACED: Final = (3, 2)
+DIRTY_RATIO_MIN: Final = 5  # percent
+SINCE_DIRTYABLE: Final = (2, 6, 22)
+SINCE_NO_UNMAPPED_CUT: Final = (2, 6, 24)
+SINCE_NO_ANON: Final = (2, 6, 32)
+SINCE_NO_FLOOR: Final = (2, 6, 37)
+SINCE_RESERVE: Final = (3, 3)
+FEW: Final = 8  # pages: so many are let through whatever the share is
+RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
+
+
+# -- How much may be dirty.
+
+
+class DirtyDomain:
+    """One look at a part of the machine with dirty limits of its own; pages."""
+
+    __slots__ = ("dirty", "freerun", "thresh")
+
+    def __init__(self, dirty: int, background: int, thresh: int) -> None:
+        self.dirty = dirty
+        self.thresh = thresh
+        self.freerun: int = (background + thresh) // 2
+
+    def is_free(self) -> bool:
+        """Return whether nobody is held back."""
+        return self.dirty <= self.freerun
+
+    def is_below_setpoint(self) -> bool:
+        """Return whether more may be dirty than is."""
+        raise NotImplementedError
+
+    def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
+        """Return the feedback, for a device that had this share of recent writes."""
+        raise NotImplementedError
+
+
+def dirtyable_memory(vm: Vm) -> int:
+    """Return the pages that the percentages are of (determine_dirtyable_memory)."""
+    kernel = vm.kernel
+    if kernel < SINCE_DIRTYABLE:
+        return vm.nr_total
+    pages = vm.nr_free + vm.nr_file
+    if kernel < SINCE_NO_ANON:
+        return pages + vm.nr_anon
+    pages -= vm.nr_shmem
+    if kernel >= SINCE_RESERVE:
+        pages -= min(vm.watermarks.high, vm.nr_free)
+    return pages + 1
+
+
+def dirty_limits(vm: Vm) -> tuple[int, int]:
+    """Return (background threshold, limit) in pages."""
+    if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
+        return _limits_in_bytes(vm)
+    ratio = vm.params.dirty_ratio
+    if vm.kernel < SINCE_NO_UNMAPPED_CUT:
+        unmapped_ratio = 100 - vm.nr_anon * 100 // vm.nr_total
+        ratio = min(ratio, unmapped_ratio // 2)
+    if vm.kernel < SINCE_NO_FLOOR:
+        ratio = max(ratio, DIRTY_RATIO_MIN)
+    background_ratio = vm.params.dirty_background_ratio
+    if background_ratio >= ratio:
+        background_ratio = ratio / 2
+    available = dirtyable_memory(vm)
+    limit = max(1, int(available * ratio / 100))
+    return min(int(available * background_ratio / 100), limit - 1), limit
+
+
+def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
+    """Return a memory cgroup's own (background threshold, limit); bytes count as their share.
+
+    domain_dirty_limits: a limit in bytes becomes the ratio that it is of the machine's memory.
+    """
+    ratios = vm.params.dirty_background_ratio / 100, vm.params.dirty_ratio / 100
+    if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
+        available = dirtyable_memory(vm)
+        background, thresh = dirty_limits(vm)
+        ratios = min(background / available, 1.0), min(thresh / available, 1.0)
+    limit = max(int(memcg.dirtyable * ratios[1]), 1)
+    background_pages = int(memcg.dirtyable * ratios[0])
+    return (limit // 2 if background_pages >= limit else background_pages), limit
+
+
+def bdi_dirty_limit(vm: Vm, bdi: BackingDevInfo, thresh: int) -> float:
+    """Return a device's share of a threshold, by what it wrote lately (__wb_calc_thresh)."""
+    completions = vm.wb.pacing.completions
+    share = bdi.bandwidth.completions / completions if completions else 0.0
+    promised = sum(other.min_share for other in vm.bdis)
+    pages = thresh * max(1.0 - promised, 0.0) * share + thresh * bdi.min_share
+    return min(pages, thresh * bdi.max_share)
+
+
+def over_background(vm: Vm, bdi: BackingDevInfo) -> bool:
+    """Return whether so much is dirty that kernel threads write (wb_over_bg_thresh)."""
+    background = dirty_limits(vm)[0]
+    if vm.nr_reclaimable() > background:
+        return True
+    if bdi.strict_limit and bdi.nr_dirty + bdi.nr_unstable > bdi_dirty_limit(vm, bdi, background):
+        return True
+    paced = [memcg for memcg in vm.memcgs.values() if memcg.paces_writers]
+    return any(memcg.nr_dirty() > group_limits(vm, memcg)[0] for memcg in paced)
+
+
+def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
+    """Return the limits where one is given in bytes; the other may still be a ratio."""
+    params = vm.params
+    available = dirtyable_memory(vm)
+    limit = -(-params.dirty_limit_bytes // PAGE_SIZE) or int(available * params.dirty_ratio / 100)
+    limit = max(limit, 1)
+    background = -(-params.dirty_background_limit_bytes // PAGE_SIZE)
+    background = background or int(available * params.dirty_background_ratio / 100)
+    return (limit // 2 if background >= limit else background), limit
+
+
+# -- The limits of a memory cgroup.
+
+
+class GroupDomain(DirtyDomain):
+    """One look at a group; pages."""
+
+    __slots__ = ()
+
+    def is_below_setpoint(self) -> bool:
+        return self.dirty < (self.freerun + self.thresh) / 2
+
+    def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
+        return pos_ratio(
+            dirty=self.dirty,
+            thresh=self.thresh,
+            freerun=self.freerun,
+            limit=float(self.thresh),
+            bdi_thresh=self.thresh * share,
+            bdi_dirty=self.dirty,
+            bandwidth=bdi.bandwidth.avg_pages_per_s,
+        )
+
+
+def group_domain(vm: Vm, task: Task) -> GroupDomain | None:
+    """Return the task's group as it is now; None if it has none that paces writers."""
+    memcg = task.memcg
+    if memcg is None or not memcg.paces_writers:
+        return None
+    background, thresh = group_limits(vm, memcg)
+    return GroupDomain(memcg.nr_unclean(), background, thresh)
+
+
+# -- Strict limits of a device.
+
+
+class StrictDomain(DirtyDomain):
+    """One look at a device's own share; pages."""
+
+    __slots__ = ()
+
+    def is_below_setpoint(self) -> bool:
+        """Return whether more may be dirty than is; the setpoint is where freerun ends."""
+        return self.dirty < self.freerun or self.dirty < FEW
+
+    def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
+        """Return the feedback (wb_position_ratio, the part for strict limits)."""
+        if self.dirty < FEW:
+            return 2.0
+        if self.dirty >= self.thresh:
+            return 0.0
+        offset = (self.freerun - self.dirty) / (self.thresh - self.freerun + 1)
+        return min(max(1 + offset**3, 0.0), 2.0)
+
+
+def strict_domain(vm: Vm, bdi: BackingDevInfo) -> StrictDomain | None:
+    """Return a device's own limits as they are now; None if they are not strict."""
+    if not bdi.strict_limit:
+        return None
+    background, thresh = dirty_limits(vm)
+    own = int(bdi_dirty_limit(vm, bdi, thresh))
+    dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
+    return StrictDomain(dirty, own * background // thresh, own)
+
+
+# -- To 3.1: the writer writes.
+
+
+def look_due(vm: Vm, cpu: int, pages: int) -> bool:
+    """Count pages dirtied on a CPU; return whether to look at the limits now."""
+    limit = RATELIMIT_EXCEEDED if vm.wb.dirty_exceeded else vm.wb.ratelimit_pages
+    counted = vm.wb.ratelimits[cpu] + pages
+    if counted < limit:
+        vm.wb.ratelimits[cpu] = counted
+        return False
+    vm.wb.ratelimits[cpu] = 0
+    return True
+
+
+def task_dirty_limit(vm: Vm, share: float) -> int:
+    """Return the limit for a task that did ``share`` of the recent dirtying: up to 1/8 lower."""
+    limit = dirty_limits(vm)[1]
+    return limit - int(limit / 8 * share)
+
+
+def balance_dirty_pages_writing(
+    task: Task, vm: Vm, bdi: BackingDevInfo, share: float
+) -> Blocking[None]:
+    """While over the limit, write; start background writeback above its threshold."""
+    write_chunk = vm.wb.ratelimit_pages + vm.wb.ratelimit_pages // 2  # sync_writeback_pages()
+    pages_written = 0
+    while True:
+        limit = task_dirty_limit(vm, share)
+        if vm.nr_dirty + vm.nr_unstable + vm.nr_writeback <= limit:
+            vm.wb.dirty_exceeded = False
+            break
+        vm.wb.dirty_exceeded = True
+        if vm.tracer.enabled:  # It writes rather than pauses.
+            vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, 0)
+        if vm.nr_reclaimable():
+            wbc = WritebackControl(WB_SYNC_NONE, write_chunk)
+            wbc.range_cyclic = True
+            yield from vm.wb.flusher.writeback_inodes(task, wbc, bdi)
+            limit = task_dirty_limit(vm, share)
+            if vm.nr_dirty + vm.nr_unstable + vm.nr_writeback <= limit:
+                vm.wb.dirty_exceeded = False
+                break
+            pages_written += write_chunk - wbc.nr_to_write
+            if pages_written >= write_chunk:
+                break
+        yield from congestion_wait(task, vm)
+    if bdi.in_progress:
+        return
+    if pages_written if bdi.laptop is not None else over_background(vm, bdi):
+        vm.wb.flusher.start_background(bdi)
+
+
+# -- From 3.2: the writer sleeps.
+
+
+def balance_dirty_pages_paced(
+    task: Task, vm: Vm, bdi: BackingDevInfo, dirtier: Dirtier
+) -> Blocking[None]:
+    """Above freerun, sleep for as long as the pages dirtied take at this task's due rate."""
+    calendar = vm.calendar
+    while True:
+        background, thresh = dirty_limits(vm)
+        dirty = vm.nr_dirty + vm.nr_unstable + vm.nr_writeback
+        freerun = (background + thresh) // 2
+        now_ns = calendar.now
+        group = group_domain(vm, task)
+        strict = strict_domain(vm, bdi)
+        domains = [domain for domain in (group, strict) if domain is not None]
+        free = strict is not None or dirty <= freerun  # A strict share is looked at alone.
+        if free and all(domain.is_free() for domain in domains):
+            dirtier.paused_when_ns = now_ns
+            dirtier.nr_dirtied = 0
+            polls = [dirty_poll_interval(domain.dirty, domain.thresh) for domain in domains]
+            dirtier.nr_dirtied_pause = min([dirty_poll_interval(dirty, thresh), *polls])
+            break
+        if not bdi.in_progress:
+            vm.wb.flusher.start_background(bdi)
+        bdi_dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
+        if group is not None:
+            bdi_dirty = min(bdi_dirty, group.dirty)
+        ratio = update_bandwidth(vm, bdi, thresh, freerun, domains)
+        bandwidth = bdi.bandwidth
+        task_ratelimit = bandwidth.dirty_ratelimit * ratio
+        max_pause_ns = bandwidth.max_pause_ns(bdi_dirty)
+        min_pause_ns, poll_pages = bandwidth.min_pause(max_pause_ns, task_ratelimit)
+        pause_ns = period_ns = max_pause_ns
+        if task_ratelimit >= 1:
+            period_ns = int(dirtier.nr_dirtied * NS_PER_S / task_ratelimit)
+            pause_ns = period_ns
+            if dirtier.paused_when_ns:
+                pause_ns -= now_ns - dirtier.paused_when_ns
+            if pause_ns < min_pause_ns:
+                _carry_over(dirtier, pause_ns, period_ns, now_ns)
+                break
+            if pause_ns > max_pause_ns:
+                now_ns += min(pause_ns - max_pause_ns, max_pause_ns)
+                pause_ns = max_pause_ns
+        if vm.tracer.enabled:
+            vm.tracer.emit("balance_dirty_pages", task.comm, task.pid, pause_ns)
+        if bdi.device is not None:
+            bdi.device.dirtier_sleeps(now_ns)
+        yield from io_schedule_timeout(task, pause_ns)
+        dirtier.paused_when_ns = now_ns + pause_ns
+        dirtier.nr_dirtied = 0
+        dirtier.nr_dirtied_pause = max(poll_pages, 1)
+        if task_ratelimit >= 1 or not bdi_dirty:
+            break
+    if not bdi.in_progress and bdi.laptop is None and over_background(vm, bdi):
+        vm.wb.flusher.start_background(bdi)
+
+
+def _carry_over(dirtier: Dirtier, pause_ns: int, period_ns: int, now_ns: int) -> None:
+    """Too short a pause to sleep for: put it on the account."""
+    if pause_ns < -IDLE_NS:
+        dirtier.paused_when_ns = now_ns
+        dirtier.nr_dirtied = 0
+    elif period_ns:
+        dirtier.paused_when_ns += period_ns
+        dirtier.nr_dirtied = 0
+    elif dirtier.nr_dirtied <= dirtier.nr_dirtied_pause:
+        dirtier.nr_dirtied_pause += dirtier.nr_dirtied
+
+
+def io_schedule_timeout(task: Task, ns: int) -> Blocking[None]:
+    """Sleep for a time, uninterruptibly, as a task that waits for I/O."""
+    sched = task.sched
+    task.set_state(TASK_UNINTERRUPTIBLE, "balance_dirty_pages")
+    task.in_iowait = True
+    sched.calendar.post(ns, sched.process_timeout, task)
+    yield
+    task.in_iowait = False
+
+
+def dirty_poll_interval(dirty: int, thresh: int) -> int:
+    """Return how many pages may be dirtied before the next look: about sqrt(room)."""
+    if thresh > dirty:
+        return 1 << (((thresh - dirty).bit_length() - 1) >> 1)
+    return 1
+
+
+def update_write_estimate(vm: Vm, bdi: BackingDevInfo) -> None:
+    """Bring the estimate of the write rate up to date, as the flusher does between two chunks."""
+    bandwidth = bdi.bandwidth
+    elapsed_ns = vm.calendar.now - bandwidth.stamp_ns
+    if elapsed_ns >= BANDWIDTH_INTERVAL_NS:
+        if elapsed_ns <= IDLE_NS:
+            bandwidth.update_write_bandwidth(elapsed_ns, bdi.written)
+        bandwidth.snapshot(vm.calendar.now, bdi.dirtied, bdi.written)
+
+
+def update_bandwidth(
+    vm: Vm, bdi: BackingDevInfo, thresh: int, freerun: int, domains: Sequence[DirtyDomain] = ()
+) -> float:
+    """Bring the device's estimates up to date (each 200 ms); return pos_ratio of now.
+
+    It is the strictest of the machine's, the group's and that of a strict limit.
+    """
+    pacing = vm.wb.pacing
+    bandwidth = bdi.bandwidth
+    now_ns = vm.calendar.now
+    dirty = vm.nr_dirty + vm.nr_unstable + vm.nr_writeback
+    elapsed_ns = now_ns - bandwidth.stamp_ns
+    due = elapsed_ns >= BANDWIDTH_INTERVAL_NS
+    if due or not pacing.dirty_limit:
+        pacing.update_dirty_limit(thresh, dirty, now_ns)
+    share = bandwidth.completions / pacing.completions if pacing.completions else 0.0
+    limit = max(pacing.dirty_limit, float(thresh))
+    ratio = pos_ratio(
+        dirty=dirty,
+        thresh=thresh,
+        freerun=freerun,
+        limit=limit,
+        bdi_thresh=bdi_dirty_limit(vm, bdi, thresh),
+        bdi_dirty=bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback,
+        bandwidth=bandwidth.avg_pages_per_s,
+    )
+    below_setpoint = dirty < (freerun + limit) / 2
+    for domain in domains:
+        own_ratio = domain.pos_ratio(bdi, share)
+        if own_ratio < ratio or below_setpoint:
+            ratio = min(ratio, own_ratio)
+            below_setpoint = domain.is_below_setpoint()
+    if due:
+        # An interval that began while the device was idle says nothing about its speed.
+        if elapsed_ns <= IDLE_NS:
+            bandwidth.update_write_bandwidth(elapsed_ns, bdi.written)
+            bandwidth.update_dirty_ratelimit(
+                elapsed_ns, bdi.dirtied, ratio, below_setpoint=below_setpoint
+            )
+        bandwidth.snapshot(now_ns, bdi.dirtied, bdi.written)
+    return ratio
+
+
+# -- When to look, and the loop over dirty pages.
 
 
 def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -> Blocking[None]:

@@ -14,8 +14,8 @@ wb_kupdate for inodes without dirty pages, is the number of dirty inodes.
 from typing import Final
 
 from sim.mm.backing_dev import BackingDevInfo, congestion_wait
-from sim.mm.dirty_limits import dirty_limits
 from sim.mm.mmzone import Vm
+from sim.mm.page_writeback import dirty_limits
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task

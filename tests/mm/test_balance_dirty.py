@@ -5,8 +5,7 @@ from itertools import pairwise
 import pytest
 
 from sim.block.bio import WRITE
-from sim.mm.balance_dirty import dirty_poll_interval
-from sim.mm.dirty_limits import dirty_limits
+from sim.mm.page_writeback import dirty_limits, dirty_poll_interval
 from tests.mm.machines import KERNELS, MIB, Machine, S, dirtier
 
 WRITING = ["2.6.16", "2.6.18", "2.6.24", "2.6.32", "3.1"]

@@ -6,8 +6,8 @@ import pytest
 
 from sim.block.bio import WRITE
 from sim.fs.fs_writeback import sync_inode
-from sim.mm.dirty_limits import dirty_limits
 from sim.mm.filemap import truncate_inode_pages
+from sim.mm.page_writeback import dirty_limits
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from tests.mm.machines import FLUSHERS, KERNELS, MIB, PDFLUSH, Machine, S, dirtier
 

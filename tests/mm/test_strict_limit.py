@@ -4,8 +4,7 @@ import pytest
 
 from sim.machine import Machine as Server
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.dirty_limits import bdi_dirty_limit, dirty_limits
-from sim.mm.strict_limit import StrictDomain, strict_domain
+from sim.mm.page_writeback import StrictDomain, bdi_dirty_limit, dirty_limits, strict_domain
 from sim.scenario import ScenarioError
 from tests.mm.machines import MIB, MS, FixedRate, Machine, dirtier
 from tests.scenario.test_swaps import BASE, load
