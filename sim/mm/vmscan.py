@@ -70,7 +70,7 @@ from __future__ import annotations
 from math import exp, isqrt
 from typing import TYPE_CHECKING, Final
 
-from sim.block.plug import Plug
+from sim.block.bio import Plug
 from sim.engine.draw import binomial, hypergeometric
 from sim.mm.anon_lru import (
     ACTIVE,
