@@ -15,8 +15,8 @@ def test_the_oldest_release_has_no_feature_and_the_newest_has_all() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Features)])
 def test_a_feature_comes_with_its_release(name: str) -> None:
-    release, source = SINCE[name]
+    release, meaning, source = SINCE[name]
     *head, last = release
     assert getattr(features(release), name)
     assert not getattr(features((*head, last - 1, 99)), name)
-    assert since(name) == numbers(release) and source
+    assert since(name) == numbers(release) and meaning and source
