@@ -187,7 +187,7 @@ class Request:
     rest: list[tuple[Bio, int]] | None  # and the runs that follow
     started: bool
     elevator_private: ElevatorData | None
-    pool: int  # request pool that it counts in (request_list.py): set when it has a slot
+    pool: int  # request pool that it counts in (tags.py): set when it has a slot
     expires_ns: int  # an elevator's: set before it reads it
     sync: bool  # likewise: is_sync()
     arrived_ns: int  # the driver's, as are the next two
