@@ -1,4 +1,4 @@
-"""Network volumes with published limits: EBS magnetic and gp2.
+"""Network volumes with published limits: EBS magnetic, gp2, gp3, io1.
 
 Models: an operation waits for its units in a token bucket, then takes the volume's throughput, the
 instance's path to its volumes (which all of them share), and the time of storage and network, a
@@ -14,7 +14,7 @@ Guide, "Amazon EBS Volume Types" (2014 to 2020), "I/O Characteristics".
 Invariants: over t seconds at most credits + base * t units and throughput * t bytes; all volumes of
 an instance together, with other traffic on its card, no more than its path; every request ends
 once.
-Left out: gp3, io1, st1 and sc1 (a class of parameters each would do); blocks of a snapshot that are
+Left out: the magnetic st1 and sc1 (a class of parameters each would do); blocks of a snapshot that are
 fetched at the first touch, replication's own traffic, the second or so over which limits are
 averaged; that other traffic is held back where it meets a full card (TCP): it goes on at its rate,
 99 % of the card at most; the two directions of a card are one.
@@ -192,6 +192,67 @@ class Gp2Params(EbsParams):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gp3Params(EbsParams):
+    """General purpose SSD with provisioned rates."""
+
+    rate_per_s: float = param(
+        "3000 IOPS",
+        dim="rate_per_s",
+        source=_TYPES + ": included",
+        doc="provisioned",
+        minimum=1,
+        maximum=16000,
+    )
+    throughput_limit_bytes_per_s: float = param(
+        "125 MiB/s",
+        dim="bytes_per_s",
+        source=_TYPES + ": included",
+        doc="provisioned",
+        key="throughput",
+        minimum=1,
+        maximum=1000 * MIB,
+    )
+
+    def make_bucket(self) -> TokenBucket:
+        """Return the provisioned rate; nothing is saved up."""
+        return steady(self.rate_per_s)
+
+    def throughput_bytes_per_s(self) -> float:
+        """Return what was provisioned."""
+        return self.throughput_limit_bytes_per_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Io1Params(EbsParams):
+    """Provisioned IOPS SSD."""
+
+    rate_per_s: float = param(
+        "1000 IOPS",
+        dim="rate_per_s",
+        source="scenario",
+        doc="provisioned",
+        minimum=100,
+        maximum=64000,
+    )
+    throughput_max_bytes_per_s: float = param(
+        "500 MiB/s",
+        dim="bytes_per_s",
+        key="throughput_max",
+        minimum=1,
+        source=_TYPES + ", 2018 (320 MiB/s before)",
+        doc="limit, whatever the rate",
+    )
+
+    def make_bucket(self) -> TokenBucket:
+        """Return the provisioned rate; nothing is saved up."""
+        return steady(self.rate_per_s)
+
+    def throughput_bytes_per_s(self) -> float:
+        """Return a whole unit for each operation, up to the limit."""
+        return min(self.rate_per_s * self.unit_bytes, self.throughput_max_bytes_per_s)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StandardParams(EbsParams):
     """Magnetic volume of the first generation."""
 
@@ -265,6 +326,11 @@ class StandardParams(EbsParams):
     def throughput_bytes_per_s(self) -> float:
         """Return the one limit there is."""
         return self.throughput_limit_bytes_per_s
+
+
+def steady(rate_per_s: float) -> TokenBucket:
+    """Return a limit that saves one unit up."""
+    return TokenBucket(credits_max=1.0, base_per_s=rate_per_s, burst_per_s=rate_per_s)
 
 
 class Stream:
@@ -403,3 +469,5 @@ class Ebs(Driver):
 # Not as a decorator: mypyc compiles no decorated class to a native one.
 register("device", "ebs-standard", params=StandardParams, doc="EBS magnetic volume")(Ebs)
 register("device", "ebs-gp2", params=Gp2Params, doc="EBS SSD volume with burst credits")(Ebs)
+register("device", "ebs-gp3", params=Gp3Params, doc="EBS SSD volume, provisioned rates")(Ebs)
+register("device", "ebs-io1", params=Io1Params, doc="EBS provisioned IOPS volume")(Ebs)

@@ -6,6 +6,8 @@ from sim.block.bio import READ, WRITE
 from sim.drivers.ebs import (
     Ebs,
     Gp2Params,
+    Gp3Params,
+    Io1Params,
     StandardParams,
 )
 from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, LOW, OPTIMIZED, TEN_GIGABIT, UNLIMITED
@@ -95,18 +97,36 @@ def test_who_joins_does_not_overtake_the_one_that_it_joined():
     assert ended[4] > ended[2]
 
 
-# -- Magnetic volumes
+# -- The other types
 
 
-@pytest.mark.parametrize(("credits", "per_second"), [(1e6, 400), (0.0, 100)])
-def test_a_magnetic_volume_does_its_rate_of_small_operations(credits, per_second):
-    rig = rate_of(quick(StandardParams, credits=credits), 3000)
+@pytest.mark.parametrize(
+    ("params", "changes", "per_second"),
+    [
+        (Gp3Params, {}, 3000),
+        (Gp3Params, {"rate_per_s": 6000.0}, 6000),
+        (Io1Params, {"rate_per_s": 2000.0}, 2000),
+        (StandardParams, {}, 400),
+        (StandardParams, {"credits": 0.0}, 100),
+    ],
+)
+def test_a_type_does_its_rate_of_small_operations(params, changes, per_second):
+    rig = rate_of(quick(params, **changes), 3000)
     assert per_s(rig) == pytest.approx(per_second, rel=0.02)
 
 
-def test_a_magnetic_volume_does_its_throughput_of_long_operations():
-    rig = rate_of(quick(StandardParams), 2000, sectors=1024 * KIB, in_order=True)
-    assert bytes_per_s(rig) == pytest.approx(90 * MIB, rel=0.02)
+@pytest.mark.parametrize(
+    ("params", "changes", "mib_per_s"),
+    [
+        (Gp3Params, {}, 125),
+        (Io1Params, {"rate_per_s": 1000.0}, 250),
+        (Io1Params, {"rate_per_s": 10_000.0}, 500),
+        (StandardParams, {}, 90),
+    ],
+)
+def test_a_type_does_its_throughput_of_long_operations(params, changes, mib_per_s):
+    rig = rate_of(quick(params, **changes), 2000, sectors=1024 * KIB, in_order=True)
+    assert bytes_per_s(rig) == pytest.approx(mib_per_s * MIB, rel=0.02)
 
 
 def test_the_latency_has_the_mean_that_was_declared():
@@ -175,7 +195,7 @@ def test_every_path_is_a_choice_and_has_a_rate():
 
 
 def test_every_type_is_registered():
-    for name in ("standard", "gp2"):
+    for name in ("standard", "gp2", "gp3", "io1"):
         assert lookup("device", f"ebs-{name}").cls is Ebs
 
 
