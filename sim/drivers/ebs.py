@@ -14,8 +14,8 @@ Guide, "Amazon EBS Volume Types" (2014 to 2020), "I/O Characteristics".
 Invariants: over t seconds at most credits + base * t units and throughput * t bytes; all volumes of
 an instance together, with other traffic on its card, no more than its path; every request ends
 once.
-Left out: the magnetic st1 and sc1 (a class of parameters each would do); blocks of a snapshot that are
-fetched at the first touch, replication's own traffic, the second or so over which limits are
+Left out: the magnetic st1 and sc1 (a class of parameters each would do); blocks of a snapshot that
+are fetched at the first touch, replication's own traffic, the second or so over which limits are
 averaged; that other traffic is held back where it meets a full card (TCP): it goes on at its rate,
 99 % of the card at most; the two directions of a card are one.
 """

@@ -77,9 +77,12 @@ class _ColumnKeys:
 
 
 def read_calibrate(
-    reading: Reading, root: Table, parameters: Sequence[Parameter], what_ifs: Collection[str],
+    reading: Reading,
+    root: Table,
+    parameters: Sequence[Parameter],
+    what_ifs: Collection[str],
     known: Mapping[str, Path],
-) -> CalibrateSpec | None:  # fmt: skip
+) -> CalibrateSpec | None:
     """Return the plan of [calibrate], None if there is none or it is wrong.
 
     `known` has the folders of the recordings that may be named.

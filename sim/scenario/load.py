@@ -293,9 +293,13 @@ def _document(text: str, path: Path) -> _Document:
         )
         variants[name] = _raised(table.without("title", "doc"))
     return _Document(
-        path, root.without("uses", "what_if"), variants, tuple(what_ifs), uses,
+        path,
+        root.without("uses", "what_if"),
+        variants,
+        tuple(what_ifs),
+        uses,
         tuple(reading.problems),
-    )  # fmt: skip
+    )
 
 
 def _uses(reading: Reading, root: Table, path: Path) -> tuple[Path, ...]:

@@ -61,24 +61,60 @@ class Load:
 LOADS: Final = (
     Load(key="read_mb_per_s", heading="read MB/s", rw="read", block="1m", depth=4, is_rate=True),
     Load(key="write_mb_per_s", heading="write MB/s", rw="write", block="1m", depth=4, is_rate=True),
-    Load(key="random_reads_per_s", heading="random reads/s", rw="randread", block="4k", depth=32,
-         is_rate=False),
-    Load(key="random_writes_per_s", heading="random writes/s", rw="randwrite", block="4k", depth=32,
-         is_rate=False),
-)  # fmt: skip
+    Load(
+        key="random_reads_per_s",
+        heading="random reads/s",
+        rw="randread",
+        block="4k",
+        depth=32,
+        is_rate=False,
+    ),
+    Load(
+        key="random_writes_per_s",
+        heading="random writes/s",
+        rw="randwrite",
+        block="4k",
+        depth=32,
+        is_rate=False,
+    ),
+)
 # One at a time, and all as bytes, so that the columns can be compared.
 ACCESS_LOADS: Final = (
     LOADS[0],
-    Load(key="random_read_alone_mb_per_s", heading="random read, 1", rw="randread", block="4k",
-         depth=1, is_rate=True),
-    Load(key="random_read_mb_per_s", heading="random read, 32", rw="randread", block="4k", depth=32,
-         is_rate=True),
+    Load(
+        key="random_read_alone_mb_per_s",
+        heading="random read, 1",
+        rw="randread",
+        block="4k",
+        depth=1,
+        is_rate=True,
+    ),
+    Load(
+        key="random_read_mb_per_s",
+        heading="random read, 32",
+        rw="randread",
+        block="4k",
+        depth=32,
+        is_rate=True,
+    ),
     LOADS[1],
-    Load(key="random_write_alone_mb_per_s", heading="random write, 1", rw="randwrite",
-         block="4k", depth=1, is_rate=True),
-    Load(key="random_write_mb_per_s", heading="random write, 32", rw="randwrite", block="4k",
-         depth=32, is_rate=True),
-)  # fmt: skip
+    Load(
+        key="random_write_alone_mb_per_s",
+        heading="random write, 1",
+        rw="randwrite",
+        block="4k",
+        depth=1,
+        is_rate=True,
+    ),
+    Load(
+        key="random_write_mb_per_s",
+        heading="random write, 32",
+        rw="randwrite",
+        block="4k",
+        depth=32,
+        is_rate=True,
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

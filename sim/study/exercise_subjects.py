@@ -46,8 +46,11 @@ def raid(
         least = 0 if len(counts) == 1 else _level(level).min_devices
         subjects += [_array(level, n, profile) for n in counts if n >= least]
     headings = {
-        "level": "level", "disks": "disks", "capacity_gb": "capacity GB", "may_lose": "may lose"
-    }  # fmt: skip
+        "level": "level",
+        "disks": "disks",
+        "capacity_gb": "capacity GB",
+        "may_lose": "may lose",
+    }
     title = f"Arrays of {profile} ({_machine_text()}, chunks of 512 KiB)"
     return Exercise(name="raid", title=title, headings=headings, subjects=tuple(subjects))
 
@@ -87,9 +90,10 @@ def _volume(name: str, path: str, label: str, traffic: int) -> Subject:
     """Return a volume over a path; `traffic` is what else the network card carries, bytes/s."""
     return Subject(
         facts={"type": name, "path": label},
-        devices=_EBS.format(path=path, traffic=traffic) + _GUEST, device="xvdb",
+        devices=_EBS.format(path=path, traffic=traffic) + _GUEST,
+        device="xvdb",
         seconds=_NETWORK_SECONDS if traffic else _SECONDS,
-    )  # fmt: skip
+    )
 
 
 def access() -> Exercise:
@@ -102,9 +106,12 @@ def access() -> Exercise:
     ]
     title = "In order (1 MiB) and at random (4 KiB, one or 32 at a time), all in MB/s"
     return Exercise(
-        name="access", title=title, headings={"device": "device"}, subjects=tuple(subjects),
+        name="access",
+        title=title,
+        headings={"device": "device"},
+        subjects=tuple(subjects),
         loads=ACCESS_LOADS,
-    )  # fmt: skip
+    )
 
 
 def _machine_text() -> str:
@@ -121,9 +128,12 @@ def _array(level: str | None, count: int, profile: str) -> Subject:
     arm = _has_arm(profile)
     named: dict[str, Fact] = {"level": level or "-", "disks": count}
     subject = Subject(
-        facts=named, devices=_disks(profile, count) + _md(level, count),
-        device="md0" if level else "xvdb", disks=count, seconds=_ARM_SECONDS if arm else _SECONDS,
-    )  # fmt: skip
+        facts=named,
+        devices=_disks(profile, count) + _md(level, count),
+        device="md0" if level else "xvdb",
+        disks=count,
+        seconds=_ARM_SECONDS if arm else _SECONDS,
+    )
     return _with_capacity(subject, {"may_lose": _may_lose(subject, level, count)})
 
 
@@ -133,17 +143,20 @@ def _stores(name: str, count: int) -> Subject:
     subject = Subject(
         facts={"type": name, "disks": count},
         devices=_disks(f"ec2/{name}", count) + _md(level, count),
-        device="md0" if level else "xvdb", disks=count,
-    )  # fmt: skip
+        device="md0" if level else "xvdb",
+        disks=count,
+    )
     return _with_capacity(subject, {})
 
 
 def _device(name: str, described: str) -> Subject:
     seconds = _ARM_SECONDS if _has_arm(name) else _SECONDS
     return Subject(
-        facts={"device": name}, devices=f"[machine.disk.xvdb]\n{described}", device="xvdb",
+        facts={"device": name},
+        devices=f"[machine.disk.xvdb]\n{described}",
+        device="xvdb",
         seconds=seconds,
-    )  # fmt: skip
+    )
 
 
 def _disks(profile: str, count: int) -> str:

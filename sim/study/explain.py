@@ -30,9 +30,18 @@ CALL: Final = "()"  # ends the name of a transaction that is a system call
 # Where a chain ends, in the order of the table; "other" is time that only time, another host or
 # nobody ended.
 ENDS: Final = (
-    "CPU", "run queue", cp.BLOCK_QUEUE, cp.DRIVE_QUEUE, cp.COMMAND, cp.SEEK, cp.ROTATION,
-    cp.TRANSFER, cp.FLUSHING, cp.DEVICE, "other",
-)  # fmt: skip
+    "CPU",
+    "run queue",
+    cp.BLOCK_QUEUE,
+    cp.DRIVE_QUEUE,
+    cp.COMMAND,
+    cp.SEEK,
+    cp.ROTATION,
+    cp.TRANSFER,
+    cp.FLUSHING,
+    cp.DEVICE,
+    "other",
+)
 
 
 @dataclass(frozen=True)
@@ -151,11 +160,14 @@ def explain(
         [one for one in timeline.transactions if start_ns <= one.end_ns <= end_ns], kinds
     )
     return Explanation(
-        scenario, result.version, start_ns, end_ns,
+        scenario,
+        result.version,
+        start_ns,
+        end_ns,
         tuple(_kind(timeline, name, several) for name, several in chosen.items()),
         tuple(_resources(timeline, scenario.server.cpus, start_ns, end_ns)),
         _load(timeline, start_ns, end_ns),
-    )  # fmt: skip
+    )
 
 
 def _chosen(

@@ -105,10 +105,15 @@ def run_fio(
         for device, counts in zip(devices, before, strict=True)
     ]
     return FioResult(
-        machine=scenario.name, seed=scenario.seed, version=sim.__version__, file=file,
+        machine=scenario.name,
+        seed=scenario.seed,
+        version=sim.__version__,
+        file=file,
         jobs=tuple(JobResult(job=job, stat=program.stat) for job, program in programs),
-        disks=tuple(used), ended_ns=session.ended_ns, epoch_s=BTIME_S,
-    )  # fmt: skip
+        disks=tuple(used),
+        ended_ns=session.ended_ns,
+        epoch_s=BTIME_S,
+    )
 
 
 def _placed(machine: Machine, job: FioJob) -> FioParams:
@@ -179,10 +184,17 @@ def _counted(device: BlockDevice, now_ns: int) -> tuple[int, ...]:
     stats = device.stats
     stats.update(now_ns)
     return (
-        stats.reads, stats.writes, stats.read_sectors, stats.write_sectors, stats.read_merges,
-        stats.write_merges, stats.read_ns, stats.write_ns, stats.time_in_queue_ns,
+        stats.reads,
+        stats.writes,
+        stats.read_sectors,
+        stats.write_sectors,
+        stats.read_merges,
+        stats.write_merges,
+        stats.read_ns,
+        stats.write_ns,
+        stats.time_in_queue_ns,
         stats.io_ticks_ns,
-    )  # fmt: skip
+    )
 
 
 def _used(
@@ -191,8 +203,16 @@ def _used(
     difference = [new - old for old, new in zip(before, after, strict=True)]
     read_ms, write_ms, queue_ms, busy_ms = (ns // 1_000_000 for ns in difference[6:])
     return DiskUse(
-        name=device.name, reads=difference[0], writes=difference[1], read_sectors=difference[2],
-        write_sectors=difference[3], read_merges=difference[4], write_merges=difference[5],
-        read_ms=read_ms, write_ms=write_ms, queue_ms=queue_ms, busy_ms=busy_ms,
+        name=device.name,
+        reads=difference[0],
+        writes=difference[1],
+        read_sectors=difference[2],
+        write_sectors=difference[3],
+        read_merges=difference[4],
+        write_merges=difference[5],
+        read_ms=read_ms,
+        write_ms=write_ms,
+        queue_ms=queue_ms,
+        busy_ms=busy_ms,
         elapsed_ms=ended_ns // 1_000_000,
-    )  # fmt: skip
+    )

@@ -24,11 +24,16 @@ from sim.study.replicate import Progress, ShareOfProgress
 from sim.study.summary import Summary, summarise_all
 
 UNITS: Final = {
-    "messages_accepted": "messages", "messages_handed_on": "messages",
-    "messages_in_mailboxes": "messages", "messages_in_queue": "messages",
-    "messages_lost": "messages", "messages_sent_twice": "messages",
-    "files_incomplete": "files", "changes_undone": "changes", "damage": "findings",
-}  # fmt: skip
+    "messages_accepted": "messages",
+    "messages_handed_on": "messages",
+    "messages_in_mailboxes": "messages",
+    "messages_in_queue": "messages",
+    "messages_lost": "messages",
+    "messages_sent_twice": "messages",
+    "files_incomplete": "files",
+    "changes_undone": "changes",
+    "damage": "findings",
+}
 
 
 class NothingPromisedError(Exception):

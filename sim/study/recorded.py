@@ -135,9 +135,14 @@ def _without_number(row: Mapping[str, Any], where: str) -> Figure:
         raise DatasetError(f"{where}: outcome is a number, got {outcome!r}")
     text = str(row.get("text", "withheld" if outcome is None else f"{outcome:g}"))
     return Figure(
-        value=None, text=text, low=None, high=None, withheld=question, outcome=outcome,
+        value=None,
+        text=text,
+        low=None,
+        high=None,
+        withheld=question,
+        outcome=outcome,
         follows=_follows(row),
-    )  # fmt: skip
+    )
 
 
 def _follows(row: Mapping[str, Any]) -> str:

@@ -26,9 +26,15 @@ ASLEEP: Final = "S"
 BLOCKED: Final = "D"
 INTERRUPT: Final = 0  # as a waker's pid
 PATTERNS: Final = (
-    "sched_*", "block_rq_*", "disk_access", "jbd_*_commit", "xlog_iclog_*", "usdt", "sys_*",
+    "sched_*",
+    "block_rq_*",
+    "disk_access",
+    "jbd_*_commit",
+    "xlog_iclog_*",
+    "usdt",
+    "sys_*",
     "sock_rcv",
-)  # fmt: skip
+)
 
 
 class Access(NamedTuple):
@@ -207,9 +213,18 @@ class Timeline:
     # -- The scheduler
 
     def _switch(
-        self, now_ns: int, _cpu: int, comm: str, pid: int, letter: str, next_comm: str,
-        next_pid: int, wchan: str, utime_ns: int, stime_ns: int,
-    ) -> None:  # fmt: skip
+        self,
+        now_ns: int,
+        _cpu: int,
+        comm: str,
+        pid: int,
+        letter: str,
+        next_comm: str,
+        next_pid: int,
+        wchan: str,
+        utime_ns: int,
+        stime_ns: int,
+    ) -> None:
         if pid:
             self._off_cpu(self._task(pid, comm), now_ns, letter, wchan, utime_ns, stime_ns)
         if next_pid:
@@ -219,9 +234,12 @@ class Timeline:
         self, task: TaskLine, now_ns: int, letter: str, wchan: str, utime_ns: int, stime_ns: int
     ) -> None:
         span = Span(
-            task.since_ns, now_ns, ON_CPU,
-            user_ns=utime_ns - task.utime_ns, system_ns=stime_ns - task.stime_ns,
-        )  # fmt: skip
+            task.since_ns,
+            now_ns,
+            ON_CPU,
+            user_ns=utime_ns - task.utime_ns,
+            system_ns=stime_ns - task.stime_ns,
+        )
         task.utime_ns = utime_ns
         task.stime_ns = stime_ns
         if letter in "ZX":

@@ -49,24 +49,33 @@ class MemtouchParams:
         "1 ms", dim="time_ns", minimum=0, source="scenario", doc="CPU time of a transaction"
     )
     touch_user_ns: int = param(
-        "0.1 us", dim="time_ns", minimum=0,
+        "0.1 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: a miss of the caches and of the TLB, and two random numbers",
         doc="CPU time of a touch",
-    )  # fmt: skip
+    )
     clock_ns: int = param(
-        50, dim="time_ns", minimum=0,
+        50,
+        dim="time_ns",
+        minimum=0,
         source="assumed: the loop's two calls of clock_gettime(), 25 ns each in the vDSO",
         doc="CPU time of timing a transaction",
-    )  # fmt: skip
+    )
     transactions: int = param(
-        2_000_000, dim="count", minimum=1, source="memtouch.c: MAXM, the table of their times",
+        2_000_000,
+        dim="count",
+        minimum=1,
+        source="memtouch.c: MAXM, the table of their times",
         doc="transactions of all processes at most",
-    )  # fmt: skip
+    )
     fill_user_ns: int = param(
-        "1 us", dim="time_ns", minimum=0,
+        "1 us",
+        dim="time_ns",
+        minimum=0,
         source="assumed: 512 stores to a page that is in no cache, 4 GB/s",
         doc="CPU time of filling a page",
-    )  # fmt: skip
+    )
 
 
 @register("program", "memtouch", params=MemtouchParams, doc="processes that touch memory at random")
