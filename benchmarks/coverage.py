@@ -146,13 +146,21 @@ def main() -> None:
     spec = load("sendmail").calibrate
     assert spec is not None
     plan = Plan(
-        scenario="sendmail", spec=spec, states=(spec.base.figures,), seed=options.seed,
-        simulations=options.simulations, sets=(f"process.blast.messages={options.messages}",),
-    )  # fmt: skip
+        scenario="sendmail",
+        spec=spec,
+        states=(spec.base.figures,),
+        seed=options.seed,
+        simulations=options.simulations,
+        sets=(f"process.blast.messages={options.messages}",),
+    )
     run = [
-        options.seed, options.recordings, options.messages, options.simulations, options.shared,
+        options.seed,
+        options.recordings,
+        options.messages,
+        options.simulations,
+        options.shared,
         sim.__version__,
-    ]  # fmt: skip
+    ]
     kept = Kept(options.keep, run)
     outcomes = fit_all(plan, options.recordings, options.jobs, kept, shared=options.shared)
     print_table(plan, outcomes)
