@@ -70,6 +70,7 @@ def test_the_refusal_is_one_line_without_a_traceback(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sim"],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

@@ -24,7 +24,13 @@ ON_SOURCES = TIERS[:2]
 # Files below tests/; a file that nothing names is of tier unit. The tests of cases stand beside
 # them, in scenarios/.
 NAMED = {
-    "conformance": ("engine/test_simpy_suite.py", "house/*", "test_conformance.py", "test_tidy.py"),
+    "conformance": (
+        "benchmarks/*",
+        "engine/test_simpy_suite.py",
+        "house/*",
+        "test_conformance.py",
+        "test_tidy.py",
+    ),
     "laws": (
         "block/test_conservation.py",
         "drivers/md/test_laws.py",
@@ -49,7 +55,6 @@ NAMED = {
         "test_laws.py",
     ),
     "cases": (
-        "benchmarks/*",
         "calibration/*",
         "cli/*",
         "oracle/*",

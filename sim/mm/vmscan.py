@@ -453,7 +453,7 @@ def _stay(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int) -> None:
         vm.events.pgactivate += count
         lru.add(ACTIVE, chunk, kind | ANON_REFERENCED, count)
     else:
-        lru.add(INACTIVE, chunk, kind | REFERENCED, count)
+        lru.add(INACTIVE, chunk, kind | ANON_REFERENCED, count)
 
 
 def _pageout(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int, out: PageOut) -> None:

@@ -36,7 +36,9 @@ def test_a_program_names_every_mark_of_its_file(program: str) -> None:
         for mark in named(other)
         if lookup("program", other).cls.__module__ == module
     }
-    path = Path(str(sys.modules[module].__file__)).with_suffix(".py")
+    # A compiled module's file is NAME.cpython-311-x86_64-linux-gnu.so; its source lies beside it.
+    file = Path(str(sys.modules[module].__file__))
+    path = file.with_name(f"{file.name.partition('.')[0]}.py")
     assert set(LEFT.findall(path.read_text(encoding="utf-8"))) <= (
         together | OF_THE_KERNEL | OF_STUDIES
     )
