@@ -21,7 +21,7 @@ SEEDS = range(1, 12)
 WHAT_IFS = {"before": None, "after": "tmpfs"}
 MISSED_AFTER = {"load1_peak": "30 % short: a peak of a few tasks, read every five seconds"}
 MISSED = {
-    "throughput_per_s": "the twin's storm is too fast by a sixth",
+    "throughput_per_s": "the storm of the twin is a little too fast",
     "duration_s": "as throughput_per_s",
     "cpu.user_pct": "more messages a second than recorded, at the fitted price of each",
     "cpu.system_pct": "as cpu.user_pct",
