@@ -15,6 +15,7 @@ import click
 from calibration.validate.page import BLOCKS as VALIDATION
 from calibration.validate.stored import read as read_validation
 from docs.declared import TOP, DeclarationError, Reference
+from docs.releases import releases_text
 from docs.render import markdown_table
 from sim.block.queue import QueueParams
 from sim.block.throttle import ThrottleParams
@@ -174,6 +175,7 @@ def _validation(given: Mapping[str, Any]) -> str:
 
 
 _WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "releases": releases_text,
     "commands": _commands,
     "registry": _registry,
     "profiles": _profiles,
