@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import did_you_mean
-from sim.scenario.cases import shipped_fit
+from sim.scenario.cases import HOME, shipped_fit
 
 TOP: Final = Path(__file__).resolve().parents[1]
 DECLARATIONS: Final = TOP / "docs" / "tables.toml"
@@ -72,7 +72,7 @@ class Run:
         if self.what_if is not None:
             words += [self.what_if] if self.fit else ["--what-if", self.what_if]
         words += [word for one in self.sets for word in ("--set", one)]
-        words += ["--fit", str(shipped_fit(self.fit).relative_to(TOP))] if self.fit else []
+        words += ["--fit", str(shipped_fit(self.fit).relative_to(HOME.parent))] if self.fit else []
         words += ["--crash-at", self.crash_at] if self.crash_at else []
         return tuple(words)
 
