@@ -47,7 +47,6 @@ from sim.results import ProcSample, Record, RunResult
 from sim.scenario import ProcessSpec, Scenario, ServerSpec
 from sim.sched.core import Sched
 from sim.sched.init import clocks_of, cores_of, host_of, readings, sched_init
-from sim.sched.irq import InterruptLine
 from sim.sched.loadavg import LoadAverage
 from sim.sched.syscalls import POLICIES, SchedAttr
 from sim.sched.task import Task
@@ -138,7 +137,7 @@ class Machine:
         self._nic: NicParams = server.one("nic") or NicParams()
         syscall = with_exits(core["syscall"], self._nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes the tasks that wait for them.
-        self.disk_line = InterruptLine(self.sched, 0, syscall.interrupt_ns)
+        self.interrupt_ns: int = syscall.interrupt_ns
         self.vfs = Vfs(core["vfs"], self.version)
         self.network = make_network(
             self.env, core["tcp"], self.tracer, self._nic, self.sched, syscall.packet_interrupt_ns

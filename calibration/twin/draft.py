@@ -32,7 +32,7 @@ from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL
 MS: Final = 10**6
 S: Final = 10**9
 WORKERS: Final = 64  # of an open stream: more than are ever busy unless the device is full
-SLOTS_ASSUMED: Final = 4
+SERVERS_ASSUMED: Final = 4
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
@@ -243,9 +243,9 @@ def _device(draft: Draft, load: Load) -> None:
     if load.has_bursts:
         _one_path(draft, load, section)
     else:
-        slots = max(SLOTS_ASSUMED, *(round(one.together) for one in load.classes), 1)
-        put(section, "slots", slots, "assumed: not recorded")
-        draft.prior(dotted(*section, "slots"), "count", slots, 4, 8)
+        servers = max(SERVERS_ASSUMED, *(round(one.together) for one in load.classes), 1)
+        put(section, "servers", servers, "assumed: not recorded")
+        draft.prior(dotted(*section, "servers"), "count", servers, 4, 8)
         for word, direction in (("read", load.reads), ("write", load.writes)):
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     flush_ms = load.device.row.get("f_await_ms")
@@ -259,7 +259,7 @@ def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
 
     What a read takes is hidden behind them: a share `util` of the reads finds a burst under way.
     """
-    draft.sheet.put(section, "slots", 1, f"{ESTIMATE}: requests of a burst wait for each other")
+    draft.sheet.put(section, "servers", 1, f"{ESTIMATE}: requests of a burst wait for each other")
     service_ms = write_service_ms(load.writes, load.reads, load.device)
     _transfer(draft, section, "write", load.writes.size_bytes, service_ms, (4, 4))
     await_ms = load.reads.await_ms

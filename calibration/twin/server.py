@@ -7,7 +7,8 @@ nearest is taken and a note says so; what the recording does not say is assumed,
 Left out: idle devices, partitions' places (one file system takes the whole disk), RAID.
 
 A disk that turns becomes the profile of its speed, guessed from its service time. Any other is
-"slots": so many requests side by side, each with a latency and a transfer, both to be fitted.
+a multi-server station: so many requests side by side, each with a latency and a transfer, which are
+to be fitted.
 """
 
 import tomllib
@@ -45,7 +46,7 @@ PROFILES: Final[Mapping[str, str]] = {
 EXT4_SINCE: Final = (2, 6, 28)  # no more called ext4dev
 WBT_SINCE: Final = (4, 10)  # 87760e5eef35: block: hook up writeback throttling
 MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
-SLOTS: Final = "slowdisk_slots"
+SERVERS: Final = "multiserver"
 # Number of /proc/sys/vm -> our parameter, its text.
 _VM: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
     "dirty_ratio": ("dirty_ratio", lambda value: f"{value} %"),
@@ -195,9 +196,9 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
         sheet.put(section, "profile", profile_of(device.guess), f"{RECORDED}: {why}")
         _write_cache(sheet, device, server)
     else:
-        sheet.put(section, "device", SLOTS, f"{RECORDED}: {why}")
+        sheet.put(section, "device", SERVERS, f"{RECORDED}: {why}")
         server.notes.append(
-            f"{device.name}: {device.guess}: modelled as slots with fitted latencies"
+            f"{device.name}: {device.guess}: modelled as parallel servers with fitted latencies"
         )
     _capacity(sheet, device, host, server)
     _queue(sheet, device.name, host, server)

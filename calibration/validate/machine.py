@@ -29,7 +29,7 @@ _ALL: Final = {
 }  # fmt: skip
 _SLOTS: Final = {
     **_ALL,
-    "slots": ("slots", ""),
+    "slots": ("servers", ""),
     "read_us": ("read", "us"),
     "write_us": ("write", "us"),
     "sigma": ("sigma", ""),
@@ -70,7 +70,6 @@ _MODELS: Final[Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]]] = {
 }
 # What the emulator also knows and the model needs no key for, or another one.
 _ELSEWHERE: Final = ("model", "seed", "wcache", "wcache_mb")
-_SEED: Final = "rig/profiles: seed of the emulator's generator; six reads are all chance"
 # Options of /proc/mounts -> what they set; those that set nothing of ours are None.
 _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
     "rw": None,
@@ -113,7 +112,7 @@ def rig_of(description: Description) -> Rig:
 
 
 def build(description: Description, seed: int, condition: Condition | None = None) -> Scenario:
-    """Return the scenario of a run; raise Unsupported if a part of it is not modelled.
+    """Return the scenario of a run, within rig_parts(); raise Unsupported what is not modelled.
 
     A condition is what somebody claims of the run beyond its description (conditions.py).
     """
@@ -271,16 +270,9 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
             yield f"{name} = {_quantity(value, unit)}"
         elif key not in _ELSEWHERE:
             raise Unsupported(f"the emulator's parameter '{key}' with its model '{model}'")
-    if _is_sequential(description) and "seed" in disk.params:
-        yield f'chance_seed = {{ value = {disk.params["seed"]}, source = "{_SEED}" }}'
     if disk.params.get("wcache"):
         megabytes = disk.params.get("wcache_mb", 16)
         yield f'write_cache = "{megabytes} MB"'
-
-
-def _is_sequential(description: Description) -> bool:
-    """Whether only a few of a run's requests are at random places."""
-    return description.workload.get("rw") in ("read", "write")
 
 
 def _quantity(value: Any, unit: str) -> str:

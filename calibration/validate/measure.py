@@ -20,10 +20,11 @@ from typing import Any, Final
 
 from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description
+from calibration.validate.emulated_disk import Slowdisk
 from calibration.validate.machine import build, rig_of
+from calibration.validate.parts import rig_parts
 from calibration.validate.programs import GATE_MS, fio_size
 from calibration.validate.sharing import Hog, sharing
-from sim.drivers.slowdisk import Slowdisk
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
@@ -92,7 +93,8 @@ def _throughput(figures: Figures) -> float:
 
 def simulate(description: Description, seed: int, condition: Condition | None = None) -> Figures:
     """Simulate a run once; raise Unsupported if it cannot be built."""
-    machine = Machine(build(description, seed, condition), seed)
+    with rig_parts():
+        machine = Machine(build(description, seed, condition), seed)
     has_ended = _ENDS[description.kind]
     has_begun = _BEGINS.get(description.kind)
     if has_begun is not None:

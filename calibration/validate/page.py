@@ -19,10 +19,10 @@ from typing import Final
 
 from calibration.validate.compare import flat, relative
 from calibration.validate.conditions import CONDITIONS
+from calibration.validate.emulated_disk import SlowdiskParams
 from calibration.validate.limits import WITHIN, asked
 from calibration.validate.rigs import GUEST, LOOP, rows
 from calibration.validate.stored import Stored
-from sim.drivers.slowdisk_way import SlowdiskParams
 from sim.param import params_of
 from sim.units import format_quantity
 

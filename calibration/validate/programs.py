@@ -1,6 +1,7 @@
 """From a run's workload to the processes of a scenario.
 
-Models: the command lines of the recorded workloads, as programs of sim/user.
+Models: the command lines of the recorded workloads, as programs of sim/user and the rigs' own
+ (parts.py).
 Linux counterpart: none.
 Invariants: one function a kind of workload; a workload or an option of one that is not modelled
  raises Unsupported and says what it is.
@@ -201,7 +202,7 @@ def _closed_client(params: Mapping[str, Any]) -> Lines:
 
 
 GATE_MS: Final = 1300
-_GATE: Final = "rig/rec.py: 0.3 s until the disk is slow again, gate_wait_s 1.0"
+_GATE: Final = "manual: rig/rec.py: 0.3 s until the disk is slow again, gate_wait_s 1.0"
 
 
 def _pcread(description: Description, rig: Rig, directory: str) -> Lines:

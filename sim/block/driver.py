@@ -37,6 +37,7 @@ class Driver:
     max_discard_sectors: int = 0  # of a DISCARD; 0: it knows none
     discard_sectors: int = 1  # it gives up whole pieces of so many (discard_granularity)
     hardware_queues: int = 1  # of a multi-queue device, each with tags of its own
+    coalesces: bool = False  # one interrupt tells of all requests that end in the same instant
 
     def share(self, shared: dict[str, object]) -> None:
         """Find, or leave there, what several devices of a machine share; called before attach()."""
@@ -48,13 +49,6 @@ class Driver:
         """Learn the disk's name, time, chance, and whom to hand requests back; called once."""
         raise NotImplementedError
 
-    def wire(self, serve: Callable[[], None]) -> bool:
-        """Learn how to interrupt; return whether it does, once for all requests that end together.
-
-        Else the queue interrupts for each. Called once, before start().
-        """
-        return False
-
     def start(self, scheduler: Sched) -> None:
         """Start the driver's own threads, if it has any; called once, at boot."""
 
@@ -64,9 +58,6 @@ class Driver:
         Raise UnmodelledError where it does not know them.
         """
         raise UnmodelledError("a volatile write cache whose contents are not modelled")
-
-    def leave_arm_at(self, sector: int) -> None:
-        """Know, before the run, behind which sector the last access ended; if that matters."""
 
     def submit(self, request: Request) -> None:
         """Start to serve ``request`` (READ, WRITE, FLUSH without sectors, DISCARD if known)."""

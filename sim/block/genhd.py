@@ -101,9 +101,6 @@ class BlockDevice:
         """Have it open for as long as the machine runs, as a mount does (blkdev_get)."""
         self.in_use = True
 
-    def leave_arm_at(self, sector: int) -> None:
-        """Know, before the run, behind which sector the last access ended; if that matters."""
-
     def swap_slot_free_notify(self, slot: int) -> None:
         """Learn that a page of the swap area that this device is all of is of no use any more."""
 
@@ -190,9 +187,6 @@ class Partition(BlockDevice):
     def hold(self) -> None:
         self.in_use = True
         self.disk.hold()
-
-    def leave_arm_at(self, sector: int) -> None:
-        self.disk.leave_arm_at(self.start_sector + sector)
 
     def dirtier_sleeps(self, now_ns: int) -> None:
         self.disk.dirtier_sleeps(now_ns)

@@ -538,9 +538,6 @@ class Disk(BlockDevice):
         """Return whether 7/8 of the pool are in use (bdi_read_congested, bdi_write_congested)."""
         return self.requests.congested[op]
 
-    def leave_arm_at(self, sector: int) -> None:
-        self.driver.leave_arm_at(sector)
-
     def dirtier_sleeps(self, now_ns: int) -> None:
         if self.wbt is not None:
             self.wbt.dirty_sleep_ns = now_ns

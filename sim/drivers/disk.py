@@ -103,7 +103,7 @@ class Machine(Protocol):
     streams: Streams
     tracer: Tracer
     version: KernelVersion
-    disk_line: InterruptLine
+    interrupt_ns: int
     disks: list[Disk]
     devices: dict[str, BlockDevice]
 
@@ -170,8 +170,9 @@ class Disks(Component[DiskSpec]):
             spec.queue,
             machine.sched.processes.ioprio,
         )
-        if not driver.wire(machine.disk_line.serve):
-            disk.on_interrupt = machine.disk_line.serve
+        merged_ns = 0 if driver.coalesces else None
+        line = InterruptLine(machine.sched, 0, machine.interrupt_ns, merged_ns)
+        disk.on_interrupt = line.serve
         disk.start(machine.sched)
         return disk
 
@@ -250,7 +251,7 @@ def _elevator_params(
 def profile_names() -> tuple[str, ...]:
     """Return the names of the profiles that come with the package, real drives first.
 
-    Those of a folder are named with it: rig/hdd7200 is a disk of the test rig, not one to buy.
+    Those of a folder are named with it, such as ec2/m3.xlarge.
     """
     paths = [path.relative_to(PROFILES) for path in PROFILES.rglob("*.toml")]
     ordered = sorted(paths, key=lambda path: (len(path.parts), path))

@@ -18,7 +18,7 @@ Left out: several rings, grant table exhaustion, polling, the host's own page ca
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -78,11 +78,11 @@ class Frontend(Driver):
         self.queue_depth = params.slots
         self.write_cache = device.write_cache
         self.rotational = device.rotational
+        self.coalesces = True
         self.capacity_sectors = device.capacity_sectors
         if params.discard:
             self.max_discard_sectors = device.max_discard_sectors
             self.discard_sectors = device.discard_sectors
-        self.on_interrupt: Callable[[], None] | None = None
         self._device = device
         self._bell_ns = params.bell_ns
         self._backend_ns = params.backend_ns
@@ -106,10 +106,6 @@ class Frontend(Driver):
 
     def unsafe_runs(self) -> list[tuple[int, int]]:
         return self._device.unsafe_runs()
-
-    def wire(self, serve: Callable[[], None]) -> bool:
-        self.on_interrupt = serve
-        return True
 
     def start(self, scheduler: Sched) -> None:
         # The CPU that rings is the one that serves the disk: most requests follow a completion.
@@ -145,7 +141,5 @@ class Frontend(Driver):
         """Bring the guest all answers that are in the ring."""
         answers = self._answers
         self._answers = []
-        if self.on_interrupt is not None:
-            self.on_interrupt()
         for request in answers:
             self._complete(request)

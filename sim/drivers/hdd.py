@@ -826,9 +826,6 @@ class Hdd(Driver):
         # Where the platter stands at time 0: the only thing about a disk that is left to chance.
         self._phase_ns = streams.stream(f"{name}.rotation").randrange(self.revolution_ns)
 
-    def leave_arm_at(self, sector: int) -> None:
-        _, _, _, self._cylinder, self._head, _ = self.geometry.span(sector - 1, sector)
-
     def submit(self, request: Request) -> None:
         now_ns = self._calendar.now
         request.arrived_ns = now_ns

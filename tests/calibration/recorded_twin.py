@@ -17,9 +17,9 @@ hostname = "known"
 cpus = 2
 memory = "2 GiB"
 [machine.disk.sda]
-device = "slowdisk_slots"
+device = "multiserver"
 capacity = "20 GiB"
-slots = 2
+servers = 2
 read = "1.5 ms"
 write = "0.8 ms"
 read_rate = "0 B/s"

@@ -91,9 +91,9 @@ def test_the_intervals_hold_the_true_demands(twin: Twin) -> None:
 
 @pytest.mark.slow
 def test_what_the_recording_does_not_tell_is_said(twin: Twin) -> None:
-    [slots] = [row for row in twin.rows if row.path == "machine.disk.sda.slots"]
-    assert not slots.is_identified
-    entry = twin.draft.sheet.sections["machine", "disk", "sda"]["slots"]
+    [servers] = [row for row in twin.rows if row.path == "machine.disk.sda.servers"]
+    assert not servers.is_identified
+    entry = twin.draft.sheet.sections["machine", "disk", "sda"]["servers"]
     assert entry.source.startswith("assumed: recording known does not tell")
 
 
@@ -150,7 +150,7 @@ def test_the_report_has_every_column_every_note_and_every_parameter(twin: Twin, 
     for row in twin.rows:
         assert f"\n{row.path} " in text
     assert "left out: aqu_sz" in text
-    assert "modelled as slots with fitted" in text
+    assert "modelled as parallel servers with fitted" in text
 
 
 @pytest.mark.slow

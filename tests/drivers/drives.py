@@ -2,6 +2,7 @@
 
 import random
 import tomllib
+from pathlib import Path
 
 from sim.block.bio import READ, Bio
 from sim.drivers.disk import PROFILES
@@ -11,8 +12,9 @@ from tests.block.disks import PAGE, Rig
 
 
 def profile(name):
-    """Return the table of a profile."""
-    return tomllib.loads((PROFILES / f"{name}.toml").read_text(encoding="utf-8"))
+    """Return the table of a profile: one of the package by name, another by its path."""
+    path = name if isinstance(name, Path) else PROFILES / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def drive(name, **changes):

@@ -13,14 +13,6 @@ def test_there_is_a_15k_a_10k_and_a_7200_rpm_disk():
     assert {"sas-15k", "sas-10k", "sata-7200", "ssd-sata"} <= set(profile_names())
 
 
-def test_emulated_disks_come_behind_the_real_ones_under_their_own_heading():
-    listed = profile_names()
-    rig = [name for name in listed if name.startswith("rig/")]
-    assert rig and listed[-len(rig) :] == tuple(rig)
-    for name in listed:
-        assert ("Emulated" in profile(name)["doc"]) is (name in rig)
-
-
 @pytest.mark.parametrize("name", profile_names())
 def test_a_profile_says_what_it_is_and_whence(name):
     table = profile(name)

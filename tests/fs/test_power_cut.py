@@ -316,7 +316,7 @@ def test_nothing_is_left_of_a_tmpfs():
 
 def test_a_cache_whose_contents_are_not_modelled_is_refused():
     text = """\
-disk.sda = { device = "slowdisk_arm", capacity = "4 GiB" }
+disk.sda = { device = "multiserver", capacity = "4 GiB" }
 mount."/" = { type = "ext4", device = "sda" }
 """
     machine = boot(machine=text, sets=('machine.kernel="6.1"',))

@@ -24,12 +24,11 @@ profile = "sas-15k"
 profile = "sas-15k"
 capacity = "1 GiB"
 [process.m]
-program = "memtouch"
+program = "memload"
 size = "8 MiB"
-runtime = "100 ms"
 [run]
 duration = "10 s"
-until = "memtouch_done"
+until = "progress"
 """
 
 
@@ -71,7 +70,7 @@ memory = "4 MiB"
     )
     assert machine.vm.memcgs["small"].limit == 1024
     held = load_text(
-        BASE.replace('program = "memtouch"', 'program = "memtouch"\ncgroup = "small"')
+        BASE.replace('program = "memload"', 'program = "memload"\ncgroup = "small"')
         + '[machine.swap.a]\ndevice = "sdb"\n[machine.cgroup.small]\nmemory = "4 MiB"\n',
         Path("swap.toml"), seed=1,
     )  # fmt: skip
@@ -106,7 +105,7 @@ def test_a_mistake_is_told_with_its_place(more, problem):
 
 
 def test_a_process_in_no_group_that_there_is_is_a_mistake():
-    base = BASE.replace('program = "memtouch"', 'program = "memtouch"\ncgroup = "smal"')
+    base = BASE.replace('program = "memload"', 'program = "memload"\ncgroup = "smal"')
     with pytest.raises(ScenarioError, match="small"):
         load('[machine.cgroup.small]\nmemory = "4 MiB"\n', base)
 
@@ -124,7 +123,7 @@ version = 1
 
 
 def files_of_groups(group):
-    held = BASE.replace('program = "memtouch"', f'program = "memtouch"\ncgroup = "{group}"')
+    held = BASE.replace('program = "memload"', f'program = "memload"\ncgroup = "{group}"')
     machine = Machine(load_text(held + GROUPS, Path("swap.toml"), seed=1), 1)
     machine.run_until(machine.end_ns)
     found = machine.proc.snapshot()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from calibration.validate.parts import rig_parts
 from sim.machine import Machine, simulate
 from sim.scenario.load import load_text
 from sim.study.block_dump import BlockDump, counts_text
@@ -36,6 +37,13 @@ kjournald(2): WRITE block 4232 on sda
 kjournald(2): WRITE block 4240 on sda
 kjournald(2): WRITE block 4248 on sda
 """
+
+
+@pytest.fixture(autouse=True)
+def parts():
+    """Have mailq, a program of the validation rigs."""
+    with rig_parts():
+        yield
 
 
 def dumped(text: str, **more: object) -> tuple[BlockDump, Machine]:

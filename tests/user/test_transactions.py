@@ -14,9 +14,9 @@ from tests.user.servers import TMPFS, S, boot, run_for, values_of
 # One request at a time, whose length alone is its time: 64 KiB in 5 ms.
 SERVER = """\
 [machine.disk.sda]
-device = "slowdisk_slots"
+device = "multiserver"
 capacity = "4 GiB"
-slots = 1
+servers = 1
 sigma = 0
 read = "1 us"
 write = "1 us"
@@ -276,7 +276,7 @@ def test_other_cpus_take_a_multiple_of_both_cpu_times() -> None:
 
 
 def test_a_service_scale_is_a_multiple_of_latency_and_transfer() -> None:
-    half = SERVER.replace("slots = 1", "slots = 1\nservice_scale = 0.5")
+    half = SERVER.replace("servers = 1", "servers = 1\nservice_scale = 0.5")
     mean_s = fmean(times_s(run(closed(1, **READS), 30, machine=half)))
     assert mean_s == pytest.approx(fmean(times_s(run(closed(1, **READS), 30))) / 2, rel=0.1)
 
@@ -336,7 +336,7 @@ def test_whole_pages_need_no_reads_and_are_as_many_as_was_asked(mean: float) -> 
 @pytest.mark.parametrize("together", [1, 4])
 def test_groups_keep_the_rate_and_leave_the_device_idle_between_them(together: int) -> None:
     """All side by side: util = 1 - exp(-(X / n) R), for service times that do not vary."""
-    side_by_side = SERVER.replace("slots = 1", "slots = 64").replace("13.1072 MB/s", "0 B/s")
+    side_by_side = SERVER.replace("servers = 1", "servers = 64").replace("13.1072 MB/s", "0 B/s")
     side_by_side = side_by_side.replace('read = "1 us"', 'read = "5 ms"')
     machine = run(open_stream(100, **READS, together=together), 100, machine=side_by_side)
     assert len(times_s(machine)) / 100 == pytest.approx(100, rel=0.08)

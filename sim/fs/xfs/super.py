@@ -120,16 +120,11 @@ class Xfs(FileSystem):
         return AddressSpace(self.vm, inode, self.a_ops, self.bdi)
 
     def _read_at_mount(self) -> None:
-        """Know the headers that mounting reads to reserve blocks for trees (xfs_ag_resv_init).
-
-        These are its last accesses: the arm stands at the last group (traces of groundtruth
-        c_mailq/xfs: 2.99997 GiB of 4 to the first read, three repeats, their rotation taken off).
-        """
+        """Know the headers that mounting reads to reserve blocks for trees (xfs_ag_resv_init)."""
         for ag in range(self.info.geometry.ag_count):
             for sector in (AGF_SECTOR, AGI_SECTOR):
                 header = self.info.header_buf(ag, sector)
                 header.uptodate = True
-        self.info.disk.leave_arm_at(header.sector + 1)
 
     # --- when the power goes
 

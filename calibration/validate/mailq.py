@@ -2,7 +2,7 @@
 
 Models: one of several processes. Each message: create a file, write it (in one write() of a size
 drawn evenly), fsync, close, rename; then the process unlinks its oldest message if it keeps enough.
-Counterpart: a benchmark in C of some sixty lines; postmark and fs_mark do alike.
+Counterpart: mailq.c of the rigs, some sixty lines; postmark and fs_mark do alike.
 Invariants: a process has at most `keep` + 1 messages; records: "mailq_fsync_ns" is the time in
  fsync, "mailq_message" its bytes when a message is renamed, "mailq_done" ends the process.
 Left out: reading the messages again.
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sim.param import param
-from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_WRONLY, Sys
 from sim.user.program import ServerProgram
@@ -39,7 +38,6 @@ class MailqParams:
     )
 
 
-@register("program", "mailq", params=MailqParams, doc="create, write, fsync, rename, unlink")
 class Mailq(ServerProgram):
     """One process."""
 

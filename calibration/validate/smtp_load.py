@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from sim.net import ConnectionRefused, ConnectionTimedOut
 from sim.param import param
-from sim.registry import register
 from sim.user.smtp.protocol import HELLO, Reply, transaction
 from sim.world import World
 
@@ -44,7 +43,6 @@ class SmtpLoadParams:
     port: int = param(25, dim="count", minimum=1, maximum=65535, source="RFC 5321", doc="TCP port")
 
 
-@register("program", "smtp_load", params=SmtpLoadParams, doc="mail at a rate, with retries")
 class SmtpLoad:
     """The generator; each message is a process of its own."""
 

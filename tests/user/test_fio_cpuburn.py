@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.user.servers import EXT3, RAM_DISK, S, boot, run_for, values_of
+from tests.user.servers import RAM_DISK, boot, run_for, values_of
 
 DEVICE = RAM_DISK + '[machine.mount."/"]\ntype = "tmpfs"'  # 2 ms a request, one at a time
 
@@ -28,22 +28,6 @@ def test_a_sequential_write_goes_through_the_file_once():
     machine = run_for(boot(job, machine=DEVICE), 1)
     assert values_of(machine, "fio_done") == [16]
     assert machine.devices["sda"].stats.write_sectors == 2048
-
-
-def test_a_mail_queue_keeps_so_many_messages_and_makes_each_durable():
-    process = '[process.q]\nprogram = "mailq"\nkeep = 3\nmessages = 20\ncount = 2\nruntime = "30 s"'
-    machine = run_for(boot(process, machine=EXT3), 40)
-    assert values_of(machine, "mailq_done") == [20, 20]
-    left = machine.vfs.prepare_directory("/var/spool/mailq").entries
-    assert len(left) == 2 * 3 and all(name.startswith("qf.") for name in left)
-    assert len(values_of(machine, "mailq_fsync_ns")) == 40
-
-
-def test_a_mail_queue_on_tmpfs_ends_when_its_time_is_up():
-    process = '[process.q]\nprogram = "mailq"\nruntime = "50 ms"'
-    machine = run_for(boot(process, machine='[machine.mount."/"]\ntype = "tmpfs"'), 1)
-    [done] = [record.t_ns for record in machine.records if record.name == "mailq_done"]
-    assert done == pytest.approx(0.05 * S, rel=0.01)
 
 
 def test_hogs_share_a_cpu_by_weight():

@@ -12,6 +12,7 @@ import pytest
 
 from tests.drivers.drives import await_ms, drive, random_reads
 
+HDD7200 = Path(__file__).with_name("hdd7200.toml")
 SHARED = Path(os.environ.get("IOTWIN_SHARED", "../shared"))
 GROUND_TRUTH = SHARED / "groundtruth"
 
@@ -40,5 +41,5 @@ def recorded_await_ms(family, name):
     ],
 )
 def test_random_reads_take_as_long_as_recorded(family, name, in_flight):
-    rig = random_reads(drive("rig/hdd7200"), in_flight, count=4000)
+    rig = random_reads(drive(HDD7200), in_flight, count=4000)
     assert await_ms(rig) == pytest.approx(recorded_await_ms(family, name), rel=0.10)

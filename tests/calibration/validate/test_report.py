@@ -21,7 +21,7 @@ from calibration.validate.limits import AWAIT, THROUGHPUT, WITHIN
 from calibration.validate.page import errors_of, families, misses
 from calibration.validate.stored import Stored, predicted_again
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[3]
 DATA = TOP / "docs" / "runs" / "validation.json"
 PAGE = TOP / "docs" / "validation.md"
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"

@@ -3,7 +3,7 @@
 Models: a parent that forks `procs` children. Each warms the cache with its part of the reads; when
 all have, and a while has passed, it reads as long as it is told. The page of rank r is read with
 probability 1 / (r + 1)^alpha, and lies at a place that the golden ratio scatters over the file.
-Counterpart: a benchmark in C of some sixty lines; fio with rw=randread and a zipf distribution.
+Counterpart: pcread.c of the rigs, some sixty lines; fio with rw=randread and a zipf distribution.
 Invariants: records: "pcread_warm" when all warm-up is done, "pcread_begun" when children may go on,
 "pcread_hits" and "pcread_reads" of each child at its end, "pcread_done" when the last is gone; a
 read that takes less than `hit` counts as a hit.
@@ -21,7 +21,6 @@ from math import gcd
 from typing import ClassVar, Final
 
 from sim.param import param
-from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_RDONLY, Sys
 from sim.user.program import ServerProgram
@@ -57,7 +56,6 @@ class PcreadParams:
     )
 
 
-@register("program", "pcread", params=PcreadParams, doc="random reads through the page cache")
 class Pcread(ServerProgram):
     """The parent and its children."""
 

@@ -5,7 +5,7 @@ once, waits for the others, and then does transactions: some touches of random p
 them writes, and some CPU time. A touch that does not fault takes time as well: two random numbers,
 and a page that is in neither cache nor TLB. So with no CPU time asked for, 8 touches are 0.85 us,
 and a process ends when its share of the table of transactions is full.
-Counterpart: a benchmark in C of some fifty lines; stress-ng --vm.
+Counterpart: memtouch.c of the rigs, some fifty lines; stress-ng --vm.
 Invariants: records of each child at its end: "memtouch_tx" (transactions), "memtouch_ns" (time of
 all of them), "memtouch_majflt" (while measuring); one that is killed leaves none. The parent leaves
 "memtouch_done" when the last child is gone.
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from sim.param import param
-from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import Sys
 from sim.user.program import ServerProgram
@@ -66,7 +65,7 @@ class MemtouchParams:
         2_000_000,
         dim="count",
         minimum=1,
-        source="memtouch.c: MAXM, the table of their times",
+        source="manual: memtouch.c: MAXM, the table of their times",
         doc="transactions of all processes at most",
     )
     fill_user_ns: int = param(
@@ -78,7 +77,6 @@ class MemtouchParams:
     )
 
 
-@register("program", "memtouch", params=MemtouchParams, doc="processes that touch memory at random")
 class Memtouch(ServerProgram):
     """The parent and its children."""
 

@@ -11,7 +11,7 @@ from calibration.validate.compare import flat
 from calibration.validate.limits import AWAIT, WITHIN
 from calibration.validate.sharing import Hog, sharing
 
-DATA = Path(__file__).resolve().parents[2] / "docs" / "runs" / "validation.json"
+DATA = Path(__file__).resolve().parents[3] / "docs" / "runs" / "validation.json"
 HOGS = st.builds(
     Hog, nice=st.integers(-20, 19), cpu_s=st.floats(0.01, 10), wall_s=st.floats(10, 20)
 )

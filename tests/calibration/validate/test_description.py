@@ -15,6 +15,7 @@ from calibration.validate.describe import DESCRIPTION, BadRun, Unsupported, desc
 from calibration.validate.machine import build
 from calibration.validate.measure import CHANCES, SEED_STEP, predict, simulate
 from calibration.validate.measured import measured
+from calibration.validate.parts import rig_parts
 from calibration.validate.report import family_table
 from sim.machine import Machine
 
@@ -40,6 +41,13 @@ def run(**changes):
         "workload": {"type": "fio", "params": READS},
         "disk": {"params": HDD, "queue": QUEUE}, "kernel": KERNEL, **changes,
     }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def parts():
+    """Have the rigs' parts in the registry."""
+    with rig_parts():
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,143 @@
+"""A multi-server station: requests side by side, each with a service time as it was measured.
+
+Models: one queue before `servers` servers that are alike (G/G/c). A request takes the server that
+is free first. It holds that server for a log-normal time with the given mean, and for its transfer.
+So the device is known from the outside only. It stands for an SSD, a RAID controller or a network
+volume of which a recording has the times and no data sheet has the parts.
+Hand estimate: c servers of S seconds serve c / S requests a second; one request at a time takes S.
+Linux counterpart: none; what answers behind a driver.
+Invariants: a flush ends after all that came before it, and whatever comes later is served after the
+flush; every request ends once.
+Left out: an order by place (nothing has a place), write caches, discards, limits of a rate
+(`ebs`), interference of reads and writes (`ssd`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heapreplace
+from math import cos, exp, log, pi, sqrt
+from typing import Final
+
+from sim.block.bio import FLUSH, SECTOR, Request
+from sim.block.driver import Complete, Driver
+from sim.engine.calendar import Calendar
+from sim.engine.rng import Streams
+from sim.param import param
+from sim.registry import register
+from sim.units import NS_PER_S
+
+_MEASURED: Final = "assumed: a small SATA SSD; a scenario says what was measured"
+QUEUE_DEPTH: Final = 128  # requests that it takes, those that wait for a server included
+_LEAST: Final = 1e-300  # instead of 0, whose logarithm there is none of
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiserverParams:
+    """How many servers there are, and their service times. Defaults: a small SSD."""
+
+    capacity_bytes: int = param("4 GiB", dim="bytes", minimum=1 << 20, source=_MEASURED, doc="size")
+    servers: int = param(4, dim="count", minimum=1, source=_MEASURED, doc="requests at a time")
+    read_ns: int = param("300 us", dim="time_ns", minimum=1, source=_MEASURED, doc="of a read")
+    write_ns: int = param("300 us", dim="time_ns", minimum=1, source=_MEASURED, doc="of a write")
+    sigma: float = param(
+        0.2, dim="number", minimum=0, source=_MEASURED, doc="log-normal spread of these"
+    )
+    flush_ns: int = param(
+        "50 us",
+        dim="time_ns",
+        minimum=1,
+        source=_MEASURED,
+        doc="time of a flush after all that came before it",
+    )
+    read_rate_bytes_per_s: float = param(
+        "100 MB/s",
+        dim="bytes_per_s",
+        minimum=0,
+        source=_MEASURED,
+        doc="transfer of a server, reading; 0 = no limit",
+        key="read_rate",
+    )
+    write_rate_bytes_per_s: float = param(
+        "100 MB/s",
+        dim="bytes_per_s",
+        minimum=0,
+        source=_MEASURED,
+        doc="transfer of a server, writing; 0 = no limit",
+        key="write_rate",
+    )
+    service_scale: float = param(
+        1.0,
+        dim="number",
+        minimum=0.001,
+        source="scenario",
+        doc="so many times every latency, transfer time and flush: a better or worse drive",
+    )
+
+
+class Station:
+    """The servers: when a request that arrives now will be done."""
+
+    def __init__(self, params: MultiserverParams) -> None:
+        scale = params.service_scale
+        self._free_ns: list[int] = [0] * params.servers  # when each server is, a heap
+        self._latency_ns = tuple(
+            max(1, round(time_ns * scale)) for time_ns in (params.read_ns, params.write_ns)
+        )
+        self._flush_ns = max(1, round(params.flush_ns * scale))
+        self._sector_ns = tuple(
+            SECTOR * NS_PER_S * scale / rate if rate else 0.0
+            for rate in (params.read_rate_bytes_per_s, params.write_rate_bytes_per_s)
+        )
+        self._sigma = params.sigma
+
+    def attach(self, uniform: Callable[[], float]) -> None:
+        """Learn chance, as uniform numbers from 0 to 1; called once."""
+        self._uniform = uniform
+
+    def accept(self, op: int, sectors: int, now_ns: int) -> int:
+        """Take a request in; return when it will be done."""
+        if op == FLUSH:
+            done_ns = max(now_ns, *self._free_ns) + self._flush_ns
+            self._free_ns = [done_ns] * len(self._free_ns)
+        else:
+            done_ns = self.ends_ns(op, sectors, max(now_ns, self._free_ns[0]))
+            heapreplace(self._free_ns, done_ns)
+        return done_ns
+
+    def ends_ns(self, op: int, sectors: int, start_ns: int) -> int:
+        """Return when a request that gets a server at `start_ns` will be done."""
+        return start_ns + self.service_ns(op, sectors)
+
+    def service_ns(self, op: int, sectors: int) -> int:
+        """Draw the time for which a request holds its server."""
+        return int(self._latency_ns[op] * self._spread() + sectors * self._sector_ns[op])
+
+    def _spread(self) -> float:
+        """Draw a log-normal factor of mean 1."""
+        sigma = self._sigma
+        if not sigma:
+            return 1.0
+        radius = sqrt(-2 * log(max(self._uniform(), _LEAST)))
+        return exp(sigma * radius * cos(2 * pi * self._uniform()) - sigma * sigma / 2)
+
+
+@register("device", "multiserver", params=MultiserverParams, doc="parallel servers, measured times")
+class Multiserver(Driver):
+    """A device that is a station of servers."""
+
+    def __init__(self, params: MultiserverParams) -> None:
+        self.queue_depth = QUEUE_DEPTH
+        self.write_cache = True  # so that it is flushed: a recording has the time of a flush
+        self.rotational = False
+        self.capacity_sectors = params.capacity_bytes // SECTOR
+        self._station = Station(params)
+
+    def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
+        self._calendar = calendar
+        self._complete = complete
+        self._station.attach(streams.stream(f"{name}.service").random)
+
+    def submit(self, request: Request) -> None:
+        now_ns = self._calendar.now
+        done_ns = self._station.accept(request.op, request.nr_sectors, now_ns)
+        self._calendar.post(done_ns - now_ns, self._complete, request)
