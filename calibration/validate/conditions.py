@@ -30,7 +30,7 @@ class Condition:
         """Yield it as a what-if of the scenario."""
         yield f'[what_if.{self.name}]\ntitle = "{self.evidence}"'
         yield f"[what_if.{self.name}.{self.table}]"
-        yield f'{self.key} = {{ value = {self.value}, source = "result: {self.evidence}" }}'
+        yield f"{self.key} = {self.value}"
 
     def concerns(self, description: Description) -> bool:
         """Whether the run's workload has the value at all."""
@@ -44,8 +44,8 @@ CONDITIONS: Final[Mapping[str, Condition]] = {
             name="mailer-fails",
             kind="mta",
             table="process.sendmail",
-            key="mailer_status",
-            value='"tempfail"',
+            key="program",
+            value='"failing_sendmail"',
             evidence="in the six runs d_mta/sendmail-*-s20-m?000-hdd7200.r? all 9000 messages were"
             " left in the queue, after a fork for each; in the family's six others 101 were",
         ),

@@ -43,4 +43,14 @@ def rig_parts() -> Iterator[None]:
             register("device", name, params=params, doc=doc)(Slowdisk)
         for name, program, params, doc in _PROGRAMS:
             register("program", name, params=params, doc=doc)(program)
+        _register_failing_sendmail()
         yield
+
+
+def _register_failing_sendmail() -> None:
+    """Register it, now at the earliest: with it comes sendmail, which is a case's, not a rig's."""
+    from calibration.validate.failing_sendmail import FailingSendmail
+    from scenarios.sendmail.program import SendmailParams
+
+    doc = "sendmail whose local mailer fails"
+    register("program", "failing_sendmail", params=SendmailParams, doc=doc)(FailingSendmail)

@@ -8,7 +8,6 @@ Invariants: one function a kind of workload; a workload or an option of one that
 Left out: the recorder, which needs a per cent of a CPU.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -166,7 +165,7 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield '[process.syslogd]\nprogram = "syslogd"'
     yield '[process.relay]\nprogram = "smtp_relay"\nvia = "lo"'
     yield f'[process.sendmail]\nprogram = "sendmail"\nnice = {rig.nice}'
-    yield f'queue_directory = "{directory}/mqueue"\nbacklog = {_backlog(description)}'
+    yield f'queue_directory = "{directory}/mqueue"\nbacklog = {STORM_BACKLOG}'
     yield 'mailer = "local"'  # nullmda.c, which storm.mc names: reads and is content
     yield from (f"{_LOADS[name]} = {value}" for name, value in told.items())
     for key, (value, source) in rig.sendmail.items():
@@ -178,12 +177,6 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
 
 
 _LOADS: Final = {"QueueLA": "queue_la", "RefuseLA": "refuse_la"}
-
-
-def _backlog(description: Description) -> int:
-    """Return the listen() backlog: storm.mc says 200 unless the workload's note says otherwise."""
-    found = re.search(r"backlog (\d+)", str(description.details.get("note", "")))
-    return int(found[1]) if found else STORM_BACKLOG
 
 
 def _open_client(params: Mapping[str, Any]) -> Lines:

@@ -252,12 +252,3 @@ def test_load_limits_follow_the_number_of_cpus_by_default() -> None:
         run_for(machine, 7)
         open_ports.append(values_of(machine, "port_open")[-1])
     assert open_ports == [0, 1]
-
-
-def test_a_message_that_its_mailer_refuses_for_now_stays_with_a_new_control_file() -> None:
-    """df, qf, and tf renamed to qf: three creates, two files left, nothing delivered."""
-    machine = mail_server(blast(2), mailer="local", mailer_status="tempfail")
-    run_for(machine, 20)
-    assert len(times_of(machine, "message_deferred")) == 2
-    assert not times_of(machine, "message_delivered")
-    assert [name[:2] for name in queue_files(machine)] == ["df", "df", "qf", "qf"]

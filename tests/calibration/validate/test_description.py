@@ -124,7 +124,7 @@ def test_a_closed_storm_is_one_of_smtp_source_and_a_mailer_that_takes_everything
     params = {"sessions": 20, "messages": 10, "size": 5000}
     mta = {"type": "mta", "mta": "sendmail 8.17", "params": params, "options": []}
     scenario = build(describe(directory(run(workload=mta))), seed=1)
-    assert scenario.processes["sendmail"].params.mailer_status == "ok"
+    assert scenario.processes["sendmail"].program == "sendmail"
     assert scenario.processes["sendmail"].nice == -15
     assert scenario.processes["client"].params.connecting_max == 1
 
@@ -140,9 +140,10 @@ def storm(**changes):
 def test_a_condition_holds_where_somebody_asks_for_it_and_nowhere_else(directory):
     """Not by the time of the run, nor by anything else that it says of itself."""
     described = describe(directory(storm() | {"started_utc": "2026-11-21T03:24:32"}))
-    plain = build(described, 1).processes["sendmail"].params
-    claimed = build(described, 1, CONDITIONS["mailer-fails"]).processes["sendmail"].params
-    assert (plain.mailer_status, claimed.mailer_status) == ("ok", "tempfail")
+    plain = build(described, 1).processes["sendmail"]
+    claimed = build(described, 1, CONDITIONS["mailer-fails"]).processes["sendmail"]
+    assert (plain.program, claimed.program) == ("sendmail", "failing_sendmail")
+    assert plain.params == claimed.params
 
 
 def test_rows_with_a_condition_say_so_and_fail_to_deliver(directory, tmp_path):
@@ -159,15 +160,6 @@ def test_a_condition_about_another_workload_is_a_usage_mistake(directory):
     result = CliRunner().invoke(main, ["validate", str(directory(run())), *options])
     assert result.exit_code == 2
     assert "'mailer-fails' is about workload mta, and the run's is fio" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "note", "backlog"),
-    [("d/storm-backlog10.r1", None, 200), ("d/storm.r1", "listen backlog 10 (sendmail's)", 10)],
-)
-def test_the_backlog_is_the_notes_and_not_the_names(directory, name, note, backlog):
-    told = storm(**({"note": note} if note else {})) | {"id": name}
-    assert build(describe(directory(told)), 1).processes["sendmail"].params.backlog == backlog
 
 
 @pytest.mark.parametrize("guest", [None, "uml"])

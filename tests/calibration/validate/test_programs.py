@@ -132,3 +132,18 @@ def test_nobody_tries_for_ever_at_a_port_that_nobody_opens():
     [end] = [record for record in machine.records if record.name == "mail_load_end"]
     assert end.value == 0
     assert 30 * S <= end.t_ns <= 33 * S
+
+
+# --- A sendmail whose mailer fails
+
+
+def test_a_message_that_its_mailer_refuses_for_now_stays_with_a_new_control_file():
+    """df, qf, and tf renamed to qf: three creates, two files left, nothing delivered."""
+    server = SERVER.replace('program = "sendmail"', 'program = "failing_sendmail"')
+    client = CLIENT.replace('"smtp_load"', '"smtp_sender"').partition("rate")[0]
+    client += 'target = "sendmail"\narrivals = "closed"\nmarks_storm = true\nmessages = 2\n'
+    machine = run_for(boot(server + client, machine=TMPFS), 20)
+    assert len(values_of(machine, "message_deferred")) == 2
+    assert not values_of(machine, "message_delivered")
+    left = machine.vfs.prepare_directory("/var/spool/mqueue").entries
+    assert sorted(name[:2] for name in left) == ["df", "df", "qf", "qf"]
