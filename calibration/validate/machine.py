@@ -218,7 +218,8 @@ def _dirty_limits(vm: Mapping[str, int]) -> Iterator[str]:
 def _costs(costs: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """Yield values with their sources."""
     for key, (value, source) in costs.items():
-        yield f'{key} = {{ value = "{value}", source = "{source}" }}'
+        shown = value if value == "true" else f'"{value}"'
+        yield f'{key} = {{ value = {shown}, source = "{source}" }}'
 
 
 def _storage(description: Description, rig: Rig) -> Iterator[str]:

@@ -119,7 +119,7 @@ GUEST: Final = Rig(
         "syscall.fork_child": ("5 ms", _GUEST_FORK),
         "syscall.exit": ("2 ms", _GUEST_FORK),
         "sched.context_switch": ("10 us", "assumed: two switches of the host"),
-        "sched.clock_step": ("10 ms", _JIFFIES),
+        "sched.notsc": ("true", _JIFFIES),
         "sched.preemption": ("none", _PREEMPTION),
         "vfs.component": ("1 us", _GUEST),
         "vfs.open": ("40 us", _GUEST),

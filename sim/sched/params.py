@@ -41,14 +41,12 @@ class SchedParams:
         source="manual: lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
         doc="system time from one task, or idle, to the next",
     )
-    clock_step_ns: int = param(
-        0,
-        dim="time_ns",
-        minimum=0,
-        key="clock_step",
-        source="arch/x86/kernel/tsc.c: sched_clock() is exact; without one of the architecture's"
-        " own, kernel/sched/clock.c counts jiffies",
-        doc="step of the clock by which tasks' run time is measured; 0 = exact",
+    notsc: bool = param(
+        False,
+        dim="bool",
+        source="arch/x86/kernel/tsc.c: native_sched_clock(); notsc is a boot parameter, and"
+        " architectures without such a clock do as kernel/sched/clock.c",
+        doc="sched_clock() counts jiffies, so that tasks' run time is measured in ticks",
     )
     preemption: str = param(
         PREEMPT_NONE,

@@ -67,7 +67,7 @@ class RunQueue:
     )
 
     def __init__(self, domain: Scheduler, cpu: int, queue: SchedClass, params: SchedParams) -> None:
-        self._step_ns = params.clock_step_ns  # of sched_clock(); 0: it is exact
+        self._step_ns = NS_PER_S // params.hz if params.notsc else 0  # of sched_clock(); 0: exact
         self._preemptible: bool = params.preemption == PREEMPT_FULL  # in the kernel's code
         self._lazy: bool = params.preemption == PREEMPT_LAZY  # there by the next tick only
         self._domain = domain

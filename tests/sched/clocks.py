@@ -30,10 +30,10 @@ class ClockedRig(Rig):
         overhead=0.0,
         switch_ns=0,
         hz=250,
-        clock_step_ns=0,
+        notsc=False,
     ):
         self.calendar = Calendar()
-        params = SchedParams(context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns)
+        params = SchedParams(context_switch_ns=switch_ns, hz=hz, notsc=notsc)
         power = Power(cpufreq, cpuidle, overhead)
         self.sched = ClockedSched(self.calendar, cpus, kernel, params, power=power)
         self.log = []

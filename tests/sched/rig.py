@@ -19,11 +19,11 @@ class Rig:
     """A machine's scheduler; context switches are free unless asked for."""
 
     def __init__(
-        self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, clock_step_ns=0, preemption="full"
+        self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, notsc=False, preemption="full"
     ):
         self.calendar = Calendar()
         params = SchedParams(
-            context_switch_ns=switch_ns, hz=hz, clock_step_ns=clock_step_ns, preemption=preemption
+            context_switch_ns=switch_ns, hz=hz, notsc=notsc, preemption=preemption
         )
         self.sched = Sched(self.calendar, cpus, kernel, params)
         self.log = []

@@ -150,7 +150,7 @@ def test_iowait_is_residency_too():
 
 def switches_in_ticks(rig_class):
     """When CPU time is measured in ticks of 10 ms: who ran when, of two hogs and a sleeper."""
-    rig = rig_class(kernel=EEVDF, clock_step_ns=10 * MS, hz=100)
+    rig = rig_class(kernel=EEVDF, notsc=True, hz=100)
     hogs = rig.hogs(0, 0)
     rig.sched.spawn("sleeper", bursts(MS, 7 * MS))
     rig.run(2)
@@ -163,7 +163,7 @@ def test_a_cpu_with_a_clock_measures_run_time_in_the_same_steps_as_a_plain_one()
 
 def test_so_does_a_virtual_cpu():
     calendar = Calendar()
-    params = SchedParams(clock_step_ns=10 * MS)
+    params = SchedParams(notsc=True, hz=100)
     hardware = {"guest": GuestParams(host_cpus=2)}
     sched = sched_init(calendar, 2, (6, 12), params, Tracer(calendar), Streams(1), hardware)
     assert isinstance(sched, GuestSched)
