@@ -102,8 +102,6 @@ _SWAP_SYSCTLS: Final = {
 }
 _FILE_SYSTEMS: Final = ("ext3", "ext4", "xfs")
 _ELEVATORS: Final = ("none", "mq-deadline", "kyber", "bfq")
-# The recorder mounts, waits 0.3 s, looks for a second whether the machine is quiet, and records.
-MOUNTED_AGO: Final = 'mounted_ago = { value = "1.3 s", source = "groundtruth: rig/rec.py" }'
 
 
 def rig_of(description: Description) -> Rig:
@@ -290,8 +288,6 @@ def _mount_lines(disk: Disk, rig: Rig) -> Iterator[str]:
     if disk.fs == "ext3":
         yield from _ext3_journal(disk)
     yield from _costs(rig.xfs if disk.fs == "xfs" else rig.ext3)
-    if disk.fs != "xfs":
-        yield MOUNTED_AGO
     for option in disk.mount_options:
         if option not in _MOUNT_OPTIONS:
             raise Unsupported(f"the mount option '{option}'")

@@ -183,13 +183,6 @@ class Ext3Params:
         source="assumed: the server has been up for days",
         doc="bitmaps, inode tables and directories are in memory when the run begins",
     )
-    mounted_ago_ns: int = param(
-        0,
-        dim="time_ns",
-        minimum=0,
-        source="assumed: the run begins with the mount",
-        doc="how long before the run it was mounted: its thread ext4lazyinit has waited as long",
-    )
     operation_ns: int = param(
         "8 us",
         dim="time_ns",

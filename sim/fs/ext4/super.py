@@ -411,8 +411,7 @@ class LazyInit:
     def __init__(self, fs: Ext4SbInfo, wait_multiple: int, chance: Random) -> None:
         """Decide when to begin; `wait_multiple` is 0 if there are no tables to zero."""
         self.fs = fs
-        delay_ns = chance.randrange(START_DELAY_S * NS_PER_S)
-        self.start_delay_ns: int = max(0, delay_ns - fs.params.mounted_ago_ns)
+        self.start_delay_ns: int = chance.randrange(START_DELAY_S * NS_PER_S)
         self.next_group: int = 0
         self.timeout_ns: int = 0  # measured at the first group
         self.blocks_zeroed: int = 0
@@ -420,8 +419,6 @@ class LazyInit:
         self._in_flight: int = 0
         self._done = WaitQueue()
         self._prefetches: bool = fs.prefetches and fs.features.prefetches_bitmaps
-        if self._prefetches and not self.start_delay_ns:
-            self._have_read_all()
 
     def has_work(self) -> bool:
         """Tell whether anything is left to do."""
@@ -434,13 +431,6 @@ class LazyInit:
             yield from self._read_bitmaps(task)
         if self.wait_multiple:
             yield from self._zero_tables(task)
-
-    def _have_read_all(self) -> None:
-        """The thread read all bitmaps before the run."""
-        fs = self.fs
-        fs.unread_groups.clear()
-        for group in fs.layout.groups:
-            fs.metadata.add_pages(group.block_bitmap, group.block_bitmap + 1)
 
     def _read_bitmaps(self, task: Task) -> Blocking[None]:
         """Read what nobody has asked for (EXT4_LI_MODE_PREFETCH_BBITMAP), step after step."""

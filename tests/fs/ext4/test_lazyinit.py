@@ -127,13 +127,8 @@ def test_whoever_allocates_reads_those_of_his_flexible_group_alone() -> None:
     assert reads(machine) == before + 2
 
 
-@pytest.mark.parametrize(
-    ("kernel", "options"),
-    [("5.12", {}), ("6.18", {"mounted_ago_ns": 5 * S})],
-    ids=["before 5.13", "mounted long before"],
-)
-def test_no_thread_reads_bitmaps(kernel: str, options: dict) -> None:  # type: ignore[type-arg]
-    machine, fs = cold(kernel, **options)
+def test_no_thread_reads_bitmaps_before_5_13() -> None:
+    machine, fs = cold("5.12")
     run(machine, fs, 10)
     assert reads(machine) == 0
 
