@@ -26,7 +26,8 @@ _GUEST_FILL = "fit: 13 us a page: populate_s of u_e_overcommit, the run that fit
 _GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
 _GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
-_HALT = "fit: HLT, which takes 40 us to leave: from each thread to the next it wakes, c_mailq p1"
+_VIRTUAL = "manual: the rigs are virtual machines"
+_HALT = "fit: 40 us to leave HLT: from each thread to the next it wakes, c_mailq p1"
 _GUEST_HALT = "fit: as the virtual machine whose process the guest's CPU is"
 _FIO_START = "result: wall and CPU time of fio beside its job, a_randread"
 _GUEST_FIO_START = "result: wall and CPU time of fio beside its job, u_a_randread"
@@ -63,7 +64,8 @@ LOOP: Final = Rig(
     disk="loop0",
     under="loop",
     costs={
-        "cpuidle.table": ("vcpu", _HALT),
+        "cpuidle.table": ("haltpoll", _VIRTUAL),
+        "cpuidle.exit_scale": ("40", _HALT),
         "syscall.entry": ("0.1 us", "assumed: a null call without mitigations, 3 GHz"),
         "syscall.interrupt": ("0 us", "manual: the emulator's process ends requests itself"),
         "syscall.fork": ("0.6 ms", _STORM),
@@ -112,7 +114,8 @@ GUEST: Final = Rig(
     disk="ubda",
     under="ubd",
     costs={
-        "cpuidle.table": ("vcpu", _GUEST_HALT),
+        "cpuidle.table": ("haltpoll", _VIRTUAL),
+        "cpuidle.exit_scale": ("40", _GUEST_HALT),
         "syscall.entry": ("6 us", "groundtruth README: a system call takes 6 us in the guest"),
         "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
         "syscall.fork": ("3 ms", _GUEST_FORK),

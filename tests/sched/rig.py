@@ -18,13 +18,9 @@ RELEASES = [(2, 6, 16), (2, 6, 18), (2, 6, 24), (2, 6, 32), (3, 2), (4, 4), (5, 
 class Rig:
     """A machine's scheduler; context switches are free unless asked for."""
 
-    def __init__(
-        self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, notsc=False, preemption="full"
-    ):
+    def __init__(self, cpus=1, kernel=CFS, *, switch_ns=0, hz=250, notsc=False, preemption="full"):
         self.calendar = Calendar()
-        params = SchedParams(
-            context_switch_ns=switch_ns, hz=hz, notsc=notsc, preemption=preemption
-        )
+        params = SchedParams(context_switch_ns=switch_ns, hz=hz, notsc=notsc, preemption=preemption)
         self.sched = Sched(self.calendar, cpus, kernel, params)
         self.log = []
 

@@ -226,5 +226,5 @@ def test_the_emulator_is_awake_before_a_reply_is_due(spin_us, late_us):
         calendar.run_until(2 * S)
         return ends[0]
 
-    halting = ended_ns({"cpuidle": CpuidleParams(table="vcpu")})
+    halting = ended_ns({"cpuidle": CpuidleParams(table="haltpoll", exit_scale=40)})
     assert halting - ended_ns({}) == pytest.approx(late_us * US, abs=2 * US)
