@@ -45,7 +45,6 @@ WORDS: Final[Mapping[str, Origin]] = {
     "condition of the recording": Origin.FIT,
     "recording": Origin.RECORDING,
     "recorded": Origin.RECORDING,
-    "groundtruth": Origin.RECORDING,  # of a test rig, as its data set describes it
     "data sheet": Origin.DATA_SHEET,
     "manual": Origin.MANUAL,
     "kernel": Origin.KERNEL,
@@ -104,7 +103,6 @@ DOCUMENTS: Final[Mapping[Origin, tuple[str, ...]]] = {
         "iperf 2",
         "mdadm",
         "memcached",
-        "memtouch.c",
         "mke2fs",
         "mkfs.xfs",
         "mount(8)",
@@ -113,7 +111,6 @@ DOCUMENTS: Final[Mapping[Origin, tuple[str, ...]]] = {
         "nfs-utils",
         "ping(8)",
         "pv -L",
-        "rig/",
         "sched(7)",
         "storage/innobase/",
         "swapon",

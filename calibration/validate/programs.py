@@ -139,7 +139,7 @@ def _read_user_us(description: Description) -> float:
     """Return the CPU time after a read.
 
     The program looks at its CPU clock. A guest's clock advances with the timer tick only, so that
-    the loop ends when one full tick has been seen (groundtruth README, section 7).
+    the loop ends when one full tick has been seen (the rigs' README, section 7).
     """
     return _in_ticks(description, float(description.workload.get("io_cpu_us") or 0))
 

@@ -23,7 +23,7 @@ _AS_EXT3 = "assumed: what ext3 needs for such a thing; a transaction as five han
 _GUEST_EXT3 = "fit: 600 us of CPU a message, 290 us of them as on tmpfs, u_c_mailq/ext3-p32"
 _FILL = "fit: 1.7 us a page, of which 1 us fills it: populate_s of e_overcommit, the run that fits"
 _GUEST_FILL = "fit: 13 us a page: populate_s of u_e_overcommit, the run that fits"
-_GUEST_FORK = "groundtruth README: fork takes 10 ms in the guest; its parts are assumed"
+_GUEST_FORK = "recorded: the rigs' README: fork takes 10 ms in the guest; its parts are assumed"
 _MAIL = "fit: 2.3 ms of user time a message, client included, d_mta s20-m2000"
 _GUEST_MAIL = "fit: 70 ms of CPU a message, four forks of 10 ms included, u_d_mta s20-m300"
 _VIRTUAL = "manual: the rigs are virtual machines"
@@ -32,7 +32,7 @@ _GUEST_HALT = "fit: as the virtual machine whose process the guest's CPU is"
 _FIO_START = "result: wall and CPU time of fio beside its job, a_randread"
 _GUEST_FIO_START = "result: wall and CPU time of fio beside its job, u_a_randread"
 _REQUEUE = "assumed: ten times what it takes elsewhere, as other operations of the guest"
-_JIFFIES = "groundtruth README: process CPU clocks advance in ticks of 10 ms"
+_JIFFIES = "recorded: the rigs' README: process CPU clocks advance in ticks of 10 ms"
 _PINNED = (
     "fit: 533 against 146 us from reply to request of 1 MiB and 128 KiB, less copies, b direct"
 )
@@ -108,7 +108,7 @@ LOOP: Final = Rig(
     kernel_mib=(16, "assumed: any; what the kernel takes does not count towards a group's limit"),
     beside_programs_kib=(1360, "result: rss and cache in memory.stat end at 64176 KiB, e"),
     fio_start=(320, 80, _FIO_START),
-    nice=-15,  # groundtruth README: "nice -15, autogroup -15 in the loop rig"
+    nice=-15,  # the rigs' README: "nice -15, autogroup -15 in the loop rig"
 )
 GUEST: Final = Rig(
     disk="ubda",
@@ -116,7 +116,7 @@ GUEST: Final = Rig(
     costs={
         "cpuidle.table": ("haltpoll", _VIRTUAL),
         "cpuidle.exit_scale": ("40", _GUEST_HALT),
-        "syscall.entry": ("6 us", "groundtruth README: a system call takes 6 us in the guest"),
+        "syscall.entry": ("6 us", "recorded: the rigs' README: a system call takes 6 us in the guest"),
         "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
         "syscall.fork": ("3 ms", _GUEST_FORK),
         "syscall.fork_child": ("5 ms", _GUEST_FORK),
