@@ -259,8 +259,6 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
         yield f"queue.rotational = {str(disk.rotational).lower()}"
     if disk.wbt_lat_us is not None:
         yield f'queue.wbt_lat = "{disk.wbt_lat_us} us"'
-    for key, (value, source) in rig.queue.items():
-        yield f'queue.{key} = {{ value = {value}, source = "{source}" }}'
     for key, value in disk.params.items():
         if key in keys:
             name, unit = keys[key]

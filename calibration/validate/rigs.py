@@ -31,7 +31,6 @@ _HALT = "fit: 40 us to leave HLT: from each thread to the next it wakes, c_mailq
 _GUEST_HALT = "fit: as the virtual machine whose process the guest's CPU is"
 _FIO_START = "result: wall and CPU time of fio beside its job, a_randread"
 _GUEST_FIO_START = "result: wall and CPU time of fio beside its job, u_a_randread"
-_REQUEUE = "assumed: ten times what it takes elsewhere, as other operations of the guest"
 _JIFFIES = "recorded: the rigs' README: process CPU clocks advance in ticks of 10 ms"
 _PINNED = (
     "fit: 533 against 146 us from reply to request of 1 MiB and 128 KiB, less copies, b direct"
@@ -53,7 +52,6 @@ class Rig:
     ext3: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     xfs: Mapping[str, tuple[str, str]]  # key below its mount -> (value, source)
     sendmail: Mapping[str, tuple[str, str]]  # key below its process -> (value, source)
-    queue: Mapping[str, tuple[str, str]]  # key below its disk's queue -> (value, source)
     kernel_mib: tuple[int, str]  # memory that is never page cache, where it is short
     beside_programs_kib: tuple[int, str]  # of memory or of a limit, what is not programs' pages
     fio_start: tuple[float, float, str]  # ms of fio before its jobs: wall, user CPU; source
@@ -104,7 +102,6 @@ LOOP: Final = Rig(
         "byte_user_ns": ("5", "assumed: a third of what the model's machine of 2005 needs"),
         "mailer_exec": ("1 ms", _STORM),
     },
-    queue={},
     kernel_mib=(16, "assumed: any; what the kernel takes does not count towards a group's limit"),
     beside_programs_kib=(1360, "result: rss and cache in memory.stat end at 64176 KiB, e"),
     fio_start=(320, 80, _FIO_START),
@@ -116,7 +113,10 @@ GUEST: Final = Rig(
     costs={
         "cpuidle.table": ("haltpoll", _VIRTUAL),
         "cpuidle.exit_scale": ("40", _GUEST_HALT),
-        "syscall.entry": ("6 us", "recorded: the rigs' README: a system call takes 6 us in the guest"),
+        "syscall.entry": (
+            "6 us",
+            "recorded: the rigs' README: a system call takes 6 us in the guest",
+        ),
         "syscall.interrupt": ("20 us", "assumed: a signal of the host, two switches"),
         "syscall.fork": ("3 ms", _GUEST_FORK),
         "syscall.fork_child": ("5 ms", _GUEST_FORK),
@@ -153,7 +153,6 @@ GUEST: Final = Rig(
         "byte_user_ns": ("5", "assumed: user code runs as fast as on the host"),
         "mailer_exec": ("12 ms", _GUEST_MAIL),
     },
-    queue={"requeue": ('"10 us"', _REQUEUE)},
     kernel_mib=(32, "fit: 139 to 149 MiB of page cache in 176 MiB, u_f_pagecache a0"),
     beside_programs_kib=(42584, "result: dmesg of an OOM kill, u_e: on no list, or locked"),
     fio_start=(450, 400, _GUEST_FIO_START),
@@ -165,7 +164,7 @@ def rows(rig: Rig) -> Iterator[tuple[str, str, str]]:
     """Yield everything that the rig adds to scenarios: key, value, source."""
     groups = {
         "machine": rig.costs, "tmpfs": rig.tmpfs, "ext3, ext4": rig.ext3, "xfs": rig.xfs,
-        "sendmail": rig.sendmail, "queue": rig.queue,
+        "sendmail": rig.sendmail,
     }  # fmt: skip
     for group, values in groups.items():
         for key, (value, source) in values.items():
