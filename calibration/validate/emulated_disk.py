@@ -442,7 +442,7 @@ class SlowdiskParams:
         "40 us",
         dim="time_ns",
         minimum=0,
-        source="recording: f_await of u_c_mailq, ext3, 1 writer: 52 to 62 us, less two steps of kblockd and what wakes it",
+        source="recording: f_await of u_c_mailq, ext3, 1 writer: 52 to 62 us, less kblockd's part",
         doc="ubd: waking the I/O thread, and the signal that brings its answers",
     )
     ubd_stall_share: float = param(
