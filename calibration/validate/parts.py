@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from calibration.validate.cpuburn import RigCpuburn, RigCpuburnParams
 from calibration.validate.emulated_disk import (
     Slowdisk,
     SlowdiskArmParams,
@@ -28,6 +29,7 @@ _DEVICES: Final[tuple[tuple[str, type, str], ...]] = (
     ("slowdisk_volume", SlowdiskVolumeParams, "emulated volume with credits"),
 )
 _PROGRAMS: Final[tuple[tuple[str, type, type, str], ...]] = (
+    ("rig_cpuburn", RigCpuburn, RigCpuburnParams, "computes; or reads and computes"),
     ("mailq", Mailq, MailqParams, "create, write, fsync, rename, unlink"),
     ("memtouch", Memtouch, MemtouchParams, "processes that touch memory at random"),
     ("pcread", Pcread, PcreadParams, "random reads through the page cache"),

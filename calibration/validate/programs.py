@@ -126,10 +126,10 @@ def _cpuburn(description: Description, rig: Rig, directory: str) -> Lines:
     """cpuburn.c: hogs with nice levels, and readers of the device."""
     params = description.workload
     for number, nice in enumerate(params["nices"]):
-        yield f'[process.hog{number}]\nprogram = "cpuburn"\nnice = {nice}'
+        yield f'[process.hog{number}]\nprogram = "rig_cpuburn"\nnice = {nice}'
         yield f'runtime = "{params["seconds"]} s"\nspin = "{_SPIN_S} s"'
     if params.get("io_procs"):
-        yield f'[process.reader]\nprogram = "cpuburn"\ncount = {params["io_procs"]}'
+        yield f'[process.reader]\nprogram = "rig_cpuburn"\ncount = {params["io_procs"]}'
         yield f'runtime = "{params["seconds"] + _SPIN_S} s"'
         yield f'filename = "/dev/{rig.disk}"\nfile_size = "{_disk_mib(description)} MiB"'
         yield f'read_user = "{_read_user_us(description)} us"'

@@ -41,12 +41,3 @@ def test_hogs_share_a_cpu_by_weight():
     shares = [used[f"hog{nice}"] / total for nice in (0, 5, 10)]
     weights = [1024, 335, 110]
     assert shares == pytest.approx([w / sum(weights) for w in weights], abs=0.02)
-
-
-def test_a_reader_that_computes_keeps_disk_and_cpu_in_turns():
-    process = (
-        '[process.r]\nprogram = "cpuburn"\nfilename = "/dev/sda"\nruntime = "2 s"\n'
-        'read_user = "3 ms"'
-    )
-    machine = run_for(boot(process, machine=DEVICE), 3)
-    assert values_of(machine, "cpuburn_reads")[0] == pytest.approx(2 / 5e-3, rel=0.02)

@@ -3,7 +3,7 @@
 import pytest
 
 from calibration.validate.parts import rig_parts
-from tests.user.servers import EXT3, S, boot, run_for, values_of
+from tests.user.servers import EXT3, RAM_DISK, S, boot, run_for, values_of
 
 TMPFS = '[machine.mount."/"]\ntype = "tmpfs"'
 
@@ -13,6 +13,20 @@ def parts():
     """Have the rigs' parts in the registry."""
     with rig_parts():
         yield
+
+
+# --- cpuburn
+
+DEVICE = RAM_DISK + '[machine.mount."/"]\ntype = "tmpfs"'  # 2 ms a request, one at a time
+
+
+def test_a_reader_that_computes_keeps_disk_and_cpu_in_turns():
+    process = (
+        '[process.r]\nprogram = "rig_cpuburn"\nfilename = "/dev/sda"\nruntime = "2 s"\n'
+        'read_user = "3 ms"'
+    )
+    machine = run_for(boot(process, machine=DEVICE), 3)
+    assert values_of(machine, "cpuburn_reads")[0] == pytest.approx(2 / 5e-3, rel=0.02)
 
 
 # --- mailq
