@@ -1,10 +1,8 @@
-"""memload, memtouch: memory taken, used, given back; small machines."""
+"""memload: memory taken, used, given back; small machines."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
 
 from sim.machine import simulate
 from sim.results import RunResult
@@ -86,15 +84,3 @@ def test_hot_pages_stay_in_memory_beside_cold_ones() -> None:
     hot = 'hot = "16 MiB"\nhot_uses = "50000 /s"\n'
     with_hot = run(SWAP, MEMLOAD, f'size = "96 MiB"\n{hot}')
     assert last_vmstat(with_hot, "pswpin") < 10_000  # Uniform: half of 500,000 uses would miss.
-
-
-@pytest.mark.parametrize("touches", [0, 8])
-def test_memtouch_without_cpu_time_ends_when_its_table_is_full(touches: int) -> None:
-    result = run(
-        '[process.m]\nprogram = "memtouch"\nsize = "4 MiB"\nprocs = 2\ntransactions = 2000\n',
-        f'transaction_user = "0 us"\ntouches = {touches}\n',
-    )
-    assert [record.value for record in result.marks("memtouch_tx")] == [1000, 1000]
-    # Two CPU-bound processes on the CPUs there are; each touch costs, and each look at the clock.
-    longest_ns = max(int(record.value) for record in result.marks("memtouch_ns"))
-    assert longest_ns >= 1000 * (50 + touches * 100)

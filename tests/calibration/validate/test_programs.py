@@ -113,6 +113,7 @@ def test_memtouch_without_cpu_time_ends_when_its_table_is_full(touches):
 
 # --- smtp_load
 
+USES = ("sendmail/program.py",)
 SERVER = """\
 [process.syslogd]
 program = "syslogd"
@@ -133,7 +134,7 @@ duration = "30 s"
 
 
 def test_all_that_arrives_is_accepted_and_delivered_by_a_server_that_keeps_up():
-    machine = run_for(boot(SERVER + CLIENT, machine=TMPFS), 40)
+    machine = run_for(boot(SERVER + CLIENT, machine=TMPFS, uses=USES), 40)
     [accepted] = values_of(machine, "mail_load_end")
     assert accepted == pytest.approx(600, abs=75)  # three standard deviations
     assert len(values_of(machine, "message_delivered")) == accepted
@@ -142,7 +143,7 @@ def test_all_that_arrives_is_accepted_and_delivered_by_a_server_that_keeps_up():
 
 def test_nobody_tries_for_ever_at_a_port_that_nobody_opens():
     closed = SERVER.replace("[process.sendmail]", "[process.sendmail]\ncount = 0")
-    machine = run_for(boot(closed + CLIENT, machine=TMPFS), 40)
+    machine = run_for(boot(closed + CLIENT, machine=TMPFS, uses=USES), 40)
     [end] = [record for record in machine.records if record.name == "mail_load_end"]
     assert end.value == 0
     assert 30 * S <= end.t_ns <= 33 * S
@@ -156,7 +157,7 @@ def test_a_message_that_its_mailer_refuses_for_now_stays_with_a_new_control_file
     server = SERVER.replace('program = "sendmail"', 'program = "failing_sendmail"')
     client = CLIENT.replace('"smtp_load"', '"smtp_sender"').partition("rate")[0]
     client += 'target = "sendmail"\narrivals = "closed"\nmarks_storm = true\nmessages = 2\n'
-    machine = run_for(boot(server + client, machine=TMPFS), 20)
+    machine = run_for(boot(server + client, machine=TMPFS, uses=USES), 20)
     assert len(values_of(machine, "message_deferred")) == 2
     assert not values_of(machine, "message_delivered")
     left = machine.vfs.prepare_directory("/var/spool/mqueue").entries
