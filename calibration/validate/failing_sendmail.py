@@ -7,11 +7,13 @@ Invariants: those of sendmail; it delivers nothing.
 Left out: nothing.
 """
 
-from scenarios.sendmail.program import Sendmail
+from scenarios.sendmail.program import Sendmail, SendmailParams
+from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import Sys
 
 
+@register("program", "failing_sendmail", params=SendmailParams, doc="sendmail whose mailer fails")
 class FailingSendmail(Sendmail):
     """The daemon."""
 

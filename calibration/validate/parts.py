@@ -21,7 +21,7 @@ from calibration.validate.mailq import Mailq, MailqParams
 from calibration.validate.memtouch import Memtouch, MemtouchParams
 from calibration.validate.pcread import Pcread, PcreadParams
 from calibration.validate.smtp_load import SmtpLoad, SmtpLoadParams
-from sim.registry import provisional, register
+from sim.registry import provisional, register, registered_by
 
 _DEVICES: Final[tuple[tuple[str, type, str], ...]] = (
     ("slowdisk_arm", SlowdiskArmParams, "emulated disk with one arm"),
@@ -35,6 +35,8 @@ _PROGRAMS: Final[tuple[tuple[str, type, type, str], ...]] = (
     ("pcread", Pcread, PcreadParams, "random reads through the page cache"),
     ("smtp_load", SmtpLoad, SmtpLoadParams, "mail at a rate, with retries"),
 )
+# Imported only then: with it comes sendmail, which is a case's program.
+_FAILING_SENDMAIL: Final = "calibration.validate.failing_sendmail"
 
 
 @contextmanager
@@ -45,14 +47,5 @@ def rig_parts() -> Iterator[None]:
             register("device", name, params=params, doc=doc)(Slowdisk)
         for name, program, params, doc in _PROGRAMS:
             register("program", name, params=params, doc=doc)(program)
-        _register_failing_sendmail()
+        registered_by(_FAILING_SENDMAIL, is_foreign=False)
         yield
-
-
-def _register_failing_sendmail() -> None:
-    """Register it, now at the earliest: with it comes sendmail, which is a case's, not a rig's."""
-    from calibration.validate.failing_sendmail import FailingSendmail
-    from scenarios.sendmail.program import SendmailParams
-
-    doc = "sendmail whose local mailer fails"
-    register("program", "failing_sendmail", params=SendmailParams, doc=doc)(FailingSendmail)
