@@ -21,22 +21,32 @@ FIT_MINIMUM = 100  # requests: less than that does not tell hits from misses
 @click.command("drive", short_help="Replay a real drive's trace on the disk model.")
 @click.argument("trace", metavar="TRACE.gz", type=click.Path(path_type=Path))
 @click.option(
-    "--drive", "reference", metavar="FILE.json:NAME", required=True,
+    "--drive",
+    "reference",
+    metavar="FILE.json:NAME",
+    required=True,
     help="The drive's row in a file of data sheets.",
-)  # fmt: skip
+)
 @click.option(
-    "--fit", "fit_requests", metavar="N", type=click.IntRange(FIT_MINIMUM),
+    "--fit",
+    "fit_requests",
+    metavar="N",
+    type=click.IntRange(FIT_MINIMUM),
     help="Fit what a data sheet does not say to the first N requests; score the others.",
-)  # fmt: skip
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**63 - 1))
 @click.option(
     "--json", "json_path", metavar="FILE|-", help="Write JSON to FILE; - is standard output."
 )
 @click.option("--plot", "plot_path", metavar="FILE.png", help="Draw the distributions.")
 def command(
-    trace: Path, reference: str, fit_requests: int | None, seed: int, json_path: str | None,
+    trace: Path,
+    reference: str,
+    fit_requests: int | None,
+    seed: int,
+    json_path: str | None,
     plot_path: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Replay TRACE.gz, measured on a real drive, on the disk that its data sheet describes.
 
     A line of the trace is a request: R or W, a word, first block of 512 bytes, blocks, measured
@@ -57,9 +67,11 @@ def command(
         accesses = read_trace(trace, sheet.blocks_512)
         if fit_requests is not None and fit_requests >= len(accesses):
             raise BadInput(
-                "--fit", "leaves no request to score",
-                given=fit_requests, allowed=f"{FIT_MINIMUM} to {len(accesses) - 1}",
-            )  # fmt: skip
+                "--fit",
+                "leaves no request to score",
+                given=fit_requests,
+                allowed=f"{FIT_MINIMUM} to {len(accesses) - 1}",
+            )
     except (BadInput, UnwritableError) as problem:
         raise click.UsageError(str(problem)) from None
     with Progress("fitting") as progress:

@@ -143,16 +143,21 @@ def _move(params: HddParams, block: Block, distance: _Distance) -> HddParams:
     """Let a simplex look for better values of a block."""
     start = np.array([one.to_point(getattr(params, one.name)) for one in block.free])
     bounds = [(one.to_point(one.low), one.to_point(one.high)) for one in block.free]
-    inwards = [_STEP if x + _STEP < high else -_STEP
-               for x, (_, high) in zip(start, bounds, strict=True)]  # fmt: skip
+    inwards = [
+        _STEP if x + _STEP < high else -_STEP for x, (_, high) in zip(start, bounds, strict=True)
+    ]
     result = minimize(
-        lambda point: distance(_at(params, block, point), block.kinds), start,
-        method="Nelder-Mead", bounds=bounds,
+        lambda point: distance(_at(params, block, point), block.kinds),
+        start,
+        method="Nelder-Mead",
+        bounds=bounds,
         options={
-            "maxfev": EVALUATIONS, "xatol": 1e-3, "fatol": 1e-6,
+            "maxfev": EVALUATIONS,
+            "xatol": 1e-3,
+            "fatol": 1e-6,
             "initial_simplex": np.vstack([start, start + np.diag(inwards)]),
         },
-    )  # fmt: skip
+    )
     return _at(params, block, result.x)
 
 

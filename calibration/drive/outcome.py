@@ -63,16 +63,22 @@ class Outcome:
         if self.fitted:
             parts = [(f"first {self.fitted}", 0, self.fitted), ("the rest", self.fitted, None)]
         found = [
-            Line(parameters=one.parameters, requests=name, kind="all",
-                 score=self._score(one, start, stop))
-            for one in self.results for name, start, stop in parts
-        ]  # fmt: skip
+            Line(
+                parameters=one.parameters,
+                requests=name,
+                kind="all",
+                score=self._score(one, start, stop),
+            )
+            for one in self.results
+            for name, start, stop in parts
+        ]
         last = self.results[-1]
         every = kinds(self.accesses)[self.fitted :]
         measured, simulated = self.measured_ns[self.fitted :], last.took_ns[self.fitted :]
         for kind, value in score_kinds(every, measured, simulated).items():
-            found.append(Line(parameters=last.parameters, requests=parts[-1][0], kind=kind,
-                              score=value))  # fmt: skip
+            found.append(
+                Line(parameters=last.parameters, requests=parts[-1][0], kind=kind, score=value)
+            )
         return found
 
     def _score(self, result: Result, start: int, stop: int | None) -> Score:

@@ -16,21 +16,34 @@ from sim.units import format_quantity
 
 # Whose parameters a table of them shows: what a fit may change.
 SHOWN: Final = (
-    "overhead", "write_overhead", "positioning_overhead", "interface_rate", "seek_average",
-    "head_switch", "write_settle", "write_cache", "read_on_arrival", "segments",
-)  # fmt: skip
+    "overhead",
+    "write_overhead",
+    "positioning_overhead",
+    "interface_rate",
+    "seek_average",
+    "head_switch",
+    "write_settle",
+    "write_cache",
+    "read_on_arrival",
+    "segments",
+)
 
 
 def score_table(outcome: Outcome) -> Table:
     """Return mean error and demerit of each disk, then kind by kind."""
     rows = tuple(
         (
-            line.parameters, line.requests, line.kind, str(line.score.requests),
-            f"{line.score.measured_mean_ms:.3f}", f"{line.score.simulated_mean_ms:.3f}",
-            f"{line.score.mean_error_pct:+.2f}", f"{line.score.demerit_pct:.2f}",
+            line.parameters,
+            line.requests,
+            line.kind,
+            str(line.score.requests),
+            f"{line.score.measured_mean_ms:.3f}",
+            f"{line.score.simulated_mean_ms:.3f}",
+            f"{line.score.mean_error_pct:+.2f}",
+            f"{line.score.demerit_pct:.2f}",
         )
         for line in outcome.lines()
-    )  # fmt: skip
+    )
     headings = ("number", "measured ms", "simulated ms", "mean error %", "demerit %")
     columns = (Column("parameters"), Column("requests"), Column("kind"))
     return Table((*columns, *(Column(one, True) for one in headings)), rows)
@@ -40,10 +53,15 @@ def params_table(outcome: Outcome) -> Table:
     """Return the parameters that the data sheet does not give for sure, disk by disk."""
     declared = {one.key: one for one in params_of(type(outcome.results[0].params))}
     rows = tuple(
-        (key, *(format_quantity(getattr(one.params, declared[key].name), declared[key].dim)
-                for one in outcome.results))
+        (
+            key,
+            *(
+                format_quantity(getattr(one.params, declared[key].name), declared[key].dim)
+                for one in outcome.results
+            ),
+        )
         for key in SHOWN
-    )  # fmt: skip
+    )
     headings = (Column(one.parameters, True) for one in outcome.results)
     return Table((Column("parameter"), *headings), rows)
 

@@ -48,14 +48,24 @@ class Generation:
 # delivered with WCE=1. Buffers: data sheets of either time, 256 to 512 KiB, 512 KiB to 2 MiB.
 GENERATIONS: Final[tuple[Generation, ...]] = (
     Generation(
-        media_bytes_per_s_max=8e6, overhead_ns=1_200_000, positioning_overhead_ns=1_000_000,
-        write_settle_ns=500_000, write_cache=False, buffer_bytes=256 << 10, segments=2,
+        media_bytes_per_s_max=8e6,
+        overhead_ns=1_200_000,
+        positioning_overhead_ns=1_000_000,
+        write_settle_ns=500_000,
+        write_cache=False,
+        buffer_bytes=256 << 10,
+        segments=2,
     ),
     Generation(
-        media_bytes_per_s_max=math.inf, overhead_ns=250_000, positioning_overhead_ns=100_000,
-        write_settle_ns=500_000, write_cache=True, buffer_bytes=1 << 20, segments=16,
+        media_bytes_per_s_max=math.inf,
+        overhead_ns=250_000,
+        positioning_overhead_ns=100_000,
+        write_settle_ns=500_000,
+        write_cache=True,
+        buffer_bytes=1 << 20,
+        segments=16,
     ),
-)  # fmt: skip
+)
 
 
 def params_of_sheet(sheet: DataSheet) -> HddParams:

@@ -44,11 +44,17 @@ class DataSheet:
 
 # key -> whether it counts things
 _NUMBERS: Mapping[str, bool] = {
-    "rpm": False, "blocks_512": True, "surfaces": True, "cylinders": True,
-    "blocks_per_track_outer": False, "blocks_per_track_inner": False,
-    "seek_ms_single": False, "seek_ms_average": False, "seek_ms_full": False,
+    "rpm": False,
+    "blocks_512": True,
+    "surfaces": True,
+    "cylinders": True,
+    "blocks_per_track_outer": False,
+    "blocks_per_track_inner": False,
+    "seek_ms_single": False,
+    "seek_ms_average": False,
+    "seek_ms_full": False,
     "head_switch_ms": False,
-}  # fmt: skip
+}
 _MAY_BE_0 = ("head_switch_ms",)  # another head of the same cylinder may be there at once,
 _MAY_LACK = ("head_switch_ms",)  # and nobody may have said
 _ROOM_MARGIN = 1.1
@@ -93,15 +99,19 @@ def sheet_of(row: object, place: str) -> DataSheet:
     for high, low in _NOT_BELOW:
         if values[high] < values[low]:
             raise BadInput(
-                f"{place}: {high}", f"below {low}",
-                given=row[high], allowed=f"at least {values[low]:g}",
-            )  # fmt: skip
+                f"{place}: {high}",
+                f"below {low}",
+                given=row[high],
+                allowed=f"at least {values[low]:g}",
+            )
     room = int(values["surfaces"] * values["cylinders"] * values["blocks_per_track_outer"])
     if values["blocks_512"] > room * _ROOM_MARGIN:
         raise BadInput(
-            f"{place}: blocks_512", "more than surfaces x cylinders x blocks_per_track_outer",
-            given=row["blocks_512"], allowed=f"at most {room}",
-        )  # fmt: skip
+            f"{place}: blocks_512",
+            "more than surfaces x cylinders x blocks_per_track_outer",
+            given=row["blocks_512"],
+            allowed=f"at most {room}",
+        )
     whole = {key: int(values[key]) for key, counts in _NUMBERS.items() if counts}
     return DataSheet(**(values | whole))  # type: ignore[arg-type]
 

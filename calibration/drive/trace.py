@@ -23,8 +23,11 @@ OPS: Final = {"R": READ, "W": WRITE}
 FIELDS: Final = "R|W, a word, first block, blocks, access us, think us"
 READS_NEARBY_SECTORS: Final = 1000  # about the length of three tracks of a drive of the 1990s
 WRITES, SEQUENTIAL, NEARBY, ELSEWHERE = (
-    "write", "read, sequential", "read, nearby", "read, elsewhere",
-)  # fmt: skip
+    "write",
+    "read, sequential",
+    "read, nearby",
+    "read, elsewhere",
+)
 KINDS: Final = (WRITES, SEQUENTIAL, NEARBY, ELSEWHERE)
 
 
@@ -71,9 +74,11 @@ def _access(line: str, place: str, capacity_sectors: int) -> Access:
     sectors = _whole(fields[3], f"{place}: blocks", 1)
     if sector + sectors > capacity_sectors:
         raise BadInput(
-            place, "ends behind the drive's last block",
-            given=sector + sectors, allowed=f"at most {capacity_sectors}; another drive's trace?",
-        )  # fmt: skip
+            place,
+            "ends behind the drive's last block",
+            given=sector + sectors,
+            allowed=f"at most {capacity_sectors}; another drive's trace?",
+        )
     measured_ns = _time_ns(fields[4], f"{place}: access time")
     if measured_ns == 0:
         raise BadInput(f"{place}: access time", "none", given=fields[4], allowed="us above 0")

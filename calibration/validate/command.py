@@ -19,27 +19,35 @@ from sim.study.replicate import processes
 
 @click.command("validate", short_help="Predict recorded runs from their descriptions.")
 @click.argument(
-    "directories", metavar="RUN_DIR...", nargs=-1, required=True,
-    type=click.Path(path_type=Path),
-)  # fmt: skip
+    "directories", metavar="RUN_DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0, 2**63 - 1))
 @click.option("--jobs", type=click.IntRange(1), help="Processes; as many as CPUs if not given.")
 @click.option("--family", "family_only", is_flag=True, help="Only the summary of families.")
 @click.option(
-    "--with-condition", "condition_name", type=click.Choice(sorted(CONDITIONS)),
+    "--with-condition",
+    "condition_name",
+    type=click.Choice(sorted(CONDITIONS)),
     help="Simulate the runs with what their description does not tell (conditions.py).",
-)  # fmt: skip
+)
 @click.option(
     "--json", "json_path", metavar="FILE|-", help="Write JSON to FILE; - is standard output."
 )
 @click.option(
-    "--store", metavar="FILE", type=click.Path(path_type=Path),
+    "--store",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
     help="Put the runs into FILE, in place of what it has of them.",
-)  # fmt: skip
+)
 def command(
-    directories: tuple[Path, ...], seed: int, jobs: int | None, family_only: bool,
-    condition_name: str | None, json_path: str | None, store: Path | None,
-) -> None:  # fmt: skip
+    directories: tuple[Path, ...],
+    seed: int,
+    jobs: int | None,
+    family_only: bool,
+    condition_name: str | None,
+    json_path: str | None,
+    store: Path | None,
+) -> None:
     """Simulate each run from its description and set the prediction beside what was measured.
 
     A RUN_DIR holds a run.json with the keys workload, kernel and disk (or fs_plain); everything

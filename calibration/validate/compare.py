@@ -78,10 +78,13 @@ def validate_run(directory: Path, seed: int) -> Row:
 def _row(directory: Path, outcome: Outcome, condition: Condition | None) -> Row:
     description = describe(directory)
     return Row(
-        id=description.id, family=description.family, predicted=outcome.predicted,
-        measured=measured(directory), why_not=outcome.why_not,
+        id=description.id,
+        family=description.family,
+        predicted=outcome.predicted,
+        measured=measured(directory),
+        why_not=outcome.why_not,
         condition="" if condition is None else condition.name,
-    )  # fmt: skip
+    )
 
 
 def validate(

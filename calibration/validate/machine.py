@@ -25,8 +25,10 @@ PINNED_KIB_MAX: Final = 512
 FS_DIRECTORY: Final = "/mnt"  # where the file system under test is mounted
 # model of the emulator -> registered device, {its key: (ours, unit)}
 _ALL: Final = {
-    "size_mb": ("capacity", "MiB"), "flush_us": ("flush", "us"), "spin_us": ("loop_spin", "us"),
-}  # fmt: skip
+    "size_mb": ("capacity", "MiB"),
+    "flush_us": ("flush", "us"),
+    "spin_us": ("loop_spin", "us"),
+}
 _SLOTS: Final = {
     **_ALL,
     "slots": ("servers", ""),
@@ -92,8 +94,13 @@ _MOUNT_OPTIONS: Final[Mapping[str, str | None]] = {
 }
 # ext2fs_default_journal_size of e2fsprogs 1.43.2 and later: (below this size, journal), in MiB.
 _JOURNALS: Final = (
-    (128, 4), (1 << 10, 16), (2 << 10, 32), (16 << 10, 64), (32 << 10, 128), (1 << 60, 256),
-)  # fmt: skip
+    (128, 4),
+    (1 << 10, 16),
+    (2 << 10, 32),
+    (16 << 10, 64),
+    (32 << 10, 128),
+    (1 << 60, 256),
+)
 # sysctl -> key below machine.vm
 _SWAP_SYSCTLS: Final = {
     "swappiness": "swappiness",

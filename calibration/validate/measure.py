@@ -67,12 +67,20 @@ class Figures:
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what json can write."""
         return {
-            "result": dict(self.result), "await_ms": dict(self.await_ms),
-            "await_all_ms": self.await_all_ms, "wps": self.wps, "wareq_sz": self.wareq_sz,
-            "aqu_sz": self.aqu_sz, "util": self.util, "si": self.si, "so": self.so,
-            "iowait": self.iowait, "own_load": self.own_load, "load": self.load,
+            "result": dict(self.result),
+            "await_ms": dict(self.await_ms),
+            "await_all_ms": self.await_all_ms,
+            "wps": self.wps,
+            "wareq_sz": self.wareq_sz,
+            "aqu_sz": self.aqu_sz,
+            "util": self.util,
+            "si": self.si,
+            "so": self.so,
+            "iowait": self.iowait,
+            "own_load": self.own_load,
+            "load": self.load,
             "own_D": self.own_D,
-        }  # fmt: skip
+        }
 
 
 def predict(description: Description, seed: int, condition: Condition | None = None) -> Figures:

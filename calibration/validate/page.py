@@ -51,9 +51,13 @@ FAMILIES: Final[Mapping[str, str]] = {
 _SECOND: Final = "latency, time or ratio"
 # Heading -> figure; these are asked nothing of.
 _COUNTERS: Final[Mapping[str, str]] = {
-    "writes/s": "wps", "size of a write": "wareq_sz", "queue length": "aqu_sz", "%util": "util",
-    "active tasks": "own_load", "D tasks": "own_D",
-}  # fmt: skip
+    "writes/s": "wps",
+    "size of a write": "wareq_sz",
+    "queue length": "aqu_sz",
+    "%util": "util",
+    "active tasks": "own_load",
+    "D tasks": "own_D",
+}
 _DECILES: Final = 10
 
 
@@ -115,12 +119,14 @@ def misses(data: Sequence[Stored]) -> list[Miss]:
             kinds[one.name, what].append((figure, recorded, simulated[what][1]))
     found = [
         Miss(
-            name=name, what=what, figure=values[0][0],
+            name=name,
+            what=what,
+            figure=values[0][0],
             recorded=tuple(value[1] for value in values),
             simulated=tuple(value[2] for value in values),
         )
         for (name, what), values in kinds.items()
-    ]  # fmt: skip
+    ]
     return [miss for miss in found if miss.is_one]
 
 
@@ -205,11 +211,14 @@ def _miss_table(found: Sequence[Miss]) -> str:
     headings = ["run", "figure", "recorded", "simulated", "error %"]
     lines = [
         [
-            miss.name, miss.figure, _range(miss.recorded), _range(miss.simulated),
+            miss.name,
+            miss.figure,
+            _range(miss.recorded),
+            _range(miss.simulated),
             _signed_range(miss.errors),
         ]
         for miss in found
-    ]  # fmt: skip
+    ]
     return _table(headings, lines, left=2)
 
 

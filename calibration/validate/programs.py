@@ -82,8 +82,10 @@ def _sequential_write(description: Description) -> Lines:
 
 
 _FIO_KINDS: Final = {
-    "randread": _random_reads, "read": _sequential_reads, "write": _sequential_write,
-}  # fmt: skip
+    "randread": _random_reads,
+    "read": _sequential_reads,
+    "write": _sequential_write,
+}
 
 
 def pins_its_pages(description: Description) -> bool:

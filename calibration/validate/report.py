@@ -17,9 +17,21 @@ from calibration.validate.compare import Row, flat
 from sim.report.tables import Column, Table
 
 _GENERAL = (
-    "await_ms r", "await_ms w", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "si", "so",
-    "major faults", "iowait", "own_load", "load", "own_D",
-)  # fmt: skip
+    "await_ms r",
+    "await_ms w",
+    "await_all_ms",
+    "wps",
+    "wareq_sz",
+    "aqu_sz",
+    "util",
+    "si",
+    "so",
+    "major faults",
+    "iowait",
+    "own_load",
+    "load",
+    "own_D",
+)
 _KILLED: Final = "killed"
 
 
@@ -37,9 +49,12 @@ def run_table(rows: Sequence[Row]) -> Table:
             cells = (_shown(value), _shown(found.get(name)), _percent(errors.get(name)))
             lines.append((label, name, *cells))
     columns = (
-        Column("run"), Column("figure"), Column("predicted", True), Column("measured", True),
+        Column("run"),
+        Column("figure"),
+        Column("predicted", True),
+        Column("measured", True),
         Column("error %", True),
-    )  # fmt: skip
+    )
     return Table(columns, tuple(lines))
 
 

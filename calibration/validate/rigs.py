@@ -163,9 +163,12 @@ GUEST: Final = Rig(
 def rows(rig: Rig) -> Iterator[tuple[str, str, str]]:
     """Yield everything that the rig adds to scenarios: key, value, source."""
     groups = {
-        "machine": rig.costs, "tmpfs": rig.tmpfs, "ext3, ext4": rig.ext3, "xfs": rig.xfs,
+        "machine": rig.costs,
+        "tmpfs": rig.tmpfs,
+        "ext3, ext4": rig.ext3,
+        "xfs": rig.xfs,
         "sendmail": rig.sendmail,
-    }  # fmt: skip
+    }
     for group, values in groups.items():
         for key, (value, source) in values.items():
             yield key if group == "machine" else f"{group}: {key}", value, source

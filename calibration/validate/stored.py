@@ -89,11 +89,17 @@ def _read_one(row: Any, where: str) -> Stored:
         raise BadData(f"{where}: lacks '{lacking[0]}' (a run has {', '.join(_KEYS)})")
     return Stored(
         row=Row(
-            id=row["id"], family=row["family"], predicted=row["predicted"],
-            measured=row["measured"], why_not=row["why_not"], condition=row.get("condition", ""),
+            id=row["id"],
+            family=row["family"],
+            predicted=row["predicted"],
+            measured=row["measured"],
+            why_not=row["why_not"],
+            condition=row.get("condition", ""),
         ),
-        seed=row["seed"], date=row["date"], sources=row["sources"],
-    )  # fmt: skip
+        seed=row["seed"],
+        date=row["date"],
+        sources=row["sources"],
+    )
 
 
 def put(path: Path, new: Sequence[Stored]) -> None:

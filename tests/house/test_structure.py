@@ -21,7 +21,7 @@ FOLDERS = ("sim", "calibration", "scenarios", "benchmarks", "docs")
 # Packages that still have an import circle within.
 CIRCLES = ("sim.mm",)
 # Where the formatter is still switched off for some lines.
-UNFORMATTED = ("calibration/drive", "calibration/twin", "calibration/validate", "sim/drivers")
+UNFORMATTED = ("calibration/twin",)
 # Classes by which a lower layer says what it calls above, each with its reason.
 CALLED_ABOVE = {
     "Scheduler": "tasks and run queues ask the machine's scheduler to wake, pull and end tasks",
