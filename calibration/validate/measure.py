@@ -21,13 +21,15 @@ from typing import Any, Final
 from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description
 from calibration.validate.emulated_disk import Slowdisk
-from calibration.validate.machine import build, rig_of
+from calibration.validate.fio_jobs import fio_jobs, fio_result
+from calibration.validate.machine import FS_DIRECTORY, build, rig_of
 from calibration.validate.parts import rig_parts
 from calibration.validate.programs import GATE_MS, fio_size
 from calibration.validate.sharing import Hog, sharing
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
+from sim.study.fio_run import FioRun
 from sim.units import parse_quantity
 
 S: Final = 1_000_000_000
@@ -101,13 +103,16 @@ def _throughput(figures: Figures) -> float:
 
 def simulate(description: Description, seed: int, condition: Condition | None = None) -> Figures:
     """Simulate a run once; raise Unsupported if it cannot be built."""
+    rig = rig_of(description)
     with rig_parts():
         machine = Machine(build(description, seed, condition), seed)
-    has_ended = _ENDS[description.kind]
+    jobs = fio_jobs(description, rig, FS_DIRECTORY)
+    fio = None if jobs is None else FioRun(machine, jobs, rig.nice)
+    has_ended = _ENDS[description.kind] if fio is None else lambda _: fio.has_ended
     has_begun = _BEGINS.get(description.kind)
     if has_begun is not None:
         _prepare(machine, has_begun)
-    before = _Counters(machine, rig_of(description).disk)
+    before = _Counters(machine, rig.disk)
     active: list[int] = []
     asleep: list[int] = []
     loads: list[int] = []
@@ -118,13 +123,16 @@ def simulate(description: Description, seed: int, condition: Condition | None = 
         if machine.calendar.now % LOAD_SAMPLES_NS == LOAD_SAMPLES_NS // 2:
             loads.append(machine.load.active())
         machine.run_until(machine.calendar.now + STEP_NS)
-    after = _Counters(machine, rig_of(description).disk)
+    after = _Counters(machine, rig.disk)
     machine.check()
     await_ms = {
         "r": _ratio_ms(after.read_ns - before.read_ns, after.reads - before.reads),
         "w": _ratio_ms(after.write_ns - before.write_ns, after.writes - before.writes),
     }
-    result = _RESULTS[description.kind](machine.records, description)
+    if fio is None:
+        result = _RESULTS[description.kind](machine.records, description)
+    else:
+        result = fio_result(fio.results())
     if description.kind == "cpuburn":
         result |= _sharing(machine, await_ms["r"])
     return Figures(

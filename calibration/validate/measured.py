@@ -15,6 +15,7 @@ from statistics import fmean, median
 from typing import Any, Final
 
 from calibration.validate.describe import read_run
+from calibration.validate.fio_jobs import measured_fio_result
 from calibration.validate.sharing import Hog, sharing
 
 # workload type -> {name in the index: path in the run's result}; fio by what it did
@@ -84,6 +85,8 @@ def _sharing(result: Mapping[str, Any], await_ms: float) -> dict[str, Any]:
 
 def _result(workload: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(workload.get("type"))
+    if kind == "fio" and "job" in workload:
+        return measured_fio_result(result["jobs"])
     if kind == "fio" and "rw" in workload["params"]:
         kind = f"fio {workload['params']['rw']}"
     if kind == "cpuburn" and not workload["params"].get("io_procs"):

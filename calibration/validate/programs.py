@@ -24,14 +24,18 @@ def programs(description: Description, rig: Rig, directory: str) -> Lines:
     """Yield the [process.*] tables of a run."""
     if description.kind not in _KINDS:
         raise Unsupported(f"workload '{description.kind}' (known: {', '.join(_KINDS)})")
-    if description.kind == "fio" and "job" in description.details:
-        raise Unsupported("fio with a job file of its own")
     return _KINDS[description.kind](description, rig, directory)
 
 
 def _fio(description: Description, rig: Rig, directory: str) -> Lines:
-    """fio: random or sequential reads of the device or of a file, or one write of a file."""
+    """fio: random or sequential reads of the device or of a file, or one write of a file.
+
+    A job file says it all itself (fio_jobs.py), and no process of the scenario does anything.
+    """
     params = description.workload
+    if "job" in description.details:
+        yield '[process.fio]\nprogram = "fio"\ncount = 0'
+        return
     if params["rw"] not in _FIO_KINDS:
         raise Unsupported(f"fio with rw={params['rw']} (known: {', '.join(_FIO_KINDS)})")
     in_file = params["rw"] == "write" or (description.disk is not None and description.disk.fs)
@@ -90,7 +94,11 @@ _FIO_KINDS: Final = {
 
 def pins_its_pages(description: Description) -> bool:
     """Whether requests are made of a program's own memory: all but fio's buffered ones."""
-    return description.kind != "fio" or bool(description.workload["direct"])
+    if description.kind != "fio":
+        return True
+    if "job" in description.details:
+        return "direct=1" in str(description.details["job"]).split()
+    return bool(description.workload["direct"])
 
 
 def fio_size(text: Any) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from sim.scenario.fio_file import FioJob
-from sim.study.fio_run import FioResult
+from sim.study.fio_run import FioResult, JobResult
 from sim.units import NS_PER_MS
 from sim.user.fio import DirectionStat, JobStat
 
@@ -52,23 +52,21 @@ class Row:
     stat: JobStat
 
 
-def rows(result: FioResult) -> Iterator[Row]:
+def rows(jobs: Sequence[JobResult]) -> Iterator[Row]:
     """Yield the rows in the order of the file; a merged one stands where its first job does."""
     merged: set[int] = set()
-    for done in result.jobs:
+    for done in jobs:
         group = done.job.group
         if not done.job.reports_group:
             yield Row(done.job, done.stat)
         elif group not in merged:
             merged.add(group)
-            yield Row(done.job, _merged(result, group))
+            yield Row(done.job, _merged(jobs, group))
 
 
-def _merged(result: FioResult, group: int) -> JobStat:
+def _merged(jobs: Sequence[JobResult], group: int) -> JobStat:
     """Return the sums over the jobs of a group that report together."""
-    together = [
-        done.stat for done in result.jobs if done.job.group == group and done.job.reports_group
-    ]
+    together = [done.stat for done in jobs if done.job.group == group and done.job.reports_group]
     total = JobStat(together[0].begin_ns)
     total.members = 0
     for stat in together:

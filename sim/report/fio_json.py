@@ -53,7 +53,7 @@ def fio_json(result: FioResult, command: str) -> dict[str, Any]:
             "command": command,
         },
         "global options": dict(result.file.global_options),
-        "jobs": [_job(row, result) for row in rows(result)],
+        "jobs": [_job(row, result) for row in rows(result.jobs)],
         "disk_util": [_disk(disk) for disk in result.disks],
     }
 

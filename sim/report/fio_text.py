@@ -41,7 +41,7 @@ _DECIMAL: Final = ("", "k", "M", "G", "T", "P", "E")
 def fio_text(result: FioResult) -> str:
     """Return the report of a run."""
     lines = [FIO_VERSION]
-    for row in rows(result):
+    for row in rows(result.jobs):
         if operations(row.stat) or row.stat.error:
             lines += _job(row, result)
     for group in dict.fromkeys(done.job.group for done in result.jobs):

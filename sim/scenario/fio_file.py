@@ -40,6 +40,7 @@ _OWN: Final = (  # what the reader does itself
     "numjobs",
     "group_reporting",
     "stonewall",
+    "new_group",
     "directory",
     "size_pct",
     "offset_pct",
@@ -57,7 +58,8 @@ class FioJob:
     """A job: one process of fio. A share is of the file's or the device's size, per cent."""
 
     name: str
-    group: int
+    group: int  # of those that may report together (groupid)
+    wave: int  # jobs of a wave run at the same time, when the wave before has ended
     description: str
     reports_group: bool
     options: Mapping[str, str]  # of its own section, as given
@@ -131,14 +133,16 @@ def read_fio_text(text: str, path: Path) -> FioFile:
     if not sections and not problems:
         problems.append(Problem(shared.place, "no job: a section such as [reads] is one"))
     jobs: list[FioJob] = []
-    group = 0
+    group = wave = 0
     for section in sections:
         found = list(_problems(section))
         problems += found
-        if section.values.get("stonewall") and jobs:
+        if jobs and section.values.get("stonewall"):
+            wave += 1
+        if jobs and (section.values.get("stonewall") or section.values.get("new_group")):
             group += 1
         if not found:
-            jobs += _jobs(section, group)
+            jobs += _jobs(section, group, wave)
     if problems:
         raise ScenarioError(problems)
     return FioFile(path=path, global_options=dict(shared.options), jobs=tuple(jobs))
@@ -242,7 +246,7 @@ def _size_problems(
         yield Problem(section.place_of("size"), "size is smaller than one block of 'bs'")
 
 
-def _jobs(section: _Section, group: int) -> Iterator[FioJob]:
+def _jobs(section: _Section, group: int, wave: int) -> Iterator[FioJob]:
     """Yield the jobs of a section, `numjobs` of them."""
     values = {**_DEFAULTS, **section.values}
     own = {key: values[key] for key in _OWN if key in values}
@@ -260,6 +264,7 @@ def _jobs(section: _Section, group: int) -> Iterator[FioJob]:
         yield FioJob(
             name=name,
             group=group,
+            wave=wave,
             description=str(own.get("description", "")),
             reports_group=bool(own.get("group_reporting", False)),
             options=section.options,

@@ -79,29 +79,50 @@ def load_machine(name: str, *, seed: int | None, sets: tuple[str, ...]) -> Scena
     return replace(load(name, seed=seed, sets=sets, fit=layer), processes={})
 
 
+class FioRun:
+    """The jobs of a file on a machine: from their start until the last has ended."""
+
+    def __init__(self, machine: Machine, file: FioFile, nice: int = 0) -> None:
+        """Lay the files out and start fio; raise ScenarioError for a job that cannot run."""
+        self.programs = [(job, Fio(_placed(machine, job))) for job in file.jobs]
+        waves: dict[int, list[Fio]] = {}
+        for job, program in self.programs:
+            waves.setdefault(job.wave, []).append(program)
+        self.session = FioSession(list(waves.values()))
+        _lay_out(machine, self.session, file)
+        machine.kernel.start("fio", "fio", self.session.main, nice)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every job has ended."""
+        return self.session.ended_ns >= 0
+
+    def progress(self, now_ns: int) -> float:
+        """Return which part of the jobs is done, 0 to 1."""
+        done = sum(program.progress(now_ns) for _, program in self.programs)
+        return done / len(self.programs)
+
+    def results(self) -> tuple[JobResult, ...]:
+        """Return what the jobs have counted, in the order of the file."""
+        return tuple(JobResult(job=job, stat=program.stat) for job, program in self.programs)
+
+
 def run_fio(
     scenario: Scenario, file: FioFile, progress: Callable[[int, int], None] | None = None
 ) -> FioResult:
     """Run the jobs; raise ScenarioError for one that this machine cannot run."""
     machine = Machine(scenario, scenario.seed)
-    programs = [(job, Fio(_placed(machine, job))) for job in file.jobs]
-    groups: dict[int, list[Fio]] = {}
-    for job, program in programs:
-        groups.setdefault(job.group, []).append(program)
-    session = FioSession(list(groups.values()))
-    _lay_out(machine, session, file)
-    devices = _devices(machine, programs)
+    run = FioRun(machine, file)
+    devices = _devices(machine, run.programs)
     before = [_counted(device, machine.calendar.now) for device in devices]
-    machine.kernel.start("fio", "fio", session.main)
-    while session.ended_ns < 0:
+    while not run.has_ended:
         machine.run_until(machine.calendar.now + STEP_NS)
         if progress is not None:
-            now_ns = machine.calendar.now
-            done = sum(program.progress(now_ns) for _, program in programs)
-            progress(int(PARTS * done), PARTS * len(programs))
+            progress(int(PARTS * run.progress(machine.calendar.now)), PARTS)
     machine.check()
+    ended_ns = run.session.ended_ns
     used = [
-        _used(device, counts, _counted(device, machine.calendar.now), session.ended_ns)
+        _used(device, counts, _counted(device, machine.calendar.now), ended_ns)
         for device, counts in zip(devices, before, strict=True)
     ]
     return FioResult(
@@ -109,9 +130,9 @@ def run_fio(
         seed=scenario.seed,
         version=sim.__version__,
         file=file,
-        jobs=tuple(JobResult(job=job, stat=program.stat) for job, program in programs),
+        jobs=run.results(),
         disks=tuple(used),
-        ended_ns=session.ended_ns,
+        ended_ns=ended_ns,
         epoch_s=BTIME_S,
     )
 

@@ -12,8 +12,8 @@ Invariants: an operation that was started before the time was up is counted when
  does. What ends before `ramp` is over is not counted. Records: "fio_start", "fio_done" (the number
  of operations), and "fio_ns" for each with `latency_log`; "fio_end" with the number of jobs.
  The jobs of one group run at the same time; when the session ends, every job has ended.
-A file that is read, or written asynchronously, is there beforehand with its size (fio lays it out
- in a run of its own); what is written one by one is made by the job.
+A file that is read, or written asynchronously, or overwritten (`overwrite`), is there beforehand
+ with its size (fio lays it out in a run of its own). What else is written is made by the job.
 What `fsync` and `fdatasync` ask for is an operation of its own, after the write that made it due
 and before the next one (get_rw_ddir): a job does not end with it. With several in flight it is a
 plain fsync() beside them (fio_libaio_queue). The one of `end_fsync` takes time and counts nowhere.
@@ -565,6 +565,9 @@ class FioParams:
     laid_out: bool = param(
         True, dim="bool", source="fio: create_on_open=0", doc="what is read is there beforehand"
     )
+    overwrite: bool = param(
+        False, dim="bool", source="fio: overwrite=0", doc="what is written is there beforehand"
+    )
     norandommap: bool = param(
         True, dim="bool", source="scenario", doc="random places again and again; false: once each"
     )
@@ -663,7 +666,7 @@ class Fio(ServerProgram):
     def files(self) -> Mapping[str, int]:
         params = self.params
         alone = self.directions == (WRITE,) and params.ioengine in SYNCHRONOUS
-        if alone or not params.laid_out or not params.size_bytes:
+        if (alone and not params.overwrite) or not params.laid_out or not params.size_bytes:
             return {}
         return {params.filename: params.offset_bytes + params.size_bytes}
 

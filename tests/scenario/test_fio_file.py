@@ -10,6 +10,7 @@ from sim.scenario.fio_file import read_fio_text
 from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
 from sim.scenario.fio_values import amount, duration_ns, law, weights
 from sim.toml.errors import ScenarioError
+from sim.user.fio import Fio
 
 JOB = "[job]\nfilename=/dev/sda\n"
 
@@ -108,6 +109,18 @@ def test_stonewall_begins_a_group_and_numjobs_is_several_jobs():
         ("a", 0), ("a", 0), ("b", 1), ("c", 1),
     ]  # fmt: skip
     assert len({found.params.stream for found in file.jobs}) == 4
+
+
+def test_a_new_group_reports_apart_and_runs_at_the_same_time():
+    file = read("[global]\nfilename=/dev/sda\n[a]\n[b]\nnew_group\n[c]\nstonewall\n")
+    assert [(found.group, found.wave) for found in file.jobs] == [(0, 0), (1, 0), (2, 1)]
+
+
+def test_what_is_overwritten_is_there_beforehand():
+    options = "size=1m\nrw=write\nfilename=/f\n"
+    [made], [there] = read(f"[a]\n{options}").jobs, read(f"[a]\n{options}overwrite=1").jobs
+    assert Fio(made.sized(0)).files() == {}
+    assert Fio(there.sized(0)).files() == {"/f": 2**20}
 
 
 def test_a_file_without_a_name_is_called_as_fio_calls_it():

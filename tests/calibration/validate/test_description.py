@@ -219,7 +219,6 @@ def test_programs_beyond_a_limit_without_swap_are_killed(directory):
             "swap in a run without",
         ),
         ({"workload": {"type": "dhrystone", "params": {}}}, "known: fio, mailq, cpuburn, mta"),
-        ({"workload": {"type": "fio", "job": "[a]", "params": {}}}, "a job file of its own"),
         ({"disk": {"params": {**HDD, "model": "tape"}, "queue": QUEUE}}, "'tape'"),
         ({"disk": {"params": {**HDD, "wobble": 3}, "queue": QUEUE}}, "'wobble'"),
         ({"disk": {"params": HDD, "queue": QUEUE, "fs": {"type": "jfs"}}}, "jfs"),

@@ -1,0 +1,90 @@
+"""Runs of fio that were recorded with a job file of their own: reading it, and fio's figures of it.
+
+Models: the job file as it was given to fio, with DEV and DIR for the device and its mount.
+Linux counterpart: none; fio's JSON.
+Invariants: the figures have the names of the recorder's index: "JOB read iops", "JOB read ms" (mean
+ of the whole latency), "JOB read p99 ms" (of the completion latency), the same of writes, "JOB sync
+ ms" and "JOB sync p99 ms". Of several jobs with one name, those of the last stand there, as in the
+ index.
+Left out: jobs that fio merges with others (the reader of job files does that).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from calibration.validate.describe import Description, Unsupported
+from calibration.validate.rigs import Rig
+from sim.report.fio_figures import rows
+from sim.scenario.fio_file import FioFile, read_fio_text
+from sim.study.fio_run import JobResult
+from sim.toml.errors import ScenarioError
+from sim.units import NS_PER_MS, NS_PER_S
+from sim.user.fio import READ, WRITE, DirectionStat, percentiles
+
+DIRECTIONS: Final = ((READ, "read"), (WRITE, "write"))
+TAIL_PCT: Final = 99.0
+
+
+def fio_jobs(description: Description, rig: Rig, directory: str) -> FioFile | None:
+    """Return the jobs of a run with a job file, None for another; raise Unsupported for options.
+
+    fio's own start is before each job, and all jobs share its CPU time: one process starts.
+    """
+    text = description.details.get("job") if description.kind == "fio" else None
+    if text is None:
+        return None
+    there = str(text).replace("DEV", f"/dev/{rig.disk}").replace("DIR", directory)
+    try:
+        file = read_fio_text(there, Path("job.fio"))
+    except ScenarioError as problem:
+        raise Unsupported(f"its job file: {problem.problems[0].message}") from None
+    wall_ms, user_ms, _ = rig.fio_start
+    start_ns = int(wall_ms * NS_PER_MS)
+    user_ns = int(user_ms * NS_PER_MS / len(file.jobs))
+    started = (
+        replace(job, params=replace(job.params, start_ns=start_ns, start_user_ns=user_ns))
+        for job in file.jobs
+    )
+    return replace(file, jobs=tuple(started))
+
+
+def fio_result(jobs: tuple[JobResult, ...]) -> dict[str, float | None]:
+    """Return what fio says of its jobs, under the names of the index."""
+    found: dict[str, float | None] = {}
+    for row in rows(jobs):
+        for index, kind in DIRECTIONS:
+            direction = row.stat.directions[index]
+            if direction.total_ios:
+                found |= _direction(f"{row.job.name} {kind}", direction)
+        if row.stat.sync.samples:
+            found[f"{row.job.name} sync ms"] = row.stat.sync.mean / NS_PER_MS
+            found[f"{row.job.name} sync p99 ms"] = _p99_ms(row.stat.sync_plat)
+    return found
+
+
+def _direction(name: str, direction: DirectionStat) -> Iterator[tuple[str, float]]:
+    """Yield the figures of one direction of a job."""
+    yield f"{name} iops", direction.total_ios * NS_PER_S / direction.runtime_ns
+    yield f"{name} ms", direction.lat.mean / NS_PER_MS
+    yield f"{name} p99 ms", _p99_ms(direction.plat)
+
+
+def _p99_ms(plat: list[int]) -> float:
+    return percentiles(plat, (TAIL_PCT,))[0] / NS_PER_MS
+
+
+def measured_fio_result(jobs: list[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what was recorded of the jobs, under the same names."""
+    found: dict[str, float] = {}
+    for job in jobs:
+        for _, kind in DIRECTIONS:
+            if kind in job:
+                found[f"{job['name']} {kind} iops"] = job[kind]["iops"]
+                found[f"{job['name']} {kind} ms"] = job[kind]["lat_mean_ms"]
+                found[f"{job['name']} {kind} p99 ms"] = job[kind]["clat_p99_ms"]
+        if "fsync" in job:
+            found[f"{job['name']} sync ms"] = job["fsync"]["mean_ms"]
+            found[f"{job['name']} sync p99 ms"] = job["fsync"]["p99_ms"]
+    return found
