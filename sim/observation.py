@@ -116,7 +116,8 @@ class Observation:
         """Say of which reports the means are."""
         number = len(self.full_reports)
         if not number:
-            return f"no means: no full report lies inside {self._part()}"
+            length = f"reports of {self.measure.interval_ns / NS_PER_S:g} s, [measure] interval"
+            return f"no means: no full report lies inside {self._part()} ({length})"
         interval_s = self.measure.interval_ns / NS_PER_S
         first_s = self.full_reports[0].t_ns / NS_PER_S - interval_s
         last_s = self.full_reports[-1].t_ns / NS_PER_S

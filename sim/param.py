@@ -4,7 +4,7 @@ Models: nothing; it is how models declare what may be set about them.
 Linux counterpart: module_param() and sysctl tables.
 Invariants: a default lies within its own bounds and choices; a source begins with what says of
  which kind it is (sim.origin).
-Left out: parsing a whole table (sim.scenario does that, it alone knows files and lines).
+Left out: parsing a whole table (sim.toml does that, it alone knows files and lines).
 
     @dataclass(frozen=True, kw_only=True)
     class HddParams:

@@ -39,6 +39,11 @@ class Driver:
     hardware_queues: int = 1  # of a multi-queue device, each with tags of its own
     coalesces: bool = False  # one interrupt tells of all requests that end in the same instant
 
+    @classmethod
+    def refusal(cls, params: object) -> str:
+        """Return why these parameters cannot be together; "" if they can."""
+        return ""
+
     def share(self, shared: dict[str, object]) -> None:
         """Find, or leave there, what several devices of a machine share; called before attach()."""
 

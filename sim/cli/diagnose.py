@@ -14,6 +14,7 @@ from sim.cli.extras import missing_extra
 from sim.cli.output import UnwritableError
 from sim.mm.oom_kill import OutOfMemory
 from sim.scenario import ScenarioError, UnknownScenario
+from sim.scenario.cases import own_files
 from sim.scenario.fitted import FitError
 from sim.study.recorded import DatasetError
 from sim.tools.usage import ToolUsageError
@@ -59,5 +60,17 @@ def diagnose(error: Exception) -> int:
         click.echo("iotwin: error: a worker process was killed (out of memory?)", err=True)
         return EXIT_FAILED
     click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    click.echo("iotwin: the simulation failed; this is a mistake of the twin", err=True)
+    click.echo(f"iotwin: the simulation failed; {_whose(error)}", err=True)
     return EXIT_FAILED
+
+
+def _whose(error: Exception) -> str:
+    """Say where to look for the mistake: in a part of the user's own, or in the twin."""
+    own = {str(path): path.name for path in own_files()}
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename in own]
+    if frames:
+        return f"see {own[frames[-1].filename]}:{frames[-1].lineno}, a part of your own"
+    if own:
+        names = ", ".join(own.values())
+        return f"look at your own {names} first; else this is a mistake of the twin"
+    return "this is a mistake of the twin"

@@ -43,7 +43,7 @@ from sim.sched.irq import InterruptLine
 from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.toml.errors import Place, ScenarioError, unknown
 from sim.toml.layers import Layer, Leaf, Table, merge, read_table, unknown_source
-from sim.toml.reading import Reading, Values
+from sim.toml.reading import Reading, Values, dotted
 from sim.units import UnitError, Value, format_quantity, given_text, rough_bytes
 
 MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
@@ -220,11 +220,17 @@ def _disk(
         return None
     if own["frontend"] is not None and frontend_params is None:
         return None
+    made = entry.params(**params)
+    refusal = getattr(entry.cls, "refusal", None)
+    why = refusal and refusal(made)
+    if why:
+        reading.error(device.at if device is not None else table.place, f"{dotted(path)}: {why}")
+        return None
     return DiskSpec(
         **own,
         name=name,
         device=entry.name,
-        params=entry.params(**params),
+        params=made,
         queue=QueueParams(**queue),
         elevator_params=elevator_params,
         partitions=partitions,
@@ -264,6 +270,8 @@ def _under_profile(reading: Reading, disk: Table, folder: Path) -> Table:
     if leaf is None or not isinstance(leaf.value, str):
         return disk
     own_file = leaf.value.endswith(".toml")
+    if leaf.at.line:  # else it is of the command line
+        folder = Path(leaf.at.file).parent
     path = folder / leaf.value if own_file else PROFILES / f"{leaf.value}.toml"
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -10,6 +10,7 @@ Invariants: a case is found in the same way wherever it lies; those that come al
 Left out: importing a file again after it was changed.
 """
 
+import ast
 import importlib.machinery
 import importlib.util
 import re
@@ -18,6 +19,7 @@ import tomllib
 import traceback
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,10 @@ SCENARIO: Final = "scenario.toml"
 RECORDING: Final = "recording"
 DATASET: Final = "dataset.toml"
 FITS: Final = "fits"
+
+
+_SYSCALLS: Final = Path(__file__).resolve().parents[1] / "syscall.py"
+_PACKAGE: Final = "case_"  # how the names of packages begin whose files lie elsewhere
 
 
 class BadPart(Exception):
@@ -109,6 +115,41 @@ def use(path: Path) -> None:
         raise BadPart(_trouble(path, error)) from error
     if not entries:
         raise BadPart(f"{path.name} registers nothing: it lacks @register(...)")
+    if not path.is_relative_to(HOME):
+        _check_calls(path)
+
+
+def own_files() -> tuple[Path, ...]:
+    """Return the files of parts in use that did not come along."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(_PACKAGE)]
+    files = (getattr(module, "__file__", None) for module in modules)
+    return tuple(Path(file) for file in files if file)
+
+
+def _check_calls(path: Path) -> None:
+    """Refuse a system call that would do nothing, since nothing drives it; BadPart if there is one.
+
+    A call that may sleep is a generator. Python runs it with `yield from` only, and drops it
+    without a word where it stands alone.
+    """
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="sys"), attr=name))):
+                if name in _sleeping_calls():
+                    where = f"{path.name}:{node.lineno}"
+                    raise BadPart(f"{where}: sys.{name}() does nothing without 'yield from'")
+
+
+@cache
+def _sleeping_calls() -> frozenset[str]:
+    """Return the names of the system calls that may sleep, as sim/syscall.py declares them."""
+    tree = ast.parse(_SYSCALLS.read_text(encoding="utf-8"))
+    return frozenset(
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.returns is not None
+        if ast.unparse(node.returns).startswith("Blocking[")
+    )
 
 
 def file_of_program(name: str) -> str:
@@ -131,7 +172,7 @@ def _module_name(path: Path) -> str:
     """Return the name of a file's module; the files of one folder are modules of one package."""
     if path.is_relative_to(HOME):
         return ".".join((HOME.name, *path.relative_to(HOME).with_suffix("").parts))
-    package = f"case_{zlib.crc32(str(path.parent).encode()):08x}"
+    package = f"{_PACKAGE}{zlib.crc32(str(path.parent).encode()):08x}"
     if package not in sys.modules:
         spec = importlib.machinery.ModuleSpec(package, None, is_package=True)
         spec.submodule_search_locations = [str(path.parent)]

@@ -1,11 +1,14 @@
-"""Find a scenario, lay its what-if and --set over it, read it.
+"""Find a scenario, lay it over what it extends, and its what-if and --set over it; read it.
 
-Models: the way from a name on the command line to a frozen Scenario.
+Models: the way from a name on the command line to a frozen Scenario. A file that extends another
+ scenario is a what-if of it that is kept: it says what is different, and may have what-ifs of its
+ own beside those that it inherits.
 Linux counterpart: none.
 Invariants: base and every what-if are read in full, whichever is asked for, so that a mistake
  shows the first time the file is used; all problems are reported together.
- A what-if inherits neither [recorded] nor [calibrate]: what was recorded was the base.
-Left out: includes and expressions.
+ A what-if inherits neither [recorded] nor [calibrate]: what was recorded was the base. Nor does
+ an extension that changes anything.
+Left out: several files laid over each other side by side, and expressions.
 """
 
 import tomllib
@@ -51,6 +54,7 @@ _TOP_KEYS = (
     "doc",
     "seed",
     "uses",
+    "extends",
     "machine",
     "link",
     "process",
@@ -119,7 +123,7 @@ def load(
     """
     path = find(name)
     document = _document(_text_of(path), path)
-    others = () if name in scenario_files() else tuple(document.variants)
+    others = () if name in scenario_files() else document.own_variants
     return _load(document, others, what_if=what_if, sets=sets, seed=seed, fit=fit)
 
 
@@ -141,8 +145,7 @@ def load_text(
 ) -> Scenario:
     """Return the scenario of a TOML text; `path` names it and is where its own files lie."""
     document = _document(text, path)
-    checked = tuple(document.variants)
-    return _load(document, checked, what_if=what_if, sets=sets, seed=seed, fit=fit)
+    return _load(document, document.own_variants, what_if=what_if, sets=sets, seed=seed, fit=fit)
 
 
 def _load(
@@ -238,8 +241,10 @@ class _Document:
     """A scenario file taken apart: the base and the what-ifs to lay over it."""
 
     path: Path
+    below: tuple[Path, ...]  # the files that it extends, the next first
     base: Table
     variants: dict[str, Table]
+    own_variants: tuple[str, ...]  # those that are not inherited
     what_ifs: tuple[WhatIf, ...]
     uses: tuple[Path, ...]
     problems: tuple[Problem, ...]
@@ -272,16 +277,18 @@ def _top(path: Path) -> Place:
     return Place(_shown(path), 1, 1, 1, "")
 
 
-def _document(text: str, path: Path) -> _Document:
+def _document(text: str, path: Path, above: tuple[Path, ...] = ()) -> _Document:
+    """Take a file apart; `above` has the files that extend it."""
     root = read_table(text, _shown(path), Layer.SCENARIO)
     reading = Reading("")
+    extended = _extended(reading, root, (*above, path.resolve()), path.parent)
     uses = _uses(reading, root, path)
     if reading.problems:  # its processes would be of programs that nobody knows
         raise ScenarioError(reading.problems)
     variants: dict[str, Table] = {}
     what_ifs = []
     for name, table, below in reading.named_tables(root, (), "what_if"):
-        for key in ("seed", "uses", "what_if"):
+        for key in ("seed", "uses", "extends", "what_if"):
             if key in table.children:
                 reading.error(table.place, f"a what-if has no '{key}'")
         what_ifs.append(
@@ -292,13 +299,51 @@ def _document(text: str, path: Path) -> _Document:
             )
         )
         variants[name] = _raised(table.without("title", "doc"))
-    return _Document(
-        path,
-        root.without("uses", "what_if"),
-        variants,
-        tuple(what_ifs),
-        uses,
-        tuple(reading.problems),
+    own = _Document(
+        path=path,
+        below=(),
+        base=root.without("uses", "extends", "what_if"),
+        variants=variants,
+        own_variants=tuple(variants),
+        what_ifs=tuple(what_ifs),
+        uses=uses,
+        problems=tuple(reading.problems),
+    )
+    return own if extended is None else _laid_over(extended, own)
+
+
+def _extended(
+    reading: Reading, root: Table, files: tuple[Path, ...], folder: Path
+) -> _Document | None:
+    """Return the scenario that a file extends, given by name or by a path from its folder."""
+    name = _text(reading, root, "extends", ())
+    leaf = root.leaf("extends")
+    if not name or leaf is None:
+        return None
+    try:
+        path = find(str(folder / name) if name.endswith(".toml") or "/" in name else name)
+    except UnknownScenario as error:
+        reading.error(leaf.at, f"extends: {error}")
+        return None
+    if path.resolve() in files:
+        reading.error(leaf.at, f"extends: '{name}' is, or extends, this file")
+        return None
+    return _document(_text_of(path), path, files)
+
+
+def _laid_over(low: _Document, high: _Document) -> _Document:
+    """Return a file laid over the one that it extends."""
+    tells_only = high.base.children.keys() <= {"title", "doc", "seed"}
+    base = low.base if tells_only else low.base.without("recorded", "calibrate")
+    inherited = tuple(one for one in low.what_ifs if one.name not in high.variants)
+    return replace(
+        high,
+        below=(low.path, *low.below),
+        base=merge(base, _raised(high.base)),
+        variants=low.variants | high.variants,
+        what_ifs=(*inherited, *high.what_ifs),
+        uses=(*low.uses, *high.uses),
+        problems=(*low.problems, *high.problems),
     )
 
 
@@ -375,6 +420,8 @@ def _read(
     measure = read_measure(reading, root, described, processes)
     check_interval(reading, root, run, measure)
     sets = data_sets_beside(document.path)
+    for path in document.below:
+        sets = data_sets_beside(path) | sets
     recorded = read_recorded(reading, root, sets)
     calibrate = read_calibrate(reading, root, reading.parameters, document.variants, sets)
     title = _text(reading, root, "title", ())

@@ -9,7 +9,7 @@ Invariants: no problem stops the reading; what could not be read is noted and an
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -240,7 +240,11 @@ class Reading:
         entries = [lookup(kind, known) for known in names(kind)]
         allowed = [one.name for one in entries if version is None or one.is_in(version)]
         if entry is None:
-            self.problems.append(unknown(place, kind, name, allowed))
+            problem = unknown(place, kind, name, allowed)
+            if problem.nearest is None:
+                own = f'{problem.allowed}; one of your own: uses = ["FILE.py"] at the top'
+                problem = replace(problem, allowed=own)
+            self.problems.append(problem)
             return None
         message = f"Linux {self.kernel} has no {kind} '{name}' ({entry.releases()})"
         near = nearest(name, allowed)

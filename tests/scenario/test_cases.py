@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from sim.cli.main import cli
 from sim.machine import simulate
 from sim.registry import provisional
 from sim.scenario import ScenarioError, find, load
@@ -140,6 +142,11 @@ def test_what_was_forgotten_is_found_again(case: Path) -> None:
             PROGRAM.replace('"hello"', '"dd"'),
             "program 'dd' is sim.user.dd.Dd already",
         ),
+        (
+            "program.py",
+            PROGRAM.replace("yield from sys.sleep(1)", "sys.sleep(1)"),
+            "uses: program.py:27: sys.sleep() does nothing without 'yield from'",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_line(
@@ -149,6 +156,44 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(
     if text is not None:
         (case / name).write_text(text, encoding="utf-8")
     assert message in complaint(case)
+
+
+@pytest.mark.parametrize(
+    ("slip", "told"),
+    [
+        ("yield from sys.trace_marker('word', 1)", "see program.py:28, a part of your own"),
+        ("yield from sys.open(1, 2)", "see program.py:28, a part of your own"),
+    ],
+)
+def test_a_slip_in_a_part_of_one_s_own_is_not_the_twin_s(case: Path, slip: str, told: str) -> None:
+    (case / "program.py").write_text(f"{PROGRAM}        {slip}\n", encoding="utf-8")
+    result = CliRunner().invoke(cli, ["run", str(case)], prog_name="iotwin")
+    assert told in result.stderr
+    assert result.exit_code == 1
+
+
+DEVICE = """
+
+@dataclass(frozen=True, kw_only=True)
+class BoxParams:
+    capacity_bytes: int = param("1 GiB", dim="bytes", source="scenario", doc="size")
+    cache_bytes: int = param("2 GiB", dim="bytes", source="scenario", doc="of that, a cache")
+
+
+@register("device", "box", params=BoxParams, doc="a box")
+class Box(Driver):
+    @classmethod
+    def refusal(cls, params):
+        return "a cache larger than the box" if params.cache_bytes > params.capacity_bytes else ""
+"""
+
+
+def test_a_device_refuses_values_that_cannot_be_together(case: Path) -> None:
+    imports = "from sim.block.driver import Driver\nfrom sim.param import param\n"
+    (case / "program.py").write_text(imports + PROGRAM + DEVICE, encoding="utf-8")
+    with (case / "scenario.toml").open("a", encoding="utf-8") as file:
+        file.write('[machine.disk.sda]\ndevice = "box"\n')
+    assert "machine.disk.sda: a cache larger than the box" in complaint(case)
 
 
 def test_a_what_if_uses_nothing_of_its_own(case: Path) -> None:
