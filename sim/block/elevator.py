@@ -18,8 +18,8 @@ from typing import ClassVar, Final
 from mypy_extensions import mypyc_attr
 
 from sim.block.bio import Bio, ElevatorData, Request
-from sim.engine.bisection import bisect_left
 from sim.engine.calendar import Calendar
+from sim.engine.ranges import bisect_left
 
 DEFAULT_IOPRIO: Final = 4  # IOPRIO_NORM: of a process of nice 0
 

@@ -53,8 +53,8 @@ from typing import Final
 
 from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.engine.bisection import bisect_right
 from sim.engine.calendar import Calendar, Handler
+from sim.engine.ranges import bisect_right
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.param import param

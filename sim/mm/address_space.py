@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from sim.engine.ranges import Range, RangeSet
 from sim.mm.address_space_ops import AddressSpaceOps
 from sim.mm.backing_dev import BackingDevInfo
 from sim.mm.lruvec import LRU_INACTIVE_ANON, LRU_INACTIVE_FILE, REFERENCED
@@ -23,7 +24,6 @@ from sim.mm.node import Node
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.page_lru import lru_cache_add, lru_cache_del, mark_page_accessed
 from sim.mm.page_tags import NO_TAG, PageTags, Run
-from sim.mm.ranges import Range, RangeSet
 from sim.mm.workingset import leave_shadows, refault
 from sim.mm.writeback import LAST_PAGE
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task

@@ -12,7 +12,7 @@ that differs from its neighbours.
 from itertools import pairwise
 from typing import Final
 
-from sim.engine.bisection import bisect_left, bisect_right
+from sim.engine.ranges import bisect_left, bisect_right
 
 Run = tuple[int, int, int]  # first page, page behind the last, tag
 

@@ -26,7 +26,7 @@ loop over ext3_new_block() would have got from one window.
 from dataclasses import dataclass
 from typing import Final
 
-from sim.engine.bisection import bisect_left, bisect_right
+from sim.engine.ranges import RangeSet, bisect_left, bisect_right
 from sim.engine.rng import Streams
 
 BLOCK_SIZE: Final = 4096
@@ -78,81 +78,6 @@ class Layout:
         return 1 + group // self.descriptors_per_block
 
 
-class Runs:
-    """What is free in a block group: a bitmap, as the list of its runs of ones.
-
-    Disjoint half-open intervals [starts[i], ends[i]), ascending, that do not touch each other. A
-    group in use has some tens of them, so a step costs a bisection and a short move in a list,
-    where a bitmap would cost a scan of 4096 bytes.
-    """
-
-    def __init__(self, start: int, end: int) -> None:
-        self.starts: list[int] = [start] if end > start else []
-        self.ends: list[int] = [end] if end > start else []
-        self.total = max(end - start, 0)
-
-    def first_from(self, at: int, limit: int) -> tuple[int, int]:
-        """Return (start, end) of the first run of members at or after `at`, cut to `limit`.
-
-        (-1, -1) if there is no member in [at, limit).
-        """
-        index = bisect_right(self.ends, at)
-        if index == len(self.ends):
-            return -1, -1
-        start = self.starts[index]
-        if start < at:
-            start = at
-        if start >= limit:
-            return -1, -1
-        end = self.ends[index]
-        return start, end if end < limit else limit
-
-    def has(self, at: int) -> bool:
-        """Return whether `at` is a member."""
-        index = bisect_right(self.starts, at) - 1
-        return index >= 0 and at < self.ends[index]
-
-    def remove(self, start: int, end: int) -> None:
-        """Take [start, end) out; all of it must be in."""
-        index = bisect_right(self.starts, start) - 1
-        assert index >= 0 and end <= self.ends[index], "a block was allocated twice"
-        run_start, run_end = self.starts[index], self.ends[index]
-        self.total -= end - start
-        if run_start == start:
-            if run_end == end:
-                del self.starts[index], self.ends[index]
-            else:
-                self.starts[index] = end
-        else:
-            self.ends[index] = start
-            if run_end != end:
-                self.starts.insert(index + 1, end)
-                self.ends.insert(index + 1, run_end)
-
-    def add(self, start: int, end: int) -> None:
-        """Put [start, end) in; none of it may be in."""
-        index = bisect_left(self.starts, start)
-        assert index == 0 or self.ends[index - 1] <= start, "a block was freed twice"
-        assert index == len(self.starts) or end <= self.starts[index], "a block was freed twice"
-        self.total += end - start
-        joins_left = index > 0 and self.ends[index - 1] == start
-        joins_right = index < len(self.starts) and self.starts[index] == end
-        if joins_left and joins_right:
-            self.ends[index - 1] = self.ends[index]
-            del self.starts[index], self.ends[index]
-        elif joins_left:
-            self.ends[index - 1] = end
-        elif joins_right:
-            self.starts[index] = start
-        else:
-            self.starts.insert(index, start)
-            self.ends.insert(index, end)
-
-    def pieces(self) -> list[tuple[int, int]]:
-        """Return all runs."""
-        return list(zip(self.starts, self.ends, strict=True))
-
-
 class Window:
     """A reservation window [start, end); empty (0, 0) while the file has none."""
 
@@ -168,8 +93,8 @@ class BlockAllocator:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.groups = [Runs(group.first_data, group.end) for group in layout.groups]
-        self.free_total = sum(runs.total for runs in self.groups)
+        self.groups = [_free_blocks(group) for group in layout.groups]
+        self.free_total = sum(runs.count for runs in self.groups)
         self.pending: dict[int, int] = {}  # start -> end: freed, not committed.
         self.pending_total = 0
         self.old_files: list[tuple[int, int]] = []
@@ -188,7 +113,7 @@ class BlockAllocator:
         first = goal // BLOCKS_PER_GROUP
         if self.free_run_blocks and first not in self.aged:
             self._age_group(first)
-        if self.groups[first].total:
+        if self.groups[first].count:
             found = self._from_group(first, goal, want, window)
             if found[0] >= 0:
                 return found
@@ -197,7 +122,7 @@ class BlockAllocator:
             number = (first + step) % count
             if self.free_run_blocks and number not in self.aged:
                 self._age_group(number)
-            if self.groups[number].total > enough:
+            if self.groups[number].count > enough:
                 found = self._from_group(number, -1, want, window)
                 if found[0] >= 0:
                     return found
@@ -212,31 +137,32 @@ class BlockAllocator:
         group = self.layout.groups[number]
         runs = self.groups[number]
         if window is None:
-            start, end = runs.first_from(max(goal, group.start), group.end)
+            start, end = runs.first_run(max(goal, group.start), group.end)
             if start < 0:
-                start, end = runs.first_from(group.start, group.end)
+                start, end = runs.first_run(group.start, group.end)
             return self._take(runs, start, end, want, None)
         if goal >= 0 and window.start <= goal < window.end:
-            start, end = runs.first_from(goal, min(window.end, group.end))
+            start, end = runs.first_run(goal, min(window.end, group.end))
             if start >= 0:
                 return self._take(runs, start, end, want, window)
         if not self._new_window(window, goal, number):
             return -1, -1
         at = goal if window.start <= goal < window.end else window.start
-        start, end = runs.first_from(at, min(window.end, group.end))
+        start, end = runs.first_run(at, min(window.end, group.end))
         if start < 0:
-            start, end = runs.first_from(window.start, min(window.end, group.end))
+            start, end = runs.first_run(window.start, min(window.end, group.end))
         return self._take(runs, start, end, want, window)
 
     def _take(
-        self, runs: Runs, start: int, end: int, want: int, window: Window | None
+        self, runs: RangeSet, start: int, end: int, want: int, window: Window | None
     ) -> tuple[int, int]:
         """Allocate the first `want` blocks of a free run."""
         if start < 0:
             return -1, -1
         if end - start > want:
             end = start + want
-        runs.remove(start, end)
+        removed = runs.remove(start, end)
+        assert removed == end - start, "a block was allocated twice"
         self.free_total -= end - start
         if window is not None:
             window.hits += end - start
@@ -258,7 +184,7 @@ class BlockAllocator:
             at = self._gap(at, size)
             if at >= group.end:
                 return False
-            free, _ = runs.first_from(at, group.end)
+            free, _ = runs.first_run(at, group.end)
             if free < 0:
                 return False
             if free < at + size:
@@ -284,13 +210,13 @@ class BlockAllocator:
         number = start // BLOCKS_PER_GROUP
         if number >= len(self.groups) or not self.is_unclaimed(start, end - start):
             return False
-        first, last = self.groups[number].first_from(start, end)
+        first, last = self.groups[number].first_run(start, end)
         return first == start and last == end
 
     def take_from(self, window: Window, want: int) -> tuple[int, int]:
         """Take up to `want` adjacent blocks of a window in one group; (-1, -1) if none is free."""
         runs = self.groups[window.start // BLOCKS_PER_GROUP]
-        start, end = runs.first_from(window.start + window.hits, window.end)
+        start, end = runs.first_run(window.start + window.hits, window.end)
         found = self._take(runs, start, end, want, window)
         if found[0] >= 0:
             window.hits = found[1] - window.start
@@ -330,7 +256,7 @@ class BlockAllocator:
         self.aged.add(number)
         chance = Streams(self.age_seed).stream(f"group.{number}")
         runs = self.groups[number]
-        for start, end in runs.pieces():
+        for start, end in list(runs):
             at = start
             while True:
                 at += 1 + int(chance.expovariate(1 / self.free_run_blocks))
@@ -361,4 +287,13 @@ class BlockAllocator:
         assert self.pending.pop(start) == end
         self.pending_total -= end - start
         self.free_total += end - start
-        self.groups[start // BLOCKS_PER_GROUP].add(start, end)
+        added = self.groups[start // BLOCKS_PER_GROUP].add(start, end)
+        assert added == end - start, "a block was freed twice"
+
+
+def _free_blocks(group: Group) -> RangeSet:
+    """Return what is free in a new block group: its bitmap."""
+    runs = RangeSet()
+    if group.end > group.first_data:
+        runs.add(group.first_data, group.end)
+    return runs

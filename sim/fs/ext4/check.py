@@ -49,7 +49,7 @@ def _check_blocks(fs: Ext4SbInfo) -> list[str]:
     for inode in fs.inodes.values():
         owned += [(start, end, f"inode {inode.ino}") for start, end in inode.map.all_runs()]
     for runs in fs.blocks.groups:
-        owned += [(start, end, "free") for start, end in runs.pieces()]
+        owned += [(start, end, "free") for start, end in runs]
     owned += [(start, end, "freed") for start, end in fs.blocks.pending.items()]
     owned.sort()
     wrong = []
@@ -61,7 +61,7 @@ def _check_blocks(fs: Ext4SbInfo) -> list[str]:
         at, owner = end, what
     if at != fs.layout.blocks:
         wrong.append(f"the last block is {at}, not {fs.layout.blocks}")
-    free = sum(runs.total for runs in fs.blocks.groups)
+    free = sum(runs.count for runs in fs.blocks.groups)
     if free != fs.blocks.free_total:
         wrong.append(f"{fs.blocks.free_total} free blocks counted, {free} are free")
     if sum(end - start for start, end in fs.blocks.pending.items()) != fs.blocks.pending_total:

@@ -17,7 +17,7 @@ Left out: gaps between entries too small for the next name (names in one directo
 from typing import Final
 from zlib import crc32
 
-from sim.engine.bisection import bisect_right
+from sim.engine.ranges import bisect_right
 
 BLOCK_BYTES: Final = 4096
 DOT_BYTES: Final = 24  # "." and ".."

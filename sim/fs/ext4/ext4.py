@@ -28,12 +28,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from sim.block.genhd import BlockDevice
-from sim.engine.bisection import bisect_right
+from sim.engine.ranges import ExtentMap, RangeSet, bisect_right
 from sim.fs.ext4.balloc import BLOCK_SIZE, BlockAllocator, Layout, Window
 from sim.fs.ext4.dir import DirectoryBlocks
 from sim.fs.ext4.ialloc import InodeAllocator
 from sim.fs.ext4.mballoc import LocalityGroups, OnlineDiscard
-from sim.fs.extent_map import ExtentMap
 from sim.fs.features import Features
 from sim.fs.jbd2.journal import DataRun, DiscardFreed, Handle, Journal, Transaction, Undo
 from sim.fs.jbd2.transaction import modify_block
@@ -46,7 +45,6 @@ from sim.fs.super import (
     Inode,
     MountContext,
 )
-from sim.mm.ranges import RangeSet
 from sim.param import param
 from sim.sched.locking import Mutex
 from sim.sched.task import Blocking, Task

@@ -69,7 +69,7 @@ class InodeAllocator:
         return ino
 
     def _usable(self, group: int) -> bool:
-        return self.free[group] > 0 and self.blocks.groups[group].total > 0
+        return self.free[group] > 0 and self.blocks.groups[group].count > 0
 
     def _group_other(self, parent: int) -> int:
         """Return the group for a file."""
@@ -112,7 +112,7 @@ class InodeAllocator:
                     self.free[number]
                     and self.directories[number] < directories_max
                     and self.free[number] >= inodes_min
-                    and self.blocks.groups[number].total >= blocks_min
+                    and self.blocks.groups[number].count >= blocks_min
                 ):
                     return number
         for group in range(home, home + count):  # fallback
@@ -128,7 +128,7 @@ class InodeAllocator:
             if (
                 self.free[group] >= max(average_inodes, 1)
                 and self.directories[group] < best_directories
-                and self.blocks.groups[group].total >= average_blocks
+                and self.blocks.groups[group].count >= average_blocks
             ):
                 best, best_directories = group, self.directories[group]
         return best

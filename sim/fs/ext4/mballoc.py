@@ -87,9 +87,9 @@ def _aligned_piece(blocks: BlockAllocator, goal: int, size: int) -> int:
     first = goal // BLOCKS_PER_GROUP
     for step in range(count):
         number = (first + step) % count
-        if blocks.groups[number].total < size:
+        if blocks.groups[number].count < size:
             continue
-        for start, end in blocks.groups[number].pieces():
+        for start, end in blocks.groups[number]:
             for at in range(-(-start // size) * size, end - size + 1, size):
                 if blocks.is_unclaimed(at, size):
                     return at
@@ -136,7 +136,7 @@ def trim_free(
         raise fs_error(errno.EOPNOTSUPP, device.name)
     trimmed = 0
     for group in blocks.groups:
-        for start, end in group.pieces():
+        for start, end in list(group):
             if end - start < least_blocks or not blocks.is_free(start, end):
                 continue  # Allocated while an earlier one was waited for.
             yield from trim_run(task, device, blocks, start, end)
@@ -191,7 +191,7 @@ class OnlineDiscard:
         while self._later:
             start, end = self._later.pop(0)
             group = blocks.groups[start // BLOCKS_PER_GROUP]
-            for low, high in group.pieces():
+            for low, high in list(group):
                 low, high = max(low, start), min(high, end)
                 if low < high and blocks.is_free(low, high):
                     yield from trim_run(task, self._device, blocks, low, high)

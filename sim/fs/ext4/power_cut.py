@@ -27,12 +27,12 @@ Invariants: nothing is changed; what remains is one tree that existed at a trans
 Left out: where an evicted file's blocks were that are in the cache alone; orphans of long deletes.
 """
 
+from sim.engine.ranges import RangeSet
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, pages_of_size
 from sim.fs.jbd2.journal import Journal, Transaction
 from sim.fs.power_cut import Recovered, walk
 from sim.fs.super import Inode, RemainingFile, Remains
-from sim.mm.ranges import RangeSet
 
 
 class _Undone:

@@ -270,7 +270,7 @@ class Ext4(FileSystem):
         info.metadata.add_pages(root_block, root_block + 1)
         for number, group in enumerate(groups):
             data_blocks = group.end - group.first_data
-            is_used = info.blocks.groups[number].total < data_blocks
+            is_used = info.blocks.groups[number].count < data_blocks
             is_leader = number % info.layout.flex_groups == 0
             if not is_used and not is_leader and number != len(groups) - 1:
                 info.metadata.add_pages(group.block_bitmap, group.block_bitmap + 1)

@@ -21,8 +21,8 @@ Left out: which record is in which leaf of a tree of several (they are taken as 
 from bisect import bisect_left, bisect_right, insort
 from typing import Final
 
+from sim.engine.ranges import RangeSet
 from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
-from sim.mm.ranges import RangeSet
 
 CHUNK_BYTES: Final = 128  # XFS_BLF_CHUNK: what of a buffer is logged together
 FREE_RECORD_BYTES: Final = 8

@@ -26,9 +26,9 @@ Left out: dir blocks larger than a file system block; stale hashes (a slot is re
 from bisect import bisect_left, insort
 from typing import Final
 
+from sim.engine.ranges import RangeSet
 from sim.fs.xfs.alloc import Touched, chunk_mask
 from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
-from sim.mm.ranges import RangeSet
 
 SHORTFORM: Final = 0
 BLOCK: Final = 1

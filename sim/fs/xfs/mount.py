@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sim.block.genhd import BlockDevice
-from sim.fs.extent_map import ExtentMap
+from sim.engine.ranges import ExtentMap, RangeSet
 from sim.fs.super import S_IFDIR, FileSystem, Inode, MountContext
 from sim.fs.xfs.alloc import FreeSpace, Touched
 from sim.fs.xfs.buf import EXTENT_BYTES, Buf, LogItem, inode_bytes
@@ -43,7 +43,6 @@ from sim.fs.xfs.geometry import (
 from sim.fs.xfs.ialloc import InodeChunks
 from sim.fs.xfs.log import HEADER_BYTES, Log, place_log
 from sim.fs.xfs.params import XfsParams
-from sim.mm.ranges import RangeSet
 from sim.sched.locking import Mutex, patience_of_rwsem
 from sim.sched.task import Blocking, Task
 from sim.sched.workqueue import Workqueue

@@ -23,12 +23,12 @@ Left out: a record that is whole behind one that is not (recovery before version
 
 from collections.abc import Iterator
 
+from sim.engine.ranges import RangeSet
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.power_cut import Recovered, walk
 from sim.fs.super import PAGE_SIZE, Inode, RemainingFile, Remains
 from sim.fs.xfs.inactive import pages_of_size
 from sim.fs.xfs.mount import Change, XfsInode, XfsMount
-from sim.mm.ranges import RangeSet
 
 
 class _Files:

@@ -96,7 +96,7 @@ def test_when_only_windows_are_left_they_are_ignored() -> None:
     holder = Window()
     start, _ = blocks.allocate(LAYOUT.groups[0].start + 10000, 1, holder)
     for runs in blocks.groups:
-        for run_start, run_end in runs.pieces():
+        for run_start, run_end in list(runs):
             runs.remove(run_start, run_end)
     blocks.groups[0].add(start + 1, start + 2)
     assert blocks.allocate(start, 1, Window()) == (start + 1, start + 2)
@@ -144,6 +144,6 @@ def test_allocated_free_and_pending_always_add_up(
         allocated = [block for runs in owned for run in runs for block in range(*run)]
         assert len(set(allocated)) == len(allocated)
         assert len(allocated) + blocks.free_total + blocks.pending_total == total
-        assert blocks.free_total == sum(runs.total for runs in blocks.groups)
+        assert blocks.free_total == sum(runs.count for runs in blocks.groups)
         ends = [window.end for window in blocks.windows]
         assert all(e <= s for e, s in zip(ends, blocks.window_starts[1:], strict=False))

@@ -40,6 +40,6 @@ def test_without_a_free_piece_there_is_no_preallocation():
     blocks = allocator()
     for runs, group in zip(blocks.groups, blocks.layout.groups, strict=True):
         for at in range(group.start, group.end, GROUP_PREALLOC_BLOCKS):
-            if runs.has(at):
+            if runs.contains(at):
                 blocks.allocate(at, 1, None)
     assert LocalityGroups(blocks).allocate(0, 0, 4) == (-1, -1)
