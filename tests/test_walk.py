@@ -110,7 +110,7 @@ def log_blocks() -> range:
     """Return the blocks of the volume that the journal has."""
     fs = walk().machine.vfs.file_system_of("/")
     assert isinstance(fs, Ext4)
-    ((start, end),) = fs.info.journal.runs
+    ((start, end),) = fs.info.journal.log.runs
     return range(start, end)
 
 

@@ -117,11 +117,6 @@ def redirty_tail(mapping: AddressSpace) -> None:
     b_dirty[mapping] = None
 
 
-def sync_inode(task: Task, mapping: AddressSpace, wbc: WritebackControl) -> Blocking[None]:
-    """Write one inode now, for fsync and the like (sync_inode)."""
-    return writeback_single_inode(task, mapping, wbc)
-
-
 # -- The inodes of a device
 
 

@@ -10,7 +10,7 @@ Theory of operation (fs/buffer.c do_fsync, 2.6.16)
 
  So a task that fsyncs a *directory* holds the lock that every create and unlink in it needs, for
  as long as the file system's fsync takes. Whether that is long, the file system decides: ext3 of
- 2.6.6 to 2.6.32 commits only for an inode whose i_state says dirty (see sim/fs/ext4/fsync.py).
+ 2.6.6 to 2.6.32 commits only for an inode whose i_state says dirty (see sim/fs/ext4/inode.py).
  - From 2.6.32 the pages are waited for before the lock is taken (vfs_fsync_range).
  - A write with O_SYNC does the same for its own pages, and for the inode it does what fdatasync
    does. From 2.6.33 that is O_DSYNC, and O_SYNC does what fsync does (generic_write_sync).

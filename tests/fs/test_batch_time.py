@@ -1,9 +1,9 @@
-"""The pause before a synchronous commit: n in T + p, alone in T (sim/fs/jbd2/transaction.py)."""
+"""The pause before a synchronous commit: n in T + p, alone in T (sim/fs/jbd2.py)."""
 
 import pytest
 
 from sim.fs.file import O_CREAT, O_WRONLY
-from sim.fs.jbd2.transaction import journal_start, let_others_join, stop_handle
+from sim.fs.jbd2 import journal_start, let_others_join, stop_handle
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S
 
@@ -68,7 +68,7 @@ def test_jbd_pauses_for_a_tick_at_most_whatever_a_commit_takes():
     """2.6.28, 2.6.32's ext3: 1 / (T + 4 ms) commits a second at 250 ticks."""
     machine = Machine("2.6.32", latency_ns=20 * MS)
     journal = machine.mount_ext3().info.journal
-    assert (journal.min_batch_ns, journal.max_batch_ns) == (0, machine.sched.tick_ns)
+    assert (journal.params.min_batch_ns, journal.params.max_batch_ns) == (0, machine.sched.tick_ns)
 
 
 def held_ms(kernel: str, *, joins_every_ms: int, joins_until_ms: int) -> float:

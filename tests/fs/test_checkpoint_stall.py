@@ -7,7 +7,7 @@ blocks (and two of its own) needs the oldest transaction's blocks at home, which
 
 from itertools import pairwise
 
-from sim.fs.jbd2.transaction import journal_start, journal_stop, modify_block
+from sim.fs.jbd2 import journal_start, journal_stop, modify_block
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import MS, Machine, S
 

@@ -8,8 +8,8 @@ from sim.block.bio import BIO_IDLE, BIO_PROCESS_SYNC, BIO_SYNC
 from sim.fs import read_write
 from sim.fs.ext4.super import Ext4
 from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
-from sim.fs.jbd2.journal import BJ_METADATA
-from sim.fs.jbd2.transaction import (
+from sim.fs.jbd2 import (
+    BJ_METADATA,
     forget_block,
     journal_extend,
     journal_force_commit,
@@ -141,10 +141,10 @@ def blocks_logged_by_deleting(pages: int) -> int:
 
     def main(task: Task) -> Blocking[None]:
         yield from machine.write_file(task, "/a", pages * 4096)
-        before = fs.info.journal.nr_log_blocks
+        before = fs.info.journal.log.nr_blocks
         yield from machine.vfs.unlink(task, "/a")
         yield from journal_force_commit(task, fs.info.journal)
-        logged.append(fs.info.journal.nr_log_blocks - before)
+        logged.append(fs.info.journal.log.nr_blocks - before)
 
     machine.run(main)
     assert_sound(machine, fs)
@@ -169,7 +169,7 @@ def test_a_revoke_record_has_room_for_1020_blocks(blocks: int, records: int) -> 
         yield from journal_force_commit(task, fs.info.journal)
 
     machine.run(main)
-    assert fs.info.journal.nr_log_blocks == records + 1  # and the commit block
+    assert fs.info.journal.log.nr_blocks == records + 1  # and the commit block
 
 
 def test_a_block_on_its_way_to_the_log_makes_its_modifier_wait_without_iowait() -> None:
@@ -312,7 +312,7 @@ def test_a_full_log_makes_a_handle_write_the_oldest_metadata_home() -> None:
     machine = Machine()
     fs = machine.mount_ext3(journal_bytes=4 << 20)
     machine.run(small_commits(fs, 600), for_ns=8 * S)
-    assert fs.info.journal.nr_log_blocks > 1024  # The ring went round.
+    assert fs.info.journal.log.nr_blocks > 1024  # The ring went round.
     home = [block for block, _ in machine.writes() if 20000 <= block < 20600]
     assert home[0] == 20000  # Sooner than pdflush would have: the run took a few seconds.
     assert_sound(machine, fs)
@@ -365,7 +365,7 @@ def test_a_commit_of_more_than_506_blocks_needs_another_descriptor(
         yield from journal_force_commit(task, fs.info.journal)
 
     machine.run(main)
-    assert fs.info.journal.nr_log_blocks == blocks + descriptors + 1
+    assert fs.info.journal.log.nr_blocks == blocks + descriptors + 1
 
 
 @pytest.mark.parametrize(
@@ -397,5 +397,5 @@ def test_a_commit_is_written_with_its_releases_flags(
 ) -> None:
     """From 6.8 on with REQ_IDLE as well: writeback throttling lets these requests through."""
     journal = Machine(kernel).mount_ext3().info.journal
-    assert journal.commit_flags(True) == somebody_waits
-    assert journal.commit_flags(False) == nobody_waits
+    assert journal.log.commit_flags(True) == somebody_waits
+    assert journal.log.commit_flags(False) == nobody_waits

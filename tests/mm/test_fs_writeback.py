@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from sim.block.bio import WRITE
-from sim.fs.fs_writeback import sync_inode
+from sim.fs.fs_writeback import writeback_single_inode
 from sim.mm.filemap import truncate_inode_pages
 from sim.mm.page_writeback import dirty_limits
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
@@ -138,13 +138,15 @@ def test_before_2_6_24_a_big_file_waits_behind_young_ones(kernel, left):
     assert machine.vm.nr_dirty == left
 
 
-def test_sync_inode_writes_pages_and_inode_and_waits():
+def test_writeback_single_inode_writes_pages_and_inode_and_waits():
     machine = Machine(rate_mib_per_s=1)
     machine.file.set_dirty(0, 256)
     machine.file.mark_inode_dirty()
 
     def program(task):
-        yield from sync_inode(task, machine.file, WritebackControl(WB_SYNC_ALL, ALL_PAGES))
+        yield from writeback_single_inode(
+            task, machine.file, WritebackControl(WB_SYNC_ALL, ALL_PAGES)
+        )
         return machine.calendar.now
 
     assert machine.do(program) == S
@@ -161,7 +163,9 @@ def test_an_integrity_pass_writes_a_page_again_that_changed_under_way():
     machine.run_until(0.001)
 
     def program(task):
-        yield from sync_inode(task, machine.file, WritebackControl(WB_SYNC_ALL, ALL_PAGES))
+        yield from writeback_single_inode(
+            task, machine.file, WritebackControl(WB_SYNC_ALL, ALL_PAGES)
+        )
 
     machine.do(program)
     assert machine.vm.written == 129

@@ -9,7 +9,7 @@ Left out: repairing.
 
 from sim.fs.ext4.balloc import BlockAllocator
 from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo
-from sim.fs.jbd2.journal import BJ_FORGET, BJ_METADATA, BJ_NONE, Journal
+from sim.fs.jbd2 import BJ_FORGET, BJ_METADATA, BJ_NONE, Journal
 from sim.fs.links import wrong_links
 
 
@@ -117,12 +117,13 @@ def _check_size(inode: Ext4Inode) -> list[str]:
 def _check_journal(journal: Journal) -> list[str]:
     """The ring adds up; every block is where its flags say."""
     wrong = []
-    used = journal.head - journal.tail
+    log = journal.log
+    used = log.head - log.tail
     if used < 0:
-        used += journal.length_blocks - 1
-    full = journal.length_blocks - 1
-    if journal.free + used not in (full, full * 2):
-        wrong.append(f"journal: {journal.free} free + {used} used of {full}")
+        used += log.length_blocks - 1
+    full = log.length_blocks - 1
+    if log.free + used not in (full, full * 2):
+        wrong.append(f"journal: {log.free} free + {used} used of {full}")
     for block, head in journal.heads.items():
         if head.dirty and head.transaction is not None:
             wrong.append(f"block {block}: dirty and in a transaction")

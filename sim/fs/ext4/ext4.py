@@ -34,8 +34,17 @@ from sim.fs.ext4.dir import DirectoryBlocks
 from sim.fs.ext4.ialloc import InodeAllocator
 from sim.fs.ext4.mballoc import LocalityGroups, OnlineDiscard
 from sim.fs.features import Features
-from sim.fs.jbd2.journal import DataRun, DiscardFreed, Handle, Journal, Transaction, Undo
-from sim.fs.jbd2.transaction import modify_block
+from sim.fs.jbd2 import (
+    DataRun,
+    DiscardFreed,
+    Handle,
+    Journal,
+    JournalParams,
+    Log,
+    Transaction,
+    Undo,
+    modify_block,
+)
 from sim.fs.super import (
     ATIME_RULES,
     I_DIRTY_DATASYNC,
@@ -403,7 +412,7 @@ MakeDataRun: TypeAlias = "Callable[[Ext4Inode, int, int], DataRun]"
 # Puts on the disk what a transaction did, by its tid.
 CompleteTransaction: TypeAlias = "Callable[[Task, Ext4SbInfo, int], Blocking[None]]"
 
-# When the fsync of a file is a commit (fsync.py).
+# When the fsync of a file is a commit (sync_file).
 FSYNC_ALWAYS: Final = "always"
 FSYNC_IF_DIRTY: Final = "i_state"  # if the vfs holds the inode for dirty
 FSYNC_BY_TID: Final = "tid"  # if the transaction that changed the inode is not on the disk
@@ -596,30 +605,27 @@ class Ext4SbInfo:
         self.conversions = Conversions(sb)
         self.root_block, _ = self.blocks.allocate(form.layout.groups[0].start, 1, None)
         self.journal_runs: list[tuple[int, int]] = []  # Of a journal on the same device.
-        log_device = context.journal_device or device
         jiffy_ns = context.scheduler.tick_ns
         min_batch_ns, max_batch_ns = 0, jiffy_ns
         if form.driver.knows_batch_times and features.batch_times:
             min_batch_ns, max_batch_ns = params.min_batch_ns, params.max_batch_ns
         self.journal = Journal(
-            log_device,
-            device,
             context.vm,
             context.bdi,
-            features=features,
-            tracer=context.scheduler.tracer,
-            runs=self._place_journal() if log_device is device else [(1, 1 + form.journal_blocks)],
-            commit_interval_ns=params.commit_ns,
-            barrier=params.barrier,
+            device,
+            self._make_log(context.journal_device or device),
+            JournalParams(
+                commit_interval_ns=params.commit_ns,
+                min_batch_ns=min_batch_ns,
+                max_batch_ns=max_batch_ns,
+                barrier=params.barrier,
+                data_before_log=form.driver.data_before_log,
+                handle_ns=params.handle_ns,
+                buffer_ns=params.buffer_ns,
+            ),
             jiffy_ns=jiffy_ns,
-            buffer_ns=params.buffer_ns,
-            handle_ns=params.handle_ns,
-            data_before_log=form.driver.data_before_log,
-            min_batch_ns=min_batch_ns,
-            max_batch_ns=max_batch_ns,
             released=self.blocks.release,
             discard=self._online_discard() if form.discards else None,
-            fast_blocks=form.fast_blocks,
         )
         self.metadata = self.journal.mapping
         flex = form.layout.flex_groups
@@ -629,6 +635,13 @@ class Ext4SbInfo:
         if params.free_run_blocks:
             seed = context.random.getrandbits(32)
             self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
+
+    def _make_log(self, device: BlockDevice) -> Log:
+        """Return the journal's log, on the file system's own device or on another one."""
+        form = self.form
+        is_elsewhere = device is not self.device
+        runs = [(1, 1 + form.journal_blocks)] if is_elsewhere else self._place_journal()
+        return Log(device, runs, form.fast_blocks, self.features, self.params.barrier)
 
     def _place_journal(self) -> list[tuple[int, int]]:
         """Give the journal its blocks from the goal on; ValueError if there is no room."""

@@ -20,8 +20,7 @@ from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, pages_of_size, tree_blocks
 from sim.fs.ext4.fast_commit import track_range
 from sim.fs.ext4.inode import STEP_CREDITS, account_blocks
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS, allocate_large
-from sim.fs.jbd2.journal import Handle
-from sim.fs.jbd2.transaction import journal_extend, modify_block
+from sim.fs.jbd2 import Handle, journal_extend, modify_block
 from sim.sched.task import Blocking, Task
 
 FLEX_GROUPS_FILES_APART: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME

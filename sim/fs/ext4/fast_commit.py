@@ -38,7 +38,7 @@ from typing import Final
 
 from sim.fs.ext4.balloc import BLOCK_SIZE
 from sim.fs.ext4.ext4 import Ext4SbInfo
-from sim.fs.jbd2.journal import FastCommit, FastQueue, Journal, Transaction
+from sim.fs.jbd2 import FastCommit, FastQueue, Journal, Log, Transaction
 from sim.fs.super import Inode
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
@@ -87,33 +87,35 @@ def commit_transaction(task: Task, fs: Ext4SbInfo, tid: int) -> Blocking[None]:
 def fast_commit(task: Task, fs: Ext4SbInfo, tid: int) -> Blocking[None]:
     """Put what has happened of transaction `tid` on the disk, the fast way if there is one."""
     journal = fs.journal
+    fast = journal.log.fast
     yield  # What it owes comes first: whom the last commit let go open their handles meanwhile.
-    seen = journal.fast.sequence
+    seen = fast.sequence
     while tid > journal.commit_sequence:
         if not journal.nr_commits:
             yield from journal.complete_transaction(task, tid)  # To have one to start from.
             return
-        if not journal.full_commit_ongoing and not journal.fast.ongoing:
+        if not fast.full_commit_ongoing and not fast.ongoing:
             done = yield from _commit_alone(task, fs)
             if not done:
                 yield from journal.complete_transaction(task, tid)
             return
-        yield from journal.fast.wait.sleep_on(task, TASK_UNINTERRUPTIBLE, "jbd2_fc_begin_commit")
-        if journal.fast.sequence > seen:
+        yield from fast.wait.sleep_on(task, TASK_UNINTERRUPTIBLE, "jbd2_fc_begin_commit")
+        if fast.sequence > seen:
             return
 
 
 def _commit_alone(task: Task, fs: Ext4SbInfo) -> Blocking[bool]:
     """Keep other commits and new handles out, and commit; False if there has to be a full one."""
     journal = fs.journal
-    journal.fast.ongoing = True
+    fast = journal.log.fast
+    fast.ongoing = True
     try:
         yield from _lock_updates(task, fs)
         done = yield from _perform_commit(task, fs)
     finally:
-        journal.updates_locked = journal.fast.ongoing = False
+        journal.updates_locked = fast.ongoing = False
         journal.wait_transaction_locked.wake_all()
-        journal.fast.wait.wake_all()
+        fast.wait.wake_all()
     return done
 
 
@@ -137,31 +139,31 @@ def _perform_commit(task: Task, fs: Ext4SbInfo) -> Blocking[bool]:
     journal = fs.journal
     transaction = journal.running
     assert transaction is not None, "what is not committed runs"
-    queue = transaction.fast_queue
+    queue, fast = transaction.fast_queue, journal.log.fast
     assert queue is not None
     blocks = -(-tag_bytes(fs, queue) // BLOCK_SIZE)
-    if not queue.eligible or journal.fast.used + blocks > journal.fast.blocks:
+    if not queue.eligible or fast.used + blocks > fast.blocks:
         return False
     tracer = journal.tracer
     if tracer.enabled:
-        tracer.emit("ext4_fc_commit_start", journal.device.name, transaction.tid)
+        tracer.emit("ext4_fc_commit_start", journal.log.device.name, transaction.tid)
     transaction.fast_queue = FastQueue()
     undo = len(transaction.undo)
     yield from _write_data(task, journal, transaction)
     yield from journal.flush_home(task)
     task.charge_system(journal.buffer_ns * (len(queue.inodes) + blocks))
-    start, end = yield from _write_tags(task, journal, blocks)
+    start, end = yield from _write_tags(task, journal.log, blocks)
     transaction.fast_commits.append(FastCommit(start, end, undo))
-    journal.fast.sequence += 1
+    fast.sequence += 1
     if tracer.enabled:
-        tracer.emit("ext4_fc_commit_stop", journal.device.name, blocks, transaction.tid)
+        tracer.emit("ext4_fc_commit_stop", journal.log.device.name, blocks, transaction.tid)
     return True
 
 
 def tag_bytes(fs: Ext4SbInfo, queue: FastQueue) -> int:
     """Return the bytes of a commit's tags."""
     inode_bytes = INODE_NUMBER_BYTES + INODE_BYTES[fs.params.inode_size_bytes]
-    used = HEAD_BYTES * (not fs.journal.fast.used) + queue.name_bytes + TAIL_BYTES
+    used = HEAD_BYTES * (not fs.journal.log.fast.used) + queue.name_bytes + TAIL_BYTES
     for inode, (start, end) in queue.inodes.items():
         ranges = len(fs.inodes[inode.ino].map.pieces(start, end)) if end > start else 0
         used += inode_bytes + RANGE_BYTES * ranges
@@ -172,19 +174,19 @@ def _write_data(task: Task, journal: Journal, transaction: Transaction) -> Block
     """Write the ordered data of the transaction; its own commit will look again."""
     for run in list(transaction.data):
         if run.mapping.nr_dirty:
-            yield from run.submit(task, journal.sync_flags())
+            yield from run.submit(task, journal.log.sync_flags)
     for run in list(transaction.data):
         if run.mapping.nr_writeback:
             yield from run.mapping.wait_on_writeback(task, run.start, run.end)
 
 
-def _write_tags(task: Task, journal: Journal, blocks: int) -> Blocking[tuple[int, int]]:
+def _write_tags(task: Task, log: Log, blocks: int) -> Blocking[tuple[int, int]]:
     """Write the next blocks of the area, the last as commit blocks are; return where they are."""
-    pieces = journal.next_fast_blocks(blocks)
+    pieces = log.next_fast_blocks(blocks)
     first = pieces[0][0]
     last = pieces[-1][0] + pieces[-1][1] - 1
     for block in range(first, last):
-        yield from journal.submit_log(task, block, 1, journal.sync_flags())
-    yield from journal.submit_log(task, last, 1, journal.commit_block_flags())
-    yield from journal.wait_log(task)
+        yield from log.submit(task, block, 1, log.sync_flags)
+    yield from log.submit(task, last, 1, log.commit_block_flags)
+    yield from log.wait(task)
     return first, last + 1

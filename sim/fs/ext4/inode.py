@@ -1,4 +1,4 @@
-"""Files: allocating, writing, truncating, deleting; their pages to and from the disk.
+"""Files: allocating, writing, truncating, deleting, fsync; their pages to and from the disk.
 
 Theory of operation, ext3 (fs/ext3/inode.c, 2.6.16)
  - Blocks are allocated by write() itself: bitmap, group descriptor, inode (or indirect block) join
@@ -37,21 +37,37 @@ Unwritten extents (dioread_nolock, fs/ext4/page-io.c, 5.6 on)
  - One kworker does it for the whole file system, an extent at a time (alloc_workqueue(.., 1):
    "concurrency isn't really necessary"). While it sleeps for one inode's block all other fsyncs
    wait behind it, even those whose blocks are free; then their handles join one transaction.
-Linux counterpart: fs/ext3/inode.c, fs/buffer.c, fs/jbd/commit.c, 2.6.16; fs/ext4/inode.c,
- indirect.c, page-io.c, fs/ext4/balloc.c ext4_claim_free_clusters, 6.18.
+fsync: when it is a journal commit
+ - To 2.6.5 every fsync was ext3_force_commit().
+ - From 2.6.6 a *directory*, and every file under data=journal, still is ext3_force_commit():
+   ext3_should_journal_data() is true of whatever is not a regular file (include/linux/ext3_jbd.h).
+ - 2.6.6 to 2.6.31, a regular file of the other modes: only if the vfs holds the inode for dirty
+   (i_state has I_DIRTY_SYNC or I_DIRTY_DATASYNC), which sync_inode() then clears; an fsync of an
+   unmodified file is free. Writing a file, or allocating blocks to it, sets those bits.
+ - From 2.6.32 (commit fe8bc91c4c30) each inode remembers the transaction that changed it last, and
+   fsync waits for that one.
+ - ext4 with fast commits (fast_commit.py) logs that one's changes of files so far, and lets it run.
+ The commit happens inside the caller's i_mutex (sim/fs/sync.py).
+ - Mounted by ext4's code, the i_mutex is not taken (3.1, 02c24a82187d), a directory's fsync commits
+   what runs or waits for what commits (ext4_force_commit), and adds nothing to it.
+Linux counterpart: fs/ext3/inode.c, fs/ext3/fsync.c, fs/buffer.c, fs/jbd/commit.c, 2.6.16, fsync
+ also 2.6.32; fs/ext4/inode.c, indirect.c, page-io.c, fs/ext4/fsync.c ext4_fsync_journal,
+ fs/ext4/balloc.c ext4_claim_free_clusters, 6.18.
 Invariants: a page under writeback has its block, and so has a dirty one unless it is delayed; a
  handle has credits for what it modifies. `delayed` of an inode are its pages that are dirty and
  have no block; the blocks promised are as many as those pages, and never more than are free. A page
  goes under writeback when it has its block, never while a handle is waited for: a commit that waits
  for pages waits for the disk only. `pages_lock` of the inode stands for the locks of the pages:
- nobody truncates what is being mapped. Pages are under writeback until their extent is valid.
+ nobody truncates what is being mapped. Pages are under writeback until their extent is valid. From
+ 2.6.32 on, and to 2.6.5, what was done before an fsync is on disk after it.
 Left out: reading a page that is about to be overwritten in part, when it is a hole; tails beyond
  the end of the file (block_truncate_page); one handle for each page (here one for each call, with
  the count of handles it stands for; written out one for up to 16 pages, from 2.6.39 on for up to
  128: each run of pages has a plug of its own, which has to hold a whole request of 512 KiB, as the
  one around all of them does, and waits for one slot as a page does); quotas; the writeback that is
  started when less than twice the promised is free; runs over holes of a few clean pages; one plug
- over all runs; merging of several completions of one inode into one handle.
+ over all runs; merging of several completions of one inode into one handle; the flush that 3.x
+ sends to the drive when the transaction that fsync wants is on disk already.
 """
 
 from typing import Final
@@ -61,6 +77,8 @@ from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read, submit_write
 from sim.fs.errors import no_space
 from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, ROOT_INODE
 from sim.fs.ext4.ext4 import (
+    FSYNC_ALWAYS,
+    FSYNC_BY_TID,
     Ext4Inode,
     Ext4SbInfo,
     dirty_size,
@@ -76,8 +94,10 @@ from sim.fs.ext4.ext4 import (
 from sim.fs.ext4.fast_commit import forget, track_range
 from sim.fs.ext4.mballoc import SMALL_FILE_BLOCKS
 from sim.fs.features import Features
-from sim.fs.jbd2.journal import DataRun, Handle, write_sync_plug
-from sim.fs.jbd2.transaction import (
+from sim.fs.fs_writeback import writeback_single_inode
+from sim.fs.jbd2 import (
+    DataRun,
+    Handle,
     forget_block,
     journal_extend,
     journal_force_commit,
@@ -88,8 +108,15 @@ from sim.fs.jbd2.transaction import (
     modify_head,
     revoke_block,
     stop_handle,
+    write_sync_plug,
 )
-from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, relatime_need_update
+from sim.fs.super import (
+    I_DIRTY_DATASYNC,
+    I_DIRTY_INODE,
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    relatime_need_update,
+)
 from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
@@ -489,6 +516,34 @@ def _drop_delayed(task: Task, inode: Ext4Inode, keep: int) -> Blocking[None]:
     yield from truncate_inode_pages(task, inode.mapping, keep)
     inode.fs.keep_promise(inode, keep, LAST_PAGE)
     inode.pages_lock.unlock(task)
+
+
+# --- fsync
+
+
+def sync_file(task: Task, inode: Ext4Inode, datasync: bool) -> Blocking[None]:
+    """Commit what the inode needs on disk, or nothing."""
+    fs = inode.fs
+    journal = fs.journal
+    rule = fs.form.fsync_rule
+    is_dir = inode.dir is not None
+    if is_dir and fs.form.driver.joins_commits:
+        inode.state &= ~I_DIRTY_INODE
+        return journal.force_commit_nested(task)
+    elif is_dir or fs.journals_data or rule == FSYNC_ALWAYS:
+        inode.state &= ~I_DIRTY_INODE
+        return journal_force_commit(task, journal)
+    elif rule == FSYNC_BY_TID:
+        inode.state &= ~I_DIRTY_INODE
+        tid = inode.datasync_tid if datasync else inode.sync_tid
+        if tid > journal.commit_sequence:
+            return fs.form.complete(task, fs, tid)
+    elif inode.state & I_DIRTY_INODE:
+        skips = datasync and fs.features.fdatasync_skips_times
+        if not skips or inode.state & I_DIRTY_DATASYNC:
+            wbc = WritebackControl(WB_SYNC_ALL, 0)
+            return writeback_single_inode(task, inode.mapping, wbc)  # sync_inode
+    return no_wait()
 
 
 # --- past the page cache, and what else the vfs asks of a file

@@ -47,7 +47,7 @@ from sim.fs.ext4.balloc import (
 )
 from sim.fs.ext4.ext4 import DEF_MAX_BATCH_NS, Ext3Params, Ext4Params, driver_of
 from sim.fs.features import features, since
-from sim.fs.jbd2.journal import LENGTH_MIN
+from sim.fs.jbd2 import LENGTH_MIN
 from sim.sched.version import KernelVersion, numbers
 
 # With flexible block groups:

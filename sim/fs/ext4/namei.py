@@ -29,8 +29,7 @@ from sim.fs.ext4.inode import (
     orphan_add,
     read_inode_block,
 )
-from sim.fs.jbd2.journal import Handle, Undo
-from sim.fs.jbd2.transaction import journal_start, journal_stop, modify_block
+from sim.fs.jbd2 import Handle, Undo, journal_start, journal_stop, modify_block
 from sim.fs.super import S_IFDIR, S_IFREG, Inode
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_NONE, WritebackControl
 from sim.sched.task import Blocking, Task

@@ -30,7 +30,7 @@ Left out: where an evicted file's blocks were that are in the cache alone; orpha
 from sim.engine.ranges import RangeSet
 from sim.fs.buffer import SECTORS_PER_BLOCK
 from sim.fs.ext4.ext4 import Ext4Inode, Ext4SbInfo, pages_of_size
-from sim.fs.jbd2.journal import Journal, Transaction
+from sim.fs.jbd2 import Journal, Transaction
 from sim.fs.power_cut import Recovered, walk
 from sim.fs.super import Inode, RemainingFile, Remains
 
@@ -73,9 +73,9 @@ def remains(fs: Ext4SbInfo) -> Remains:
     for start, end in journal.home.unsafe_runs():
         unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
     log_unsafe = unsafe
-    if journal.device is not journal.home:
+    if journal.log.device is not journal.home:
         log_unsafe = RangeSet()
-        for start, end in journal.device.unsafe_runs():
+        for start, end in journal.log.device.unsafe_runs():
             log_unsafe.add(start // SECTORS_PER_BLOCK, -(-end // SECTORS_PER_BLOCK))
     durable, damage = _last_durable(journal, log_unsafe)
     undone = _Undone(fs, unsafe)

@@ -64,7 +64,6 @@ from sim.fs.ext4.ext4 import (
 )
 from sim.fs.ext4.extents import goal_of, map_extents
 from sim.fs.ext4.fast_commit import commit_transaction, fast_commit
-from sim.fs.ext4.fsync import sync_file
 from sim.fs.ext4.inode import (
     DelallocOps,
     Ext4AddressSpaceOps,
@@ -73,6 +72,7 @@ from sim.fs.ext4.inode import (
     bread,
     map_indirect,
     prefetch_bitmaps,
+    sync_file,
 )
 from sim.fs.ext4.mballoc import trim_free
 from sim.fs.ext4.mke2fs import (
@@ -87,9 +87,7 @@ from sim.fs.ext4.mke2fs import (
 )
 from sim.fs.ext4.power_cut import remains
 from sim.fs.features import Features, features
-from sim.fs.jbd2.commit import kjournald
-from sim.fs.jbd2.journal import LENGTH_MIN
-from sim.fs.jbd2.transaction import journal_start, modify_block, stop_handle
+from sim.fs.jbd2 import LENGTH_MIN, journal_start, kjournald, modify_block, stop_handle
 from sim.fs.super import (
     S_IFDIR,
     S_IFREG,

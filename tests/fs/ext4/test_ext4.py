@@ -121,7 +121,7 @@ def test_fsync_writes_data_then_log_then_commit_block_between_flushes(kernel: st
     log = fs.info.journal_runs[0][0] + 1
     # Descriptor and inode bitmap, its descriptor, inode, directory's block, root's inode (the same
     # block as the file's), block bitmap: 6 blocks with the log's own.
-    logged = fs.info.journal.nr_log_blocks - 1
+    logged = fs.info.journal.log.nr_blocks - 1
     flush = (0, 0)
     assert order == [
         (inode.map.block_of(0), 3),

@@ -69,8 +69,8 @@ def test_the_first_fsync_commits_in_full_and_the_next_ones_write_one_block_of_ta
     machine.kernel.start("w", "w", writer([f"/{n}" for n in range(4)]))
     machine.run_until(2 * S)
     journal = ext4(machine).info.journal
-    assert (journal.nr_commits, journal.fast.sequence) == (1, 3)
-    assert journal.fast.used == 3
+    assert (journal.nr_commits, journal.log.fast.sequence) == (1, 3)
+    assert journal.log.fast.used == 3
 
 
 def test_the_running_transaction_is_committed_when_it_is_old_and_the_area_begins_anew():
@@ -78,13 +78,13 @@ def test_the_running_transaction_is_committed_when_it_is_old_and_the_area_begins
     machine.kernel.start("w", "w", writer([f"/{n}" for n in range(4)]))
     machine.run_until(12 * S)
     journal = ext4(machine).info.journal
-    assert (journal.nr_commits, journal.fast.sequence, journal.fast.used) == (2, 3, 0)
+    assert (journal.nr_commits, journal.log.fast.sequence, journal.log.fast.used) == (2, 3, 0)
 
 
 def test_those_who_come_during_a_fast_commit_share_the_next_one():
     machine, _ = run_writers(FAST, 8, 10)
     journal = ext4(machine).info.journal
-    assert journal.fast.sequence < 80 * 0.6
+    assert journal.log.fast.sequence < 80 * 0.6
 
 
 def test_a_commit_of_n_files_takes_as_many_blocks_as_their_tags_fill():
@@ -103,9 +103,9 @@ def test_a_commit_of_n_files_takes_as_many_blocks_as_their_tags_fill():
     machine.kernel.start("w", "w", program)
     machine.run_until(3 * S)
     journal = ext4(machine).info.journal
-    assert (journal.nr_commits, journal.fast.sequence) == (1, 1)
+    assert (journal.nr_commits, journal.log.fast.sequence) == (1, 1)
     tags = 12 + 30 * (168 + 17 + 168 + 20) + 12
-    assert journal.fast.used == -(-tags // 4096) == 3
+    assert journal.log.fast.used == -(-tags // 4096) == 3
 
 
 def test_what_has_no_tag_is_committed_in_full():
@@ -121,7 +121,7 @@ def test_what_has_no_tag_is_committed_in_full():
     machine.kernel.start("w", "w", program)
     machine.run_until(3 * S)
     journal = ext4(machine).info.journal
-    assert (journal.nr_commits, journal.fast.sequence) == (2, 2)
+    assert (journal.nr_commits, journal.log.fast.sequence) == (2, 2)
 
 
 def test_a_full_area_makes_the_next_commit_a_full_one():
@@ -129,7 +129,7 @@ def test_a_full_area_makes_the_next_commit_a_full_one():
     machine.kernel.start("w", "w", writer([f"/{n}" for n in range(11)]))
     machine.run_until(3 * S)
     journal = ext4(machine).info.journal
-    assert (journal.nr_commits, journal.fast.sequence) == (3, 8)
+    assert (journal.nr_commits, journal.log.fast.sequence) == (3, 8)
 
 
 def test_fsync_of_what_is_committed_costs_nothing():
@@ -143,14 +143,14 @@ def test_fsync_of_what_is_committed_costs_nothing():
 
     machine.kernel.start("w", "w", program)
     machine.run_until(1 * S)
-    assert ext4(machine).info.journal.fast.sequence == 0
+    assert ext4(machine).info.journal.log.fast.sequence == 0
 
 
 def test_mke2fs_gives_a_part_in_65_of_the_journal_to_fast_commits():
     journal = ext4(server(FAST)).info.journal
-    whole = ext4(server()).info.journal.length_blocks
-    assert journal.fast.blocks == whole - whole * 64 // 65
-    assert journal.fast.blocks + journal.length_blocks == whole
+    whole = ext4(server()).info.journal.log.length_blocks
+    assert journal.log.fast.blocks == whole - whole * 64 // 65
+    assert journal.log.fast.blocks + journal.log.length_blocks == whole
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,11 @@ def test_growing_past_the_twelfth_block_journals_the_indirect_block() -> None:
         file = yield from machine.vfs.open(task, "/a", O_WRONLY | O_CREAT)
         yield from read_write.write(machine.vfs, task, file, 12 * 4096)
         yield from sync.fsync(machine.vfs, task, file)
-        before = fs.info.journal.nr_log_blocks
+        before = fs.info.journal.log.nr_blocks
         yield from read_write.write(machine.vfs, task, file, 4096)
         yield from sync.fsync(machine.vfs, task, file)
         # Descriptor, bitmap, group descriptor, indirect block, inode; commit block.
-        assert fs.info.journal.nr_log_blocks - before == 6
+        assert fs.info.journal.log.nr_blocks - before == 6
         yield from machine.vfs.close(task, file)
 
     machine.run(main)
@@ -116,7 +116,7 @@ def forget_a_name(fs: Ext4) -> None:
 
 
 def lose_log_space(fs: Ext4) -> None:
-    fs.info.journal.free -= 1
+    fs.info.journal.log.free -= 1
 
 
 @pytest.mark.parametrize(
