@@ -28,7 +28,10 @@ from sim.engine import Streams
 from sim.fs import aio, read_write, sync
 from sim.fs.direct_io import direct_io
 from sim.fs.discard import blkdiscard
-from sim.fs.file import (
+from sim.fs.namei import Vfs
+from sim.fs.pipe import Pipe
+from sim.fs.proc.procfs import ProcFs
+from sim.fs.super import (
     O_APPEND,
     O_CREAT,
     O_DIRECT,
@@ -39,12 +42,9 @@ from sim.fs.file import (
     O_SYNC,
     O_TRUNC,
     O_WRONLY,
+    PAGE_SIZE,
     File,
 )
-from sim.fs.namei import Vfs
-from sim.fs.pipe import Pipe
-from sim.fs.proc.procfs import ProcFs
-from sim.fs.super import PAGE_SIZE
 from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab
 from sim.mm.mapped_file import touch_mapped

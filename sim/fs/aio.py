@@ -14,9 +14,8 @@ from collections import deque
 from sim.block.bio import READ, SECTOR, WRITE, Bio
 from sim.fs.direct_io import make_bios
 from sim.fs.errors import invalid
-from sim.fs.file import O_DIRECT, File
 from sim.fs.namei import Vfs
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import O_DIRECT, PAGE_SHIFT, PAGE_SIZE, File
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 

@@ -17,9 +17,8 @@ from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, SECTOR, WRITE, Bio, EndIo
 from sim.block.genhd import BlockDevice
 from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
-from sim.fs.file import File, bytes_to_read
 from sim.fs.namei import Vfs
-from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE
+from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, File, bytes_to_read
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 

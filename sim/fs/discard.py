@@ -18,8 +18,7 @@ from sim.block.genhd import BlockDevice
 from sim.fs.block_dev import BlockDevSb
 from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
-from sim.fs.file import File
-from sim.fs.super import PAGE_SHIFT
+from sim.fs.super import PAGE_SHIFT, File
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
 LONGEST_SECTORS: Final = 0xFFFFFFFF // SECTOR  # bi_size is an unsigned int

@@ -23,9 +23,9 @@ from sim.component import Component, Described, GivenTable, Mount
 from sim.drivers.loop import BackingFile, Loop
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.fs.file import O_RDWR, File
 from sim.fs.namei import Vfs
 from sim.fs.read_write import generic_perform_write, read
+from sim.fs.super import O_RDWR, File
 from sim.fs.sync import fsync
 from sim.mm.swapfile import ROOM_SHARE
 from sim.param import param

@@ -28,7 +28,7 @@ from sim.fs.errors import (
     not_found,
 )
 from sim.fs.features import Features, features
-from sim.fs.file import (
+from sim.fs.super import (
     O_ACCMODE,
     O_CREAT,
     O_DIRECT,
@@ -37,8 +37,11 @@ from sim.fs.file import (
     O_RDONLY,
     O_TRUNC,
     File,
+    FileSystem,
+    Inode,
+    VfsParams,
+    is_below,
 )
-from sim.fs.super import FileSystem, Inode, VfsParams, is_below
 from sim.sched.locking import owed_until_ns
 from sim.sched.task import Blocking, Task
 from sim.sched.version import KernelVersion

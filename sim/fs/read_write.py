@@ -11,9 +11,17 @@ from typing import Final
 
 from sim.fs.direct_io import direct_io
 from sim.fs.errors import bad_file, invalid
-from sim.fs.file import O_APPEND, O_DIRECT, O_DSYNC, File, bytes_to_read
 from sim.fs.namei import Vfs
-from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, Inode
+from sim.fs.super import (
+    O_APPEND,
+    O_DIRECT,
+    O_DSYNC,
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    File,
+    Inode,
+    bytes_to_read,
+)
 from sim.fs.sync import generic_write_sync
 from sim.mm.memory import charge_contention, charge_distance
 from sim.mm.page_writeback import balance_dirty_pages

@@ -21,9 +21,8 @@ Invariants: when fsync returns no page that was dirty at the call is dirty or un
 Left out: ranges and waits of sync_file_range, errors of the device.
 """
 
-from sim.fs.file import O_SYNC, File
 from sim.fs.namei import Vfs
-from sim.fs.super import I_DIRTY_DATASYNC, PAGE_SHIFT, PAGE_SIZE, Inode
+from sim.fs.super import I_DIRTY_DATASYNC, O_SYNC, PAGE_SHIFT, PAGE_SIZE, File, Inode
 from sim.mm.filemap import AddressSpace
 from sim.mm.writeback import (
     ALL_PAGES,

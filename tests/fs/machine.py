@@ -16,10 +16,9 @@ from sim.engine.trace import Tracer
 from sim.fs import read_write, sync
 from sim.fs.ext4.ext4 import Ext3Params, Ext4Params
 from sim.fs.ext4.super import Ext4
-from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY, File
 from sim.fs.fs_writeback import start_writeback
 from sim.fs.namei import Vfs
-from sim.fs.super import FileSystem, MountContext, VfsParams
+from sim.fs.super import O_CREAT, O_RDONLY, O_WRONLY, File, FileSystem, MountContext, VfsParams
 from sim.fs.tmpfs.shmem import Tmpfs, TmpfsParams
 from sim.fs.xfs.params import XfsParams
 from sim.fs.xfs.super import Xfs

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.fs.file import O_CREAT, O_WRONLY
 from sim.fs.jbd2 import journal_start, let_others_join, stop_handle
+from sim.fs.super import O_CREAT, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY
-from sim.fs.super import FileSystem
+from sim.fs.super import O_CREAT, O_RDONLY, O_WRONLY, FileSystem
 from sim.mm.drop_caches import drop_pagecache, drop_slab
 from sim.mm.params import VmParams
 from sim.mm.shrinker import objects_due, priority_of, vfs_pressure_ratio

@@ -7,7 +7,7 @@ from sim.block.driver import Complete, Driver
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.fs import read_write, sync
-from sim.fs.file import O_DSYNC, O_SYNC, O_WRONLY
+from sim.fs.super import O_DSYNC, O_SYNC, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 

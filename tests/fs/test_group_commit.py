@@ -6,7 +6,7 @@ It is derived in docs/explanation/group-commit.md.
 import pytest
 
 from sim.fs import read_write, sync
-from sim.fs.file import O_CREAT, O_WRONLY
+from sim.fs.super import O_CREAT, O_WRONLY
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import MS, Machine, S
 

@@ -7,7 +7,6 @@ import pytest
 from sim.block.bio import BIO_IDLE, BIO_PROCESS_SYNC, BIO_SYNC
 from sim.fs import read_write
 from sim.fs.ext4.super import Ext4
-from sim.fs.file import O_APPEND, O_CREAT, O_WRONLY
 from sim.fs.jbd2 import (
     BJ_METADATA,
     forget_block,
@@ -19,6 +18,7 @@ from sim.fs.jbd2 import (
     revoke_block,
     stop_handle,
 )
+from sim.fs.super import O_APPEND, O_CREAT, O_WRONLY
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 

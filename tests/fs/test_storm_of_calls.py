@@ -7,8 +7,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.fs import read_write, sync
-from sim.fs.file import O_APPEND, O_CREAT, O_DIRECT, O_RDONLY, O_SYNC, O_TRUNC, O_WRONLY
-from sim.fs.super import FileSystem
+from sim.fs.super import (
+    O_APPEND,
+    O_CREAT,
+    O_DIRECT,
+    O_RDONLY,
+    O_SYNC,
+    O_TRUNC,
+    O_WRONLY,
+    FileSystem,
+)
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sim.fs import read_write, sync
-from sim.fs.file import (
+from sim.fs.super import (
     O_APPEND,
     O_CREAT,
     O_DIRECT,
@@ -16,8 +16,8 @@ from sim.fs.file import (
     O_TRUNC,
     O_WRONLY,
     File,
+    FileSystem,
 )
-from sim.fs.super import FileSystem
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from tests.fs.machine import MS, Machine, S, assert_sound
 

@@ -6,12 +6,10 @@ mballoc.py     locality groups, preallocations, discards
 ialloc.py      inodes: which group
 dir.py         directories: entries in blocks, linear or htree
 mke2fs.py      where mke2fs puts groups, bitmaps, inode tables, journal; what it refuses
-inode.py       write, truncate, delete, pages to and from the disk
+inode.py       write, truncate, delete, fsync; pages to and from the disk
 extents.py     allocating extents
 namei.py       create, unlink, rename, ... as journal handles
 fast_commit.py what changed of files, logged instead of blocks
-fsync.py       when an fsync is a commit
 super.py       the mounted file system
-check.py       fsck
-power_cut.py   what a power cut leaves
+fsck.py        e2fsck -n; what a power cut leaves
 """

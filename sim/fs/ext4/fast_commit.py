@@ -14,7 +14,7 @@ Theory of operation (fs/ext4/fast_commit.c)
  - jbd2 commits the transaction when it is 5 s old. That commit (and every other full one) begins
    the area anew. A full commit is what fsync does where there is no tag for a change (a directory
    was moved, data=journal), where the area is full, for directories, and before the first one.
- - After a crash the tags are replayed on top of the last full commit (power_cut.py).
+ - After a crash the tags are replayed on top of the last full commit (fsck.py).
 
  So fsync waits for two writes one after the other, data and tags, instead of three, and the tags of
  a new file of one extent take 2 inodes of 164 bytes, a range of 20 and its name: one block holds

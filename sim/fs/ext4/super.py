@@ -46,7 +46,6 @@ from sim.fs.errors import no_space
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4 import namei
 from sim.fs.ext4.balloc import BLOCK_SIZE, ROOT_INODE
-from sim.fs.ext4.check import check
 from sim.fs.ext4.ext4 import (
     FSYNC_ALWAYS,
     FSYNC_BY_TID,
@@ -64,6 +63,7 @@ from sim.fs.ext4.ext4 import (
 )
 from sim.fs.ext4.extents import goal_of, map_extents
 from sim.fs.ext4.fast_commit import commit_transaction, fast_commit
+from sim.fs.ext4.fsck import check, remains
 from sim.fs.ext4.inode import (
     DelallocOps,
     Ext4AddressSpaceOps,
@@ -85,7 +85,6 @@ from sim.fs.ext4.mke2fs import (
     make_layout,
     refusal,
 )
-from sim.fs.ext4.power_cut import remains
 from sim.fs.features import Features, features
 from sim.fs.jbd2 import LENGTH_MIN, journal_start, kjournald, modify_block, stop_handle
 from sim.fs.super import (
@@ -392,14 +391,14 @@ class Ext4(FileSystem):
         )
 
     def check(self) -> list[str]:
-        """See check.py."""
+        """See fsck.py."""
         return check(self.info)
 
     def expect_power_cut(self) -> None:
         self.info.journal.kept = []
 
     def remains(self) -> Remains:
-        """See power_cut.py."""
+        """See fsck.py."""
         return remains(self.info)
 
 

@@ -33,8 +33,8 @@ from typing import ClassVar, Final
 
 from sim.fs.errors import no_space
 from sim.fs.features import features
+from sim.fs.fsck import wrong_links
 from sim.fs.libfs import add_name, simple_link, simple_rename, simple_rmdir
-from sim.fs.links import wrong_links
 from sim.fs.super import (
     I_DIRTY_DATASYNC,
     I_DIRTY_INODE,

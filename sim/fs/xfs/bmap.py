@@ -22,8 +22,8 @@ from typing import Final
 
 from sim.fs.xfs.alloc import chunk_mask
 from sim.fs.xfs.buf import EXTENT_BYTES, intent_bytes
-from sim.fs.xfs.geometry import AGF_SECTOR, AGFL_SECTOR, BLOCK_SIZE
 from sim.fs.xfs.mount import Transaction, XfsInode, XfsMount, keep_pages
+from sim.fs.xfs.params import AGF_SECTOR, AGFL_SECTOR, BLOCK_SIZE
 from sim.sched.task import Blocking, Task
 
 EXTENTS_PER_LEAF: Final = 251  # (4096 - 72) // 16

@@ -28,7 +28,7 @@ from typing import Final
 
 from sim.engine.ranges import RangeSet
 from sim.fs.xfs.alloc import Touched, chunk_mask
-from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
+from sim.fs.xfs.params import BLOCK_SIZE, Geometry
 
 SHORTFORM: Final = 0
 BLOCK: Final = 1

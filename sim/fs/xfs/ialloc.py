@@ -19,7 +19,7 @@ from bisect import bisect_left, insort
 from typing import Final
 
 from sim.fs.xfs.alloc import FreeSpace, Touched, Tree
-from sim.fs.xfs.geometry import INODES_PER_CHUNK, Geometry
+from sim.fs.xfs.params import INODES_PER_CHUNK, Geometry
 
 INODE_RECORD_BYTES: Final = 16
 ALL_FREE: Final = (1 << INODES_PER_CHUNK) - 1

@@ -101,11 +101,9 @@ from sim.block.genhd import BlockDevice
 from sim.engine.ranges import RangeSet
 from sim.fs.buffer import issue_flush
 from sim.fs.features import Features
-from sim.fs.xfs.alloc import FreeSpace
+from sim.fs.xfs.alloc import Discards, FreeSpace
 from sim.fs.xfs.buf import REGION_BYTES, Buf, LogItem
-from sim.fs.xfs.discard import Discards
-from sim.fs.xfs.geometry import BLOCK_SIZE, Geometry
-from sim.fs.xfs.params import XfsParams
+from sim.fs.xfs.params import BLOCK_SIZE, Geometry, XfsParams
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue

@@ -29,20 +29,19 @@ from typing import Final, NamedTuple
 from sim.block.genhd import BlockDevice
 from sim.engine.ranges import ExtentMap, RangeSet
 from sim.fs.super import S_IFDIR, FileSystem, Inode, MountContext
-from sim.fs.xfs.alloc import FreeSpace, Touched
+from sim.fs.xfs.alloc import Discards, FreeSpace, Touched
 from sim.fs.xfs.buf import EXTENT_BYTES, Buf, LogItem, inode_bytes
 from sim.fs.xfs.dir import XfsDir
-from sim.fs.xfs.discard import Discards
-from sim.fs.xfs.geometry import (
+from sim.fs.xfs.ialloc import InodeChunks
+from sim.fs.xfs.log import HEADER_BYTES, Log, place_log
+from sim.fs.xfs.params import (
     AGF_SECTOR,
     AGFL_BLOCKS,
     AGFL_SECTOR,
     BLOCK_SECTORS,
     Geometry,
+    XfsParams,
 )
-from sim.fs.xfs.ialloc import InodeChunks
-from sim.fs.xfs.log import HEADER_BYTES, Log, place_log
-from sim.fs.xfs.params import XfsParams
 from sim.sched.locking import Mutex, patience_of_rwsem
 from sim.sched.task import Blocking, Task
 from sim.sched.workqueue import Workqueue

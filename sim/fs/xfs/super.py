@@ -26,22 +26,44 @@ from sim.fs.super import (
     StatFs,
 )
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
-from sim.fs.xfs import bmap, file, inactive, namei
-from sim.fs.xfs.aops import XfsAddressSpaceOps
-from sim.fs.xfs.check import check
-from sim.fs.xfs.discard import trim_free
-from sim.fs.xfs.geometry import (
+from sim.fs.xfs.alloc import trim_free
+from sim.fs.xfs.bmap import goal_of, tree_leaves
+from sim.fs.xfs.file import (
+    XfsAddressSpaceOps,
+    atime_is_due,
+    fill_holes,
+    get_blocks,
+    sync_file,
+    touch_atime,
+    write,
+)
+from sim.fs.xfs.fsck import check, remains
+from sim.fs.xfs.inode import (
+    create,
+    delete_inode,
+    group_for,
+    link,
+    lookup,
+    mkdir,
+    pages_of_size,
+    release,
+    rename,
+    rmdir,
+    truncate,
+    unlink,
+)
+from sim.fs.xfs.mount import XfsInode, XfsMount
+from sim.fs.xfs.params import (
     AGF_SECTOR,
     AGI_SECTOR,
     BLOCK_SIZE,
     INODES_PER_CHUNK,
     LOG_BLOCKS_MIN,
+    XfsParams,
+    check_options,
     make_geometry,
     without_log,
 )
-from sim.fs.xfs.mount import XfsInode, XfsMount
-from sim.fs.xfs.params import XfsParams, check_options
-from sim.fs.xfs.power_cut import remains
 from sim.mm.filemap import AddressSpace
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
@@ -50,22 +72,22 @@ from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from sim.sched.version import KernelVersion
 
 OPERATIONS: Final = Operations(
-    lookup=namei.lookup,
-    create=namei.create,
-    mkdir=namei.mkdir,
-    link=namei.link,
-    unlink=namei.unlink,
-    rmdir=namei.rmdir,
-    rename=namei.rename,
-    delete_inode=inactive.delete_inode,
-    truncate=inactive.truncate,
-    write=file.write,
-    get_blocks=file.get_blocks,
-    fill_holes=file.fill_holes,
-    sync_file=file.sync_file,
-    release=inactive.release,
-    atime_is_due=file.atime_is_due,
-    touch_atime=file.touch_atime,
+    lookup=lookup,
+    create=create,
+    mkdir=mkdir,
+    link=link,
+    unlink=unlink,
+    rmdir=rmdir,
+    rename=rename,
+    delete_inode=delete_inode,
+    truncate=truncate,
+    write=write,
+    get_blocks=get_blocks,
+    fill_holes=fill_holes,
+    sync_file=sync_file,
+    release=release,
+    atime_is_due=atime_is_due,
+    touch_atime=touch_atime,
 )
 
 
@@ -172,22 +194,22 @@ class Xfs(FileSystem):
         """Make a file of `size` bytes, all of them on the device and none in memory."""
         inode = self._prepare_inode(directory, name, S_IFREG)
         inode.size = inode.disk_size = size
-        blocks = inactive.pages_of_size(size)
+        blocks = pages_of_size(size)
         at = 0
         while at < blocks:
-            start, end = self._take(bmap.goal_of(self.info, inode, at), blocks - at)
+            start, end = self._take(goal_of(self.info, inode, at), blocks - at)
             if start < 0:
                 raise no_space(f"{blocks} blocks of a file", self.mounted_on)
             inode.map.insert(at, start, end - start)
             at += end - start
-        while len(inode.tree_blocks) < bmap.tree_leaves(self.info, inode.extents()):
+        while len(inode.tree_blocks) < tree_leaves(self.info, inode.extents()):
             inode.tree_blocks.append(self._take(self.info.geometry.inode_block(inode.ino), 1)[0])
         return inode
 
     def _prepare_inode(self, directory: Inode, name: str, mode: int) -> XfsInode:
         info = self.info
         parent = info.inodes[directory.ino]
-        ag, _ = namei.group_for(info, parent.ino, mode)
+        ag, _ = group_for(info, parent.ino, mode)
         info.spaces[ag].take_touched()
         inode = XfsInode(info, info.chunks[ag].take(parent.ino), mode)
         info.adopt(inode)
@@ -235,7 +257,7 @@ class Xfs(FileSystem):
         yield from self.info.log.force(task)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
-        """See discard.py."""
+        """See alloc.py."""
         info = self.info
         least = max(1, -(-least_bytes >> PAGE_SHIFT))
         blocks = yield from trim_free(task, info.disk, info.spaces, info.discards, least)
@@ -258,7 +280,7 @@ class Xfs(FileSystem):
         )
 
     def check(self) -> list[str]:
-        """See check.py."""
+        """See fsck.py."""
         return check(self.info)
 
 

@@ -8,7 +8,7 @@ from sim.block.bio import Bio
 from sim.fs import read_write, sync
 from sim.fs.ext4.mke2fs import default_journal_blocks, journal_goal, make_flex_layout
 from sim.fs.ext4.super import Ext4
-from sim.fs.file import O_CREAT, O_WRONLY
+from sim.fs.super import O_CREAT, O_WRONLY
 from sim.registry import lookup
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import GIB, MS, Machine, S, assert_sound

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.fs.file import O_CREAT, O_WRONLY
 from sim.fs.jbd2 import journal_force_commit
+from sim.fs.super import O_CREAT, O_WRONLY
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import Machine, assert_sound
 

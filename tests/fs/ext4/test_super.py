@@ -6,7 +6,7 @@ import pytest
 
 from sim.fs import read_write, sync
 from sim.fs.ext4.super import Ext4
-from sim.fs.file import O_CREAT, O_WRONLY
+from sim.fs.super import O_CREAT, O_WRONLY
 from sim.registry import lookup, names
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import GIB, Machine, S, assert_sound

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.fs.xfs.alloc import FreeSpace, Tree, chunk_mask, place_near
-from sim.fs.xfs.geometry import make_geometry
-from sim.fs.xfs.params import XfsParams
+from sim.fs.xfs.params import XfsParams, make_geometry
 
 GEOMETRY = make_geometry(XfsParams(crc=True, inode_size_bytes=512, agcount=4), 1 << 30)
 SIZE = 60

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from sim.fs.features import features
 from sim.fs.xfs.dir import BLOCK, LEAF, LEAF_START, SHORTFORM, XfsDir, hash_name
-from sim.fs.xfs.geometry import make_geometry
-from sim.fs.xfs.params import XfsParams
+from sim.fs.xfs.params import XfsParams, make_geometry
 from sim.sched.version import KernelVersion
 
 V5 = make_geometry(XfsParams(crc=True, inode_size_bytes=512), 1 << 30)

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.fs.xfs.alloc import FreeSpace
-from sim.fs.xfs.geometry import AGFL_BLOCKS, make_geometry
 from sim.fs.xfs.ialloc import InodeChunks
-from sim.fs.xfs.params import XfsParams
+from sim.fs.xfs.params import AGFL_BLOCKS, XfsParams, make_geometry
 from tests.fs.machine import GIB, Machine
 
 MIB = 1 << 20

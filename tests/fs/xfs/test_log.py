@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_IDLE, BIO_SYNC
 from sim.fs import read_write, sync
-from sim.fs.file import O_CREAT, O_WRONLY
+from sim.fs.super import O_CREAT, O_WRONLY
 from sim.fs.xfs.buf import REGION_BYTES, buffer_bytes, inode_bytes
 from sim.fs.xfs.mount import XfsInode
 from sim.fs.xfs.super import Xfs

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sim.fs import read_write, sync
-from sim.fs.file import O_CREAT, O_RDONLY, O_WRONLY
+from sim.fs.super import O_CREAT, O_RDONLY, O_WRONLY
 from sim.fs.xfs.super import Xfs
 from sim.registry import lookup
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
