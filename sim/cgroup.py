@@ -13,7 +13,7 @@ Left out: memory limits of groups in groups; changes in a run; events of childre
  (memory.events.local), pressure, peak, kernel memory, user_usec and system_usec, cgroup.procs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -138,34 +138,12 @@ def parent_of(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-class Process(Protocol):
-    """What control groups ask of a process."""
-
-    @property
-    def cgroup(self) -> str | None:
-        """The group that it is in."""
-
-    def instances(self) -> tuple[str, ...]:
-        """Return the names under which it runs."""
-
-
-class Kernel(Protocol):
-    """What control groups ask of the kernel."""
-
-    cgroups: dict[str, str]  # process: its memory cgroup
-
-
 class Machine(Protocol):
     """What control groups ask of a machine."""
 
     sched: Sched
     vm: Vm
-    kernel: Kernel
     groups: dict[str, TaskGroup]
-
-    @property
-    def processes(self) -> Iterable[Process]:
-        """The processes of the scenario."""
 
 
 @register("component", "cgroup", params=CgroupParams, doc="a control group: limits for programs")
@@ -267,7 +245,7 @@ class Cgroups(Component[CgroupParams]):
         machine.groups |= self.task_groups
 
     def start(self, machine: Machine) -> None:
-        """Make the memory cgroups, and put the programs in them."""
+        """Make the memory cgroups; the programs find theirs when they start (sim.syscall)."""
         vm = machine.vm
         for name, params in self.tables.items():
             if params.memory_bytes is None:
@@ -276,10 +254,6 @@ class Cgroups(Component[CgroupParams]):
             limit = params.memory_bytes // PAGE_SIZE
             vm.memcgs[name] = MemCgroup(vm, name, limit, swap_pages, params.version)
             self.memcgs.append(vm.memcgs[name])
-        for process in machine.processes:
-            top = (process.cgroup or "").partition("/")[0]  # Memory is limited there only.
-            if top in vm.memcgs:
-                machine.kernel.cgroups |= dict.fromkeys(process.instances(), top)
 
     def files(self) -> dict[str, str]:
         """Return the controllers' files below /sys/fs."""

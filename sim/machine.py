@@ -14,7 +14,7 @@ and a session of many tasks has no more than one of one.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import sim
@@ -44,7 +44,7 @@ from sim.net.nic import NicParams
 from sim.net.wiring import make_links, make_network
 from sim.registry import lookup
 from sim.results import ProcSample, Record, RunResult
-from sim.scenario import ProcessSpec, Scenario, ServerSpec
+from sim.scenario import Scenario, ServerSpec
 from sim.sched.core import Sched
 from sim.sched.init import clocks_of, cores_of, host_of, readings, sched_init
 from sim.sched.loadavg import LoadAverage
@@ -52,8 +52,7 @@ from sim.sched.syscalls import POLICIES, SchedAttr
 from sim.sched.task import Task
 from sim.sched.task_group import TaskGroup
 from sim.sched.version import kernel_version
-from sim.syscall import Kernel
-from sim.syscall_params import with_exits
+from sim.syscall import Kernel, with_exits
 from sim.user.program import ServerProgram
 from sim.world import World
 
@@ -94,12 +93,9 @@ class Machine:
         start_writeback(self.sched, self.vm)
         start_kswapd(self.sched, self.vm)
         self._create_proc(server)
-        self.kernel.elevators = [disk.elevator for disk in self.disks]
-        self.kernel.terms = self._terms()
+        self.kernel: Kernel = self._make_kernel(scenario)
         for component in self.components:
             component.start(self)
-        if scenario.run.until == PROGRAMS_EXITED:
-            self.kernel.on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
         self._start_programs(scenario)
         self._until_of, _, self._until = (scenario.run.until or "").rpartition(".")
         self._after_ns = scenario.run.after_ns
@@ -135,17 +131,19 @@ class Machine:
         self.vm.programs.chance = self.streams.stream("vm.anon")
         self.vm.programs.on_oom_kill = self._mark_kill
         self._nic: NicParams = server.one("nic") or NicParams()
-        syscall = with_exits(core["syscall"], self._nic)
+        costs = self._syscall = with_exits(core["syscall"], self._nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes the tasks that wait for them.
-        self.interrupt_ns: int = syscall.interrupt_ns
+        self.interrupt_ns: int = costs.interrupt_ns
         self.vfs = Vfs(core["vfs"], self.version)
         self.network = make_network(
-            self.env, core["tcp"], self.tracer, self._nic, self.sched, syscall.packet_interrupt_ns
+            self.env,
+            core["tcp"],
+            self.tracer,
+            self._nic,
+            self.sched,
+            costs.packet_interrupt_ns,
         )
         self.proc = ProcFs()
-        parts = (self.sched, self.vfs, self.proc, self.network, self.streams)
-        self.kernel = Kernel(syscall, *parts, self.mark)
-        self.kernel.vm = self.vm
         self.disks: list[Disk] = []  # with a request queue
         self.devices: dict[str, BlockDevice] = {}  # all block devices, in the order of diskstats
         self.groups: dict[str, TaskGroup] = {}  # of tasks that compete as one
@@ -166,11 +164,6 @@ class Machine:
             component.init(self)
 
     # --- what components ask for
-
-    @property
-    def processes(self) -> Iterable[ProcessSpec]:
-        """The processes of the scenario."""
-        return self.scenario.processes.values()
 
     def swap_file(self, path: str, pages: int) -> tuple[BlockDevice, Extents]:
         """Make a file that swap keeps open; return the device that it lies on, and where."""
@@ -210,12 +203,41 @@ class Machine:
 
     # --- programs
 
+    def _make_kernel(self, scenario: Scenario) -> Kernel:
+        """Return what system calls act on."""
+        on_last_exit = None
+        if scenario.run.until == PROGRAMS_EXITED:
+            on_last_exit = functools.partial(self.mark, "init", PROGRAMS_EXITED, 0)
+        return Kernel(
+            params=self._syscall,
+            sched=self.sched,
+            vm=self.vm,
+            vfs=self.vfs,
+            proc=self.proc,
+            network=self.network,
+            streams=self.streams,
+            elevators=[disk.elevator for disk in self.disks],
+            terms=self._terms(),
+            cgroups=self._cgroups(),
+            mark=self.mark,
+            on_last_exit=on_last_exit,
+        )
+
+    def _cgroups(self) -> dict[str, str]:
+        """Return the top control group of each process: memory is limited there only."""
+        return {
+            own: process.cgroup.partition("/")[0]
+            for process in self.scenario.processes.values()
+            if process.cgroup
+            for own in process.instances()
+        }
+
     def _terms(self) -> dict[str, SchedAttr]:
         """Return on what terms each process competes, by the name it runs under; if not usual."""
         found: dict[str, SchedAttr] = {}
         usual = SchedAttr()
         cgroups = self.scenario.server.all("cgroup")
-        for process in self.processes:
+        for process in self.scenario.processes.values():
             if process.runs != "server":
                 continue
             allowed = allowed_cpus(process.cpus, process.cgroup, cgroups)

@@ -1,7 +1,9 @@
 """System calls: all that a program on the server sees.
 
 Models: the boundary between user and kernel mode. A `Sys` belongs to one task and is its program's
-view of the kernel. Each method is a system call, except the two that compute.
+view of the kernel. Each method is a system call, except the two that compute. The parameters are
+what entering the kernel costs, and what processes, packets and interrupts do (measured with lmbench
+and the like); parts of the kernel that have parameters of their own (vm, vfs, sched) add theirs.
 Linux counterpart: arch/i386/kernel/syscall_table.S, kernel/fork.c, net/socket.c (2.6.16).
 Invariants: every call charges its entry to the task's system time; a program holds no kernel object
  but its descriptors; the CPU cost of a call is burnt no later than at the task's next sleep, and a
@@ -20,7 +22,8 @@ dirties the same file in between, or if memory runs short within the loop.
 
 import errno
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sim.block.elevator import Elevator
@@ -51,6 +54,8 @@ from sim.mm.mapped_file import touch_mapped
 from sim.mm.memory import Mm
 from sim.mm.mmzone import Vm
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
+from sim.net.nic import NicParams
+from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.syscalls import SchedAttr
 from sim.sched.task import (
@@ -62,7 +67,6 @@ from sim.sched.task import (
     sleep_ns,
 )
 from sim.sched.wait import WaitQueue
-from sim.syscall_params import SyscallParams
 
 __all__ = [
     "O_APPEND",
@@ -86,34 +90,116 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SyscallParams:
+    """What entering the kernel and its process calls cost, on a 3 GHz Xeon of 2005."""
+
+    entry_ns: int = param(
+        "0.2 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: lmbench null call, Netburst Xeon",
+        doc="one entry into the kernel and back",
+    )
+    fork_ns: int = param(
+        "0.4 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: copying the page tables of a 5 MB process, lmbench fork of the time",
+        doc="system CPU of the parent in fork()",
+    )
+    fork_child_ns: int = param(
+        "0.5 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: some 250 copy-on-write faults of 2 us until the child has its own pages",
+        doc="system CPU of the child after fork()",
+    )
+    exit_ns: int = param(
+        "0.2 ms",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: unmapping the same pages",
+        doc="system CPU of exit()",
+    )
+    wait_ns: int = param(
+        "5 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: releasing a task_struct",
+        doc="system CPU of reaping a child",
+    )
+    packet_ns: int = param(
+        "3 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: 1 cycle a bit of TCP, half of it in the process: 1500 bytes at 3 GHz",
+        doc="system CPU of a process for sending or receiving one packet of 1460 bytes",
+    )
+    packet_interrupt_ns: int = param(
+        "3 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: 1 cycle a bit of TCP, half of it in the interrupt: 1500 bytes at 3 GHz",
+        doc="time of a CPU that a packet's arrival takes in interrupts",
+    )
+    datagram_ns: int = param(
+        "5 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: unix_dgram_sendmsg and its wake-up",
+        doc="system CPU of a datagram to or from /dev/log",
+    )
+    interrupt_ns: int = param(
+        "8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: SCSI interrupt, softirq and end_io of a request, 2 to 6 us each",
+        doc="time of a CPU that a disk's completion takes",
+    )
+    proc_read_ns: int = param(
+        "12 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: open, read and close of a small /proc file",
+        doc="system CPU of reading a file of /proc",
+    )
+    zero_page_ns: int = param(
+        "0.8 us",
+        dim="time_ns",
+        minimum=0,
+        source="assumed: clear_user of 4 KiB at 5 GB/s, memory of 2005",
+        doc="system CPU of reading one page of /dev/zero",
+    )
+
+
+def with_exits(params: SyscallParams, nic: NicParams) -> SyscallParams:
+    """Return what calls cost where each packet is exits to a hypervisor as well."""
+    return replace(
+        params,
+        packet_ns=params.packet_ns + nic.exits_ns(),
+        packet_interrupt_ns=params.packet_interrupt_ns + nic.exits_ns(),
+    )
+
+
+@dataclass(kw_only=True)
 class Kernel:
     """What the calls act on: one booted server."""
 
-    def __init__(
-        self,
-        params: SyscallParams,
-        sched: Sched,
-        vfs: Vfs,
-        proc: ProcFs,
-        network: Network,
-        streams: Streams,
-        mark: Callable[[str, str, int | str], None],
-    ) -> None:
-        self.params = params
-        self.sched = sched
-        self.vfs = vfs
-        self.proc = proc
-        self.network = network
-        self.streams = streams
-        self.mark = mark
-        self.log = DatagramSocket()
-        self.nr_programs: int = 0  # started by init, and not yet at their end
-        self.on_last_exit: Callable[[], None] | None = None
-        self.vm: Vm | None = None  # of a machine with memory to run short of
-        self.cgroups: dict[str, str] = {}  # process in the scenario: its memory cgroup
-        # And on what terms it competes, if not the usual ones.
-        self.terms: dict[str, SchedAttr] = {}
-        self.elevators: list[Elevator] = []  # of all disks: they keep something for each process
+    params: SyscallParams
+    sched: Sched
+    vm: Vm
+    vfs: Vfs
+    proc: ProcFs
+    network: Network
+    streams: Streams
+    elevators: Sequence[Elevator]  # of all disks: they keep something for each process
+    terms: Mapping[str, SchedAttr]  # on which a process competes, if they are not the usual ones
+    cgroups: Mapping[str, str]  # process in the scenario: the control group that limits its memory
+    mark: Callable[[str, str, int | str], None]
+    on_last_exit: Callable[[], None] | None  # when all programs that init started are through
+    log: DatagramSocket = field(default_factory=DatagramSocket)
+    nr_programs: int = 0  # started by init, and not yet at their end
 
     def do_exit(self, task: Task) -> None:
         """What the kernel does for a task that ends (kernel/exit.c do_exit, exit_io_context)."""
@@ -143,26 +229,18 @@ class Kernel:
 class _Program:
     """Binds the body of a program to the Sys of the task that will run it."""
 
-    __slots__ = ("body", "kernel", "name", "sys")
+    __slots__ = ("body", "kernel", "name")
 
     def __init__(self, kernel: Kernel, name: str, body: Callable[["Sys"], Blocking[None]]) -> None:
         self.kernel = kernel
         self.name = name
         self.body = body
-        self.sys: Sys | None = None
 
     def run(self, task: Task) -> Blocking[None]:
         """Return the task's main function; have its exit charged."""
-        self.sys = Sys(self.kernel, task, self.name)
-        task.at_exit = self.exit
-        return self.body(self.sys)
-
-    def exit(self, task: Task) -> None:
-        """Undo and charge what the end of the program does."""
-        assert self.sys is not None
-        self.sys.free_memory()
-        self.kernel.do_exit(task)
-        self.kernel.program_exited()
+        sys = Sys(self.kernel, task, self.name)
+        task.at_exit = sys._exit
+        return self.body(sys)
 
 
 class _Forked:
@@ -214,8 +292,14 @@ class Sys:
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
         self._mm: Mm | None = None  # the program's own memory, if it has any
-        if kernel.cgroups and kernel.vm is not None:
+        if kernel.vm.memcgs:
             task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
+
+    def _exit(self, task: Task) -> None:
+        """Undo and charge what the end of a program does that init started."""
+        self.free_memory()
+        self.kernel.do_exit(task)
+        self.kernel.program_exited()
 
     def _call(self, name: str, rest: Blocking[T]) -> Blocking[T]:
         """Return the rest of a call, between its tracepoints if tracing is on."""
@@ -344,9 +428,7 @@ class Sys:
     def _memory(self) -> Mm:
         """Return the program's memory, an empty one if it has told of none yet."""
         if self._mm is None:
-            vm = self.kernel.vm
-            assert vm is not None, "a booted machine has memory"
-            self._mm = Mm(vm, self.task, self.task.memcg)
+            self._mm = Mm(self.kernel.vm, self.task, self.task.memcg)
         return self._mm
 
     def mmap(self, size: int, cuts: Sequence[int] = ()) -> Region:
@@ -562,17 +644,14 @@ class Sys:
     def drop_pagecache(self) -> int:
         """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""
         vm = self.kernel.vm
-        assert vm is not None
         pages = drop_pagecache(vm)
         self.task.charge_system(self._entry_ns + vm.params.page_scan_ns * pages)
         return pages
 
     def drop_slab(self) -> int:
         """Drop unused dentries and inodes (write 2 to the same file); return how many."""
-        vm = self.kernel.vm
-        assert vm is not None
         self.task.charge_system(self._entry_ns)
-        return drop_slab(vm)
+        return drop_slab(self.kernel.vm)
 
     def lstat(self, path: str) -> Blocking[None]:
         """Look at a file without opening it."""

@@ -221,7 +221,7 @@ class DevTmpfs(FileSystem):
 
     def sync_fs(self, task: Task) -> Blocking[None]:
         """Write what is dirty of each device (sync_bdevs)."""
-        for inode in self.root_inode().directory().values():
+        for inode in self.root.directory().values():
             yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
 

@@ -58,6 +58,8 @@ class Features:
     ext4_large_folios: bool
     unwritten_first: bool
     fast_commits: bool
+    mke2fs_128_mib: bool
+    mke2fs_1_gib: bool
     # XFS
     size_after_data: bool
     xfsaild: bool
@@ -79,6 +81,9 @@ class Features:
     inodegc: bool
     xfs_large_folios: bool
     whiteouts: bool
+    mkfs_four_groups: bool
+    mkfs_2_gib: bool
+    mkfs_64_mib: bool
     # NFS
     nfs_congestion: bool
     lazy_commit: bool
@@ -232,6 +237,16 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "244adf6426ee: dioread_nolock is the default",
     ),
     "fast_commits": ((5, 10), "fsync may log changes of files", "aa75f4d3daae, 8016e29f4362"),
+    "mke2fs_128_mib": (
+        (2, 6, 23),
+        "mke2fs makes journals of up to 128 MiB, not 32",
+        "e2fsprogs 1.40 figure_journal_size",
+    ),
+    "mke2fs_1_gib": (
+        (4, 8),
+        "mke2fs makes journals of ext4 of up to 1 GiB",
+        "e2fsprogs 1.43.2 ext2fs_default_journal_size (2016)",
+    ),
     "size_after_data": (
         (2, 6, 22),
         "a size is logged when its data are on the disk",
@@ -299,6 +314,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (6, 0),
         "an intent and what fulfils it, in one checkpoint, are not logged",
         "fs/xfs/xfs_log_cil.c",
+    ),
+    "mkfs_four_groups": (
+        (2, 6, 24),
+        "mkfs.xfs makes four allocation groups on one disk, not 16",
+        "xfsprogs 2.9.5 (2007)",
+    ),
+    "mkfs_2_gib": (
+        (2, 6, 31),
+        "a log has just below 2 GiB at most, not 128 MiB",
+        "xfsprogs 3.0.2 (2009): XLOG_MAX_SIZE",
+    ),
+    "mkfs_64_mib": (
+        (5, 15),
+        "mkfs.xfs makes logs of at least 64 MiB, not 10",
+        "xfsprogs 5.15.0 (2022)",
     ),
     "nfs_congestion": ((2, 6, 24), "the pages under writeback are limited", "89a09141df6d"),
     "lazy_commit": (

@@ -15,7 +15,7 @@ from sim.fs.super import Inode, RemainingFile
 
 
 def wrong_links(
-    inodes: Iterable[Inode], root: Inode | None, nameless: Container[int], list_name: str
+    inodes: Iterable[Inode], root: Inode, nameless: Container[int], list_name: str
 ) -> list[str]:
     """Return inodes with a wrong link count, and inodes that are on the list wrongly.
 

@@ -93,22 +93,23 @@ class Mounts(Component[MountSpec]):
 
     def init(self, machine: Machine) -> None:
         """Mount all, shorter paths first, which makes the directories that others lie on."""
-        bdis: dict[str, BackingDevInfo] = {}
         for path, spec in sorted(self.tables.items(), key=_by_depth):
+            device = bdi = journal_device = None
+            if spec.device is not None:
+                device = machine.devices[spec.device]
+                bdi = machine.vm.add_bdi(BackingDevInfo(spec.device, device))
+            if spec.journal_device is not None:
+                journal_device = machine.devices[spec.journal_device]
             context = MountContext(
                 vm=machine.vm,
                 scheduler=machine.sched,
-                network=machine.network,
                 random=machine.streams.stream(f"{path}.allocation"),
+                device=device,
+                bdi=bdi,
+                network=machine.network,
+                journal_device=journal_device,
                 threads=machine.streams.stream(f"{path}.threads"),
             )
-            if spec.device is not None:
-                device = context.device = machine.devices[spec.device]
-                if spec.device not in bdis:
-                    bdis[spec.device] = machine.vm.add_bdi(BackingDevInfo(spec.device, device))
-                context.bdi = bdis[spec.device]
-            if spec.journal_device is not None:
-                context.journal_device = machine.devices[spec.journal_device]
             machine.vfs.mount(path, lookup("filesystem", spec.type).cls(spec.params, context))
         if "/dev" not in self.tables:
             chance = machine.streams.stream("/dev")

@@ -87,7 +87,7 @@ class Vfs:
     def prepare_directory(self, path: str) -> Inode:
         """Make the directories of `path` before the run, without I/O."""
         file_system, rest = self._mount_of(path)
-        inode = file_system.root_inode()
+        inode = file_system.root
         for name in rest.split("/"):
             if name:
                 inode = file_system.prepare_directory(inode, name)
@@ -109,7 +109,7 @@ class Vfs:
 
     def _walk(self, task: Task, fs: FileSystem, rest: str, path: str) -> Blocking[Inode]:
         """Follow `rest` from the root of `fs`."""
-        inode = fs.root_inode()
+        inode = fs.root
         cost_ns = self.params.component_ns
         for name in rest.split("/"):
             if not name:

@@ -120,13 +120,6 @@ class VfsParams:
         source="assumed: part of `direct`, for the few pages of the usual request",
         doc="pinning one page of a program's memory for a direct read or write",
     )
-    direct_seen_ns: int = param(
-        "50 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: shorter than what a device takes; exact would be no limit, and slower",
-        doc="setting up beyond this passes before a direct request is submitted, not after",
-    )
     name_out_ns: int = param(
         "0.1 us",
         dim="time_ns",
@@ -385,8 +378,8 @@ class DentryCache:
 
 
 def _is_held(inode: Inode) -> bool:
-    """Return whether a name is in use: open, or above one that is in memory."""
-    if inode.count or inode.sb.root is inode:
+    """Return whether a name is in use: open, the root, or above one that is in memory."""
+    if inode.count or (inode.is_dir() and inode.parent is None):
         return True
     return any(child.in_dcache for child in (inode.entries or {}).values())
 
@@ -578,17 +571,23 @@ class MountContext:
         self.journal_device = journal_device  # where the journal is, if not on `device`
         self.network = network  # the server's, for file systems of other hosts
 
+    def on_disk(self) -> tuple[BlockDevice, BackingDevInfo]:
+        """Return what a file system lies on that requires a device (FS_REQUIRES_DEV)."""
+        assert self.device is not None and self.bdi is not None, "it is on a block device"
+        return self.device, self.bdi
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FileSystem:
     """A mounted file system; registered classes are made as `cls(params, context)`."""
 
     requires_device: ClassVar[bool] = True  # FS_REQUIRES_DEV; asked of the class
+    root: Inode  # The root directory, made when the file system is set up; a bdev has none.
     # The smallest other device that may hold its journal, mkfs's limit; 0: none may.
     journal_device_bytes_min: ClassVar[int] = 0
 
     @classmethod
-    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+    def refusal(cls, params: Any, kernel: KernelVersion, capacity_bytes: int | None) -> str:
         """Return why mkfs or mount would refuse these parameters; "" if they would not.
 
         The device's size is None if it is not known yet.
@@ -596,7 +595,7 @@ class FileSystem:
         return ""
 
     @classmethod
-    def journal_bytes_asked(cls, params: object) -> int:
+    def journal_bytes_asked(cls, params: Any) -> int:
         """Return what a journal on another device takes there, 0 if its size is left to mkfs."""
         return 0
 
@@ -612,7 +611,6 @@ class FileSystem:
         self.kernel = context.scheduler.kernel
         self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
         self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
-        self.root: Inode | None = None
         if context.journal_device is not None:
             context.journal_device.hold()
         self.mounted_on: str = ""  # set by Vfs.mount(), for messages
@@ -620,11 +618,6 @@ class FileSystem:
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache for `inode`, with this file system's operations."""
         raise NotImplementedError
-
-    def root_inode(self) -> Inode:
-        """Return the root directory."""
-        assert self.root is not None, "the file system made its root when it was set up"
-        return self.root
 
     # --- before the run: what is there already, made without I/O and without time
 

@@ -23,7 +23,7 @@ from sim.registry import Entry, UnknownName, lookup, names
 from sim.scenario.spec import ServerSpec
 from sim.sched.params import SchedParams
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
-from sim.syscall_params import SyscallParams
+from sim.syscall import SyscallParams
 from sim.toml.layers import Table
 from sim.toml.reading import Reading
 from sim.units import format_quantity, given_text

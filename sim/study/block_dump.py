@@ -109,7 +109,7 @@ class BlockDump:
         for _, file_system in self._machine.vfs.mounts:
             found = file_system.device
             if found is not None and found.name == device:
-                return _name_below(file_system.root_inode(), number)
+                return _name_below(file_system.root, number)
         return "?"
 
 

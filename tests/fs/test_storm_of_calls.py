@@ -135,7 +135,7 @@ def test_ext3_stays_consistent(options: dict[str, object], programs: list[list[S
 
     machine.run(clear, for_ns=100 * S)
     assert_sound(machine, fs)
-    grown = fs.root_inode().size // 4096 - 1  # The root keeps the blocks it grew to.
+    grown = fs.root.size // 4096 - 1  # The root keeps the blocks it grew to.
     assert fs.statfs().blocks_free == free - grown
     assert fs.info.blocks.pending_total == 0
 
@@ -169,7 +169,7 @@ def test_ext4_stays_consistent_and_keeps_its_promises(
 
     machine.run(clear, for_ns=100 * S)
     assert_sound(machine, fs)
-    grown = fs.root_inode().size // 4096 - 1
+    grown = fs.root.size // 4096 - 1
     assert fs.statfs().blocks_free == free - grown
     assert fs.info.promised_blocks == 0
 

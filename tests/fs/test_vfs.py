@@ -60,7 +60,7 @@ def test_what_is_made_is_found_and_what_is_removed_is_not(kind: str) -> None:
         yield from vfs.unlink(task, "/c")
         yield from vfs.unlink(task, "/spool/b")
         yield from vfs.rmdir(task, "/spool")
-        assert not fs.root_inode().directory()
+        assert not fs.root.directory()
 
     machine.run(main)
     assert_sound(machine, fs)
@@ -151,7 +151,7 @@ def test_creates_in_one_directory_queue_up_in_order() -> None:
     machine = Machine()
     fs = machine.mount_ext3()
     order: list[int] = []
-    root = fs.root_inode()
+    root = fs.root
 
     def holder(task: Task) -> Blocking[None]:
         yield from root.i_mutex.lock(task)

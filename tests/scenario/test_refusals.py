@@ -16,7 +16,7 @@ XFS = 'machine.mount."/".type="xfs"'
         (["delaylog=true"], "delaylog = true needs kernel 2.6.35 or later, this is 2.6.16"),
         (["crc=true"], "inodes of 512 bytes or more"),
         (["log='2 GiB'"], "at most 2097148 KiB"),
-        (["log='1.5 GiB'"], "a log has 2048 to 131072 KiB (log_max)"),
+        (["log='1.5 GiB'"], "a log has 2048 to 131072 KiB"),
         (["log='1 MiB'"], "a log has 2048 to"),
         (["agcount=2000"], "a group has 4 MiB or more"),
         (["logbsize='33 KiB'"], 'not one of the choices, got "33 KiB" (accepted: 16384, 32768, '),

@@ -77,7 +77,7 @@ def test_only_the_first_load_reads_the_database_from_the_disk() -> None:
 def test_what_is_unpacked_does_not_stay() -> None:
     machine = boot(CLAMD)
     run_program(machine, with_clamscan, 20)
-    root = dict(machine.vfs.mounts)[""].root_inode()
+    root = dict(machine.vfs.mounts)[""].root
     assert root.entries is not None
     assert root.entries["tmp"].entries == {}
 

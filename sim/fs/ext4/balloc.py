@@ -10,12 +10,8 @@ Theory of operation (fs/ext3/balloc.c, 2.6.16)
    passed over. When all fail, once more without minding windows; then ENOSPC.
  - A freed block is free in the bitmap at once, but the copy of the bitmap before (b_committed_data)
    forbids its use until the transaction that freed it is on disk.
- - On an aged file system what is free lies in many short runs between older files, and so does
-   what is newly written: more requests for the same blocks. age() makes such a one, by group, when
-   the group is first used: exponentially distributed runs, used in between.
 Linux counterpart: fs/ext3/balloc.c ext3_new_block, alloc_new_reservation, 2.6.16.
-Invariants: allocated + free + waiting for a commit + older files = all blocks; windows do not
- overlap.
+Invariants: allocated + free + waiting for a commit = all blocks; windows do not overlap.
 Left out: blocks reserved for root, the search for a whole free byte within 64 blocks of a
  directory's goal, and group descriptors' counts as contents (they are this object's numbers).
 
@@ -27,7 +23,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.engine.ranges import RangeSet, bisect_left, bisect_right
-from sim.engine.rng import Streams
 
 BLOCK_SIZE: Final = 4096
 BLOCKS_PER_GROUP: Final = 32768
@@ -97,11 +92,6 @@ class BlockAllocator:
         self.free_total = sum(runs.count for runs in self.groups)
         self.pending: dict[int, int] = {}  # start -> end: freed, not committed.
         self.pending_total = 0
-        self.old_files: list[tuple[int, int]] = []
-        self.free_run_blocks = 0.0  # Of groups not used yet; 0: as mke2fs left them.
-        self.used_run_blocks = 0.0
-        self.age_seed = 0
-        self.aged: set[int] = set()
         self.window_starts: list[int] = []
         self.windows: list[Window] = []  # In the order of window_starts.
 
@@ -111,8 +101,6 @@ class BlockAllocator:
             goal = 0
         count = len(self.groups)
         first = goal // BLOCKS_PER_GROUP
-        if self.free_run_blocks and first not in self.aged:
-            self._age_group(first)
         if self.groups[first].count:
             found = self._from_group(first, goal, want, window)
             if found[0] >= 0:
@@ -120,8 +108,6 @@ class BlockAllocator:
         enough = window.goal_size // 2 if window is not None else 0
         for step in range(1, count + 1):
             number = (first + step) % count
-            if self.free_run_blocks and number not in self.aged:
-                self._age_group(number)
             if self.groups[number].count > enough:
                 found = self._from_group(number, -1, want, window)
                 if found[0] >= 0:
@@ -242,31 +228,6 @@ class BlockAllocator:
         assert self.windows[index] is window
         del self.window_starts[index], self.windows[index]
         window.start = window.end = 0
-
-    # --- age
-
-    def age(self, free_run_blocks: float, used_share: float, seed: int) -> None:
-        """From now on, find groups fragmented: mean free run, and share of the blocks in use."""
-        self.free_run_blocks = free_run_blocks
-        self.used_run_blocks = free_run_blocks * used_share / (1 - used_share)
-        self.age_seed = seed
-
-    def _age_group(self, number: int) -> None:
-        """Give blocks of a group to older files."""
-        self.aged.add(number)
-        chance = Streams(self.age_seed).stream(f"group.{number}")
-        runs = self.groups[number]
-        for start, end in list(runs):
-            at = start
-            while True:
-                at += 1 + int(chance.expovariate(1 / self.free_run_blocks))
-                stop = min(at + 1 + int(chance.expovariate(1 / self.used_run_blocks)), end)
-                if at >= stop:
-                    break
-                runs.remove(at, stop)
-                self.free_total -= stop - at
-                self.old_files.append((at, stop))
-                at = stop
 
     # --- freeing
 

@@ -154,35 +154,13 @@ class Ext3Params:
         dim="bytes",
         minimum=0,
         source="mke2fs: by the size of the file system",
-        doc="mke2fs -J size; 0 = by the size of the file system, journal_bytes_max at most",
-    )
-    journal_bytes_max: int = param(
-        "32 MiB",
-        dim="bytes",
-        minimum=4096 * 1024,
-        source="mke2fs 1.38 figure_journal_size",
-        doc="the largest journal mke2fs makes by itself",
+        doc="mke2fs -J size; 0 = by the size of the file system",
     )
     journal_in_middle: bool = param(
         False,
         dim="bool",
         source="e2fsprogs 1.38 mkjournal.c: from the first free block on",
         doc="the journal lies in the middle of the device (e2fsprogs 1.41) instead of its start",
-    )
-    free_run_blocks: float = param(
-        0.0,
-        dim="number",
-        minimum=0,
-        source="assumed: a new file system",
-        doc="mean length of what is free between older files, in blocks; 0 = all is free",
-    )
-    used_percent: float = param(
-        50.0,
-        dim="percent",
-        minimum=1,
-        maximum=99,
-        source="assumed: half full",
-        doc="share of the blocks that older files have, where free_run_blocks is not 0",
     )
     metadata_cached: bool = param(
         True,
@@ -241,7 +219,6 @@ class Ext3Params:
 
 EXT3_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 19), "dir_index", True, "mke2fs.conf of e2fsprogs 1.39 (2006)"),
-    ((2, 6, 23), "journal_bytes_max", 128 << 20, "e2fsprogs 1.40 figure_journal_size"),
     ((2, 6, 28), "inode_size_bytes", 256, "mke2fs.conf of e2fsprogs 1.41 (2008)"),
     ((2, 6, 28), "inode_ratio_bytes", 16384, "mke2fs.conf of e2fsprogs 1.41 (2008)"),
     ((2, 6, 28), "journal_in_middle", True, "e2fsprogs 1.41 mkjournal.c"),
@@ -285,13 +262,6 @@ class Ext4Params(Ext3Params):
         choices=(128, 256),
         source="mke2fs.conf of e2fsprogs 1.41",
         doc="mke2fs -I",
-    )
-    journal_bytes_max: int = param(
-        "128 MiB",
-        dim="bytes",
-        minimum=4096 * 1024,
-        source="e2fsprogs 1.41 figure_journal_size",
-        doc="the largest journal mke2fs makes by itself",
     )
     journal_in_middle: bool = param(
         True,
@@ -348,7 +318,6 @@ class Ext4Params(Ext3Params):
 EXT4_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
     ((2, 6, 37), "lazy_itable_init", True, "e2fsprogs 1.42 mke2fs.c: where the kernel can"),
-    ((4, 8), "journal_bytes_max", 1 << 30, "e2fsprogs 1.43.2 ext2fs_default_journal_size (2016)"),
 )
 
 
@@ -576,8 +545,7 @@ class Ext4SbInfo:
     def __init__(
         self, sb: FileSystem, params: Ext3Params, form: Form, context: MountContext
     ) -> None:
-        device = context.device
-        assert device is not None and context.bdi is not None, "it is on a block device"
+        device, bdi = context.on_disk()
         features = sb.features
         self.sb = sb
         self.params = params
@@ -611,7 +579,7 @@ class Ext4SbInfo:
             min_batch_ns, max_batch_ns = params.min_batch_ns, params.max_batch_ns
         self.journal = Journal(
             context.vm,
-            context.bdi,
+            bdi,
             device,
             self._make_log(context.journal_device or device),
             JournalParams(
@@ -632,9 +600,6 @@ class Ext4SbInfo:
         self.prefetches: bool = form.driver.prefetches and not params.metadata_cached
         self.prefetch_step: int = PREFETCH_GROUPS if flex == 1 else min(flex, PREFETCH_GROUPS)
         self.unread_groups = set(range(0, len(form.layout.groups), self.prefetch_step))
-        if params.free_run_blocks:
-            seed = context.random.getrandbits(32)
-            self.blocks.age(params.free_run_blocks, params.used_percent / 100, seed)
 
     def _make_log(self, device: BlockDevice) -> Log:
         """Return the journal's log, on the file system's own device or on another one."""

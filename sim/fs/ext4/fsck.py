@@ -75,7 +75,6 @@ def _check_blocks(fs: Ext4SbInfo) -> list[str]:
     for group in fs.layout.groups:
         if group.first_data > group.start:  # Of a flex group, most have none.
             owned.append((group.start, group.first_data, "group metadata"))
-    owned += [(start, end, "older files") for start, end in fs.blocks.old_files]
     owned += [(start, end, "the journal") for start, end in fs.journal_runs]
     for inode in fs.inodes.values():
         owned += [(start, end, f"inode {inode.ino}") for start, end in inode.map.all_runs()]
@@ -223,7 +222,7 @@ def remains(fs: Ext4SbInfo) -> Remains:
             undone.undo(transaction, _replayed(transaction, durable, log_unsafe))
     return Remains(
         kind=f"{fs.form.driver.name}, data={fs.params.data}",
-        files=walk(fs.sb.root_inode(), undone.names, undone.describe),
+        files=walk(fs.sb.root, undone.names, undone.describe),
         lost_changes=undone.changes,
         last_durable=durable,
         damage=tuple(damage + _damage_at_home(fs, journal, unsafe)),

@@ -46,7 +46,7 @@ from sim.fs.ext4.balloc import (
     Layout,
 )
 from sim.fs.ext4.ext4 import DEF_MAX_BATCH_NS, Ext3Params, Ext4Params, driver_of
-from sim.fs.features import features, since
+from sim.fs.features import Features, features, since
 from sim.fs.jbd2 import LENGTH_MIN
 from sim.sched.version import KernelVersion, numbers
 
@@ -123,6 +123,15 @@ def make_layout(capacity_bytes: int, *, inode_ratio_bytes: int, inode_size_bytes
         descriptor_blocks=descriptor_blocks,
         groups=tuple(groups),
     )
+
+
+def largest_journal_blocks(params: Ext3Params, release: Features) -> int:
+    """Return the longest journal that the mke2fs of a release's time makes by itself."""
+    is_ext4 = isinstance(params, Ext4Params)
+    if is_ext4 and release.mke2fs_1_gib:
+        return (1 << 30) // BLOCK_SIZE
+    mib = 128 if is_ext4 or release.mke2fs_128_mib else 32
+    return (mib << 20) // BLOCK_SIZE
 
 
 def journal_blocks(blocks: int, largest: int) -> int:
@@ -296,7 +305,7 @@ def _fast_commit_refusal(
         )
     journal_blocks = params.journal_bytes // BLOCK_SIZE
     if not journal_blocks and capacity_bytes is not None:
-        largest = params.journal_bytes_max // BLOCK_SIZE
+        largest = largest_journal_blocks(params, features(kernel))
         journal_blocks = default_journal_blocks(capacity_bytes // BLOCK_SIZE, largest)
     most = max(journal_blocks - LENGTH_MIN, 0) * BLOCK_SIZE
     if journal_blocks and params.fast_commit_bytes > most:

@@ -81,6 +81,7 @@ from sim.fs.ext4.mke2fs import (
     fast_commit_blocks,
     journal_blocks,
     journal_goal,
+    largest_journal_blocks,
     make_flex_layout,
     make_layout,
     refusal,
@@ -141,11 +142,10 @@ DELALLOC_OPERATIONS: Final = replace(EXT4_OPERATIONS, write=files.da_write)
 
 def form_of(params: Ext3Params, context: MountContext, release: Features) -> Form:
     """Return what a mount is composed of."""
-    device = context.device
-    assert device is not None, "it is on a block device"
+    device, _ = context.on_disk()
     capacity_bytes = device.capacity_sectors * 512
     asked_blocks = params.journal_bytes // BLOCK_SIZE
-    largest_blocks = params.journal_bytes_max // BLOCK_SIZE
+    largest_blocks = largest_journal_blocks(params, release)
     if context.journal_device is not None:  # mke2fs -O journal_dev: all behind block 0
         room = context.journal_device.capacity_sectors * 512 // BLOCK_SIZE - 1
         asked_blocks = asked_blocks or min(room, JOURNAL_BLOCKS_MAX)
@@ -209,25 +209,22 @@ class Ext4(FileSystem):
     journal_device_bytes_min: ClassVar[int] = (1 + LENGTH_MIN) * BLOCK_SIZE
 
     @classmethod
-    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+    def refusal(cls, params: Ext3Params, kernel: KernelVersion, capacity_bytes: int | None) -> str:
         """Return what mke2fs or the release does not know."""
-        assert isinstance(params, Ext3Params)
         return refusal(params, kernel, capacity_bytes)
 
     @classmethod
-    def journal_bytes_asked(cls, params: object) -> int:
+    def journal_bytes_asked(cls, params: Ext3Params) -> int:
         """Return the size of the journal and of the block before it on a device of its own."""
-        assert isinstance(params, Ext3Params)
         return params.journal_bytes and params.journal_bytes + BLOCK_SIZE
 
     def __init__(self, params: Ext3Params, context: MountContext) -> None:
-        assert context.bdi is not None, "it is on a block device"
         form = form_of(params, context, features(context.scheduler.kernel))
         op = EXT4_OPERATIONS if form.extents else OPERATIONS
         if form.delays:
             op = DELALLOC_OPERATIONS
         super().__init__(context, op, f"{form.driver.name}_inode_cache")
-        self.bdi = context.bdi
+        _, self.bdi = context.on_disk()
         self.synchronous = params.sync
         self.locks_fsync = form.driver.locks_fsync
         self.info = Ext4SbInfo(self, params, form, context)

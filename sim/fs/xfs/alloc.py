@@ -44,6 +44,7 @@ from sim.sched.workqueue import Workqueue
 
 CHUNK_BYTES: Final = 128  # XFS_BLF_CHUNK: what of a buffer is logged together
 FREE_RECORD_BYTES: Final = 8
+DISCARD_WORKERS: Final = 4  # assumed: records whose discards are under way at a time
 _SHIFT: Final = 40  # a device has fewer blocks than 2 to this power
 _PLACE: Final = (1 << _SHIFT) - 1
 Touched = list[tuple[int, int]]  # (block of the device, which of its chunks)
@@ -320,12 +321,12 @@ Freed: TypeAlias = list[tuple[FreeSpace, int, int]]
 class Discards:
     """What becomes of freed extents when their record is in the log, and who waits for that."""
 
-    def __init__(self, scheduler: Sched, device: BlockDevice, wanted: bool, workers: int) -> None:
+    def __init__(self, scheduler: Sched, device: BlockDevice, wanted: bool) -> None:
         """`wanted`: mounted -o discard; a device that knows no discards makes nothing of it."""
         self.under_way: int = 0  # extents that are busy because of their discards
         self._device = device
         self._online: bool = wanted and device.max_discard_sectors > 0
-        self._workqueue = Workqueue(scheduler, "kworker/xfs_discard", workers)
+        self._workqueue = Workqueue(scheduler, "kworker/xfs_discard", DISCARD_WORKERS)
         self._wait = WaitQueue()
 
     def committed(self, freed: Freed) -> None:

@@ -236,7 +236,7 @@ def remains(fs: XfsMount) -> Remains:
             files.undo(change)
     return Remains(
         kind="xfs" if fs.log.barrier else "xfs, nobarrier",
-        files=walk(fs.sb.root_inode(), recovered, files.describe),
+        files=walk(fs.sb.root, recovered, files.describe),
         lost_changes=lost_changes,
         last_durable=durable,
         damage=tuple(_damage_at_home(fs, unsafe)),

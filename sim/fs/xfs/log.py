@@ -103,7 +103,7 @@ from sim.fs.buffer import issue_flush
 from sim.fs.features import Features
 from sim.fs.xfs.alloc import Discards, FreeSpace
 from sim.fs.xfs.buf import REGION_BYTES, Buf, LogItem
-from sim.fs.xfs.params import BLOCK_SIZE, Geometry, XfsParams
+from sim.fs.xfs.params import BLOCK_SIZE, Geometry, XfsParams, log_bytes_max
 from sim.sched.core import Sched
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -204,14 +204,14 @@ def place_log(
         device=log_device,
         home=disk,
         start_block=0,
-        blocks=external_blocks(params, log_device),
+        blocks=external_blocks(params, log_device, features),
         barrier=params.barrier and features.flushes_log_home,
     )
 
 
-def external_blocks(params: XfsParams, device: BlockDevice) -> int:
+def external_blocks(params: XfsParams, device: BlockDevice, features: Features) -> int:
     """Return the size of a log that has a device: all of it, or what was asked for."""
-    room = min(device.capacity_sectors * SECTOR, params.log_bytes_max - BLOCK_SIZE)
+    room = min(device.capacity_sectors * SECTOR, log_bytes_max(features) - BLOCK_SIZE)
     return (params.log_bytes or room) // BLOCK_SIZE
 
 

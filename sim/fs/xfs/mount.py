@@ -178,13 +178,12 @@ class XfsMount:
     def __init__(
         self, sb: FileSystem, params: XfsParams, context: MountContext, geometry: Geometry
     ) -> None:
-        assert context.device is not None, "xfs is on a block device"
         scheduler = context.scheduler
         self.sb = sb
         self.params = params
         self.geometry = geometry
         self.features = sb.features
-        self.disk: BlockDevice = context.device
+        self.disk: BlockDevice = context.on_disk()[0]
         self.scheduler = scheduler
         self.calendar = sb.calendar
         self.dcache = sb.dcache
@@ -202,7 +201,7 @@ class XfsMount:
         self.chunks = [InodeChunks(geometry, space) for space in self.spaces]
         self.root_chunk: int = -1
         self.rotor: int = 0  # m_agirotor: the group of the next directory
-        self.discards = Discards(scheduler, self.disk, params.discard, params.discard_workers)
+        self.discards = Discards(scheduler, self.disk, params.discard)
         place = place_log(params, geometry, self.disk, context.journal_device, self.features)
         self.log = Log(params, scheduler, self.features, place, self.discards)
         self.ail = self.log.ail

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sim.fs.features import features, since
+from sim.fs.features import Features, features, since
 from sim.fs.super import ATIME_RULES
 from sim.param import param
 from sim.sched.version import Change, KernelVersion, changed_defaults, numbers
@@ -82,13 +82,6 @@ class XfsParams:
         source="fs/xfs/linux-2.6/xfs_super.c 2.6.35: experimental, off",
         doc="committed changes are collected in memory and logged together",
     )
-    discard_workers: int = param(
-        4,
-        dim="count",
-        minimum=1,
-        source="assumed: log records whose discards are under way at a time",
-        doc="workers that discard what was freed",
-    )
     discard: bool = param(
         False,
         dim="bool",
@@ -135,14 +128,7 @@ class XfsParams:
         minimum=0,
         maximum=4096,
         source="mkfs.xfs: by the size of the device",
-        doc="mkfs.xfs -d agcount; 0 = by the size of the device, agcount_usual of them",
-    )
-    agcount_usual: int = param(
-        16,
-        dim="count",
-        minimum=1,
-        source="mkfs.xfs 2.x on one disk: 16",
-        doc="allocation groups that mkfs.xfs makes on one disk of up to 4 TiB",
+        doc="mkfs.xfs -d agcount; 0 = by the size of the device",
     )
     log_bytes: int = param(
         0,
@@ -150,21 +136,7 @@ class XfsParams:
         minimum=0,
         maximum=(1 << 31) - 4096,
         source="mkfs.xfs: by the size of the device",
-        doc="mkfs.xfs -l size; 0 = a 2048th of the device, within log_bytes_min and log_bytes_max",
-    )
-    log_bytes_min: int = param(
-        "10 MiB",
-        dim="bytes",
-        minimum=1 << 20,
-        source="xfsprogs 2.x include/xfs_log.h: XFS_MIN_LOG_FACTOR, 2560 blocks",
-        doc="the smallest log mkfs.xfs makes by itself on a device of 300 MiB or more",
-    )
-    log_bytes_max: int = param(
-        "128 MiB",
-        dim="bytes",
-        minimum=1 << 20,
-        source="xfsprogs 2.x include/xfs_log.h: XLOG_MAX_SIZE",
-        doc="the largest log mkfs.xfs makes by itself",
+        doc="mkfs.xfs -l size; 0 = a 2048th of the device, within bounds",
     )
     inode_size_bytes: int = param(
         256, dim="bytes", choices=(256, 512, 1024, 2048), source="mkfs.xfs 2.x: 256", doc="-i size"
@@ -228,14 +200,11 @@ class XfsParams:
 
 KERNEL_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 17), "barrier", True, "fs/xfs/xfs_vfsops.c 2.6.17: on unless -o nobarrier"),
-    ((2, 6, 24), "agcount_usual", 4, "xfsprogs 2.9.5 (2007): four groups on one disk"),
     ((2, 6, 30), "atime", "relatime", "fs/namespace.c 2.6.30: relatime is the default"),
-    ((2, 6, 31), "log_bytes_max", 2 << 30, "xfsprogs 3.0.2 (2009): XLOG_MAX_SIZE just below 2 GiB"),
     ((2, 6, 39), "delaylog", True, "fs/xfs/linux-2.6/xfs_super.c 2.6.39: 20ad9ea9becd"),
     ((4, 1), "crc", True, "xfsprogs 3.2.3 (2015): version 5, with a tree of free inodes"),
     ((4, 1), "inode_size_bytes", 512, "xfsprogs 3.2.3 (2015): version 5 asks for 512"),
     ((5, 1), "reflink", True, "xfsprogs 5.1.0 (2019)"),
-    ((5, 15), "log_bytes_min", 64 << 20, "xfsprogs 5.15.0 (2022): 64 MiB at least"),
 )
 
 
@@ -324,10 +293,10 @@ def without_log(geometry: Geometry) -> Geometry:
     return replace(geometry, log_start=-1, log_blocks=0)
 
 
-def make_geometry(params: XfsParams, capacity_bytes: int) -> Geometry:
-    """Lay a device out as mkfs.xfs does; ValueError if it is too small."""
+def make_geometry(params: XfsParams, capacity_bytes: int, release: Features) -> Geometry:
+    """Lay a device out as the mkfs.xfs of a release's time; ValueError if it is too small."""
     blocks = capacity_bytes // BLOCK_SIZE
-    count = params.agcount or _ag_count(blocks, params.agcount_usual)
+    count = params.agcount or _ag_count(blocks, 4 if release.mkfs_four_groups else 16)
     ag_blocks = -(-blocks // count)
     last = blocks - (count - 1) * ag_blocks
     if count > 1 and last < AG_BLOCKS_MIN // 4:
@@ -341,7 +310,7 @@ def make_geometry(params: XfsParams, capacity_bytes: int) -> Geometry:
     if ag_blocks > AG_BLOCKS_MAX:
         raise ValueError(f"xfs: {count} allocation groups are too few: at most 1 TiB each")
     header_blocks = 4 + params.crc + params.reflink
-    log_blocks = _log_blocks(params, blocks)
+    log_blocks = _log_blocks(params, blocks, release)
     room = ag_blocks - header_blocks - AGFL_BLOCKS
     if params.log_bytes and log_blocks > room:
         raise ValueError(
@@ -374,20 +343,26 @@ def _ag_count(blocks: int, usual: int) -> int:
     return max(min(usual, most), least)
 
 
-def _log_blocks(params: XfsParams, blocks: int) -> int:
+def log_bytes_max(release: Features) -> int:
+    """Return the size that no log reaches (XLOG_MAX_SIZE)."""
+    return 2 << 30 if release.mkfs_2_gib else 128 << 20
+
+
+def _log_blocks(params: XfsParams, blocks: int, release: Features) -> int:
     """Return the size of the log; ValueError if mkfs.xfs does not make one of that size."""
+    longest = log_bytes_max(release)
     if params.log_bytes:
-        most = min(params.log_bytes_max, (2 << 30) - BLOCK_SIZE)
+        most = min(longest, (2 << 30) - BLOCK_SIZE)
         if not LOG_BLOCKS_MIN * BLOCK_SIZE <= params.log_bytes <= most:
             raise ValueError(
                 f"xfs: log = {params.log_bytes >> 10} KiB: a log has"
-                f" {LOG_BLOCKS_MIN * BLOCK_SIZE >> 10} to {most >> 10} KiB (log_max)"
+                f" {LOG_BLOCKS_MIN * BLOCK_SIZE >> 10} to {most >> 10} KiB"
             )
         return params.log_bytes // BLOCK_SIZE
     if blocks < SMALL_BLOCKS:
         return SMALL_LOG_BLOCKS
-    low, high = params.log_bytes_min // BLOCK_SIZE, params.log_bytes_max // BLOCK_SIZE
-    return min(max(blocks // LOG_RATIO, low), high - 1)
+    least = (64 << 20 if release.mkfs_64_mib else 10 << 20) // BLOCK_SIZE
+    return min(max(blocks // LOG_RATIO, least), longest // BLOCK_SIZE - 1)
 
 
 def _cluster_blocks(params: XfsParams) -> int:

@@ -14,6 +14,7 @@ from collections import deque
 from typing import ClassVar, Final
 
 from sim.fs.errors import no_space
+from sim.fs.features import features
 from sim.fs.super import (
     PAGE_SHIFT,
     S_IFDIR,
@@ -97,33 +98,30 @@ class Xfs(FileSystem):
     journal_device_bytes_min: ClassVar[int] = LOG_BLOCKS_MIN * BLOCK_SIZE
 
     @classmethod
-    def refusal(cls, params: object, kernel: KernelVersion, capacity_bytes: int | None) -> str:
+    def refusal(cls, params: XfsParams, kernel: KernelVersion, capacity_bytes: int | None) -> str:
         """Return what contradicts itself, the release or the size of the device."""
-        assert isinstance(params, XfsParams)
         try:
             check_options(params, kernel)
             if capacity_bytes is not None:
-                make_geometry(params, capacity_bytes)
+                make_geometry(params, capacity_bytes, features(kernel))
         except ValueError as error:
             return str(error)
         return ""
 
     @classmethod
-    def journal_bytes_asked(cls, params: object) -> int:
+    def journal_bytes_asked(cls, params: XfsParams) -> int:
         """Return the size of the log, if one is asked for."""
-        assert isinstance(params, XfsParams)
         return params.log_bytes
 
     def __init__(self, params: XfsParams, context: MountContext) -> None:
         check_options(params, context.scheduler.kernel)
-        device = context.device
-        assert device is not None, "xfs is on a block device"
-        geometry = make_geometry(params, device.capacity_sectors * 512)
+        device, self.bdi = context.on_disk()
+        geometry = make_geometry(
+            params, device.capacity_sectors * 512, features(context.scheduler.kernel)
+        )
         if context.journal_device is not None:
             geometry = without_log(geometry)
-        assert context.bdi is not None, "xfs is on a block device"
         super().__init__(context, OPERATIONS, "xfs_inode")
-        self.bdi = context.bdi
         self.synchronous = params.sync
         self.locks_fsync = not self.features.locks_in_fsync
         info = self.info = XfsMount(self, params, context, geometry)

@@ -62,7 +62,7 @@ def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None
             for number in range(1000):
                 yield from machine.write_file(task, f"/{number}", 1 << 20, fsync=False)
         assert fs.info.blocks.free_total < 256
-        for name in list(fs.root_inode().directory()):
+        for name in list(fs.root.directory()):
             yield from machine.vfs.unlink(task, f"/{name}")
         yield from machine.write_file(task, "/again", 1 << 20)
 
@@ -104,7 +104,7 @@ def forget_a_block(fs: Ext4) -> None:
 
 
 def give_a_block_twice(fs: Ext4) -> None:
-    fs.root_inode().map.insert(100, 30000, 1)  # type: ignore[attr-defined]
+    fs.root.map.insert(100, 30000, 1)  # type: ignore[attr-defined]
 
 
 def lose_a_link(fs: Ext4) -> None:
@@ -112,7 +112,7 @@ def lose_a_link(fs: Ext4) -> None:
 
 
 def forget_a_name(fs: Ext4) -> None:
-    del fs.root_inode().directory()["a"]
+    del fs.root.directory()["a"]
 
 
 def lose_log_space(fs: Ext4) -> None:
@@ -136,15 +136,3 @@ def test_fsck_finds_damage(damage: Callable[[Ext4], None], found: str) -> None:
     assert fs.check() == []
     damage(fs)
     assert any(found in line for line in fs.check())
-
-
-def test_an_aged_file_system_scatters_what_is_written() -> None:
-    requests = {}
-    for free_run_blocks in (0.0, 4.0):
-        machine = Machine()
-        fs = machine.mount_ext3(free_run_blocks=free_run_blocks)
-        machine.run(lambda task, m=machine: m.write_file(task, "/df1", 180 << 10), for_ns=S)
-        requests[free_run_blocks] = len(machine.writes())
-        assert_sound(machine, fs)
-    assert requests[0.0] <= 6
-    assert 8 <= requests[4.0] <= 30

@@ -3,10 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.fs.features import features
 from sim.fs.xfs.alloc import FreeSpace, Tree, chunk_mask, place_near
 from sim.fs.xfs.params import XfsParams, make_geometry
 
-GEOMETRY = make_geometry(XfsParams(crc=True, inode_size_bytes=512, agcount=4), 1 << 30)
+GEOMETRY = make_geometry(
+    XfsParams(crc=True, inode_size_bytes=512, agcount=4), 1 << 30, features((6, 18))
+)
 SIZE = 60
 
 

@@ -9,8 +9,8 @@ from sim.fs.xfs.dir import BLOCK, LEAF, LEAF_START, SHORTFORM, XfsDir, hash_name
 from sim.fs.xfs.params import XfsParams, make_geometry
 from sim.sched.version import KernelVersion
 
-V5 = make_geometry(XfsParams(crc=True, inode_size_bytes=512), 1 << 30)
-V4 = make_geometry(XfsParams(), 1 << 30)
+V5 = make_geometry(XfsParams(crc=True, inode_size_bytes=512), 1 << 30, features((6, 18)))
+V4 = make_geometry(XfsParams(), 1 << 30, features((2, 6, 16)))
 
 
 def filled(count: int, geometry=V5) -> XfsDir:  # type: ignore[no-untyped-def]

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.fs.features import Features, features
 from sim.fs.xfs.alloc import FreeSpace
 from sim.fs.xfs.ialloc import InodeChunks
 from sim.fs.xfs.params import AGFL_BLOCKS, XfsParams, make_geometry
 from tests.fs.machine import GIB, Machine
 
 MIB = 1 << 20
-V5 = XfsParams(
-    crc=True, reflink=True, inode_size_bytes=512, agcount_usual=4, log_bytes_min=64 * MIB
-)
+V5 = XfsParams(crc=True, reflink=True, inode_size_bytes=512)
+OLD, NEW = features((2, 6, 16)), features((6, 18))
 
 
 def test_a_4_gib_disk_is_laid_out_as_recorded() -> None:
-    geometry = make_geometry(V5, 4 * GIB)
+    geometry = make_geometry(V5, 4 * GIB, NEW)
     assert (geometry.ag_count, geometry.ag_blocks) == (4, 262144)
     assert geometry.log_start * 8 == 4194352  # Sectors of the recorded disk trace.
     assert geometry.log_blocks * 4096 == 64 * MIB
@@ -26,13 +26,13 @@ def test_a_4_gib_disk_is_laid_out_as_recorded() -> None:
 
 def test_root_and_its_first_file_have_the_numbers_recorded() -> None:
     fs = Machine("6.18", capacity_bytes=4 * GIB).mount_xfs()
-    assert fs.root_inode().ino == 128
+    assert fs.root.ino == 128
     assert fs.info.chunks[0].take(128) == 131
 
 
 @pytest.mark.parametrize(("gib", "mib"), [(1, 10), (16, 10), (40, 20), (136, 68), (1000, 128)])
 def test_the_log_is_a_2048th_of_the_device_within_bounds(gib: int, mib: int) -> None:
-    blocks = make_geometry(XfsParams(), gib * GIB).log_blocks
+    blocks = make_geometry(XfsParams(), gib * GIB, OLD).log_blocks
     assert abs(blocks - mib * 256) <= 1
 
 
@@ -42,7 +42,7 @@ def test_groups_cover_the_device_and_hold_what_belongs_into_them(
 ) -> None:
     params = XfsParams(agcount=agcount, crc=crc, inode_size_bytes=512)
     try:
-        geometry = make_geometry(params, capacity)
+        geometry = make_geometry(params, capacity, OLD)
     except ValueError as error:
         assert "xfs" in str(error)
         return
@@ -54,19 +54,19 @@ def test_groups_cover_the_device_and_hold_what_belongs_into_them(
 
 
 @pytest.mark.parametrize(
-    ("capacity", "options", "message"),
+    ("capacity", "release", "options", "message"),
     [
-        (8 * MIB, {}, "hold no xfs"),
-        (4 << 40, {"agcount": 2}, "too few"),
-        (GIB, {"log_bytes": GIB, "log_bytes_max": 2 * GIB}, "does not fit"),
-        (GIB, {"log_bytes": GIB}, "a log has 2048 to 131072 KiB"),
+        (8 * MIB, OLD, {}, "hold no xfs"),
+        (4 << 40, OLD, {"agcount": 2}, "too few"),
+        (GIB, NEW, {"log_bytes": GIB}, "does not fit"),
+        (GIB, OLD, {"log_bytes": GIB}, "a log has 2048 to 131072 KiB"),
     ],
 )
 def test_what_cannot_be_made_is_refused(
-    capacity: int, options: dict[str, int], message: str
+    capacity: int, release: Features, options: dict[str, int], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        make_geometry(XfsParams(**options), capacity)  # type: ignore[arg-type]
+        make_geometry(XfsParams(**options), capacity, release)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_numbers_are_used_lowest_first_and_a_whole_free_chunk_is_told() -> None:
 @given(st.integers(64 * MIB, 20 * GIB), st.sampled_from([256, 512]))
 def test_the_clusters_of_a_chunk_hold_none_but_its_inodes(capacity: int, inode_bytes: int) -> None:
     """Groups begin anywhere: a chunk is aligned within its group, as its clusters are."""
-    geometry = make_geometry(XfsParams(inode_size_bytes=inode_bytes), capacity)
+    geometry = make_geometry(XfsParams(inode_size_bytes=inode_bytes), capacity, OLD)
     for ag in range(geometry.ag_count):
         space = FreeSpace(geometry, geometry.ag_start(ag), geometry.ag_end(ag))
         space.give(geometry.ag_start(ag) + 21, geometry.ag_end(ag))

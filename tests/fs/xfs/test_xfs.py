@@ -219,7 +219,7 @@ def test_a_full_disk_is_enospc_and_unlinking_makes_room_after_a_commit() -> None
         with pytest.raises(OSError, match="No space"):
             for number in range(1000):
                 yield from machine.write_file(task, f"/{number}", MIB, fsync=False)
-        for name in list(fs.root_inode().directory()):
+        for name in list(fs.root.directory()):
             yield from machine.vfs.unlink(task, f"/{name}")
         yield from sync.sync(machine.vfs, task)
         yield from machine.write_file(task, "/again", MIB)
@@ -301,7 +301,7 @@ def forget_a_block(fs: Xfs) -> None:
 
 
 def give_a_block_twice(fs: Xfs) -> None:
-    fs.root_inode().map.insert(100, 30000, 1)  # type: ignore[attr-defined]
+    fs.root.map.insert(100, 30000, 1)  # type: ignore[attr-defined]
 
 
 def lose_a_link(fs: Xfs) -> None:
@@ -309,7 +309,7 @@ def lose_a_link(fs: Xfs) -> None:
 
 
 def forget_a_name(fs: Xfs) -> None:
-    del fs.root_inode().directory()["a"]
+    del fs.root.directory()["a"]
 
 
 def promise_too_much(fs: Xfs) -> None:
