@@ -485,12 +485,6 @@ class Sys:
         """Return minor and major page faults (ru_minflt, ru_majflt)."""
         return (0, 0) if self._mm is None else (self._mm.minflt, self._mm.majflt)
 
-    def rss(self) -> tuple[int, int]:
-        """Return the bytes that this program has in memory, and in swap (VmRSS, VmSwap)."""
-        if self._mm is None:
-            return 0, 0
-        return self._mm.rss_pages * PAGE_SIZE, self._mm.swap_pages * PAGE_SIZE
-
     def touch_memory(self, size: int) -> Blocking[None]:
         """Use `size` bytes of memory for the first time: mmap() and a fault on each page."""
         return self._memory().fault_in(self.task, size)

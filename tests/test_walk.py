@@ -125,8 +125,9 @@ def test_write_has_its_answer_before_any_device_has_seen_anything() -> None:
     assert all(place > walk().mark("fsync") for place in walk().where("block_bio_queue"))
     between = walk().between("write", "written")
     assert [(r.name, *r.args[2:-1]) for r in between if r.name.startswith("sys_")] == [
-        ("sys_enter", "write"), ("sys_exit", "write", 8192),
-    ]  # fmt: skip
+        ("sys_enter", "write"),
+        ("sys_exit", "write", 8192),
+    ]
 
 
 def test_fsync_is_one_call_from_before_its_first_bio_to_after_its_last_wakeup() -> None:

@@ -25,7 +25,7 @@ from calibration.fit.emulator import Emulator
 from calibration.fit.posterior import STEPS, Posterior, Target, sample
 from calibration.fit.runs import Figures, Laboratory, Trial
 from calibration.fit.space import Array, Space
-from sim.scenario.calibrate_spec import CalibrateSpec
+from sim.scenario.calibrate import CalibrateSpec
 
 _FIRST_SHARE = 0.4  # of the simulations: the design over the prior
 _LATER = WAVES - 1

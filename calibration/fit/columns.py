@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from calibration.fit.space import Array
-from sim.scenario.calibrate_spec import AgainstSpec
+from sim.scenario.calibrate import AgainstSpec
 from sim.study.recorded import Figure, FigureSet
 
 _HALF_90: Final = 1.6449  # standard deviations in half a 90 % interval

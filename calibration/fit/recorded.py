@@ -19,7 +19,7 @@ from calibration.dataset import DataSet, load_data_set, sha256_of
 from calibration.fit.columns import RecordedColumn, recorded_columns
 from calibration.samples import COLUMNS, Recording
 from sim.scenario import RecordedSpec, Scenario
-from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
+from sim.scenario.calibrate import AgainstSpec, CalibrateSpec
 from sim.scenario.cases import DATASET
 from sim.scenario.fitted import FitError
 from sim.study.metrics import units_of

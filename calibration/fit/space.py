@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
 from sim.engine.rng import stream_seed
-from sim.scenario.calibrate_spec import PriorSpec
+from sim.scenario.calibrate import PriorSpec
 from sim.units import format_quantity
 
 Array = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Load
 from calibration.twin.server import Server, turns
 from sim.machine import simulate
 from sim.results import RunResult
-from sim.scenario.calibrate_spec import ColumnSpec
+from sim.scenario.calibrate import ColumnSpec
 from sim.tools.iostat_report import compute_iostat
 
 PART: Final = "recorded"

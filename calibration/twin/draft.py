@@ -25,7 +25,7 @@ from calibration.twin.demands import (
 )
 from calibration.twin.server import RECORDED, Server, disk_section, turns
 from calibration.twin.sheet import Sheet, dotted
-from sim.scenario.calibrate_spec import PriorSpec
+from sim.scenario.calibrate import PriorSpec
 from sim.units import format_quantity
 from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL
 

@@ -42,7 +42,7 @@ from calibration.twin.sheet import Sheet
 from calibration.twin.verdict import Verdict, verdict_of
 from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario import load
-from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec
+from sim.scenario.calibrate import AgainstSpec, CalibrateSpec
 
 MEMBERS: Final = 64
 TITLE: Final = "Twin of"

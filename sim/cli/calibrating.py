@@ -24,7 +24,7 @@ from sim.cli.output import (
 )
 from sim.cli.progress import Progress
 from sim.scenario import Scenario, find, load
-from sim.scenario.calibrate_spec import CalibrateSpec
+from sim.scenario.calibrate import CalibrateSpec
 from sim.scenario.fitted import FitError
 from sim.study.replicate import processes
 

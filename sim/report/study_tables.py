@@ -12,7 +12,7 @@ from textwrap import fill
 
 from sim.report.tables import Column, Table, figure, interval, signed
 from sim.scenario import Scenario
-from sim.scenario.calibrate_spec import FOLLOWS, SAYS_NOTHING
+from sim.scenario.calibrate import FOLLOWS, SAYS_NOTHING
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.recorded import AGREES, Figure, FigureSet
 from sim.study.summary import INTERVAL_RUNS_MIN, Summary, is_beyond

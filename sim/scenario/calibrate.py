@@ -1,32 +1,40 @@
-"""Read [calibrate]: priors of parameters, and the recorded columns that they are fitted to.
+"""[calibrate]: priors of parameters, and the recorded columns that they are fitted to.
 
-Models: a calibration plan, checked like everything else in the file.
+Models: the plan of a calibration: what is not known, what was seen, how far the twin is trusted.
 Linux counterpart: none.
-Invariants: a prior is of a numeric parameter that the scenario has and says why it is believed;
- every recorded figure of a state is a column of the fit or left out with a reason, so that nothing
- is dropped in silence.
-Left out: the fit itself (calibration.fit).
+Invariants: the records are frozen and picklable; bounds are canonical numbers of the parameter's
+ dimension and low < high. A prior is of a numeric parameter that the scenario has and says why it
+ is believed; every recorded figure of a state is a column of the fit or left out with a reason, so
+ that nothing is dropped in silence.
+Left out: correlated priors; what is known together is one parameter of a model. The fit itself
+ (calibration.fit).
 """
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from sim.param import param
-from sim.scenario.calibrate_spec import (
-    DISTRIBUTIONS,
-    AgainstSpec,
-    CalibrateSpec,
-    ColumnSpec,
-    PriorSpec,
-)
 from sim.scenario.cases import DATASET
 from sim.toml.errors import Place, unknown
 from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Parameter, Reading, Values, dotted
 from sim.units import UnitError, parse_quantity
 
+# What `low` and `high` of a prior mean: its bounds, or its 5th and 95th percentile.
+DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "uniform": "bounds",
+    "log-uniform": "bounds",
+    "normal": "90 % interval",
+    "log-normal": "90 % interval",
+}
+
+
+# How the reason begins for which a recorded figure is left out, where its agreement says nothing.
+FOLLOWS: Final = "follows from fitted"
+SAYS_NOTHING: Final = ("input", "by construction", FOLLOWS)
 _NUMERIC = (
     "time_ns",
     "bytes",
@@ -39,6 +47,61 @@ _NUMERIC = (
     "number",
 )
 _TOP = ("parameter", "against")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorSpec:
+    """What is believed of one parameter before the recording is looked at."""
+
+    path: str
+    dim: str
+    distribution: str
+    low: float
+    high: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSpec:
+    """A recorded figure that the fit uses, and how far the twin itself may be off there."""
+
+    metric: str
+    discrepancy_percent: float
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstSpec:
+    """One state of the server that was recorded: which variant it is, and its columns."""
+
+    figures: str
+    what_if: str | None
+    columns: tuple[ColumnSpec, ...]
+    left_out: Mapping[str, str]  # metric -> why
+
+    def says_nothing(self, metric: str) -> str:
+        """Return which of SAYS_NOTHING a left-out figure is, "" for others."""
+        reason = self.left_out.get(metric, "")
+        return next((kind for kind in SAYS_NOTHING if reason.startswith(f"{kind}:")), "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateSpec:
+    """Parameters with priors, and the recorded states to hold the twin against."""
+
+    recording: str  # its name
+    folder: Path | None  # where it lies; None of one that is in memory alone
+    duration_ns: int | None  # simulated time at most of a run of the fit
+    priors: tuple[PriorSpec, ...]
+    against: Mapping[str, AgainstSpec]
+
+    @property
+    def base(self) -> AgainstSpec:
+        """The recorded state of the server as it was, before any what-if."""
+        return next(one for one in self.against.values() if one.what_if is None)
+
+
+# --- reading
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,6 @@ from sim.scenario.cases import (
     scenario_files,
     use,
 )
-from sim.scenario.neighbours import read_neighbours
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
 from sim.scenario.workload import (
@@ -40,6 +39,7 @@ from sim.scenario.workload import (
     check_terms,
     read_links,
     read_measure,
+    read_neighbours,
     read_processes,
     read_recorded,
     read_run,

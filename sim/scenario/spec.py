@@ -14,7 +14,7 @@ from typing import Any
 
 from sim.observation import MeasureSpec
 from sim.param import param
-from sim.scenario.calibrate_spec import CalibrateSpec
+from sim.scenario.calibrate import CalibrateSpec
 from sim.scenario.cases import name_of_data_set, use
 from sim.toml.reading import Parameter
 

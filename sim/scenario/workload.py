@@ -1,22 +1,28 @@
-"""Read what happens on and around the server: links, processes, the run, the figures.
+"""Read what happens on and around the server: links, processes, the run, figures, neighbours.
 
-Models: an experiment plan.
+Models: an experiment plan. A neighbour, [neighbour.NAME], is another guest of the same host and a
+ scenario of its own: it stands in for the other guests of a host where their programs are known.
+ Their vCPUs and this server's share the host's CPUs; each has its disks, network and programs for
+ itself.
 Linux counterpart: none.
 Invariants: `via` names a link and `target` a process of this scenario, a program's host a process
- outside the server; a program outside the server is behind a link, one on it is not.
-Left out: routes of several links.
+ outside the server; a program outside the server is behind a link, one on it is not. A neighbour is
+ a complete scenario, with what-if or without, and has no neighbours; the host is that of
+ [machine.guest] of the scenario that names it.
+Left out: routes of several links; disks and links that guests share; what a neighbour measures
+ (its figures are those of its own scenario, run by itself or with this one as its neighbour).
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sim.cgroup import allowed_cpus, check_cpus
 from sim.component import Described
 from sim.observation import MeasureSpec, figures_of
-from sim.param import params_of
+from sim.param import param, params_of
 from sim.registry import lookup
 from sim.scenario.calibrate import recorded_metrics
 from sim.scenario.cases import DATASET, file_of_program
@@ -25,12 +31,14 @@ from sim.scenario.spec import (
     ProcessSpec,
     RecordedSpec,
     RunSpec,
+    Scenario,
     ServerSpec,
 )
 from sim.sched.features import POLICY_SINCE, SLICE_SINCE
+from sim.sched.guest import GuestParams
 from sim.sched.syscalls import CPUS_MAX
 from sim.sched.version import KernelVersion, numbers
-from sim.toml.errors import unknown
+from sim.toml.errors import ScenarioError, unknown
 from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Reading, dotted
 from sim.units import format_quantity, given_text
@@ -371,3 +379,46 @@ def _check_recorded(
     if sets and figures not in sets:
         where = f" in {'/'.join(known[data_set].parts[-2:])}/{DATASET}"
         reading.problems.append(unknown(leaf.key, "set of figures", figures, sorted(sets), where))
+
+
+# --- other guests of the same host
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourParams:
+    """Which scenario a neighbour is."""
+
+    scenario: str = param(dim="text", source="scenario", doc="its scenario, by name or file")
+    what_if: str = param("", dim="text", source="scenario", doc="a what-if of that; empty: none")
+
+
+def read_neighbours(
+    reading: Reading,
+    root: Table,
+    server: ServerSpec | None,
+    read: Callable[[str, str | None], Scenario],
+) -> dict[str, Scenario]:
+    """Return the neighbours by name; `read` reads a scenario by name and what-if."""
+    found: dict[str, Scenario] = {}
+    for name, table, path in reading.named_tables(root, (), "neighbour"):
+        [values] = reading.values(table, path, [NeighbourParams])
+        if values is None:
+            continue
+        guest = server.one("guest") if server is not None else None
+        if server is not None and not (isinstance(guest, GuestParams) and guest.host_cpus):
+            reading.error(
+                table.place,
+                "neighbours share a host's CPUs: none is described",
+                given="no machine.guest.host_cpus",
+                allowed="machine.guest.host_cpus = 1 or more",
+            )
+        asked = NeighbourParams(**values)
+        leaf = table.leaf("what_if" if asked.what_if else "scenario")
+        place = leaf.at if leaf is not None else table.place
+        try:
+            found[name] = read(asked.scenario, asked.what_if or None)
+        except LookupError as error:
+            reading.error(place, f"neighbour.{name}: {error}")
+        except ScenarioError as error:
+            reading.error(place, f"neighbour.{name}: {error.problems[0].render()}")
+    return found

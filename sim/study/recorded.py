@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sim.registry import did_you_mean
-from sim.scenario.calibrate_spec import FOLLOWS
+from sim.scenario.calibrate import FOLLOWS
 from sim.scenario.cases import DATASET
 from sim.scenario.spec import RecordedSpec
 from sim.units import UnitError, parse_quantity

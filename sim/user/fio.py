@@ -20,7 +20,7 @@ plain fsync() beside them (fio_libaio_queue). The one of `end_fsync` takes time 
 Where a mixture has rates, a direction that is ahead of its own lets the other one go (rate_ddir):
 the rates hold, not the mixture.
 Defaults of `FioParams` are what fio's recorded runs of this project use; a reader of job files
-gives every value (sim/scenario/fio_options.py), fio's own defaults included.
+gives every value (sim/scenario/fio_file.py), fio's own defaults included.
 
 Figures (stat.c: plat_val_to_idx, calc_clat_percentiles, add_stat_sample, sum_thread_stats; io_u.c:
 io_u_mark_depth, io_u_mark_latency) are struct thread_stat, in constant memory. A latency goes into

@@ -9,7 +9,7 @@ import numpy as np
 from calibration.fit.chain import Plan
 from calibration.fit.columns import RecordedColumn
 from calibration.fit.runs import Figures, Journal, Laboratory, Trial
-from sim.scenario.calibrate_spec import AgainstSpec, CalibrateSpec, ColumnSpec, PriorSpec
+from sim.scenario.calibrate import AgainstSpec, CalibrateSpec, ColumnSpec, PriorSpec
 from sim.scenario.cases import data_sets
 from sim.units import parse_quantity
 

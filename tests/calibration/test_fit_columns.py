@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibration.fit.columns import RecordedColumn, matrix, recorded_columns
 from calibration.fit.recorded import columns_of
 from sim.scenario import load
-from sim.scenario.calibrate_spec import AgainstSpec, ColumnSpec
+from sim.scenario.calibrate import AgainstSpec, ColumnSpec
 from sim.study.recorded import Figure, FigureSet
 
 

@@ -6,7 +6,7 @@ import pytest
 from calibration.fit.posterior import Posterior, Target, log_likelihood, r_hat
 from calibration.fit.posterior import sample as sample_in
 from calibration.fit.space import Array, Space
-from sim.scenario.calibrate_spec import PriorSpec
+from sim.scenario.calibrate import PriorSpec
 
 SIGMA = 1 / (2 * 1.6448536269514722)  # of a normal prior, in its coordinate
 

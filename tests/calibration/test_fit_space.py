@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.fit.space import Space
-from sim.scenario.calibrate_spec import DISTRIBUTIONS, PriorSpec
+from sim.scenario.calibrate import DISTRIBUTIONS, PriorSpec
 from sim.units import parse_quantity
 
 UNIFORM = PriorSpec(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from calibration.readers import read_text
 from sim.cli.main import cli
 from sim.report.fio_text import number
-from sim.scenario.fio_options import OPTIONS
+from sim.scenario.fio_file import OPTIONS
 
 MACHINE = """\
 title = "A disk that takes 2 ms a request, one at a time"

@@ -11,9 +11,13 @@ from tests.user.servers import scenario
 DISKS = "".join(
     f'[machine.disk.{name}]\ndevice = "ram"\ncapacity = "{size}"\nscheduler = "noop"\n'
     for name, size in (
-        ("sda", "1 GiB"), ("sdb", "1 GiB"), ("sdc", "2 GiB"), ("sdd", "1 GiB"), ("sde", "32 KiB"),
+        ("sda", "1 GiB"),
+        ("sdb", "1 GiB"),
+        ("sdc", "2 GiB"),
+        ("sdd", "1 GiB"),
+        ("sde", "32 KiB"),
     )
-)  # fmt: skip
+)
 ROOT = '[machine.mount."/"]\ntype = "ext3"\ndevice = "sda"\n'
 ARRAY = """\
 [machine.array.md0]
@@ -86,28 +90,64 @@ def test_parameters_of_an_array_have_sources() -> None:
 
 
 WRONG = [
-    ("level = 5\n", "", r"small.toml:\d+:16: error: \[machine.array.md0\] lacks 'level' \(accepted: raid0"),
-    ("level = 5", "level = 6", r"small.toml:\d+:9: error: unknown array 'raid6' - did you mean 'raid"),
+    (
+        "level = 5\n",
+        "",
+        r"small.toml:\d+:16: error: \[machine.array.md0\] lacks 'level' \(accepted: raid0",
+    ),
+    (
+        "level = 5",
+        "level = 6",
+        r"small.toml:\d+:9: error: unknown array 'raid6' - did you mean 'raid",
+    ),
     ("level = 5", 'level = "raid"', r"unknown array 'raid'"),
     ("level = 5", "level = 1", r"unknown key 'chunk' in \[machine.array.md0\]"),
-    ("64 KiB", "65 KiB", r"small.toml:\d+:9: error: raid5: a chunk is a power of two \(accepted: 64 KiB or 128 KiB\)"),
+    (
+        "64 KiB",
+        "65 KiB",
+        r"small.toml:\d+:9: error: raid5: a chunk is a power of two \(accepted: 64 KiB or 128 KiB\)",
+    ),
     ("64 KiB", "1 KiB", r"machine.array.md0.chunk: must be at least 4 KiB"),
     ("64 KiB", "64 ms", r"machine.array.md0.chunk: expected a size"),
     ('devices = ["sdb", "sdc", "sdd"]\n', "", r"lacks 'devices' \(what it is made of\)"),
-    (', "sdd"]', "]", r"small.toml:\d+:11: error: raid5: too few devices, 2 \(accepted: 3 or more\)"),
-    ('"sdd"', '"sdx"', r"unknown device 'sdx' - did you mean 'sd.'\? \(accepted: sda, sdb, sdc, sdd, sde, missing\)"),
+    (
+        ', "sdd"]',
+        "]",
+        r"small.toml:\d+:11: error: raid5: too few devices, 2 \(accepted: 3 or more\)",
+    ),
+    (
+        '"sdd"',
+        '"sdx"',
+        r"unknown device 'sdx' - did you mean 'sd.'\? \(accepted: sda, sdb, sdc, sdd, sde, missing\)",
+    ),
     ('"sdd"', '"sdb"', r"sdb is in md0 twice"),
     ('"sdd"', '"md0"', r"unknown device 'md0'"),
-    ('"sdd"', '"sde"', r"nothing of the devices is left for the array: sde is too small, got 32.* kB"),
-    ('["sdb", "sdc", "sdd"]', '["sdb", "missing", "missing"]', r"raid5 on 3 devices does not stand without 2 of them \(accepted: 1 'missing' at most\)"),
+    (
+        '"sdd"',
+        '"sde"',
+        r"nothing of the devices is left for the array: sde is too small, got 32.* kB",
+    ),
+    (
+        '["sdb", "sdc", "sdd"]',
+        '["sdb", "missing", "missing"]',
+        r"raid5 on 3 devices does not stand without 2 of them \(accepted: 1 'missing' at most\)",
+    ),
     ('["sdb", "sdc", "sdd"]', '"sdb"', r"raid5: too few devices, 1"),
     ('["sdb", "sdc", "sdd"]', "[1, 2, 3]", r"machine.array.md0.devices: expected a list of texts"),
     ("md0]", "sda]", r"there is a device 'sda' already"),
     ("chunk =", "chunc =", r"unknown key 'chunc' in \[machine.array.md0\] - did you mean 'chunk'"),
-    ("chunk =", 'sync_action = "recover"\nchunk =', r"sync_action 'recover' and 'rebuilding' \(the device that is filled\) go together"),
-    ("chunk =", 'sync_action = "recover"\nrebuilding = "sda"\nchunk =', r"unknown member 'sda' - did you mean 'sd.'\? \(accepted: sdb, sdc, sdd\)"),
+    (
+        "chunk =",
+        'sync_action = "recover"\nchunk =',
+        r"sync_action 'recover' and 'rebuilding' \(the device that is filled\) go together",
+    ),
+    (
+        "chunk =",
+        'sync_action = "recover"\nrebuilding = "sda"\nchunk =',
+        r"unknown member 'sda' - did you mean 'sd.'\? \(accepted: sdb, sdc, sdd\)",
+    ),
     ("chunk =", 'algorithm = "left"\nchunk =', r'not one of the choices, got "left"'),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("good", "bad", "message"), WRONG)

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.scenario import Layer, ScenarioError, load, load_text
-from sim.scenario.calibrate_spec import CalibrateSpec
+from sim.scenario.calibrate import CalibrateSpec
 from sim.scenario.fitted import fit_layer
 from tests.cli.fitted import FITTED
 from tests.scenario.test_load import FILE
@@ -36,7 +36,8 @@ def test_a_what_if_has_no_plan() -> None:
     ("old", "new", "message"),
     [
         (
-            'parameter."process.blast.concurrency"', 'parameter."process.blast.concurency"',
+            'parameter."process.blast.concurrency"',
+            'parameter."process.blast.concurency"',
             "unknown numeric parameter 'process.blast.concurency' - did you mean"
             " 'process.blast.concurrency'?",
         ),
@@ -46,15 +47,21 @@ def test_a_what_if_has_no_plan() -> None:
         ("low = 2\n", "", "lacks 'low' (a bound of the prior)"),
         ('high = "100 ms"\nsource = "assumed: a test"', 'high = "100 ms"', "lacks 'source'"),
         ("load1_peak =", "load1_peek =", "unknown recorded figure 'load1_peek'"),
-        ('"disk.dm-6.await_ms" = "of another server"', "",
-         "says nothing of the recorded disk.dm-6.await_ms"),
+        (
+            '"disk.dm-6.await_ms" = "of another server"',
+            "",
+            "says nothing of the recorded disk.dm-6.await_ms",
+        ),
         ('recording = "sendmail"', 'recording = "sendmial"', "did you mean 'sendmail'?"),
-        ("calibrate.against.before.column", "calibrate.against.befor.column",
-         "unknown set of figures 'befor'"),
+        (
+            "calibrate.against.before.column",
+            "calibrate.against.befor.column",
+            "unknown set of figures 'befor'",
+        ),
         ('duration = "2 min"', 'durations = "2 min"', "unknown key 'durations' in [calibrate]"),
         ('discrepancy = "30 %"', 'discrepancy = "-3 %"', "must be at least 0 %"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_told_with_its_line(old: str, new: str, message: str) -> None:
     assert old in FITTED
     with pytest.raises(ScenarioError) as caught:

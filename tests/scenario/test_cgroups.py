@@ -128,15 +128,15 @@ def test_a_process_is_pinned_to_what_it_and_its_groups_allow():
 @pytest.mark.parametrize(
     ("group", "own", "kernel", "problem"),
     [
-        ('[machine.cgroup.g]\ncpu_wait = 3\n', "", "6.1", "did you mean 'cpu_weight'"),
-        ('[machine.cgroup.g]\ncpu_weight = 0\n', "", "6.1", "cpu_weight"),
+        ("[machine.cgroup.g]\ncpu_wait = 3\n", "", "6.1", "did you mean 'cpu_weight'"),
+        ("[machine.cgroup.g]\ncpu_weight = 0\n", "", "6.1", "cpu_weight"),
         ('[machine.cgroup.g]\ncpu_quota = "20"\n', "", "6.1", "cpu_quota"),
         ('[machine.cgroup.g]\ncpu_quota = "0.5 ms"\n', "", "6.1", "at least 1 ms"),
-        ('[machine.cgroup.g]\ncpu_shares = 9\n', "", "6.1", "accepted: cpu_weight, or another"),
-        ('[machine.cgroup.g]\ncpu_weight = 9\nversion = 1\n', "", "6.1", "accepted: cpu_shares"),
+        ("[machine.cgroup.g]\ncpu_shares = 9\n", "", "6.1", "accepted: cpu_weight, or another"),
+        ("[machine.cgroup.g]\ncpu_weight = 9\nversion = 1\n", "", "6.1", "accepted: cpu_shares"),
         (QUOTA, "", "4.4", "version 2 has a cpu controller from 4.15 on"),
         ('[machine.cgroup.g]\ncpu_quota = "9 ms"\nversion = 1\n', "", "2.6.32", "came with 3.2"),
-        ('[machine.cgroup.g]\ncpu_shares = 9\nversion = 1\n', "", "2.6.16", "came with 2.6.24"),
+        ("[machine.cgroup.g]\ncpu_shares = 9\nversion = 1\n", "", "2.6.16", "came with 2.6.24"),
         ('[machine.cgroup.g]\ncpu_period = "9 ms"\n', "", "6.1", "there is no 'cpu_quota'"),
         (QUOTA + 'cpu_burst = "30 ms"\n', "", "6.1", "more than the quota"),
         (QUOTA + 'cpu_burst = "3 ms"\n', "", "5.4", "came with 5.14"),
@@ -155,7 +155,7 @@ def test_a_process_is_pinned_to_what_it_and_its_groups_allow():
         ("", 'slice = "1 s"', "6.12", "100 ms"),
         ("", 'cgroup = "h"', "6.1", "cgroup 'h'"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_told_with_its_place(group, own, kernel, problem):
     with pytest.raises(ScenarioError) as told:
         load(group, own, kernel=kernel)

@@ -45,7 +45,7 @@ def read(tables: str, kernel: str = "3.16") -> object:
         ('[machine.cpuidle]\ntable = "haswel"', '"nehalem", "sandy-bridge"'),
         ('[machine.nic]\nmodel = "e100"', '"physical", "virtio-net", "e1000"'),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_told_with_its_line_and_what_is_allowed(tables: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         read(tables)

@@ -23,53 +23,169 @@ def complaints(text: str, *sets: str) -> str:
 
 
 WRONG = [
-    ("cpus = 4", "cpu = 4", r"x.toml:6:1: error: unknown key 'cpu' in \[machine\] - did you mean 'cpus'\?"),
-    ("cpus = 4", "cpus = 0", r"x.toml:6:8: error: machine.cpus: must be at least 1, got 0 \(accepted: 1 to 4096\)"),
-    ('"8 GiB"', '"-8 GiB"', r'x.toml:7:10: error: machine.memory: must be at least 16 MiB, got "-8 GiB"'),
-    ('"8 GiB"', '"8 ms"', r"machine.memory: expected a size, but 'ms' is a unit of a time, got \"8 ms\""),
+    (
+        "cpus = 4",
+        "cpu = 4",
+        r"x.toml:6:1: error: unknown key 'cpu' in \[machine\] - did you mean 'cpus'\?",
+    ),
+    (
+        "cpus = 4",
+        "cpus = 0",
+        r"x.toml:6:8: error: machine.cpus: must be at least 1, got 0 \(accepted: 1 to 4096\)",
+    ),
+    (
+        '"8 GiB"',
+        '"-8 GiB"',
+        r'x.toml:7:10: error: machine.memory: must be at least 16 MiB, got "-8 GiB"',
+    ),
+    (
+        '"8 GiB"',
+        '"8 ms"',
+        r"machine.memory: expected a size, but 'ms' is a unit of a time, got \"8 ms\"",
+    ),
     ('kernel = "2.6.16"\n', "", r"x.toml:4:2: error: \[machine\] lacks 'kernel' \(Linux version"),
-    ('kernel = "2.6.16"', 'kernel = "latest"', r"x.toml:5:10: error: machine.kernel: not a kernel release"),
-    ('kernel = "2.6.16"', 'kernel = "2.4.20"', r'not a kernel release that is modelled, got "2.4.20" \(accepted: 2.6.0 to 7.2, such as "2.6.16"\)'),
-    ('kernel = "2.6.16"', 'kernel = "9.9"', r'x.toml:5:10: error: machine.kernel: not a kernel release that is modelled, got "9.9" \(accepted: 2.6.0 to 7.2'),
-    ('scheduler = "test_lift"', 'scheduler = "mq-deadline"', r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: anticipatory, cfq, deadline, noop, test_lift\)"),
-    ('device = "dm-6"', 'device = "dm-7"', r"x.toml:13:29: error: unknown device 'dm-7' - did you mean 'dm-6'\?"),
+    (
+        'kernel = "2.6.16"',
+        'kernel = "latest"',
+        r"x.toml:5:10: error: machine.kernel: not a kernel release",
+    ),
+    (
+        'kernel = "2.6.16"',
+        'kernel = "2.4.20"',
+        r'not a kernel release that is modelled, got "2.4.20" \(accepted: 2.6.0 to 7.2, such as "2.6.16"\)',
+    ),
+    (
+        'kernel = "2.6.16"',
+        'kernel = "9.9"',
+        r'x.toml:5:10: error: machine.kernel: not a kernel release that is modelled, got "9.9" \(accepted: 2.6.0 to 7.2',
+    ),
+    (
+        'scheduler = "test_lift"',
+        'scheduler = "mq-deadline"',
+        r"x.toml:8:.*: error: Linux 2.6.16 has no elevator 'mq-deadline' \(from 4.11\) - did you mean 'deadline'\? \(accepted: anticipatory, cfq, deadline, noop, test_lift\)",
+    ),
+    (
+        'device = "dm-6"',
+        'device = "dm-7"',
+        r"x.toml:13:29: error: unknown device 'dm-7' - did you mean 'dm-6'\?",
+    ),
     ('on = "sdb"', 'on = "dm-6"', r"x.toml:11:22: error: volume 'dm-6' lies on itself"),
     ('"40 GiB"', '"400 GiB"', r"'dm-6' ends .* behind the end of what it lies on"),
     ('"20 GiB"', '"2 TB"', r"'sda1' ends .* behind the end"),
     ('device = "sda1"', 'device = "dm-6"', r"dm-6 is mounted on / already"),
     ('mount."/" =', 'mount."/usr" =', r'nothing is mounted on "/"'),
-    ('type = "test_ordered", data', 'type = "test_orderd", data', r"unknown filesystem 'test_orderd' - did you mean 'test_ordered'\?"),
-    ('data = "journal"', 'data = "jornal"', r'not one of the choices, got "jornal" \(accepted: "ordered", "journal"\)'),
-    ('scheduler = "test_lift"', 'scheduler = "test_lif"', r"unknown elevator 'test_lif' - did you mean 'test_lift'"),
-    ("quantum = 8", "quantun = 8", r"unknown key 'quantun' in \[machine.disk.sdb.iosched\] - did you mean 'quantum'"),
+    (
+        'type = "test_ordered", data',
+        'type = "test_orderd", data',
+        r"unknown filesystem 'test_orderd' - did you mean 'test_ordered'\?",
+    ),
+    (
+        'data = "journal"',
+        'data = "jornal"',
+        r'not one of the choices, got "jornal" \(accepted: "ordered", "journal"\)',
+    ),
+    (
+        'scheduler = "test_lift"',
+        'scheduler = "test_lif"',
+        r"unknown elevator 'test_lif' - did you mean 'test_lift'",
+    ),
+    (
+        "quantum = 8",
+        "quantun = 8",
+        r"unknown key 'quantun' in \[machine.disk.sdb.iosched\] - did you mean 'quantum'",
+    ),
     ('"test_writer"', '"test_writr"', r"unknown program 'test_writr' - did you mean 'test_writer'"),
     ('via = "lan"', 'via = "wan"', r"unknown link 'wan' - did you mean 'lan'"),
-    ('via = "lan"\n', "", r"'test_client' runs outside the server: it needs a link 'via' \(accepted: lan\)"),
+    (
+        'via = "lan"\n',
+        "",
+        r"'test_client' runs outside the server: it needs a link 'via' \(accepted: lan\)",
+    ),
     ('target = "writer"', 'target = "wroter"', r"unknown process 'wroter' - did you mean 'writer'"),
-    ('devices = ["sdb", "dm-6"]', 'devices = ["sdc"]', r"x.toml:32:11: error: unknown device 'sdc'"),
-    ('families = ["load"', 'families = ["laod"', r"unknown family of figures 'laod' - did you mean 'load'"),
+    (
+        'devices = ["sdb", "dm-6"]',
+        'devices = ["sdc"]',
+        r"x.toml:32:11: error: unknown device 'sdc'",
+    ),
+    (
+        'families = ["load"',
+        'families = ["laod"',
+        r"unknown family of figures 'laod' - did you mean 'load'",
+    ),
     ("seed = 7", "seed = -7", r"x.toml:2:8: error: seed must be a whole number"),
     ("seed = 7", "sed = 7", r"x.toml:2:1: error: unknown key 'sed' - did you mean 'seed'"),
-    ('device = "test_chip"', 'device = "test_chop"', r"x.toml:40:27: error: unknown device 'test_chop'"),
-    ("channels = 8", "chanels = 8", r"unknown key 'chanels' in \[machine.disk.sdb\] - did you mean 'channels'"),
-    ('type = "test_air"', 'type = "test_air"\nmachine.mount."/spool".device = "sdb"', "test_air has no device"),
-    ('[link.lan]', '[[link.lan]]', r"'lan' is a list of tables: give each a name, \[link.lan.NAME\]"),
+    (
+        'device = "test_chip"',
+        'device = "test_chop"',
+        r"x.toml:40:27: error: unknown device 'test_chop'",
+    ),
+    (
+        "channels = 8",
+        "chanels = 8",
+        r"unknown key 'chanels' in \[machine.disk.sdb\] - did you mean 'channels'",
+    ),
+    (
+        'type = "test_air"',
+        'type = "test_air"\nmachine.mount."/spool".device = "sdb"',
+        "test_air has no device",
+    ),
+    (
+        "[link.lan]",
+        "[[link.lan]]",
+        r"'lan' is a list of tables: give each a name, \[link.lan.NAME\]",
+    ),
     ('[link.lan]\nlatency = "0.1 ms"', 'link = "lan"', r"unknown key 'link' in \[machine\]"),
     ("cpus = 4", "cpus = { count = 4 }", r"machine.cpus: expected a value, not a table"),
     ("[run]", "[run.x]", r"\[run\] lacks 'duration'|unknown key 'x' in \[run\]"),
     ("cpus = 4", "cpus = ", r"x.toml:6:8: error: not valid TOML: invalid value"),
     ('title = "Two disks"', 'title = "Two disks', r"x.toml:1:19: error: not valid TOML"),
-    ('{ value = "200 KiB", source = "assumed: a picture" }', '{ source = "x" }', "has a source but no value"),
-    ("cpus = 4", "cpus = { value = 4 }", r"x.toml:6:1: error: 'cpus' has no source: give one, or the value alone"),
-    ("cpus = 4", 'cpus = { valu = 4, source = "x" }', r"x.toml:6:10: error: unknown key 'valu' in machine.cpus - did you mean 'value'\?"),
-    ("cpus = 4", 'cpus = { value = 4, sorce = "x" }', r"unknown key 'sorce' in machine.cpus - did you mean 'source'\?"),
-    ("cpus = 4", "cpus = 4\ncpus = 5", r"x.toml:7:1: error: not valid TOML: cpus is there already, above"),
-    ("[link.lan]", "[machine]\n[link.lan]", r"x.toml:\d+:1: error: not valid TOML: \[machine\] is there already, above"),
-    ('kernel = "2.6.16"', "kernel = 2.6", r"x.toml:5:10: error: machine.kernel: expected a text, in quotes, got 2.6"),
-    ('kernel = "2.6.16"', 'kernel = "2.6"', r"x.toml:5:10: error: machine.kernel: not a kernel release"),
-    ('title = "Two disks"', 'title = "Two\\u001b[31mdisks"', r"x.toml:1:9: error: 'title' must be a line of text, got 'Two\\x1b\[31mdisks'"),
+    (
+        '{ value = "200 KiB", source = "assumed: a picture" }',
+        '{ source = "x" }',
+        "has a source but no value",
+    ),
+    (
+        "cpus = 4",
+        "cpus = { value = 4 }",
+        r"x.toml:6:1: error: 'cpus' has no source: give one, or the value alone",
+    ),
+    (
+        "cpus = 4",
+        'cpus = { valu = 4, source = "x" }',
+        r"x.toml:6:10: error: unknown key 'valu' in machine.cpus - did you mean 'value'\?",
+    ),
+    (
+        "cpus = 4",
+        'cpus = { value = 4, sorce = "x" }',
+        r"unknown key 'sorce' in machine.cpus - did you mean 'source'\?",
+    ),
+    (
+        "cpus = 4",
+        "cpus = 4\ncpus = 5",
+        r"x.toml:7:1: error: not valid TOML: cpus is there already, above",
+    ),
+    (
+        "[link.lan]",
+        "[machine]\n[link.lan]",
+        r"x.toml:\d+:1: error: not valid TOML: \[machine\] is there already, above",
+    ),
+    (
+        'kernel = "2.6.16"',
+        "kernel = 2.6",
+        r"x.toml:5:10: error: machine.kernel: expected a text, in quotes, got 2.6",
+    ),
+    (
+        'kernel = "2.6.16"',
+        'kernel = "2.6"',
+        r"x.toml:5:10: error: machine.kernel: not a kernel release",
+    ),
+    (
+        'title = "Two disks"',
+        'title = "Two\\u001b[31mdisks"',
+        r"x.toml:1:9: error: 'title' must be a line of text, got 'Two\\x1b\[31mdisks'",
+    ),
     ('hostname = "twins"', 'hostname = "a\\nb"', r"machine.hostname: expected a line of text"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("good", "bad", "message"), WRONG)
@@ -226,10 +342,16 @@ def test_a_mistake_in_a_what_if_shows_before_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('before = "sendmai"', "x.toml:44:10: error: unknown data set 'sendmai' - did you mean 'sendmail'? (accepted: amavisd, cacti, "),
-        ('befor = "sendmail"', "x.toml:44:1: error: unknown set of figures 'befor' in sendmail/recording/dataset.toml - did you mean 'before'? (accepted: after, before)"),
+        (
+            'before = "sendmai"',
+            "x.toml:44:10: error: unknown data set 'sendmai' - did you mean 'sendmail'? (accepted: amavisd, cacti, ",
+        ),
+        (
+            'befor = "sendmail"',
+            "x.toml:44:1: error: unknown set of figures 'befor' in sendmail/recording/dataset.toml - did you mean 'before'? (accepted: after, before)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_misspelt_recording_is_placed_and_explained(line: str, message: str) -> None:
     assert complaints(f"{EXAMPLE}\n[recorded]\n{line}\n").startswith(message)
 

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.scenario.fio_file import read_fio_text
-from sim.scenario.fio_options import ALIASES, OPTIONS, REFUSED
-from sim.scenario.fio_values import amount, duration_ns, law, weights
+from sim.scenario.fio_file import (
+    ALIASES,
+    OPTIONS,
+    REFUSED,
+    amount,
+    duration_ns,
+    law,
+    read_fio_text,
+    weights,
+)
 from sim.toml.errors import ScenarioError
 from sim.user.fio import Fio
 
@@ -65,8 +72,10 @@ def test_weights_left_open_share_the_rest():
 
 def test_laws_have_fio_s_defaults():
     assert [law(text) for text in ("zipf", "zipf:0.9", "pareto")] == [
-        ("zipf", 1.1), ("zipf", 0.9), ("pareto", 0.2),
-    ]  # fmt: skip
+        ("zipf", 1.1),
+        ("zipf", 0.9),
+        ("pareto", 0.2),
+    ]
 
 
 # -- Sections.
@@ -106,8 +115,11 @@ def test_rates_are_for_both_or_for_one():
 def test_stonewall_begins_a_group_and_numjobs_is_several_jobs():
     file = read("[global]\nfilename=/dev/sda\n[a]\nnumjobs=2\n[b]\nstonewall\n[c]\n")
     assert [(found.name, found.group) for found in file.jobs] == [
-        ("a", 0), ("a", 0), ("b", 1), ("c", 1),
-    ]  # fmt: skip
+        ("a", 0),
+        ("a", 0),
+        ("b", 1),
+        ("c", 1),
+    ]
     assert len({found.params.stream for found in file.jobs}) == 4
 
 

@@ -31,8 +31,10 @@ def told(machine: str) -> str:
 def test_a_loop_device_is_a_file_and_a_size():
     spec = scenario(machine=LOOP).server.all("loop")["loop0"]
     assert (spec.file, spec.size_bytes, spec.queue.max_bytes) == (
-        "/images/disk.img", 512 << 20, 512 << 10,
-    )  # fmt: skip
+        "/images/disk.img",
+        512 << 20,
+        512 << 10,
+    )
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,12 @@ def test_what_a_release_has_not_is_refused(server, kernel, more, told):
 
 @pytest.mark.parametrize(
     "more, has_it",
-    [('scheduler = "none"', True), ('scheduler = "bfq"', False),
-     ('scheduler = "none", queue.wbt = false', False)],
-)  # fmt: skip
+    [
+        ('scheduler = "none"', True),
+        ('scheduler = "bfq"', False),
+        ('scheduler = "none", queue.wbt = false', False),
+    ],
+)
 def test_writeback_is_throttled_from_4_10_but_beside_bfq(server, more, has_it):
     assert (Machine(server("5.10", more), 1).disks[0].wbt is not None) is has_it
 

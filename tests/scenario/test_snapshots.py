@@ -75,12 +75,18 @@ def test_the_default_chunk_is_that_of_the_kernels_days() -> None:
         for kernel in ("2.6.18", "2.6.24", "2.6.32")
     ]
     assert [(snap.chunk_bytes, snap.in_order) for snap in found] == [
-        (8192, False), (4096, False), (4096, True),
-    ]  # fmt: skip
+        (8192, False),
+        (4096, False),
+        (4096, True),
+    ]
 
 
 WRONG = [
-    ('size = "200 MiB"', 'size = "500 MiB"', r"snapshot 'snap' \(524.28 MB\) is larger than what is free of sdb.*up to 444.59 MB"),
+    (
+        'size = "200 MiB"',
+        'size = "500 MiB"',
+        r"snapshot 'snap' \(524.28 MB\) is larger than what is free of sdb.*up to 444.59 MB",
+    ),
     ('size = "200 MiB"', 'size = "0 B"', "machine.volume.snap.size: must be at least 512 B"),
     ('size = "200 MiB"', 'size = "16 KiB"', "too small for a header, metadata and one chunk"),
     ('"lv"', '"lw"', "unknown volume 'lw' - did you mean 'lv'"),
@@ -91,8 +97,12 @@ WRONG = [
     ('"8 KiB"', '"1 MiB"', "machine.volume.snap.chunk: must be at most"),
     ('"8 KiB"', '"8 KiB"\ncopied = "300 MiB"', "more than the snapshot has room for"),
     ('"8 KiB"', '"8 KiB"\nchunks = 3', "unknown key 'chunks' .*did you mean 'chunk'"),
-    ('size = "200 MiB"', 'size = "200 MiB"\noffset = "900 MiB"', "larger than what is free of sdb.*up to 130.02 MB"),
-]  # fmt: skip
+    (
+        'size = "200 MiB"',
+        'size = "200 MiB"\noffset = "900 MiB"',
+        "larger than what is free of sdb.*up to 130.02 MB",
+    ),
+]
 
 
 @pytest.mark.parametrize(("good", "bad", "message"), WRONG)

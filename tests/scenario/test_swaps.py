@@ -72,8 +72,9 @@ memory = "4 MiB"
     held = load_text(
         BASE.replace('program = "memload"', 'program = "memload"\ncgroup = "small"')
         + '[machine.swap.a]\ndevice = "sdb"\n[machine.cgroup.small]\nmemory = "4 MiB"\n',
-        Path("swap.toml"), seed=1,
-    )  # fmt: skip
+        Path("swap.toml"),
+        seed=1,
+    )
     machine = Machine(held, 1)
     while machine.calendar.now < machine.end_ns:
         machine.run_until(machine.calendar.now + 50_000_000)
@@ -85,7 +86,7 @@ memory = "4 MiB"
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        ('[machine.swap.a]\npriority = 3\n', "needs either 'device' or 'file'"),
+        ("[machine.swap.a]\npriority = 3\n", "needs either 'device' or 'file'"),
         ('[machine.swap.a]\ndevice = "sdc"\n', "unknown device 'sdc'"),
         ('[machine.swap.a]\ndevice = "sda"\n', "sda is mounted on / already"),
         ('[machine.swap.a]\ndevice = "sdb"\nsize = "2 GiB"\n', "larger than sdb"),
@@ -96,7 +97,7 @@ memory = "4 MiB"
         ('[machine.swap.a]\ndevice = "sdb"\nprio = 3\n', "prio"),
         ('[machine.cgroup.g]\nmemory = "4 MiB"\nversion = 3\n', "version"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_told_with_its_place(more, problem):
     with pytest.raises(ScenarioError) as told:
         load(more)
