@@ -370,7 +370,7 @@ class Ext4(FileSystem):
         yield from self.info.journal.force_commit_nested(task)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
-        """See mballoc.py."""
+        """Discard free runs of the groups (ext4_trim_fs)."""
         least = max(1, -(-least_bytes // BLOCK_SIZE))
         blocks = yield from trim_free(task, self.info.device, self.info.blocks, least)
         return blocks * BLOCK_SIZE
@@ -388,14 +388,14 @@ class Ext4(FileSystem):
         )
 
     def check(self) -> list[str]:
-        """See fsck.py."""
+        """Return what e2fsck would find."""
         return check(self.info)
 
     def expect_power_cut(self) -> None:
         self.info.journal.kept = []
 
     def remains(self) -> Remains:
-        """See fsck.py."""
+        """Return what recovery would find if the power went now."""
         return remains(self.info)
 
 

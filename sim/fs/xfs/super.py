@@ -255,7 +255,7 @@ class Xfs(FileSystem):
         yield from self.info.log.force(task)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
-        """See alloc.py."""
+        """Discard free extents of the groups (xfs_ioc_trim)."""
         info = self.info
         least = max(1, -(-least_bytes >> PAGE_SHIFT))
         blocks = yield from trim_free(task, info.disk, info.spaces, info.discards, least)
@@ -278,7 +278,7 @@ class Xfs(FileSystem):
         )
 
     def check(self) -> list[str]:
-        """See fsck.py."""
+        """Return what xfs_repair would find."""
         return check(self.info)
 
 
