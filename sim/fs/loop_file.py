@@ -23,6 +23,7 @@ from sim.component import Component, Described, GivenTable, Mount
 from sim.drivers.loop import BackingFile, Loop
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
+from sim.fs.features import features
 from sim.fs.namei import Vfs
 from sim.fs.read_write import generic_perform_write, read
 from sim.fs.super import O_RDWR, File
@@ -35,7 +36,6 @@ from sim.sched.task import Blocking, Task
 from sim.units import rough_bytes
 
 MAJOR: Final = 7  # include/linux/major.h: LOOP_MAJOR
-SINCE_MULTIQUEUE: Final = (4, 0)  # b5dd2f6047ca
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +116,10 @@ class Loops(Component[LoopParams]):
     def init(self, machine: Machine) -> None:
         """Make the devices; each one's thread opens its file when the machine runs."""
         sched = machine.sched
+        is_multiqueue = features(sched.kernel).loop_multiqueue
         for number, (name, params) in enumerate(self.tables.items()):
             driver = Loop(params.size_bytes, LoopFile(machine.vfs, params.file), True)
-            elevator = lookup("elevator", "none" if sched.kernel >= SINCE_MULTIQUEUE else "noop")
+            elevator = lookup("elevator", "none" if is_multiqueue else "noop")
             disk = Disk(
                 DiskStats(name, MAJOR, number),
                 sched.calendar,
