@@ -346,7 +346,7 @@ class CacheShrinker(Shrinker):
 
     def count_objects(self) -> int:
         vm = self.cache.vm
-        return vfs_pressure_ratio(sum(self.unused()), vm.params.vfs_cache_pressure, vm.kernel)
+        return vfs_pressure_ratio(sum(self.unused()), vm.params.vfs_cache_pressure, vm.features)
 
 
 class SuperShrinker(CacheShrinker):

@@ -209,7 +209,7 @@ class AddressSpace:
     def evict_pages(self, start: int, end: int) -> int:
         """Reclaim the clean pages of a range; return how many (__remove_mapping)."""
         clean = self.clean_ranges(start, end)
-        if self.vm.keeps_shadows:
+        if self.vm.features.shadows:
             for low, high in clean:
                 leave_shadows(self, low, high)
         return sum(self._remove_pages(low, high) for low, high in clean)
@@ -230,8 +230,6 @@ class AddressSpace:
         """Unlock pages that have been read, and wake who waits for them (end_page_read)."""
         unlocked = self.locked.remove(start, end)
         assert unlocked == end - start
-        if self.bdi.laptop is not None:
-            self.bdi.laptop.io_completed()
         if self._page_waiters:
             self._wake_page_waiters(start, end)
 
@@ -247,7 +245,7 @@ class AddressSpace:
     def set_dirty(self, start: int, end: int) -> int:
         """Make pages resident and dirty; return how many were clean before (set_page_dirty)."""
         assert not self.locked.intersects(start, end)
-        if not self.vm.writes_activate:
+        if self.vm.features.reads_activate:
             if self.shadows is not None:  # Rewritten: no reason to keep it.
                 self.shadows.set(start, end, NO_TAG)
             self._add(start, end, 0)

@@ -25,7 +25,6 @@ from sim.sched.wait import WaitQueue
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
-    from sim.mm.laptop_mode import LaptopTimer
     from sim.mm.mmzone import Vm
 
 PAGE_SIZE: Final = 4096
@@ -59,7 +58,6 @@ class BackingDevInfo:
         self.dirtied: int = 0  # pages since boot
         self.written: int = 0  # pages since boot
         self.bandwidth = WriteBandwidth()
-        self.laptop: LaptopTimer | None = None  # in laptop mode
         self.min_share: float = 0.0  # of the dirty limit, that it has at least,
         self.max_share: float = 1.0  # and at most;
         self.strict_limit: bool = False  # BDI_CAP_STRICTLIMIT: it is held to that always

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sim.sched.version import KernelVersion, in_force, kernel_version
+from sim.sched.version import KernelVersion
 from sim.toml.errors import unknown
 from sim.toml.layers import Table
 from sim.toml.reading import Reading
@@ -49,7 +49,6 @@ COMPRESSORS: Final[dict[str, Compressor]] = {
     "zstd": Compressor(since=(4, 18), compress_ns=17000, decompress_ns=5710, ratio=3.37),
     "lzo-rle": Compressor(since=(5, 1), compress_ns=4600, decompress_ns=2240, ratio=2.74),
 }
-DEFAULTS: Final = (((2, 6, 37), "lzo"), ((5, 1), "lzo-rle"))  # zram's; zswap's stays lzo
 
 
 def following(algorithm: str, values: Mapping[str, Any]) -> dict[str, tuple[Value, str]]:
@@ -76,14 +75,6 @@ def compressor_of(
         decompress_ns=row.decompress_ns if decompress_ns is None else decompress_ns,
         ratio=row.ratio if ratio is None else ratio,
     )
-
-
-def default_algorithm(kernel: str) -> Mapping[str, tuple[Value, str]]:
-    """Return zram's algorithm of a release, as a kernel default."""
-    release = kernel_version(kernel)
-    if release < DEFAULTS[0][0]:
-        return {}
-    return {"algorithm": (in_force(DEFAULTS, release), "drivers/block/zram/zram_drv.c")}
 
 
 def check_algorithm(reading: Reading, table: Table, key: str) -> None:

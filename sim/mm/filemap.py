@@ -19,7 +19,6 @@ from sim.mm.address_space import (
 )
 from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import (
-    SINCE_ON_DEMAND,
     FileRaState,
     handle_ra_miss,
     ondemand_readahead,
@@ -55,7 +54,7 @@ def do_generic_file_read(
     if index >= last:
         return
     end_page = max(last, mapping.a_ops.end_page(mapping))
-    if mapping.vm.kernel >= SINCE_ON_DEMAND:
+    if mapping.vm.features.on_demand_readahead:
         yield from _read_on_demand(task, mapping, ra, index, last, end_page)
     else:
         yield from _read_two_windows(task, mapping, ra, index, last, end_page)

@@ -28,16 +28,13 @@ from typing import TYPE_CHECKING, Final
 from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, WORKINGSET
 from sim.mm.page_lru import activate_page, move_run
 from sim.mm.readahead import FileRaState, submit_pages
-from sim.mm.scan_balance import FILE, SINCE_SPLIT
+from sim.mm.scan_balance import FILE
 from sim.sched.task import Blocking, Task
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
 
 MMAP_LOTSAMISS: Final = 100  # mm/filemap.c
-SINCE_TEXT_KEPT: Final = (2, 6, 31)
-SINCE_USED_TWICE: Final = (2, 6, 34)
-SINCE_TEXT_AT_ONCE: Final = (3, 3)
 
 
 def touch_mapped(task: Task, mapping: AddressSpace, ra: FileRaState, page: int) -> Blocking[bool]:
@@ -77,17 +74,18 @@ def read_around(page: int, ra_pages: int) -> tuple[int, int]:
 
 def note_use(mapping: AddressSpace, page: int) -> None:
     """Keep a page in memory that was used through a page table."""
-    vm = mapping.vm
+    vm, release = mapping.vm, mapping.vm.features
     [(_, _, tag)] = mapping.tag_runs(page, page + 1)
     generation = vm.generations.of(tag)
     lruvec = generation.lruvec
     if generation.lru == LRU_INACTIVE_FILE:
-        if SINCE_USED_TWICE <= vm.kernel < SINCE_TEXT_AT_ONCE and not tag & REFERENCED:
+        by_second = release.text_used_twice and not release.text_at_once
+        if by_second and not tag & REFERENCED:
             mapping.mark_accessed(page, page + 1)
         else:
             activate_page(mapping, page, page + 1, tag)
     elif generation is not lruvec.youngest[LRU_ACTIVE_FILE]:
-        if SINCE_SPLIT <= vm.kernel < SINCE_TEXT_KEPT:
+        if release.split_lists and not release.text_kept:
             return
         lruvec.stat.note(FILE, 1, 1)
         flags = tag & (REFERENCED | WORKINGSET)

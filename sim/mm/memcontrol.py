@@ -40,7 +40,6 @@ GRAINS: Final = 512  # generations in which the group's pages would be if they w
 GRAIN_PAGES_MIN: Final = 8
 BATCHES: Final = 8  # of which the limit is made, at least
 BATCH_PAGES_MAX: Final = 1024
-SINCE_DIRTY_LIMITS: Final = (4, 2)  # of a group of version 2
 UNCLEAN_MAX: Final = 256  # files until those are forgotten that are clean again
 
 
@@ -69,7 +68,7 @@ class MemCgroup:
         self.vm = vm
         self.name = name
         self.limit = limit
-        self.paces_writers: bool = version != 1 and vm.kernel >= SINCE_DIRTY_LIMITS
+        self.paces_writers: bool = version != 1 and vm.features.memcg_dirty_limits
         self.swap_limit = swap_limit
         self.version = version
         self.batch: int = min(max(limit // BATCHES, 1), BATCH_PAGES_MAX)  # of files, at once

@@ -27,7 +27,7 @@ from sim.mm.page_io import forget
 from sim.mm.params import PAGE_SIZE
 from sim.mm.scan_balance import ANON
 from sim.mm.swap_state import map_cached, map_under_writeback, swap_in
-from sim.mm.vmscan import SINCE_ANON_INACTIVE, reserve_anon
+from sim.mm.vmscan import reserve_anon
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task
 from sim.sched.wait import WaitQueue
 
@@ -192,7 +192,7 @@ class Mm:
     def _fault_new(self, task: Task, chunk: Chunk, left: int) -> Blocking[None]:
         """Use pages for the first time (do_anonymous_page)."""
         vm = self.vm
-        list_of_new = INACTIVE if vm.kernel >= SINCE_ANON_INACTIVE else ACTIVE
+        list_of_new = INACTIVE if vm.features.anon_inactive else ACTIVE
         while left:
             if chunk.dead:  # It was killed.
                 raise Killed(task.comm)

@@ -22,7 +22,7 @@ from sim.engine.trace import Tracer
 from sim.mm.anon import Programs
 from sim.mm.anon_lru import ACTIVE, AnonLru
 from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.laptop_mode import LaptopTimer
+from sim.mm.features import features
 from sim.mm.lruvec import (
     LRU_ACTIVE_ANON,
     LRU_ACTIVE_FILE,
@@ -38,7 +38,7 @@ from sim.mm.slab import Slabs
 from sim.mm.swapfile import Swap
 from sim.mm.vmstat import VmEvents
 from sim.mm.watermarks import Watermarks
-from sim.mm.workingset import PRUNE_AT, SINCE_SHADOWS
+from sim.mm.workingset import PRUNE_AT
 from sim.mm.writeback import WbDomain
 from sim.mm.zpool import Zpool
 from sim.sched.core import Sched
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from sim.mm.memory import Mm
 
 
-SINCE_MORE_IO: Final = (2, 6, 24)
-SINCE_READS_ACTIVATE: Final = (4, 7)  # writing a page is no use of it any more (bbddabe2e436)
 OVERCOMMIT_ALWAYS: Final = 1  # vm.overcommit_memory
 OVERCOMMIT_NEVER: Final = 2
 COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
@@ -74,6 +72,7 @@ class Vm:
         self.tracer = Tracer(calendar) if tracer is None else tracer
         self.params = params
         self.kernel = kernel
+        self.features = features(kernel)
         self.nr_cpus: int = nr_cpus
         self.nr_total: int = memory_bytes // PAGE_SIZE
         self.nr_slab: int = params.kernel_bytes // PAGE_SIZE
@@ -82,7 +81,7 @@ class Vm:
                 f"memory of {memory_bytes} bytes: the kernel itself takes {params.kernel_bytes}"
             )
         self.nr_free: int = self.nr_total - self.nr_slab
-        self.watermarks = Watermarks(self.nr_total, params.min_free_bytes, self.kernel)
+        self.watermarks = Watermarks(self.nr_total, params.min_free_bytes, self.features)
         self.generations = Generations()
         self.nr_nodes: int = params.numa_nodes
         self.nodes: list[Node] = self._make_nodes()
@@ -90,8 +89,6 @@ class Vm:
         self.zonelists: list[list[int]] = zonelists(self.nr_nodes)
         self.sched: Sched | None = None  # set by start_kswapd()
         self.kswapd_wakers: list[Callable[[], None]] = []  # one a node, set by start_kswapd()
-        self.writes_activate: bool = kernel < SINCE_READS_ACTIVATE
-        self.keeps_shadows: bool = kernel >= SINCE_SHADOWS
         self.shadow_runs_max: int = PRUNE_AT
         self.nr_file: int = 0  # page cache, with buffers and tmpfs
         self.nr_buffers: int = 0  # of these: of block devices
@@ -108,7 +105,7 @@ class Vm:
         self.mappings: dict[AddressSpace, None] = {}  # that have pages
         self.bdis: list[BackingDevInfo] = []
         self.slabs = Slabs(self, self.nr_slab)
-        self.swap = Swap(self.kernel)
+        self.swap = Swap(self.features)
         self.programs = Programs()
         self.zpools: list[Zpool] = []  # of swap in compressed memory
         self.nr_zspages: int = 0  # pages of the zpools
@@ -119,9 +116,7 @@ class Vm:
         """Make writeback look after a backing device (bdi_register)."""
         self.set_read_ahead(bdi)
         bdi.bandwidth.start(self.params.write_bandwidth_bytes_per_s / PAGE_SIZE)
-        bdi.keeps_more_io = self.kernel >= SINCE_MORE_IO
-        if self.params.laptop_mode_ns:
-            bdi.laptop = LaptopTimer(self, bdi)
+        bdi.keeps_more_io = self.features.more_io
         self.bdis.append(bdi)
         return bdi
 
@@ -152,7 +147,7 @@ class Vm:
             total = self.nr_total // number + (index < self.nr_total % number)
             slab = self.nr_slab // number + (index < self.nr_slab % number)
             marks = Watermarks(
-                self.nr_total, self.params.min_free_bytes, self.kernel, total / self.nr_total
+                self.nr_total, self.params.min_free_bytes, self.features, total / self.nr_total
             )
             nodes.append(Node(index, total, total - slab, marks, self.generations))
         return nodes
@@ -311,8 +306,6 @@ class Vm:
         pacing = self.wb.pacing
         pacing.completions += pages
         bdi.bandwidth.completions += pages
-        if bdi.laptop is not None:
-            bdi.laptop.io_completed()
         if pacing.completions > max(pacing.dirty_limit, COMPLETIONS_MIN):
             pacing.completions /= 2
             for other in self.bdis:

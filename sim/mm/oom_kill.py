@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sim.mm.memory import Mm
     from sim.mm.mmzone import Vm
 
-SINCE_SIZE_ALONE: Final = (2, 6, 36)
-SINCE_REAPER: Final = (4, 6)
 CPU_UNIT_S: Final = 8
 RUN_UNIT_S: Final = 1024
 
@@ -38,7 +36,7 @@ class OutOfMemory(Exception):
 
 def badness(vm: Vm, mm: Mm) -> int:
     """Return how much a program is worth killing, in pages or what was made of them."""
-    if vm.kernel >= SINCE_SIZE_ALONE:
+    if vm.features.size_alone:
         return mm.rss_pages + mm.swap_pages
     points = mm.total_pages
     task = mm.task
@@ -85,7 +83,7 @@ def kill(vm: Vm, mm: Mm) -> None:
     task = mm.task
     assert task is not None
     _kill_task(vm, task, mm.rss_pages)
-    if vm.kernel >= SINCE_REAPER:
+    if vm.features.oom_reaper:
         mm.release()
 
 

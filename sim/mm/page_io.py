@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sim.mm.swapfile import Frontswap, SwapArea
 
 PAGE_SECTORS: Final = 8
-# Writeback throttling lets swap have all of its depth: REQ_HIPRIO has REQ_SWAP, block/blk-wbt.c.
-SINCE_THROTTLING: Final = (4, 10)
 
 Part = tuple["Chunk", int]  # pages of a chunk, in the order of their slots
 
@@ -74,7 +72,7 @@ class SwapRead:
 
 def swap_flags(vm: Vm) -> int:
     """Return the flags of a write to swap."""
-    return BIO_PROCESS_SYNC if vm.kernel >= SINCE_THROTTLING else 0
+    return BIO_PROCESS_SYNC if vm.features.swap_unthrottled else 0
 
 
 def swap_writepages(

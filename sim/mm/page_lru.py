@@ -2,7 +2,7 @@
 
 Models: a page that comes in is put on the inactive list; used for the second time while it is
 there, it moves to the active one (mark_page_accessed). So what is read once in passing never drives
-out what is used again. To 4.5 writing a page is such a use, from 4.6 on only reading. A mapping
+out what is used again. To 4.6 writing a page is such a use, from 4.7 on only reading. A mapping
 whose pages all have one tag keeps just that (`tag`), others keep a tag for each run (`tags`).
 Linux counterpart: mm/swap.c (mark_page_accessed, activate_page, lru_cache_add), 2.6.16 to 6.5.
 Invariants: every resident page has a tag, and no other page; ``mapping.joined`` has the numbers of

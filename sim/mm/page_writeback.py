@@ -77,14 +77,7 @@ if TYPE_CHECKING:
     from sim.mm.memcontrol import MemCgroup
 
 RUN_PAGES: Final = 128  # pages between two checks for congestion: one request of 512 KiB
-SINCE_TASK_LIMIT: Final = (2, 6, 24)
-SINCE_PACED: Final = (3, 2)
 DIRTY_RATIO_MIN: Final = 5  # percent
-SINCE_DIRTYABLE: Final = (2, 6, 22)
-SINCE_NO_UNMAPPED_CUT: Final = (2, 6, 24)
-SINCE_NO_ANON: Final = (2, 6, 32)
-SINCE_NO_FLOOR: Final = (2, 6, 37)
-SINCE_RESERVE: Final = (3, 3)
 FEW: Final = 8  # pages: so many are let through whatever the share is
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
@@ -117,14 +110,14 @@ class DirtyDomain:
 
 def dirtyable_memory(vm: Vm) -> int:
     """Return the pages that the percentages are of (determine_dirtyable_memory)."""
-    kernel = vm.kernel
-    if kernel < SINCE_DIRTYABLE:
+    release = vm.features
+    if not release.dirtyable_memory:
         return vm.nr_total
     pages = vm.nr_free + vm.nr_file
-    if kernel < SINCE_NO_ANON:
+    if not release.anon_not_dirtyable:
         return pages + vm.nr_anon
     pages -= vm.nr_shmem
-    if kernel >= SINCE_RESERVE:
+    if release.dirtyable_reserve:
         pages -= min(vm.watermarks.high, vm.nr_free)
     return pages + 1
 
@@ -134,10 +127,10 @@ def dirty_limits(vm: Vm) -> tuple[int, int]:
     if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
         return _limits_in_bytes(vm)
     ratio = vm.params.dirty_ratio
-    if vm.kernel < SINCE_NO_UNMAPPED_CUT:
+    if not vm.features.no_unmapped_cut:
         unmapped_ratio = 100 - vm.nr_anon * 100 // vm.nr_total
         ratio = min(ratio, unmapped_ratio // 2)
-    if vm.kernel < SINCE_NO_FLOOR:
+    if not vm.features.no_dirty_floor:
         ratio = max(ratio, DIRTY_RATIO_MIN)
     background_ratio = vm.params.dirty_background_ratio
     if background_ratio >= ratio:
@@ -305,7 +298,7 @@ def balance_dirty_pages_writing(
         yield from congestion_wait(task, vm)
     if bdi.in_progress:
         return
-    if pages_written if bdi.laptop is not None else over_background(vm, bdi):
+    if over_background(vm, bdi):
         vm.wb.flusher.start_background(bdi)
 
 
@@ -364,7 +357,7 @@ def balance_dirty_pages_paced(
         dirtier.nr_dirtied_pause = max(poll_pages, 1)
         if task_ratelimit >= 1 or not bdi_dirty:
             break
-    if not bdi.in_progress and bdi.laptop is None and over_background(vm, bdi):
+    if not bdi.in_progress and over_background(vm, bdi):
         vm.wb.flusher.start_background(bdi)
 
 
@@ -459,14 +452,14 @@ def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -
     if not bdi.writes_back:
         return
     look = look_due(vm, task.cpu, pages)
-    if vm.kernel >= SINCE_PACED:
+    if vm.features.paced_writers:
         dirtier = vm.wb.pacing.dirtier(task.pid)
         dirtier.nr_dirtied += pages
         if look or dirtier.nr_dirtied >= dirtier.nr_dirtied_pause:
             yield from balance_dirty_pages_paced(task, vm, bdi, dirtier)
         return
     share = 0.0
-    if vm.kernel >= SINCE_TASK_LIMIT:
+    if vm.features.task_limit:
         dirtier = vm.wb.pacing.dirtier(task.pid)
         share = vm.wb.pacing.count_dirtied(dirtier, pages, dirty_limits(vm)[1])
     if look:

@@ -2,7 +2,7 @@
 
 Models: /proc/sys/vm and what the page cache's code costs.
 Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
-Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
+Invariants: frozen; the declared defaults are 2.6.16's; features.py has what a release changes.
 Left out: highmem. What read() and write() cost besides is sim.fs's to charge.
 """
 
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.mm.features import VM_CHANGES
 from sim.param import param
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import changed_defaults
 from sim.units import Value
 
 PAGE_SIZE: Final = 4096
@@ -159,14 +160,6 @@ class VmParams:
         source="mm/backing-dev.c 3.2: INIT_BW, 100 MiB/s",
         doc="estimate of every device's write rate and of its dirty_ratelimit when the run begins",
     )
-    laptop_mode_ns: int = param(
-        0,
-        dim="time_ns",
-        minimum=0,
-        key="laptop_mode",
-        source="mm/page-writeback.c 2.6.6: laptop_mode, in seconds; 0 switches it off",
-        doc="after this long without I/O of a device its dirty data is written, before it stops",
-    )
     swappiness: int = param(
         60,
         dim="count",
@@ -210,15 +203,7 @@ class VmParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
-
-
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((2, 6, 22), "dirty_background_ratio", 5.0, "mm/page-writeback.c 2.6.22"),
-    ((2, 6, 22), "dirty_ratio", 10.0, "mm/page-writeback.c 2.6.22"),
-    ((2, 6, 30), "dirty_background_ratio", 10.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),
-    ((2, 6, 30), "dirty_ratio", 20.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),
-)
+        return changed_defaults(VM_CHANGES, kernel)
 
 
 def vm_params(kernel: str) -> VmParams:

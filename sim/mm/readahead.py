@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
 
 VM_MAX_CACHE_HIT: Final = 256  # pages, include/linux/mm.h (to 2.6.22)
-SINCE_ON_DEMAND: Final = (2, 6, 23)
 
 
 class FileRaState:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from sim.mm.features import OBJECT_BYTES, features
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.shrinker import Shrinker
 from sim.sched.version import KernelVersion, in_force
@@ -26,28 +27,11 @@ if TYPE_CHECKING:
     from sim.mm.mmzone import Vm
 
 PAGE_SIZE: Final = 4096
-SINCE_SLUB: Final = (2, 6, 23)
 SLUB_PAGES: Final = 4  # order 2: 17 of 960, 14 of 1128 bytes (slabinfo, as below)
 SMALL_BYTES: Final = 256  # smaller objects are in single pages: 21 dentries of 192 bytes
 
 DENTRY: Final = "dentry"
 PINNED: Final = ("inode_cache", "shmem_inode_cache")  # of names that are nowhere but in memory
-# Bytes of an object on x86-64, as /proc/slabinfo shows them. Those of 2.6.0 are from memory.
-OBJECT_BYTES: Final[dict[str, tuple[tuple[KernelVersion, int], ...]]] = {
-    DENTRY: (((2, 6, 0), 216), ((2, 6, 30), 192)),  # slabtop of 3.x, 4.x; slabinfo 6.18: 192
-    "ext3_inode_cache": (((2, 6, 0), 760),),
-    "ext4_inode_cache": (
-        ((2, 6, 0), 760),
-        ((2, 6, 28), 960),  # slabtop of 3.x: 0.94K, 17 in four pages
-        ((3, 10), 1024),  # slabinfo of RHEL 7: 1024
-        ((4, 4), 1072),  # slabtop of 4.x: 1.05K
-        ((5, 15), 1128),  # slabinfo of 6.18: 1128, 14 in four pages
-    ),
-    "xfs_inode": (((2, 6, 0), 1024),),  # slabinfo of 2.6.32 (4 a page) and of 6.18
-    "nfs_inode_cache": (((2, 6, 0), 1032), ((2, 6, 32), 1088)),  # slabinfo of 3.10: 1088
-    "shmem_inode_cache": (((2, 6, 0), 760), ((3, 0), 752)),  # slabinfo of 6.18: 752
-    "inode_cache": (((2, 6, 0), 576), ((3, 0), 624)),  # slabinfo of 6.18: 624
-}
 
 
 class SlabCache:
@@ -58,7 +42,7 @@ class SlabCache:
     def __init__(self, name: str, kernel: KernelVersion) -> None:
         self.name = name
         self.object_bytes: int = in_force(OBJECT_BYTES[name], kernel)
-        many = kernel >= SINCE_SLUB and self.object_bytes > SMALL_BYTES
+        many = features(kernel).slub and self.object_bytes > SMALL_BYTES
         self.slab_pages: int = SLUB_PAGES if many else 1
         self.per_slab: int = self.slab_pages * PAGE_SIZE // self.object_bytes
         self.objects: int = 0

@@ -15,7 +15,7 @@ Left out: addresses: what is near one is drawn, others of the chunk, in order if
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sim.block.bio import Plug
 from sim.engine.draw import binomial
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from sim.mm.anon import Chunk
     from sim.mm.mmzone import Vm
 
-SINCE_TASK_PLUG: Final = (2, 6, 39)
-SINCE_HITS: Final = (3, 14)
-SINCE_BY_ADDRESS: Final = (4, 14)
-SINCE_SYNCHRONOUS: Final = (4, 15)
 Found = tuple[SwapArea, int, "Chunk"]  # area, slot, whose
 
 
@@ -69,7 +65,7 @@ def swap_in(task: Task, vm: Vm, chunk: Chunk, write: bool, in_order: bool) -> Bl
     wanted.sort(key=_by_slot)
     node = alloc_pages(vm, len(wanted)).number
     wait = WaitQueue()
-    plug = Plug() if len(wanted) > 1 and vm.kernel >= SINCE_TASK_PLUG else None
+    plug = Plug() if len(wanted) > 1 and vm.features.task_plug else None
     own = SwapRead(vm, chunk, node, wait)
     for area, number, owner in wanted:
         vm.swap.set_kept(owner, (area, number))
@@ -107,7 +103,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
 
 def is_alone(vm: Vm, area: SwapArea) -> bool:
     """Return whether a page is read without others, past the swap cache (SWP_SYNCHRONOUS_IO)."""
-    return area.device.synchronous and vm.kernel >= SINCE_SYNCHRONOUS
+    return area.device.synchronous and vm.features.synchronous_swap
 
 
 def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:
@@ -116,12 +112,12 @@ def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:
     if is_alone(vm, area):
         return [target]
     most = 1 << vm.params.page_cluster
-    if vm.kernel < SINCE_HITS:
+    if not vm.features.readahead_hits:
         return _around_slot(vm, target, most)
     pages = vm.swap.ra.window(slot, most)
     if pages == 1:
         return [target]
-    if vm.kernel >= SINCE_BY_ADDRESS and not area.device.rotational:
+    if vm.features.readahead_by_address and not area.device.rotational:
         return [target, *_near_address(vm, chunk, target, pages - 1, in_order)]
     return _around_slot(vm, target, pages)
 

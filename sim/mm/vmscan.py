@@ -85,6 +85,7 @@ from sim.mm.anon_lru import (
 )
 from sim.mm.anon_lru import REFERENCED as ANON_REFERENCED
 from sim.mm.backing_dev import congestion_wait
+from sim.mm.features import Features
 from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, WORKINGSET, Lruvec
 from sim.mm.oom_kill import out_of_memory
 from sim.mm.page_io import Part, swap_writepages
@@ -93,7 +94,6 @@ from sim.mm.scan_balance import (
     ANON,
     FILE,
     FRACTIONS,
-    SINCE_SPLIT,
     SWAP_TENDENCY,
     WHOLE,
     anon_share,
@@ -121,38 +121,26 @@ if TYPE_CHECKING:
     from sim.mm.mmzone import Vm
     from sim.mm.node import Node
     from sim.mm.swapfile import SwapArea
-    from sim.sched.version import KernelVersion
 
 SWAP_CLUSTER_MAX: Final = 32  # pages, include/linux/swap.h
 DEF_PRIORITY: Final = 12  # rounds until reclaim gives up
 SCAN_PAGES_MAX: Final = 256  # in one look at the balance of the lists
 PAGES_PER_GIB: Final = 1 << 18
-SINCE_RATIO: Final = (4, 7)
-SINCE_REFAULTS: Final = (4, 9)
-SINCE_DIRTY_AWAY: Final = (4, 11)
-SINCE_NOT_AS_SCANNED: Final = (4, 11)
 WRITEBACK_THRESHOLD: Final = SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX // 2  # pages looked at
-SINCE_ANON_INACTIVE: Final = (5, 9)  # b518154e59aa: new pages begin on the inactive list
-SINCE_EXCLUSIVE: Final = (5, 19)  # 6c287605fd56: writing a page does not part it from its slot
 MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
-SINCE_COST: Final = (5, 8)
-SINCE_TASK_PLUG: Final = (2, 6, 39)
-SINCE_NO_NAPS: Final = (2, 6, 37)  # without congestion, 0e093d99763e
-SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
-SINCE_GOES_ON: Final = (3, 6)
 Run = tuple["SwapArea", int, "Chunk", int]  # area, slot, whose, pages
 
 
 # --- pages of files
 
 
-def inactive_is_low(kernel: KernelVersion, inactive: int, active: int, *, refaults: bool) -> bool:
+def inactive_is_low(release: Features, inactive: int, active: int, *, refaults: bool) -> bool:
     """Return whether pages of the active list are to be moved to the inactive one."""
-    if kernel < SINCE_SPLIT:
+    if not release.split_lists:
         return True
-    if kernel < SINCE_RATIO:
+    if not release.inactive_ratio:
         return active > inactive
-    if refaults and kernel >= SINCE_REFAULTS:
+    if refaults and release.refaults_deactivate_file:
         return active > 0
     return inactive * inactive_ratio(inactive + active) < active
 
@@ -187,7 +175,7 @@ def shrink_lruvec(vm: Vm, lruvec: Lruvec, nr_to_reclaim: int) -> tuple[int, int]
         inactive, active = nr[LRU_INACTIVE_FILE], nr[LRU_ACTIVE_FILE]
         pages = min(max(nr_to_reclaim - reclaimed, SWAP_CLUSTER_MAX), SCAN_PAGES_MAX)
         refaults = lruvec.workingset_activate != lruvec.refaults
-        if active and inactive_is_low(vm.kernel, inactive, active, refaults=refaults):
+        if active and inactive_is_low(vm.features, inactive, active, refaults=refaults):
             # In one round of the kernel's each list is scanned by the same share of its length.
             shrink_active_list(vm, lruvec, _in_proportion(pages, active, inactive))
         freed, looked = shrink_inactive_list(vm, lruvec, pages)
@@ -217,7 +205,7 @@ def shrink_active_list(vm: Vm, lruvec: Lruvec, pages: int) -> None:
 def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
     """Free the clean ones of the oldest inactive pages; return how many (freed, scanned)."""
     reclaimed = scanned = 0
-    put_back = LRU_ACTIVE_FILE if vm.kernel >= SINCE_DIRTY_AWAY else LRU_INACTIVE_FILE
+    put_back = LRU_ACTIVE_FILE if vm.features.dirty_goes_away else LRU_INACTIVE_FILE
     for mapping, low, high, _ in lruvec.isolate(LRU_INACTIVE_FILE, pages):
         scanned += high - low
         reclaimed += mapping.evict_pages(low, high)
@@ -225,7 +213,7 @@ def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
             move_run(mapping, first, last, now, put_back, now & (REFERENCED | WORKINGSET))
     kept = scanned - reclaimed
     lruvec.stat.note(FILE, scanned, kept if put_back == LRU_ACTIVE_FILE else 0)
-    lruvec.stat.note_cost(vm.kernel, FILE, 0, kept)
+    lruvec.stat.note_cost(vm.features, FILE, 0, kept)
     if kept:
         vm.wakeup_flushers(vm.nr_dirty)
     return reclaimed, scanned
@@ -248,9 +236,9 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
 
 
 def write_as_scanned(vm: Vm, scanned: int) -> None:
-    """Have as many dirty pages written as a direct reclaim has looked at, in laptop mode all."""
-    if scanned > WRITEBACK_THRESHOLD and vm.kernel < SINCE_NOT_AS_SCANNED:
-        vm.wakeup_flushers(vm.nr_dirty if vm.params.laptop_mode_ns else scanned)
+    """Have as many dirty pages written as a direct reclaim has looked at."""
+    if scanned > WRITEBACK_THRESHOLD and not vm.features.flushers_as_needed:
+        vm.wakeup_flushers(scanned)
 
 
 def snapshot_refaults(lruvec: Lruvec) -> None:
@@ -366,7 +354,7 @@ def shrink_inactive_anon(
         else:
             freed += _look_at_mapped(vm, lru, cohort, out)
     lru.stat.note(ANON, scanned, lru.nr[ACTIVE] - active)
-    lru.stat.note_cost(vm.kernel, ANON, out.pages(), scanned - freed)
+    lru.stat.note_cost(vm.features, ANON, out.pages(), scanned - freed)
     if out.runs or out.fresh:
         yield from out.submit(task, vm, plug)
     if waited_for is not None and not freed:
@@ -438,7 +426,7 @@ def _stay_or_dirty(
     dirty = 0 if kind & DIRTY else binomial(vm.programs.chance, count, chance)
     if dirty:
         now = kind | DIRTY
-        if vm.kernel < SINCE_EXCLUSIVE:
+        if not vm.features.exclusive:
             now &= ~SLOT
             for _ in range(dirty):
                 vm.swap.free_kept(vm.programs.chance, chunk)
@@ -449,7 +437,7 @@ def _stay_or_dirty(
 
 def _stay(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int) -> None:
     """Put used pages on a list again (page_check_references)."""
-    if kind & ANON_REFERENCED or vm.kernel < SINCE_ANON_INACTIVE:
+    if kind & ANON_REFERENCED or not vm.features.anon_inactive:
         vm.events.pgactivate += count
         lru.add(ACTIVE, chunk, kind | ANON_REFERENCED, count)
     else:
@@ -506,7 +494,7 @@ def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
         kind &= ~YOUNG
         if dirty:
             now = kind | DIRTY
-            if vm.kernel < SINCE_EXCLUSIVE:
+            if not vm.features.exclusive:
                 now &= ~SLOT
                 for _ in range(dirty):
                     vm.swap.free_kept(random, chunk)
@@ -562,7 +550,7 @@ def _shrink_lruvec(
 ) -> Blocking[None]:
     """Scan the lists by the priority's share until ``goal`` pages are free (shrink_lruvec)."""
     left = _scan_counts(vm, control, lruvec, priority)
-    plug = Plug() if vm.kernel >= SINCE_TASK_PLUG else None
+    plug = Plug() if vm.features.task_plug else None
     while any(left) and control.freed < goal:
         if left[0]:
             number = min(left[0], SWAP_CLUSTER_MAX)
@@ -601,7 +589,7 @@ def _shrink_lruvec(
 def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
     """Return whether active anonymous pages are to be moved (inactive_is_low, may_deactivate)."""
     inactive, active = lru.nr[INACTIVE], lru.nr[ACTIVE]
-    if vm.kernel >= SINCE_REFAULTS_DEACTIVATE and lru.workingset_activate != lru.refaults:
+    if vm.features.refaults_deactivate_anon and lru.workingset_activate != lru.refaults:
         return active > 0
     return inactive * inactive_ratio(inactive + active) < active
 
@@ -609,7 +597,7 @@ def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
 def _file_is_low(vm: Vm, lruvec: Lruvec) -> bool:
     inactive, active = lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]
     refaults = lruvec.workingset_activate != lruvec.refaults
-    return active > 0 and inactive_is_low(vm.kernel, inactive, active, refaults=refaults)
+    return active > 0 and inactive_is_low(vm.features, inactive, active, refaults=refaults)
 
 
 def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> list[int]:
@@ -617,11 +605,11 @@ def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> lis
     anon = [lruvec.anon.nr[INACTIVE], lruvec.anon.nr[ACTIVE]]
     file = [lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]]
     # Without a free slot nothing anonymous is looked at (nr_swap_pages <= 0, get_scan_ratio).
-    swaps = vm.swap.nr_free > 0 or vm.kernel < SINCE_SPLIT
+    swaps = vm.swap.nr_free > 0 or not vm.features.split_lists
     if lruvec.memcg is not None and not lruvec.memcg.swap_room(1):
         swaps = False
     anon_part, file_part = _parts(vm, control, lruvec, priority) if swaps else (0.0, 1.0)
-    if vm.kernel < SINCE_SPLIT and not _swaps_mapped(vm, control, priority):
+    if not vm.features.split_lists and not _swaps_mapped(vm, control, priority):
         anon[1] = 0
     counts = [int((size >> priority) * anon_part) for size in anon]
     return counts + [int((size >> priority) * file_part) for size in file]
@@ -630,7 +618,7 @@ def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> lis
 def _parts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> tuple[float, float]:
     """Return the parts of a round that anonymous and file pages get."""
     side = which(
-        vm.kernel,
+        vm.features,
         swappiness=control.swappiness,
         priority=priority,
         file_is_tiny=control.memcg is None and _file_is_tiny(vm),
@@ -653,13 +641,13 @@ def _anon_share(vm: Vm, control: Reclaim, lruvec: Lruvec) -> float:
     """Return the share of anonymous pages, by what recent scans found."""
     stat, anon_pages = lruvec.stat, sum(lruvec.anon.nr)
     file_pages = lruvec.file_pages()
-    if vm.kernel >= SINCE_COST:
+    if vm.features.scan_costs:
         stat.forget_costs(anon_pages + file_pages)
         return anon_share(control.swappiness, stat.costs[ANON], stat.costs[FILE])
     stat.forget(ANON, anon_pages)
     stat.forget(FILE, file_pages)
     found = list(zip(stat.scanned, stat.rotated, strict=True))
-    return anon_share_by_use(vm.kernel, control.swappiness, found[ANON], found[FILE])
+    return anon_share_by_use(vm.features, control.swappiness, found[ANON], found[FILE])
 
 
 def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
@@ -670,7 +658,7 @@ def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
 
 def naps_at(vm: Vm, priority: int) -> bool:
     """Return whether a pass that freed too little waits for a write (do_try_to_free_pages)."""
-    return priority < DEF_PRIORITY - 2 and vm.kernel < SINCE_NO_NAPS and vm.is_writing()
+    return priority < DEF_PRIORITY - 2 and not vm.features.no_naps and vm.is_writing()
 
 
 def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
@@ -862,7 +850,7 @@ class Kswapd:
                 yield from congestion_wait(task, vm)
             if control.scanned < wanted or not control.freed:
                 priority -= 1
-            if freed >= SWAP_CLUSTER_MAX and vm.kernel < SINCE_GOES_ON:
+            if freed >= SWAP_CLUSTER_MAX and not vm.features.kswapd_goes_on:
                 break
         for lruvec in vm.lruvecs_on(node):
             lruvec.anon.refaults = lruvec.anon.workingset_activate

@@ -6,7 +6,7 @@ inactive list would have had to be to keep it. Is that no more than the active l
 there at once: it competes with those for the same memory. So a set that fits into memory, but not
 into the inactive list, gets in.
 Linux counterpart: mm/workingset.c, 3.15 (a528910e12ec) to 6.5.
-From 4.6 on only reads activate (f0281a00fe80): a write forgets the shadows of what it writes.
+From 4.7 on only reads activate (f0281a00fe80): a write forgets the shadows of what it writes.
 Invariants: only pages that are not resident have a shadow that will ever be looked at; shadows of
 one file are fewer than PRUNE_AT, or each is young enough to matter.
 From 5.8 on both kinds compete: the clock counts anonymous pages as well (31d8fcac00fc), and where
@@ -26,17 +26,13 @@ from sim.mm.anon_lru import ACTIVE, INACTIVE, AnonLru
 from sim.mm.lruvec import LRU_ACTIVE_FILE, WORKINGSET, Lruvec
 from sim.mm.page_lru import activate_run
 from sim.mm.page_tags import NO_TAG, PageTags
-from sim.mm.scan_balance import ANON, FILE, SINCE_SPLIT
+from sim.mm.scan_balance import ANON, FILE
 
 if TYPE_CHECKING:
     from sim.mm.address_space import AddressSpace
     from sim.mm.anon import Chunk
     from sim.mm.mmzone import Vm
 
-SINCE_SWAPIN_ACTIVE: Final = (4, 8)
-SINCE_SHADOWS: Final = (3, 15)
-SINCE_BOTH_AGE: Final = (5, 8)
-SINCE_ANON_SHADOWS: Final = (5, 9)
 PRUNE_AT: Final = 4096  # runs of shadows in one file
 LRUVECS_MAX: Final = 1 << 16  # nodes, and groups on each
 
@@ -72,25 +68,25 @@ def refault(mapping: AddressSpace, shadows: PageTags, start: int, end: int) -> N
             lruvec.stat.rotated[FILE] += pages
             was_active = shadow & WORKINGSET
             if was_active:
-                lruvec.stat.note_cost(vm.kernel, FILE, pages, 0)
+                lruvec.stat.note_cost(vm.features, FILE, pages, 0)
             for first, last, tag in mapping.tag_runs(low, high):
                 activate_run(mapping, first, last, tag | was_active)
 
 
 def _working_set(vm: Vm, lruvec: Lruvec) -> int:
     """Return what a file page that comes back competes with (workingset_size)."""
-    if vm.kernel >= SINCE_BOTH_AGE and vm.swap.nr_free:
+    if vm.features.both_age and vm.swap.nr_free:
         return lruvec.nr[LRU_ACTIVE_FILE] + sum(lruvec.anon.nr)
     return lruvec.nr[LRU_ACTIVE_FILE]
 
 
 def leave_anon_shadows(vm: Vm, lru: AnonLru, chunk: Chunk, pages: int) -> None:
     """Note when anonymous pages were evicted; those of one grain together."""
-    if vm.kernel < SINCE_BOTH_AGE:
+    if not vm.features.both_age:
         return
     stat = lru.stat
     stat.nonresident_age += pages
-    if vm.kernel < SINCE_ANON_SHADOWS:
+    if not vm.features.anon_shadows:
         return
     shadows = chunk.shadows
     if shadows and stat.nonresident_age - shadows[-1][0] < lru.grain:
@@ -105,19 +101,19 @@ def list_of_swapin(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
     To 2.6.27 the active one; then the inactive one (c5fdae469a6a); from 4.8 to 5.8 the active one
     again (1a8018fb4c69); since then as its shadow says.
     """
-    if vm.kernel >= SINCE_ANON_SHADOWS:
+    if vm.features.anon_shadows:
         active = refault_anon(vm, lru, chunk)
     else:
-        active = not SINCE_SPLIT <= vm.kernel < SINCE_SWAPIN_ACTIVE
-        lru.stat.note_cost(vm.kernel, ANON, 1, 0)
+        active = vm.features.swapin_active or not vm.features.split_lists
+        lru.stat.note_cost(vm.features, ANON, 1, 0)
     lru.stat.note(ANON, 1, int(active))
     return ACTIVE if active else INACTIVE
 
 
 def list_of_readahead(vm: Vm, lru: AnonLru, chunk: Chunk) -> int:
     """Return the same of a page that was read ahead, and that nobody has mapped yet."""
-    if SINCE_SWAPIN_ACTIVE <= vm.kernel < SINCE_ANON_SHADOWS:
-        lru.stat.note_cost(vm.kernel, ANON, 1, 0)
+    if vm.features.swapin_active and not vm.features.anon_shadows:
+        lru.stat.note_cost(vm.features, ANON, 1, 0)
         lru.stat.note(ANON, 1, 0)
         return INACTIVE
     return list_of_swapin(vm, lru, chunk)
@@ -140,7 +136,7 @@ def refault_anon(vm: Vm, lru: AnonLru, chunk: Chunk) -> bool:
     stat = lru.stat
     if stat.nonresident_age - when > _anon_working_set(vm, lru, chunk):
         return False
-    stat.note_cost(vm.kernel, ANON, 1, 0)
+    stat.note_cost(vm.features, ANON, 1, 0)
     stat.nonresident_age += 1
     lru.workingset_activate += 1
     return True

@@ -36,12 +36,13 @@ from sim.mm.compressors import (
     Compressor,
     check_algorithm,
     compressor_of,
-    default_algorithm,
     following,
 )
+from sim.mm.features import ZRAM_CHANGES, ZRAM_SINCE
 from sim.mm.zpool import PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import register
+from sim.sched.version import changed_defaults
 from sim.units import Value
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
 PAGE_SECTORS: Final = 8
 MAJOR: Final = 252  # register_blkdev(0): the first dynamic one beside device mapper's 253
-SINCE: Final = (3, 14)  # out of staging
 _NAME: Final = re.compile(r"zram(\d+)")
 
 
@@ -119,7 +119,7 @@ class ZramParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return the algorithm that a device of this kernel gets without a choice."""
-        return default_algorithm(kernel)
+        return changed_defaults(ZRAM_CHANGES, kernel)
 
     @classmethod
     def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
@@ -135,7 +135,11 @@ class Machine(Protocol):
 
 
 @register(
-    "component", "zram", params=ZramParams, since=SINCE, doc="swap in compressed memory, a device"
+    "component",
+    "zram",
+    params=ZramParams,
+    since=ZRAM_SINCE,
+    doc="swap in compressed memory, a device",
 )
 class Zrams(Component[ZramParams]):
     """[machine.zram.NAME]: modprobe zram, mkswap and swapon of each device."""

@@ -35,10 +35,11 @@ from sim.mm.compressors import (
     compressor_of,
     following,
 )
+from sim.mm.features import ZSWAP_CHANGES, ZSWAP_SINCE, features
 from sim.mm.zpool import PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import Entry, register
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import changed_defaults
 from sim.sched.workqueue import Workqueue
 from sim.units import Value
 
@@ -47,19 +48,11 @@ if TYPE_CHECKING:
     from sim.mm.swapfile import SwapArea
     from sim.sched.task import Blocking, Task
 
-SINCE: Final = (3, 11)
 PAGE_SECTORS: Final = 8
 PACKED: Final = {"zbud": 2.0, "z3fold": 3.0}  # compressed pages in a page, at most
-SINCE_THRESHOLD: Final = (5, 6)
-SINCE_WORKER_GOES_ON: Final = (6, 4)
-SINCE_ZSMALLOC_WRITES: Final = (6, 2)
 AREA_SHIFT: Final = 40
 SLOT_MASK: Final = (1 << AREA_SHIFT) - 1
 FORGET_AT: Final = 1 << 16  # places of the queue that were passed, until these are let go
-SINCE_Z3FOLD: Final = (4, 8)
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((6, 8), "zpool", "zsmalloc", "mm/Kconfig 6.8: ZSWAP_ZPOOL_DEFAULT (64f200b810b4)"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +124,7 @@ class ZswapParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
+        return changed_defaults(ZSWAP_CHANGES, kernel)
 
     @classmethod
     def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
@@ -146,7 +139,11 @@ class Machine(Protocol):
 
 
 @register(
-    "component", "zswap", params=ZswapParams, since=SINCE, doc="compressed memory in front of swap"
+    "component",
+    "zswap",
+    params=ZswapParams,
+    since=ZSWAP_SINCE,
+    doc="compressed memory in front of swap",
 )
 class ZswapModule(Component[ZswapParams]):
     """[machine.zswap]: zswap.enabled=1 on the kernel's command line, and its other parameters."""
@@ -167,7 +164,7 @@ class ZswapModule(Component[ZswapParams]):
     def examine(cls, described: Described, name: str, params: ZswapParams) -> None:
         reading = described.reading
         table = described.given("zswap")
-        too_old = reading.version is not None and reading.version < SINCE_Z3FOLD
+        too_old = reading.version is not None and not features(reading.version).z3fold
         if params.zpool == "z3fold" and too_old:
             reading.error(
                 table.place_of("zpool"),
@@ -208,7 +205,7 @@ class Zswap:
         most = PACKED.get(params.zpool)
         loss = params.loss if most is None else 0.0
         self.pool = Zpool(vm, ratio if most is None else min(ratio, most), loss)
-        self.writes_back: bool = most is not None or vm.kernel >= SINCE_ZSMALLOC_WRITES
+        self.writes_back: bool = most is not None or vm.features.zsmalloc_writes
         self.reached_full: bool = False
         self.pool_limit_hit: int = 0
         self.written_back_pages: int = 0
@@ -260,7 +257,7 @@ class Zswap:
 
     def _make_room(self, task: Task) -> Blocking[bool]:
         """Return whether a page more may come in."""
-        if self.vm.kernel < SINCE_THRESHOLD:
+        if not self.vm.features.accept_threshold:
             if self.pool.pages <= self.limit_pages:
                 return True
             self.pool_limit_hit += 1
@@ -289,7 +286,7 @@ class Zswap:
         """Write the oldest (shrink_worker)."""
         while not self._can_accept():
             written = yield from self._write_back_oldest(task)
-            if not written or self.vm.kernel < SINCE_WORKER_GOES_ON:
+            if not written or not self.vm.features.zswap_worker_goes_on:
                 break
             yield from task.cond_resched()
 

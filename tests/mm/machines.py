@@ -130,9 +130,12 @@ class Machine:
         self.sched = Sched(self.calendar, cpus, version, SchedParams(context_switch_ns=0))
         values = {"page_add_ns": 0, "page_write_ns": 0} | params
         self.vm = Vm(
-            self.calendar, replace(vm_params(kernel), **values),
-            memory_bytes=memory_mib * MIB, nr_cpus=cpus, kernel=version,
-        )  # fmt: skip
+            self.calendar,
+            replace(vm_params(kernel), **values),
+            memory_bytes=memory_mib * MIB,
+            nr_cpus=cpus,
+            kernel=version,
+        )
         self.device = FixedRate(self.calendar, rate_mib_per_s * MIB, slots)
         self.bdi = self.vm.add_bdi(BackingDevInfo("test", self.device))
         self.ops = FlatOps(self.device)

@@ -126,8 +126,10 @@ class PageCache(RuleBasedStateMachine):
         vm = self.vm
         vm.check()
         assert (vm.dirtied, vm.written, vm.discarded) == (
-            self.dirtied, self.written, self.discarded,
-        )  # fmt: skip
+            self.dirtied,
+            self.written,
+            self.discarded,
+        )
         assert vm.nr_file == len(self.resident)
 
 
