@@ -17,12 +17,17 @@ behind inodes that are not old yet (mended by s_more_io in 2.6.24, 0e0f4fc22ece)
 """
 
 from sim.fs.features import Features, features
-from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import (
+    I_DIRTY_INODE,
+    I_DIRTY_PAGES,
+    AddressSpace,
+    BackingDevInfo,
+    Flusher,
+    Vm,
+)
 from sim.mm.page_writeback import over_background, update_write_estimate
 from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
-from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, Flusher, WritebackControl
+from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, WritebackControl
 from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task

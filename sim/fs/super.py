@@ -46,9 +46,8 @@ from mypy_extensions import mypyc_attr
 from sim.block.genhd import BlockDevice, UnmodelledError
 from sim.fs.errors import fs_error, not_a_directory
 from sim.fs.features import Features, features
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import AddressSpace, do_generic_file_read
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import AddressSpace, BackingDevInfo, Vm
+from sim.mm.filemap import do_generic_file_read
 from sim.mm.readahead import FileRaState
 from sim.mm.shrinker import Shrinker, vfs_pressure_ratio
 from sim.mm.slab import DENTRY, PINNED

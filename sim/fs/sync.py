@@ -24,14 +24,8 @@ Left out: ranges and waits of sync_file_range, errors of the device.
 from sim.fs.file import O_SYNC, File
 from sim.fs.namei import Vfs
 from sim.fs.super import I_DIRTY_DATASYNC, PAGE_SHIFT, PAGE_SIZE, Inode
-from sim.mm.filemap import AddressSpace
-from sim.mm.writeback import (
-    ALL_PAGES,
-    LAST_PAGE,
-    WB_SYNC_ALL,
-    WB_SYNC_NONE,
-    WritebackControl,
-)
+from sim.mm.address_space import AddressSpace
+from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WB_SYNC_NONE, WritebackControl
 from sim.sched.task import Blocking, Task, no_wait
 
 

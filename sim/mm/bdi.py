@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from sim.component import Component, Described
+from sim.mm.address_space import BackingDevInfo, Vm
 from sim.mm.features import BDI_SINCE, features, since
 from sim.mm.page_writeback import dirty_limits
 from sim.mm.params import PAGE_SIZE
@@ -22,10 +23,6 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.version import numbers
 from sim.toml.errors import unknown
-
-if TYPE_CHECKING:
-    from sim.mm.backing_dev import BackingDevInfo
-    from sim.mm.mmzone import Vm
 
 
 @dataclass(frozen=True, kw_only=True)

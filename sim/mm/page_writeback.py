@@ -62,19 +62,16 @@ and so it ends too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sim.mm.address_space import AddressSpace
-from sim.mm.backing_dev import BackingDevInfo, congestion_wait
+from sim.mm.address_space import AddressSpace, BackingDevInfo, Vm
+from sim.mm.backing_dev import congestion_wait
 from sim.mm.bandwidth import BANDWIDTH_INTERVAL_NS, IDLE_NS, Dirtier, pos_ratio
-from sim.mm.mmzone import Vm
+from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
 from sim.mm.writeback import WB_SYNC_ALL, WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from sim.mm.memcontrol import MemCgroup
 
 RUN_PAGES: Final = 128  # pages between two checks for congestion: one request of 512 KiB
 DIRTY_RATIO_MIN: Final = 5  # percent
@@ -150,8 +147,8 @@ def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
         available = dirtyable_memory(vm)
         background, thresh = dirty_limits(vm)
         ratios = min(background / available, 1.0), min(thresh / available, 1.0)
-    limit = max(int(memcg.dirtyable * ratios[1]), 1)
-    background_pages = int(memcg.dirtyable * ratios[0])
+    limit = max(int(vm.memcg_dirtyable(memcg) * ratios[1]), 1)
+    background_pages = int(vm.memcg_dirtyable(memcg) * ratios[0])
     return (limit // 2 if background_pages >= limit else background_pages), limit
 
 
@@ -172,7 +169,7 @@ def over_background(vm: Vm, bdi: BackingDevInfo) -> bool:
     if bdi.strict_limit and bdi.nr_dirty + bdi.nr_unstable > bdi_dirty_limit(vm, bdi, background):
         return True
     paced = [memcg for memcg in vm.memcgs.values() if memcg.paces_writers]
-    return any(memcg.nr_dirty() > group_limits(vm, memcg)[0] for memcg in paced)
+    return any(memcg_nr_dirty(vm, memcg) > group_limits(vm, memcg)[0] for memcg in paced)
 
 
 def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
@@ -187,6 +184,23 @@ def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
 
 
 # -- The limits of a memory cgroup.
+
+
+def memcg_nr_unclean(vm: Vm, memcg: MemCgroup) -> int:
+    """Return the pages dirty or under writeback of files that a group's programs made dirty."""
+    unclean = vm.wb.unclean.get(memcg)
+    if unclean is None:
+        return 0
+    unclean.prune()
+    return sum(mapping.nr_dirty + mapping.nr_writeback for mapping in unclean.files)
+
+
+def memcg_nr_dirty(vm: Vm, memcg: MemCgroup) -> int:
+    """Return those of them that nobody is writing."""
+    unclean = memcg_nr_unclean(vm, memcg)
+    if not unclean:
+        return 0
+    return unclean - sum(mapping.nr_writeback for mapping in vm.wb.unclean[memcg].files)
 
 
 class GroupDomain(DirtyDomain):
@@ -215,7 +229,7 @@ def group_domain(vm: Vm, task: Task) -> GroupDomain | None:
     if memcg is None or not memcg.paces_writers:
         return None
     background, thresh = group_limits(vm, memcg)
-    return GroupDomain(memcg.nr_unclean(), background, thresh)
+    return GroupDomain(memcg_nr_unclean(vm, memcg), background, thresh)
 
 
 # -- Strict limits of a device.

@@ -18,13 +18,9 @@ of the machine; shrinkers of others than file systems.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.mm.features import Features
-
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.mm.node import Node
 
 DEFAULT_SEEKS: Final = 2  # include/linux/shrinker.h
 BATCH: Final = 128  # SHRINK_BATCH
@@ -64,39 +60,6 @@ def priority_of(scanned: int, eligible: int) -> int:
     return min(max(eligible // scanned, 1).bit_length() - 1, DEF_PRIORITY)
 
 
-def shrink_slab(vm: Vm, node: Node, scanned: int, priority: int = -1) -> int:
-    """Press all caches as the pages of a node were: of its lists so many were scanned.
-
-    Without a priority it is the one that such a number belongs to. Return the pages freed.
-    """
-    before = vm.slabs.given_back
-    scanned = max(scanned, SCANNED_MIN)
-    eligible = sum(lruvec.file_pages() + sum(lruvec.anon.nr) for lruvec in vm.lruvecs_on(node))
-    if priority < 0:
-        priority = priority_of(scanned, eligible)
-    for shrinker in vm.slabs.shrinkers:
-        do_shrink_slab(vm, shrinker, scanned, eligible, priority)
-    return vm.slabs.given_back - before
-
-
-def do_shrink_slab(vm: Vm, shrinker: Shrinker, scanned: int, eligible: int, priority: int) -> None:
-    """Look at a cache's part; keep what is less than a batch for the next time."""
-    release = vm.features
-    freeable = shrinker.count_objects() // vm.nr_nodes
-    if not freeable:
-        return
-    delta = objects_due(release, freeable, scanned, eligible, priority)
-    total = _with_deferred(release, shrinker.nr_deferred, delta, freeable, priority)
-    batch = SUPER_BATCH if release.super_shrinker else BATCH
-    while total >= batch or (total >= freeable and release.whole_small_caches):
-        count = min(batch, total)
-        shrinker.scan_objects(count)
-        total -= count
-        if not total:
-            break
-    shrinker.nr_deferred = total
-
-
 def objects_due(
     release: Features, freeable: int, scanned: int, eligible: int, priority: int
 ) -> int:
@@ -106,7 +69,7 @@ def objects_due(
     return 4 * scanned // DEFAULT_SEEKS * freeable // (eligible + 1)
 
 
-def _with_deferred(
+def with_deferred(
     release: Features, deferred: int, delta: int, freeable: int, priority: int
 ) -> int:
     """Return the objects of a round with those of the rounds before."""

@@ -16,15 +16,13 @@ queues of a CPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.mm.features import OBJECT_BYTES, features
+from sim.mm.mmzone import Memory
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.shrinker import Shrinker
 from sim.sched.version import KernelVersion, in_force
-
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
 
 PAGE_SIZE: Final = 4096
 SLUB_PAGES: Final = 4  # order 2: 17 of 960, 14 of 1128 bytes (slabinfo, as below)
@@ -62,22 +60,22 @@ class Slabs:
         "beyond",
         "caches",
         "given_back",
+        "memory",
         "nr_pages",
         "room",
         "shrinkers",
         "taken",
-        "vm",
     )
 
-    def __init__(self, vm: Vm, kernel_pages: int) -> None:
-        self.vm = vm
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
         self.caches: dict[str, SlabCache] = {}
         self.shrinkers: list[Shrinker] = []  # of each file system
-        self.room: int = int(kernel_pages * vm.params.slab_share)
+        self.room: int = int(memory.nr_slab * memory.params.slab_share)
         self.nr_pages: int = 0
         self.given_back: int = 0  # pages, ever
         self.beyond: int = 0  # pages taken from the free ones,
-        self.taken: list[int] = [0] * vm.nr_nodes  # of which node
+        self.taken: list[int] = [0] * memory.nr_nodes  # of which node
 
     @property
     def nr_reclaimable(self) -> int:
@@ -103,7 +101,7 @@ class Slabs:
         """Return the cache of a kind, making it at its first use."""
         found = self.caches.get(name)
         if found is None:
-            found = self.caches[name] = SlabCache(name, self.vm.kernel)
+            found = self.caches[name] = SlabCache(name, self.memory.kernel)
         return found
 
     def alloc(self, cache: SlabCache) -> None:
@@ -116,16 +114,16 @@ class Slabs:
         """Give an object back (kmem_cache_free)."""
         assert cache.objects > 0
         cache.objects -= 1
-        if cache.capacity - cache.objects > self.vm.params.spare_slabs * cache.per_slab:
+        if cache.capacity - cache.objects > self.memory.params.spare_slabs * cache.per_slab:
             self._resize(cache, -1)
 
     def _grow(self, cache: SlabCache) -> None:
         """Add a slab; making room for it may take others of these caches away."""
         pages = min(self.nr_pages + cache.slab_pages - self.room, cache.slab_pages)
         if pages > 0:
-            self.taken[alloc_pages(self.vm, pages).number] += pages
+            self.taken[alloc_pages(self.memory, pages).number] += pages
             self.beyond += pages
-            self.vm.nr_slab += pages
+            self.memory.nr_slab += pages
         self._resize(cache, 1)
 
     def _resize(self, cache: SlabCache, slabs: int) -> None:
@@ -139,18 +137,18 @@ class Slabs:
 
     def _give_back(self, pages: int) -> None:
         """Give pages back, to the nodes that most are from."""
-        vm = self.vm
+        memory = self.memory
         self.beyond -= pages
         self.given_back += pages
-        vm.nr_slab -= pages
-        vm.nr_free += pages
-        vm.events.pgfree += pages
+        memory.nr_slab -= pages
+        memory.nr_free += pages
+        memory.events.pgfree += pages
         while pages:
             number = self.taken.index(max(self.taken))
             here = min(pages, self.taken[number])
             assert here > 0
             self.taken[number] -= here
-            vm.nodes[number].nr_free += here
+            memory.nodes[number].nr_free += here
             pages -= here
 
     def check(self) -> None:
@@ -158,7 +156,8 @@ class Slabs:
         for cache in self.caches.values():
             assert 0 <= cache.objects <= cache.capacity == cache.slabs * cache.per_slab
             assert (
-                cache.capacity - cache.objects <= (self.vm.params.spare_slabs + 1) * cache.per_slab
+                cache.capacity - cache.objects
+                <= (self.memory.params.spare_slabs + 1) * cache.per_slab
             )
         assert self.nr_pages == sum(cache.pages for cache in self.caches.values())
         assert self.beyond == max(self.nr_pages - self.room, 0) == sum(self.taken)

@@ -15,11 +15,10 @@ Left out: addresses: what is near one is drawn, others of the chunk, in order if
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.block.bio import Plug
 from sim.engine.draw import binomial
-from sim.mm.anon_lru import DIRTY, SLOT, YOUNG
+from sim.mm.address_space import Vm
+from sim.mm.anon import DIRTY, SLOT, YOUNG, Chunk
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.page_io import SwapRead, forget, swap_readpage
 from sim.mm.swapfile import RESIDENT, SWAPFILE_CLUSTER, SwapArea
@@ -27,11 +26,7 @@ from sim.mm.workingset import list_of_swapin
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.mmzone import Vm
-
-Found = tuple[SwapArea, int, "Chunk"]  # area, slot, whose
+Found = tuple[SwapArea, int, Chunk]  # area, slot, whose
 
 
 def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
@@ -39,7 +34,7 @@ def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
     if chunk.ahead and vm.programs.chance.random() * chunk.idle < chunk.ahead:
         chunk.ahead -= 1
         vm.swap.ra.hits += 1
-    if write or chunk.mm.swap_is_full():
+    if write or vm.swap.is_full_for(chunk.mm):
         vm.swap.free_kept(vm.programs.chance, chunk)
         chunk.rewritten += 1
     else:
@@ -71,7 +66,7 @@ def swap_in(task: Task, vm: Vm, chunk: Chunk, write: bool, in_order: bool) -> Bl
         vm.swap.set_kept(owner, (area, number))
         owner.out -= 1
         owner.reading += 1
-        owner.mm.charge_anon(node, 1)
+        vm.charge_anon(owner.mm, node, 1)
     for area, number, owner in wanted:
         read = SwapRead(vm, owner, node, None)
         yield from swap_readpage(
@@ -89,11 +84,11 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
     """Map a page that was read; put it on the list it belongs to."""
     chunk.reading -= 1
     if chunk.dead:
-        chunk.mm.uncharge_anon(node, 1)
+        vm.uncharge_anon(chunk.mm, node, 1)
         forget(vm, chunk)
         return
     kind = SLOT | YOUNG
-    if write or chunk.mm.swap_is_full() or is_alone(vm, slot[0]):
+    if write or vm.swap.is_full_for(chunk.mm) or is_alone(vm, slot[0]):
         vm.swap.free_entry(vm.programs.chance, chunk, slot)
         kind = DIRTY | YOUNG
     chunk.map(1)

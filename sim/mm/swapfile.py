@@ -33,11 +33,12 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sim.block.bio import SECTOR
 from sim.block.genhd import BlockDevice
 from sim.component import Component, Described
+from sim.mm.anon import Chunk, MmStruct
 from sim.mm.compressors import Compressor
 from sim.mm.features import Features
 from sim.mm.params import PAGE_SIZE
@@ -46,10 +47,6 @@ from sim.registry import register
 from sim.sched.task import Blocking, Task
 from sim.toml.errors import unknown
 from sim.units import rough_bytes
-
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.mmzone import Vm
 
 SWAPFILE_CLUSTER: Final = 256  # slots, mm/swapfile.c
 PAGE_SECTORS: Final = 8
@@ -113,10 +110,19 @@ class SwapParams:
     )
 
 
+class Memory(Protocol):
+    """What swap areas ask of a machine's memory."""
+
+    swap: Swap
+
+
 class Machine(Protocol):
     """What swap areas ask of a machine."""
 
-    vm: Vm
+    @property
+    def vm(self) -> Memory:
+        """Its memory."""
+
     devices: dict[str, BlockDevice]
 
     def swap_file(self, path: str, pages: int) -> tuple[BlockDevice, Extents]:
@@ -474,6 +480,12 @@ class Swap:
     def is_full(self) -> bool:
         """Return whether slots are worth more than copies: over half are used (vm_swap_full)."""
         return self.nr_free * 2 < self.nr_total
+
+    def is_full_for(self, mm: MmStruct) -> bool:
+        """Return the same for a program, whose group may have less (mem_cgroup_swap_full)."""
+        if mm.memcg is not None and mm.memcg.swap_is_full():
+            return True
+        return self.is_full()
 
     def promise(self, chunk: Chunk, count: int) -> int:
         """Set slots aside for pages of a chunk; return how many, fewer if swap is full."""

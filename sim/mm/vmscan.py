@@ -68,11 +68,12 @@ there; before, it gets a new one only when it goes out again.
 from __future__ import annotations
 
 from math import exp, isqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.block.bio import Plug
 from sim.engine.draw import binomial, hypergeometric
-from sim.mm.anon_lru import (
+from sim.mm.address_space import Vm
+from sim.mm.anon import (
     ACTIVE,
     DIRTY,
     INACTIVE,
@@ -81,15 +82,26 @@ from sim.mm.anon_lru import (
     WRITEBACK,
     YOUNG,
     AnonLru,
+    Chunk,
     Cohort,
+    MmStruct,
 )
-from sim.mm.anon_lru import REFERENCED as ANON_REFERENCED
+from sim.mm.anon import REFERENCED as ANON_REFERENCED
 from sim.mm.backing_dev import congestion_wait
 from sim.mm.features import Features
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, WORKINGSET, Lruvec
+from sim.mm.memcontrol import MemCgroup
+from sim.mm.mmzone import (
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_FILE,
+    REFERENCED,
+    WORKINGSET,
+    Lruvec,
+    Node,
+    PageTree,
+)
 from sim.mm.oom_kill import out_of_memory
+from sim.mm.page_alloc import OutOfMemory, nr_free_of
 from sim.mm.page_io import Part, swap_writepages
-from sim.mm.page_lru import move_run
 from sim.mm.scan_balance import (
     ANON,
     FILE,
@@ -101,9 +113,19 @@ from sim.mm.scan_balance import (
     swap_tendency,
     which,
 )
-from sim.mm.shrinker import shrink_slab
+from sim.mm.shrinker import (
+    BATCH,
+    DEF_PRIORITY,
+    SCANNED_MIN,
+    SUPER_BATCH,
+    Shrinker,
+    objects_due,
+    priority_of,
+    with_deferred,
+)
+from sim.mm.swap import move_run
+from sim.mm.swapfile import SwapArea
 from sim.mm.workingset import leave_anon_shadows
-from sim.sched.core import Sched
 from sim.sched.task import (
     TASK_INTERRUPTIBLE,
     TASK_UNINTERRUPTIBLE,
@@ -114,21 +136,12 @@ from sim.sched.task import (
 )
 from sim.sched.wait import WaitQueue
 
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.memcontrol import MemCgroup
-    from sim.mm.memory import Mm
-    from sim.mm.mmzone import Vm
-    from sim.mm.node import Node
-    from sim.mm.swapfile import SwapArea
-
 SWAP_CLUSTER_MAX: Final = 32  # pages, include/linux/swap.h
-DEF_PRIORITY: Final = 12  # rounds until reclaim gives up
 SCAN_PAGES_MAX: Final = 256  # in one look at the balance of the lists
 PAGES_PER_GIB: Final = 1 << 18
 WRITEBACK_THRESHOLD: Final = SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX // 2  # pages looked at
 MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
-Run = tuple["SwapArea", int, "Chunk", int]  # area, slot, whose, pages
+Run = tuple[SwapArea, int, Chunk, int]  # area, slot, whose, pages
 
 
 # --- pages of files
@@ -390,7 +403,7 @@ def _gone(vm: Vm, lru: AnonLru, chunk: Chunk, count: int) -> None:
     """Count pages that are in swap only now."""
     leave_anon_shadows(vm, lru, chunk, count)
     chunk.out += count
-    chunk.mm.uncharge_anon(lru.node_number, count)
+    vm.uncharge_anon(chunk.mm, lru.node_number, count)
 
 
 def _look_at_mapped(vm: Vm, lru: AnonLru, cohort: Cohort, out: PageOut) -> int:
@@ -501,6 +514,42 @@ def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
             lru.add(INACTIVE, chunk, now, dirty)
         if cohort.count > dirty:
             lru.add(INACTIVE, chunk, kind, cohort.count - dirty)
+
+
+# --- caches of the kernel
+
+
+def shrink_slab(vm: Vm, node: Node, scanned: int, priority: int = -1) -> int:
+    """Press all caches as the pages of a node were: of its lists so many were scanned.
+
+    Without a priority it is the one that such a number belongs to. Return the pages freed.
+    """
+    before = vm.slabs.given_back
+    scanned = max(scanned, SCANNED_MIN)
+    eligible = sum(lruvec.file_pages() + sum(lruvec.anon.nr) for lruvec in vm.lruvecs_on(node))
+    if priority < 0:
+        priority = priority_of(scanned, eligible)
+    for shrinker in vm.slabs.shrinkers:
+        do_shrink_slab(vm, shrinker, scanned, eligible, priority)
+    return vm.slabs.given_back - before
+
+
+def do_shrink_slab(vm: Vm, shrinker: Shrinker, scanned: int, eligible: int, priority: int) -> None:
+    """Look at a cache's part; keep what is less than a batch for the next time."""
+    release = vm.features
+    freeable = shrinker.count_objects() // vm.nr_nodes
+    if not freeable:
+        return
+    delta = objects_due(release, freeable, scanned, eligible, priority)
+    total = with_deferred(release, shrinker.nr_deferred, delta, freeable, priority)
+    batch = SUPER_BATCH if release.super_shrinker else BATCH
+    while total >= batch or (total >= freeable and release.whole_small_caches):
+        count = min(batch, total)
+        shrinker.scan_objects(count)
+        total -= count
+        if not total:
+            break
+    shrinker.nr_deferred = total
 
 
 # --- rounds over both
@@ -705,10 +754,65 @@ def _progress(vm: Vm) -> int:
     return vm.events.pgsteal_direct + vm.slabs.given_back
 
 
+def try_charge(task: Task, vm: Vm, memcg: MemCgroup, pages: int) -> Blocking[None]:
+    """See that so many pages fit under the limit (try_charge)."""
+    failures = 0
+    while memcg.usage + pages > memcg.limit:
+        memcg.failcnt += 1
+        wanted = max(pages, SWAP_CLUSTER_MAX)
+        control = Reclaim(vm.memcg_lruvecs[memcg], wanted, vm.params.swappiness, memcg)
+        freed = yield from try_to_free_pages(task, vm, control)
+        if task.killed:
+            raise Killed(task.comm)
+        failures = 0 if freed else failures + 1
+        if freed:
+            continue
+        if _has_unclean(vm, memcg):
+            failures = 0
+            yield from congestion_wait(task, vm)
+        elif failures >= MAX_RECLAIM_RETRIES and _is_under_io(vm, memcg):
+            failures = 0
+            yield from _pause(task, "try_charge")
+        elif failures >= MAX_RECLAIM_RETRIES:
+            failures = 0
+            memcg.oom_kills += 1
+            out_of_memory(vm, memcg, task)
+            if task.killed:
+                raise Killed(task.comm)
+            yield from _pause(task, "out_of_memory")
+
+
+def _pause(task: Task, wchan: str) -> Blocking[None]:
+    yield from sleep_ns(task, task.sched.tick_ns, TASK_UNINTERRUPTIBLE, wchan)
+
+
+def _is_under_io(vm: Vm, memcg: MemCgroup) -> bool:
+    """Return whether pages are being read, or written to swap."""
+    chunks = [chunk for chunk in vm.programs.chunks.values() if chunk.mm.memcg is memcg]
+    if any(chunk.io + chunk.reading for chunk in chunks):
+        return True
+    return any(mapping.locked.count for mapping in _mappings_of(vm, memcg))
+
+
+def _has_unclean(vm: Vm, memcg: MemCgroup) -> bool:
+    """Return whether a file that it has pages of is dirty, or being written."""
+    return any(mapping.nr_dirty + mapping.nr_writeback for mapping in _mappings_of(vm, memcg))
+
+
+def _mappings_of(vm: Vm, memcg: MemCgroup) -> list[PageTree]:
+    """Return the files that it has pages of."""
+    found: dict[PageTree, None] = {}
+    for lruvec in vm.memcg_lruvecs[memcg]:
+        for generations in lruvec.lists:
+            for generation in generations.values():
+                found.update(generation.mappings)
+    return list(found)
+
+
 def reserve_for_read(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     """See that so many pages can be read; of a group, beneath its limit."""
     if task.memcg is not None:
-        yield from task.memcg.charge(task, pages)
+        yield from try_charge(task, vm, task.memcg, pages)
     yield from reserve_memory(task, vm, pages)
 
 
@@ -718,7 +822,7 @@ def reserve_for_file(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     A tmpfs larger than memory comes here: its pages are clean nowhere and go nowhere.
     """
     if task.memcg is not None:
-        yield from task.memcg.charge(task, pages)
+        yield from try_charge(task, vm, task.memcg, pages)
     if vm.nr_free - pages >= vm.watermarks.min:
         return
     yield from reserve_memory(task, vm, pages)
@@ -742,15 +846,14 @@ def _reclaim_once(task: Task, vm: Vm, pages: int) -> Blocking[None]:
             break
 
 
-def reserve_anon(task: Task, mm: Mm, pages: int) -> Blocking[None]:
+def reserve_anon(task: Task, vm: Vm, mm: MmStruct, pages: int) -> Blocking[None]:
     """See that a program can have pages of its own; have somebody killed if nothing else helps."""
-    vm = mm.vm
     if mm.memcg is not None:
-        yield from mm.memcg.charge(task, pages)
+        yield from try_charge(task, vm, mm.memcg, pages)
     failures = 0
     while vm.nr_free - pages < vm.watermarks.min:
         for node in vm.nodes:
-            vm.wakeup_kswapd(node)
+            node.wakeup_kswapd()
         before = _progress(vm)
         yield from reserve_memory(task, vm, pages)
         if task.killed:
@@ -764,24 +867,46 @@ def reserve_anon(task: Task, mm: Mm, pages: int) -> Blocking[None]:
             failures = 0
             if task.killed:
                 raise Killed(task.comm)
-            yield from sleep_ns(task, vm.tick_ns, TASK_UNINTERRUPTIBLE, "out_of_memory")
+            yield from sleep_ns(task, task.sched.tick_ns, TASK_UNINTERRUPTIBLE, "out_of_memory")
+
+
+# --- a task that may not sleep
+
+
+def alloc_slowpath(vm: Vm, count: int) -> Node:
+    """Wake kswapd; go down to the reserve; reclaim directly; then take what there is."""
+    zonelist = [vm.nodes[number] for number in vm.zonelists[vm.current_node()]]
+    for node in zonelist:
+        node.wakeup_kswapd()
+    for node in zonelist:
+        if node.nr_free - count >= node.watermarks.min:
+            return node
+    direct_reclaim(vm, zonelist, max(count, SWAP_CLUSTER_MAX))
+    for node in zonelist:
+        if node.nr_free - count >= node.watermarks.min:
+            return node
+    most = max(zonelist, key=nr_free_of)
+    if most.nr_free < count:
+        out_of_memory(vm, None)
+        most = max(zonelist, key=nr_free_of)
+        if most.nr_free < count:
+            raise OutOfMemory(f"at {vm.calendar.now} ns: {count} pages wanted, {vm.nr_free} free")
+    return most
 
 
 # --- kswapd
 
 
-def start_kswapd(sched: Sched, vm: Vm) -> None:
+def start_kswapd(vm: Vm) -> None:
     """Give each node its kswapd (boot)."""
-    vm.sched = sched
-    vm.tick_ns = sched.tick_ns
-    vm.kswapd_wakers = [Kswapd(sched, vm, node).wake for node in vm.nodes]
+    for node in vm.nodes:
+        node.wakeup_kswapd = Kswapd(vm, node).wake
 
 
 class Kswapd:
     """The thread of one node."""
 
-    def __init__(self, sched: Sched, vm: Vm, node: Node) -> None:
-        self.sched = sched
+    def __init__(self, vm: Vm, node: Node) -> None:
         self.vm = vm
         self.node = node
         self.task: Task | None = None
@@ -794,7 +919,7 @@ class Kswapd:
             return
         self.woken = True
         if self.task is None:
-            self.task = self.sched.spawn(f"kswapd{self.node.number}", self.main)
+            self.task = self.vm.sched.spawn(f"kswapd{self.node.number}", self.main)
         else:
             self.wait.wake_all()
 

@@ -23,12 +23,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from sim.block.bio import SECTOR, WRITE, Bio
 from sim.block.genhd import BlockDevice
 from sim.block.part_stat import DiskStats
 from sim.component import Component, Described
+from sim.mm.address_space import Vm
 from sim.mm.compressors import (
     COMPRESSION,
     LOSS,
@@ -42,12 +43,9 @@ from sim.mm.features import ZRAM_CHANGES, ZRAM_SINCE
 from sim.mm.zpool import PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import register
+from sim.sched.task import Blocking, Task
 from sim.sched.version import changed_defaults
 from sim.units import Value
-
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.sched.task import Blocking, Task
 
 PAGE_SECTORS: Final = 8
 MAJOR: Final = 252  # register_blkdev(0): the first dynamic one beside device mapper's 253
@@ -241,9 +239,9 @@ class Zram(BlockDevice):
         else:
             cost_ns = pages * self.compressor.decompress_ns
             assert all(self.stored[first : first + pages])
-        sched = self.vm.sched
-        if sched is not None and sched.current is not None:
-            sched.current.charge_system(cost_ns)
+        task = self.vm.sched.current
+        if task is not None:
+            task.charge_system(cost_ns)
         self.vm.calendar.post(cost_ns, self._end, bio)
         return True
 

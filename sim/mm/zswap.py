@@ -23,10 +23,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from sim.block.bio import WRITE, Bio
 from sim.component import Component, Described, GivenTable
+from sim.mm.address_space import Vm
 from sim.mm.compressors import (
     COMPRESSION,
     LOSS,
@@ -36,17 +37,14 @@ from sim.mm.compressors import (
     following,
 )
 from sim.mm.features import ZSWAP_CHANGES, ZSWAP_SINCE, features
+from sim.mm.swapfile import SwapArea
 from sim.mm.zpool import PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import Entry, register
+from sim.sched.task import Blocking, Task
 from sim.sched.version import changed_defaults
 from sim.sched.workqueue import Workqueue
 from sim.units import Value
-
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.mm.swapfile import SwapArea
-    from sim.sched.task import Blocking, Task
 
 PAGE_SECTORS: Final = 8
 PACKED: Final = {"zbud": 2.0, "z3fold": 3.0}  # compressed pages in a page, at most
@@ -276,10 +274,8 @@ class Zswap:
         return self.pool.pages <= threshold
 
     def _wake_worker(self) -> None:
-        sched = self.vm.sched
-        assert sched is not None, "somebody swaps"
         if self._worker is None:
-            self._worker = Workqueue(sched, "kworker/zswap", 1)
+            self._worker = Workqueue(self.vm.sched, "kworker/zswap", 1)
         self._worker.queue(self._shrink)
 
     def _shrink(self, task: Task) -> Blocking[None]:

@@ -8,9 +8,8 @@ from sim.block.genhd import BlockDevice
 from sim.block.part_stat import DiskStats
 from sim.engine.calendar import Calendar
 from sim.fs.fs_writeback import start_writeback
-from sim.mm.address_space import AddressSpace, AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import AddressSpace, AddressSpaceOps, BackingDevInfo
+from sim.mm.mm_init import mm_core_init
 from sim.mm.page_writeback import balance_dirty_pages, write_cache_pages
 from sim.mm.params import vm_params
 from sim.mm.vmscan import start_kswapd
@@ -129,19 +128,14 @@ class Machine:
         self.calendar = Calendar()
         self.sched = Sched(self.calendar, cpus, version, SchedParams(context_switch_ns=0))
         values = {"page_add_ns": 0, "page_write_ns": 0} | params
-        self.vm = Vm(
-            self.calendar,
-            replace(vm_params(kernel), **values),
-            memory_bytes=memory_mib * MIB,
-            nr_cpus=cpus,
-            kernel=version,
-        )
+        vm_values = replace(vm_params(kernel), **values)
+        self.vm = mm_core_init(self.sched, vm_values, memory_mib * MIB)
         self.device = FixedRate(self.calendar, rate_mib_per_s * MIB, slots)
         self.bdi = self.vm.add_bdi(BackingDevInfo("test", self.device))
         self.ops = FlatOps(self.device)
         self.file = self.new_file()
         start_writeback(self.sched, self.vm)
-        start_kswapd(self.sched, self.vm)
+        start_kswapd(self.vm)
 
     def new_file(self, size_mib=1 << 20):
         return AddressSpace(self.vm, FlatFile(size_mib * MIB), self.ops, self.bdi)

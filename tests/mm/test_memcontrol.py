@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from sim.mm.address_space import MAPPING_SHMEM, AddressSpace
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, BackingDevInfo
+from sim.mm.memory import touch_in_order
 from sim.mm.page_writeback import balance_dirty_pages
 from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import submit_pages
@@ -157,7 +157,7 @@ def test_programs_pages_and_files_of_a_group_compete_for_its_limit():
 
     def body(task, mm):
         region = mm.mmap(LIMIT // 2 * PAGE_SIZE)
-        yield from mm.touch_in_order(task, region, 0, LIMIT // 2 * PAGE_SIZE, True)
+        yield from touch_in_order(task, mm.vm, region, 0, LIMIT // 2 * PAGE_SIZE, True)
         yield from read(task, machine.file, 0, 4 * LIMIT)
 
         found.append((mm.rss_pages, group.nr_anon, group.nr_file, mm.swap_pages))

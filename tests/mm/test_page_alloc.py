@@ -2,11 +2,10 @@
 
 import pytest
 
-from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps, BackingDevInfo
 from sim.mm.features import features
+from sim.mm.mmzone import Watermarks, min_free_kbytes
 from sim.mm.page_alloc import OutOfMemory, alloc_anon, free_anon
-from sim.mm.watermarks import Watermarks, min_free_kbytes
 from tests.mm.machines import Machine
 
 MIB = 1024  # KiB

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.mm.features import features
-from sim.mm.lruvec import LRU_ACTIVE_FILE
+from sim.mm.memory import touch_at_random, touch_in_order
+from sim.mm.mmzone import LRU_ACTIVE_FILE
 from sim.mm.scan_balance import (
     ANON,
     EQUAL,
@@ -127,9 +128,9 @@ def beside_a_file(swappiness, kernel):
 
     def body(task, mm):
         region = mm.mmap(room * 3 // 8 * 4096)
-        yield from mm.touch_in_order(task, region, 0, room * 3 // 8 * 4096, True)
+        yield from touch_in_order(task, mm.vm, region, 0, room * 3 // 8 * 4096, True)
         for step in range(12_000):
-            yield from mm.touch_at_random(task, region.pools[0], step % 8 == 0, 0.5)
+            yield from touch_at_random(task, mm.vm, region.pools[0], step % 8 == 0, 0.5)
             page = rng.randrange(room)
             if not mapping.pages.covers(page, page + 1):
                 yield from reserve_memory(task, vm, 1)

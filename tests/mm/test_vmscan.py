@@ -6,7 +6,8 @@ from itertools import accumulate
 import pytest
 
 from sim.mm.features import features
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE
+from sim.mm.memory import touch_in_order
+from sim.mm.mmzone import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmscan import inactive_is_low, inactive_ratio, write_as_scanned
@@ -181,7 +182,7 @@ def written_beside_pressure(kernel):
     def body(task, mm):
         pages = vm.nr_free + 500
         region = mm.mmap(pages * PAGE_SIZE)
-        yield from mm.touch_in_order(task, region, 0, pages * PAGE_SIZE, True)
+        yield from touch_in_order(task, mm.vm, region, 0, pages * PAGE_SIZE, True)
 
     program(machine, None, body)
     machine.run_until(2)

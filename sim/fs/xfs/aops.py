@@ -21,7 +21,7 @@ from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, submit_read
 from sim.fs.super import PAGE_SHIFT
 from sim.fs.xfs import bmap
 from sim.fs.xfs.mount import XfsInode, XfsMount, keep_pages, trans_alloc, trans_cancel, trans_commit
-from sim.mm.filemap import AddressSpace, AddressSpaceOps
+from sim.mm.address_space import AddressSpace, AddressSpaceOps
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 

@@ -42,7 +42,7 @@ from sim.fs.xfs.geometry import (
 from sim.fs.xfs.mount import XfsInode, XfsMount
 from sim.fs.xfs.params import XfsParams, check_options
 from sim.fs.xfs.power_cut import remains
-from sim.mm.filemap import AddressSpace
+from sim.mm.address_space import AddressSpace
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.kthread import kthread_run
