@@ -10,7 +10,7 @@ Linux counterpart: fs/fs-writeback.c, 2.6.18 (writeback_inodes, sync_sb_inodes,
 __writeback_single_inode) and 2.6.32 to 3.2 (wb_writeback, wb_check_old_data_flush, queue_io).
 Invariants: an inode is on one list of its device while it is dirty and not locked; it is locked
 (i_lock: I_LOCK, I_SYNC from 2.6.24) by one task at a time.
-Left out: super blocks (see sim/mm/backing_dev.py); the lazy dirtying of times (4.0);
+Left out: super blocks (see sim/mm/address_space.py); the lazy dirtying of times (4.0);
 cgroup writeback; work items of sync(2), which writes as the task that asks for it.
 A flaw of 2.6.23 and earlier is kept: a big file that the periodic pass leaves unfinished waits
 behind inodes that are not old yet (mended by s_more_io in 2.6.24, 0e0f4fc22ece).

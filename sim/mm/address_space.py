@@ -73,6 +73,7 @@ MAPPING_SHMEM: Final = 2  # tmpfs
 I_DIRTY_INODE: Final = 1  # The inode itself has to be written (I_DIRTY_SYNC | I_DIRTY_DATASYNC).
 I_DIRTY_PAGES: Final = 4  # The inode was put on the dirty list for its pages.
 
+CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
 READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
 COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
 UNCLEAN_MAX: Final = 256  # files until those are forgotten that are clean again
@@ -689,3 +690,15 @@ class Vm(Memory):
         assert self.nr_file == sum(self.nr_lru(lru) for lru in range(NR_LRU_LISTS))
         assert self.nr_shmem == self.nr_lru(LRU_INACTIVE_ANON) + self.nr_lru(LRU_ACTIVE_ANON)
         self.slabs.check()
+
+
+def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
+    """Wait until a write ends on a device that is not congested, 100 ms at most.
+
+    blk_congestion_wait(), block/ll_rw_blk.c to 2.6.18; congestion_wait(), mm/backing-dev.c.
+    """
+    vm.wb.nr_congestion_waiters += 1
+    yield from vm.wb.congestion_wqh.io_sleep_on_timeout(
+        task, CONGESTION_WAIT_NS, TASK_UNINTERRUPTIBLE, "blk_congestion_wait"
+    )
+    vm.wb.nr_congestion_waiters -= 1

@@ -39,10 +39,6 @@ COMPRESSION: Final = (
     "manual: Zram Performance Analysis, mean latency of a page and ratio of mixed contents; commit"
     " 6e76668e415a, compression"
 )
-LOSS: Final = 0.057  # of zsmalloc, beyond the objects' own memory, as a share of it
-LOSS_SOURCE: Final = (
-    "manual: Linux Reviews, zram: 1.1 GB of mixed files, 387.8 MB compressed by lzo take 409.8"
-)
 COMPRESSORS: Final[dict[str, Compressor]] = {
     "lzo": Compressor(since=(2, 6, 37), compress_ns=5000, decompress_ns=2430, ratio=2.77),
     "lz4": Compressor(since=(3, 15), compress_ns=7000, decompress_ns=1710, ratio=2.63),

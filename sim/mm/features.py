@@ -109,7 +109,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     ),
     "text_at_once": (
         (3, 3),
-        "a page of a program's text goes there at its first use",
+        "a page of a program's text goes to the active list at its first use",
         "c909e99364c8",
     ),
     "split_lists": (
@@ -129,7 +129,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     ),
     "refaults_deactivate_anon": (
         (5, 9),
-        "the same of programs' pages",
+        "while programs' pages come back from swap their active list is scanned",
         "mm/vmscan.c shrink_node: may_deactivate",
     ),
     "dirty_goes_away": (
@@ -173,7 +173,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "both sides are scanned by what taking the other one costs",
         "1431d4d11abb to 314b57fb0460",
     ),
-    "rotations_cost": ((6, 2), "looking at pages in vain costs as well", "0538a82c39e9"),
+    "rotations_cost": (
+        (6, 2),
+        "pages that reclaim looks at in vain count as a cost of their side",
+        "0538a82c39e9",
+    ),
     "swapin_active": (
         (4, 8),
         "a page read from swap goes to the active list",
@@ -234,7 +238,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     ),
     "deferred_by_priority": (
         (5, 13),
-        "so are objects left from the rounds before",
+        "objects of caches left from the rounds before are looked at by the priority as well",
         "18bb473e5031",
     ),
     "readahead_hits": (
@@ -264,7 +268,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     ),
     "one_allocator": (
         (6, 14),
-        "on rotating disks as well",
+        "on rotating disks, too, a page gets the swap cluster that has waited longest",
         "mm/swapfile.c cluster_alloc_swap_entry",
     ),
     "nonfull_first": (
@@ -281,7 +285,7 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
     "zsmalloc_writes": ((6, 2), "a pool of zsmalloc can write pages out", "9997bc017549"),
     "zswap_worker_goes_on": (
         (6, 4),
-        "the worker writes until the pool is below its threshold, not one page",
+        "zswap's worker writes until the pool is below its threshold, not one page",
         "mm/zswap.c shrink_worker",
     ),
     "dirtyable_memory": (

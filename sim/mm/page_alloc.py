@@ -86,14 +86,3 @@ def alloc_anon(memory: Memory, count: int) -> list[int]:
         left -= pages
     memory.events.pgfault += count
     return taken
-
-
-def free_anon(memory: Memory, taken: list[int]) -> None:
-    """Take a program's pages back, those of each node."""
-    count = sum(taken)
-    assert 0 <= count <= memory.nr_anon
-    memory.nr_anon -= count
-    memory.nr_free += count
-    memory.events.pgfree += count
-    for node, pages in zip(memory.nodes, taken, strict=True):
-        node.nr_free += pages

@@ -64,8 +64,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sim.mm.address_space import AddressSpace, BackingDevInfo, Vm
-from sim.mm.backing_dev import congestion_wait
+from sim.mm.address_space import AddressSpace, BackingDevInfo, Vm, congestion_wait
 from sim.mm.bandwidth import BANDWIDTH_INTERVAL_NS, IDLE_NS, Dirtier, pos_ratio
 from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE

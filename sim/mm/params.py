@@ -73,21 +73,6 @@ class VmParams:
         source="mm/page_alloc.c: init_per_zone_pages_min",
         doc="reserve of free memory; 0: computed from the size of memory",
     )
-    slab_share: float = param(
-        0.25,
-        dim="number",
-        minimum=0,
-        maximum=1,
-        source="assumed: a quarter",
-        doc="share of the kernel's memory at boot that is dentries and inodes",
-    )
-    spare_slabs: int = param(
-        2,
-        dim="count",
-        minimum=0,
-        source="assumed: what CPUs and nodes keep of each kind",
-        doc="empty slabs that stay",
-    )
     kernel_bytes: int = param(
         "96 MiB",
         dim="bytes",
@@ -204,11 +189,3 @@ class VmParams:
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
         return changed_defaults(VM_CHANGES, kernel)
-
-
-def vm_params(kernel: str) -> VmParams:
-    """Return the defaults of a kernel release, such as "2.6.32"."""
-    values: dict[str, Value] = {
-        field: value for field, (value, _) in VmParams.kernel_defaults(kernel).items()
-    }
-    return VmParams(**values)  # type: ignore[arg-type]

@@ -28,6 +28,12 @@ PAGE_SIZE: Final = 4096
 SLUB_PAGES: Final = 4  # order 2: 17 of 960, 14 of 1128 bytes (slabinfo, as below)
 SMALL_BYTES: Final = 256  # smaller objects are in single pages: 21 dentries of 192 bytes
 
+# Empty slabs of a kind that CPUs and nodes keep (mm/slab.c free_limit, mm/slub.c min_partial);
+# the number is assumed.
+SPARE_SLABS: Final = 2
+# Of the kernel's memory at boot, what is dentries and inodes: assumed, a quarter.
+KERNEL_SHARE: Final = 0.25
+
 DENTRY: Final = "dentry"
 PINNED: Final = ("inode_cache", "shmem_inode_cache")  # of names that are nowhere but in memory
 
@@ -71,7 +77,7 @@ class Slabs:
         self.memory = memory
         self.caches: dict[str, SlabCache] = {}
         self.shrinkers: list[Shrinker] = []  # of each file system
-        self.room: int = int(memory.nr_slab * memory.params.slab_share)
+        self.room: int = int(memory.nr_slab * KERNEL_SHARE)
         self.nr_pages: int = 0
         self.given_back: int = 0  # pages, ever
         self.beyond: int = 0  # pages taken from the free ones,
@@ -114,7 +120,7 @@ class Slabs:
         """Give an object back (kmem_cache_free)."""
         assert cache.objects > 0
         cache.objects -= 1
-        if cache.capacity - cache.objects > self.memory.params.spare_slabs * cache.per_slab:
+        if cache.capacity - cache.objects > SPARE_SLABS * cache.per_slab:
             self._resize(cache, -1)
 
     def _grow(self, cache: SlabCache) -> None:
@@ -155,9 +161,6 @@ class Slabs:
         """Assert the invariants of the file's opening lines."""
         for cache in self.caches.values():
             assert 0 <= cache.objects <= cache.capacity == cache.slabs * cache.per_slab
-            assert (
-                cache.capacity - cache.objects
-                <= (self.memory.params.spare_slabs + 1) * cache.per_slab
-            )
+            assert cache.capacity - cache.objects <= (SPARE_SLABS + 1) * cache.per_slab
         assert self.nr_pages == sum(cache.pages for cache in self.caches.values())
         assert self.beyond == max(self.nr_pages - self.room, 0) == sum(self.taken)

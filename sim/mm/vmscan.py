@@ -57,7 +57,7 @@ Invariants:
   by the OOM killer
 - a woken kswapd sleeps again only above the high watermark, or after MAX_RECLAIM_RETRIES rounds
   without a page
-Left out: the use of mapped files' pages that the page tables show (mapped_file.py moves a page when
+Left out: the use of mapped files' pages that the page tables show (filemap.py moves a page when
 it is used, not when it is met); writing by reclaim itself (to 3.1 it wrote dirty pages it met): it
 wakes the flushers for all, as from 4.11 on (726d061fbd36); multi-generational LRU (6.1, an option);
 swap tokens (to 3.4); huge pages; reclaim by allocations that must not sleep; kswapd before it is
@@ -72,7 +72,7 @@ from typing import Final
 
 from sim.block.bio import Plug
 from sim.engine.draw import binomial, hypergeometric
-from sim.mm.address_space import Vm
+from sim.mm.address_space import Vm, congestion_wait
 from sim.mm.anon import (
     ACTIVE,
     DIRTY,
@@ -87,7 +87,6 @@ from sim.mm.anon import (
     MmStruct,
 )
 from sim.mm.anon import REFERENCED as ANON_REFERENCED
-from sim.mm.backing_dev import congestion_wait
 from sim.mm.features import Features
 from sim.mm.memcontrol import MemCgroup
 from sim.mm.mmzone import (

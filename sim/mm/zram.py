@@ -32,15 +32,13 @@ from sim.component import Component, Described
 from sim.mm.address_space import Vm
 from sim.mm.compressors import (
     COMPRESSION,
-    LOSS,
-    LOSS_SOURCE,
     Compressor,
     check_algorithm,
     compressor_of,
     following,
 )
 from sim.mm.features import ZRAM_CHANGES, ZRAM_SINCE
-from sim.mm.zpool import PAGE_SIZE, Zpool
+from sim.mm.zpool import LOSS, PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
@@ -89,14 +87,6 @@ class ZramParams:
         maximum=100,
         source=COMPRESSION,
         doc="how many times smaller pages become; left away: as the algorithm does on average",
-    )
-    loss: float = param(
-        LOSS,
-        dim="number",
-        minimum=0,
-        maximum=1,
-        source=LOSS_SOURCE,
-        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
     )
     mem_limit_bytes: int = param(
         0,
@@ -167,7 +157,6 @@ class Zrams(Component[ZramParams]):
                 compressor_of(
                     params.algorithm, params.compress_ns, params.decompress_ns, params.ratio
                 ),
-                params.loss,
                 params.mem_limit_bytes,
             )
             self.devices.append(device)
@@ -204,14 +193,13 @@ class Zram(BlockDevice):
         stats: DiskStats,
         pages: int,
         compressor: Compressor,
-        loss: float,
         mem_limit_bytes: int,
     ) -> None:
         """``mem_limit_bytes`` is 0 where there is none."""
         super().__init__(stats, pages * PAGE_SECTORS)
         self.vm = vm
         self.compressor = compressor
-        self.pool = Zpool(vm, compressor.ratio, loss)
+        self.pool = Zpool(vm, compressor.ratio, LOSS)
         self.mem_limit_bytes = mem_limit_bytes
         self.stored: bytearray = bytearray(pages)
         self.rotational = False

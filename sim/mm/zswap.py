@@ -30,15 +30,13 @@ from sim.component import Component, Described, GivenTable
 from sim.mm.address_space import Vm
 from sim.mm.compressors import (
     COMPRESSION,
-    LOSS,
-    LOSS_SOURCE,
     check_algorithm,
     compressor_of,
     following,
 )
 from sim.mm.features import ZSWAP_CHANGES, ZSWAP_SINCE, features
 from sim.mm.swapfile import SwapArea
-from sim.mm.zpool import PAGE_SIZE, Zpool
+from sim.mm.zpool import LOSS, PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import Entry, register
 from sim.sched.task import Blocking, Task
@@ -109,14 +107,6 @@ class ZswapParams:
         source=COMPRESSION,
         doc="how many times smaller pages become; left away: as the compressor does on average;"
         " at most 2 in zbud, 3 in z3fold",
-    )
-    loss: float = param(
-        LOSS,
-        dim="number",
-        minimum=0,
-        maximum=1,
-        source=LOSS_SOURCE,
-        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
     )
 
     @classmethod
@@ -201,7 +191,7 @@ class Zswap:
         )
         ratio = self.compressor.ratio
         most = PACKED.get(params.zpool)
-        loss = params.loss if most is None else 0.0
+        loss = LOSS if most is None else 0.0
         self.pool = Zpool(vm, ratio if most is None else min(ratio, most), loss)
         self.writes_back: bool = most is not None or vm.features.zsmalloc_writes
         self.reached_full: bool = False

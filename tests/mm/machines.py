@@ -11,7 +11,7 @@ from sim.fs.fs_writeback import start_writeback
 from sim.mm.address_space import AddressSpace, AddressSpaceOps, BackingDevInfo
 from sim.mm.mm_init import mm_core_init
 from sim.mm.page_writeback import balance_dirty_pages, write_cache_pages
-from sim.mm.params import vm_params
+from sim.mm.params import VmParams
 from sim.mm.vmscan import start_kswapd
 from sim.sched.core import Sched
 from sim.sched.params import SchedParams
@@ -26,6 +26,11 @@ PAGES_PER_MIB = 256
 KERNELS = ["2.6.16", "2.6.18", "2.6.24", "2.6.31", "2.6.32", "3.1", "3.2", "4.4", "6.5"]
 PDFLUSH = ["2.6.16", "2.6.24", "2.6.31"]
 FLUSHERS = ["2.6.32", "3.2", "6.5"]
+
+
+def vm_params(kernel):
+    """Return the defaults of a kernel release, such as "2.6.32"."""
+    return VmParams(**{key: value for key, (value, _) in VmParams.kernel_defaults(kernel).items()})
 
 
 class FixedRate(BlockDevice):

@@ -5,8 +5,8 @@ import pytest
 from sim.mm.bandwidth import ratelimit_pages
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.page_writeback import dirty_limits, dirtyable_memory
-from sim.mm.params import VmParams, vm_params
-from tests.mm.machines import KERNELS, Machine
+from sim.mm.params import VmParams
+from tests.mm.machines import KERNELS, Machine, vm_params
 
 GIB = 1 << 18  # pages
 

@@ -4,8 +4,9 @@ import pytest
 
 from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps, BackingDevInfo
 from sim.mm.features import features
+from sim.mm.memory import Mm
 from sim.mm.mmzone import Watermarks, min_free_kbytes
-from sim.mm.page_alloc import OutOfMemory, alloc_anon, free_anon
+from sim.mm.page_alloc import OutOfMemory, alloc_anon
 from tests.mm.machines import Machine
 
 MIB = 1024  # KiB
@@ -47,9 +48,10 @@ def test_nodes_share_the_reserve_by_their_memory():
 def test_programs_take_and_return_memory():
     vm = Machine().vm
     free = vm.nr_free
-    taken = alloc_anon(vm, 1000)
+    mm = Mm(vm)
+    mm.nr_by_node = alloc_anon(vm, 1000)
     assert (vm.nr_anon, vm.nr_free) == (1000, free - 1000)
-    free_anon(vm, taken)
+    vm.uncharge_anon(mm, 0, 1000)
     assert (vm.nr_anon, vm.nr_free) == (0, free)
     vm.check()
 
