@@ -1,11 +1,12 @@
-"""Reclaim: which pages go when memory is short, who takes them, and who waits for that.
+"""Reclaim: which pages go when memory is short, which tasks take them, and which tasks wait.
 
 Theory of operation. Every page is on a list: active or inactive, of a node or of a memory cgroup.
 The inactive lists are scanned from their old ends, the active ones are moved over as far as the
-inactive ones are short. Who scans: kswapd in the background, between the low and the high
-watermark; a task that finds no page (direct reclaim), at its own cost; a task whose cgroup is at
-its limit, that cgroup's lists alone. This file has, in this order: pages of files, pages of
-programs, rounds over both, kswapd.
+inactive ones are short. Three kinds of task scan: kswapd in the background, between the low and the
+high watermark; a task that finds no page (direct reclaim), at its own cost; a task whose cgroup is
+at its limit (try_charge), that cgroup's lists alone. This file has, in this order: pages of files,
+pages of programs, caches of the kernel, rounds over them, tasks that need pages, allocation that
+cannot sleep, kswapd.
 
 Pages of files. The inactive list is scanned from its old end. Clean pages are freed; dirty pages
 and pages under I/O go back. While the inactive list is short compared with the active one, the old
@@ -551,7 +552,7 @@ def do_shrink_slab(vm: Vm, shrinker: Shrinker, scanned: int, eligible: int, prio
     shrinker.nr_deferred = total
 
 
-# --- rounds over both
+# --- rounds over them
 
 
 class Reclaim:
@@ -733,6 +734,9 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     return control.freed + control.slab_freed
 
 
+# --- tasks that need pages
+
+
 def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     """See that pages can be taken without going below the reserve; wait where that takes long.
 
@@ -869,11 +873,11 @@ def reserve_anon(task: Task, vm: Vm, mm: MmStruct, pages: int) -> Blocking[None]
             yield from sleep_ns(task, task.sched.tick_ns, TASK_UNINTERRUPTIBLE, "out_of_memory")
 
 
-# --- a task that may not sleep
+# --- allocation that cannot sleep
 
 
 def alloc_slowpath(vm: Vm, count: int) -> Node:
-    """Wake kswapd; go down to the reserve; reclaim directly; then take what there is."""
+    """Wake kswapd, go down to the reserve, reclaim directly; return a node that has the pages."""
     zonelist = [vm.nodes[number] for number in vm.zonelists[vm.current_node()]]
     for node in zonelist:
         node.wakeup_kswapd()

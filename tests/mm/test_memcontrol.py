@@ -83,7 +83,8 @@ def test_a_group_that_reads_far_more_than_its_limit_takes_nothing_from_others():
     machine.vm.check()
     assert kept.nr_pages == 30 * PAGES_PER_MIB
     assert LIMIT * 0.9 < group.usage <= LIMIT + group.batch
-    assert group.nr_file == stream.nr_pages == group.usage
+    files = machine.vm.memcg_file_pages(group)
+    assert files == stream.nr_pages == group.usage
     assert group.failcnt > 0 and group.oom_kills == 0
 
 
@@ -160,7 +161,8 @@ def test_programs_pages_and_files_of_a_group_compete_for_its_limit():
         yield from touch_in_order(task, mm.vm, region, 0, LIMIT // 2 * PAGE_SIZE, True)
         yield from read(task, machine.file, 0, 4 * LIMIT)
 
-        found.append((mm.rss_pages, group.nr_anon, group.nr_file, mm.swap_pages))
+        files = machine.vm.memcg_file_pages(group)
+        found.append((mm.rss_pages, group.usage - files, files, mm.swap_pages))
 
     found = []
     program(machine, group, body)
