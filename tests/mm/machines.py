@@ -168,6 +168,12 @@ class Machine:
         return answer[0]
 
 
+def without_kswapd(vm):
+    """Let nobody reclaim in the background."""
+    for node in vm.nodes:
+        node.wakeup_kswapd = lambda: None
+
+
 def dirtier(task, mapping, pages, progress=None, chunk=64, copy_ns_per_page=1000, start=0):
     """Write pages one after the other, at memory speed while nobody holds the task back."""
     vm = mapping.vm

@@ -14,7 +14,7 @@ from sim.mm.vmscan import inactive_is_low, inactive_ratio, write_as_scanned
 from sim.sched.version import kernel_version
 from tests.mm.anon_machine import program, swapping
 from tests.mm.lru_oracle import ExactLists
-from tests.mm.machines import PAGES_PER_MIB, Machine
+from tests.mm.machines import PAGES_PER_MIB, Machine, without_kswapd
 
 LISTS = ["2.6.18", "2.6.32", "3.10", "4.4", "4.8", "4.18"]
 REFERENCES = 60_000
@@ -53,7 +53,7 @@ TOLERANCE[loop_larger_than_the_inactive_list] = 0.03
 
 def machine_without_kswapd(kernel):
     machine = Machine(kernel=kernel, memory_mib=128)
-    machine.vm.kswapd_wakers = []
+    without_kswapd(machine.vm)
     return machine
 
 
@@ -176,7 +176,7 @@ def written_beside_pressure(kernel):
     """Return the pages of a young dirty file that are written while a program overflows memory."""
     machine = swapping(kernel, memory_mib=256, swap_pages=1 << 16, rate_mib_per_s=400)
     vm = machine.vm
-    vm.kswapd_wakers = []  # Whoever wants a page has to look for it himself.
+    without_kswapd(vm)  # Whoever wants a page has to look for it himself.
     machine.file.set_dirty(0, 200)
 
     def body(task, mm):
