@@ -13,7 +13,8 @@ from docs.render import markdown_table
 from sim.block.features import features as block_features
 from sim.block.queue import QueueParams
 from sim.drivers.md.features import features as md_features
-from sim.fs.features import SINCE
+from sim.fs.features import SINCE as FS_SINCE
+from sim.mm.features import SINCE as MM_SINCE
 from sim.param import Param, params_of
 from sim.registry import KINDS, lookup, names
 from sim.scenario.cases import use_all
@@ -31,6 +32,11 @@ RELEASES: Final[tuple[KernelVersion, ...]] = (
     *((6, minor) for minor in range(20)),
     *((7, minor) for minor in range(4)),
 )
+# Of each folder, what its rows say of themselves; below, those of which two releases are compared.
+SINCE: Final[Mapping[str, Mapping[str, tuple[KernelVersion, str, str]]]] = {
+    "sim/fs": FS_SINCE,
+    "sim/mm": MM_SINCE,
+}
 FOLDERS: Final[Mapping[str, Callable[[KernelVersion], object]]] = {
     "sim/block": block_features,
     "sim/drivers/md": md_features,
@@ -80,8 +86,9 @@ def _shown(declared: Param, value: Any) -> str:
 def _behaviour() -> str:
     """Return which release behaves in another way, by folder."""
     rows = [
-        (since, ["sim/fs", f"`{name}`", what, source])
-        for name, (since, what, source) in SINCE.items()
+        (since, [folder, f"`{name}`", what, source])
+        for folder, table in SINCE.items()
+        for name, (since, what, source) in table.items()
     ]
     for folder, features in FOLDERS.items():
         before = features(RELEASES[0])

@@ -18,15 +18,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from sim.component import Component, Described, GivenTable
-from sim.mm.anon_lru import ACTIVE, INACTIVE
-from sim.mm.lruvec import (
-    LRU_ACTIVE_ANON,
-    LRU_ACTIVE_FILE,
-    LRU_INACTIVE_ANON,
-    LRU_INACTIVE_FILE,
-)
+from sim.mm.address_space import Vm
+from sim.mm.anon import ACTIVE, INACTIVE
 from sim.mm.memcontrol import MemCgroup
-from sim.mm.mmzone import Vm
+from sim.mm.mmzone import LRU_ACTIVE_ANON, LRU_ACTIVE_FILE, LRU_INACTIVE_ANON, LRU_INACTIVE_FILE
+from sim.mm.page_writeback import memcg_nr_dirty, memcg_nr_unclean
 from sim.mm.params import PAGE_SIZE
 from sim.param import param
 from sim.registry import Entry, register
@@ -155,7 +151,7 @@ class Cgroups(Component[CgroupParams]):
     def __init__(self, tables: Mapping[str, CgroupParams]) -> None:
         super().__init__(tables)
         self.task_groups: dict[str, TaskGroup] = {}
-        self.memcgs: list[MemCgroup] = []
+        self.memcgs: list[tuple[Vm, MemCgroup]] = []
         self._sched: Sched | None = None
 
     # --- while a scenario is read
@@ -252,8 +248,7 @@ class Cgroups(Component[CgroupParams]):
                 continue
             swap_pages = None if params.swap_bytes is None else params.swap_bytes // PAGE_SIZE
             limit = params.memory_bytes // PAGE_SIZE
-            vm.memcgs[name] = MemCgroup(vm, name, limit, swap_pages, params.version)
-            self.memcgs.append(vm.memcgs[name])
+            self.memcgs.append((vm, vm.add_memcg(name, limit, swap_pages, params.version)))
 
     def files(self) -> dict[str, str]:
         """Return the controllers' files below /sys/fs."""
@@ -266,11 +261,11 @@ class Cgroups(Component[CgroupParams]):
             else:
                 own, below = _cpu_files_2(group), f"cgroup/{name}"
             found |= {f"{below}/{file}": text for file, text in own.items()}
-        for memcg in self.memcgs:
+        for vm, memcg in self.memcgs:
             if memcg.version == LEGACY:
-                own, below = _memory_files_1(memcg), f"cgroup/memory/{memcg.name}"
+                own, below = _memory_files_1(vm, memcg), f"cgroup/memory/{memcg.name}"
             else:
-                own, below = _memory_files_2(memcg), f"cgroup/{memcg.name}"
+                own, below = _memory_files_2(vm, memcg), f"cgroup/{memcg.name}"
             found |= {f"{below}/{file}": text for file, text in own.items()}
         return found
 
@@ -383,8 +378,8 @@ def _counts(bandwidth: Bandwidth | None) -> tuple[int, int, int]:
 # --- the files of the memory controller
 
 
-def _memory_files_1(group: MemCgroup) -> dict[str, str]:
-    stat = _stat(group)
+def _memory_files_1(vm: Vm, group: MemCgroup) -> dict[str, str]:
+    stat = _stat(vm, group)
     lines = {
         "cache": stat["file"],
         "rss": stat["anon"],
@@ -409,7 +404,7 @@ def _memory_files_1(group: MemCgroup) -> dict[str, str]:
     }
 
 
-def _memory_files_2(group: MemCgroup) -> dict[str, str]:
+def _memory_files_2(vm: Vm, group: MemCgroup) -> dict[str, str]:
     swap_max = "max\n" if group.swap_limit is None else _bytes(group.swap_limit)
     events = {"low": 0, "high": 0, "max": group.failcnt}
     events |= {"oom": group.oom_kills, "oom_kill": group.oom_kills}
@@ -419,21 +414,22 @@ def _memory_files_2(group: MemCgroup) -> dict[str, str]:
         "memory.swap.current": _bytes(group.swap_used),
         "memory.swap.max": swap_max,
         "memory.events": "".join(f"{name} {count}\n" for name, count in events.items()),
-        "memory.stat": _flat(_stat(group)),
+        "memory.stat": _flat(_stat(vm, group)),
     }
 
 
-def _stat(group: MemCgroup) -> dict[str, int]:
+def _stat(vm: Vm, group: MemCgroup) -> dict[str, int]:
     """Return the group's pages by use and by list."""
-    nr = [sum(lruvec.nr[lru] for lruvec in group.lruvecs) for lru in range(4)]
-    own = [sum(lruvec.anon.nr[lru] for lruvec in group.lruvecs) for lru in (INACTIVE, ACTIVE)]
-    dirty = group.nr_dirty()
+    lruvecs = vm.memcg_lruvecs[group]
+    nr = [sum(lruvec.nr[lru] for lruvec in lruvecs) for lru in range(4)]
+    own = [sum(lruvec.anon.nr[lru] for lruvec in lruvecs) for lru in (INACTIVE, ACTIVE)]
+    file, dirty = vm.memcg_file_pages(group), memcg_nr_dirty(vm, group)
     return {
-        "anon": group.nr_anon,
-        "file": group.nr_file,
+        "anon": group.usage - file,
+        "file": file,
         "shmem": nr[LRU_INACTIVE_ANON] + nr[LRU_ACTIVE_ANON],
         "file_dirty": dirty,
-        "file_writeback": group.nr_unclean() - dirty,
+        "file_writeback": memcg_nr_unclean(vm, group) - dirty,
         "inactive_anon": own[INACTIVE] + nr[LRU_INACTIVE_ANON],
         "active_anon": own[ACTIVE] + nr[LRU_ACTIVE_ANON],
         "inactive_file": nr[LRU_INACTIVE_FILE],

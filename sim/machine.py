@@ -36,7 +36,7 @@ from sim.fs.proc.root import (
     create_process_files,
 )
 from sim.fs.proc.sys_cpu import render_cpu_files
-from sim.mm.mmzone import Vm
+from sim.mm.mm_init import mm_core_init
 from sim.mm.params import PAGE_SIZE
 from sim.mm.swapfile import Extents
 from sim.mm.vmscan import start_kswapd
@@ -91,7 +91,7 @@ class Machine:
         ]
         self._do_initcalls(scenario)
         start_writeback(self.sched, self.vm)
-        start_kswapd(self.sched, self.vm)
+        start_kswapd(self.vm)
         self._create_proc(server)
         self.kernel: Kernel = self._make_kernel(scenario)
         for component in self.components:
@@ -120,14 +120,7 @@ class Machine:
             None if beside is None else host_of(beside.sched),
         )
         self.load = LoadAverage(self.sched)
-        self.vm = Vm(
-            self.calendar,
-            core["vm"],
-            memory_bytes=server.memory_bytes,
-            nr_cpus=server.cpus,
-            kernel=self.version,
-            tracer=self.tracer,
-        )
+        self.vm = mm_core_init(self.sched, core["vm"], server.memory_bytes)
         self.vm.programs.chance = self.streams.stream("vm.anon")
         self.vm.programs.on_oom_kill = self._mark_kill
         self._nic: NicParams = server.one("nic") or NicParams()

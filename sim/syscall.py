@@ -48,11 +48,11 @@ from sim.fs.super import (
     PAGE_SIZE,
     File,
 )
+from sim.mm.address_space import Vm
 from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab
-from sim.mm.mapped_file import touch_mapped
-from sim.mm.memory import Mm
-from sim.mm.mmzone import Vm
+from sim.mm.filemap import touch_mapped
+from sim.mm.memory import Mm, touch_at_random, touch_in_order
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
 from sim.net.nic import NicParams
 from sim.param import param
@@ -461,14 +461,14 @@ class Sys:
         """
         if size < 0:
             size = region.size * PAGE_SIZE - offset
-        return region.mm.touch_in_order(self.task, region, offset, size, write)
+        return touch_in_order(self.task, self._memory().vm, region, offset, size, write)
 
     def touch_at_random(self, pool: Pool, touches: int, write_share: float = 0.0) -> Blocking[None]:
         """Use a page of a part of a region so many times, each time any that was used before.
 
         `region.pools[0]` is the part of a region without cuts; a write share of 0 to 1.
         """
-        return pool.mm.touch_at_random(self.task, pool, touches, write_share)
+        return touch_at_random(self.task, self._memory().vm, pool, touches, write_share)
 
     def run_text(self, fd: int, position: int) -> Blocking[None]:
         """Run through the page of a mapped program or library at a byte; no system call.

@@ -15,8 +15,7 @@ from sim.block.genhd import BlockDevice
 from sim.block.part_stat import DiskStats
 from sim.fs.super import S_IFDIR, S_IFREG, FileSystem, Inode, MountContext, Operations
 from sim.machine import Machine
-from sim.mm.address_space import AddressSpace, AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.address_space import AddressSpace, AddressSpaceOps, BackingDevInfo
 from sim.mm.page_writeback import write_cache_pages
 from sim.param import param
 from sim.registry import provisional, register

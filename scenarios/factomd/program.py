@@ -3,7 +3,7 @@
 Models: one goroutine that works off one entry after the other: each computes, looks a key up in the
 database (a read at random of a file much larger than memory), uses pages of the heap at random,
 runs through pages of its text, now and then through a few adjoining ones of libraries, which are
-mapped files (sim/mm/mapped_file.py), and appends to a log. The heap holds what the daemon keeps of
+mapped files (sim/mm/filemap.py), and appends to a log. The heap holds what the daemon keeps of
 every block of the chain. A concurrent garbage collector passes over all of the heap in order, reads
 each page and writes to those in whose holes new objects are put; it may take a quarter of the time,
 waiting for pages included, since a page fault blocks the one thread that runs Go. A pass that is

@@ -12,7 +12,7 @@ import click
 from calibration.readers import UnreadableRecording
 from sim.cli.extras import missing_extra
 from sim.cli.output import UnwritableError
-from sim.mm.oom_kill import OutOfMemory
+from sim.mm.page_alloc import OutOfMemory
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.cases import own_files
 from sim.scenario.fitted import FitError

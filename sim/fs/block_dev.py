@@ -35,14 +35,14 @@ from sim.fs.super import (
     Operations,
 )
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import (
+from sim.mm.address_space import (
     MAPPING_BUFFERS,
     MAPPING_SHMEM,
     AddressSpace,
     AddressSpaceOps,
-    truncate_inode_pages,
+    BackingDevInfo,
 )
+from sim.mm.filemap import truncate_inode_pages
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import LAST_PAGE, WritebackControl
 from sim.sched.task import Blocking, Task

@@ -11,7 +11,7 @@ from typing import Final
 
 from sim.block.bio import BIO_FLUSH, READ, WRITE, Bio, Plug
 from sim.block.genhd import BlockDevice
-from sim.mm.filemap import AddressSpace
+from sim.mm.address_space import AddressSpace
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 

@@ -10,19 +10,24 @@ Linux counterpart: fs/fs-writeback.c, 2.6.18 (writeback_inodes, sync_sb_inodes,
 __writeback_single_inode) and 2.6.32 to 3.2 (wb_writeback, wb_check_old_data_flush, queue_io).
 Invariants: an inode is on one list of its device while it is dirty and not locked; it is locked
 (i_lock: I_LOCK, I_SYNC from 2.6.24) by one task at a time.
-Left out: super blocks (see sim/mm/backing_dev.py); laptop mode; the lazy dirtying of times (4.0);
+Left out: super blocks (see sim/mm/address_space.py); the lazy dirtying of times (4.0);
 cgroup writeback; work items of sync(2), which writes as the task that asks for it.
 A flaw of 2.6.23 and earlier is kept: a big file that the periodic pass leaves unfinished waits
 behind inodes that are not old yet (mended by s_more_io in 2.6.24, 0e0f4fc22ece).
 """
 
 from sim.fs.features import Features, features
-from sim.mm.address_space import I_DIRTY_INODE, I_DIRTY_PAGES, AddressSpace
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import (
+    I_DIRTY_INODE,
+    I_DIRTY_PAGES,
+    AddressSpace,
+    BackingDevInfo,
+    Flusher,
+    Vm,
+)
 from sim.mm.page_writeback import over_background, update_write_estimate
 from sim.mm.pdflush import MAX_WRITEBACK_PAGES, Pdflush
-from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, Flusher, WritebackControl
+from sim.mm.writeback import ANY_AGE_NS, WB_SYNC_ALL, WB_SYNC_NONE, WritebackControl
 from sim.sched.core import Sched
 from sim.sched.kthread import kthread_run
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, Blocking, Task

@@ -115,9 +115,7 @@ from sim.engine.trace import Tracer
 from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush, submit_read, submit_run
 from sim.fs.features import Features, features
 from sim.fs.super import Inode
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import MAPPING_BUFFERS, AddressSpace, AddressSpaceOps, BackingDevInfo, Vm
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import WritebackControl
 from sim.sched.locking import Mutex

@@ -19,8 +19,7 @@ from sim.engine.rng import Streams
 from sim.fs.block_dev import DevTmpfs
 from sim.fs.namei import Vfs
 from sim.fs.super import MountContext
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import BackingDevInfo, Vm
 from sim.net.network import Network
 from sim.param import param
 from sim.registry import Entry, lookup, names, register

@@ -49,9 +49,8 @@ from sim.block.bio import Bio
 from sim.block.genhd import BlockDevice, UnmodelledError
 from sim.fs.errors import bad_file, fs_error, is_a_directory, not_a_directory
 from sim.fs.features import Features, features
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import AddressSpace, do_generic_file_read
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import AddressSpace, BackingDevInfo, Vm
+from sim.mm.filemap import do_generic_file_read
 from sim.mm.readahead import FileRaState
 from sim.mm.shrinker import Shrinker, vfs_pressure_ratio
 from sim.mm.slab import DENTRY, PINNED
@@ -393,7 +392,7 @@ class CacheShrinker(Shrinker):
 
     def count_objects(self) -> int:
         vm = self.cache.vm
-        return vfs_pressure_ratio(sum(self.unused()), vm.params.vfs_cache_pressure, vm.kernel)
+        return vfs_pressure_ratio(sum(self.unused()), vm.params.vfs_cache_pressure, vm.features)
 
 
 class SuperShrinker(CacheShrinker):

@@ -23,7 +23,7 @@ Left out: ranges and waits of sync_file_range, errors of the device.
 
 from sim.fs.namei import Vfs
 from sim.fs.super import I_DIRTY_DATASYNC, O_SYNC, PAGE_SHIFT, PAGE_SIZE, File, Inode
-from sim.mm.filemap import AddressSpace
+from sim.mm.address_space import AddressSpace
 from sim.mm.writeback import (
     ALL_PAGES,
     LAST_PAGE,

@@ -1,43 +1,68 @@
-"""The page cache of one file or block device.
+"""The page cache: the files in it, the devices below them, and the machine that it belongs to.
 
 Models: which pages of a file are in memory, which of them are dirty, being written (writeback) or
-being read (locked), as ranges of 4 KiB pages; and who sleeps until one of them is done.
-Linux counterpart: struct address_space, include/linux/fs.h; mm/filemap.c; the accounting of
+being read (locked), as ranges of 4 KiB pages; and who sleeps until one of them is done
+(AddressSpace). What a file system does for the pages of its files (AddressSpaceOps). What writeback
+knows about the device below a file: the read-ahead window, whether it is congested, and its dirty
+inodes in the order in which they became dirty (BackingDevInfo). How writers are held back
+(WbDomain), and who writes (Flusher). A machine's memory with all of them (Vm).
+Linux counterpart: struct address_space, address_space_operations, super_operations,
+include/linux/fs.h; struct backing_dev_info, include/linux/backing-dev.h, and bdi_writeback (2.6.32
+on); struct wb_domain, include/linux/writeback.h; mm/filemap.c; the accounting of
 mm/page-writeback.c (set_page_dirty, clear_page_dirty_for_io, test_set_page_writeback); 2.6.16-6.5.
-Invariants: dirty, writeback and locked pages are resident; a locked page is neither dirty nor under
-writeback; a page may be dirty and under writeback: it was dirtied again while on its way.
-Only a memory-backed mapping (tmpfs) has no dirty pages ever: its pages cannot be written anywhere.
+Invariants:
+- dirty, writeback and locked pages are resident; a locked page is neither dirty nor under
+  writeback; a page may be dirty and under writeback: it was dirtied again while on its way
+- only a memory-backed mapping (tmpfs) has no dirty pages ever: its pages cannot be written anywhere
+- a mapping is on at most one of the lists b_dirty, b_io, b_more_io, and on one exactly while
+  ``mapping.dirty_state`` is not 0 and it is not locked by a pass (I_LOCK, later I_SYNC);
+  ``b_dirty`` is ordered by ``dirtied_when_ns``. (An OrderedDict is such a list here: both ends, and
+  removal from the middle, at constant cost.)
+- a call that submits I/O for a run sees to it that each page of the run is ended once
+- every page of the machine is in one use: nr_free + nr_file + nr_anon + nr_slab + nr_zspages =
+  nr_total; every page dirtied is accounted for: dirtied = written + discarded + nr_dirty +
+  nr_writeback. A page that is dirtied again while it is being written is in both of the last two,
+  as in Linux; the counters agree with the mappings
 Left out: pages as objects, and with them page flags and buffers: a file system that journals keeps
-its own list of buffers. A page is up to date or being read; there are no read errors here.
+its own list of buffers. A page is up to date or being read; there are no read errors here. What the
+twin's file systems do not need (direct_IO, migratepage). Before 2.6.32 the lists of dirty inodes
+hang off super blocks, those of block devices off a common one that is visited last; here they
+always hang off the device. Mapped file pages among the counters.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Final
 
-from sim.engine.ranges import Range, RangeSet
-from sim.mm.address_space_ops import AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.lruvec import LRU_INACTIVE_ANON, LRU_INACTIVE_FILE, REFERENCED
-from sim.mm.mmzone import Vm
-from sim.mm.node import Node
+from mypy_extensions import mypyc_attr
+
+from sim.block.bio import WRITE
+from sim.block.genhd import BlockDevice
+from sim.engine.ranges import Range
+from sim.mm.bandwidth import Pacing, WriteBandwidth, ratelimit_pages
+from sim.mm.memcontrol import MemCgroup
+from sim.mm.mmzone import (
+    LRU_ACTIVE_ANON,
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_ANON,
+    LRU_INACTIVE_FILE,
+    NR_LRU_LISTS,
+    REFERENCED,
+    Memory,
+    Node,
+    PageTree,
+)
 from sim.mm.page_alloc import alloc_pages
-from sim.mm.page_lru import lru_cache_add, lru_cache_del, mark_page_accessed
-from sim.mm.page_tags import NO_TAG, PageTags, Run
+from sim.mm.page_tags import NO_TAG
+from sim.mm.params import PAGE_SIZE, VmParams
+from sim.mm.slab import Slabs
+from sim.mm.swap import lru_cache_add, lru_cache_del, mark_page_accessed
 from sim.mm.workingset import leave_shadows, refault
-from sim.mm.writeback import LAST_PAGE
+from sim.mm.writeback import LAST_PAGE, WritebackControl
+from sim.sched.core import Sched
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
-
-__all__ = [
-    "I_DIRTY_INODE",
-    "I_DIRTY_PAGES",
-    "MAPPING_BUFFERS",
-    "MAPPING_FILE",
-    "MAPPING_SHMEM",
-    "AddressSpace",
-    "AddressSpaceOps",
-]
 
 # What a mapping holds: the page counter, beside nr_file, that its pages are in.
 MAPPING_FILE: Final = 0
@@ -48,8 +73,112 @@ MAPPING_SHMEM: Final = 2  # tmpfs
 I_DIRTY_INODE: Final = 1  # The inode itself has to be written (I_DIRTY_SYNC | I_DIRTY_DATASYNC).
 I_DIRTY_PAGES: Final = 4  # The inode was put on the dirty list for its pages.
 
+CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
+READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
+COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
+UNCLEAN_MAX: Final = 256  # files until those are forgotten that are clean again
 
-class AddressSpace:
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AddressSpaceOps:
+    """What a file system does for its pages (struct address_space_operations, super_operations)."""
+
+    def writepages(
+        self, task: Task, mapping: AddressSpace, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Write dirty pages; usually ``yield from write_cache_pages(task, mapping, wbc)``."""
+        raise NotImplementedError
+
+    def writepage(
+        self, task: Task, mapping: AddressSpace, start: int, end: int, wbc: WritebackControl
+    ) -> Blocking[None]:
+        """Submit the writes of a run of pages, all under writeback already.
+
+        The completion calls ``mapping.end_writeback()`` for every page of the run, in any parts.
+        """
+        raise NotImplementedError
+
+    def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
+        """Submit the reads of a run of pages, all locked already (start_read).
+
+        The completion (or this function itself, for a hole) calls ``mapping.end_read()``.
+        """
+        raise NotImplementedError
+
+    def end_page(self, mapping: AddressSpace) -> int:
+        """Return the page behind the last of the file: read-ahead stops there."""
+        return LAST_PAGE
+
+    def sync_page(self) -> None:
+        """Start what the device's plug holds back: somebody is about to wait for a page."""
+        raise NotImplementedError
+
+    def write_inode(self, task: Task, mapping: AddressSpace, wait: bool) -> Blocking[None]:
+        """Write the inode itself, whose I_DIRTY_INODE has just been cleared."""
+        raise NotImplementedError
+
+
+class BackingDevInfo:
+    """One backing device; without a ``device`` it never has dirty pages (tmpfs; but see NFS)."""
+
+    def __init__(self, name: str, device: BlockDevice | None) -> None:
+        self.name: str = name
+        self.device: BlockDevice | None = device
+        # An array wants two stripes, which is more than the default.
+        self.ra_pages: int = (
+            READ_AHEAD_PAGES if device is None else device.read_ahead_bytes() // PAGE_SIZE
+        )
+        self.b_dirty: OrderedDict[AddressSpace, None] = OrderedDict()  # ordered by dirtied_when_ns
+        self.b_io: OrderedDict[AddressSpace, None] = OrderedDict()  # chosen for the pass under way
+        self.b_more_io: OrderedDict[AddressSpace, None] = (
+            OrderedDict()
+        )  # to be chosen first next time
+        self.keeps_more_io: bool = True  # from 2.6.24; see fs_writeback.py
+        self.in_progress: bool = False  # BDI_pdflush: a pdflush works on this queue
+        self.work: WaitQueue = WaitQueue()  # where its flusher thread sleeps (2.6.32 on)
+        self.background_asked: bool = False
+        self.pages_asked: int = 0  # to be written whatever the thresholds: reclaim needs them clean
+        self.nr_dirty: int = 0  # pages
+        self.nr_writeback: int = 0  # pages
+        self.nr_unstable: int = 0  # pages that an NFS server has, but perhaps not on its disk
+        self.dirtied: int = 0  # pages since boot
+        self.written: int = 0  # pages since boot
+        self.bandwidth = WriteBandwidth()
+        self.min_share: float = 0.0  # of the dirty limit, that it has at least,
+        self.max_share: float = 1.0  # and at most;
+        self.strict_limit: bool = False  # BDI_CAP_STRICTLIMIT: it is held to that always
+
+    @property
+    def writes_back(self) -> bool:
+        """Return whether dirty pages have anywhere to go (bdi_cap_writeback_dirty)."""
+        return self.device is not None
+
+    def dev_name(self) -> str:
+        """Return MAJOR:MINOR, by which flusher threads are called."""
+        assert self.device is not None
+        return f"{self.device.stats.major}:{self.device.stats.minor}"
+
+    def write_congested(self) -> bool:
+        """Return whether a writer that has something else to do should do that first."""
+        device = self.device
+        return device is not None and device.congested(WRITE)
+
+    def has_dirty_inodes(self) -> bool:
+        """Return whether any inode of the device waits for writeback (wb_has_dirty_io)."""
+        return bool(self.b_dirty or self.b_io or self.b_more_io)
+
+    def nr_dirty_inodes(self) -> int:
+        """Return how many inodes wait for writeback."""
+        return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)
+
+    def forget(self, mapping: AddressSpace) -> None:
+        """Take a mapping off whichever list it is on."""
+        self.b_dirty.pop(mapping, None)
+        self.b_io.pop(mapping, None)
+        self.b_more_io.pop(mapping, None)
+
+
+class AddressSpace(PageTree):
     """The cached pages of ``host``. Ranges are half-open, in pages."""
 
     __slots__ = (
@@ -57,20 +186,12 @@ class AddressSpace:
         "a_ops",
         "bdi",
         "dirtied_when_ns",
-        "dirty",
         "dirty_state",
         "freeing",
         "host",
         "i_lock",
         "i_lock_wait",
-        "joined",
         "kind",
-        "locked",
-        "pages",
-        "shadows",
-        "tag",
-        "tags",
-        "under_writeback",
         "vm",
         "writeback_index",
     )
@@ -83,20 +204,13 @@ class AddressSpace:
         bdi: BackingDevInfo,
         kind: int = MAPPING_FILE,
     ) -> None:
+        super().__init__(vm)
         assert (kind == MAPPING_SHMEM) == (not bdi.writes_back)
         self.vm = vm
         self.host = host
         self.a_ops = a_ops
         self.bdi = bdi
         self.kind: int = kind
-        self.pages = RangeSet()  # resident
-        self.dirty = RangeSet()
-        self.under_writeback = RangeSet()
-        self.locked = RangeSet()  # being read
-        self.tag: int = NO_TAG  # of all pages, if they have the same one (page_lru.py)
-        self.tags: PageTags | None = None  # if they have not
-        self.joined: list[int] = []  # numbers of the generations that know this mapping
-        self.shadows: PageTags | None = None  # of pages that were evicted (workingset.py)
         self.dirty_state: int = 0
         self.dirtied_when_ns: int = 0  # when it was put on the dirty list
         self.writeback_index: int = 0  # page at which the next cyclic pass begins
@@ -104,21 +218,6 @@ class AddressSpace:
         self.i_lock_wait: WaitQueue | None = None
         self.freeing: bool = False  # I_FREEING: evicted, perhaps under the flusher's hands.
         self._page_waiters: dict[int, WaitQueue] | None = None
-
-    @property
-    def nr_pages(self) -> int:
-        """Return the number of resident pages."""
-        return self.pages.count
-
-    @property
-    def nr_dirty(self) -> int:
-        """Return the number of dirty pages."""
-        return self.dirty.count
-
-    @property
-    def nr_writeback(self) -> int:
-        """Return the number of pages being written."""
-        return self.under_writeback.count
 
     # -- Residence.
 
@@ -163,12 +262,6 @@ class AddressSpace:
         """Note one use of each resident page of the range (mark_page_accessed)."""
         mark_page_accessed(self, start, end)
 
-    def tag_runs(self, start: int, end: int) -> list[Run]:
-        """Return the resident runs of a range with their tags."""
-        if self.tags is not None:
-            return self.tags.runs(start, end)
-        return [(low, high, self.tag) for low, high in self.pages.overlap(start, end)]
-
     def missing(self, start: int, end: int) -> list[Range]:
         """Return what is not resident; a page being read is."""
         return self.pages.missing(start, end)
@@ -198,18 +291,10 @@ class AddressSpace:
                 del vm.mappings[self]
         return removed
 
-    def clean_ranges(self, start: int, end: int) -> list[Range]:
-        """Return the resident ranges that are neither dirty, under writeback nor locked."""
-        found = self.pages.overlap(start, end)
-        for busy in (self.dirty, self.under_writeback, self.locked):
-            if busy.count:
-                found = [part for low, high in found for part in busy.missing(low, high)]
-        return found
-
     def evict_pages(self, start: int, end: int) -> int:
         """Reclaim the clean pages of a range; return how many (__remove_mapping)."""
         clean = self.clean_ranges(start, end)
-        if self.vm.keeps_shadows:
+        if self.vm.features.shadows:
             for low, high in clean:
                 leave_shadows(self, low, high)
         return sum(self._remove_pages(low, high) for low, high in clean)
@@ -230,8 +315,6 @@ class AddressSpace:
         """Unlock pages that have been read, and wake who waits for them (end_page_read)."""
         unlocked = self.locked.remove(start, end)
         assert unlocked == end - start
-        if self.bdi.laptop is not None:
-            self.bdi.laptop.io_completed()
         if self._page_waiters:
             self._wake_page_waiters(start, end)
 
@@ -247,7 +330,7 @@ class AddressSpace:
     def set_dirty(self, start: int, end: int) -> int:
         """Make pages resident and dirty; return how many were clean before (set_page_dirty)."""
         assert not self.locked.intersects(start, end)
-        if not self.vm.writes_activate:
+        if self.vm.features.reads_activate:
             if self.shadows is not None:  # Rewritten: no reason to keep it.
                 self.shadows.set(start, end, NO_TAG)
             self._add(start, end, 0)
@@ -405,6 +488,12 @@ class AddressSpace:
         self.dirty_state = 0
         self.bdi.forget(self)
 
+    def is_clean(self) -> bool:
+        """Return whether nothing of it is dirty, nor may be made so unseen while a pass has it."""
+        if self.dirty_state or self.i_lock:
+            return False
+        return not self.nr_dirty + self.nr_writeback
+
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""
         for part in (self.pages, self.dirty, self.under_writeback, self.locked):
@@ -418,3 +507,198 @@ class AddressSpace:
         tagged = sum(high - low for low, high, _ in self.tag_runs(0, LAST_PAGE))
         assert tagged == self.pages.count
         assert self.kind != MAPPING_SHMEM or not self.dirty.count
+
+
+# -- Writeback.
+
+
+class Flusher:
+    """The writer of dirty inodes: sim.fs.fs_writeback, by kernel version."""
+
+    def writeback_inodes(
+        self, task: Task, wbc: WritebackControl, bdi: BackingDevInfo | None
+    ) -> Blocking[None]:
+        """Write dirty inodes of a device, or of all (None), as the task that asks."""
+        raise NotImplementedError
+
+    def start_background(self, bdi: BackingDevInfo) -> None:
+        """Have a kernel thread write until dirty memory is below the background threshold."""
+        raise NotImplementedError
+
+
+class UncleanFiles:
+    """The files that a memory cgroup's programs have made dirty."""
+
+    __slots__ = ("_prune_at", "files")
+
+    def __init__(self) -> None:
+        self.files: dict[AddressSpace, None] = {}
+        self._prune_at: int = UNCLEAN_MAX
+
+    def note_dirty(self, mapping: AddressSpace) -> None:
+        """Note a file that one of its programs has made dirty (inode_attach_wb)."""
+        self.files[mapping] = None
+        if len(self.files) >= self._prune_at:
+            self.prune()
+            self._prune_at = max(UNCLEAN_MAX, 2 * len(self.files))
+
+    def prune(self) -> None:
+        """Forget the files that are clean again."""
+        for mapping in [mapping for mapping in self.files if mapping.is_clean()]:
+            del self.files[mapping]
+
+
+class WbDomain:
+    """How writers are held back: what there is one of in a machine (struct wb_domain)."""
+
+    __slots__ = (
+        "congestion_wqh",
+        "dirty_exceeded",
+        "flusher",
+        "nr_congestion_waiters",
+        "pacing",
+        "ratelimit_pages",
+        "ratelimits",
+        "unclean",
+    )
+
+    def __init__(self, nr_total: int, nr_cpus: int) -> None:
+        """``nr_total`` is the machine's memory in pages."""
+        self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
+        self.nr_congestion_waiters: int = 0
+        self.flusher = Flusher()  # replaced by start_writeback()
+        self.dirty_exceeded: bool = False  # to 3.1: the limit was exceeded at the last check
+        self.ratelimit_pages: int = ratelimit_pages(nr_total, nr_cpus)
+        self.ratelimits: list[int] = [0] * nr_cpus  # pages dirtied on each CPU since the check
+        self.pacing = Pacing()  # from 3.2
+        self.unclean: dict[MemCgroup, UncleanFiles] = {}  # by whose programs made them dirty
+
+
+# -- The machine.
+
+
+class Vm(Memory):
+    """A machine's memory with its page cache; counters in pages, or events since boot."""
+
+    def __init__(self, sched: Sched, params: VmParams, memory_bytes: int) -> None:
+        super().__init__(sched, params, memory_bytes)
+        self.nr_file: int = 0  # page cache, with buffers and tmpfs
+        self.nr_buffers: int = 0  # of these: of block devices
+        self.nr_shmem: int = 0  # of these: of tmpfs
+        self.nr_dirty: int = 0
+        self.nr_writeback: int = 0
+        self.nr_unstable: int = 0  # clean here, perhaps not on the NFS server's disk (to 5.7)
+        self.dirtied: int = 0  # since boot
+        self.written: int = 0  # since boot
+        self.discarded: int = 0  # since boot: dirty pages that were truncated
+        self.wb = WbDomain(self.nr_total, self.nr_cpus)
+        self.mappings: dict[AddressSpace, None] = {}  # that have pages
+        self.bdis: list[BackingDevInfo] = []
+        self.slabs = Slabs(self)
+
+    def add_bdi(self, bdi: BackingDevInfo) -> BackingDevInfo:
+        """Make writeback look after a backing device (bdi_register)."""
+        self.set_read_ahead(bdi)
+        bdi.bandwidth.start(self.params.write_bandwidth_bytes_per_s / PAGE_SIZE)
+        bdi.keeps_more_io = self.features.more_io
+        self.bdis.append(bdi)
+        return bdi
+
+    def set_read_ahead(self, bdi: BackingDevInfo) -> None:
+        """Give a device the read-ahead that the scenario sets, if any (queue/read_ahead_kb)."""
+        if self.params.read_ahead_bytes:
+            bdi.ra_pages = self.params.read_ahead_bytes // PAGE_SIZE
+
+    def nr_reclaimable(self) -> int:
+        """Return the pages that writeback could make clean (nr_reclaimable of page-writeback.c)."""
+        return self.nr_dirty + self.nr_unstable
+
+    def update(self) -> None:
+        """Bring pgpgin and pgpgout up to now; call it before reading them.
+
+        Linux counts in submit_bio(), once for stacked devices. Here the devices below file systems
+        count, and I/O in flight is not counted yet.
+        """
+        stats = [bdi.device.stats for bdi in self.bdis if bdi.device is not None]
+        self.events.pgpgin_sectors = sum(row.read_sectors for row in stats)
+        self.events.pgpgout_sectors = sum(row.write_sectors for row in stats)
+
+    @property
+    def nr_active_file(self) -> int:
+        """Return the pages of files on the active lists."""
+        return self.nr_lru(LRU_ACTIVE_FILE)
+
+    @property
+    def nr_inactive_file(self) -> int:
+        """Return the pages of files on the inactive lists."""
+        return self.nr_lru(LRU_INACTIVE_FILE)
+
+    @property
+    def workingset_activate(self) -> int:
+        """Return how many pages were activated because they came back soon."""
+        return sum(lruvec.workingset_activate for lruvec in self.lruvecs)
+
+    def is_writing(self) -> bool:
+        """Return whether anything is dirty or on its way out, so that waiting frees memory."""
+        return bool(self.nr_dirty or self.nr_writeback or self.swap.writeback)
+
+    def wakeup_flushers(self, pages: int) -> None:
+        """Have each device write so many of its dirty pages now (wakeup_flusher_threads)."""
+        for bdi in self.bdis:
+            if bdi.nr_dirty and not bdi.pages_asked:
+                bdi.pages_asked = min(pages, bdi.nr_dirty)
+                self.wb.flusher.start_background(bdi)
+
+    def mark_mapping_dirty(self, mapping: AddressSpace) -> None:
+        """Put a mapping that was clean on its device's list (__mark_inode_dirty)."""
+        mapping.dirtied_when_ns = self.calendar.now
+        mapping.bdi.b_dirty[mapping] = None
+        memcg = self.current_memcg() if self.memcgs else None
+        if memcg is not None:
+            unclean = self.wb.unclean.get(memcg)
+            if unclean is None:
+                unclean = self.wb.unclean[memcg] = UncleanFiles()
+            unclean.note_dirty(mapping)
+
+    def clear_congested(self, bdi: BackingDevInfo) -> None:
+        """Wake the tasks that wait for a congested device, now that a write has ended."""
+        if not bdi.write_congested():
+            self.wb.congestion_wqh.wake_all()
+
+    def count_completions(self, bdi: BackingDevInfo, pages: int) -> None:
+        """Count pages written towards the device's share of write-outs (bdi_writeout_inc)."""
+        pacing = self.wb.pacing
+        pacing.completions += pages
+        bdi.bandwidth.completions += pages
+        if pacing.completions > max(pacing.dirty_limit, COMPLETIONS_MIN):
+            pacing.completions /= 2
+            for other in self.bdis:
+                other.bandwidth.completions /= 2
+
+    def check(self) -> None:
+        """Assert the invariants of the file's opening lines, and those of all parts."""
+        super().check()
+        kernel = self.nr_slab + self.nr_zspages
+        assert self.nr_free + self.nr_file + self.nr_anon + kernel == self.nr_total
+        held = self.nr_dirty + self.nr_writeback
+        assert self.dirtied == self.written + self.discarded + held
+        assert self.nr_file == sum(mapping.nr_pages for mapping in self.mappings)
+        assert self.nr_dirty == sum(mapping.nr_dirty for mapping in self.mappings)
+        assert self.nr_writeback == sum(mapping.nr_writeback for mapping in self.mappings)
+        for mapping in self.mappings:
+            mapping.check()
+        assert self.nr_file == sum(self.nr_lru(lru) for lru in range(NR_LRU_LISTS))
+        assert self.nr_shmem == self.nr_lru(LRU_INACTIVE_ANON) + self.nr_lru(LRU_ACTIVE_ANON)
+        self.slabs.check()
+
+
+def congestion_wait(task: Task, vm: Vm) -> Blocking[None]:
+    """Wait until a write ends on a device that is not congested, 100 ms at most.
+
+    blk_congestion_wait(), block/ll_rw_blk.c to 2.6.18; congestion_wait(), mm/backing-dev.c.
+    """
+    vm.wb.nr_congestion_waiters += 1
+    yield from vm.wb.congestion_wqh.io_sleep_on_timeout(
+        task, CONGESTION_WAIT_NS, TASK_UNINTERRUPTIBLE, "blk_congestion_wait"
+    )
+    vm.wb.nr_congestion_waiters -= 1

@@ -12,22 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Protocol
 
 from sim.component import Component, Described
+from sim.mm.address_space import BackingDevInfo, Vm
+from sim.mm.features import BDI_SINCE, features, since
 from sim.mm.page_writeback import dirty_limits
 from sim.mm.params import PAGE_SIZE
 from sim.param import param
 from sim.registry import register
-from sim.sched.version import KernelVersion, numbers
+from sim.sched.version import numbers
 from sim.toml.errors import unknown
-
-if TYPE_CHECKING:
-    from sim.mm.backing_dev import BackingDevInfo
-    from sim.mm.mmzone import Vm
-
-SINCE_PACED: Final = (3, 2)
-SINCE_SYSFS: Final[Mapping[str, KernelVersion]] = {"strict_limit": (6, 2), "max_bytes": (6, 2)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,14 +90,14 @@ class Bdis(Component[BdiParams]):
         kernel = reading.version
         if kernel is None:
             return
-        if kernel < SINCE_PACED:
+        if not features(kernel).paced_writers:
             message = f"shares of the dirty limit are not modelled for Linux {numbers(kernel)}"
-            reading.error(table.place, message, allowed="3.2 and later")
-        for key, since in SINCE_SYSFS.items():
+            reading.error(table.place, message, allowed=f"{since('paced_writers')} and later")
+        for key, came in BDI_SINCE.items():
             leaf = table.leaf(key)
-            if leaf is not None and kernel < since:
+            if leaf is not None and kernel < came:
                 message = f"Linux {numbers(kernel)} has no {key} in sysfs"
-                reading.error(leaf.at, message, allowed=f"{numbers(since)} and later")
+                reading.error(leaf.at, message, allowed=f"{numbers(came)} and later")
 
     def start(self, machine: Machine) -> None:
         vm = machine.vm

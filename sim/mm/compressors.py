@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sim.sched.version import KernelVersion, in_force, kernel_version
+from sim.sched.version import KernelVersion
 from sim.toml.errors import unknown
 from sim.toml.layers import Table
 from sim.toml.reading import Reading
@@ -39,17 +39,12 @@ COMPRESSION: Final = (
     "manual: Zram Performance Analysis, mean latency of a page and ratio of mixed contents; commit"
     " 6e76668e415a, compression"
 )
-LOSS: Final = 0.057  # of zsmalloc, beyond the objects' own memory, as a share of it
-LOSS_SOURCE: Final = (
-    "manual: Linux Reviews, zram: 1.1 GB of mixed files, 387.8 MB compressed by lzo take 409.8"
-)
 COMPRESSORS: Final[dict[str, Compressor]] = {
     "lzo": Compressor(since=(2, 6, 37), compress_ns=5000, decompress_ns=2430, ratio=2.77),
     "lz4": Compressor(since=(3, 15), compress_ns=7000, decompress_ns=1710, ratio=2.63),
     "zstd": Compressor(since=(4, 18), compress_ns=17000, decompress_ns=5710, ratio=3.37),
     "lzo-rle": Compressor(since=(5, 1), compress_ns=4600, decompress_ns=2240, ratio=2.74),
 }
-DEFAULTS: Final = (((2, 6, 37), "lzo"), ((5, 1), "lzo-rle"))  # zram's; zswap's stays lzo
 
 
 def following(algorithm: str, values: Mapping[str, Any]) -> dict[str, tuple[Value, str]]:
@@ -76,14 +71,6 @@ def compressor_of(
         decompress_ns=row.decompress_ns if decompress_ns is None else decompress_ns,
         ratio=row.ratio if ratio is None else ratio,
     )
-
-
-def default_algorithm(kernel: str) -> Mapping[str, tuple[Value, str]]:
-    """Return zram's algorithm of a release, as a kernel default."""
-    release = kernel_version(kernel)
-    if release < DEFAULTS[0][0]:
-        return {}
-    return {"algorithm": (in_force(DEFAULTS, release), "drivers/block/zram/zram_drv.c")}
 
 
 def check_algorithm(reading: Reading, table: Table, key: str) -> None:

@@ -11,13 +11,10 @@ hides them from this too; in rounds, since what was used goes in the second (dro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sim.mm.address_space import MAPPING_SHMEM
-
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.mm.shrinker import Shrinker
+from sim.mm.address_space import MAPPING_SHMEM, Vm
+from sim.mm.shrinker import Shrinker
 
 FEW: Final = 10  # objects: drop_slab goes on while a round frees more
 

@@ -15,104 +15,33 @@ another node costs more when it comes, not when it is read again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.engine.draw import hypergeometric, misses_before_hit
-from sim.mm.address_space import AddressSpace
-from sim.mm.anon import Chunk, Pool, Region
-from sim.mm.anon_lru import ACTIVE, DIRTY, INACTIVE, WRITEBACK, YOUNG
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import AddressSpace, Vm
+from sim.mm.anon import ACTIVE, DIRTY, INACTIVE, WRITEBACK, YOUNG, Chunk, MmStruct, Pool, Region
+from sim.mm.memcontrol import MemCgroup
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.page_io import forget
 from sim.mm.params import PAGE_SIZE
 from sim.mm.scan_balance import ANON
 from sim.mm.swap_state import map_cached, map_under_writeback, swap_in
-from sim.mm.vmscan import SINCE_ANON_INACTIVE, reserve_anon
+from sim.mm.vmscan import reserve_anon
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Killed, Task
 from sim.sched.wait import WaitQueue
-
-if TYPE_CHECKING:
-    from sim.mm.memcontrol import MemCgroup
 
 FAULT_PAGES: Final = 256  # faults taken between two looks at free memory
 FAULT_PAGES_SHORT: Final = 32  # where memory is short
 
 
-class Mm:
-    """The pages of one program (struct mm_struct)."""
+class Mm(MmStruct):
+    """The memory of one program, and its faults."""
 
-    __slots__ = (
-        "majflt",
-        "memcg",
-        "minflt",
-        "nr_by_node",
-        "regions",
-        "task",
-        "total_pages",
-        "vm",
-    )
+    __slots__ = ("vm",)
 
     def __init__(self, vm: Vm, task: Task | None = None, memcg: MemCgroup | None = None) -> None:
+        super().__init__(vm.programs, task, memcg)
         self.vm = vm
-        self.task = task
-        self.memcg = memcg
-        self.nr_by_node: list[int] = [0] * vm.nr_nodes
-        self.regions: dict[Region, None] = {}
-        self.total_pages: int = 0  # of all regions (total_vm)
-        self.minflt: int = 0
-        self.majflt: int = 0
-
-    @property
-    def pid(self) -> int:
-        """Return whose it is; 0 if no task's."""
-        return 0 if self.task is None else self.task.pid
-
-    @property
-    def rss_pages(self) -> int:
-        """Return the pages in memory (resident set)."""
-        return sum(self.nr_by_node)
-
-    @property
-    def swap_pages(self) -> int:
-        """Return the pages that are in swap only."""
-        return sum(chunk.out for region in self.regions for chunk in region.chunks())
-
-    def new_chunk(self, pool: Pool, size: int) -> Chunk:
-        """Make a chunk of a region to be."""
-        vm = self.vm
-        vm.programs.nr_chunks += 1
-        chunk = vm.programs.chunks[vm.programs.nr_chunks] = Chunk(
-            vm.programs.nr_chunks, self, pool, size
-        )
-        return chunk
-
-    def charge_anon(self, node: int, pages: int) -> None:
-        """Count pages that became this program's; who took them sees to nr_free."""
-        self.nr_by_node[node] += pages
-        self.vm.nr_anon += pages
-        if self.memcg is not None:
-            self.memcg.usage += pages
-
-    def uncharge_anon(self, node: int, pages: int) -> None:
-        """Free pages of this program."""
-        vm = self.vm
-        self.nr_by_node[node] -= pages
-        vm.nr_anon -= pages
-        vm.nr_free += pages
-        vm.events.pgfree += pages
-        vm.nodes[node].nr_free += pages
-        if self.memcg is not None:
-            self.memcg.usage -= pages
-
-    def swap_room(self, pages: int) -> int:
-        """Return how many of so many pages may go to swap."""
-        return pages if self.memcg is None else self.memcg.swap_room(pages)
-
-    def swap_is_full(self) -> bool:
-        """Return whether slots are worth more than copies (mem_cgroup_swap_full)."""
-        if self.memcg is not None and self.memcg.swap_is_full():
-            return True
-        return self.vm.swap.is_full()
 
     # -- Regions.
 
@@ -139,143 +68,143 @@ class Mm:
         if not self.regions:
             del vm.programs.mms[self]
 
-    def release(self) -> None:
-        """Give everything back (exit_mmap)."""
-        for region in list(self.regions):
-            self.munmap(region)
-
-    # -- Faults.
-
     def fault_in(self, task: Task, size: int) -> Blocking[None]:
         """Make a region of ``size`` bytes and use it, page by page (handle_mm_fault)."""
         region = self.mmap(size)
         if region is None:
             raise MemoryError(f"{size} bytes: overcommit_memory refuses them")
-        yield from self.touch_in_order(task, region, 0, size, True)
+        yield from touch_in_order(task, self.vm, region, 0, size, True)
 
-    def touch_in_order(
-        self, task: Task, region: Region, offset: int, size: int, write: bool
-    ) -> Blocking[None]:
-        """Touch each page of a stretch once, in ascending order."""
-        if task.killed:
+
+# -- Faults.
+
+
+def touch_in_order(
+    task: Task, vm: Vm, region: Region, offset: int, size: int, write: bool
+) -> Blocking[None]:
+    """Touch each page of a stretch once, in ascending order."""
+    if task.killed:
+        raise Killed(task.comm)
+    first, last = offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE)
+    at = 0
+    for chunk in region.chunks():
+        low, high = max(first - at, 0), min(last - at, chunk.size)
+        if low < high:
+            yield from _touch_stretch(task, vm, chunk, low, high, write)
+        at += chunk.size
+
+
+def _touch_stretch(
+    task: Task, vm: Vm, chunk: Chunk, low: int, high: int, write: bool
+) -> Blocking[None]:
+    """Touch pages of one chunk: those in use, then new ones."""
+    known = min(high, chunk.used) - low
+    if known > 0:
+        if not chunk.sweep_left or known > chunk.sweep_left:
+            chunk.sweep_left = chunk.used
+            chunk.sweep_out = chunk.used - chunk.mapped
+        faults = hypergeometric(vm.programs.chance, chunk.sweep_out, chunk.sweep_left, known)
+        chunk.sweep_out -= faults
+        chunk.sweep(known, write)
+        chunk.sweep_out = min(chunk.sweep_out, chunk.sweep_left)
+        for _ in range(faults):
+            if chunk.used == chunk.mapped:
+                break
+            yield from _fault(task, vm, chunk, write, True)
+    if high > chunk.used:
+        yield from _fault_new(task, vm, chunk, high - max(low, chunk.used))
+
+
+def _fault_new(task: Task, vm: Vm, chunk: Chunk, left: int) -> Blocking[None]:
+    """Use pages for the first time (do_anonymous_page)."""
+    mm = chunk.mm
+    list_of_new = INACTIVE if vm.features.anon_inactive else ACTIVE
+    while left:
+        if chunk.dead:  # It was killed.
             raise Killed(task.comm)
-        first, last = offset // PAGE_SIZE, -(-(offset + size) // PAGE_SIZE)
-        at = 0
-        for chunk in region.chunks():
-            low, high = max(first - at, 0), min(last - at, chunk.size)
-            if low < high:
-                yield from self._touch_stretch(task, chunk, low, high, write)
-            at += chunk.size
+        pages = min(left, FAULT_PAGES)
+        if vm.nr_free - pages < vm.watermarks.low or mm.memcg is not None:
+            pages = min(pages, FAULT_PAGES_SHORT)
+            yield from reserve_anon(task, vm, mm, pages)
+        here = vm.node_of_cpu(task.cpu)
+        chunk.use(pages)
+        chunk.map(pages)
+        for number, taken in enumerate(alloc_anon(vm, pages)):
+            if not taken:
+                continue
+            mm.nr_by_node[number] += taken
+            lru = vm.lru_of(mm, number)
+            lru.add(list_of_new, chunk, DIRTY | YOUNG, taken)
+            lru.stat.note(ANON, taken, taken if list_of_new == ACTIVE else 0)
+            if number != here:  # To be cleared over there.
+                task.charge_system(vm.params.remote_page_ns * taken)
+        if mm.memcg is not None:
+            mm.memcg.usage += pages
+        mm.minflt += pages
+        task.charge_system(vm.params.fault_ns * pages)
+        yield from task.cond_resched()
+        left -= pages
 
-    def _touch_stretch(
-        self, task: Task, chunk: Chunk, low: int, high: int, write: bool
-    ) -> Blocking[None]:
-        """Touch pages of one chunk: those in use, then new ones."""
-        known = min(high, chunk.used) - low
-        if known > 0:
-            if not chunk.sweep_left or known > chunk.sweep_left:
-                chunk.sweep_left = chunk.used
-                chunk.sweep_out = chunk.used - chunk.mapped
-            faults = hypergeometric(
-                self.vm.programs.chance, chunk.sweep_out, chunk.sweep_left, known
-            )
-            chunk.sweep_out -= faults
-            chunk.sweep(known, write)
-            chunk.sweep_out = min(chunk.sweep_out, chunk.sweep_left)
-            for _ in range(faults):
-                if chunk.used == chunk.mapped:
-                    break
-                yield from self._fault(task, chunk, write, True)
-        if high > chunk.used:
-            yield from self._fault_new(task, chunk, high - max(low, chunk.used))
 
-    def _fault_new(self, task: Task, chunk: Chunk, left: int) -> Blocking[None]:
-        """Use pages for the first time (do_anonymous_page)."""
-        vm = self.vm
-        list_of_new = INACTIVE if vm.kernel >= SINCE_ANON_INACTIVE else ACTIVE
-        while left:
-            if chunk.dead:  # It was killed.
-                raise Killed(task.comm)
-            pages = min(left, FAULT_PAGES)
-            if vm.nr_free - pages < vm.watermarks.low or self.memcg is not None:
-                pages = min(pages, FAULT_PAGES_SHORT)
-                yield from reserve_anon(task, self, pages)
-            here = vm.node_of_cpu(task.cpu)
-            chunk.use(pages)
-            chunk.map(pages)
-            for number, taken in enumerate(alloc_anon(vm, pages)):
-                if not taken:
-                    continue
-                self.nr_by_node[number] += taken
-                lru = vm.lru_of(self, number)
-                lru.add(list_of_new, chunk, DIRTY | YOUNG, taken)
-                lru.stat.note(ANON, taken, taken if list_of_new == ACTIVE else 0)
-                if number != here:  # To be cleared over there.
-                    task.charge_system(vm.params.remote_page_ns * taken)
-            if self.memcg is not None:
-                self.memcg.usage += pages
-            self.minflt += pages
-            task.charge_system(vm.params.fault_ns * pages)
-            yield from task.cond_resched()
-            left -= pages
-
-    def touch_at_random(
-        self, task: Task, pool: Pool, touches: int, write_share: float
-    ) -> Blocking[None]:
-        """Touch pages of a pool that are in use, each time any of them."""
-        if task.killed:
-            raise Killed(task.comm)
-        stream = self.vm.programs.chance
-        while touches > 0 and pool.used:
-            missing = pool.used - pool.mapped
-            if not missing:
-                pool.touch_mapped(touches, write_share)
-                return
-            hits = misses_before_hit(stream, missing / pool.used)
-            pool.touch_mapped(min(hits, touches), write_share)
-            if hits >= touches:
-                return
-            touches -= hits + 1
-            chunk = pool.chunk_at(int(stream.random() * missing))
-            yield from self._fault(task, chunk, stream.random() < write_share, False)
-
-    def _fault(self, task: Task, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
-        """Map a page in use that is not mapped, any or the next in order (do_swap_page)."""
-        if task.killed:
-            raise Killed(task.comm)
-        vm = self.vm
-        vm.events.pgfault += 1
-        task.charge_system(vm.params.fault_ns)
-        in_cache = chunk.ahead if in_order and chunk.ahead else chunk.unmapped
-        while not in_cache + chunk.out:
-            yield from self._await_reading(task, chunk)
-            in_cache = chunk.unmapped
-        others = 0 if in_order and chunk.ahead else chunk.out
-        if vm.programs.chance.random() * (in_cache + others) >= in_cache:
-            yield from reserve_anon(task, self, 1 << vm.params.page_cluster)
-            if chunk.out:
-                self.majflt += 1
-                vm.events.pgmajfault += 1
-                yield from swap_in(task, vm, chunk, write, in_order)
-                if task.killed:
-                    raise Killed(task.comm)
-                return
-        if not chunk.unmapped:  # Somebody has taken it out, or read it, meanwhile.
+def touch_at_random(
+    task: Task, vm: Vm, pool: Pool, touches: int, write_share: float
+) -> Blocking[None]:
+    """Touch pages of a pool that are in use, each time any of them."""
+    if task.killed:
+        raise Killed(task.comm)
+    stream = vm.programs.chance
+    while touches > 0 and pool.used:
+        missing = pool.used - pool.mapped
+        if not missing:
+            pool.touch_mapped(touches, write_share)
             return
-        self.minflt += 1
-        if vm.programs.chance.random() * chunk.unmapped < chunk.idle:
-            map_cached(vm, chunk, write)
-        else:
-            map_under_writeback(chunk, write)
+        hits = misses_before_hit(stream, missing / pool.used)
+        pool.touch_mapped(min(hits, touches), write_share)
+        if hits >= touches:
+            return
+        touches -= hits + 1
+        chunk = pool.chunk_at(int(stream.random() * missing))
+        yield from _fault(task, vm, chunk, stream.random() < write_share, False)
 
-    def _await_reading(self, task: Task, chunk: Chunk) -> Blocking[None]:
-        """Wait until read-ahead has brought one of the pages that are on their way."""
-        assert chunk.reading
-        if chunk.io_wait is None:
-            chunk.io_wait = WaitQueue()
-        yield from chunk.io_wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "lock_page")
-        if task.killed:
-            raise Killed(task.comm)
+
+def _fault(task: Task, vm: Vm, chunk: Chunk, write: bool, in_order: bool) -> Blocking[None]:
+    """Map a page in use that is not mapped, any or the next in order (do_swap_page)."""
+    if task.killed:
+        raise Killed(task.comm)
+    mm = chunk.mm
+    vm.events.pgfault += 1
+    task.charge_system(vm.params.fault_ns)
+    in_cache = chunk.ahead if in_order and chunk.ahead else chunk.unmapped
+    while not in_cache + chunk.out:
+        yield from _await_reading(task, chunk)
+        in_cache = chunk.unmapped
+    others = 0 if in_order and chunk.ahead else chunk.out
+    if vm.programs.chance.random() * (in_cache + others) >= in_cache:
+        yield from reserve_anon(task, vm, mm, 1 << vm.params.page_cluster)
+        if chunk.out:
+            mm.majflt += 1
+            vm.events.pgmajfault += 1
+            yield from swap_in(task, vm, chunk, write, in_order)
+            if task.killed:
+                raise Killed(task.comm)
+            return
+    if not chunk.unmapped:  # Somebody has taken it out, or read it, meanwhile.
+        return
+    mm.minflt += 1
+    if vm.programs.chance.random() * chunk.unmapped < chunk.idle:
+        map_cached(vm, chunk, write)
+    else:
+        map_under_writeback(chunk, write)
+
+
+def _await_reading(task: Task, chunk: Chunk) -> Blocking[None]:
+    """Wait until read-ahead has brought one of the pages that are on their way."""
+    assert chunk.reading
+    if chunk.io_wait is None:
+        chunk.io_wait = WaitQueue()
+    yield from chunk.io_wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "lock_page")
+    if task.killed:
+        raise Killed(task.comm)
 
 
 def _zap(vm: Vm, chunk: Chunk) -> None:
@@ -286,7 +215,7 @@ def _zap(vm: Vm, chunk: Chunk) -> None:
     for generation in list(chunk.generations.values()):
         for cohort in generation.cohorts_of(chunk):
             if not cohort.kind & WRITEBACK:
-                chunk.mm.uncharge_anon(generation.owner.node_number, cohort.count)
+                vm.uncharge_anon(chunk.mm, generation.owner.node_number, cohort.count)
                 generation.remove(cohort, cohort.count)
     forget(vm, chunk)
 

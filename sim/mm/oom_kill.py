@@ -16,29 +16,22 @@ them died first); panic_on_oom.
 from __future__ import annotations
 
 from math import isqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from sim.mm.address_space import Vm
+from sim.mm.anon import MmStruct
+from sim.mm.memcontrol import MemCgroup
+from sim.mm.page_alloc import OutOfMemory
 from sim.sched.task import Task
 from sim.units import NS_PER_S
 
-if TYPE_CHECKING:
-    from sim.mm.memcontrol import MemCgroup
-    from sim.mm.memory import Mm
-    from sim.mm.mmzone import Vm
-
-SINCE_SIZE_ALONE: Final = (2, 6, 36)
-SINCE_REAPER: Final = (4, 6)
 CPU_UNIT_S: Final = 8
 RUN_UNIT_S: Final = 1024
 
 
-class OutOfMemory(Exception):
-    """All memory is in use, none can be freed, and there is nobody to kill."""
-
-
-def badness(vm: Vm, mm: Mm) -> int:
+def badness(vm: Vm, mm: MmStruct) -> int:
     """Return how much a program is worth killing, in pages or what was made of them."""
-    if vm.kernel >= SINCE_SIZE_ALONE:
+    if vm.features.size_alone:
         return mm.rss_pages + mm.swap_pages
     points = mm.total_pages
     task = mm.task
@@ -76,16 +69,16 @@ def out_of_memory(vm: Vm, memcg: MemCgroup | None, asker: Task | None = None) ->
     kill(vm, worst)
 
 
-def _is_dying(mm: Mm) -> bool:
+def _is_dying(mm: MmStruct) -> bool:
     return mm.task is not None and mm.task.killed and mm.rss_pages > 0
 
 
-def kill(vm: Vm, mm: Mm) -> None:
+def kill(vm: Vm, mm: MmStruct) -> None:
     """Kill a program (oom_kill_process)."""
     task = mm.task
     assert task is not None
     _kill_task(vm, task, mm.rss_pages)
-    if vm.kernel >= SINCE_REAPER:
+    if vm.features.oom_reaper:
         mm.release()
 
 

@@ -11,25 +11,20 @@ Left out: bios of several pages (6.1 on, for files over NFS), errors.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, READ, WRITE, Bio, Plug
 from sim.engine.draw import hypergeometric
-from sim.mm.anon_lru import DIRTY, SLOT, UNMAPPED, WRITEBACK, YOUNG, AnonLru
+from sim.mm.address_space import Vm
+from sim.mm.anon import DIRTY, SLOT, UNMAPPED, WRITEBACK, YOUNG, AnonLru, Chunk
+from sim.mm.swapfile import Frontswap, SwapArea
 from sim.mm.workingset import list_of_readahead
 from sim.sched.task import Blocking, Task
 from sim.sched.wait import WaitQueue
 
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.mmzone import Vm
-    from sim.mm.swapfile import Frontswap, SwapArea
-
 PAGE_SECTORS: Final = 8
-# Writeback throttling lets swap have all of its depth: REQ_HIPRIO has REQ_SWAP, block/blk-wbt.c.
-SINCE_THROTTLING: Final = (4, 10)
 
-Part = tuple["Chunk", int]  # pages of a chunk, in the order of their slots
+Part = tuple[Chunk, int]  # pages of a chunk, in the order of their slots
 
 
 class SwapWrite:
@@ -74,7 +69,7 @@ class SwapRead:
 
 def swap_flags(vm: Vm) -> int:
     """Return the flags of a write to swap."""
-    return BIO_PROCESS_SYNC if vm.kernel >= SINCE_THROTTLING else 0
+    return BIO_PROCESS_SYNC if vm.features.swap_unthrottled else 0
 
 
 def swap_writepages(
@@ -187,7 +182,7 @@ def end_writeback(vm: Vm, chunk: Chunk, count: int) -> None:
             left[kind] -= number
             pages -= number
             if chunk.dead:
-                chunk.mm.uncharge_anon(lru.node_number, number)
+                vm.uncharge_anon(chunk.mm, lru.node_number, number)
             else:
                 lru.add_tail(chunk, kind, number)
     if not chunk.dead:
@@ -216,7 +211,7 @@ def end_readahead(vm: Vm, chunk: Chunk, node: int) -> None:
     """A page that nobody waits for is in the swap cache."""
     chunk.reading -= 1
     if chunk.dead:
-        chunk.mm.uncharge_anon(node, 1)
+        vm.uncharge_anon(chunk.mm, node, 1)
         forget(vm, chunk)
         return
     chunk.cached += 1

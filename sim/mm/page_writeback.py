@@ -62,29 +62,18 @@ and so it ends too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sim.mm.address_space import AddressSpace
-from sim.mm.backing_dev import BackingDevInfo, congestion_wait
+from sim.mm.address_space import AddressSpace, BackingDevInfo, Vm, congestion_wait
 from sim.mm.bandwidth import BANDWIDTH_INTERVAL_NS, IDLE_NS, Dirtier, pos_ratio
-from sim.mm.mmzone import Vm
+from sim.mm.memcontrol import MemCgroup
 from sim.mm.params import PAGE_SIZE
 from sim.mm.writeback import WB_SYNC_ALL, WB_SYNC_NONE, WritebackControl
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.units import NS_PER_S
 
-if TYPE_CHECKING:
-    from sim.mm.memcontrol import MemCgroup
-
 RUN_PAGES: Final = 128  # pages between two checks for congestion: one request of 512 KiB
-SINCE_TASK_LIMIT: Final = (2, 6, 24)
-SINCE_PACED: Final = (3, 2)
 DIRTY_RATIO_MIN: Final = 5  # percent
-SINCE_DIRTYABLE: Final = (2, 6, 22)
-SINCE_NO_UNMAPPED_CUT: Final = (2, 6, 24)
-SINCE_NO_ANON: Final = (2, 6, 32)
-SINCE_NO_FLOOR: Final = (2, 6, 37)
-SINCE_RESERVE: Final = (3, 3)
 FEW: Final = 8  # pages: so many are let through whatever the share is
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
@@ -117,14 +106,14 @@ class DirtyDomain:
 
 def dirtyable_memory(vm: Vm) -> int:
     """Return the pages that the percentages are of (determine_dirtyable_memory)."""
-    kernel = vm.kernel
-    if kernel < SINCE_DIRTYABLE:
+    release = vm.features
+    if not release.dirtyable_memory:
         return vm.nr_total
     pages = vm.nr_free + vm.nr_file
-    if kernel < SINCE_NO_ANON:
+    if not release.anon_not_dirtyable:
         return pages + vm.nr_anon
     pages -= vm.nr_shmem
-    if kernel >= SINCE_RESERVE:
+    if release.dirtyable_reserve:
         pages -= min(vm.watermarks.high, vm.nr_free)
     return pages + 1
 
@@ -134,10 +123,10 @@ def dirty_limits(vm: Vm) -> tuple[int, int]:
     if vm.params.dirty_limit_bytes or vm.params.dirty_background_limit_bytes:
         return _limits_in_bytes(vm)
     ratio = vm.params.dirty_ratio
-    if vm.kernel < SINCE_NO_UNMAPPED_CUT:
+    if not vm.features.no_unmapped_cut:
         unmapped_ratio = 100 - vm.nr_anon * 100 // vm.nr_total
         ratio = min(ratio, unmapped_ratio // 2)
-    if vm.kernel < SINCE_NO_FLOOR:
+    if not vm.features.no_dirty_floor:
         ratio = max(ratio, DIRTY_RATIO_MIN)
     background_ratio = vm.params.dirty_background_ratio
     if background_ratio >= ratio:
@@ -157,8 +146,8 @@ def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
         available = dirtyable_memory(vm)
         background, thresh = dirty_limits(vm)
         ratios = min(background / available, 1.0), min(thresh / available, 1.0)
-    limit = max(int(memcg.dirtyable * ratios[1]), 1)
-    background_pages = int(memcg.dirtyable * ratios[0])
+    limit = max(int(vm.memcg_dirtyable(memcg) * ratios[1]), 1)
+    background_pages = int(vm.memcg_dirtyable(memcg) * ratios[0])
     return (limit // 2 if background_pages >= limit else background_pages), limit
 
 
@@ -179,7 +168,7 @@ def over_background(vm: Vm, bdi: BackingDevInfo) -> bool:
     if bdi.strict_limit and bdi.nr_dirty + bdi.nr_unstable > bdi_dirty_limit(vm, bdi, background):
         return True
     paced = [memcg for memcg in vm.memcgs.values() if memcg.paces_writers]
-    return any(memcg.nr_dirty() > group_limits(vm, memcg)[0] for memcg in paced)
+    return any(memcg_nr_dirty(vm, memcg) > group_limits(vm, memcg)[0] for memcg in paced)
 
 
 def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
@@ -194,6 +183,23 @@ def _limits_in_bytes(vm: Vm) -> tuple[int, int]:
 
 
 # -- The limits of a memory cgroup.
+
+
+def memcg_nr_unclean(vm: Vm, memcg: MemCgroup) -> int:
+    """Return the pages dirty or under writeback of files that a group's programs made dirty."""
+    unclean = vm.wb.unclean.get(memcg)
+    if unclean is None:
+        return 0
+    unclean.prune()
+    return sum(mapping.nr_dirty + mapping.nr_writeback for mapping in unclean.files)
+
+
+def memcg_nr_dirty(vm: Vm, memcg: MemCgroup) -> int:
+    """Return those of them that nobody is writing."""
+    unclean = memcg_nr_unclean(vm, memcg)
+    if not unclean:
+        return 0
+    return unclean - sum(mapping.nr_writeback for mapping in vm.wb.unclean[memcg].files)
 
 
 class GroupDomain(DirtyDomain):
@@ -222,7 +228,7 @@ def group_domain(vm: Vm, task: Task) -> GroupDomain | None:
     if memcg is None or not memcg.paces_writers:
         return None
     background, thresh = group_limits(vm, memcg)
-    return GroupDomain(memcg.nr_unclean(), background, thresh)
+    return GroupDomain(memcg_nr_unclean(vm, memcg), background, thresh)
 
 
 # -- Strict limits of a device.
@@ -305,7 +311,7 @@ def balance_dirty_pages_writing(
         yield from congestion_wait(task, vm)
     if bdi.in_progress:
         return
-    if pages_written if bdi.laptop is not None else over_background(vm, bdi):
+    if over_background(vm, bdi):
         vm.wb.flusher.start_background(bdi)
 
 
@@ -364,7 +370,7 @@ def balance_dirty_pages_paced(
         dirtier.nr_dirtied_pause = max(poll_pages, 1)
         if task_ratelimit >= 1 or not bdi_dirty:
             break
-    if not bdi.in_progress and bdi.laptop is None and over_background(vm, bdi):
+    if not bdi.in_progress and over_background(vm, bdi):
         vm.wb.flusher.start_background(bdi)
 
 
@@ -459,14 +465,14 @@ def balance_dirty_pages(task: Task, vm: Vm, mapping: AddressSpace, pages: int) -
     if not bdi.writes_back:
         return
     look = look_due(vm, task.cpu, pages)
-    if vm.kernel >= SINCE_PACED:
+    if vm.features.paced_writers:
         dirtier = vm.wb.pacing.dirtier(task.pid)
         dirtier.nr_dirtied += pages
         if look or dirtier.nr_dirtied >= dirtier.nr_dirtied_pause:
             yield from balance_dirty_pages_paced(task, vm, bdi, dirtier)
         return
     share = 0.0
-    if vm.kernel >= SINCE_TASK_LIMIT:
+    if vm.features.task_limit:
         dirtier = vm.wb.pacing.dirtier(task.pid)
         share = vm.wb.pacing.count_dirtied(dirtier, pages, dirty_limits(vm)[1])
     if look:

@@ -2,7 +2,7 @@
 
 Models: /proc/sys/vm and what the page cache's code costs.
 Linux counterpart: mm/page-writeback.c, mm/page_alloc.c (sysctl tables: kernel/sysctl.c).
-Invariants: frozen; the declared defaults are 2.6.16's; one row of KERNEL_CHANGES for each change.
+Invariants: frozen; the declared defaults are 2.6.16's; features.py has what a release changes.
 Left out: highmem. What read() and write() cost besides is sim.fs's to charge.
 """
 
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from sim.mm.features import VM_CHANGES
 from sim.param import param
-from sim.sched.version import Change, changed_defaults
+from sim.sched.version import changed_defaults
 from sim.units import Value
 
 PAGE_SIZE: Final = 4096
@@ -71,21 +72,6 @@ class VmParams:
         minimum=0,
         source="mm/page_alloc.c: init_per_zone_pages_min",
         doc="reserve of free memory; 0: computed from the size of memory",
-    )
-    slab_share: float = param(
-        0.25,
-        dim="number",
-        minimum=0,
-        maximum=1,
-        source="assumed: a quarter",
-        doc="share of the kernel's memory at boot that is dentries and inodes",
-    )
-    spare_slabs: int = param(
-        2,
-        dim="count",
-        minimum=0,
-        source="assumed: what CPUs and nodes keep of each kind",
-        doc="empty slabs that stay",
     )
     kernel_bytes: int = param(
         "96 MiB",
@@ -159,14 +145,6 @@ class VmParams:
         source="mm/backing-dev.c 3.2: INIT_BW, 100 MiB/s",
         doc="estimate of every device's write rate and of its dirty_ratelimit when the run begins",
     )
-    laptop_mode_ns: int = param(
-        0,
-        dim="time_ns",
-        minimum=0,
-        key="laptop_mode",
-        source="mm/page-writeback.c 2.6.6: laptop_mode, in seconds; 0 switches it off",
-        doc="after this long without I/O of a device its dirty data is written, before it stops",
-    )
     swappiness: int = param(
         60,
         dim="count",
@@ -210,20 +188,4 @@ class VmParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs from 2.6.16 in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
-
-
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((2, 6, 22), "dirty_background_ratio", 5.0, "mm/page-writeback.c 2.6.22"),
-    ((2, 6, 22), "dirty_ratio", 10.0, "mm/page-writeback.c 2.6.22"),
-    ((2, 6, 30), "dirty_background_ratio", 10.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),
-    ((2, 6, 30), "dirty_ratio", 20.0, "mm/page-writeback.c 2.6.30, 1b5e62b42b55"),
-)
-
-
-def vm_params(kernel: str) -> VmParams:
-    """Return the defaults of a kernel release, such as "2.6.32"."""
-    values: dict[str, Value] = {
-        field: value for field, (value, _) in VmParams.kernel_defaults(kernel).items()
-    }
-    return VmParams(**values)  # type: ignore[arg-type]
+        return changed_defaults(VM_CHANGES, kernel)

@@ -13,8 +13,7 @@ wb_kupdate for inodes without dirty pages, is the number of dirty inodes.
 
 from typing import Final
 
-from sim.mm.backing_dev import BackingDevInfo, congestion_wait
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import BackingDevInfo, Vm, congestion_wait
 from sim.mm.page_writeback import dirty_limits
 from sim.mm.writeback import WB_SYNC_NONE, WritebackControl
 from sim.sched.core import Sched

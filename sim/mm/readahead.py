@@ -15,22 +15,19 @@ Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readah
 Invariants: no page is submitted that is resident; nothing is read beyond the end of the file.
 Left out: posix_fadvise, context read-ahead (2.6.31: interleaved sequential readers of one open
 file), the window's shrinking by 2 pages after a read-ahead page was dropped unread, several marked
-pages (only the last window's mark is kept). Reading around page faults: mapped_file.py.
+pages (only the last window's mark is kept). Reading around page faults: filemap.py.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.block.bio import READ
+from sim.mm.address_space import AddressSpace
 from sim.mm.vmscan import reserve_for_read
 from sim.sched.task import Blocking, Task
 
-if TYPE_CHECKING:
-    from sim.mm.address_space import AddressSpace
-
 VM_MAX_CACHE_HIT: Final = 256  # pages, include/linux/mm.h (to 2.6.22)
-SINCE_ON_DEMAND: Final = (2, 6, 23)
 
 
 class FileRaState:

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sim.sched.version import KernelVersion
+from sim.mm.features import Features
 
 ANON: Final = 0
 FILE: Final = 1
@@ -42,11 +42,6 @@ EQUAL: Final = 2
 FRACTIONS: Final = 3
 # Parts of a round that (anonymous, file) pages get.
 WHOLE: Final = {ANON: (1.0, 0.0), FILE: (0.0, 1.0), EQUAL: (1.0, 1.0)}
-SINCE_SPLIT: Final = (2, 6, 28)
-SINCE_ZERO_SPARES: Final = (3, 5)
-SINCE_FILE_FIRST: Final = (3, 8)
-SINCE_ANON_INACTIVE_LEFT: Final = (4, 13)
-SINCE_ROTATIONS_COST: Final = (6, 2)
 SWAP_TENDENCY: Final = 100
 IO_COST: Final = 32  # rotations, SWAP_CLUSTER_MAX (6.2)
 
@@ -67,12 +62,12 @@ class ReclaimStat:
         self.scanned[side] += scanned
         self.rotated[side] += rotated
 
-    def note_cost(self, kernel: KernelVersion, side: int, io: int, rotated: int) -> None:
+    def note_cost(self, release: Features, side: int, io: int, rotated: int) -> None:
         """Count what reclaim of a side has cost: pages read or written, and looked at in vain."""
-        if kernel < SINCE_ROTATIONS_COST:
-            self.costs[side] += io
-        else:
+        if release.rotations_cost:
             self.costs[side] += io * IO_COST + rotated
+        else:
+            self.costs[side] += io
 
     def forget(self, side: int, pages: int) -> None:
         """Halve what was met of a list of that many pages if it is over a quarter of them."""
@@ -87,7 +82,7 @@ class ReclaimStat:
 
 
 def which(
-    kernel: KernelVersion,
+    release: Features,
     *,
     swappiness: int,
     priority: int,
@@ -97,15 +92,15 @@ def which(
     file_is_low: bool,
 ) -> int:
     """Return which side is looked at; FRACTIONS if both are, by their costs."""
-    if kernel < SINCE_SPLIT:
+    if not release.split_lists:
         return EQUAL
-    if swappiness == 0 and not file_is_tiny and kernel >= SINCE_ZERO_SPARES:
+    if swappiness == 0 and not file_is_tiny and release.zero_spares:
         return FILE
     if priority == 0 and swappiness:
         return EQUAL
-    if file_is_tiny and (inactive_anon >> priority or kernel < SINCE_ANON_INACTIVE_LEFT):
+    if file_is_tiny and (inactive_anon >> priority or not release.anon_inactive_left):
         return ANON
-    if kernel >= SINCE_FILE_FIRST and not file_is_low and inactive_file >> priority:
+    if release.file_first and not file_is_low and inactive_file >> priority:
         return FILE
     return FRACTIONS
 
@@ -119,10 +114,10 @@ def anon_share(swappiness: int, anon_cost: int, file_cost: int) -> float:
 
 
 def anon_share_by_use(
-    kernel: KernelVersion, swappiness: int, anon: tuple[int, int], file: tuple[int, int]
+    release: Features, swappiness: int, anon: tuple[int, int], file: tuple[int, int]
 ) -> float:
     """Return the same as it was to 5.7; of each side pages (looked at, in use) of late."""
-    more = 1 if kernel < SINCE_ZERO_SPARES else 0
+    more = 0 if release.zero_spares else 1
     anon_part = (swappiness + more) * (anon[0] + 1) // (anon[1] + 1)
     file_part = (200 - swappiness + more) * (file[0] + 1) // (file[1] + 1)
     return anon_part / (anon_part + file_part + 1)

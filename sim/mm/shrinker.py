@@ -18,21 +18,13 @@ of the machine; shrinkers of others than file systems.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.mm.node import Node
-    from sim.sched.version import KernelVersion
+from sim.mm.features import Features
 
 DEFAULT_SEEKS: Final = 2  # include/linux/shrinker.h
 BATCH: Final = 128  # SHRINK_BATCH
 SUPER_BATCH: Final = 1024  # fs/super.c, alloc_super: s_shrink.batch
-SINCE_SUPER: Final = (3, 1)  # one shrinker for the dentries and inodes of a file system
-SINCE_EXACT_PRESSURE: Final = (3, 12)  # 55f841ce9395
-SINCE_TIGHT: Final = (3, 14)  # less than a batch goes, if it is all there is (0b1fb40a3b12)
-SINCE_PRIORITY: Final = (4, 16)
-SINCE_DEFERRED_BY_PRIORITY: Final = (5, 13)  # 18bb473e5031
 DEF_PRIORITY: Final = 12
 SCANNED_MIN: Final = 32  # SWAP_CLUSTER_MAX: where no page is left to look at (shrink_slab)
 
@@ -56,11 +48,11 @@ class Shrinker:
         raise NotImplementedError
 
 
-def vfs_pressure_ratio(objects: int, pressure: int, kernel: KernelVersion) -> int:
+def vfs_pressure_ratio(objects: int, pressure: int, release: Features) -> int:
     """Return how many of so many objects reclaim is told of."""
-    if kernel < SINCE_EXACT_PRESSURE:
-        return objects // 100 * pressure
-    return objects * pressure // 100
+    if release.exact_pressure:
+        return objects * pressure // 100
+    return objects // 100 * pressure
 
 
 def priority_of(scanned: int, eligible: int) -> int:
@@ -68,55 +60,22 @@ def priority_of(scanned: int, eligible: int) -> int:
     return min(max(eligible // scanned, 1).bit_length() - 1, DEF_PRIORITY)
 
 
-def shrink_slab(vm: Vm, node: Node, scanned: int, priority: int = -1) -> int:
-    """Press all caches as the pages of a node were: of its lists so many were scanned.
-
-    Without a priority it is the one that such a number belongs to. Return the pages freed.
-    """
-    before = vm.slabs.given_back
-    scanned = max(scanned, SCANNED_MIN)
-    eligible = sum(lruvec.file_pages() + sum(lruvec.anon.nr) for lruvec in vm.lruvecs_on(node))
-    if priority < 0:
-        priority = priority_of(scanned, eligible)
-    for shrinker in vm.slabs.shrinkers:
-        do_shrink_slab(vm, shrinker, scanned, eligible, priority)
-    return vm.slabs.given_back - before
-
-
-def do_shrink_slab(vm: Vm, shrinker: Shrinker, scanned: int, eligible: int, priority: int) -> None:
-    """Look at a cache's part; keep what is less than a batch for the next time."""
-    kernel = vm.kernel
-    freeable = shrinker.count_objects() // vm.nr_nodes
-    if not freeable:
-        return
-    delta = objects_due(kernel, freeable, scanned, eligible, priority)
-    total = _with_deferred(kernel, shrinker.nr_deferred, delta, freeable, priority)
-    batch = SUPER_BATCH if kernel >= SINCE_SUPER else BATCH
-    while total >= batch or (total >= freeable and kernel >= SINCE_TIGHT):
-        count = min(batch, total)
-        shrinker.scan_objects(count)
-        total -= count
-        if not total:
-            break
-    shrinker.nr_deferred = total
-
-
 def objects_due(
-    kernel: KernelVersion, freeable: int, scanned: int, eligible: int, priority: int
+    release: Features, freeable: int, scanned: int, eligible: int, priority: int
 ) -> int:
     """Return the objects that a round over pages asks for."""
-    if kernel >= SINCE_PRIORITY:
+    if release.slab_by_priority:
         return (freeable >> priority) * 4 // DEFAULT_SEEKS
     return 4 * scanned // DEFAULT_SEEKS * freeable // (eligible + 1)
 
 
-def _with_deferred(
-    kernel: KernelVersion, deferred: int, delta: int, freeable: int, priority: int
+def with_deferred(
+    release: Features, deferred: int, delta: int, freeable: int, priority: int
 ) -> int:
     """Return the objects of a round with those of the rounds before."""
-    if kernel >= SINCE_DEFERRED_BY_PRIORITY:
+    if release.deferred_by_priority:
         return min((deferred >> priority) + delta, 2 * freeable)
     total = deferred + delta
-    if kernel >= SINCE_SUPER and delta < freeable // 4:
+    if release.super_shrinker and delta < freeable // 4:
         total = min(total, freeable // 2)
     return min(total, 2 * freeable)

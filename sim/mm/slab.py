@@ -16,38 +16,26 @@ queues of a CPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from sim.mm.features import OBJECT_BYTES, features
+from sim.mm.mmzone import Memory
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.shrinker import Shrinker
 from sim.sched.version import KernelVersion, in_force
 
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-
 PAGE_SIZE: Final = 4096
-SINCE_SLUB: Final = (2, 6, 23)
 SLUB_PAGES: Final = 4  # order 2: 17 of 960, 14 of 1128 bytes (slabinfo, as below)
 SMALL_BYTES: Final = 256  # smaller objects are in single pages: 21 dentries of 192 bytes
 
+# Empty slabs of a kind that CPUs and nodes keep (mm/slab.c free_limit, mm/slub.c min_partial);
+# the number is assumed.
+SPARE_SLABS: Final = 2
+# Of the kernel's memory at boot, what is dentries and inodes: assumed, a quarter.
+KERNEL_SHARE: Final = 0.25
+
 DENTRY: Final = "dentry"
 PINNED: Final = ("inode_cache", "shmem_inode_cache")  # of names that are nowhere but in memory
-# Bytes of an object on x86-64, as /proc/slabinfo shows them. Those of 2.6.0 are from memory.
-OBJECT_BYTES: Final[dict[str, tuple[tuple[KernelVersion, int], ...]]] = {
-    DENTRY: (((2, 6, 0), 216), ((2, 6, 30), 192)),  # slabtop of 3.x, 4.x; slabinfo 6.18: 192
-    "ext3_inode_cache": (((2, 6, 0), 760),),
-    "ext4_inode_cache": (
-        ((2, 6, 0), 760),
-        ((2, 6, 28), 960),  # slabtop of 3.x: 0.94K, 17 in four pages
-        ((3, 10), 1024),  # slabinfo of RHEL 7: 1024
-        ((4, 4), 1072),  # slabtop of 4.x: 1.05K
-        ((5, 15), 1128),  # slabinfo of 6.18: 1128, 14 in four pages
-    ),
-    "xfs_inode": (((2, 6, 0), 1024),),  # slabinfo of 2.6.32 (4 a page) and of 6.18
-    "nfs_inode_cache": (((2, 6, 0), 1032), ((2, 6, 32), 1088)),  # slabinfo of 3.10: 1088
-    "shmem_inode_cache": (((2, 6, 0), 760), ((3, 0), 752)),  # slabinfo of 6.18: 752
-    "inode_cache": (((2, 6, 0), 576), ((3, 0), 624)),  # slabinfo of 6.18: 624
-}
 
 
 class SlabCache:
@@ -58,7 +46,7 @@ class SlabCache:
     def __init__(self, name: str, kernel: KernelVersion) -> None:
         self.name = name
         self.object_bytes: int = in_force(OBJECT_BYTES[name], kernel)
-        many = kernel >= SINCE_SLUB and self.object_bytes > SMALL_BYTES
+        many = features(kernel).slub and self.object_bytes > SMALL_BYTES
         self.slab_pages: int = SLUB_PAGES if many else 1
         self.per_slab: int = self.slab_pages * PAGE_SIZE // self.object_bytes
         self.objects: int = 0
@@ -78,22 +66,22 @@ class Slabs:
         "beyond",
         "caches",
         "given_back",
+        "memory",
         "nr_pages",
         "room",
         "shrinkers",
         "taken",
-        "vm",
     )
 
-    def __init__(self, vm: Vm, kernel_pages: int) -> None:
-        self.vm = vm
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
         self.caches: dict[str, SlabCache] = {}
         self.shrinkers: list[Shrinker] = []  # of each file system
-        self.room: int = int(kernel_pages * vm.params.slab_share)
+        self.room: int = int(memory.nr_slab * KERNEL_SHARE)
         self.nr_pages: int = 0
         self.given_back: int = 0  # pages, ever
         self.beyond: int = 0  # pages taken from the free ones,
-        self.taken: list[int] = [0] * vm.nr_nodes  # of which node
+        self.taken: list[int] = [0] * memory.nr_nodes  # of which node
 
     @property
     def nr_reclaimable(self) -> int:
@@ -119,7 +107,7 @@ class Slabs:
         """Return the cache of a kind, making it at its first use."""
         found = self.caches.get(name)
         if found is None:
-            found = self.caches[name] = SlabCache(name, self.vm.kernel)
+            found = self.caches[name] = SlabCache(name, self.memory.kernel)
         return found
 
     def alloc(self, cache: SlabCache) -> None:
@@ -132,16 +120,16 @@ class Slabs:
         """Give an object back (kmem_cache_free)."""
         assert cache.objects > 0
         cache.objects -= 1
-        if cache.capacity - cache.objects > self.vm.params.spare_slabs * cache.per_slab:
+        if cache.capacity - cache.objects > SPARE_SLABS * cache.per_slab:
             self._resize(cache, -1)
 
     def _grow(self, cache: SlabCache) -> None:
         """Add a slab; making room for it may take others of these caches away."""
         pages = min(self.nr_pages + cache.slab_pages - self.room, cache.slab_pages)
         if pages > 0:
-            self.taken[alloc_pages(self.vm, pages).number] += pages
+            self.taken[alloc_pages(self.memory, pages).number] += pages
             self.beyond += pages
-            self.vm.nr_slab += pages
+            self.memory.nr_slab += pages
         self._resize(cache, 1)
 
     def _resize(self, cache: SlabCache, slabs: int) -> None:
@@ -155,26 +143,24 @@ class Slabs:
 
     def _give_back(self, pages: int) -> None:
         """Give pages back, to the nodes that most are from."""
-        vm = self.vm
+        memory = self.memory
         self.beyond -= pages
         self.given_back += pages
-        vm.nr_slab -= pages
-        vm.nr_free += pages
-        vm.events.pgfree += pages
+        memory.nr_slab -= pages
+        memory.nr_free += pages
+        memory.events.pgfree += pages
         while pages:
             number = self.taken.index(max(self.taken))
             here = min(pages, self.taken[number])
             assert here > 0
             self.taken[number] -= here
-            vm.nodes[number].nr_free += here
+            memory.nodes[number].nr_free += here
             pages -= here
 
     def check(self) -> None:
         """Assert the invariants of the file's opening lines."""
         for cache in self.caches.values():
             assert 0 <= cache.objects <= cache.capacity == cache.slabs * cache.per_slab
-            assert (
-                cache.capacity - cache.objects <= (self.vm.params.spare_slabs + 1) * cache.per_slab
-            )
+            assert cache.capacity - cache.objects <= (SPARE_SLABS + 1) * cache.per_slab
         assert self.nr_pages == sum(cache.pages for cache in self.caches.values())
         assert self.beyond == max(self.nr_pages - self.room, 0) == sum(self.taken)

@@ -15,11 +15,10 @@ Left out: addresses: what is near one is drawn, others of the chunk, in order if
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from sim.block.bio import Plug
 from sim.engine.draw import binomial
-from sim.mm.anon_lru import DIRTY, SLOT, YOUNG
+from sim.mm.address_space import Vm
+from sim.mm.anon import DIRTY, SLOT, YOUNG, Chunk
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.page_io import SwapRead, forget, swap_readpage
 from sim.mm.swapfile import RESIDENT, SWAPFILE_CLUSTER, SwapArea
@@ -27,15 +26,7 @@ from sim.mm.workingset import list_of_swapin
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.mmzone import Vm
-
-SINCE_TASK_PLUG: Final = (2, 6, 39)
-SINCE_HITS: Final = (3, 14)
-SINCE_BY_ADDRESS: Final = (4, 14)
-SINCE_SYNCHRONOUS: Final = (4, 15)
-Found = tuple[SwapArea, int, "Chunk"]  # area, slot, whose
+Found = tuple[SwapArea, int, Chunk]  # area, slot, whose
 
 
 def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
@@ -43,7 +34,7 @@ def map_cached(vm: Vm, chunk: Chunk, write: bool) -> None:
     if chunk.ahead and vm.programs.chance.random() * chunk.idle < chunk.ahead:
         chunk.ahead -= 1
         vm.swap.ra.hits += 1
-    if write or chunk.mm.swap_is_full():
+    if write or vm.swap.is_full_for(chunk.mm):
         vm.swap.free_kept(vm.programs.chance, chunk)
         chunk.rewritten += 1
     else:
@@ -69,13 +60,13 @@ def swap_in(task: Task, vm: Vm, chunk: Chunk, write: bool, in_order: bool) -> Bl
     wanted.sort(key=_by_slot)
     node = alloc_pages(vm, len(wanted)).number
     wait = WaitQueue()
-    plug = Plug() if len(wanted) > 1 and vm.kernel >= SINCE_TASK_PLUG else None
+    plug = Plug() if len(wanted) > 1 and vm.features.task_plug else None
     own = SwapRead(vm, chunk, node, wait)
     for area, number, owner in wanted:
         vm.swap.set_kept(owner, (area, number))
         owner.out -= 1
         owner.reading += 1
-        owner.mm.charge_anon(node, 1)
+        vm.charge_anon(owner.mm, node, 1)
     for area, number, owner in wanted:
         read = SwapRead(vm, owner, node, None)
         yield from swap_readpage(
@@ -93,11 +84,11 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
     """Map a page that was read; put it on the list it belongs to."""
     chunk.reading -= 1
     if chunk.dead:
-        chunk.mm.uncharge_anon(node, 1)
+        vm.uncharge_anon(chunk.mm, node, 1)
         forget(vm, chunk)
         return
     kind = SLOT | YOUNG
-    if write or chunk.mm.swap_is_full() or is_alone(vm, slot[0]):
+    if write or vm.swap.is_full_for(chunk.mm) or is_alone(vm, slot[0]):
         vm.swap.free_entry(vm.programs.chance, chunk, slot)
         kind = DIRTY | YOUNG
     chunk.map(1)
@@ -107,7 +98,7 @@ def _map_read(vm: Vm, chunk: Chunk, node: int, slot: tuple[SwapArea, int], write
 
 def is_alone(vm: Vm, area: SwapArea) -> bool:
     """Return whether a page is read without others, past the swap cache (SWP_SYNCHRONOUS_IO)."""
-    return area.device.synchronous and vm.kernel >= SINCE_SYNCHRONOUS
+    return area.device.synchronous and vm.features.synchronous_swap
 
 
 def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:
@@ -116,12 +107,12 @@ def _readahead(vm: Vm, target: Found, in_order: bool) -> list[Found]:
     if is_alone(vm, area):
         return [target]
     most = 1 << vm.params.page_cluster
-    if vm.kernel < SINCE_HITS:
+    if not vm.features.readahead_hits:
         return _around_slot(vm, target, most)
     pages = vm.swap.ra.window(slot, most)
     if pages == 1:
         return [target]
-    if vm.kernel >= SINCE_BY_ADDRESS and not area.device.rotational:
+    if vm.features.readahead_by_address and not area.device.rotational:
         return [target, *_near_address(vm, chunk, target, pages - 1, in_order)]
     return _around_slot(vm, target, pages)
 

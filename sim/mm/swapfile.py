@@ -33,23 +33,20 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from sim.block.bio import SECTOR
 from sim.block.genhd import BlockDevice
 from sim.component import Component, Described
+from sim.mm.anon import Chunk, MmStruct
 from sim.mm.compressors import Compressor
+from sim.mm.features import Features
 from sim.mm.params import PAGE_SIZE
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking, Task
-from sim.sched.version import KernelVersion
 from sim.toml.errors import unknown
 from sim.units import rough_bytes
-
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.mmzone import Vm
 
 SWAPFILE_CLUSTER: Final = 256  # slots, mm/swapfile.c
 PAGE_SECTORS: Final = 8
@@ -62,9 +59,6 @@ ROOM_SHARE: Final = 0.9  # of a device, for files: the rest is inode tables and 
 LOWEST: Final = 0
 IN_TURN: Final = 1
 NONFULL_FIRST: Final = 2
-SINCE_CLUSTER_LISTS: Final = (3, 12)
-SINCE_ONE_ALLOCATOR: Final = (6, 14)
-SINCE_NONFULL_FIRST: Final = (6, 18)
 
 
 class Frontswap(Protocol):
@@ -116,10 +110,19 @@ class SwapParams:
     )
 
 
+class Memory(Protocol):
+    """What swap areas ask of a machine's memory."""
+
+    swap: Swap
+
+
 class Machine(Protocol):
     """What swap areas ask of a machine."""
 
-    vm: Vm
+    @property
+    def vm(self) -> Memory:
+        """Its memory."""
+
     devices: dict[str, BlockDevice]
 
     def swap_file(self, path: str, pages: int) -> tuple[BlockDevice, Extents]:
@@ -212,11 +215,11 @@ class SwapAreas(Component[SwapParams]):
         return machine.swap_file(params.file, params.size_bytes // PAGE_SIZE)
 
 
-def order_of(kernel: KernelVersion, rotational: bool) -> int:
+def order_of(release: Features, rotational: bool) -> int:
     """Return in which order a release fills the clusters of a device."""
-    if kernel >= SINCE_NONFULL_FIRST:
+    if release.nonfull_first:
         return NONFULL_FIRST
-    if kernel < SINCE_CLUSTER_LISTS or (rotational and kernel < SINCE_ONE_ALLOCATOR):
+    if not release.cluster_lists or (rotational and not release.one_allocator):
         return LOWEST
     return IN_TURN
 
@@ -426,8 +429,8 @@ class SwapArea:
 class Swap:
     """All areas, the highest priority first."""
 
-    def __init__(self, kernel: KernelVersion) -> None:
-        self.kernel = kernel
+    def __init__(self, release: Features) -> None:
+        self.features = release
         self.areas: list[SwapArea] = []  # in the order in which they are asked
         self.by_number: list[SwapArea] = []  # in that of swapon
         self.zswap: Frontswap | None = None  # before all of them
@@ -446,7 +449,7 @@ class Swap:
         """Add an area; without a priority it comes after all others (-1, -2, ...)."""
         if prio is None:
             prio = min([0, *(area.prio for area in self.areas)]) - 1
-        order = order_of(self.kernel, device.rotational)
+        order = order_of(self.features, device.rotational)
         area = SwapArea(len(self.by_number), path, device, extents, prio, is_block, order)
         self.by_number.append(area)
         self.areas.append(area)
@@ -477,6 +480,12 @@ class Swap:
     def is_full(self) -> bool:
         """Return whether slots are worth more than copies: over half are used (vm_swap_full)."""
         return self.nr_free * 2 < self.nr_total
+
+    def is_full_for(self, mm: MmStruct) -> bool:
+        """Return the same for a program, whose group may have less (mem_cgroup_swap_full)."""
+        if mm.memcg is not None and mm.memcg.swap_is_full():
+            return True
+        return self.is_full()
 
     def promise(self, chunk: Chunk, count: int) -> int:
         """Set slots aside for pages of a chunk; return how many, fewer if swap is full."""

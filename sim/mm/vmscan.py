@@ -1,11 +1,12 @@
-"""Reclaim: which pages go when memory is short, who takes them, and who waits for that.
+"""Reclaim: which pages go when memory is short, which tasks take them, and which tasks wait.
 
 Theory of operation. Every page is on a list: active or inactive, of a node or of a memory cgroup.
 The inactive lists are scanned from their old ends, the active ones are moved over as far as the
-inactive ones are short. Who scans: kswapd in the background, between the low and the high
-watermark; a task that finds no page (direct reclaim), at its own cost; a task whose cgroup is at
-its limit, that cgroup's lists alone. This file has, in this order: pages of files, pages of
-programs, rounds over both, kswapd.
+inactive ones are short. Three kinds of task scan: kswapd in the background, between the low and the
+high watermark; a task that finds no page (direct reclaim), at its own cost; a task whose cgroup is
+at its limit (try_charge), that cgroup's lists alone. This file has, in this order: pages of files,
+pages of programs, caches of the kernel, rounds over them, tasks that need pages, allocation that
+cannot sleep, kswapd.
 
 Pages of files. The inactive list is scanned from its old end. Clean pages are freed; dirty pages
 and pages under I/O go back. While the inactive list is short compared with the active one, the old
@@ -57,7 +58,7 @@ Invariants:
   by the OOM killer
 - a woken kswapd sleeps again only above the high watermark, or after MAX_RECLAIM_RETRIES rounds
   without a page
-Left out: the use of mapped files' pages that the page tables show (mapped_file.py moves a page when
+Left out: the use of mapped files' pages that the page tables show (filemap.py moves a page when
 it is used, not when it is met); writing by reclaim itself (to 3.1 it wrote dirty pages it met): it
 wakes the flushers for all, as from 4.11 on (726d061fbd36); multi-generational LRU (6.1, an option);
 swap tokens (to 3.4); huge pages; reclaim by allocations that must not sleep; kswapd before it is
@@ -68,11 +69,12 @@ there; before, it gets a new one only when it goes out again.
 from __future__ import annotations
 
 from math import exp, isqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sim.block.bio import Plug
 from sim.engine.draw import binomial, hypergeometric
-from sim.mm.anon_lru import (
+from sim.mm.address_space import Vm, congestion_wait
+from sim.mm.anon import (
     ACTIVE,
     DIRTY,
     INACTIVE,
@@ -81,19 +83,29 @@ from sim.mm.anon_lru import (
     WRITEBACK,
     YOUNG,
     AnonLru,
+    Chunk,
     Cohort,
+    MmStruct,
 )
-from sim.mm.anon_lru import REFERENCED as ANON_REFERENCED
-from sim.mm.backing_dev import congestion_wait
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, WORKINGSET, Lruvec
+from sim.mm.anon import REFERENCED as ANON_REFERENCED
+from sim.mm.features import Features
+from sim.mm.memcontrol import MemCgroup
+from sim.mm.mmzone import (
+    LRU_ACTIVE_FILE,
+    LRU_INACTIVE_FILE,
+    REFERENCED,
+    WORKINGSET,
+    Lruvec,
+    Node,
+    PageTree,
+)
 from sim.mm.oom_kill import out_of_memory
+from sim.mm.page_alloc import OutOfMemory, nr_free_of
 from sim.mm.page_io import Part, swap_writepages
-from sim.mm.page_lru import move_run
 from sim.mm.scan_balance import (
     ANON,
     FILE,
     FRACTIONS,
-    SINCE_SPLIT,
     SWAP_TENDENCY,
     WHOLE,
     anon_share,
@@ -101,9 +113,19 @@ from sim.mm.scan_balance import (
     swap_tendency,
     which,
 )
-from sim.mm.shrinker import shrink_slab
+from sim.mm.shrinker import (
+    BATCH,
+    DEF_PRIORITY,
+    SCANNED_MIN,
+    SUPER_BATCH,
+    Shrinker,
+    objects_due,
+    priority_of,
+    with_deferred,
+)
+from sim.mm.swap import move_run
+from sim.mm.swapfile import SwapArea
 from sim.mm.workingset import leave_anon_shadows
-from sim.sched.core import Sched
 from sim.sched.task import (
     TASK_INTERRUPTIBLE,
     TASK_UNINTERRUPTIBLE,
@@ -114,45 +136,24 @@ from sim.sched.task import (
 )
 from sim.sched.wait import WaitQueue
 
-if TYPE_CHECKING:
-    from sim.mm.anon import Chunk
-    from sim.mm.memcontrol import MemCgroup
-    from sim.mm.memory import Mm
-    from sim.mm.mmzone import Vm
-    from sim.mm.node import Node
-    from sim.mm.swapfile import SwapArea
-    from sim.sched.version import KernelVersion
-
 SWAP_CLUSTER_MAX: Final = 32  # pages, include/linux/swap.h
-DEF_PRIORITY: Final = 12  # rounds until reclaim gives up
 SCAN_PAGES_MAX: Final = 256  # in one look at the balance of the lists
 PAGES_PER_GIB: Final = 1 << 18
-SINCE_RATIO: Final = (4, 7)
-SINCE_REFAULTS: Final = (4, 9)
-SINCE_DIRTY_AWAY: Final = (4, 11)
-SINCE_NOT_AS_SCANNED: Final = (4, 11)
 WRITEBACK_THRESHOLD: Final = SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX // 2  # pages looked at
-SINCE_ANON_INACTIVE: Final = (5, 9)  # b518154e59aa: new pages begin on the inactive list
-SINCE_EXCLUSIVE: Final = (5, 19)  # 6c287605fd56: writing a page does not part it from its slot
 MAX_RECLAIM_RETRIES: Final = 16  # 4.7, mm/internal.h; of a group's charge from 2.6.25: 5, then 16
-SINCE_COST: Final = (5, 8)
-SINCE_TASK_PLUG: Final = (2, 6, 39)
-SINCE_NO_NAPS: Final = (2, 6, 37)  # without congestion, 0e093d99763e
-SINCE_REFAULTS_DEACTIVATE: Final = (5, 9)
-SINCE_GOES_ON: Final = (3, 6)
-Run = tuple["SwapArea", int, "Chunk", int]  # area, slot, whose, pages
+Run = tuple[SwapArea, int, Chunk, int]  # area, slot, whose, pages
 
 
 # --- pages of files
 
 
-def inactive_is_low(kernel: KernelVersion, inactive: int, active: int, *, refaults: bool) -> bool:
+def inactive_is_low(release: Features, inactive: int, active: int, *, refaults: bool) -> bool:
     """Return whether pages of the active list are to be moved to the inactive one."""
-    if kernel < SINCE_SPLIT:
+    if not release.split_lists:
         return True
-    if kernel < SINCE_RATIO:
+    if not release.inactive_ratio:
         return active > inactive
-    if refaults and kernel >= SINCE_REFAULTS:
+    if refaults and release.refaults_deactivate_file:
         return active > 0
     return inactive * inactive_ratio(inactive + active) < active
 
@@ -187,7 +188,7 @@ def shrink_lruvec(vm: Vm, lruvec: Lruvec, nr_to_reclaim: int) -> tuple[int, int]
         inactive, active = nr[LRU_INACTIVE_FILE], nr[LRU_ACTIVE_FILE]
         pages = min(max(nr_to_reclaim - reclaimed, SWAP_CLUSTER_MAX), SCAN_PAGES_MAX)
         refaults = lruvec.workingset_activate != lruvec.refaults
-        if active and inactive_is_low(vm.kernel, inactive, active, refaults=refaults):
+        if active and inactive_is_low(vm.features, inactive, active, refaults=refaults):
             # In one round of the kernel's each list is scanned by the same share of its length.
             shrink_active_list(vm, lruvec, _in_proportion(pages, active, inactive))
         freed, looked = shrink_inactive_list(vm, lruvec, pages)
@@ -217,7 +218,7 @@ def shrink_active_list(vm: Vm, lruvec: Lruvec, pages: int) -> None:
 def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
     """Free the clean ones of the oldest inactive pages; return how many (freed, scanned)."""
     reclaimed = scanned = 0
-    put_back = LRU_ACTIVE_FILE if vm.kernel >= SINCE_DIRTY_AWAY else LRU_INACTIVE_FILE
+    put_back = LRU_ACTIVE_FILE if vm.features.dirty_goes_away else LRU_INACTIVE_FILE
     for mapping, low, high, _ in lruvec.isolate(LRU_INACTIVE_FILE, pages):
         scanned += high - low
         reclaimed += mapping.evict_pages(low, high)
@@ -225,7 +226,7 @@ def shrink_inactive_list(vm: Vm, lruvec: Lruvec, pages: int) -> tuple[int, int]:
             move_run(mapping, first, last, now, put_back, now & (REFERENCED | WORKINGSET))
     kept = scanned - reclaimed
     lruvec.stat.note(FILE, scanned, kept if put_back == LRU_ACTIVE_FILE else 0)
-    lruvec.stat.note_cost(vm.kernel, FILE, 0, kept)
+    lruvec.stat.note_cost(vm.features, FILE, 0, kept)
     if kept:
         vm.wakeup_flushers(vm.nr_dirty)
     return reclaimed, scanned
@@ -248,9 +249,9 @@ def direct_reclaim(vm: Vm, zonelist: list[Node], pages: int) -> None:
 
 
 def write_as_scanned(vm: Vm, scanned: int) -> None:
-    """Have as many dirty pages written as a direct reclaim has looked at, in laptop mode all."""
-    if scanned > WRITEBACK_THRESHOLD and vm.kernel < SINCE_NOT_AS_SCANNED:
-        vm.wakeup_flushers(vm.nr_dirty if vm.params.laptop_mode_ns else scanned)
+    """Have as many dirty pages written as a direct reclaim has looked at."""
+    if scanned > WRITEBACK_THRESHOLD and not vm.features.flushers_as_needed:
+        vm.wakeup_flushers(scanned)
 
 
 def snapshot_refaults(lruvec: Lruvec) -> None:
@@ -366,7 +367,7 @@ def shrink_inactive_anon(
         else:
             freed += _look_at_mapped(vm, lru, cohort, out)
     lru.stat.note(ANON, scanned, lru.nr[ACTIVE] - active)
-    lru.stat.note_cost(vm.kernel, ANON, out.pages(), scanned - freed)
+    lru.stat.note_cost(vm.features, ANON, out.pages(), scanned - freed)
     if out.runs or out.fresh:
         yield from out.submit(task, vm, plug)
     if waited_for is not None and not freed:
@@ -402,7 +403,7 @@ def _gone(vm: Vm, lru: AnonLru, chunk: Chunk, count: int) -> None:
     """Count pages that are in swap only now."""
     leave_anon_shadows(vm, lru, chunk, count)
     chunk.out += count
-    chunk.mm.uncharge_anon(lru.node_number, count)
+    vm.uncharge_anon(chunk.mm, lru.node_number, count)
 
 
 def _look_at_mapped(vm: Vm, lru: AnonLru, cohort: Cohort, out: PageOut) -> int:
@@ -438,7 +439,7 @@ def _stay_or_dirty(
     dirty = 0 if kind & DIRTY else binomial(vm.programs.chance, count, chance)
     if dirty:
         now = kind | DIRTY
-        if vm.kernel < SINCE_EXCLUSIVE:
+        if not vm.features.exclusive:
             now &= ~SLOT
             for _ in range(dirty):
                 vm.swap.free_kept(vm.programs.chance, chunk)
@@ -449,7 +450,7 @@ def _stay_or_dirty(
 
 def _stay(vm: Vm, lru: AnonLru, chunk: Chunk, kind: int, count: int) -> None:
     """Put used pages on a list again (page_check_references)."""
-    if kind & ANON_REFERENCED or vm.kernel < SINCE_ANON_INACTIVE:
+    if kind & ANON_REFERENCED or not vm.features.anon_inactive:
         vm.events.pgactivate += count
         lru.add(ACTIVE, chunk, kind | ANON_REFERENCED, count)
     else:
@@ -506,7 +507,7 @@ def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
         kind &= ~YOUNG
         if dirty:
             now = kind | DIRTY
-            if vm.kernel < SINCE_EXCLUSIVE:
+            if not vm.features.exclusive:
                 now &= ~SLOT
                 for _ in range(dirty):
                     vm.swap.free_kept(random, chunk)
@@ -515,7 +516,43 @@ def shrink_active_anon(vm: Vm, lru: AnonLru, limit: int) -> None:
             lru.add(INACTIVE, chunk, kind, cohort.count - dirty)
 
 
-# --- rounds over both
+# --- caches of the kernel
+
+
+def shrink_slab(vm: Vm, node: Node, scanned: int, priority: int = -1) -> int:
+    """Press all caches as the pages of a node were: of its lists so many were scanned.
+
+    Without a priority it is the one that such a number belongs to. Return the pages freed.
+    """
+    before = vm.slabs.given_back
+    scanned = max(scanned, SCANNED_MIN)
+    eligible = sum(lruvec.file_pages() + sum(lruvec.anon.nr) for lruvec in vm.lruvecs_on(node))
+    if priority < 0:
+        priority = priority_of(scanned, eligible)
+    for shrinker in vm.slabs.shrinkers:
+        do_shrink_slab(vm, shrinker, scanned, eligible, priority)
+    return vm.slabs.given_back - before
+
+
+def do_shrink_slab(vm: Vm, shrinker: Shrinker, scanned: int, eligible: int, priority: int) -> None:
+    """Look at a cache's part; keep what is less than a batch for the next time."""
+    release = vm.features
+    freeable = shrinker.count_objects() // vm.nr_nodes
+    if not freeable:
+        return
+    delta = objects_due(release, freeable, scanned, eligible, priority)
+    total = with_deferred(release, shrinker.nr_deferred, delta, freeable, priority)
+    batch = SUPER_BATCH if release.super_shrinker else BATCH
+    while total >= batch or (total >= freeable and release.whole_small_caches):
+        count = min(batch, total)
+        shrinker.scan_objects(count)
+        total -= count
+        if not total:
+            break
+    shrinker.nr_deferred = total
+
+
+# --- rounds over them
 
 
 class Reclaim:
@@ -562,7 +599,7 @@ def _shrink_lruvec(
 ) -> Blocking[None]:
     """Scan the lists by the priority's share until ``goal`` pages are free (shrink_lruvec)."""
     left = _scan_counts(vm, control, lruvec, priority)
-    plug = Plug() if vm.kernel >= SINCE_TASK_PLUG else None
+    plug = Plug() if vm.features.task_plug else None
     while any(left) and control.freed < goal:
         if left[0]:
             number = min(left[0], SWAP_CLUSTER_MAX)
@@ -601,7 +638,7 @@ def _shrink_lruvec(
 def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
     """Return whether active anonymous pages are to be moved (inactive_is_low, may_deactivate)."""
     inactive, active = lru.nr[INACTIVE], lru.nr[ACTIVE]
-    if vm.kernel >= SINCE_REFAULTS_DEACTIVATE and lru.workingset_activate != lru.refaults:
+    if vm.features.refaults_deactivate_anon and lru.workingset_activate != lru.refaults:
         return active > 0
     return inactive * inactive_ratio(inactive + active) < active
 
@@ -609,7 +646,7 @@ def _anon_is_low(vm: Vm, lru: AnonLru) -> bool:
 def _file_is_low(vm: Vm, lruvec: Lruvec) -> bool:
     inactive, active = lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]
     refaults = lruvec.workingset_activate != lruvec.refaults
-    return active > 0 and inactive_is_low(vm.kernel, inactive, active, refaults=refaults)
+    return active > 0 and inactive_is_low(vm.features, inactive, active, refaults=refaults)
 
 
 def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> list[int]:
@@ -617,11 +654,11 @@ def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> lis
     anon = [lruvec.anon.nr[INACTIVE], lruvec.anon.nr[ACTIVE]]
     file = [lruvec.nr[LRU_INACTIVE_FILE], lruvec.nr[LRU_ACTIVE_FILE]]
     # Without a free slot nothing anonymous is looked at (nr_swap_pages <= 0, get_scan_ratio).
-    swaps = vm.swap.nr_free > 0 or vm.kernel < SINCE_SPLIT
+    swaps = vm.swap.nr_free > 0 or not vm.features.split_lists
     if lruvec.memcg is not None and not lruvec.memcg.swap_room(1):
         swaps = False
     anon_part, file_part = _parts(vm, control, lruvec, priority) if swaps else (0.0, 1.0)
-    if vm.kernel < SINCE_SPLIT and not _swaps_mapped(vm, control, priority):
+    if not vm.features.split_lists and not _swaps_mapped(vm, control, priority):
         anon[1] = 0
     counts = [int((size >> priority) * anon_part) for size in anon]
     return counts + [int((size >> priority) * file_part) for size in file]
@@ -630,7 +667,7 @@ def _scan_counts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> lis
 def _parts(vm: Vm, control: Reclaim, lruvec: Lruvec, priority: int) -> tuple[float, float]:
     """Return the parts of a round that anonymous and file pages get."""
     side = which(
-        vm.kernel,
+        vm.features,
         swappiness=control.swappiness,
         priority=priority,
         file_is_tiny=control.memcg is None and _file_is_tiny(vm),
@@ -653,13 +690,13 @@ def _anon_share(vm: Vm, control: Reclaim, lruvec: Lruvec) -> float:
     """Return the share of anonymous pages, by what recent scans found."""
     stat, anon_pages = lruvec.stat, sum(lruvec.anon.nr)
     file_pages = lruvec.file_pages()
-    if vm.kernel >= SINCE_COST:
+    if vm.features.scan_costs:
         stat.forget_costs(anon_pages + file_pages)
         return anon_share(control.swappiness, stat.costs[ANON], stat.costs[FILE])
     stat.forget(ANON, anon_pages)
     stat.forget(FILE, file_pages)
     found = list(zip(stat.scanned, stat.rotated, strict=True))
-    return anon_share_by_use(vm.kernel, control.swappiness, found[ANON], found[FILE])
+    return anon_share_by_use(vm.features, control.swappiness, found[ANON], found[FILE])
 
 
 def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
@@ -670,7 +707,7 @@ def _swaps_mapped(vm: Vm, control: Reclaim, priority: int) -> bool:
 
 def naps_at(vm: Vm, priority: int) -> bool:
     """Return whether a pass that freed too little waits for a write (do_try_to_free_pages)."""
-    return priority < DEF_PRIORITY - 2 and vm.kernel < SINCE_NO_NAPS and vm.is_writing()
+    return priority < DEF_PRIORITY - 2 and not vm.features.no_naps and vm.is_writing()
 
 
 def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
@@ -697,6 +734,9 @@ def try_to_free_pages(task: Task, vm: Vm, control: Reclaim) -> Blocking[int]:
     return control.freed + control.slab_freed
 
 
+# --- tasks that need pages
+
+
 def reserve_memory(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     """See that pages can be taken without going below the reserve; wait where that takes long.
 
@@ -717,10 +757,65 @@ def _progress(vm: Vm) -> int:
     return vm.events.pgsteal_direct + vm.slabs.given_back
 
 
+def try_charge(task: Task, vm: Vm, memcg: MemCgroup, pages: int) -> Blocking[None]:
+    """See that so many pages fit under the limit (try_charge)."""
+    failures = 0
+    while memcg.usage + pages > memcg.limit:
+        memcg.failcnt += 1
+        wanted = max(pages, SWAP_CLUSTER_MAX)
+        control = Reclaim(vm.memcg_lruvecs[memcg], wanted, vm.params.swappiness, memcg)
+        freed = yield from try_to_free_pages(task, vm, control)
+        if task.killed:
+            raise Killed(task.comm)
+        failures = 0 if freed else failures + 1
+        if freed:
+            continue
+        if _has_unclean(vm, memcg):
+            failures = 0
+            yield from congestion_wait(task, vm)
+        elif failures >= MAX_RECLAIM_RETRIES and _is_under_io(vm, memcg):
+            failures = 0
+            yield from _pause(task, "try_charge")
+        elif failures >= MAX_RECLAIM_RETRIES:
+            failures = 0
+            memcg.oom_kills += 1
+            out_of_memory(vm, memcg, task)
+            if task.killed:
+                raise Killed(task.comm)
+            yield from _pause(task, "out_of_memory")
+
+
+def _pause(task: Task, wchan: str) -> Blocking[None]:
+    yield from sleep_ns(task, task.sched.tick_ns, TASK_UNINTERRUPTIBLE, wchan)
+
+
+def _is_under_io(vm: Vm, memcg: MemCgroup) -> bool:
+    """Return whether pages are being read, or written to swap."""
+    chunks = [chunk for chunk in vm.programs.chunks.values() if chunk.mm.memcg is memcg]
+    if any(chunk.io + chunk.reading for chunk in chunks):
+        return True
+    return any(mapping.locked.count for mapping in _mappings_of(vm, memcg))
+
+
+def _has_unclean(vm: Vm, memcg: MemCgroup) -> bool:
+    """Return whether a file that it has pages of is dirty, or being written."""
+    return any(mapping.nr_dirty + mapping.nr_writeback for mapping in _mappings_of(vm, memcg))
+
+
+def _mappings_of(vm: Vm, memcg: MemCgroup) -> list[PageTree]:
+    """Return the files that it has pages of."""
+    found: dict[PageTree, None] = {}
+    for lruvec in vm.memcg_lruvecs[memcg]:
+        for generations in lruvec.lists:
+            for generation in generations.values():
+                found.update(generation.mappings)
+    return list(found)
+
+
 def reserve_for_read(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     """See that so many pages can be read; of a group, beneath its limit."""
     if task.memcg is not None:
-        yield from task.memcg.charge(task, pages)
+        yield from try_charge(task, vm, task.memcg, pages)
     yield from reserve_memory(task, vm, pages)
 
 
@@ -730,7 +825,7 @@ def reserve_for_file(task: Task, vm: Vm, pages: int) -> Blocking[None]:
     A tmpfs larger than memory comes here: its pages are clean nowhere and go nowhere.
     """
     if task.memcg is not None:
-        yield from task.memcg.charge(task, pages)
+        yield from try_charge(task, vm, task.memcg, pages)
     if vm.nr_free - pages >= vm.watermarks.min:
         return
     yield from reserve_memory(task, vm, pages)
@@ -754,15 +849,14 @@ def _reclaim_once(task: Task, vm: Vm, pages: int) -> Blocking[None]:
             break
 
 
-def reserve_anon(task: Task, mm: Mm, pages: int) -> Blocking[None]:
+def reserve_anon(task: Task, vm: Vm, mm: MmStruct, pages: int) -> Blocking[None]:
     """See that a program can have pages of its own; have somebody killed if nothing else helps."""
-    vm = mm.vm
     if mm.memcg is not None:
-        yield from mm.memcg.charge(task, pages)
+        yield from try_charge(task, vm, mm.memcg, pages)
     failures = 0
     while vm.nr_free - pages < vm.watermarks.min:
         for node in vm.nodes:
-            vm.wakeup_kswapd(node)
+            node.wakeup_kswapd()
         before = _progress(vm)
         yield from reserve_memory(task, vm, pages)
         if task.killed:
@@ -776,24 +870,46 @@ def reserve_anon(task: Task, mm: Mm, pages: int) -> Blocking[None]:
             failures = 0
             if task.killed:
                 raise Killed(task.comm)
-            yield from sleep_ns(task, vm.tick_ns, TASK_UNINTERRUPTIBLE, "out_of_memory")
+            yield from sleep_ns(task, task.sched.tick_ns, TASK_UNINTERRUPTIBLE, "out_of_memory")
+
+
+# --- allocation that cannot sleep
+
+
+def alloc_slowpath(vm: Vm, count: int) -> Node:
+    """Wake kswapd, go down to the reserve, reclaim directly; return a node that has the pages."""
+    zonelist = [vm.nodes[number] for number in vm.zonelists[vm.current_node()]]
+    for node in zonelist:
+        node.wakeup_kswapd()
+    for node in zonelist:
+        if node.nr_free - count >= node.watermarks.min:
+            return node
+    direct_reclaim(vm, zonelist, max(count, SWAP_CLUSTER_MAX))
+    for node in zonelist:
+        if node.nr_free - count >= node.watermarks.min:
+            return node
+    most = max(zonelist, key=nr_free_of)
+    if most.nr_free < count:
+        out_of_memory(vm, None)
+        most = max(zonelist, key=nr_free_of)
+        if most.nr_free < count:
+            raise OutOfMemory(f"at {vm.calendar.now} ns: {count} pages wanted, {vm.nr_free} free")
+    return most
 
 
 # --- kswapd
 
 
-def start_kswapd(sched: Sched, vm: Vm) -> None:
+def start_kswapd(vm: Vm) -> None:
     """Give each node its kswapd (boot)."""
-    vm.sched = sched
-    vm.tick_ns = sched.tick_ns
-    vm.kswapd_wakers = [Kswapd(sched, vm, node).wake for node in vm.nodes]
+    for node in vm.nodes:
+        node.wakeup_kswapd = Kswapd(vm, node).wake
 
 
 class Kswapd:
     """The thread of one node."""
 
-    def __init__(self, sched: Sched, vm: Vm, node: Node) -> None:
-        self.sched = sched
+    def __init__(self, vm: Vm, node: Node) -> None:
         self.vm = vm
         self.node = node
         self.task: Task | None = None
@@ -806,7 +922,7 @@ class Kswapd:
             return
         self.woken = True
         if self.task is None:
-            self.task = self.sched.spawn(f"kswapd{self.node.number}", self.main)
+            self.task = self.vm.sched.spawn(f"kswapd{self.node.number}", self.main)
         else:
             self.wait.wake_all()
 
@@ -862,7 +978,7 @@ class Kswapd:
                 yield from congestion_wait(task, vm)
             if control.scanned < wanted or not control.freed:
                 priority -= 1
-            if freed >= SWAP_CLUSTER_MAX and vm.kernel < SINCE_GOES_ON:
+            if freed >= SWAP_CLUSTER_MAX and not vm.features.kswapd_goes_on:
                 break
         for lruvec in vm.lruvecs_on(node):
             lruvec.anon.refaults = lruvec.anon.workingset_activate

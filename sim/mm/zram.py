@@ -23,34 +23,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from sim.block.bio import SECTOR, WRITE, Bio
 from sim.block.genhd import BlockDevice
 from sim.block.part_stat import DiskStats
 from sim.component import Component, Described
+from sim.mm.address_space import Vm
 from sim.mm.compressors import (
     COMPRESSION,
-    LOSS,
-    LOSS_SOURCE,
     Compressor,
     check_algorithm,
     compressor_of,
-    default_algorithm,
     following,
 )
-from sim.mm.zpool import PAGE_SIZE, Zpool
+from sim.mm.features import ZRAM_CHANGES, ZRAM_SINCE
+from sim.mm.zpool import LOSS, PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import register
+from sim.sched.task import Blocking, Task
+from sim.sched.version import changed_defaults
 from sim.units import Value
-
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.sched.task import Blocking, Task
 
 PAGE_SECTORS: Final = 8
 MAJOR: Final = 252  # register_blkdev(0): the first dynamic one beside device mapper's 253
-SINCE: Final = (3, 14)  # out of staging
 _NAME: Final = re.compile(r"zram(\d+)")
 
 
@@ -92,14 +88,6 @@ class ZramParams:
         source=COMPRESSION,
         doc="how many times smaller pages become; left away: as the algorithm does on average",
     )
-    loss: float = param(
-        LOSS,
-        dim="number",
-        minimum=0,
-        maximum=1,
-        source=LOSS_SOURCE,
-        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
-    )
     mem_limit_bytes: int = param(
         0,
         dim="bytes",
@@ -119,7 +107,7 @@ class ZramParams:
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return the algorithm that a device of this kernel gets without a choice."""
-        return default_algorithm(kernel)
+        return changed_defaults(ZRAM_CHANGES, kernel)
 
     @classmethod
     def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
@@ -135,7 +123,11 @@ class Machine(Protocol):
 
 
 @register(
-    "component", "zram", params=ZramParams, since=SINCE, doc="swap in compressed memory, a device"
+    "component",
+    "zram",
+    params=ZramParams,
+    since=ZRAM_SINCE,
+    doc="swap in compressed memory, a device",
 )
 class Zrams(Component[ZramParams]):
     """[machine.zram.NAME]: modprobe zram, mkswap and swapon of each device."""
@@ -165,7 +157,6 @@ class Zrams(Component[ZramParams]):
                 compressor_of(
                     params.algorithm, params.compress_ns, params.decompress_ns, params.ratio
                 ),
-                params.loss,
                 params.mem_limit_bytes,
             )
             self.devices.append(device)
@@ -202,14 +193,13 @@ class Zram(BlockDevice):
         stats: DiskStats,
         pages: int,
         compressor: Compressor,
-        loss: float,
         mem_limit_bytes: int,
     ) -> None:
         """``mem_limit_bytes`` is 0 where there is none."""
         super().__init__(stats, pages * PAGE_SECTORS)
         self.vm = vm
         self.compressor = compressor
-        self.pool = Zpool(vm, compressor.ratio, loss)
+        self.pool = Zpool(vm, compressor.ratio, LOSS)
         self.mem_limit_bytes = mem_limit_bytes
         self.stored: bytearray = bytearray(pages)
         self.rotational = False
@@ -237,9 +227,9 @@ class Zram(BlockDevice):
         else:
             cost_ns = pages * self.compressor.decompress_ns
             assert all(self.stored[first : first + pages])
-        sched = self.vm.sched
-        if sched is not None and sched.current is not None:
-            sched.current.charge_system(cost_ns)
+        task = self.vm.sched.current
+        if task is not None:
+            task.charge_system(cost_ns)
         self.vm.calendar.post(cost_ns, self._end, bio)
         return True
 

@@ -23,43 +23,32 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from sim.block.bio import WRITE, Bio
 from sim.component import Component, Described, GivenTable
+from sim.mm.address_space import Vm
 from sim.mm.compressors import (
     COMPRESSION,
-    LOSS,
-    LOSS_SOURCE,
     check_algorithm,
     compressor_of,
     following,
 )
-from sim.mm.zpool import PAGE_SIZE, Zpool
+from sim.mm.features import ZSWAP_CHANGES, ZSWAP_SINCE, features
+from sim.mm.swapfile import SwapArea
+from sim.mm.zpool import LOSS, PAGE_SIZE, Zpool
 from sim.param import param
 from sim.registry import Entry, register
-from sim.sched.version import Change, changed_defaults
+from sim.sched.task import Blocking, Task
+from sim.sched.version import changed_defaults
 from sim.sched.workqueue import Workqueue
 from sim.units import Value
 
-if TYPE_CHECKING:
-    from sim.mm.mmzone import Vm
-    from sim.mm.swapfile import SwapArea
-    from sim.sched.task import Blocking, Task
-
-SINCE: Final = (3, 11)
 PAGE_SECTORS: Final = 8
 PACKED: Final = {"zbud": 2.0, "z3fold": 3.0}  # compressed pages in a page, at most
-SINCE_THRESHOLD: Final = (5, 6)
-SINCE_WORKER_GOES_ON: Final = (6, 4)
-SINCE_ZSMALLOC_WRITES: Final = (6, 2)
 AREA_SHIFT: Final = 40
 SLOT_MASK: Final = (1 << AREA_SHIFT) - 1
 FORGET_AT: Final = 1 << 16  # places of the queue that were passed, until these are let go
-SINCE_Z3FOLD: Final = (4, 8)
-KERNEL_CHANGES: Final[tuple[Change, ...]] = (
-    ((6, 8), "zpool", "zsmalloc", "mm/Kconfig 6.8: ZSWAP_ZPOOL_DEFAULT (64f200b810b4)"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,19 +108,11 @@ class ZswapParams:
         doc="how many times smaller pages become; left away: as the compressor does on average;"
         " at most 2 in zbud, 3 in z3fold",
     )
-    loss: float = param(
-        LOSS,
-        dim="number",
-        minimum=0,
-        maximum=1,
-        source=LOSS_SOURCE,
-        doc="memory beyond the compressed pages' own, as a share of it (zsmalloc)",
-    )
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
         """Return what differs in this release, each with its source."""
-        return changed_defaults(KERNEL_CHANGES, kernel)
+        return changed_defaults(ZSWAP_CHANGES, kernel)
 
     @classmethod
     def following(cls, values: Mapping[str, Any]) -> Mapping[str, tuple[Value, str]]:
@@ -146,7 +127,11 @@ class Machine(Protocol):
 
 
 @register(
-    "component", "zswap", params=ZswapParams, since=SINCE, doc="compressed memory in front of swap"
+    "component",
+    "zswap",
+    params=ZswapParams,
+    since=ZSWAP_SINCE,
+    doc="compressed memory in front of swap",
 )
 class ZswapModule(Component[ZswapParams]):
     """[machine.zswap]: zswap.enabled=1 on the kernel's command line, and its other parameters."""
@@ -167,7 +152,7 @@ class ZswapModule(Component[ZswapParams]):
     def examine(cls, described: Described, name: str, params: ZswapParams) -> None:
         reading = described.reading
         table = described.given("zswap")
-        too_old = reading.version is not None and reading.version < SINCE_Z3FOLD
+        too_old = reading.version is not None and not features(reading.version).z3fold
         if params.zpool == "z3fold" and too_old:
             reading.error(
                 table.place_of("zpool"),
@@ -206,9 +191,9 @@ class Zswap:
         )
         ratio = self.compressor.ratio
         most = PACKED.get(params.zpool)
-        loss = params.loss if most is None else 0.0
+        loss = LOSS if most is None else 0.0
         self.pool = Zpool(vm, ratio if most is None else min(ratio, most), loss)
-        self.writes_back: bool = most is not None or vm.kernel >= SINCE_ZSMALLOC_WRITES
+        self.writes_back: bool = most is not None or vm.features.zsmalloc_writes
         self.reached_full: bool = False
         self.pool_limit_hit: int = 0
         self.written_back_pages: int = 0
@@ -260,7 +245,7 @@ class Zswap:
 
     def _make_room(self, task: Task) -> Blocking[bool]:
         """Return whether a page more may come in."""
-        if self.vm.kernel < SINCE_THRESHOLD:
+        if not self.vm.features.accept_threshold:
             if self.pool.pages <= self.limit_pages:
                 return True
             self.pool_limit_hit += 1
@@ -279,17 +264,15 @@ class Zswap:
         return self.pool.pages <= threshold
 
     def _wake_worker(self) -> None:
-        sched = self.vm.sched
-        assert sched is not None, "somebody swaps"
         if self._worker is None:
-            self._worker = Workqueue(sched, "kworker/zswap", 1)
+            self._worker = Workqueue(self.vm.sched, "kworker/zswap", 1)
         self._worker.queue(self._shrink)
 
     def _shrink(self, task: Task) -> Blocking[None]:
         """Write the oldest (shrink_worker)."""
         while not self._can_accept():
             written = yield from self._write_back_oldest(task)
-            if not written or self.vm.kernel < SINCE_WORKER_GOES_ON:
+            if not written or not self.vm.features.zswap_worker_goes_on:
                 break
             yield from task.cond_resched()
 

@@ -32,7 +32,7 @@ from sim.sched.version import KernelVersion, in_force
 SLOTS: Final = ((2, 6, 0), 16), ((3, 1), 65536)
 # To then an interruptible sleep (with signals blocked), which the load average does not count;
 # TASK_KILLABLE, which it counts, since 150030b78a45.
-SINCE_KILLABLE: Final = (2, 6, 25)
+KILLABLE: Final = ((2, 6, 0), False), ((2, 6, 25), True)
 REESTABLISH_NS: Final = 3_000_000_000  # XS_TCP_INIT_REEST_TO
 REESTABLISH_NS_MAX: Final = 300_000_000_000  # XS_TCP_MAX_REEST_TO
 
@@ -67,7 +67,7 @@ class RpcClient:
         self.slots: int = in_force(SLOTS, kernel)
         self.calls: int = 0  # since the mount
         self.connects: int = 0  # since the mount
-        self._killable: bool = kernel >= SINCE_KILLABLE
+        self._killable: bool = in_force(KILLABLE, kernel)
         self._sock: RpcSock | None = None
         self._backlog: deque[RpcTask] = deque()
         self._under_way: dict[int, RpcTask] = {}  # by xid

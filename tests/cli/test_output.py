@@ -27,7 +27,7 @@ from sim.cli.output import (
     write_json,
     write_text,
 )
-from sim.mm.oom_kill import OutOfMemory
+from sim.mm.page_alloc import OutOfMemory
 
 LISTED = ("-m", "sim", "list", "--json")
 

@@ -22,8 +22,8 @@ from sim.fs.super import O_CREAT, O_RDONLY, O_WRONLY, File, FileSystem, MountCon
 from sim.fs.tmpfs.shmem import Tmpfs, TmpfsParams
 from sim.fs.xfs.params import XfsParams
 from sim.fs.xfs.super import Xfs
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import BackingDevInfo
+from sim.mm.mm_init import mm_core_init
 from sim.mm.params import VmParams
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
@@ -55,13 +55,7 @@ class Machine:
         self.tracer = Tracer(self.calendar)
         self.tracer.start("block_rq_issue")
         self.sched = Sched(self.calendar, cpus, kernel_version(kernel))
-        self.vm = Vm(
-            self.calendar,
-            _defaults(VmParams(), kernel),
-            memory_bytes=memory_bytes,
-            nr_cpus=cpus,
-            kernel=kernel_version(kernel),
-        )
+        self.vm = mm_core_init(self.sched, _defaults(VmParams(), kernel), memory_bytes)
         ram = RamParams(latency_ns=latency_ns, capacity_bytes=capacity_bytes, queue_depth=1)
         driver = driver or Ram(ram)
         driver.write_cache = write_cache

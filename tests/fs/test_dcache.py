@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from sim.fs.super import O_CREAT, O_RDONLY, O_WRONLY, FileSystem
 from sim.mm.drop_caches import drop_pagecache, drop_slab
+from sim.mm.features import OBJECT_BYTES, features
 from sim.mm.params import VmParams
 from sim.mm.shrinker import objects_due, priority_of, vfs_pressure_ratio
-from sim.mm.slab import OBJECT_BYTES, SlabCache
+from sim.mm.slab import SlabCache
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import MS, Machine, assert_sound
 from tests.user.servers import boot, run_for, values_of
@@ -216,7 +217,8 @@ def test_a_slab_wastes_less_than_a_fourth(name: str, kernel: tuple[int, ...]) ->
 @pytest.mark.parametrize("kernel", [(2, 6, 18), (3, 2), (3, 12), (6, 5)])
 @pytest.mark.parametrize("objects", [1000, 50_000])
 def test_more_pressure_never_takes_less(kernel: tuple[int, ...], objects: int) -> None:
-    told = [vfs_pressure_ratio(objects, pressure, kernel) for pressure in (0, 10, 50, 100, 1000)]
+    release = features(kernel)
+    told = [vfs_pressure_ratio(objects, pressure, release) for pressure in (0, 10, 50, 100, 1000)]
     assert told[0] == 0 and told[3] == objects
     assert all(low < high for low, high in pairwise(told))
 
@@ -226,8 +228,8 @@ def test_old_and_new_rounds_ask_for_the_same_share(eligible: int, share: int, ob
     """Twice the share of the pages that were scanned, whether told by pages or by priority."""
     scanned = max(eligible >> share, 1)
     priority = priority_of(scanned, eligible)
-    new = objects_due((6, 5), objects, scanned, eligible, priority)
-    old = objects_due((3, 2), objects, scanned, eligible, priority)
+    new = objects_due(features((6, 5)), objects, scanned, eligible, priority)
+    old = objects_due(features((3, 2)), objects, scanned, eligible, priority)
     assert new <= 4 * (old + 2) and old <= 4 * (new + 2)
 
 

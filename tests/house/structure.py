@@ -8,7 +8,7 @@ abstract class with one heir is a detour, unless a lower layer declares with it 
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from tests.house.rules import Source
@@ -79,17 +79,6 @@ def _last_name(node: ast.expr) -> str:
         case ast.Subscript(value=inner) | ast.Call(func=inner):
             return _last_name(inner)
     return ""
-
-
-def is_in(module: str, packages: Iterable[str]) -> bool:
-    """Return whether a module is one of the packages or in one of them."""
-    return any(f"{module}.".startswith(f"{package}.") for package in packages)
-
-
-def part(graph: Mapping[str, set[str]], modules: Iterable[str]) -> dict[str, set[str]]:
-    """Return the import graph among some modules."""
-    kept = set(modules)
-    return {name: graph[name] & kept for name in kept}
 
 
 def formatter_off(source: Source) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from collections import deque
 
-from sim.mm.memcontrol import MemCgroup
-from sim.mm.memory import Mm
+from sim.mm.memory import Mm, touch_at_random, touch_in_order
 from sim.mm.params import PAGE_SIZE
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
 from tests.mm.machines import Machine
@@ -26,9 +25,7 @@ def add_swap(machine, path, pages, prio=None, start=0):
 
 def limited(machine, pages, version=2, swap_pages=None):
     """Return a memory cgroup of that limit."""
-    group = MemCgroup(machine.vm, "group", pages, swap_pages, version)
-    machine.vm.memcgs["group"] = group
-    return group
+    return machine.vm.add_memcg("group", pages, swap_pages, version)
 
 
 def program(machine, memcg, body):
@@ -53,12 +50,12 @@ def uniform_user(pages, touches, counts, write_share=0.3, warm=0, stay_ns=0):
 
     def body(task, mm):
         region = mm.mmap(pages * PAGE_SIZE)
-        yield from mm.touch_in_order(task, region, 0, pages * PAGE_SIZE, True)
+        yield from touch_in_order(task, mm.vm, region, 0, pages * PAGE_SIZE, True)
         pool = region.pools[0]
-        yield from mm.touch_at_random(task, pool, warm, write_share)
+        yield from touch_at_random(task, mm.vm, pool, warm, write_share)
         yield from sleep_ns(task, stay_ns, TASK_INTERRUPTIBLE)
         before = mm.majflt
-        yield from mm.touch_at_random(task, pool, touches, write_share)
+        yield from touch_at_random(task, mm.vm, pool, touches, write_share)
         counts.append(mm.majflt - before)
 
     return body

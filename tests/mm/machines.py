@@ -8,11 +8,10 @@ from sim.block.genhd import BlockDevice
 from sim.block.part_stat import DiskStats
 from sim.engine.calendar import Calendar
 from sim.fs.fs_writeback import start_writeback
-from sim.mm.address_space import AddressSpace, AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import AddressSpace, AddressSpaceOps, BackingDevInfo
+from sim.mm.mm_init import mm_core_init
 from sim.mm.page_writeback import balance_dirty_pages, write_cache_pages
-from sim.mm.params import vm_params
+from sim.mm.params import VmParams
 from sim.mm.vmscan import start_kswapd
 from sim.sched.core import Sched
 from sim.sched.params import SchedParams
@@ -27,6 +26,11 @@ PAGES_PER_MIB = 256
 KERNELS = ["2.6.16", "2.6.18", "2.6.24", "2.6.31", "2.6.32", "3.1", "3.2", "4.4", "6.5"]
 PDFLUSH = ["2.6.16", "2.6.24", "2.6.31"]
 FLUSHERS = ["2.6.32", "3.2", "6.5"]
+
+
+def vm_params(kernel):
+    """Return the defaults of a kernel release, such as "2.6.32"."""
+    return VmParams(**{key: value for key, (value, _) in VmParams.kernel_defaults(kernel).items()})
 
 
 class FixedRate(BlockDevice):
@@ -129,16 +133,14 @@ class Machine:
         self.calendar = Calendar()
         self.sched = Sched(self.calendar, cpus, version, SchedParams(context_switch_ns=0))
         values = {"page_add_ns": 0, "page_write_ns": 0} | params
-        self.vm = Vm(
-            self.calendar, replace(vm_params(kernel), **values),
-            memory_bytes=memory_mib * MIB, nr_cpus=cpus, kernel=version,
-        )  # fmt: skip
+        vm_values = replace(vm_params(kernel), **values)
+        self.vm = mm_core_init(self.sched, vm_values, memory_mib * MIB)
         self.device = FixedRate(self.calendar, rate_mib_per_s * MIB, slots)
         self.bdi = self.vm.add_bdi(BackingDevInfo("test", self.device))
         self.ops = FlatOps(self.device)
         self.file = self.new_file()
         start_writeback(self.sched, self.vm)
-        start_kswapd(self.sched, self.vm)
+        start_kswapd(self.vm)
 
     def new_file(self, size_mib=1 << 20):
         return AddressSpace(self.vm, FlatFile(size_mib * MIB), self.ops, self.bdi)
@@ -164,6 +166,12 @@ class Machine:
         self.calendar.run_until(self.calendar.now + limit_s * S)
         assert answer, "the program did not end"
         return answer[0]
+
+
+def without_kswapd(vm):
+    """Let nobody reclaim in the background."""
+    for node in vm.nodes:
+        node.wakeup_kswapd = lambda: None
 
 
 def dirtier(task, mapping, pages, progress=None, chunk=64, copy_ns_per_page=1000, start=0):

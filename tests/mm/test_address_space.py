@@ -5,8 +5,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sim.mm.address_space import MAPPING_BUFFERS, MAPPING_SHMEM, AddressSpace, AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.address_space import (
+    MAPPING_BUFFERS,
+    MAPPING_SHMEM,
+    AddressSpace,
+    AddressSpaceOps,
+    BackingDevInfo,
+)
 from sim.mm.filemap import truncate_inode_pages
 from sim.mm.vmscan import shrink_lruvec
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE
@@ -126,8 +131,10 @@ class PageCache(RuleBasedStateMachine):
         vm = self.vm
         vm.check()
         assert (vm.dirtied, vm.written, vm.discarded) == (
-            self.dirtied, self.written, self.discarded,
-        )  # fmt: skip
+            self.dirtied,
+            self.written,
+            self.discarded,
+        )
         assert vm.nr_file == len(self.resident)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.mm.memory import Mm
+from sim.mm.memory import Mm, touch_at_random, touch_in_order
 from sim.mm.oom_kill import badness
 from sim.mm.params import PAGE_SIZE
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
@@ -33,14 +33,14 @@ def test_uniform_touches_of_w_pages_in_m_frames_fault_with_one_minus_m_by_w(kern
 def hot_and_cold(hot, cold, touches, share, counts):
     def body(task, mm):
         region = mm.mmap((hot + cold) * PAGE_SIZE, cuts=[hot * PAGE_SIZE])
-        yield from mm.touch_in_order(task, region, 0, (hot + cold) * PAGE_SIZE, True)
+        yield from touch_in_order(task, mm.vm, region, 0, (hot + cold) * PAGE_SIZE, True)
         faults = []
         for _ in range(2):
             before = mm.majflt
             for _ in range(touches // 20):
                 to_hot = round(10 * share)
-                yield from mm.touch_at_random(task, region.pools[0], to_hot, 0.0)
-                yield from mm.touch_at_random(task, region.pools[1], 10 - to_hot, 0.0)
+                yield from touch_at_random(task, mm.vm, region.pools[0], to_hot, 0.0)
+                yield from touch_at_random(task, mm.vm, region.pools[1], 10 - to_hot, 0.0)
             faults.append(mm.majflt - before)
         counts.append(faults[1] / (touches // 2))
 
@@ -85,7 +85,7 @@ def test_a_scan_of_more_than_there_is_finds_next_to_nothing(kernel):
         region = mm.mmap(4096 * PAGE_SIZE)
         for _ in range(4):
             before = mm.majflt
-            yield from mm.touch_in_order(task, region, 0, 4096 * PAGE_SIZE, False)
+            yield from touch_in_order(task, mm.vm, region, 0, 4096 * PAGE_SIZE, False)
             faults.append(mm.majflt - before)
 
     program(machine, group, body)
@@ -140,13 +140,13 @@ def test_every_page_is_somewhere_whatever_programs_do(rng, kernel):
                 mm.munmap(regions.pop(rng.randrange(len(regions))))
             elif step == 2:
                 pool = rng.choice(rng.choice(regions).pools)
-                yield from mm.touch_at_random(task, pool, rng.randrange(3000), rng.random())
+                yield from touch_at_random(task, mm.vm, pool, rng.randrange(3000), rng.random())
             else:
                 region = rng.choice(regions)
                 low = rng.randrange(region.size)
                 size = rng.randrange(1, region.size - low + 1)
-                yield from mm.touch_in_order(
-                    task, region, low * PAGE_SIZE, size * PAGE_SIZE, rng.random() < 0.5
+                yield from touch_in_order(
+                    task, mm.vm, region, low * PAGE_SIZE, size * PAGE_SIZE, rng.random() < 0.5
                 )
             yield from sleep_ns(task, rng.randrange(5 * MS), TASK_INTERRUPTIBLE)
 

@@ -5,17 +5,23 @@ import pytest
 from sim.mm.bandwidth import ratelimit_pages
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.page_writeback import dirty_limits, dirtyable_memory
-from sim.mm.params import VmParams, vm_params
-from tests.mm.machines import KERNELS, Machine
+from sim.mm.params import VmParams
+from tests.mm.machines import KERNELS, Machine, vm_params
 
 GIB = 1 << 18  # pages
 
 
 @pytest.mark.parametrize(
     "kernel, background, limit",
-    [("2.6.16", 10, 40), ("2.6.21", 10, 40), ("2.6.22", 5, 10), ("2.6.29", 5, 10),
-     ("2.6.30", 10, 20), ("6.5", 10, 20)],
-)  # fmt: skip
+    [
+        ("2.6.16", 10, 40),
+        ("2.6.21", 10, 40),
+        ("2.6.22", 5, 10),
+        ("2.6.29", 5, 10),
+        ("2.6.30", 10, 20),
+        ("6.5", 10, 20),
+    ],
+)
 def test_default_ratios_changed_in_2_6_22_and_2_6_30(kernel, background, limit):
     params = vm_params(kernel)
     assert (params.dirty_background_ratio, params.dirty_ratio) == (background, limit)

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import READ
-from sim.mm.filemap import do_generic_file_read
-from sim.mm.lruvec import LRU_ACTIVE_FILE
-from sim.mm.mapped_file import MMAP_LOTSAMISS, touch_mapped
+from sim.mm.filemap import MMAP_LOTSAMISS, do_generic_file_read, touch_mapped
+from sim.mm.mmzone import LRU_ACTIVE_FILE
 from sim.mm.readahead import FileRaState
 from sim.mm.scan_balance import FILE
 from tests.mm.machines import KERNELS, MIB, Machine

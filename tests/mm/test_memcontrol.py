@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from sim.mm.address_space import MAPPING_SHMEM, AddressSpace
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, BackingDevInfo
+from sim.mm.memory import touch_in_order
 from sim.mm.page_writeback import balance_dirty_pages
 from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import submit_pages
@@ -83,7 +83,8 @@ def test_a_group_that_reads_far_more_than_its_limit_takes_nothing_from_others():
     machine.vm.check()
     assert kept.nr_pages == 30 * PAGES_PER_MIB
     assert LIMIT * 0.9 < group.usage <= LIMIT + group.batch
-    assert group.nr_file == stream.nr_pages == group.usage
+    files = machine.vm.memcg_file_pages(group)
+    assert files == stream.nr_pages == group.usage
     assert group.failcnt > 0 and group.oom_kills == 0
 
 
@@ -157,10 +158,11 @@ def test_programs_pages_and_files_of_a_group_compete_for_its_limit():
 
     def body(task, mm):
         region = mm.mmap(LIMIT // 2 * PAGE_SIZE)
-        yield from mm.touch_in_order(task, region, 0, LIMIT // 2 * PAGE_SIZE, True)
+        yield from touch_in_order(task, mm.vm, region, 0, LIMIT // 2 * PAGE_SIZE, True)
         yield from read(task, machine.file, 0, 4 * LIMIT)
 
-        found.append((mm.rss_pages, group.nr_anon, group.nr_file, mm.swap_pages))
+        files = machine.vm.memcg_file_pages(group)
+        found.append((mm.rss_pages, group.usage - files, files, mm.swap_pages))
 
     found = []
     program(machine, group, body)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.page_alloc import OutOfMemory, alloc_anon, free_anon
-from sim.mm.watermarks import Watermarks, min_free_kbytes
+from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps, BackingDevInfo
+from sim.mm.features import features
+from sim.mm.memory import Mm
+from sim.mm.mmzone import Watermarks, min_free_kbytes
+from sim.mm.page_alloc import OutOfMemory, alloc_anon
 from tests.mm.machines import Machine
 
 MIB = 1024  # KiB
@@ -17,23 +18,23 @@ GIB = 1024 * MIB
     [(512 * MIB, 2896), (GIB, 4096), (4 * GIB, 8192), (8 * GIB, 11585), (16 * GIB, 16384)],
 )
 def test_min_free_kbytes_is_the_root_of_sixteen_times_memory(memory_kib, expected_kib):
-    assert min_free_kbytes(memory_kib, (2, 6, 16)) == expected_kib
+    assert min_free_kbytes(memory_kib, features((2, 6, 16))) == expected_kib
 
 
 def test_min_free_kbytes_is_bounded_and_the_bound_moved_in_5_7():
-    assert min_free_kbytes(100, (2, 6, 16)) == 128
-    assert min_free_kbytes(1024 * GIB, (5, 6)) == 65536
-    assert min_free_kbytes(1024 * GIB, (5, 7)) == 131072
+    assert min_free_kbytes(100, features((2, 6, 16))) == 128
+    assert min_free_kbytes(1024 * GIB, features((5, 6))) == 65536
+    assert min_free_kbytes(1024 * GIB, features((5, 7))) == 131072
 
 
 @pytest.mark.parametrize("kernel", [(2, 6, 16), (4, 5)])
 def test_watermarks_are_a_quarter_and_a_half_above_the_reserve(kernel):
-    marks = Watermarks(30 * GIB // 4, 0, kernel)
+    marks = Watermarks(30 * GIB // 4, 0, features(kernel))
     assert (marks.low, marks.high) == (marks.min + marks.min // 4, marks.min + 2 * (marks.min // 4))
 
 
 def test_since_4_6_the_gap_is_a_thousandth_of_memory():
-    marks = Watermarks(30 * GIB // 4, 0, (4, 6))
+    marks = Watermarks(30 * GIB // 4, 0, features((4, 6)))
     assert marks.low - marks.min == marks.high - marks.low == 30 * GIB // 4 // 1000
 
 
@@ -47,9 +48,10 @@ def test_nodes_share_the_reserve_by_their_memory():
 def test_programs_take_and_return_memory():
     vm = Machine().vm
     free = vm.nr_free
-    taken = alloc_anon(vm, 1000)
+    mm = Mm(vm)
+    mm.nr_by_node = alloc_anon(vm, 1000)
     assert (vm.nr_anon, vm.nr_free) == (1000, free - 1000)
-    free_anon(vm, taken)
+    vm.uncharge_anon(mm, 0, 1000)
     assert (vm.nr_anon, vm.nr_free) == (0, free)
     vm.check()
 

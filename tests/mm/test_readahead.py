@@ -155,8 +155,14 @@ def test_a_large_first_read_on_demand_brings_two_windows_at_once():
 
 def test_window_sizes_are_the_kernels():
     assert [get_init_ra_size(size, 32) for size in (1, 2, 3, 4, 8, 9, 32)] == [
-        4, 4, 8, 8, 16, 32, 32,
-    ]  # fmt: skip
+        4,
+        4,
+        8,
+        8,
+        16,
+        32,
+        32,
+    ]
     assert [get_next_ra_size(size, 32) for size in (1, 2, 4, 8, 16, 32)] == [4, 4, 8, 16, 32, 32]
 
 

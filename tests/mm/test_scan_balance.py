@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.mm.lruvec import LRU_ACTIVE_FILE
+from sim.mm.features import features
+from sim.mm.memory import touch_at_random, touch_in_order
+from sim.mm.mmzone import LRU_ACTIVE_FILE
 from sim.mm.scan_balance import (
     ANON,
     EQUAL,
@@ -21,7 +23,7 @@ from sim.mm.vmscan import reserve_memory, shrink_active_list, shrink_inactive_li
 from sim.sched.version import kernel_version
 from tests.mm.anon_machine import program, swapping
 
-OLD, ZERO_SPARES, COSTS, ROTATIONS = map(kernel_version, ("2.6.32", "3.10", "5.10", "6.5"))
+OLD, ZERO_SPARES, COSTS, ROTATIONS = map(features, ((2, 6, 32), (3, 10), (5, 10), (6, 5)))
 counts = st.integers(0, 10**6)
 
 
@@ -32,9 +34,9 @@ def pair(looked, in_use):
 @given(st.integers(0, 99), counts, counts, counts, counts)
 def test_a_higher_swappiness_never_looks_at_fewer_programs_pages(swappiness, a, b, c, d):
     anon, file = pair(a, b), pair(c, d)
-    for kernel in (OLD, ZERO_SPARES):
-        low = anon_share_by_use(kernel, swappiness, anon, file)
-        assert 0 <= low <= anon_share_by_use(kernel, swappiness + 1, anon, file) <= 1
+    for release in (OLD, ZERO_SPARES):
+        low = anon_share_by_use(release, swappiness, anon, file)
+        assert 0 <= low <= anon_share_by_use(release, swappiness + 1, anon, file) <= 1
     assert 0 <= anon_share(swappiness, a, c) < anon_share(swappiness + 1, a, c) <= 1
 
 
@@ -59,8 +61,8 @@ def test_swappiness_0_leaves_one_part_to_programs_pages_until_3_5():
 
 def test_an_io_costs_as_much_as_32_pages_looked_at_in_vain_from_6_2():
     before, since = ReclaimStat(), ReclaimStat()
-    for kernel, stat in ((COSTS, before), (ROTATIONS, since)):
-        stat.note_cost(kernel, ANON, 3, 7)
+    for release, stat in ((COSTS, before), (ROTATIONS, since)):
+        stat.note_cost(release, ANON, 3, 7)
     assert (before.costs, since.costs) == ([3, 0], [3 * 32 + 7, 0])
 
 
@@ -84,25 +86,35 @@ def test_costs_are_halved_until_they_are_a_quarter_of_all_lists_and_no_further(a
     assert stat.costs == [anon >> halvings, file >> halvings]
 
 
-@pytest.mark.parametrize("kernel", [OLD, ZERO_SPARES, COSTS, ROTATIONS])
-def test_the_last_round_looks_at_all_and_the_one_before_does_not(kernel):
+@pytest.mark.parametrize("release", [OLD, ZERO_SPARES, COSTS, ROTATIONS])
+def test_the_last_round_looks_at_all_and_the_one_before_does_not(release):
     """sc->priority == 0 and swappiness: SCAN_EQUAL."""
     sides = [
         which(
-            kernel, swappiness=60, priority=priority, file_is_tiny=False, inactive_anon=1000,
-            inactive_file=1000, file_is_low=True,
+            release,
+            swappiness=60,
+            priority=priority,
+            file_is_tiny=False,
+            inactive_anon=1000,
+            inactive_file=1000,
+            file_is_low=True,
         )
         for priority in (0, 1, 12)
-    ]  # fmt: skip
+    ]
     assert sides == [EQUAL, FRACTIONS, FRACTIONS]
 
 
 @pytest.mark.parametrize(("kernel", "side"), [("4.12", ANON), ("4.13", FRACTIONS)])
 def test_no_files_left_means_programs_pages_if_any_is_inactive_from_4_13(kernel, side):
     found = which(
-        kernel_version(kernel), swappiness=60, priority=12, file_is_tiny=True,
-        inactive_anon=4000, inactive_file=0, file_is_low=True,
-    )  # fmt: skip
+        features(kernel_version(kernel)),
+        swappiness=60,
+        priority=12,
+        file_is_tiny=True,
+        inactive_anon=4000,
+        inactive_file=0,
+        file_is_low=True,
+    )
     assert found == side
 
 
@@ -116,9 +128,9 @@ def beside_a_file(swappiness, kernel):
 
     def body(task, mm):
         region = mm.mmap(room * 3 // 8 * 4096)
-        yield from mm.touch_in_order(task, region, 0, room * 3 // 8 * 4096, True)
+        yield from touch_in_order(task, mm.vm, region, 0, room * 3 // 8 * 4096, True)
         for step in range(12_000):
-            yield from mm.touch_at_random(task, region.pools[0], step % 8 == 0, 0.5)
+            yield from touch_at_random(task, mm.vm, region.pools[0], step % 8 == 0, 0.5)
             page = rng.randrange(room)
             if not mapping.pages.covers(page, page + 1):
                 yield from reserve_memory(task, vm, 1)

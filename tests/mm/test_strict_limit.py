@@ -3,7 +3,7 @@
 import pytest
 
 from sim.machine import Machine as Server
-from sim.mm.backing_dev import BackingDevInfo
+from sim.mm.address_space import BackingDevInfo
 from sim.mm.page_writeback import StrictDomain, bdi_dirty_limit, dirty_limits, strict_domain
 from sim.scenario import ScenarioError
 from tests.mm.machines import MIB, MS, FixedRate, Machine, dirtier

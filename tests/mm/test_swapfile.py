@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.mm.features import features
 from sim.mm.memory import Mm
 from sim.mm.params import PAGE_SIZE
 from sim.mm.swapfile import IN_TURN, LOWEST, NONFULL_FIRST, SWAPFILE_CLUSTER, order_of
@@ -55,12 +56,16 @@ def test_a_slot_has_one_owner_and_all_can_be_given(rng, kernel, pages):
 @pytest.mark.parametrize(
     ("kernel", "rotational", "order"),
     [
-        ("2.6.32", True, LOWEST), ("3.13", False, IN_TURN), ("6.13", True, LOWEST),
-        ("6.14", True, IN_TURN), ("6.18", True, NONFULL_FIRST), ("6.18", False, NONFULL_FIRST),
+        ("2.6.32", True, LOWEST),
+        ("3.13", False, IN_TURN),
+        ("6.13", True, LOWEST),
+        ("6.14", True, IN_TURN),
+        ("6.18", True, NONFULL_FIRST),
+        ("6.18", False, NONFULL_FIRST),
     ],
-)  # fmt: skip
+)
 def test_the_order_is_that_of_the_release(kernel, rotational, order):
-    assert order_of(kernel_version(kernel), rotational) == order
+    assert order_of(features(kernel_version(kernel)), rotational) == order
 
 
 @pytest.mark.parametrize(

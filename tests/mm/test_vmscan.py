@@ -5,14 +5,16 @@ from itertools import accumulate
 
 import pytest
 
-from sim.mm.lruvec import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE
+from sim.mm.features import features
+from sim.mm.memory import touch_in_order
+from sim.mm.mmzone import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE
 from sim.mm.page_alloc import alloc_anon
 from sim.mm.params import PAGE_SIZE
 from sim.mm.vmscan import inactive_is_low, inactive_ratio, write_as_scanned
 from sim.sched.version import kernel_version
 from tests.mm.anon_machine import program, swapping
 from tests.mm.lru_oracle import ExactLists
-from tests.mm.machines import PAGES_PER_MIB, Machine, S
+from tests.mm.machines import PAGES_PER_MIB, Machine, without_kswapd
 
 LISTS = ["2.6.18", "2.6.32", "3.10", "4.4", "4.8", "4.18"]
 REFERENCES = 60_000
@@ -51,7 +53,7 @@ TOLERANCE[loop_larger_than_the_inactive_list] = 0.03
 
 def machine_without_kswapd(kernel):
     machine = Machine(kernel=kernel, memory_mib=128)
-    machine.vm.kswapd_wakers = []
+    without_kswapd(machine.vm)
     return machine
 
 
@@ -150,9 +152,9 @@ def test_shadows_are_kept_since_3_15(kernel, expected):
 
 def test_the_active_list_may_be_as_many_times_longer_as_the_ratio_says():
     assert [inactive_ratio(gib << 18) for gib in (0, 1, 10, 100, 1000)] == [1, 3, 10, 31, 100]
-    assert inactive_is_low((4, 6), 9, 10, refaults=False)
-    assert not inactive_is_low((4, 7), 1 << 18, 2 << 18, refaults=False)
-    assert inactive_is_low((4, 9), 1 << 18, 2 << 18, refaults=True)
+    assert inactive_is_low(features((4, 6)), 9, 10, refaults=False)
+    assert not inactive_is_low(features((4, 7)), 1 << 18, 2 << 18, refaults=False)
+    assert inactive_is_low(features((4, 9)), 1 << 18, 2 << 18, refaults=True)
 
 
 def test_dirty_pages_at_the_old_end_are_passed_over_and_written():
@@ -174,13 +176,13 @@ def written_beside_pressure(kernel):
     """Return the pages of a young dirty file that are written while a program overflows memory."""
     machine = swapping(kernel, memory_mib=256, swap_pages=1 << 16, rate_mib_per_s=400)
     vm = machine.vm
-    vm.kswapd_wakers = []  # Whoever wants a page has to look for it himself.
+    without_kswapd(vm)  # Whoever wants a page has to look for it himself.
     machine.file.set_dirty(0, 200)
 
     def body(task, mm):
         pages = vm.nr_free + 500
         region = mm.mmap(pages * PAGE_SIZE)
-        yield from mm.touch_in_order(task, region, 0, pages * PAGE_SIZE, True)
+        yield from touch_in_order(task, mm.vm, region, 0, pages * PAGE_SIZE, True)
 
     program(machine, None, body)
     machine.run_until(2)
@@ -199,11 +201,8 @@ def test_from_4_11_on_reclaim_that_meets_no_dirty_page_leaves_them_alone():
 
 
 @pytest.mark.parametrize(("scanned", "asked"), [(48, 0), (49, 49), (1000, 200)])
-@pytest.mark.parametrize("laptop_s", [0, 5])
-def test_as_many_pages_are_asked_for_as_were_looked_at_and_in_laptop_mode_all(
-    scanned, asked, laptop_s
-):
-    machine = Machine(kernel="2.6.32", laptop_mode_ns=laptop_s * S)
+def test_as_many_pages_are_asked_for_as_were_looked_at(scanned, asked):
+    machine = Machine(kernel="2.6.32")
     machine.file.set_dirty(0, 200)
     write_as_scanned(machine.vm, scanned)
-    assert machine.bdi.pages_asked == (200 if laptop_s and asked else asked)
+    assert machine.bdi.pages_asked == asked

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.part_stat import DiskStats
-from sim.mm.compressors import LOSS, compressor_of
-from sim.mm.zpool import Zpool
+from sim.mm.compressors import compressor_of
+from sim.mm.zpool import LOSS, Zpool
 from sim.mm.zram import Zram
 from sim.scenario import ScenarioError
 from sim.sched.task import TASK_INTERRUPTIBLE, sleep_ns
@@ -22,7 +22,7 @@ def with_zram(kernel="5.15", memory_mib=128, pages=1 << 17, ratio=2.7, mem_limit
     machine = swapping(kernel, memory_mib, 0)
     vm = machine.vm
     row = compressor_of("lzo", None, None, ratio)
-    device = Zram(vm, DiskStats("zram0", 252, 0), pages, row, LOSS, mem_limit_bytes)
+    device = Zram(vm, DiskStats("zram0", 252, 0), pages, row, mem_limit_bytes)
     vm.swap.swapon("/dev/zram0", device, [(0, device.usable_pages())], 100, True)
     return machine, device
 

@@ -117,7 +117,8 @@ from sim.fs.super import (
     PAGE_SIZE,
     relatime_need_update,
 )
-from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
+from sim.mm.address_space import AddressSpace, AddressSpaceOps
+from sim.mm.filemap import truncate_inode_pages
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task, no_wait

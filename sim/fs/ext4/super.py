@@ -99,7 +99,7 @@ from sim.fs.super import (
     StatFs,
 )
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
-from sim.mm.filemap import AddressSpace
+from sim.mm.address_space import AddressSpace
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.kthread import kthread_run, schedule_timeout

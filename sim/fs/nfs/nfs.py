@@ -47,9 +47,8 @@ from sim.fs.super import (
     Operations,
     StatFs,
 )
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import AddressSpace, AddressSpaceOps, truncate_inode_pages
-from sim.mm.mmzone import Vm
+from sim.mm.address_space import AddressSpace, AddressSpaceOps, BackingDevInfo, Vm
+from sim.mm.filemap import truncate_inode_pages
 from sim.mm.page_writeback import write_cache_pages
 from sim.mm.writeback import ALL_PAGES, LAST_PAGE, WB_SYNC_ALL, WritebackControl
 from sim.net.nfs3 import (

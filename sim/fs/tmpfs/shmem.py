@@ -26,8 +26,7 @@ from sim.fs.super import (
     Remains,
     StatFs,
 )
-from sim.mm.backing_dev import BackingDevInfo
-from sim.mm.filemap import MAPPING_SHMEM, AddressSpace, AddressSpaceOps
+from sim.mm.address_space import MAPPING_SHMEM, AddressSpace, AddressSpaceOps, BackingDevInfo
 from sim.mm.readahead import FileRaState
 from sim.param import param
 from sim.registry import register

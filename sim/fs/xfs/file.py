@@ -45,7 +45,7 @@ from sim.fs.errors import no_space
 from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, relatime_need_update
 from sim.fs.xfs import bmap
 from sim.fs.xfs.mount import XfsInode, XfsMount, keep_pages, trans_alloc, trans_cancel, trans_commit
-from sim.mm.filemap import AddressSpace, AddressSpaceOps
+from sim.mm.address_space import AddressSpace, AddressSpaceOps
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
 from sim.sched.task import Blocking, Task
 

@@ -65,7 +65,7 @@ from sim.fs.xfs.params import (
     make_geometry,
     without_log,
 )
-from sim.mm.filemap import AddressSpace
+from sim.mm.address_space import AddressSpace
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.kthread import kthread_run

@@ -2,7 +2,7 @@
 
 Models: a page that comes in is put on the inactive list; used for the second time while it is
 there, it moves to the active one (mark_page_accessed). So what is read once in passing never drives
-out what is used again. To 4.5 writing a page is such a use, from 4.6 on only reading. A mapping
+out what is used again. To 4.6 writing a page is such a use, from 4.7 on only reading. A mapping
 whose pages all have one tag keeps just that (`tag`), others keep a tag for each run (`tags`).
 Linux counterpart: mm/swap.c (mark_page_accessed, activate_page, lru_cache_add), 2.6.16 to 6.5.
 Invariants: every resident page has a tag, and no other page; ``mapping.joined`` has the numbers of
@@ -12,25 +12,21 @@ Left out: the batches (pagevecs) in which a CPU does this, so that a page is on 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.mm.lruvec import (
+from sim.mm.mmzone import (
     LRU_ACTIVE_FILE,
     LRU_INACTIVE_FILE,
     REFERENCED,
     TAG_SHIFT,
     WORKINGSET,
     Generation,
+    PageTree,
 )
 from sim.mm.page_tags import NO_TAG, PageTags
 from sim.mm.scan_balance import FILE
 
-if TYPE_CHECKING:
-    from sim.mm.address_space import AddressSpace
-
 
 def lru_cache_add(
-    mapping: AddressSpace, start: int, end: int, youngest: Generation, flags: int
+    mapping: PageTree, start: int, end: int, youngest: Generation, flags: int
 ) -> None:
     """Put new pages, that are in the page cache already, on the list of `youngest`."""
     tag = youngest.number << TAG_SHIFT | flags
@@ -48,7 +44,7 @@ def lru_cache_add(
     lruvec.stat.scanned[youngest.lru >= LRU_INACTIVE_FILE] += end - start
 
 
-def _expand(mapping: AddressSpace) -> PageTags:
+def _expand(mapping: PageTree) -> PageTags:
     """Give each run of a mapping a tag of its own, the one that all have."""
     tags = mapping.tags = PageTags()
     for low, high in mapping.pages:
@@ -57,20 +53,20 @@ def _expand(mapping: AddressSpace) -> PageTags:
     return tags
 
 
-def _join(mapping: AddressSpace, generation: Generation) -> None:
+def _join(mapping: PageTree, generation: Generation) -> None:
     if mapping not in generation.mappings:
         generation.mappings[mapping] = None
         mapping.joined.append(generation.number)
 
 
-def mark_page_accessed(mapping: AddressSpace, start: int, end: int) -> None:
+def mark_page_accessed(mapping: PageTree, start: int, end: int) -> None:
     """Note one use of each resident page of the range."""
     tags = mapping.tags
     if tags is None:
         tag = mapping.tag
         if tag == NO_TAG:
             return
-        generation = mapping.vm.generations.of(tag)
+        generation = mapping.memory.generations.of(tag)
         if tag & REFERENCED and generation.lru != LRU_INACTIVE_FILE:
             return  # Used, and not on the inactive list: nothing changes.
         if start <= mapping.pages.first_page() and end >= mapping.pages.end():
@@ -84,13 +80,13 @@ def mark_page_accessed(mapping: AddressSpace, start: int, end: int) -> None:
         tag = tags.at(start)
         if tag == NO_TAG:
             return
-        if tag & REFERENCED and mapping.vm.generations.of(tag).lru != LRU_INACTIVE_FILE:
+        if tag & REFERENCED and mapping.memory.generations.of(tag).lru != LRU_INACTIVE_FILE:
             return
     _mark_runs(mapping, tags, start, end)
 
 
-def _mark_runs(mapping: AddressSpace, tags: PageTags, start: int, end: int) -> None:
-    by_number = mapping.vm.generations.by_number
+def _mark_runs(mapping: PageTree, tags: PageTags, start: int, end: int) -> None:
+    by_number = mapping.memory.generations.by_number
     for low, high, tag in tags.runs(start, end):
         if not tag & REFERENCED:
             tags.set(low, high, tag | REFERENCED)
@@ -98,22 +94,22 @@ def _mark_runs(mapping: AddressSpace, tags: PageTags, start: int, end: int) -> N
             activate_page(mapping, low, high, tag)
 
 
-def activate_page(mapping: AddressSpace, low: int, high: int, tag: int) -> None:
+def activate_page(mapping: PageTree, low: int, high: int, tag: int) -> None:
     """Move a run of inactive pages to the active list since it was used again."""
-    mapping.vm.generations.of(tag).lruvec.stat.note(FILE, high - low, high - low)
+    mapping.memory.generations.of(tag).lruvec.stat.note(FILE, high - low, high - low)
     activate_run(mapping, low, high, tag)
 
 
-def activate_run(mapping: AddressSpace, low: int, high: int, tag: int) -> None:
+def activate_run(mapping: PageTree, low: int, high: int, tag: int) -> None:
     """Move a run of pages to the active list; PG_referenced is cleared."""
-    mapping.vm.generations.of(tag).lruvec.stat.nonresident_age += high - low
+    mapping.memory.generations.of(tag).lruvec.stat.nonresident_age += high - low
     move_run(mapping, low, high, tag, LRU_ACTIVE_FILE, tag & WORKINGSET)
-    mapping.vm.events.pgactivate += high - low
+    mapping.memory.events.pgactivate += high - low
 
 
-def move_run(mapping: AddressSpace, low: int, high: int, tag: int, lru: int, flags: int) -> None:
+def move_run(mapping: PageTree, low: int, high: int, tag: int, lru: int, flags: int) -> None:
     """Move a run of pages with one tag to the young end of a list of its node."""
-    old = mapping.vm.generations.of(tag)
+    old = mapping.memory.generations.of(tag)
     lruvec = old.lruvec
     youngest = lruvec.youngest[lru]
     if mapping.tags is None and high - low == mapping.pages.count:
@@ -128,10 +124,10 @@ def move_run(mapping: AddressSpace, low: int, high: int, tag: int, lru: int, fla
     lruvec.grow(youngest, high - low)
 
 
-def lru_cache_del(mapping: AddressSpace, start: int, end: int, pages: int) -> None:
+def lru_cache_del(mapping: PageTree, start: int, end: int, pages: int) -> None:
     """Take the resident pages of a range off their lists: they are free now, on their nodes."""
     tags = mapping.tags
-    generations = mapping.vm.generations
+    generations = mapping.memory.generations
     if tags is None:
         _release(generations.of(mapping.tag), pages)
     else:
@@ -150,9 +146,9 @@ def _release(generation: Generation, pages: int) -> None:
     lruvec.shrink(generation, pages)
 
 
-def _leave_all(mapping: AddressSpace) -> None:
+def _leave_all(mapping: PageTree) -> None:
     """Forget a mapping that has no pages any more."""
-    by_number = mapping.vm.generations.by_number
+    by_number = mapping.memory.generations.by_number
     for number in mapping.joined:
         generation = by_number.get(number)
         if generation is not None:
