@@ -68,7 +68,6 @@ READ, WRITE, SYNC, SWAP_OUT = "reads", "writes", "fsyncs", "swapouts"
 GROUP_MIN: Final = 1.5  # requests; fewer together are chance
 GROUP_MAX: Final = 64.0  # assumed: workers that a twin has for an open stream
 SWAP_PAGES: Final = 1.25  # pages of a read, at most: they are swapped in one by one
-UNKNOWN: Final = "assumed: flushes are not recorded"
 _NOT_TWINNED: Final = ("RAM", "loop", "optical", "floppy", "network block", "replicated")
 
 

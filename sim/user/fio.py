@@ -75,7 +75,6 @@ TRIM: Final = 2
 LATENCY_BOUNDS: Final = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 LATENCY_MS_BOUNDS: Final = (*LATENCY_BOUNDS, 2000)
 DEPTH_BOUNDS: Final = (2, 4, 8, 16, 32, 64)  # io_u_mark_depth: 1, 2 to 3, 4 to 7, ..., 64 on
-BATCH_BOUNDS: Final = (1, 5, 9, 17, 33, 65)  # __io_u_mark_map: 0, 1 to 4, 5 to 8, ..., 65 on
 # User CPU of an operation; assumed: fio's own code for an operation, 3 GHz
 OPERATION_USER_NS: Final = 2000
 

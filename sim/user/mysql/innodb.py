@@ -135,7 +135,6 @@ class InnoDb:
         self.log_fsyncs: int = 0
         self.page_reads: int = 0
         self.page_writes: int = 0
-        self.page_requests: int = 0
         self._log_busy: bool = False
         self._log_wait = WaitQueue()
         self._unsynced_binlogs: int = 0
@@ -245,7 +244,6 @@ class InnoDbSession:
     def _get_page(self, page: PageId) -> Blocking[None]:
         """Have a page in the pool and at its young end (buf_page_get)."""
         shared = self.shared
-        shared.page_requests += 1
         if page not in shared.pool:
             while len(shared.pool) >= shared.pool_pages:
                 yield from self._evict()
