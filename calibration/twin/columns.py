@@ -27,7 +27,7 @@ from calibration.twin.server import Server, turns
 from sim.machine import simulate
 from sim.results import RunResult
 from sim.scenario.calibrate_spec import ColumnSpec
-from sim.tools.iostat_report import compute_iostat
+from sim.tools.iostat import compute_iostat
 
 PART: Final = "recorded"
 WARM: Final = "warmed_up"

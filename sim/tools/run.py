@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import cat, cpupower, free, iostat, sar, swapon, top, top_layout, uptime, vmstat
+from sim.tools import cat, cpupower, free, iostat, sar, swapon, top, uptime, vmstat
 from sim.tools.clock import Wall
-from sim.tools.iostat_layout import (
+from sim.tools.iostat import (
     SYSSTAT_7,
     SYSSTAT_9,
     SYSSTAT_12,
@@ -22,7 +22,7 @@ from sim.tools.iostat_layout import (
     IostatLayout,
     TimeFormat,
 )
-from sim.tools.sar_layout import SAR_7, SAR_9, SAR_12, SarLayout
+from sim.tools.sar import SAR_7, SAR_9, SAR_12, SarLayout
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ONCE, Sampling, ToolUsageError
 from sim.tools.vmstat import VmstatLayout
@@ -40,7 +40,7 @@ class Generation:
     vmstat: VmstatLayout
     uptime: uptime.UptimeLayout
     free: free.FreeLayout
-    top: top_layout.TopLayout
+    top: top.TopLayout
     swapon: swapon.SwaponLayout
 
 
@@ -51,7 +51,7 @@ GENERATIONS = {
         vmstat=vmstat.PROCPS_3_2,
         uptime=uptime.PROCPS_3_2,
         free=free.PROCPS_3_2,
-        top=top_layout.PROCPS_3_2,
+        top=top.PROCPS_3_2,
         swapon=swapon.UTIL_LINUX_2_17,
     ),
     "sysstat-9": Generation(
@@ -60,7 +60,7 @@ GENERATIONS = {
         vmstat=vmstat.PROCPS_3_2,
         uptime=uptime.PROCPS_3_2,
         free=free.PROCPS_3_2,
-        top=top_layout.PROCPS_3_2,
+        top=top.PROCPS_3_2,
         swapon=swapon.UTIL_LINUX_2_17,
     ),
     "sysstat-12": Generation(
@@ -69,7 +69,7 @@ GENERATIONS = {
         vmstat=vmstat.PROCPS_4_0,
         uptime=uptime.PROCPS_4_0,
         free=free.PROCPS_4_0,
-        top=top_layout.PROCPS_4_0,
+        top=top.PROCPS_4_0,
         swapon=swapon.UTIL_LINUX_2_38,
     ),
 }
