@@ -40,14 +40,12 @@ MIB: Final = 1 << 20
 _TYPES: Final = "Amazon EC2 User Guide: EBS Volume Types"
 _RECORDED: Final = "fit: factomd recording, "
 JOIN_NS: Final = 500_000  # of one that joins; assumed: a round trip in a data centre and a copy
-# gp2, as the User Guide has it: units a second for each GiB, and within which bounds; the burst;
-# the size up to which a volume is small, and the bytes a second of a small one and of others.
+# gp2, as the User Guide has it: units a second for each GiB, and within which bounds;
+# the size up to which a volume is small, and the bytes a second of others.
 GP2_PER_GIB: Final = 3.0
 GP2_BASE_MIN: Final = 100.0
 GP2_BASE_MAX: Final = 16000.0  # from December 2018 (3000 in 2014, 10,000 from 2015)
-GP2_BURST: Final = 3000.0
 GP2_SMALL_BYTES: Final = 170 * GIB
-GP2_SMALL_THROUGHPUT: Final = 128.0 * MIB
 GP2_THROUGHPUT: Final = 250.0 * MIB  # from December 2018 (160 MiB/s before)
 
 
@@ -128,18 +126,29 @@ class Gp2Params(EbsParams):
     credits: float = param(
         5.4e6, dim="number", source=_TYPES, doc="units saved up at most, and at first", minimum=0
     )
+    burst_per_s: float = param(
+        "3000 IOPS", dim="rate_per_s", source=_TYPES, doc="rate while there are credits", minimum=1
+    )
+    small_throughput_bytes_per_s: float = param(
+        "128 MiB/s",
+        dim="bytes_per_s",
+        source=_TYPES,
+        doc="limit of a small volume",
+        minimum=1,
+        key="small_throughput",
+    )
 
     def make_bucket(self) -> TokenBucket:
         """Return credits that flow in at 3 units/s for each GiB."""
         base = min(max(self.capacity_bytes / GIB * GP2_PER_GIB, GP2_BASE_MIN), GP2_BASE_MAX)
         return TokenBucket(
-            credits_max=self.credits, base_per_s=base, burst_per_s=max(base, GP2_BURST)
+            credits_max=self.credits, base_per_s=base, burst_per_s=max(base, self.burst_per_s)
         )
 
     def throughput_bytes_per_s(self) -> float:
         """Return the limit for this size."""
         small = self.capacity_bytes <= GP2_SMALL_BYTES
-        return GP2_SMALL_THROUGHPUT if small else GP2_THROUGHPUT
+        return self.small_throughput_bytes_per_s if small else GP2_THROUGHPUT
 
 
 @dataclass(frozen=True, kw_only=True)
