@@ -31,7 +31,7 @@ from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
-from sim.param import param
+from sim.param import param, redeclare
 from sim.registry import register
 from sim.units import Value
 
@@ -217,27 +217,23 @@ class StandardParams(EbsParams):
     """Magnetic volume of the first generation."""
 
     unit_bytes: ClassVar[int] = 1 << 20  # assumed: as the later magnetic volumes
-    read_latency_ns: int = param(
+    read_latency_ns: int = redeclare(
+        EbsParams,
+        "read_latency_ns",
         "2.2 ms",
-        dim="time_ns",
         source=_RECORDED + "r_await 1.80 to 2.71 ms of the data volume",
-        doc="mean of storage and network for a read",
-        minimum=0,
     )
-    write_latency_ns: int = param(
+    write_latency_ns: int = redeclare(
+        EbsParams,
+        "write_latency_ns",
         "5 ms",
-        dim="time_ns",
         source=_RECORDED + "w_await 3.2 to 7.0 ms of the data volume",
-        doc="mean of storage and network for a write",
-        minimum=0,
     )
-    sigma: float = param(
+    sigma: float = redeclare(
+        EbsParams,
+        "sigma",
         0.8,
-        dim="number",
         source="assumed: some are answered from memory, some wait for an arm",
-        doc="log-normal spread of these",
-        minimum=0,
-        maximum=3,
     )
     credits: float = param(
         1e6,
