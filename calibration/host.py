@@ -37,7 +37,6 @@ class BlockDevice:
     nr_requests: int | None
     read_ahead_bytes: int | None
     request_bytes_max: int | None
-    logical_block_bytes: int | None
     write_cache: str | None
     queue_depth: int | None
     model: str | None
@@ -152,7 +151,6 @@ def _device(name: str, texts: Mapping[str, str], names: list[str]) -> BlockDevic
         nr_requests=_int(texts, f"{queue}/nr_requests"),
         read_ahead_bytes=_kib(_int(texts, f"{queue}/read_ahead_kb")),
         request_bytes_max=_kib(_int(texts, f"{queue}/max_sectors_kb")),
-        logical_block_bytes=_int(texts, f"{queue}/logical_block_size"),
         write_cache=_line(texts, f"{queue}/write_cache"),
         wbt_lat_us=_int(texts, f"{queue}/wbt_lat_usec"),
         queue_depth=_int(texts, f"{folder}/device/queue_depth"),

@@ -23,7 +23,7 @@ from statistics import fmean
 
 from sim.param import param
 from sim.results import Record, RunResult
-from sim.tools.iostat_report import DeviceReport, IostatReport, compute_iostat
+from sim.tools.iostat import DeviceReport, IostatReport, compute_iostat
 from sim.tools.parse import parse_meminfo
 from sim.units import NS_PER_S
 

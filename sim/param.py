@@ -159,6 +159,24 @@ def param(
     return field(default=default, metadata={_METADATA_KEY: declared})
 
 
+def redeclare(parent: type, name: str, default: Any, *, source: str) -> Any:
+    """Return a field as a parent class declares it, with a default and a source of its own."""
+    declared: Param = next(one for one in fields(parent) if one.name == name).metadata[
+        _METADATA_KEY
+    ]
+    return param(
+        default,
+        dim=declared.dim,
+        source=source,
+        doc=declared.doc,
+        minimum=declared.minimum,
+        maximum=declared.maximum,
+        choices=declared.choices,
+        key=declared.key,
+        names_host=declared.names_host,
+    )
+
+
 def params_of(cls: type) -> tuple[Param, ...]:
     """Return the declared parameters of a frozen dataclass, in order; other fields are skipped.
 

@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from itertools import pairwise
-from statistics import median
 from typing import Final
 
 _CLOCK: Final = re.compile(
@@ -96,12 +94,6 @@ def parse_moment(text: str) -> Moment | None:
     if clock is None or (written and not dates):
         return None
     return Moment(clock=clock, dates=dates, offset=offset)
-
-
-def usual_step_s(times_s: Sequence[float]) -> float | None:
-    """Return the median difference of times that follow each other; None if there is none."""
-    steps = [later - before for before, later in pairwise(times_s) if later > before]
-    return median(steps) if steps else None
 
 
 @dataclass

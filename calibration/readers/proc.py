@@ -3,7 +3,7 @@
 Models: `cat /proc/diskstats`; `while true; do date; cat /proc/stat /proc/diskstats; sleep 5; done`.
 Linux counterpart: fs/proc/{stat,loadavg,uptime,meminfo}.c, block/genhd.c, mm/vmstat.c.
 Invariants: a moment ends where a line of the same name comes again, or after a date; rates are
-those of iostat (sim.tools.iostat_report) between two moments; a row with fewer numbers than its kin
+those of iostat (sim.tools.iostat) between two moments; a row with fewer numbers than its kin
 above, or that ends in a number but in no line feed, was cut and is reported.
 Left out: other files of /proc; single interrupts; counters that the tables of proc_report lack.
 
@@ -31,7 +31,7 @@ from calibration.readers.proc_report import (
 )
 from calibration.readers.stamp import Pace
 from calibration.samples import Kind
-from sim.tools.iostat_report import device_report, disks_of_partitions
+from sim.tools.iostat import device_report, disks_of_partitions
 from sim.tools.parse import (
     CPU_FIELDS_MIN,
     DISK_COLUMNS,

@@ -1,7 +1,7 @@
 """From /proc text to columns: what every reader of raw counters shares.
 
 Models: iostat's and vmstat's arithmetic over recorded /proc text.
-Linux counterpart: sysstat iostat.c, whose arithmetic sim.tools.iostat_report has; mm/vmstat.c.
+Linux counterpart: sysstat iostat.c, whose arithmetic sim.tools.iostat has; mm/vmstat.c.
 Invariants: a column's conversion stands here once; parse errors (ProcFormatError) are the caller's.
 Left out: everything of /proc/meminfo and /proc/vmstat that the tables do not name.
 """
@@ -9,7 +9,7 @@ Left out: everything of /proc/meminfo and /proc/vmstat that the tables do not na
 from collections.abc import Mapping
 from typing import Final
 
-from sim.tools.iostat_report import CPU_COLUMNS, DeviceReport, cpu_percents
+from sim.tools.iostat import CPU_COLUMNS, DeviceReport, cpu_percents
 from sim.tools.parse import (
     CPU_FIELDS,
     CpuTicks,

@@ -1,7 +1,7 @@
 """Read a recording of `iotwin record`: each interval as iostat would have printed it.
 
 Models: iostat, uptime and a count of tasks over recorded /proc text.
-Linux counterpart: sysstat iostat.c, whose arithmetic sim.tools.iostat_report has.
+Linux counterpart: sysstat iostat.c, whose arithmetic sim.tools.iostat has.
 Invariants: rates come from two whole samples between which the recorder was not stopped; the first
 sample after a start gives the figures since boot, as iostat's first report does; a text that is not
 in the kernel's format is reported with its line and gives nothing.
@@ -27,7 +27,7 @@ from calibration.readers.proc_report import (
 )
 from calibration.record_text import RecordText, TextSample
 from calibration.samples import Kind
-from sim.tools.iostat_report import DeviceReport, compute_iostat
+from sim.tools.iostat import DeviceReport, compute_iostat
 from sim.tools.parse import parse_stat, parse_uptime
 from sim.tools.snapshot import Snapshot
 

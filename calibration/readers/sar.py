@@ -86,7 +86,6 @@ class SarReader:
 
     sink: Sink
     format: ClassVar[str] = "sar"
-    averages: int = 0
     _table: Table | None = None
     _title: Line | None = None
     _first: tuple[Mapping[str, date], date] | None = None  # what the first title's date may mean
@@ -242,10 +241,7 @@ class SarReader:
         if rest and not any(_NUMERIC.match(word) for word in rest):
             self._average_titles = rest
             return bool(_TITLES & set(rest))
-        if len(rest) != len(self._average_titles or self._table.layout.titles):
-            return False
-        self.averages += 1
-        return True
+        return len(rest) == len(self._average_titles or self._table.layout.titles)
 
     def _without_zone(self, stamped: Stamped) -> Stamped:
         """Drop the zone that some locales print after the time."""

@@ -27,7 +27,7 @@ from calibration.twin.server import Server, turns
 from sim.machine import simulate
 from sim.results import RunResult
 from sim.scenario.calibrate import ColumnSpec
-from sim.tools.iostat_report import compute_iostat
+from sim.tools.iostat import compute_iostat
 
 PART: Final = "recorded"
 WARM: Final = "warmed_up"
@@ -128,11 +128,12 @@ def column_specs(columns: Sequence[RecordedColumn]) -> tuple[ColumnSpec, ...]:
     """Return the columns as a calibration plan has them."""
     return tuple(
         ColumnSpec(
-            metric=one.metric, discrepancy_percent=100 * one.discrepancy,
+            metric=one.metric,
+            discrepancy_percent=100 * one.discrepancy,
             source=TRUST[one.metric.split()[-1]].why,
         )
         for one in columns
-    )  # fmt: skip
+    )
 
 
 def _cpu_columns(seen: Look) -> Iterator[RecordedColumn]:
@@ -162,10 +163,11 @@ def _responses(row: Mapping[str, float]) -> tuple[str, ...]:
 def _value(name: str, load: Load, row: Mapping[str, float]) -> float | None:
     """Return the recorded value; rates and sizes also where only both directions were printed."""
     derived = {
-        "r_per_s": load.reads.rate_per_s, "w_per_s": load.writes.rate_per_s,
+        "r_per_s": load.reads.rate_per_s,
+        "w_per_s": load.writes.rate_per_s,
         "wareq_bytes": float(load.writes.size_bytes),
         "write_bytes_per_s": load.writes.rate_per_s * load.writes.size_bytes,
-    }  # fmt: skip
+    }
     return derived.get(name, row.get(name))
 
 
@@ -191,10 +193,16 @@ def _column(
     known = [one for one in reports if one is not None]
     sampling = stdev(known) / math.sqrt(len(known)) if len(known) > 1 else 0.0
     return RecordedColumn(
-        name=metric, part=PART, metric=metric, unit=trust.unit, value=value,
-        resolution=0.01 / 12**0.5, sampling=sampling,
-        discrepancy=trust.discrepancy_percent / 100, bounds=None,
-    )  # fmt: skip
+        name=metric,
+        part=PART,
+        metric=metric,
+        unit=trust.unit,
+        value=value,
+        resolution=0.01 / 12**0.5,
+        sampling=sampling,
+        discrepancy=trust.discrepancy_percent / 100,
+        bounds=None,
+    )
 
 
 def figures_of(result: RunResult) -> dict[str, float]:

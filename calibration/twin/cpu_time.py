@@ -47,8 +47,12 @@ def draw_cpu(draft: Draft, seen: Look) -> None:
     full = user + system + nice >= 100 * FULL
     if nice >= 1:
         _background(draft, "niced", nice * cpus / 100, full=full)
-        draft.sheet.put(("process", "niced"), "nice", NICE,
-                        f"{RECORDED}: nice time; the value itself is assumed")  # fmt: skip
+        draft.sheet.put(
+            ("process", "niced"),
+            "nice",
+            NICE,
+            f"{RECORDED}: nice time; the value itself is assumed",
+        )
     if user + system >= 100 * FULL:
         draft.notes.append("CPU: full: user and system time are a class of their own")
         _background(draft, "computing", cpus, full=True)
@@ -79,9 +83,12 @@ def _page_cost(draft: Draft, busy_cpus: float) -> None:
     )
     all_ns = max(COPY_NS, S * busy_cpus / pages_per_s)
     draft.prior_between(
-        COPY, "time_ns", COPY_NS / 2, 2 * all_ns,
+        COPY,
+        "time_ns",
+        COPY_NS / 2,
+        2 * all_ns,
         f"{ESTIMATE}: up to twice kernel time / pages written; from half of what was measured",
-    )  # fmt: skip
+    )
 
 
 def _iowait(draft: Draft) -> None:
@@ -99,8 +106,12 @@ def _share(draft: Draft, key: str, seconds: float, down: float) -> None:
     demand_ns = max(1000, round(seconds * S))
     for name in draft.streams:
         section = ("process", name)
-        draft.sheet.put(section, key, format_quantity(demand_ns, "time_ns"),
-                        f"{ESTIMATE}: CPU time / transactions")  # fmt: skip
+        draft.sheet.put(
+            section,
+            key,
+            format_quantity(demand_ns, "time_ns"),
+            f"{ESTIMATE}: CPU time / transactions",
+        )
     if demand_ns > 10_000:
         rates = {
             process_name(load.name, one.kind): one.rate_per_s
@@ -113,11 +124,17 @@ def _share(draft: Draft, key: str, seconds: float, down: float) -> None:
 
 def _system_share(draft: Draft, name: str, share: float) -> None:
     """Divide the time of a class in the background into user and system time."""
-    parts = (("user", max(1000, round((1 - share) * BACKGROUND_NS))),
-             ("system", round(share * BACKGROUND_NS)))  # fmt: skip
+    parts = (
+        ("user", max(1000, round((1 - share) * BACKGROUND_NS))),
+        ("system", round(share * BACKGROUND_NS)),
+    )
     for key, part_ns in parts:
-        draft.sheet.put(("process", name), key, format_quantity(part_ns, "time_ns"),
-                        f"{RECORDED}: {100 * share:.0f} % of CPU time is the kernel's")  # fmt: skip
+        draft.sheet.put(
+            ("process", name),
+            key,
+            format_quantity(part_ns, "time_ns"),
+            f"{RECORDED}: {100 * share:.0f} % of CPU time is the kernel's",
+        )
 
 
 def _background(draft: Draft, name: str, cpus: float, *, full: bool) -> None:
@@ -131,7 +148,11 @@ def _background(draft: Draft, name: str, cpus: float, *, full: bool) -> None:
     put(section, "counted", False)
     put(section, "user", format_quantity(BACKGROUND_NS, "time_ns"), "assumed: at a time")
     think_ns = 0 if full else round(BACKGROUND_NS * max(0.0, workers / cpus - 1))
-    put(section, "think_time", format_quantity(think_ns, "time_ns"),
-        f"{ESTIMATE}: {cpus:.2f} CPUs busy")  # fmt: skip
+    put(
+        section,
+        "think_time",
+        format_quantity(think_ns, "time_ns"),
+        f"{ESTIMATE}: {cpus:.2f} CPUs busy",
+    )
     if think_ns:
         draft.prior(dotted(*section, "think_time"), "time_ns", think_ns, 3, 3)

@@ -68,7 +68,6 @@ READ, WRITE, SYNC, SWAP_OUT = "reads", "writes", "fsyncs", "swapouts"
 GROUP_MIN: Final = 1.5  # requests; fewer together are chance
 GROUP_MAX: Final = 64.0  # assumed: workers that a twin has for an open stream
 SWAP_PAGES: Final = 1.25  # pages of a read, at most: they are swapped in one by one
-UNKNOWN: Final = "assumed: flushes are not recorded"
 _NOT_TWINNED: Final = ("RAM", "loop", "optical", "floppy", "network block", "replicated")
 
 
@@ -173,9 +172,12 @@ def _load(device: DeviceLook, seen: Look) -> Load:
     )
     if holds_swap_alone(device, reads, seen):
         return Load(
-            device=device, reads=reads, writes=writes, is_swap=True,
+            device=device,
+            reads=reads,
+            writes=writes,
+            is_swap=True,
             classes=_swapping(reads, writes, device),
-        )  # fmt: skip
+        )
     classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
     if writes.rate_per_s >= CLASS_PER_S:
         classes += _writes(reads, writes, device, seen)
@@ -216,12 +218,16 @@ def _swapping(reads: Direction, writes: Direction, device: DeviceLook) -> tuple[
     )
     return tuple(
         Class(
-            kind=kind, rate_per_s=part.rate_per_s, size_bytes=part.size_bytes, reason=reason,
-            customers=_customers(part, device), together=group_of(part, device),
+            kind=kind,
+            rate_per_s=part.rate_per_s,
+            size_bytes=part.size_bytes,
+            reason=reason,
+            customers=_customers(part, device),
+            together=group_of(part, device),
         )
         for kind, part, reason in parts
         if part.rate_per_s >= CLASS_PER_S
-    )  # fmt: skip
+    )
 
 
 def directions(row: Mapping[str, float], size_bytes: float | None) -> tuple[Direction, Direction]:
@@ -248,10 +254,13 @@ def _sectors(size: float) -> int:
 
 def _reads(reads: Direction, device: DeviceLook) -> Class:
     return Class(
-        kind=READ, rate_per_s=reads.rate_per_s, size_bytes=reads.size_bytes,
-        customers=_customers(reads, device), reason="reads that missed the page cache",
+        kind=READ,
+        rate_per_s=reads.rate_per_s,
+        size_bytes=reads.size_bytes,
+        customers=_customers(reads, device),
+        reason="reads that missed the page cache",
         together=group_of(reads, device),
-    )  # fmt: skip
+    )
 
 
 def group_of(part: Direction, device: DeviceLook) -> float:
@@ -298,9 +307,13 @@ def _fsyncs(
     # Beside large writes an fsync is taken for one of a page; else all writes have one size.
     size = PAGE if rest and writes.is_large else max(left / (rate + rest), PAGE)
     waited = Class(
-        kind=SYNC, rate_per_s=rate, size_bytes=_sectors(size), reason=reason,
-        customers=customers, flushes=flushes,
-    )  # fmt: skip
+        kind=SYNC,
+        rate_per_s=rate,
+        size_bytes=_sectors(size),
+        reason=reason,
+        customers=customers,
+        flushes=flushes,
+    )
     if not rest:
         return (waited,)
     others = replace(writes, rate_per_s=rest, size_bytes=_sectors((left - rate * size) / rest))
@@ -317,9 +330,13 @@ def _buffered(writes: Direction, reads: Direction, device: DeviceLook, reason: s
     customers = _customers(writes, device)
     at_once = burst_of(writes, reads, device) if size >= LARGE_BYTES and customers is None else 1.0
     return Class(
-        kind=WRITE, rate_per_s=rate / at_once, size_bytes=size, reason=reason,
-        customers=customers, at_once=at_once,
-    )  # fmt: skip
+        kind=WRITE,
+        rate_per_s=rate / at_once,
+        size_bytes=size,
+        reason=reason,
+        customers=customers,
+        at_once=at_once,
+    )
 
 
 def burst_of(writes: Direction, reads: Direction, device: DeviceLook) -> float:

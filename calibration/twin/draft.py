@@ -153,15 +153,22 @@ def _reads(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> No
     put(section, "read_pattern", pattern, f"assumed: {one.size_bytes // 1024} KiB a read")
     put(section, "direct", True, "recording: reads of a device are those that missed the cache")
     put(section, "read_file", draft.server.places[load.name].file("twin-reads"))
-    put(section, "working_set", format_quantity(_area(draft, load), "bytes"),
-        "assumed: not recorded")  # fmt: skip
+    put(
+        section,
+        "working_set",
+        format_quantity(_area(draft, load), "bytes"),
+        "assumed: not recorded",
+    )
     if turns(load.device) and not one.is_large:
         size = draft.server.places[load.name].size_bytes
         high = min(FILLED * size - _area(draft, load), FILE_BYTES_MAX)
         draft.prior_between(
-            dotted(*section, "working_set"), "bytes", min(WORKING_SET_MIN_BYTES, high / 8), high,
+            dotted(*section, "working_set"),
+            "bytes",
+            min(WORKING_SET_MIN_BYTES, high / 8),
+            high,
             "assumed: not recorded; from a corner of the disk to all of it",
-        )  # fmt: skip
+        )
 
 
 def _area(draft: Draft, load: Load) -> int:
@@ -250,8 +257,12 @@ def _device(draft: Draft, load: Load) -> None:
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
     flush_ms = load.device.row.get("f_await_ms")
     if flush_ms and load.device.row.get("f_per_s"):
-        put(section, "flush", format_quantity(max(1000, round(flush_ms * MS)), "time_ns"),
-            f"{RECORDED}: f_await")  # fmt: skip
+        put(
+            section,
+            "flush",
+            format_quantity(max(1000, round(flush_ms * MS)), "time_ns"),
+            f"{RECORDED}: f_await",
+        )
 
 
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
@@ -290,9 +301,13 @@ def _direction(
 
 
 def _transfer(
-    draft: Draft, section: tuple[str, ...], word: str, size: int, time_ms: float | None,
+    draft: Draft,
+    section: tuple[str, ...],
+    word: str,
+    size: int,
+    time_ms: float | None,
     factors: tuple[float, float],
-) -> None:  # fmt: skip
+) -> None:
     """Put latency and rate of a direction that transfer makes long; `time_ms` for one request."""
     assert time_ms
     rate = size / (time_ms / 1000)

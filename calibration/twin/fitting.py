@@ -120,17 +120,26 @@ def _plan(
     simulations: int,
 ) -> Plan:
     against = AgainstSpec(
-        figures=PART, what_if=None, columns=column_specs(columns),
+        figures=PART,
+        what_if=None,
+        columns=column_specs(columns),
         left_out={**LEFT_OUT, **draft.server.left_out},
-    )  # fmt: skip
+    )
     spec = CalibrateSpec(
-        recording=seen.source.name, folder=None, duration_ns=None, priors=tuple(draft.priors),
+        recording=seen.source.name,
+        folder=None,
+        duration_ns=None,
+        priors=tuple(draft.priors),
         against={PART: against},
-    )  # fmt: skip
+    )
     return Plan(
-        scenario=scenario, spec=spec, states=(PART,), seed=seed, simulations=simulations,
+        scenario=scenario,
+        spec=spec,
+        states=(PART,),
+        seed=seed,
+        simulations=simulations,
         members=MEMBERS,
-    )  # fmt: skip
+    )
 
 
 def enter_fit(draft: Draft, fit: FitResult, name: str) -> None:
@@ -169,9 +178,11 @@ def nearest_point(fit: FitResult) -> Array:
     start = points[int((distances(points) ** 2).sum(axis=1).argmin())]
     with threadpool_limits(1):
         found = least_squares(
-            lambda point: distances(point[None])[0], np.clip(start, low, high),
-            bounds=(low - _EDGE, high + _EDGE), diff_step=1e-3,
-        )  # fmt: skip
+            lambda point: distances(point[None])[0],
+            np.clip(start, low, high),
+            bounds=(low - _EDGE, high + _EDGE),
+            diff_step=1e-3,
+        )
     nearest: Array = fit.space.snap(np.clip(found.x, low, high)[None])[0]
     return nearest
 

@@ -112,10 +112,11 @@ def _before(recording: Recording, report: int) -> Recording:
     line = min(one.line for one in recording.samples if one.report == report)
     facts = {name: text for name, text in recording.facts.items() if name != "ends_in_table"}
     return replace(
-        recording, facts=facts,
+        recording,
+        facts=facts,
         samples=tuple(one for one in recording.samples if one.report < report),
         problems=tuple(one for one in recording.problems if one.line < line),
-    )  # fmt: skip
+    )
 
 
 def _from(recording: Recording, report: int) -> Recording:
@@ -135,11 +136,13 @@ def predict_rest(twin: Twin, first: Look, rest: Look) -> HeldOut:
     ends = np.quantile(_drawn(twin, fewer), _ENDS, axis=0)
     rows = [
         Predicted(
-            column=one, rest=recorded.get(one.metric),
-            low=float(one.unscaled(ends[:1, i])[0]), high=float(one.unscaled(ends[1:, i])[0]),
+            column=one,
+            rest=recorded.get(one.metric),
+            low=float(one.unscaled(ends[:1, i])[0]),
+            high=float(one.unscaled(ends[1:, i])[0]),
         )
         for i, one in enumerate(twin.columns)
-    ]  # fmt: skip
+    ]
     return HeldOut(first=len(first.used), rest=len(rest.used), rows=tuple(rows))
 
 
@@ -162,18 +165,24 @@ def _spread(column: RecordedColumn, fewer: float) -> float:
 def held_out_text(held: HeldOut) -> str:
     """Return the table of what was predicted and what came."""
     columns = (
-        Column("column"), Column("first part", True), Column("predicted, 90 %", True),
-        Column("the rest", True), Column("unit"), Column("inside"),
-    )  # fmt: skip
+        Column("column"),
+        Column("first part", True),
+        Column("predicted, 90 %", True),
+        Column("the rest", True),
+        Column("unit"),
+        Column("inside"),
+    )
     rows = tuple(
         (
-            one.column.name, figure(one.column.value, one.column.unit),
+            one.column.name,
+            figure(one.column.value, one.column.unit),
             interval(one.low, one.high, one.column.unit),
-            "-" if one.rest is None else figure(one.rest, one.column.unit), one.column.unit,
+            "-" if one.rest is None else figure(one.rest, one.column.unit),
+            one.column.unit,
             "yes" if one.is_inside else "NO",
         )
         for one in held.rows
-    )  # fmt: skip
+    )
     return (
         f"Held out: the last {held.rest} intervals, predicted from the first {held.first}\n"
         f"{plain(Table(columns, rows))}inside: {held.inside} of {len(held.rows)} columns\n"
@@ -188,9 +197,13 @@ def held_out_json(held: HeldOut) -> dict[str, Any]:
         "inside": held.inside,
         "columns": {
             one.column.metric: {
-                "first": one.column.value, "lo": one.low, "hi": one.high, "recorded": one.rest,
-                "inside": one.is_inside, "unit": one.column.unit,
+                "first": one.column.value,
+                "lo": one.low,
+                "hi": one.high,
+                "recorded": one.rest,
+                "inside": one.is_inside,
+                "unit": one.column.unit,
             }
             for one in held.rows
         },
-    }  # fmt: skip
+    }

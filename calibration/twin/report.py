@@ -24,16 +24,20 @@ WIDTH = 96
 def twin_text(twin: Twin, seen: Look) -> str:
     """Return the whole report."""
     parts = [
-        *_classes(twin.draft), "",
-        *_notes(twin.draft), "",
+        *_classes(twin.draft),
+        "",
+        *_notes(twin.draft),
+        "",
         "Fitted parameters (narrowed: share of the prior's width that the recording took away)",
-        plain(parameter_table(twin.rows)).rstrip("\n"), "",
+        plain(parameter_table(twin.rows)).rstrip("\n"),
+        "",
         f"Recorded against simulated ({len(seen.used)} intervals; a run of the twin; the interval"
         " is emulated)",
         plain(_residuals(twin)).rstrip("\n"),
-        *_left_out(twin.draft), "",
+        *_left_out(twin.draft),
+        "",
         *_trust(twin),
-    ]  # fmt: skip
+    ]
     return "\n".join(parts) + "\n"
 
 
@@ -48,7 +52,9 @@ def twin_json(twin: Twin, scenario: str, version: str) -> dict[str, Any]:
         "notes": list(twin.draft.notes),
         "parameters": {
             row.path: {
-                "median": row.median, "lo": row.low, "hi": row.high,
+                "median": row.median,
+                "lo": row.low,
+                "hi": row.high,
                 "identified": row.is_identified,
             }
             for row in twin.rows
@@ -58,13 +64,16 @@ def twin_json(twin: Twin, scenario: str, version: str) -> dict[str, Any]:
         "loss": twin.verdict.loss,
         "columns": {
             one.metric: {
-                "recorded": one.value, "simulated": twin.simulated.get(one.metric),
-                "lo": float(low[i]), "hi": float(high[i]), "unit": one.unit,
+                "recorded": one.value,
+                "simulated": twin.simulated.get(one.metric),
+                "lo": float(low[i]),
+                "hi": float(high[i]),
+                "unit": one.unit,
             }
             for i, one in enumerate(twin.columns)
         },
         "what_ifs": [one.name for one in twin.draft.sheet.what_ifs],
-    }  # fmt: skip
+    }
 
 
 def _classes(draft: Draft) -> Iterator[str]:
@@ -90,10 +99,14 @@ def _notes(draft: Draft) -> Iterator[str]:
 
 def _residuals(twin: Twin) -> Table:
     columns = (
-        Column("column"), Column("recorded", True), Column("simulated", True),
-        Column("off by", True), Column("90 %, emulated", True), Column("unit"),
+        Column("column"),
+        Column("recorded", True),
+        Column("simulated", True),
+        Column("off by", True),
+        Column("90 %, emulated", True),
+        Column("unit"),
         Column("trusted to", True),
-    )  # fmt: skip
+    )
     low, _median, high = posterior_columns(twin.fit)
     rows = []
     for i, one in enumerate(twin.columns):

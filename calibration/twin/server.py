@@ -41,8 +41,11 @@ CAPACITY_MIN: Final = GIB
 RECORDED: Final = "recording"
 # Speed guessed from the service time -> profile.
 PROFILES: Final[Mapping[str, str]] = {
-    "15000": "sas-15k", "10000": "sas-10k", "7200": "sata-7200", "5400": "sata-7200",
-}  # fmt: skip
+    "15000": "sas-15k",
+    "10000": "sas-10k",
+    "7200": "sata-7200",
+    "5400": "sata-7200",
+}
 EXT4_SINCE: Final = (2, 6, 28)  # no more called ext4dev
 WBT_SINCE: Final = (4, 10)  # 87760e5eef35: block: hook up writeback throttling
 MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
@@ -296,9 +299,12 @@ def _mount(sheet: Sheet, device: DeviceLook, seen: Look, server: Server) -> None
     mount = _mounted(device, volume, seen.source.host)
     kind, origin = _file_system(mount.type if mount is not None else None, device.name, server)
     place = Place(
-        path=_path(mount, device.name, server), device=volume or device.name, volume=volume,
-        type=kind, size_bytes=server.sizes[device.name],
-    )  # fmt: skip
+        path=_path(mount, device.name, server),
+        device=volume or device.name,
+        volume=volume,
+        type=kind,
+        size_bytes=server.sizes[device.name],
+    )
     if volume is not None:
         section = ("machine", "volume", volume)
         sheet.put(section, "on", device.name)

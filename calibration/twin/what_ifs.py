@@ -53,8 +53,9 @@ FILE_SYSTEMS: Final[Mapping[str, str]] = {
 MIB: Final = 2**20
 # name -> (title, multiple of CPU times)
 SPEEDS: Final[Mapping[str, tuple[str, float]]] = {
-    "fast_cpus": ("CPUs of twice the speed", 0.5), "slow_cpus": ("CPUs of half the speed", 2.0),
-}  # fmt: skip
+    "fast_cpus": ("CPUs of twice the speed", 0.5),
+    "slow_cpus": ("CPUs of half the speed", 2.0),
+}
 
 
 def what_ifs_of(draft: Draft) -> list[WhatIf]:
@@ -93,9 +94,11 @@ def _faster(draft: Draft) -> Iterator[WhatIf]:
     values: dict[str, Value] = {dotted(*section, "service_scale"): 0.5 for section in sections}
     if values:
         yield WhatIf(
-            name="device_twice_as_fast", title="A device of half the service time",
-            doc="Would a better class of the same device pay?", values=values,
-        )  # fmt: skip
+            name="device_twice_as_fast",
+            title="A device of half the service time",
+            doc="Would a better class of the same device pay?",
+            values=values,
+        )
 
 
 def _elevators(draft: Draft) -> Iterator[WhatIf]:
@@ -164,9 +167,11 @@ def _tmpfs(draft: Draft, places: Sequence[Place]) -> WhatIf:
             number = files if isinstance(files, int) else 1
             values[dotted(*section, "write_area")] = _whole_mib(share // number)
     return WhatIf(
-        name="tmpfs", title="Everything in memory: tmpfs", values=values,
+        name="tmpfs",
+        title="Everything in memory: tmpfs",
+        values=values,
         doc=f"If {area} of each file were enough: what does the device cost at all?",
-    )  # fmt: skip
+    )
 
 
 def _whole_mib(size_bytes: int) -> str:
@@ -249,11 +254,21 @@ def _fsync(draft: Draft) -> Iterator[WhatIf]:
     }
     if values:
         yield WhatIf(
-            name="no_fsync", title="Nobody waits for the disk",
-            doc="The writes are left to writeback: what is durability worth?", values=values,
-        )  # fmt: skip
+            name="no_fsync",
+            title="Nobody waits for the disk",
+            doc="The writes are left to writeback: what is durability worth?",
+            values=values,
+        )
 
 
 GROUPS: Final[tuple[Callable[[Draft], Iterator[WhatIf]], ...]] = (
-    _devices, _faster, _elevators, _file_systems, _options, _memory, _cpus, _load, _fsync,
-)  # fmt: skip
+    _devices,
+    _faster,
+    _elevators,
+    _file_systems,
+    _options,
+    _memory,
+    _cpus,
+    _load,
+    _fsync,
+)

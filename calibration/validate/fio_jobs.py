@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from calibration.validate.describe import Description, Unsupported
 from calibration.validate.rigs import Rig
-from sim.report.fio_figures import rows
+from sim.report.fio_report import rows
 from sim.scenario.fio_file import FioFile, read_fio_text
 from sim.study.fio_run import JobResult
 from sim.toml.errors import ScenarioError

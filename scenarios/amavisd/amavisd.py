@@ -26,7 +26,7 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.syscall import O_CREAT, O_RDONLY, O_WRONLY, Sys
-from sim.user.clamd import CLAMD_PORT, SignatureParams, ask_clamd, clamscan
+from sim.user.clamd import CLAMD_PORT, TEMPORARY_DIRECTORY, SignatureParams, ask_clamd, clamscan
 from sim.user.program import ServerProgram
 from sim.user.smtp.protocol import (
     BANNER,
@@ -163,7 +163,7 @@ class Amavisd(ServerProgram):
         self.directory_of: dict[int, str] = {}  # of each child
 
     def directories(self) -> tuple[str, ...]:
-        return (self.params.temp_base, self.params.temporary_directory)
+        return (self.params.temp_base, TEMPORARY_DIRECTORY)
 
     def files(self) -> Mapping[str, int]:
         return self.params.database_files() if self.params.scanner == CLAMSCAN else {}

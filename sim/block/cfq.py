@@ -44,6 +44,9 @@ SAMPLES_VALID: Final = 80  # sample_valid()
 SEEKY_IDLE_NS: Final = 2_000_000  # cfq_arm_slice_timer: msecs_to_jiffies(2)
 ASYNC_LEVELS: Final = 4  # CFQ_PRIO_LISTS - 1 - ioprio + 1, with ioprio 4
 KIB_SECTORS: Final = 2
+# Requests in the driver if the process is not waited for (to 2.6.16); block/cfq-iosched.c, Linux
+# 2.6.16: cfq_max_depth
+MAX_DEPTH: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +83,6 @@ class CfqParams:
         source=_SOURCE + ": cfq_slice_idle = HZ / 100",
         doc="wait for a process's next request",
         minimum=0,
-    )
-    max_depth: int = param(
-        2,
-        dim="count",
-        source=_SOURCE + ": cfq_max_depth",
-        minimum=1,
-        doc="requests in the driver if the process is not waited for (to 2.6.16)",
     )
     early: bool = param(
         True,
@@ -349,7 +345,7 @@ class Cfq(Elevator):
             queue = self._select_queue(now_ns)
 
     def _is_deep_enough(self, queue: CfqQueue) -> bool:
-        return not queue.idle_window and self._rq_in_driver >= self._params.max_depth
+        return not queue.idle_window and self._rq_in_driver >= MAX_DEPTH
 
     def _select_queue(self, now_ns: int) -> CfqQueue | None:
         """Return the queue whose turn it is; None while the disk waits for its process."""
@@ -488,7 +484,7 @@ class Cfq(Elevator):
     def _schedule_dispatch(self) -> None:
         # With the driver as deep as allowed the next completion runs the queue; kblockd would only
         # spin until then.
-        if self._busy_queues and not (self._early and self._rq_in_driver >= self._params.max_depth):
+        if self._busy_queues and not (self._early and self._rq_in_driver >= MAX_DEPTH):
             self._runner.schedule_run()
 
     # -- The driver, timers, processes.

@@ -108,6 +108,12 @@ _WRITE: Final = 2
 _POSTFLUSH: Final = 3
 _EMPTY: Final = 4  # a barrier without data: one flush (start_ordered, 2.6.33)
 HIGHPRI_NICE: Final = -20  # kernel/workqueue.c: HIGHPRI_NICE_LEVEL
+# Waiting requests that remove a queue's plug; block/ll_rw_blk.c 2.6.16: q->unplug_thresh = 4
+UNPLUG_THRESHOLD: Final = 4
+# A queue's plug lasts; block/ll_rw_blk.c 2.6.16: q->unplug_delay = 3 ms
+UNPLUG_DELAY_NS: Final = 3_000_000
+# CPU time of kblockd for a step of a flush sequence; assumed: two lists and a run of the queue
+REQUEUE_NS: Final = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,33 +163,12 @@ class QueueParams:
         source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
         doc="a request of this size in a task's plug goes before the next comes; 0 = it stays",
     )
-    unplug_threshold: int = param(
-        4,
-        dim="count",
-        minimum=1,
-        source="block/ll_rw_blk.c 2.6.16: q->unplug_thresh = 4",
-        doc="waiting requests that remove a queue's plug",
-    )
-    unplug_delay_ns: int = param(
-        "3 ms",
-        dim="time_ns",
-        minimum=0,
-        source="block/ll_rw_blk.c 2.6.16: q->unplug_delay = 3 ms",
-        doc="a queue's plug lasts",
-    )
     pools: str = param(
         DIRECTION,
         dim="text",
         choices=(DIRECTION, SYNC),
         source="block/ll_rw_blk.c 2.6.16: rl->count[rw]",
         doc="what the two request pools are for",
-    )
-    requeue_ns: int = param(
-        "1 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: two lists and a run of the queue; block/blk-mq.c: blk_mq_requeue_work",
-        doc="multi-queue: CPU time of kblockd for a step of a flush sequence; 0 = in the interrupt",
     )
     rotational: bool | None = param(
         None,
@@ -225,7 +210,6 @@ class Disk(BlockDevice):
         "_running",
         "_sync_pools",
         "_unplug_at_ns",
-        "_unplug_threshold",
         "_unplug_timer",
         "bios_held",
         "calendar",
@@ -295,7 +279,6 @@ class Disk(BlockDevice):
             or type(elevator).completed is not Elevator.completed
         )
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
-        self._unplug_threshold = params.unplug_threshold
         self.max_sectors = params.max_bytes // SECTOR
         self._depth = driver.queue_depth
         self._peeked: Request | None = None  # chosen, while the driver is full
@@ -322,10 +305,8 @@ class Disk(BlockDevice):
     def start(self, scheduler: Sched) -> None:
         """Start the threads of driver and queue; called once, at boot."""
         self.driver.start(scheduler)
-        if self.params.requeue_ns and self._has_tags:
-            self.ordered.requeue_list = RequeueList(
-                scheduler, self.params.requeue_ns, self.dispatch, self.run_queue
-            )
+        if self._has_tags:
+            self.ordered.requeue_list = RequeueList(scheduler, self.dispatch, self.run_queue)
 
     # -- Down: bios come in.
 
@@ -430,7 +411,7 @@ class Disk(BlockDevice):
         self.nr_waiting = waiting + 1
         self.merges.add(request)
         self.elevator.insert(request)
-        if self.plugged and waiting + 1 >= self._unplug_threshold:
+        if self.plugged and waiting + 1 >= UNPLUG_THRESHOLD:
             self.unplug()
 
     # -- Bios longer than a request may be (blk_queue_split, bio_chain; from 4.3).
@@ -508,13 +489,13 @@ class Disk(BlockDevice):
     def _plug(self, now_ns: int) -> None:
         """Hold requests back for a while (blk_plug_device)."""
         self.plugged = True
-        self._unplug_at_ns = now_ns + self.params.unplug_delay_ns
+        self._unplug_at_ns = now_ns + UNPLUG_DELAY_NS
         if self.tracer.enabled:
             self.tracer.emit("block_plug", self.name)
         # One timer that moves on costs less than one for each plug, most of which go early.
         if not self._unplug_timer:
             self._unplug_timer = True
-            self.calendar.post(self.params.unplug_delay_ns, self._unplug_timeout, None)
+            self.calendar.post(UNPLUG_DELAY_NS, self._unplug_timeout, None)
 
     def _unplug_timeout(self, _: object) -> None:
         self._unplug_timer = False
@@ -950,13 +931,10 @@ class RequeueList:
     def __init__(
         self,
         scheduler: Sched,
-        work_ns: int,
         dispatch: deque[Request],
         run_queue: Callable[[], None],
     ) -> None:
-        """Have a kworker take `work_ns` of CPU time, then dispatch what is there."""
         self._kblockd = Workqueue(scheduler, "kworker/0:1H-kblockd", 1, HIGHPRI_NICE)
-        self._work_ns = work_ns
         self._dispatch = dispatch
         self._run_queue = run_queue
         self._requests: deque[Request] = deque()
@@ -971,7 +949,7 @@ class RequeueList:
 
     def _work(self, task: Task) -> Blocking[None]:
         """Put all that waits before the driver (blk_mq_requeue_work)."""
-        task.charge_system(self._work_ns)
+        task.charge_system(REQUEUE_NS)
         yield  # Until the CPU time of it is used.
         self._is_kicked = False
         while self._requests:

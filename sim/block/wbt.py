@@ -40,7 +40,6 @@ WINDOW_NS: Final = 100_000_000  # RWB_WINDOW_NSEC
 WRITE_SAMPLES_MIN: Final = 3  # RWB_MIN_WRITE_SAMPLES
 UNKNOWN_BUMP: Final = 5  # RWB_UNKNOWN_BUMP
 RECENT_NS: Final = 1_000_000_000  # HZ: a dirtier slept in balance_dirty_pages
-CLOSE_NS: Final = 100_000_000  # HZ / 10: competing I/O
 LONG_AGO_NS: Final = -10_000_000_000
 
 LAT_OK: Final = 1
@@ -138,8 +137,6 @@ class Wbt:
         self.in_flight: list[int] = [0, 0]  # of writes, of discards; as the waiters
         self._wait: tuple[WaitQueue, WaitQueue] = (WaitQueue(), WaitQueue())
         self.dirty_sleep_ns: int = LONG_AGO_NS  # a dirtier last slept
-        self._read_issued_ns: int = LONG_AGO_NS
-        self._read_done_ns: int = LONG_AGO_NS
         self._watched: Request | None = None  # sync_cookie: a read with the driver
         self._window = Window()
         self._window_ns: int = WINDOW_NS
@@ -157,8 +154,6 @@ class Wbt:
     def get(self, kind: int, now_ns: int) -> bool:
         """Admit a request of this kind; False when it has to wait (wbt_wait)."""
         if kind <= READS:
-            if kind == READS:
-                self._read_issued_ns = now_ns
             return True
         which = 1 if kind == DISCARDS else 0
         if self.in_flight[which] >= self._limit_of(kind, now_ns):
@@ -197,8 +192,6 @@ class Wbt:
         now_ns = self._calendar.now
         if request is self._watched:
             self._watched = None
-        if request.op == READ:
-            self._read_done_ns = now_ns
         if self._timer:
             self._window.add(request.op == READ, now_ns - request.issue_ns)
 

@@ -1,9 +1,14 @@
-"""`iotwin exec`: a tool as if typed on the simulated server."""
+"""`iotwin exec`: a tool or a program as if typed on the simulated server.
+
+A program is dd at a prompt, `time` before it (bash execute_cmd.c, print_formatted_time). The
+scenario's own programs run beside it; the run ends when it does. Other programs, pipes and
+redirections are left out.
+"""
 
 import functools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,14 +17,15 @@ import click
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, write_json
 from sim.cli.progress import Progress
-from sim.cli.typed_program import is_program, marks_of, printed, program_layer
 from sim.machine import Machine, simulate
 from sim.observation import Observation
-from sim.results import ProcSample, RunResult
+from sim.results import ProcSample, Record, RunResult
 from sim.scenario import Scenario, load
+from sim.scenario.dd_command import PROCESS, dd_layer
+from sim.toml.layers import Table
 from sim.tools.parse import parse_stat
 from sim.tools.run import FILES, GENERATIONS, run_tool, tool_sampling
-from sim.units import NS_PER_S, UnitError, parse_quantity
+from sim.units import NS_PER_MS, NS_PER_S, UnitError, parse_quantity
 
 # The first kernel of the distributions that came with a generation of the tools.
 _GENERATION_SINCE = (((3, 10), "sysstat-12"), ((2, 6, 32), "sysstat-9"), ((0,), "sysstat-7"))
@@ -190,3 +196,34 @@ def _typed(
         layout=layout,
     )
     return list(texts)
+
+
+def is_program(argv: Sequence[str]) -> bool:
+    """Return whether the command line is a program's, not that of a tool that reads /proc."""
+    return argv[0] == "dd" or tuple(argv[:2]) == ("time", "dd")
+
+
+def program_layer(argv: Sequence[str], start_ns: int) -> Table:
+    """Return the table to lay over the scenario; raise ToolUsageError for a wrong command line."""
+    return dd_layer(argv[1 + argv.index("dd") :], start_ns)
+
+
+def printed(argv: Sequence[str], result: RunResult) -> str:
+    """Return what stands on the terminal when the program has ended."""
+    lines = "".join(str(record.value) for record in marks_of(result, "stdout"))
+    return lines + (_times(result) if argv[0] == "time" else "")
+
+
+def marks_of(result: RunResult, name: str) -> Iterator[Record]:
+    """Yield the typed program's records of one name, not those of the scenario's programs."""
+    return (record for record in result.marks(name) if record.comm == PROCESS)
+
+
+def _times(result: RunResult) -> str:
+    """Return real, user and system time as bash prints them."""
+    rows = []
+    for word, mark in (("real", "dd_ns"), ("user", "dd_user_ns"), ("sys", "dd_system_ns")):
+        [record] = marks_of(result, mark)
+        minutes, ms = divmod(int(record.value) // NS_PER_MS, 60_000)
+        rows.append(f"{word}\t{minutes}m{ms // 1000}.{ms % 1000:03}s\n")
+    return "\n" + "".join(rows)

@@ -1,13 +1,12 @@
 """`iotwin explain`: where the time of a transaction goes, and what the load average is made of."""
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from sim.cli import options
-from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.output import check_apart, check_json, check_writable, write_json, write_text
 from sim.cli.progress import Progress
 from sim.report import explain_text
 from sim.report.tables import print_table
@@ -30,7 +29,9 @@ from sim.study.explain import NothingToExplainError, explain
 @options.set_option
 @options.fit_option
 @options.json_option
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw it as a flame graph.")
+@click.option(
+    "--folded", "folded_path", metavar="FILE", help="Write folded stacks, for flamegraph.pl."
+)
 def command(
     scenario_name: str,
     what_if: str | None,
@@ -39,7 +40,7 @@ def command(
     sets: tuple[str, ...],
     fit_path: str | None,
     json_path: str | None,
-    plot_path: str | None,
+    folded_path: str | None,
 ) -> None:
     """Run a scenario once, and follow its transactions.
 
@@ -51,24 +52,21 @@ def command(
     \b
     Examples:
       iotwin explain sendmail
-      iotwin explain sendmail tmpfs --plot why.png
+      iotwin explain sendmail tmpfs --folded why.txt
       iotwin explain sendmail --of deliver --of 'fsync()' --json -
     """
     fit = options.fit_layer_of(fit_path, scenario_name)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit)
     check_json(json_path)
-    check_picture(plot_path)
-    check_apart(json_path, plot_path, read=(scenario.path, fit_path))
+    check_writable(folded_path)
+    check_apart(json_path, folded_path, read=(scenario.path, fit_path))
     with Progress(f"simulating {scenario.label}") as progress:
         try:
             found = explain(scenario, kinds, progress)
         except NothingToExplainError as error:
             raise click.BadParameter(str(error), param_hint="--of") from None
-    if plot_path is not None:
-        # By name: matplotlib takes a second.
-        plot = import_module("sim.report.flame").plot_explanation
-        write_file(Path(plot_path), lambda place: plot(found, place))
-        click.echo(f"plot written to {plot_path}", err=True)
+    if folded_path is not None:
+        write_text(explain_text.folded_text(found), Path(folded_path))
     if json_path is not None:
         write_json(explain_text.explanation_json(found), json_path)
     if json_path != "-":

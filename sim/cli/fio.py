@@ -10,8 +10,8 @@ import click
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, check_writable, write_text
 from sim.cli.progress import Progress
-from sim.report.fio_json import fio_json
-from sim.report.fio_text import fio_text
+from sim.report.fio_report import disk_table, fio_json, fio_table
+from sim.report.tables import plain
 from sim.scenario.fio_file import FioFile, read_fio_file
 from sim.study.fio_run import FioResult, load_machine, run_fio
 
@@ -30,7 +30,7 @@ from sim.study.fio_run import FioResult, load_machine, run_fio
     type=click.Choice(["normal", "json"]),
     default="normal",
     show_default=True,
-    help="fio's text or its JSON.",
+    help="A table of the main figures, or fio's JSON.",
 )
 @click.option("--output", "output_path", metavar="FILE", help="Write to FILE, not to the terminal.")
 @options.seed_option
@@ -45,7 +45,7 @@ def command(
     sets: tuple[str, ...],
     json_path: str | None,
 ) -> None:
-    """Run a job file of fio on a simulated machine and print what fio would.
+    """Run a job file of fio on a simulated machine and print what its jobs did.
 
     The machine needs a [machine] table with kernel, memory and a disk; a job on a file needs a
     mount there, one on /dev/NAME does not. An option of the job file that is not modelled is
@@ -65,13 +65,16 @@ def command(
     _tell_capped(file)
     with Progress(f"fio {job_file}") as progress:
         result = run_fio(scenario, file, progress)
-    text = _document(result) if output_format == "json" else fio_text(result)
+    document = fio_json(result, options.command_line())
+    as_json = json.dumps(document, indent=2) + "\n"
+    tables = f"{plain(fio_table(document))}\n{plain(disk_table(document))}"
+    text = as_json if output_format == "json" else tables
     if output_path is not None:
         write_text(text, Path(output_path))
     if json_path == "-":
-        click.echo(_document(result), nl=False)
+        click.echo(as_json, nl=False)
     elif json_path is not None:
-        write_text(_document(result), Path(json_path))
+        write_text(as_json, Path(json_path))
     if output_path is None and json_path != "-":
         click.echo(text, nl=False)
     sys.exit(_told_errors(result))
@@ -81,10 +84,6 @@ def _tell_capped(file: FioFile) -> None:
     """Say which depths an engine that waits for each operation cannot keep, as fio does."""
     for name in dict.fromkeys(job.name for job in file.jobs if job.iodepth > job.params.iodepth):
         click.echo(f"fio: {name}: ioengine is synchronous, iodepth is capped at 1", err=True)
-
-
-def _document(result: FioResult) -> str:
-    return json.dumps(fio_json(result, options.command_line()), indent=2) + "\n"
 
 
 def _told_errors(result: FioResult) -> int:

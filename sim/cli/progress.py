@@ -8,10 +8,7 @@ import sys
 import time
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sim.cli.progress_bar import ProgressBar
+from typing import Any
 
 QUIET_S = 2.0
 
@@ -24,7 +21,8 @@ class Progress:
         self._quiet_s = quiet_s
         self._begin_s = time.monotonic()
         self._is_shown = sys.stderr.isatty()
-        self._bar: ProgressBar | None = None
+        self._bar: Any = None  # rich's, and its one task
+        self._task: Any = None
 
     def __enter__(self) -> "Progress":
         return self
@@ -34,8 +32,11 @@ class Progress:
             return
         if self._bar is None:
             # By name: rich costs more than many a run takes.
-            self._bar = import_module("sim.cli.progress_bar").ProgressBar(self._label)
-        self._bar.show(done, total)
+            console = import_module("rich.console").Console(stderr=True)
+            self._bar = import_module("rich.progress").Progress(console=console, transient=True)
+            self._task = self._bar.add_task(self._label, total=None)
+            self._bar.start()
+        self._bar.update(self._task, completed=done, total=total)
 
     def __exit__(
         self,

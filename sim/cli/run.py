@@ -1,13 +1,18 @@
-"""`iotwin run`: one scenario or one what-if of it, beside what was recorded."""
+"""`iotwin run`: one scenario or one what-if of it, beside what was recorded.
+
+With --crash-at the power goes at a moment, and what was accepted and lost is told; a moment that
+the run cannot reach is refused before the run, and what programs do after the next boot is left
+out. With --block-dump it is echo 1 > /proc/sys/vm/block_dump; dmesg | cut -d: -f1 | sort | uniq -c
+(Documentation/laptops/laptop-mode.txt).
+"""
 
 import sys
 from pathlib import Path
 
 import click
 
+from sim.block.genhd import UnmodelledError
 from sim.cli import options
-from sim.cli.block_dumping import block_dump
-from sim.cli.crash import crash
 from sim.cli.exec_tool import TimeType
 from sim.cli.output import (
     check_apart,
@@ -17,11 +22,17 @@ from sim.cli.output import (
     write_json,
     write_text,
 )
+from sim.cli.progress import Progress
 from sim.cli.variants import run_variants, write_plot
+from sim.machine import simulate
+from sim.report import power_cut_text
 from sim.report.study_json import variant_json
 from sim.report.study_tables import heading, notes, run_table
 from sim.report.tables import print_table
-from sim.scenario import load
+from sim.scenario import Scenario, load
+from sim.sched.version import kernel_version
+from sim.study.block_dump import REMOVED_IN, BlockDump, counts_text
+from sim.study.power_cut import NothingPromisedError, cut_power
 
 
 @click.command("run", short_help="Run a scenario, beside what was recorded.")
@@ -105,3 +116,42 @@ def command(
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
         click.echo("\n" + notes([outcome]), nl=False)
+
+
+def crash(scenario: Scenario, at_ns: int, replications: int, json_path: str | None) -> None:
+    """Cut the power, and tell."""
+    longest_ns = scenario.run.duration_ns
+    if not 0 < at_ns <= longest_ns:
+        raise click.BadParameter(
+            f"{at_ns / 1e9:g} s is not within the run: more than 0, at most {longest_ns / 1e9:g} s",
+            param_hint="--crash-at",
+        )
+    with Progress(f"simulating {scenario.label}") as progress:
+        try:
+            cut = cut_power(scenario, at_ns, replications, progress)
+        except (NothingPromisedError, UnmodelledError) as error:
+            raise click.BadParameter(str(error), param_hint="--crash-at") from None
+    if json_path is not None:
+        write_json(power_cut_text.cut_json(cut), json_path)
+    if json_path != "-":
+        click.echo(power_cut_text.heading(cut, options.command_line()))
+        print_table(power_cut_text.table(cut), sys.stdout)
+        click.echo("\n" + power_cut_text.mounts(cut), nl=False)
+
+
+def block_dump(scenario: Scenario, path: str) -> None:
+    """Simulate once; write the lines to a file, print how many each process had."""
+    release = scenario.server.kernel
+    if kernel_version(release) >= REMOVED_IN:
+        raise click.BadParameter(
+            f"Linux {release} has no block_dump (accepted: kernels to 5.13)",
+            param_hint="--block-dump",
+        )
+    dump = BlockDump(keep_lines=True)
+    with Progress(f"simulating {scenario.label}") as progress:
+        simulate(scenario, scenario.seed, progress, dump.attach)
+    lines = dump.lines or []
+    text = "".join(f"{line}\n" for line in lines)
+    write_text(text, Path(path))
+    click.echo(counts_text(dump), nl=False)
+    click.echo(f"{len(lines)} lines written to {path}", err=True)

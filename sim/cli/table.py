@@ -17,8 +17,7 @@ from sim.drivers.disk import profile_names
 from sim.registry import did_you_mean
 from sim.report.exercise_table import Rows, exercise_json, exercise_table
 from sim.report.tables import Column, Table, print_table
-from sim.study import exercise_subjects as subjects
-from sim.study.exercise import Exercise, fill
+from sim.study.exercise import DEVICES, PROFILE, Exercise, access, fill, raid
 from sim.study.replicate import processes
 
 SEED: Final = 1
@@ -36,34 +35,22 @@ class Offer:
 
 def _raid(*, level: tuple[str, ...], devices: tuple[int, ...], profile: str | None) -> Exercise:
     names = [f"raid{one}" for one in level or LEVELS]
-    chosen = profile or subjects.PROFILE
+    chosen = profile or PROFILE
     if chosen not in profile_names():
         hint = did_you_mean(chosen, profile_names())
         known = ", ".join(profile_names())
         message = f"no profile '{chosen}'{hint} (known: {known})"
         raise click.BadParameter(message, param_hint="--profile")
-    return subjects.raid(names, devices or subjects.DEVICES, chosen)
-
-
-def _instances(*, family: tuple[str, ...]) -> Exercise:
-    return subjects.instances(family or subjects.FAMILIES)
-
-
-def _ebs(*, family: tuple[str, ...]) -> Exercise:
-    return subjects.ebs(family or subjects.EBS_FAMILIES)
+    return raid(names, devices or DEVICES, chosen)
 
 
 TABLES: Final[Mapping[str, Offer]] = {
     "raid": Offer("RAID 0, 1, 5 and 10 over 2 to 8 disks", ("level", "devices", "profile"), _raid),
-    "instances": Offer(
-        "instance stores of C3, R3 and I2, one SSD and all as RAID 0", ("family",), _instances
-    ),
-    "ebs": Offer("1 TB of EBS by instance type, EBS-optimized and not", ("family",), _ebs),
-    "access": Offer("in order against at random, by kind of device", (), subjects.access),
+    "access": Offer("in order against at random, by kind of device", (), access),
 }
 
 
-@click.command("table", short_help="Fill an exercise table: RAID levels, instances, EBS, access.")
+@click.command("table", short_help="Fill an exercise table: RAID levels, access.")
 @click.argument("name", metavar="[TABLE]", required=False)
 @click.option(
     "--level", multiple=True, type=click.Choice(LEVELS), help="raid: this level; several times."
@@ -76,12 +63,6 @@ TABLES: Final[Mapping[str, Offer]] = {
     help="raid: so many disks, 2 to 8; several times.",
 )
 @click.option("--profile", help="raid: the disks, ec2/m3.xlarge if not given.")
-@click.option(
-    "--family",
-    multiple=True,
-    type=click.Choice(subjects.EBS_FAMILIES),
-    help="instances, ebs: this family; several times.",
-)
 @options.seed_option
 @options.jobs_option
 @options.json_option
@@ -94,7 +75,7 @@ def command(
     plot_path: str | None,
     **choices: Any,
 ) -> None:
-    """Fill a table of the exercises: raid, instances, ebs or access; without a name, list them.
+    """Fill a table of the exercises: raid or access; without a name, list them.
 
     Every cell is a run of fio on a machine of its own, past the page cache: reads and writes in
     order are of 1 MiB, 4 at a time for each disk, those at random of 4 KiB, 32 at a time.

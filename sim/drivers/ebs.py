@@ -12,27 +12,26 @@ Alone, one operation at a time: 1 / 0.8 ms = 1250/s.
 Linux counterpart: none; behind drivers/block/xen-blkfront.c or nvme. Sources: Amazon EC2 User
 Guide, "Amazon EBS Volume Types" (2014 to 2020), "I/O Characteristics".
 Invariants: over t seconds at most credits + base * t units and throughput * t bytes; all volumes of
-an instance together, with other traffic on its card, no more than its path; every request ends
-once.
+an instance together no more than its path; every request ends once.
 Left out: the magnetic st1 and sc1 (a class of parameters each would do); blocks of a snapshot that
 are fetched at the first touch, replication's own traffic, the second or so over which limits are
-averaged; that other traffic is held back where it meets a full card (TCP): it goes on at its rate,
-99 % of the card at most; the two directions of a card are one.
+averaged; other traffic on a network card that an instance shares with its volumes; the two
+directions of a card are one.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import cos, exp, log, pi, sqrt
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
-from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, OPTIMIZED, UNLIMITED, path_source
-from sim.drivers.pipe import Pipe, SharedPipe
+from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, UNLIMITED, path_source
+from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
-from sim.param import param
+from sim.param import param, redeclare
 from sim.registry import register
 from sim.units import Value
 
@@ -40,7 +39,14 @@ GIB: Final = 1 << 30
 MIB: Final = 1 << 20
 _TYPES: Final = "Amazon EC2 User Guide: EBS Volume Types"
 _RECORDED: Final = "fit: factomd recording, "
-TRAFFIC_SHARE_MAX: Final = 0.99
+JOIN_NS: Final = 500_000  # of one that joins; assumed: a round trip in a data centre and a copy
+# gp2, as the User Guide has it: units a second for each GiB, and within which bounds;
+# the size up to which a volume is small, and the bytes a second of others.
+GP2_PER_GIB: Final = 3.0
+GP2_BASE_MIN: Final = 100.0
+GP2_BASE_MAX: Final = 16000.0  # from December 2018 (3000 in 2014, 10,000 from 2015)
+GP2_SMALL_BYTES: Final = 170 * GIB
+GP2_THROUGHPUT: Final = 250.0 * MIB  # from December 2018 (160 MiB/s before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +56,7 @@ class EbsParams:
     capacity_bytes: int = param(
         "100 GiB", dim="bytes", source="scenario", doc="size", minimum=1 << 20
     )
-    unit_bytes: int = param(
-        "256 KiB",
-        dim="bytes",
-        source=_TYPES,
-        doc="longest operation that counts as one",
-        minimum=4096,
-    )
+    unit_bytes: ClassVar[int] = 256 << 10  # the longest operation that counts as one (User Guide)
     read_latency_ns: int = param(
         "0.8 ms",
         dim="time_ns",
@@ -70,13 +70,6 @@ class EbsParams:
         minimum=0,
         source="assumed: a read and a copy elsewhere; User Guide: single-digit milliseconds",
         doc="mean of storage and network for a write",
-    )
-    join_latency_ns: int = param(
-        "0.5 ms",
-        dim="time_ns",
-        source="assumed: a round trip in a data centre and a copy",
-        doc="mean for an operation that joined another's unit",
-        minimum=0,
     )
     sigma: float = param(
         0.4,
@@ -100,14 +93,6 @@ class EbsParams:
         minimum=1,
         source="scenario: the instance's",
         doc="rate of that path; left away: the instance type's, none without an instance",
-    )
-    card_traffic_bytes_per_s: float = param(
-        0,
-        dim="bytes_per_s",
-        source="assumed: nothing else uses the card",
-        key="card_traffic",
-        doc="other traffic of an instance on the card that it shares with its volumes, if it does",
-        minimum=0,
     )
     queue_depth: int = param(
         1024,
@@ -141,24 +126,8 @@ class Gp2Params(EbsParams):
     credits: float = param(
         5.4e6, dim="number", source=_TYPES, doc="units saved up at most, and at first", minimum=0
     )
-    per_gib_per_s: float = param(
-        "3 IOPS", dim="rate_per_s", source=_TYPES, doc="base rate for each GiB", minimum=0.001
-    )
-    base_min_per_s: float = param(
-        "100 IOPS", dim="rate_per_s", source=_TYPES, doc="base rate, at least", minimum=1
-    )
-    base_max_per_s: float = param(
-        "16000 IOPS",
-        dim="rate_per_s",
-        minimum=1,
-        doc="base rate, at most",
-        source=_TYPES + ", December 2018 (3000 in 2014, 10,000 from 2015)",
-    )
     burst_per_s: float = param(
         "3000 IOPS", dim="rate_per_s", source=_TYPES, doc="rate while there are credits", minimum=1
-    )
-    small_bytes: int = param(
-        "170 GiB", dim="bytes", source=_TYPES, doc="size up to which a volume is small", minimum=0
     )
     small_throughput_bytes_per_s: float = param(
         "128 MiB/s",
@@ -168,27 +137,18 @@ class Gp2Params(EbsParams):
         minimum=1,
         key="small_throughput",
     )
-    throughput_limit_bytes_per_s: float = param(
-        "250 MiB/s",
-        dim="bytes_per_s",
-        minimum=1,
-        doc="limit of other volumes",
-        key="throughput",
-        source=_TYPES + ", December 2018 (160 MiB/s before)",
-    )
 
     def make_bucket(self) -> TokenBucket:
         """Return credits that flow in at 3 units/s for each GiB."""
-        wanted = self.capacity_bytes / GIB * self.per_gib_per_s
-        base = min(max(wanted, self.base_min_per_s), max(self.base_min_per_s, self.base_max_per_s))
+        base = min(max(self.capacity_bytes / GIB * GP2_PER_GIB, GP2_BASE_MIN), GP2_BASE_MAX)
         return TokenBucket(
             credits_max=self.credits, base_per_s=base, burst_per_s=max(base, self.burst_per_s)
         )
 
     def throughput_bytes_per_s(self) -> float:
         """Return the limit for this size."""
-        small = self.capacity_bytes <= self.small_bytes
-        return self.small_throughput_bytes_per_s if small else self.throughput_limit_bytes_per_s
+        small = self.capacity_bytes <= GP2_SMALL_BYTES
+        return self.small_throughput_bytes_per_s if small else GP2_THROUGHPUT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,34 +216,24 @@ class Io1Params(EbsParams):
 class StandardParams(EbsParams):
     """Magnetic volume of the first generation."""
 
-    unit_bytes: int = param(
-        "1 MiB",
-        dim="bytes",
-        source="assumed: as the later magnetic volumes",
-        minimum=4096,
-        doc="longest operation that counts as one",
-    )
-    read_latency_ns: int = param(
+    unit_bytes: ClassVar[int] = 1 << 20  # assumed: as the later magnetic volumes
+    read_latency_ns: int = redeclare(
+        EbsParams,
+        "read_latency_ns",
         "2.2 ms",
-        dim="time_ns",
         source=_RECORDED + "r_await 1.80 to 2.71 ms of the data volume",
-        doc="mean of storage and network for a read",
-        minimum=0,
     )
-    write_latency_ns: int = param(
+    write_latency_ns: int = redeclare(
+        EbsParams,
+        "write_latency_ns",
         "5 ms",
-        dim="time_ns",
         source=_RECORDED + "w_await 3.2 to 7.0 ms of the data volume",
-        doc="mean of storage and network for a write",
-        minimum=0,
     )
-    sigma: float = param(
+    sigma: float = redeclare(
+        EbsParams,
+        "sigma",
         0.8,
-        dim="number",
         source="assumed: some are answered from memory, some wait for an arm",
-        doc="log-normal spread of these",
-        minimum=0,
-        maximum=3,
     )
     credits: float = param(
         1e6,
@@ -343,45 +293,6 @@ class Stream:
         self.done_ns: int = -1  # when it is over, as far as is known
 
 
-class EbsPath:
-    """The way from an instance to its volumes: one pipe for all, made at the first request.
-
-    An instance that is EBS-optimized has one of its own; any other reaches its volumes through its
-    network card, which carries the bursts of whatever else it sends and receives (`card_traffic`).
-    Hand estimate: m3.xlarge, a gigabit card, 125 MB/s. With 60 MB/s of other traffic a stream that
-    could have all has 65 MB/s, and a request of 4 KiB meets a burst of 0.5 ms half of the time.
-    """
-
-    def __init__(self, instance: str, rate_bytes_per_s: float) -> None:
-        self._is_shared: bool = not instance.endswith(OPTIMIZED)
-        self._rate_bytes_per_s = rate_bytes_per_s
-        self._traffic_bytes_per_s: float = 0.0
-        self._pipe: Pipe | None = None
-
-    def add_traffic(self, bytes_per_s: float) -> None:
-        """Have other traffic on the network card; a path of the volumes' own has none."""
-        if self._is_shared:
-            most = TRAFFIC_SHARE_MAX * self._rate_bytes_per_s
-            self._traffic_bytes_per_s = min(self._traffic_bytes_per_s + bytes_per_s, most)
-
-    def attach(self, streams: Streams) -> None:
-        """Learn the chance of the machine, the same for all volumes."""
-        self._streams = streams
-
-    def carry(self, ready_ns: int, sectors: int) -> int:
-        """Send so many sectors; return when they have arrived."""
-        pipe = self._pipe
-        if pipe is None:
-            pipe = self._pipe = self._make_pipe()
-        return pipe.carry(ready_ns, sectors)
-
-    def _make_pipe(self) -> Pipe:
-        rate, traffic = self._rate_bytes_per_s, self._traffic_bytes_per_s
-        if not traffic:
-            return Pipe(rate)
-        return SharedPipe(rate, traffic, self._streams.stream("ebs.card_traffic"))
-
-
 class Ebs(Driver):
     """A volume of any type."""
 
@@ -393,35 +304,30 @@ class Ebs(Driver):
         self._bucket = params.make_bucket()
         self._throughput = Pipe(params.throughput_bytes_per_s())
         self._instance = params.instance
-        self._card_traffic = params.card_traffic_bytes_per_s
         rate = params.path_rate_bytes_per_s
         self._path_rate = EBS_PATHS.get(params.instance) if rate is None else rate
-        self._path: EbsPath | None = None
+        self._path: Pipe | None = None
         self._unit_sectors = params.unit_bytes // SECTOR
         self._latency_ns = (params.read_latency_ns, params.write_latency_ns)
-        self._join_ns = params.join_latency_ns
         self._sigma = params.sigma
         self._streams = (Stream(), Stream())
 
     def share(self, shared: dict[str, object]) -> None:
         rate = self._path_rate
         if rate is not None:
-            path = shared.setdefault(f"ebs {self._instance}", EbsPath(self._instance, rate))
-            assert isinstance(path, EbsPath)
+            path = shared.setdefault(f"ebs {self._instance}", Pipe(rate))
+            assert isinstance(path, Pipe)
             self._path = path
-            path.add_traffic(self._card_traffic)
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
         self._complete = complete
         self._chance = streams.stream(f"{name}.latency")
-        if self._path is not None:
-            self._path.attach(streams)
 
     def submit(self, request: Request) -> None:
         now_ns = self._calendar.now
         if request.op == FLUSH:  # What was acknowledged is on two machines.
-            self._calendar.post(self._join_ns, self._complete, request)
+            self._calendar.post(JOIN_NS, self._complete, request)
             return
         units = self._units(request, now_ns)
         stream = self._streams[0 if request.op == READ else 1]
@@ -429,7 +335,7 @@ class Ebs(Driver):
             mean_ns = self._latency_ns[0 if request.op == READ else 1]
             stream.leaves_ns = self._bucket.admit(now_ns, units)
         else:
-            mean_ns = self._join_ns
+            mean_ns = JOIN_NS
         leaves_ns = max(now_ns, stream.leaves_ns)
         stream.done_ns = max(stream.done_ns, leaves_ns + 1)  # until it has left it is under way
         request.arrived_ns = int(mean_ns * self._spread())

@@ -1,4 +1,4 @@
-"""EC2 instance types: how fast an instance reaches its EBS volumes, and how many SSDs it has.
+"""EC2 instance types: how fast an instance reaches its EBS volumes.
 
 Models: tables. An instance that is EBS-optimized has bandwidth of its own for its volumes; one
 that is not shares its network card with them, of which the class is published in words only.
@@ -21,7 +21,7 @@ MODERATE: Final = 500 * _MBIT  # assumed: "Moderate", 300 to 700 Mbit/s measured
 HIGH: Final = 1000 * _MBIT  # assumed: "High", a gigabit card
 TEN_GIGABIT: Final = 10_000 * _MBIT  # "10 Gigabit"
 
-# type: (bytes/s with EBS optimization, None if it cannot be had; bytes/s of the network card)
+# Of a type: (bytes/s with EBS optimization, None if it cannot be had; bytes/s of the network card)
 _TYPES: Final[Mapping[str, tuple[float | None, float]]] = {
     "m1.small": (None, LOW),
     "m1.large": (500 * _MBIT, MODERATE),
@@ -73,25 +73,3 @@ def path_source(instance: str) -> str:
 
 
 EBS_PATH_NAMES: Final[tuple[str, ...]] = (UNLIMITED, *sorted(EBS_PATHS))
-
-# Instance-store SSDs of a type, each as profiles/ec2/TYPE.toml describes it.
-INSTANCE_STORES: Final[Mapping[str, int]] = {
-    "m3.medium": 1,
-    "m3.large": 1,
-    "m3.xlarge": 2,
-    "m3.2xlarge": 2,
-    "c3.large": 2,
-    "c3.xlarge": 2,
-    "c3.2xlarge": 2,
-    "c3.4xlarge": 2,
-    "c3.8xlarge": 2,
-    "r3.large": 1,
-    "r3.xlarge": 1,
-    "r3.2xlarge": 1,
-    "r3.4xlarge": 1,
-    "r3.8xlarge": 2,
-    "i2.xlarge": 1,
-    "i2.2xlarge": 2,
-    "i2.4xlarge": 4,
-    "i2.8xlarge": 8,
-}

@@ -20,14 +20,14 @@ Left out: several rings, grant table exhaustion, polling, the host's own page ca
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from sim.block.bio import Request
 from sim.block.driver import Complete, Driver
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.param import param
+from sim.param import param, redeclare
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 
@@ -69,6 +69,11 @@ class FrontendParams:
     def queue_limits(self) -> Mapping[str, int]:
         """Return what it allows of a request queue at most, by the queue's parameters' names."""
         return {"max_segments": self.segments, "max_bytes": self.longest_bytes}
+
+
+def figure(name: str, default: Any, source: str) -> Any:
+    """Return one of these fields as a front end has it."""
+    return redeclare(FrontendParams, name, default, source=source)
 
 
 class Frontend(Driver):

@@ -72,6 +72,9 @@ SPTF: Final = "sptf"
 BLEND: Final = "blend"
 TWO_PART: Final = "two-part"
 KNOWN_DISTANCES_MAX: Final = 1 << 16
+# A sector this close behind the arm's arrival counts as missed when choosing; fit: random 4 KiB
+# reads at depth 32, some 370 /s at 15K, 165 /s at 7200 rpm
+MISS_MARGIN_NS: Final = 600_000
 
 
 class SeekCurve:
@@ -288,13 +291,6 @@ class HddParams:
         source="assumed: firmware bounds the wait; not published",
         doc="a command that has waited this long is served first",
         minimum=0,
-    )
-    miss_margin_ns: int = param(
-        "0.6 ms",
-        dim="time_ns",
-        minimum=0,
-        source="fit: random 4 KiB reads at depth 32, some 370 /s at 15K, 165 /s at 7200 rpm",
-        doc="a sector this close behind the arm's arrival counts as missed when choosing",
     )
     read_ahead: bool = param(
         True,
@@ -727,7 +723,6 @@ class Hdd(Driver):
         "_length",
         "_length_ns",
         "_media_end_ns",
-        "_miss_margin_ns",
         "_name",
         "_overhead_ns",
         "_phase_ns",
@@ -788,7 +783,6 @@ class Hdd(Driver):
         self._sector_ns: float = SECTOR * NS_PER_S / params.interface_rate_bytes_per_s
         self._shortest_first: bool = params.order == SPTF
         self._age_limit_ns = params.age_limit_ns
-        self._miss_margin_ns = params.miss_margin_ns
         buffer_sectors = params.buffer_bytes // SECTOR
         self._buffer: ReadBuffer | None = None
         if params.read_ahead:
@@ -962,7 +956,7 @@ class Hdd(Driver):
         if now_ns - waiting[0].arrived_ns > self._age_limit_ns:
             return 0
         turn_ns = self.revolution_ns
-        margin_ns = self._miss_margin_ns
+        margin_ns = MISS_MARGIN_NS
         here = self._cylinder
         from_ns = now_ns + self._phase_ns
         curve = self.seek

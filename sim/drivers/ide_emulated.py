@@ -14,8 +14,7 @@ each other.
 
 from dataclasses import dataclass
 
-from sim.drivers.frontend import Frontend, FrontendParams
-from sim.param import param
+from sim.drivers.frontend import Frontend, FrontendParams, figure
 from sim.registry import register
 
 
@@ -23,48 +22,23 @@ from sim.registry import register
 class IdeEmulatedParams(FrontendParams):
     """The controller's figures."""
 
-    slots: int = param(
-        1,
-        dim="count",
-        source="ATA: one command at a time without queueing",
-        doc="requests at a time",
-        minimum=1,
+    slots: int = figure("slots", 1, "ATA: one command at a time without queueing")
+    segments: int = figure(
+        "segments", 128, "include/linux/libata.h: LIBATA_MAX_PRD 128 (ATA_MAX_PRD / 2)"
     )
-    segments: int = param(
-        128,
-        dim="count",
-        source="include/linux/libata.h: LIBATA_MAX_PRD 128 (ATA_MAX_PRD / 2)",
-        doc="memory segments of a request",
-        minimum=1,
+    longest_bytes: int = figure(
+        "longest_bytes", "128 KiB", "include/linux/ata.h: ATA_MAX_SECTORS 256"
     )
-    longest_bytes: int = param(
-        "128 KiB",
-        dim="bytes",
-        source="include/linux/ata.h: ATA_MAX_SECTORS 256",
-        minimum=4096,
-        doc="longest request",
-        key="longest",
+    bell_ns: int = figure(
+        "bell_ns", "72 us", "assumed: 9 register accesses, each an exit to user space of 8 us"
     )
-    bell_ns: int = param(
-        "72 us",
-        dim="time_ns",
-        minimum=0,
-        doc="CPU time of the guest to hand a request over",
-        source="assumed: 9 register accesses, each an exit to user space of 8 us",
-    )
-    backend_ns: int = param(
+    backend_ns: int = figure(
+        "backend_ns",
         "80 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: the exits, during which the command is not complete, and its submission",
-        doc="processing of a request in the host, one at a time",
+        "assumed: the exits, during which the command is not complete, and its submission",
     )
-    notify_ns: int = param(
-        "30 us",
-        dim="time_ns",
-        minimum=0,
-        doc="from an answer in the ring to the interrupt",
-        source="assumed: an interrupt, then status registers read by exits",
+    notify_ns: int = figure(
+        "notify_ns", "30 us", "assumed: an interrupt, then status registers read by exits"
     )
 
 

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.drivers.features import VIRTIO_BLK_CHANGES
-from sim.drivers.frontend import Frontend, FrontendParams
-from sim.param import param
+from sim.drivers.frontend import Frontend, FrontendParams, figure
 from sim.registry import register
 from sim.sched.version import changed_defaults
 from sim.units import Value
@@ -25,54 +24,16 @@ from sim.units import Value
 class VirtioBlkParams(FrontendParams):
     """The driver's figures."""
 
-    slots: int = param(
-        128,
-        dim="count",
-        source="QEMU hw/block/virtio-blk.c: queue of 128",
-        doc="requests at a time",
-        minimum=1,
+    slots: int = figure("slots", 128, "QEMU hw/block/virtio-blk.c: queue of 128")
+    segments: int = figure("segments", 126, "QEMU hw/block/virtio-blk.c: seg_max = 128 - 2")
+    longest_bytes: int = figure("longest_bytes", "504 KiB", "derived: 126 segments of a 4 KiB page")
+    bell_ns: int = figure("bell_ns", "3 us", "assumed: an exit to the host kernel (ioeventfd)")
+    backend_ns: int = figure(
+        "backend_ns", "12 us", "assumed: the emulator's I/O thread and its submission"
     )
-    segments: int = param(
-        126,
-        dim="count",
-        source="QEMU hw/block/virtio-blk.c: seg_max = 128 - 2",
-        minimum=1,
-        doc="memory segments of a request",
-    )
-    longest_bytes: int = param(
-        "504 KiB",
-        dim="bytes",
-        source="derived: 126 segments of a 4 KiB page",
-        doc="longest request",
-        key="longest",
-        minimum=4096,
-    )
-    bell_ns: int = param(
-        "3 us",
-        dim="time_ns",
-        source="assumed: an exit to the host kernel (ioeventfd)",
-        doc="CPU time of the guest to hand a request over",
-        minimum=0,
-    )
-    backend_ns: int = param(
-        "12 us",
-        dim="time_ns",
-        source="assumed: the emulator's I/O thread and its submission",
-        doc="processing of a request in the host, one at a time",
-        minimum=0,
-    )
-    notify_ns: int = param(
-        "10 us",
-        dim="time_ns",
-        source="assumed: irqfd and an injected interrupt",
-        minimum=0,
-        doc="from an answer in the ring to the interrupt",
-    )
-    discard: bool = param(
-        False,
-        dim="bool",
-        source="drivers/block/virtio_blk.c before 5.0: no VIRTIO_BLK_F_DISCARD",
-        doc="it passes discards on, if the device knows them",
+    notify_ns: int = figure("notify_ns", "10 us", "assumed: irqfd and an injected interrupt")
+    discard: bool = figure(
+        "discard", False, "drivers/block/virtio_blk.c before 5.0: no VIRTIO_BLK_F_DISCARD"
     )
 
     @classmethod

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.drivers.features import XEN_BLKFRONT_CHANGES
-from sim.drivers.frontend import Frontend, FrontendParams
-from sim.param import param
+from sim.drivers.frontend import Frontend, FrontendParams, figure
 from sim.registry import register
 from sim.sched.version import changed_defaults
 from sim.units import Value
@@ -25,55 +24,23 @@ from sim.units import Value
 class XenBlkfrontParams(FrontendParams):
     """The driver's figures; the declared defaults are those before 3.11."""
 
-    slots: int = param(
-        32,
-        dim="count",
-        source="include/xen/interface/io/ring.h: slots in a page",
-        doc="requests at a time",
-        minimum=1,
+    slots: int = figure("slots", 32, "include/xen/interface/io/ring.h: slots in a page")
+    segments: int = figure(
+        "segments", 11, "include/xen/interface/io/blkif.h: BLKIF_MAX_SEGMENTS_PER_REQUEST 11"
     )
-    segments: int = param(
-        11,
-        dim="count",
-        minimum=1,
-        doc="memory segments of a request",
-        source="include/xen/interface/io/blkif.h: BLKIF_MAX_SEGMENTS_PER_REQUEST 11",
+    longest_bytes: int = figure("longest_bytes", "44 KiB", "derived: 11 segments of a 4 KiB page")
+    bell_ns: int = figure(
+        "bell_ns", "3 us", "assumed: grants for a few pages and an event channel hypercall"
     )
-    longest_bytes: int = param(
-        "44 KiB",
-        dim="bytes",
-        source="derived: 11 segments of a 4 KiB page",
-        doc="longest request",
-        key="longest",
-        minimum=4096,
+    backend_ns: int = figure(
+        "backend_ns", "15 us", "assumed: blkback's thread maps or copies the pages and submits"
     )
-    bell_ns: int = param(
-        "3 us",
-        dim="time_ns",
-        minimum=0,
-        doc="CPU time of the guest to hand a request over",
-        source="assumed: grants for a few pages and an event channel hypercall",
-    )
-    backend_ns: int = param(
-        "15 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: blkback's thread maps or copies the pages and submits",
-        doc="processing of a request in the host, one at a time",
-    )
-    notify_ns: int = param(
-        "20 us",
-        dim="time_ns",
-        minimum=0,
-        doc="from an answer in the ring to the interrupt",
-        source="assumed: an event channel upcall that wakes a virtual CPU",
+    notify_ns: int = figure(
+        "notify_ns", "20 us", "assumed: an event channel upcall that wakes a virtual CPU"
     )
 
-    discard: bool = param(
-        False,
-        dim="bool",
-        source="drivers/block/xen-blkfront.c before 3.2: no feature-discard",
-        doc="it passes discards on, if the device knows them",
+    discard: bool = figure(
+        "discard", False, "drivers/block/xen-blkfront.c before 3.2: no feature-discard"
     )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The engine: simulated time and what happens in it, chance, statistics, tracepoints.
+"""The engine: simulated time and what happens in it, chance, tracepoints.
 
 Kernel parts import the module they use (``from sim.engine.calendar import Calendar``); the names
 here are for programs around the twin.
@@ -7,7 +7,6 @@ here are for programs around the twin.
 from sim.engine.calendar import NORMAL, URGENT, Calendar, Timer
 from sim.engine.environment import Environment, call_when
 from sim.engine.rng import Streams
-from sim.engine.stats import Histogram, Level, Tally
 from sim.engine.trace import Record, Tracer, format_record
 
 __all__ = [
@@ -15,11 +14,8 @@ __all__ = [
     "URGENT",
     "Calendar",
     "Environment",
-    "Histogram",
-    "Level",
     "Record",
     "Streams",
-    "Tally",
     "Timer",
     "Tracer",
     "call_when",

@@ -4,7 +4,7 @@ Models: a page of a performance report: per kind of transaction a table of what 
 what that was underneath; the busiest resource; who the load average counted.
 Linux counterpart: none.
 Invariants: rows and columns of a table sum to its last row and second column, but for rounding.
-Left out: the picture (sim.report.flame).
+Left out: a picture; flamegraph.pl or speedscope draw one from folded_text().
 """
 
 from collections.abc import Sequence
@@ -96,6 +96,15 @@ def load_text(found: Explanation) -> str:
     lines.append(f"  {load.journal:7.2f}  of those blocked wait for a journal, or for a lock whose")
     lines.append("           holder does")
     return f"tasks that the load average counts: {load.mean:.2f} on average\n" + "\n".join(lines)
+
+
+def folded_text(found: Explanation) -> str:
+    """Return a line for each part, microseconds behind its path: what flamegraph.pl reads."""
+    return "".join(
+        f"{';'.join((kind.name, *part.path))} {round(1000 * part.mean_ms)}\n"
+        for kind in found.kinds
+        for part in kind.parts
+    )
 
 
 def explanation_json(found: Explanation) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from sim.engine.trace import Tracer
 from sim.sched.balance import ActiveBalance
 from sim.sched.core import Sched
 from sim.sched.cpufreq import Cpufreq, CpufreqParams, Load, Policy
-from sim.sched.cpuidle import POLL, CpuidleParams, CState, Menu
+from sim.sched.cpuidle import HOUSEKEEPING_NS, POLL, CpuidleParams, CState, Menu
 from sim.sched.params import SchedParams
 from sim.sched.pelt import decayed
 from sim.sched.runqueue import RunQueue
@@ -92,7 +92,7 @@ class ClockedRunQueue(RunQueue):
         self._util: float = 0.0
         self._seen: tuple[int, int, int, int] = (self.clock_ns, 0, 0, 0)  # at the last look
         self.states: tuple[CState, ...] = (POLL,) if idle is None else idle.states()
-        self._far_ns: int = 0 if idle is None else idle.housekeeping_ns
+        self._far_ns: int = 0 if idle is None else HOUSEKEEPING_NS
         self._exit_permille: int = 0 if idle is None else round(idle.exit_scale * PERMILLE)
         self._menu: Menu | None = None
         if idle is not None:

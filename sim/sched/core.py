@@ -51,6 +51,7 @@ from sim.sched.task import (
     Blocking,
     Scheduler,
     Task,
+    no_wait,
 )
 from sim.sched.task_group import TaskGroup
 from sim.sched.version import KernelVersion
@@ -293,7 +294,7 @@ class Sched(Scheduler):
             task.waiting_on.remove(task)
             task.waiting_on = None
         task.happening = None
-        task.gen = _nothing()
+        task.gen = no_wait()
         self.wake_up(task)
         task.in_iowait = False
 
@@ -405,9 +406,3 @@ class Sched(Scheduler):
     def total_forks(self) -> int:
         """Return the number of tasks ever created."""
         return self.processes.total_forks
-
-
-def _nothing() -> Blocking[None]:
-    """What is left to do for a task that was killed in its sleep."""
-    return
-    yield

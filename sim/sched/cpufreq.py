@@ -82,6 +82,12 @@ CONSERVATIVE_DOWN: Final = 20
 CONSERVATIVE_STEP_PERCENT: Final = 5  # of the highest clock
 SAMPLE_NS: Final = 10 * NS_PER_MS  # pid_params.sample_rate_ms
 LATE: Final = 3  # periods after which a look counts as late
+# How busy intel_pstate wants a CPU, to 4.12; drivers/cpufreq/intel_pstate.c 4.4:
+# core_params.pid_policy
+SETPOINT_PERCENT: Final = 97.0
+# Steps of the clock for each 1 % off that; drivers/cpufreq/intel_pstate.c 4.4:
+# core_params.pid_policy
+P_GAIN_PERCENT: Final = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,22 +193,6 @@ class CpufreqParams:
         dim="bool",
         doc="ondemand counts iowait as load",
         source="cpufreq_ondemand.c 2.6.32: iowait is idle time",
-    )
-    setpoint_percent: float = param(
-        97.0,
-        dim="percent",
-        minimum=1,
-        maximum=200,
-        source="drivers/cpufreq/intel_pstate.c 4.4: core_params.pid_policy",
-        doc="how busy intel_pstate wants a CPU, to 4.12",
-    )
-    p_gain_percent: float = param(
-        20.0,
-        dim="percent",
-        minimum=0,
-        maximum=100,
-        source="drivers/cpufreq/intel_pstate.c 4.4: core_params.pid_policy",
-        doc="steps of the clock for each 1 % off that",
     )
 
     @property
@@ -401,8 +391,8 @@ class PstatePowersave(Governor):
 
     def _by_pid(self, load: Load, cur_khz: int) -> float:
         """Return the clock so many steps off as the controller says (pid_calc)."""
-        error = self.params.setpoint_percent - self._scaled_busy(load, cur_khz)
-        steps = floor(self.params.p_gain_percent / 100 * error + 0.5)
+        error = SETPOINT_PERCENT - self._scaled_busy(load, cur_khz)
+        steps = floor(P_GAIN_PERCENT / 100 * error + 0.5)
         return cur_khz - steps * self.params.step_khz
 
     def _scaled_busy(self, load: Load, cur_khz: int) -> float:

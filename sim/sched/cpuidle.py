@@ -40,6 +40,9 @@ DECAY: Final = 8
 INTERESTING_NS: Final = 50_000 * US  # MAX_INTERESTING: longer ones count as right
 STEADY_US: Final = 20  # a standard deviation that is small whatever the mean
 IOWAIT_MULTIPLIER: Final = 10
+# A CPU's own timers, of which none is simulated: it expects no longer sleep; assumed: vmstat's and
+# other timers, once a second
+HOUSEKEEPING_NS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +120,6 @@ class CpuidleParams:
         maximum=100,
         doc="measured wake-ups in those of the table",
         source="drivers/idle/intel_idle.c: the table is the processor's worst case",
-    )
-
-    housekeeping_ns: int = param(
-        "1 s",
-        dim="time_ns",
-        minimum=1,
-        source="assumed: vmstat's and other timers, once a second",
-        doc="a CPU's own timers, of which none is simulated: it expects no longer sleep",
     )
 
     def states(self) -> tuple[CState, ...]:

@@ -76,7 +76,6 @@ class EevdfQueue(SchedClass):
         "_curr",
         "_delay",
         "_keep_deadline",
-        "_nr_delayed",
         "_picked_at",
         "_preempt_short",
         "_protected",
@@ -105,7 +104,6 @@ class EevdfQueue(SchedClass):
         self._picked_at: int | None = None  # vruntime at which the current task was picked again
         self._queue: list[Entry] = []  # queued and delayed
         self._sequence: int = 0
-        self._nr_delayed: int = 0
         self._weights: int = 0  # of those in the list
         self._weighted_sum: int = 0  # of weight x vruntime
         self._curr: Task | None = None
@@ -296,7 +294,6 @@ class EevdfQueue(SchedClass):
             self._renew(curr)
             self._add(curr)
             curr.sched_delayed = True
-            self._nr_delayed += 1
             return
         curr.vlag = 0 if self._delay and lag < 0 else lag
         if not self.nr_queued:
@@ -314,7 +311,6 @@ class EevdfQueue(SchedClass):
         """End the delay of a task whose debt is paid; what it is owed since is forgotten."""
         task.sched_delayed = False
         task.vlag = 0
-        self._nr_delayed -= 1
 
     def _forget_delayed(self, task: Task) -> None:
         """Take out a delayed task that wakes."""

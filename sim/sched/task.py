@@ -257,13 +257,6 @@ class Task:
         return f"{self.comm}[{self.pid}] {self.state_letter} {self.wchan}"
 
 
-def io_schedule(task: Task) -> Blocking[None]:
-    """Sleep, in the state already set, as one who waits for I/O."""
-    task.in_iowait = True
-    yield
-    task.in_iowait = False
-
-
 def no_wait() -> Blocking[None]:
     """Do nothing, without sleeping."""
     return

@@ -1,4 +1,4 @@
-"""Wait queues and completions: where tasks sleep until somebody wakes them.
+"""Wait queues: where tasks sleep until somebody wakes them.
 
 Models: a FIFO of sleeping tasks. A waker takes the task off the queue (autoremove_wake_function).
 All other blocking things are made of this one, and are used in a loop:
@@ -6,12 +6,12 @@ All other blocking things are made of this one, and are used in a loop:
     while not condition:
         yield from queue.sleep_on(task, TASK_UNINTERRUPTIBLE, "where")
 
-Linux counterpart: include/linux/wait.h, kernel/wait.c; complete() in kernel/sched.c.
+Linux counterpart: include/linux/wait.h, kernel/wait.c.
 Invariants: a task is on at most one queue; it is off the queue when sleep_on() returns.
 Left out: waiting on several queues at once (select), wake functions, wake-up keys.
 """
 
-from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
+from sim.sched.task import Blocking, Task
 
 
 class WaitQueue:
@@ -101,23 +101,3 @@ class WaitQueue:
             if task.sched.wake_up(task):
                 woken += 1
         return woken
-
-
-class Completion:
-    """Something that will be done once; waiting after it is done returns at once."""
-
-    __slots__ = ("_wait", "done")
-
-    def __init__(self) -> None:
-        self.done: bool = False
-        self._wait = WaitQueue()
-
-    def complete(self) -> None:
-        """Say that it is done, for all present and later waiters (complete_all)."""
-        self.done = True
-        self._wait.wake_all()
-
-    def wait(self, task: Task, state: int = TASK_UNINTERRUPTIBLE) -> Blocking[None]:
-        """Sleep until it is done; counts as load, not as iowait."""
-        while not self.done:
-            yield from self._wait.sleep_on(task, state, "wait_for_completion")

@@ -1,12 +1,12 @@
-"""Exercise tables: the same four transfers on many layouts, instance types and devices.
+"""Exercise tables: the same transfers on arrays of disks, and on devices of all kinds.
 
 Models: somebody who runs fio on one machine after the other and writes a table. Nothing in it is
 a formula: a cell is a run, but for the capacity, and for how many disks may be lost.
-Linux counterpart: none; fio in the runs.
+Linux counterpart: none; fio in the runs, mdadm(8) for the layouts.
 Invariants: a row's machines differ from the next one's by what the row says; all runs have one
  seed; a layout that cannot be is refused before anything runs.
-Left out: file systems (devices are used directly, past the page cache); the tables' subjects, which
- are in exercise_subjects.py.
+Left out: file systems (devices are used directly, past the page cache); layouts of the device
+ mapper, which `[machine.array]` has too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from sim.drivers.disk import profile_names
+from sim.drivers.md.md import Array
+from sim.registry import lookup
 from sim.scenario import Scenario, load_text
 from sim.scenario.fio_file import read_fio_text
 from sim.study.fio_run import run_fio
@@ -28,6 +31,15 @@ MEGA: Final = 1e6
 KERNEL: Final = "3.13"
 CPUS: Final = 8
 JOBS: Final = 2  # of random access with many at a time: one process may be short of CPU
+LEVELS: Final = ("raid0", "raid1", "raid5", "raid10")
+DEVICES: Final = tuple(range(2, 9))
+PROFILE: Final = "ec2/m3.xlarge"
+GIGA: Final = 1e9
+_LETTERS: Final = "bcdefghi"
+_SECONDS: Final = 0.5
+_ARM_SECONDS: Final = 8.0
+_GUEST: Final = 'frontend = "xen-blkfront"\nscheduler = "deadline"\n'
+_EBS_CLASSES: Final = ("ebs-standard", "ebs-gp2")
 _MACHINE: Final = """\
 title = "{name}"
 seed = {seed}
@@ -153,6 +165,109 @@ class Exercise:
     headings: Mapping[str, str]
     subjects: tuple[Subject, ...]
     loads: tuple[Load, ...] = LOADS
+
+
+def raid(
+    levels: Sequence[str] = LEVELS, counts: Sequence[int] = DEVICES, profile: str = PROFILE
+) -> Exercise:
+    """Return arrays of so many disks of a profile, one disk alone first."""
+    subjects = [_array(None, 1, profile)]
+    for level in levels:
+        # Who asks for one number of disks alone is told where a level cannot have it.
+        least = 0 if len(counts) == 1 else _level(level).min_devices
+        subjects += [_array(level, n, profile) for n in counts if n >= least]
+    headings = {
+        "level": "level",
+        "disks": "disks",
+        "capacity_gb": "capacity GB",
+        "may_lose": "may lose",
+    }
+    title = f"Arrays of {profile} ({_machine_text()}, chunks of 512 KiB)"
+    return Exercise(name="raid", title=title, headings=headings, subjects=tuple(subjects))
+
+
+def access() -> Exercise:
+    """Return devices of all kinds, in order and at random."""
+    profiles = [name for name in profile_names() if "/" not in name]
+    subjects = [_device(name, f'profile = "{name}"\n') for name in profiles]
+    subjects.append(_device("ec2/m3.xlarge", f'profile = "ec2/m3.xlarge"\n{_GUEST}'))
+    subjects += [
+        _device(name, f'device = "{name}"\ncapacity = "1 TB"\n{_GUEST}') for name in _EBS_CLASSES
+    ]
+    title = "In order (1 MiB) and at random (4 KiB, one or 32 at a time), all in MB/s"
+    return Exercise(
+        name="access",
+        title=title,
+        headings={"device": "device"},
+        subjects=tuple(subjects),
+        loads=ACCESS_LOADS,
+    )
+
+
+def _machine_text() -> str:
+    return f"kernel {KERNEL}, {CPUS} CPUs, xen-blkfront"
+
+
+def _array(level: str | None, count: int, profile: str) -> Subject:
+    """Return an array of equal disks, or one disk; raise ScenarioError for an impossible one."""
+    arm = _has_arm(profile)
+    named: dict[str, Fact] = {"level": level or "-", "disks": count}
+    subject = Subject(
+        facts=named,
+        devices=_disks(profile, count) + _md(level, count),
+        device="md0" if level else "xvdb",
+        disks=count,
+        seconds=_ARM_SECONDS if arm else _SECONDS,
+    )
+    return _with_capacity(subject, {"may_lose": _may_lose(subject, level, count)})
+
+
+def _device(name: str, described: str) -> Subject:
+    seconds = _ARM_SECONDS if _has_arm(name) else _SECONDS
+    return Subject(
+        facts={"device": name},
+        devices=f"[machine.disk.xvdb]\n{described}",
+        device="xvdb",
+        seconds=seconds,
+    )
+
+
+def _disks(profile: str, count: int) -> str:
+    return "".join(
+        f'[machine.disk.xvd{letter}]\nprofile = "{profile}"\n{_GUEST}'
+        for letter in _LETTERS[:count]
+    )
+
+
+def _md(level: str | None, count: int) -> str:
+    if level is None:
+        return ""
+    members = ", ".join(f'"xvd{letter}"' for letter in _LETTERS[:count])
+    return f'[machine.array.md0]\nlevel = "{level}"\ndevices = [{members}]\n'
+
+
+def _with_capacity(subject: Subject, more: dict[str, Fact]) -> Subject:
+    """Return the subject with the capacity that its scenario lists."""
+    path = f"machine.{'array' if subject.device == 'md0' else 'disk'}.{subject.device}.capacity"
+    parameters = {one.path: one.value for one in subject.scenario(0).parameters}
+    capacity = parameters[path]
+    assert isinstance(capacity, int)
+    return replace(subject, facts=dict(subject.facts) | {"capacity_gb": capacity / GIGA} | more)
+
+
+def _may_lose(subject: Subject, level: str | None, count: int) -> int:
+    if level is None:
+        return 0
+    return _level(level).may_lose(subject.scenario(0).server.all("array")["md0"].params, count)
+
+
+def _level(level: str) -> type[Array]:
+    cls: type[Array] = lookup("array", level).cls
+    return cls
+
+
+def _has_arm(profile: str) -> bool:
+    return profile.startswith(("sata-", "sas-", "ebs-standard"))
 
 
 def measure(subject: Subject, one: Load, seed: int) -> float:

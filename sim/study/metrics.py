@@ -21,7 +21,7 @@ from sim.observation import Family, MeasureSpec, Metric, Observation, figures_of
 from sim.registry import lookup
 from sim.results import RunResult
 from sim.study.block_dump import BLOCKS, EVENTS, JOURNAL_THREAD
-from sim.tools.iostat_report import CpuReport
+from sim.tools.iostat import CpuReport
 from sim.tools.parse import parse_loadavg, parse_meminfo, parse_stat, parse_vmstat
 from sim.units import NS_PER_S, NS_PER_US
 

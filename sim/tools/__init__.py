@@ -9,7 +9,7 @@ and rendering (`*_layout`) are apart; every formula stands in a docstring and is
 Left out: mpstat; colours, JSON, `--human`; locales other than the tabulated ones.
 """
 
-from sim.tools.iostat_report import CpuReport, DeviceReport, IostatReport, compute_iostat
+from sim.tools.iostat import CpuReport, DeviceReport, IostatReport, compute_iostat
 from sim.tools.parse import ProcFormatError
 from sim.tools.run import FILES, GENERATIONS, PROCESSES, run_tool, tool_sampling
 from sim.tools.snapshot import Snapshot

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import cat, cpupower, free, iostat, sar, swapon, top, top_layout, uptime, vmstat
+from sim.tools import cat, cpupower, free, iostat, sar, swapon, top, uptime, vmstat
 from sim.tools.clock import Wall
-from sim.tools.iostat_layout import (
+from sim.tools.iostat import (
     SYSSTAT_7,
     SYSSTAT_9,
     SYSSTAT_12,
@@ -22,7 +22,7 @@ from sim.tools.iostat_layout import (
     IostatLayout,
     TimeFormat,
 )
-from sim.tools.sar_layout import SAR_7, SAR_9, SAR_12, SarLayout
+from sim.tools.sar import SAR_7, SAR_9, SAR_12, SarLayout
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import ONCE, Sampling, ToolUsageError
 from sim.tools.vmstat import VmstatLayout
@@ -40,7 +40,7 @@ class Generation:
     vmstat: VmstatLayout
     uptime: uptime.UptimeLayout
     free: free.FreeLayout
-    top: top_layout.TopLayout
+    top: top.TopLayout
     swapon: swapon.SwaponLayout
 
 
@@ -51,7 +51,7 @@ GENERATIONS = {
         vmstat=vmstat.PROCPS_3_2,
         uptime=uptime.PROCPS_3_2,
         free=free.PROCPS_3_2,
-        top=top_layout.PROCPS_3_2,
+        top=top.PROCPS_3_2,
         swapon=swapon.UTIL_LINUX_2_17,
     ),
     "sysstat-9": Generation(
@@ -60,7 +60,7 @@ GENERATIONS = {
         vmstat=vmstat.PROCPS_3_2,
         uptime=uptime.PROCPS_3_2,
         free=free.PROCPS_3_2,
-        top=top_layout.PROCPS_3_2,
+        top=top.PROCPS_3_2,
         swapon=swapon.UTIL_LINUX_2_17,
     ),
     "sysstat-12": Generation(
@@ -69,7 +69,7 @@ GENERATIONS = {
         vmstat=vmstat.PROCPS_4_0,
         uptime=uptime.PROCPS_4_0,
         free=free.PROCPS_4_0,
-        top=top_layout.PROCPS_4_0,
+        top=top.PROCPS_4_0,
         swapon=swapon.UTIL_LINUX_2_38,
     ),
 }
@@ -79,7 +79,6 @@ GENERATIONS = {
 class Terminal:
     """Where a tool was typed: what it is told besides /proc."""
 
-    generation: Generation
     hostname: str
     release: str
     machine: str
@@ -93,126 +92,119 @@ Readings = Iterable[Snapshot]
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """A command line, understood: when it reads, and what it makes of the readings."""
+
+    sampling: Sampling
+    run: Callable[[Readings, Terminal], Iterator[str]]
+
+
+def _cat(words: Words, _: Generation) -> Typed:
+    options = cat.parse_options(words)
+    return Typed(ONCE, lambda readings, _: cat.run_cat(options, readings))
+
+
+def _cpupower(words: Words, _: Generation) -> Typed:
+    options = cpupower.parse_options(words)
+    return Typed(ONCE, lambda readings, _: cpupower.run_cpupower(options, readings))
+
+
+def _free(words: Words, generation: Generation) -> Typed:
+    layout = generation.free
+    options = free.parse_options(words, layout)
+    return Typed(
+        options.sampling, lambda readings, _: free.run_free(options, readings, layout=layout)
+    )
+
+
+def _iostat(words: Words, generation: Generation) -> Typed:
+    layout = generation.iostat
+    options = iostat.parse_options(words, layout)
+    return Typed(
+        options.sampling,
+        lambda readings, at: iostat.run_iostat(
+            options,
+            readings,
+            layout=layout,
+            hostname=at.hostname,
+            release=at.release,
+            machine=at.machine,
+            wall=at.wall,
+            times=at.times,
+        ),
+    )
+
+
+def _sar(words: Words, generation: Generation) -> Typed:
+    options = sar.parse_options(words, generation.sar)
+    return Typed(
+        options.sampling,
+        lambda readings, at: sar.run_sar(
+            options,
+            readings,
+            title=generation.iostat,
+            hostname=at.hostname,
+            release=at.release,
+            machine=at.machine,
+            wall=at.wall,
+            times=at.times,
+        ),
+    )
+
+
+def _swapon(words: Words, generation: Generation) -> Typed:
+    layout = generation.swapon
+    options = swapon.parse_options(words, layout)
+    return Typed(ONCE, lambda readings, _: swapon.run_swapon(options, readings, layout=layout))
+
+
+def _top(words: Words, generation: Generation) -> Typed:
+    options = top.parse_options(words)
+    return Typed(
+        options.sampling,
+        lambda readings, at: top.run_top(
+            options, readings, layout=generation.top, wall=at.wall, users=at.users
+        ),
+    )
+
+
+def _uptime(words: Words, generation: Generation) -> Typed:
+    uptime.parse_options(words)
+    layout = generation.uptime
+    return Typed(
+        ONCE,
+        lambda readings, at: uptime.run_uptime(
+            readings, wall=at.wall, users=at.users, layout=layout
+        ),
+    )
+
+
+def _vmstat(words: Words, generation: Generation) -> Typed:
+    options = vmstat.parse_options(words)
+    return Typed(
+        options.sampling,
+        lambda readings, _: vmstat.run_vmstat(options, readings, layout=generation.vmstat),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
-    """One command: the files below /proc that it reads, when, and what it makes of them."""
+    """One command: the files below /proc that it reads, and how its words are understood."""
 
     files: tuple[str, ...]
-    sampling: Callable[[Words, Generation], Sampling]
-    run: Callable[[Words, Readings, Terminal], Iterator[str]]
-
-
-def _cat_sampling(words: Words, _: Generation) -> Sampling:
-    cat.parse_options(words)
-    return ONCE
-
-
-def _cat(words: Words, readings: Readings, _: Terminal) -> Iterator[str]:
-    return cat.run_cat(cat.parse_options(words), readings)
-
-
-def _cpupower_sampling(words: Words, _: Generation) -> Sampling:
-    cpupower.parse_options(words)
-    return ONCE
-
-
-def _cpupower(words: Words, readings: Readings, _: Terminal) -> Iterator[str]:
-    return cpupower.run_cpupower(cpupower.parse_options(words), readings)
-
-
-def _free_sampling(words: Words, generation: Generation) -> Sampling:
-    return free.parse_options(words, generation.free).sampling
-
-
-def _free(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    layout = at.generation.free
-    return free.run_free(free.parse_options(words, layout), readings, layout=layout)
-
-
-def _iostat_sampling(words: Words, generation: Generation) -> Sampling:
-    return iostat.parse_options(words, generation.iostat).sampling
-
-
-def _iostat(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    layout = at.generation.iostat
-    return iostat.run_iostat(
-        iostat.parse_options(words, layout),
-        readings,
-        layout=layout,
-        hostname=at.hostname,
-        release=at.release,
-        machine=at.machine,
-        wall=at.wall,
-        times=at.times,
-    )
-
-
-def _sar_sampling(words: Words, generation: Generation) -> Sampling:
-    return sar.parse_options(words, generation.sar).sampling
-
-
-def _sar(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    return sar.run_sar(
-        sar.parse_options(words, at.generation.sar),
-        readings,
-        title=at.generation.iostat,
-        hostname=at.hostname,
-        release=at.release,
-        machine=at.machine,
-        wall=at.wall,
-        times=at.times,
-    )
-
-
-def _swapon_sampling(words: Words, generation: Generation) -> Sampling:
-    swapon.parse_options(words, generation.swapon)
-    return ONCE
-
-
-def _swapon(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    layout = at.generation.swapon
-    return swapon.run_swapon(swapon.parse_options(words, layout), readings, layout=layout)
-
-
-def _top_sampling(words: Words, _: Generation) -> Sampling:
-    return top.parse_options(words).sampling
-
-
-def _top(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    return top.run_top(
-        top.parse_options(words), readings, layout=at.generation.top, wall=at.wall, users=at.users
-    )
-
-
-def _uptime_sampling(words: Words, _: Generation) -> Sampling:
-    uptime.parse_options(words)
-    return ONCE
-
-
-def _uptime(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    uptime.parse_options(words)
-    return uptime.run_uptime(readings, wall=at.wall, users=at.users, layout=at.generation.uptime)
-
-
-def _vmstat_sampling(words: Words, _: Generation) -> Sampling:
-    return vmstat.parse_options(words).sampling
-
-
-def _vmstat(words: Words, readings: Readings, at: Terminal) -> Iterator[str]:
-    return vmstat.run_vmstat(vmstat.parse_options(words), readings, layout=at.generation.vmstat)
+    type: Callable[[Words, Generation], Typed]
 
 
 TOOLS = {
-    "cat": Tool((*cat.PROC_FILES, PROCESSES), _cat_sampling, _cat),
-    "cpupower": Tool((), _cpupower_sampling, _cpupower),
-    "free": Tool(("meminfo",), _free_sampling, _free),
-    "iostat": Tool(("stat", "uptime", "diskstats"), _iostat_sampling, _iostat),
-    "sar": Tool(
-        ("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"), _sar_sampling, _sar
-    ),
-    "swapon": Tool(("swaps",), _swapon_sampling, _swapon),
-    "top": Tool(("stat", "uptime", "loadavg", "meminfo", PROCESSES), _top_sampling, _top),
-    "uptime": Tool(("uptime", "loadavg"), _uptime_sampling, _uptime),
-    "vmstat": Tool(("stat", "meminfo", "vmstat", "diskstats"), _vmstat_sampling, _vmstat),
+    "cat": Tool((*cat.PROC_FILES, PROCESSES), _cat),
+    "cpupower": Tool((), _cpupower),
+    "free": Tool(("meminfo",), _free),
+    "iostat": Tool(("stat", "uptime", "diskstats"), _iostat),
+    "sar": Tool(("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"), _sar),
+    "swapon": Tool(("swaps",), _swapon),
+    "top": Tool(("stat", "uptime", "loadavg", "meminfo", PROCESSES), _top),
+    "uptime": Tool(("uptime", "loadavg"), _uptime),
+    "vmstat": Tool(("stat", "meminfo", "vmstat", "diskstats"), _vmstat),
 }
 FILES = {name: tool.files for name, tool in TOOLS.items()}
 """The files below /proc that each tool reads."""
@@ -220,8 +212,7 @@ FILES = {name: tool.files for name, tool in TOOLS.items()}
 
 def tool_sampling(argv: Sequence[str], *, layout: str = "sysstat-12") -> Sampling:
     """Return when the tool reads /proc; raise ToolUsageError for a command line it refuses."""
-    tool, arguments = _split(argv)
-    return tool.sampling(arguments, _generation(layout))
+    return _typed(argv, layout).sampling
 
 
 def run_tool(
@@ -242,13 +233,11 @@ def run_tool(
     `layout` names a generation of GENERATIONS, `locale` a row of TIME_FORMATS. Snapshots are taken
     one at a time, no more than the command line asks for: they may be made while the server runs.
     """
-    tool, arguments = _split(argv)
-    generation = _generation(layout)
+    typed = _typed(argv, layout)
     if locale not in TIME_FORMATS:
         raise ToolUsageError(argv[0], f"unknown locale {locale!r}", ", ".join(TIME_FORMATS))
     at_zero = boot_wallclock if boot_wallclock.tzinfo else boot_wallclock.replace(tzinfo=UTC)
     terminal = Terminal(
-        generation=generation,
         hostname=hostname,
         release=release,
         machine=machine,
@@ -256,17 +245,13 @@ def run_tool(
         times=TIME_FORMATS[locale],
         users=users,
     )
-    return tool.run(arguments, snapshots, terminal)
+    return typed.run(snapshots, terminal)
 
 
-def _split(argv: Sequence[str]) -> tuple[Tool, Sequence[str]]:
+def _typed(argv: Sequence[str], layout: str) -> Typed:
     name = argv[0] if argv else ""
     if name not in TOOLS:
         raise ToolUsageError(name or "(nothing)", "no such tool on this server", ", ".join(TOOLS))
-    return TOOLS[name], argv[1:]
-
-
-def _generation(layout: str) -> Generation:
     if layout not in GENERATIONS:
         raise ToolUsageError("layout", f"unknown {layout!r}", ", ".join(GENERATIONS))
-    return GENERATIONS[layout]
+    return TOOLS[name].type(argv[1:], GENERATIONS[layout])

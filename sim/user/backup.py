@@ -24,6 +24,9 @@ from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY, Sys
 from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
+CHUNK_USER_NS: Final = 200_000  # user CPU of a piece; assumed: formatting and a pipe at 600 MB/s
+CHUNK: Final = 128 << 10  # bytes of a piece; assumed: buffers of tar and pv
+
 
 @dataclass(frozen=True, kw_only=True)
 class BackupParams:
@@ -36,22 +39,8 @@ class BackupParams:
     destination: str = param(
         "/backup", dim="text", source="scenario", doc="the file that is written"
     )
-    chunk_bytes: int = param(
-        "128 KiB",
-        dim="bytes",
-        minimum=512,
-        source="assumed: buffers of tar and pv",
-        doc="bytes of a piece",
-    )
     rate_bytes_per_s: float = param(
         0.0, dim="bytes_per_s", minimum=0, source="pv -L", doc="limit of the rate; 0 = none"
-    )
-    chunk_user_ns: int = param(
-        "0.2 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: formatting and a pipe at 600 MB/s",
-        doc="user CPU of a piece",
     )
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it starts")
 
@@ -89,10 +78,10 @@ class Backup(ServerProgram):
         target = yield from sys.open(params.destination, O_WRONLY | O_CREAT | O_TRUNC)
         done = 0
         while True:
-            size = yield from sys.read(source, params.chunk_bytes)
+            size = yield from sys.read(source, CHUNK)
             if not size:
                 break
-            sys.compute(params.chunk_user_ns)
+            sys.compute(CHUNK_USER_NS)
             yield from sys.write(target, size)
             done += size
             yield from self._wait_for_limit(sys, began_ns, done)

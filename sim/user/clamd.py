@@ -19,7 +19,7 @@ second with clamscan and c / S with clamd: at 4 s and 20 ms two hundred times as
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sim.net import Connection
 from sim.param import param
@@ -35,15 +35,17 @@ REQUEST_BYTES = 80  # "SCAN " and a path
 ANSWER_BYTES = 60  # the path, ": OK"
 READ_BYTES = 1024 * 1024  # what is parsed between two bursts here; libclamav reads 8 KiB at a time
 RETRY_NS = 1_000_000_000  # assumed: a client of clamd tries a refused socket again after a second
+DATABASE_DIRECTORY: Final = "/var/lib/clamav"  # main and daily; clamd.conf: DatabaseDirectory
+TEMPORARY_DIRECTORY: Final = "/tmp"  # of what is unpacked; clamd.conf: TemporaryDirectory
+# System CPU of clamscan's exec and its end; assumed: exec, dynamic linking and exit of a program of
+# ten libraries
+EXEC_NS: Final = 3_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignatureParams:
     """The signature database and what its engine costs."""
 
-    database_directory: str = param(
-        "/var/lib/clamav", dim="text", source="clamd.conf: DatabaseDirectory", doc="main and daily"
-    )
     main_bytes: int = param(
         "16 MiB",
         dim="bytes",
@@ -64,9 +66,6 @@ class SignatureParams:
         minimum=0,
         doc="what both write into a temporary directory while they are loaded; 0 from 0.95 on",
         source="assumed: gzip halves hexadecimal text; libclamav/cvd.c to 0.94: cli_untgz",
-    )
-    temporary_directory: str = param(
-        "/tmp", dim="text", source="clamd.conf: TemporaryDirectory", doc="where that is"
     )
     load_user_ns: int = param(
         "3.5 s",
@@ -96,17 +95,10 @@ class SignatureParams:
         doc="user CPU for each byte scanned, in ns",
         source="assumed: 0.1 to 2 s for a MiB, archives among them",
     )
-    exec_ns: int = param(
-        "3 ms",
-        dim="time_ns",
-        minimum=0,
-        doc="system CPU of clamscan's exec and its end",
-        source="assumed: exec, dynamic linking and exit of a program of ten libraries",
-    )
 
     def database_files(self) -> dict[str, int]:
         """Return the files of the database with their sizes."""
-        directory = self.database_directory
+        directory = DATABASE_DIRECTORY
         return {
             f"{directory}/main.cvd": self.main_bytes,
             f"{directory}/daily.cvd": self.daily_bytes,
@@ -138,7 +130,7 @@ def _unpack(
     if not params.unpacked_bytes:
         return None
     name = path.rpartition("/")[2]
-    temporary = f"{params.temporary_directory}/clamav-{sys.getpid()}-{name}"
+    temporary = f"{TEMPORARY_DIRECTORY}/clamav-{sys.getpid()}-{name}"
     fd = yield from sys.open(temporary, O_WRONLY | O_CREAT)
     yield from sys.write(fd, max(1, params.unpacked_bytes * size // whole), chunk=8192)
     yield from sys.close(fd)
@@ -177,7 +169,7 @@ def clamscan(sys: Sys, params: SignatureParams, files: Mapping[str, int]) -> Blo
 
 
 def _clamscan_main(sys: Sys, params: SignatureParams, files: Mapping[str, int]) -> Blocking[None]:
-    sys.compute_system(params.exec_ns)
+    sys.compute_system(EXEC_NS)
     yield from load_signatures(sys, params)
     yield from scan(sys, params, files)
 
@@ -227,7 +219,7 @@ class Clamd(ServerProgram):
         self.params = params
 
     def directories(self) -> tuple[str, ...]:
-        return (self.params.temporary_directory,)
+        return (TEMPORARY_DIRECTORY,)
 
     def files(self) -> Mapping[str, int]:
         return self.params.database_files()

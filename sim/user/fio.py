@@ -75,7 +75,8 @@ TRIM: Final = 2
 LATENCY_BOUNDS: Final = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 LATENCY_MS_BOUNDS: Final = (*LATENCY_BOUNDS, 2000)
 DEPTH_BOUNDS: Final = (2, 4, 8, 16, 32, 64)  # io_u_mark_depth: 1, 2 to 3, 4 to 7, ..., 64 on
-BATCH_BOUNDS: Final = (1, 5, 9, 17, 33, 65)  # __io_u_mark_map: 0, 1 to 4, 5 to 8, ..., 65 on
+# User CPU of an operation; assumed: fio's own code for an operation, 3 GHz
+OPERATION_USER_NS: Final = 2000
 
 
 def plat_index(ns: int) -> int:
@@ -618,13 +619,6 @@ class FioParams:
     start_user_ns: int = param(
         0, dim="time_ns", minimum=0, source="scenario", doc="user CPU of fio's own start"
     )
-    operation_user_ns: int = param(
-        "2 us",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: fio's own code for an operation, 3 GHz",
-        doc="user CPU of an operation",
-    )
     latency_log: bool = param(
         True, dim="bool", source="scenario", doc="a record for each operation"
     )
@@ -881,7 +875,7 @@ class Fio(ServerProgram):
                 yield from self._wait_for_rate(sys, delay_ns)
                 continue
             direction = self.next_direction
-            sys.compute(self.params.operation_user_ns)
+            sys.compute(OPERATION_USER_NS)
             size, place = self._take(direction)
             begun_ns = sys.clock_ns()
             yield from self._operation(sys, fd, direction, size, place)
@@ -933,7 +927,7 @@ class Fio(ServerProgram):
     ) -> Blocking[tuple[int, int, int, int]]:
         """Start an operation; return its direction, size, beginning, and time to submit."""
         direction = self.next_direction
-        sys.compute(self.params.operation_user_ns)
+        sys.compute(OPERATION_USER_NS)
         size, place = self._take(direction)
         begun_ns = sys.clock_ns()
         if self.params.direct and direction != TRIM:

@@ -26,6 +26,7 @@ from sim.user.program import ServerProgram
 
 PAGE: Final = 4096
 STEPS_PER_S: Final = 10
+USE_NS: Final = 100  # user CPU of a use; assumed: a cache miss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +64,6 @@ class MemloadParams:
         maximum=1,
         doc="of the uses, those that write",
         source="assumed: every other use changes something",
-    )
-    use_ns: int = param(
-        "100 ns", dim="time_ns", minimum=0, source="assumed: a cache miss", doc="user CPU of a use"
     )
     start_ns: int = param(0, dim="time_ns", minimum=0, source="scenario", doc="when it begins")
     hold_ns: int = param(
@@ -147,7 +145,7 @@ class Memload(ServerProgram):
         for pool, rate in zip(pools, rates, strict=True):
             uses = int(rate / STEPS_PER_S)
             if uses:
-                sys.compute(uses * params.use_ns)
+                sys.compute(uses * USE_NS)
                 yield from sys.touch_at_random(pool, uses, params.write_share)
                 self.done += uses
 

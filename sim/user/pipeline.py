@@ -25,6 +25,8 @@ from sim.syscall import O_CREAT, O_RDONLY, O_TRUNC, O_WRONLY, Region, Sys
 from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
+CHUNK: Final = 1 << 20  # bytes of one read() or write(); assumed: a buffer as cp takes
+
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineParams:
@@ -35,13 +37,6 @@ class PipelineParams:
         "1 GB", dim="bytes", minimum=1, source="scenario", doc="size of each file"
     )
     tasks: int = param(3, dim="count", minimum=1, source="scenario", doc="tasks in a row")
-    chunk_bytes: int = param(
-        "1 MiB",
-        dim="bytes",
-        minimum=4096,
-        source="assumed: a buffer as cp takes",
-        doc="bytes of one read() or write()",
-    )
     work_rate_bytes_per_s: float = param(
         "1 GB/s",
         dim="bytes_per_s",
@@ -120,8 +115,8 @@ class Pipeline(ServerProgram):
         fd = yield from sys.open(path, O_RDONLY)
         size = self.params.file_size_bytes
         buffer = self._malloc(sys, size)
-        for at in range(0, size, self.params.chunk_bytes):
-            piece = min(self.params.chunk_bytes, size - at)
+        for at in range(0, size, CHUNK):
+            piece = min(CHUNK, size - at)
             yield from sys.touch(buffer, at, piece)
             yield from sys.read(fd, piece)
         yield from sys.close(fd)
@@ -142,7 +137,7 @@ class Pipeline(ServerProgram):
         fd = yield from sys.open(path, O_WRONLY | O_CREAT | O_TRUNC)
         left = self.params.file_size_bytes
         while left > 0:
-            size = min(left, self.params.chunk_bytes)
+            size = min(left, CHUNK)
             yield from sys.write(fd, size)
             left -= size
         yield from sys.close(fd)

@@ -22,7 +22,7 @@ def block(
 ) -> BlockDevice:
     return BlockDevice(
         name=name, size_bytes=None, is_rotational=rotational, scheduler=None, nr_requests=None,
-        read_ahead_bytes=None, request_bytes_max=None, logical_block_bytes=None, write_cache=None,
+        read_ahead_bytes=None, request_bytes_max=None, write_cache=None,
         queue_depth=None, model=None, volume=None, slaves=slaves,
     )  # fmt: skip
 

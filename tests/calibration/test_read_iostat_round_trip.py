@@ -8,18 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration.readers import read_text
-from sim.tools.iostat_layout import (
+from sim.tools.iostat import (
+    CPU_COLUMNS,
     SYSSTAT_7,
     SYSSTAT_9,
     SYSSTAT_12,
     TIME_FORMATS,
     UNITS,
+    DeviceReport,
+    IostatReport,
+    cpu_percents,
     render_cpu,
     render_devices,
     render_time,
     render_title,
 )
-from sim.tools.iostat_report import CPU_COLUMNS, DeviceReport, IostatReport, cpu_percents
 from sim.tools.parse import CpuTicks
 
 LAYOUTS = (SYSSTAT_7, SYSSTAT_9, SYSSTAT_12)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration.readers import read_file, read_text
-from sim.tools.iostat_report import compute_iostat
+from sim.tools.iostat import compute_iostat
 from sim.tools.parse import DISK_FIELDS
 from sim.tools.snapshot import Snapshot
 from tests.calibration.texts import (

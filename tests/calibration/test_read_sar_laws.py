@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from calibration.readers import read_text
 from sim.tools import sar
 from sim.tools.run import GENERATIONS, run_tool
-from sim.tools.sar_report import Reading, Window
+from sim.tools.sar import Reading, Window
 from tests.calibration.mangle import figures, interleavings, noise, read_any
 from tests.calibration.sar_texts import TEXTS
 from tests.calibration.texts import TEXTS as OTHER_TEXTS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.readers import UnreadableRecording, read_bytes, read_file, read_text
-from calibration.readers.clock import Clock, parse_dates, parse_moment, parse_time, usual_step_s
+from calibration.readers.clock import Clock, parse_dates, parse_moment, parse_time
 from calibration.readers.json_text import find_documents
 from calibration.readers.line import NotANumber, Sink, lines_of, number
 from calibration.readers.title import LoneTime, Title
@@ -120,11 +120,6 @@ def test_a_change_to_summer_time_passes_no_hour():
 def test_what_is_no_time_is_none(text):
     moment = parse_moment(text)
     assert moment is None or isinstance(moment.clock, time)
-
-
-def test_the_usual_step_is_the_median_of_those_forward():
-    assert usual_step_s([0, 5, 10, 10, 200, 205]) == 5
-    assert usual_step_s([3]) is None
 
 
 @pytest.mark.parametrize(

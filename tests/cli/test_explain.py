@@ -53,10 +53,11 @@ def test_json_has_parts_that_sum_to_the_response_time(small: str) -> None:
     )
 
 
-def test_a_system_call_can_be_asked_for_and_drawn(small: str, tmp_path: Path) -> None:
-    path = tmp_path / "why.png"
-    assert "fsync(): " in run(small, "--of", "fsync()", "--plot", str(path))
-    assert path.read_bytes().startswith(b"\x89PNG")
+def test_a_system_call_can_be_asked_for_and_folded(small: str, tmp_path: Path) -> None:
+    path = tmp_path / "why.txt"
+    assert "fsync(): " in run(small, "--of", "fsync()", "--folded", str(path))
+    lines = path.read_text().splitlines()
+    assert lines and all(re.fullmatch(r"fsync\(\);.+ \d+", line) for line in lines)
 
 
 def test_an_unknown_kind_is_refused_with_those_there_are(small: str) -> None:

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from calibration.readers import read_text
 from sim.cli.main import cli
-from sim.report.fio_text import number
 from sim.scenario.fio_file import OPTIONS
 
 MACHINE = """\
@@ -285,26 +284,21 @@ def test_our_reader_reads_it_back(run):
     assert recording.formats == ("fio",)
 
 
-@pytest.mark.parametrize(
-    ("value", "base", "shown"),
-    [(66680, 1000, "66.7k"), (500, 1000, "500"), (2096128, 1024, "2047Ki"), (1.5e9, 1000, "1500M")],
-)
-def test_numbers_have_four_digits(value, base, shown):
-    assert number(value, base) == shown
-
-
-def test_the_text_has_fio_s_lines(run):
-    lines = run(FIFO + "rw=randread\nsize=1m\n").output.splitlines()
-    starts = [
-        "fio-3.36", "job: (groupid=0, jobs=1): err= 0: pid=0: ", "    clat (",
-        "  read: IOPS=500, BW=2000KiB/s (2048kB/s)(1024KiB/512msec)",
-        "     lat (", "    clat percentiles (", "  lat (msec)   : ", "  cpu          : usr=",
-        "  IO depths    : 1=100.0%, ", "     submit    : 0=0.0%, 4=100.0%",
-        "     issued rwts: total=256,0,0,0 short=0,0,0,0", "Run status group 0 (all jobs):",
-        "   READ: bw=", "Disk stats (read/write):", "  sda: ios=256/0, sectors=2048/0, ",
-    ]  # fmt: skip
-    for start in starts:
-        assert any(line.startswith(start) for line in lines), start
+def test_the_table_has_the_documents_main_figures(run):
+    text = FIFO + "rw=randrw\nsize=1m\n[log]\nfilename=/x\nrw=write\nsize=1m\nfsync=16\n"
+    lines = [line.split() for line in run(text).output.splitlines()]
+    assert lines[0][:5] == ["job", "operation", "IOPS", "MB/s", "mean"]
+    assert [line[:2] for line in lines[1:5]] == [
+        ["job", "read"],
+        ["job", "write"],
+        ["log", "write"],
+        ["log", "sync"],
+    ]
+    document = json.loads(run(text, "--output-format=json").stdout)
+    read = document["jobs"][0]["read"]
+    assert float(lines[1][2]) == pytest.approx(read["iops"], rel=0.01)
+    assert float(lines[1][4]) == pytest.approx(read["clat_ns"]["mean"] / 1e6, abs=0.01)
+    assert [line[0] for line in lines[5:] if line] == ["disk", "sda", "sdb"]
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_hashes(tmp_path):

@@ -39,7 +39,7 @@ def test_params_show_value_unit_layer_and_source(tmp_path: Path) -> None:
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
     assert rows["machine.cpus"][1:] == ["8", "set", "chosen", "command", "line"]
     assert rows["machine.disk.sda.latency"][1:4] == ["2", "ms", "scenario"]
-    assert rows["machine.disk.sda.queue.unplug_delay"][1:4] == ["3", "ms", "default"]
+    assert rows["machine.disk.sda.queue.max"][1:4] == ["512", "KiB", "default"]
     assert re.fullmatch(SHARES, text.splitlines()[-1])
 
 

@@ -14,11 +14,9 @@ def run(*words):
 
 def test_without_a_name_the_tables_are_listed():
     assert run().output == (
-        "table      what it shows\n"
-        "raid       RAID 0, 1, 5 and 10 over 2 to 8 disks\n"
-        "instances  instance stores of C3, R3 and I2, one SSD and all as RAID 0\n"
-        "ebs        1 TB of EBS by instance type, EBS-optimized and not\n"
-        "access     in order against at random, by kind of device\n"
+        "table   what it shows\n"
+        "raid    RAID 0, 1, 5 and 10 over 2 to 8 disks\n"
+        "access  in order against at random, by kind of device\n"
     )
 
 
@@ -61,7 +59,7 @@ def test_a_plot_is_drawn(tmp_path):
         (("raid", "--level", "0", "--devices", "1"), "too few devices, 1 (accepted: 2 or more)"),
         (("raid", "--level", "6"), "'6' is not one of '0', '1', '5', '10'"),
         (("raid", "--profile", "sas-15"), "no profile 'sas-15' - did you mean 'sas-15k'?"),
-        (("ebs", "--level", "5"), "--level is for table raid, not ebs"),
+        (("access", "--level", "5"), "--level is for table raid, not access"),
         (("raid", "--json", "/nowhere/t.json"), "no folder /nowhere"),
         (("rade",), "no table 'rade' - did you mean 'raid'? (known: raid, "),
     ],

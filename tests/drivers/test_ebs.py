@@ -24,7 +24,7 @@ KIB = 2  # sectors
 
 def quick(params=Gp2Params, **changes):
     """Return a volume whose latency is next to nothing and always the same."""
-    still = {"read_latency_ns": 1000, "write_latency_ns": 1000, "join_latency_ns": 0, "sigma": 0.0}
+    still = {"read_latency_ns": 1000, "write_latency_ns": 1000, "sigma": 0.0}
     return Ebs(params(**(still | changes)))
 
 
@@ -197,40 +197,3 @@ def test_every_path_is_a_choice_and_has_a_rate():
 def test_every_type_is_registered():
     for name in ("standard", "gp2", "gp3", "io1"):
         assert lookup("device", f"ebs-{name}").cls is Ebs
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_a_shared_card_carries_other_traffic_too(share):
-    """m3.xlarge, a gigabit card of 125 MB/s: volumes get what the others leave."""
-    traffic = round(share * EBS_PATHS["m3.xlarge"])
-    rig = _on_the_card(card_traffic_bytes_per_s=traffic, instance="m3.xlarge")
-    assert bytes_per_s(rig) == pytest.approx(125e6 - traffic, rel=0.05)
-
-
-def test_a_path_of_the_volumes_own_has_no_other_traffic():
-    rig = _on_the_card(card_traffic_bytes_per_s=100_000_000, instance="m3.xlarge" + OPTIMIZED)
-    assert bytes_per_s(rig) == pytest.approx(62.5e6, rel=0.02)
-
-
-def test_more_traffic_than_the_card_carries_leaves_a_hundredth():
-    rig = _on_the_card(1, 100, card_traffic_bytes_per_s=500_000_000, instance="m3.xlarge")
-    assert bytes_per_s(rig) < 0.05 * 125e6
-
-
-def test_who_waits_for_one_operation_meets_a_burst_now_and_then():
-    """64 KiB take S = 0.52 ms at 125 MB/s, much of it while the volume would not be asked anyway.
-
-    Who comes at random to a card that is half busy waits S / 2 (M/D/1).
-    """
-    free = _on_the_card(1, 2000, sectors=8, instance="m3.xlarge")
-    busy = _on_the_card(
-        1, 2000, sectors=8, instance="m3.xlarge", card_traffic_bytes_per_s=62_500_000
-    )
-    longer_ms = (1 / per_s(busy) - 1 / per_s(free)) * 1e3
-    assert 0.03 < longer_ms < 0.52 / 2
-
-
-def _on_the_card(in_flight=4, count=3000, sectors=256 * KIB, **changes):
-    volume = quick(**changes)
-    volume.share({})
-    return closed_loop(volume, READ, in_flight, count, sectors=sectors, in_order=True)

@@ -14,8 +14,6 @@ from tests.house.structure import (
 TOP = Path(__file__).resolve().parents[2]
 FOLDERS = ("sim", "calibration", "scenarios", "benchmarks", "docs")
 
-# Where the formatter is still switched off for some lines.
-UNFORMATTED = ("calibration/twin",)
 # Classes by which a lower layer says what it calls above, each with its reason.
 CALLED_ABOVE = {
     "Scheduler": "tasks and run queues ask the machine's scheduler to wake, pull and end tasks",
@@ -42,13 +40,8 @@ def test_an_abstract_class_has_two_heirs_or_is_a_call_upwards() -> None:
     assert set(CALLED_ABOVE) == set(lonely), sorted(lonely.values())
 
 
-def test_the_formatter_is_switched_off_nowhere_else() -> None:
-    found = [
-        f"{source.path}:{finding}"
-        for source in tree()
-        if not any(source.inside(folder) for folder in UNFORMATTED)
-        for finding in formatter_off(source)
-    ]
+def test_the_formatter_is_switched_off_nowhere() -> None:
+    found = [f"{source.path}:{finding}" for source in tree() for finding in formatter_off(source)]
     assert found == []
 
 

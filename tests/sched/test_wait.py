@@ -1,10 +1,10 @@
-"""Wait queues, completions, timeouts, kernel threads."""
+"""Wait queues, timeouts, kernel threads."""
 
 import pytest
 
 from sim.sched.kthread import kthread_run, schedule_timeout
-from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, io_schedule, sleep_ns
-from sim.sched.wait import Completion, WaitQueue
+from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, sleep_ns
+from sim.sched.wait import WaitQueue
 from tests.sched.rig import MS, O1, US, Rig
 
 D = TASK_UNINTERRUPTIBLE
@@ -81,20 +81,6 @@ def test_a_timeout_ends_the_wait(wake_ms, expected):
     assert len(queue) == 0
 
 
-def test_a_completion_lets_everybody_pass_then_and_later():
-    rig, done = Rig(kernel=O1), Completion()
-
-    def main(task):
-        yield from done.wait(task)
-        yield from done.wait(task)
-        rig.note(task.comm)
-
-    rig.sched.spawn("early", main)
-    rig.at(MS, lambda _: done.complete())
-    rig.at(2 * MS, lambda _: rig.sched.spawn("late", main))
-    assert rig.run(1).log == [(MS, "early"), (2 * MS, "late")]
-
-
 def test_sleep_takes_its_time_and_a_signal_cuts_it_short():
     rig = Rig(kernel=O1)
 
@@ -121,21 +107,6 @@ def test_kernel_timeouts_end_at_a_tick():
 
     rig.sched.spawn("main", main)
     assert rig.run(1).log == [(20 * MS, "tick")]
-
-
-def test_io_schedule_marks_the_sleep():
-    rig = Rig(kernel=O1)
-
-    def main(task):
-        task.set_state(D, "sync_page")
-        yield from io_schedule(task)
-        assert not task.in_iowait
-
-    task = rig.sched.spawn("reader", main)
-    rig.run(0.001)
-    assert rig.sched.nr_iowait == 1
-    rig.sched.wake_up(task)
-    assert rig.run(0.001).sched.nr_iowait == 0
 
 
 def test_kernel_threads_have_no_parent():

@@ -2,10 +2,7 @@
 
 import pytest
 
-from sim.drivers.disk import profile_names
-from sim.drivers.ec2 import INSTANCE_STORES
-from sim.study.exercise import LOADS, fill, measure
-from sim.study.exercise_subjects import access, ebs, instances, raid
+from sim.study.exercise import LOADS, access, fill, measure, raid
 
 READ, WRITE, RANDOM_READ, RANDOM_WRITE = LOADS
 RATE = 358  # MB/s of one SSD, profiles/ec2/m3.xlarge.toml
@@ -61,38 +58,6 @@ def test_the_grid_leaves_out_what_no_level_can_be():
     assert ("raid5", 2) not in pairs
     assert {("raid5", 3), ("raid10", 2), ("raid1", 8), ("raid0", 8), ("-", 1)} <= pairs
     assert len(pairs) == 1 + 3 * 7 + 6
-
-
-def test_every_instance_type_of_the_families_has_its_row():
-    types = {subject.facts["type"] for subject in instances().subjects}
-    named = {
-        name[4:] for name in profile_names() if name.startswith(("ec2/c3", "ec2/r3", "ec2/i2"))
-    }
-    assert types == named
-    assert {name[4:] for name in profile_names() if name.startswith("ec2/")} == set(INSTANCE_STORES)
-
-
-def test_an_own_path_is_there_only_where_it_can_be_had():
-    rows = {(s.facts["type"], s.facts["path"]) for s in ebs().subjects}
-    assert ("m3.xlarge", "EBS-optimized") in rows
-    assert ("c3.8xlarge", "EBS-optimized") not in rows
-    assert ("c3.8xlarge", "shared") in rows
-
-
-def test_half_a_card_is_left_to_a_volume_when_others_have_the_other_half():
-    subject = next(
-        one for one in ebs(("m3",)).subjects
-        if (one.facts["type"], one.facts["path"]) == ("m3.large", "shared, half busy")
-    )  # fmt: skip
-    assert measure(subject, READ, 1) == pytest.approx(31.25, rel=0.1)
-
-
-def test_a_path_of_500_mbit_carries_62_5_mb_a_second():
-    subject = next(
-        one for one in ebs().subjects
-        if (one.facts["type"], one.facts["path"]) == ("m3.xlarge", "EBS-optimized")
-    )  # fmt: skip
-    assert measure(subject, READ, 1) == pytest.approx(62.5, rel=0.01)
 
 
 def test_an_arm_is_a_hundred_times_slower_at_random_and_flash_is_not():

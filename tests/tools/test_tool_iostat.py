@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.tools.iostat_layout import SYSSTAT_9, UNITS, render_devices
-from sim.tools.iostat_report import DeviceReport
+from sim.tools.iostat import SYSSTAT_9, UNITS, DeviceReport, render_devices
 from sim.tools.run import GENERATIONS, run_tool, tool_sampling
 from sim.tools.snapshot import Snapshot
 from sim.tools.usage import Sampling, ToolUsageError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.tools.iostat_report import (
+from sim.tools.iostat import (
     CPU_COLUMNS,
     CPU_COLUMNS_BEFORE_8_1_5,
     IostatReport,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sim.scenario.cases import data_sets
 from sim.tools.run import run_tool, tool_sampling
 from sim.tools.snapshot import Snapshot
-from sim.tools.top_layout import scale_3_2, scale_4_0, time_3_2, time_4_0
+from sim.tools.top import scale_3_2, scale_4_0, time_3_2, time_4_0
 from sim.tools.usage import Sampling, ToolUsageError
 from tests.tools.memory_texts import MEMINFO_NEW, process, server
 

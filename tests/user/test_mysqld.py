@@ -18,6 +18,7 @@ from sim.user.mysql.client import (
 )
 from sim.user.mysql.innodb import ALL, PAGE, InnoDb, RowLocks
 from sim.user.mysql.myisam import MyIsam
+from sim.user.mysql.params import REDO_ROW_BYTES
 from tests.user.mysql import TOKENS, client, database, run_clients
 from tests.user.servers import run_for, run_program
 
@@ -58,7 +59,7 @@ def test_a_second_later_the_log_is_durable_whatever_the_policy(policy: int) -> N
     machine, server = database(engine="innodb", flush_log_at_trx_commit=policy)
     run_clients(machine, client([update(n) for n in range(5)]), seconds=3)
     engine = innodb(server)
-    assert engine.lsn == engine.durable_lsn == 5 * server.params.redo_row_bytes
+    assert engine.lsn == engine.durable_lsn == 5 * REDO_ROW_BYTES
 
 
 def test_commits_that_meet_share_an_fsync_and_with_a_binary_log_they_do_not() -> None:

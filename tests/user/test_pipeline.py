@@ -17,12 +17,9 @@ def test_a_pipeline_reads_writes_and_works_as_often_as_it_has_tasks():
 
 def test_a_pipelines_buffer_is_one_piece_of_memory_however_it_is_filled():
     process = '[process.p]\nprogram = "pipeline"\ndirectory = "/d"\nfile_size = "40 MiB"'
-    fine = boot(process + '\ntasks = 1\nchunk = "16 KiB"', machine=EXT3)
-    coarse = boot(process + '\ntasks = 1\nchunk = "8 MiB"', machine=EXT3)
-    for machine in (fine, coarse):
-        run_for(machine, 60)
-        assert machine.vm.events.pgfault == 40 * 256
-    assert fine.vm.programs.nr_chunks == coarse.vm.programs.nr_chunks <= 64
+    machine = run_for(boot(process + "\ntasks = 1", machine=EXT3), 60)
+    assert machine.vm.events.pgfault == 40 * 256
+    assert machine.vm.programs.nr_chunks <= 64
 
 
 def test_a_pipeline_ends_where_a_buffer_larger_than_memory_is_refused():

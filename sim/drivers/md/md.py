@@ -36,7 +36,7 @@ arrays on the same disks, which wait for each other; barriers of single regions 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from mypy_extensions import mypyc_attr, trait
 
@@ -476,6 +476,17 @@ def count_mistakes(count: int, min_devices: int) -> list[tuple[str, str, str]]:
     if count >= min_devices:
         return []
     return [("devices", f"too few devices, {count}", f"{min_devices} or more")]
+
+
+def mdadm_chunk() -> Any:
+    """Return the parameter of a level's chunks."""
+    return param(
+        "64 KiB",
+        dim="bytes",
+        source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
+        doc="what lies together on a member",
+        minimum=4096,
+    )
 
 
 def chunk_mistakes(chunk_bytes: int) -> list[tuple[str, str, str]]:

@@ -22,10 +22,10 @@ from sim.drivers.md.md import (
     ArrayContext,
     chunk_mistakes,
     count_mistakes,
+    mdadm_chunk,
     rounded,
     usable,
 )
-from sim.param import param
 from sim.registry import register
 from sim.sched.version import changed_defaults
 from sim.units import Value
@@ -35,13 +35,7 @@ from sim.units import Value
 class Raid0Params:
     """RAID 0."""
 
-    chunk_bytes: int = param(
-        "64 KiB",
-        dim="bytes",
-        source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
-        doc="what lies together on a member",
-        minimum=4096,
-    )
+    chunk_bytes: int = mdadm_chunk()
 
     @classmethod
     def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:

@@ -25,6 +25,7 @@ from sim.drivers.md.md import (
     Source,
     chunk_mistakes,
     count_mistakes,
+    mdadm_chunk,
     start_sync,
     usable,
 )
@@ -53,13 +54,7 @@ OFFSET: Final = "offset"
 class Raid10Params(RedundantParams):
     """RAID 10."""
 
-    chunk_bytes: int = param(
-        "64 KiB",
-        dim="bytes",
-        source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
-        doc="what lies together on a member",
-        minimum=4096,
-    )
+    chunk_bytes: int = mdadm_chunk()
     layout: str = param(
         NEAR,
         dim="text",

@@ -53,6 +53,7 @@ from sim.drivers.md.md import (
     Source,
     chunk_mistakes,
     count_mistakes,
+    mdadm_chunk,
     rounded,
     start_sync,
     usable,
@@ -91,13 +92,7 @@ WRITING: Final = "writing"
 class Raid5Params(RedundantParams):
     """RAID 5."""
 
-    chunk_bytes: int = param(
-        "64 KiB",
-        dim="bytes",
-        source="mdadm.h: default chunk 64 KiB to mdadm 3.0",
-        doc="what lies together on a member",
-        minimum=4096,
-    )
+    chunk_bytes: int = mdadm_chunk()
     algorithm: str = param(
         "left-symmetric",
         dim="text",

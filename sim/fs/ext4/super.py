@@ -32,7 +32,7 @@ Left out: unmounting during a run; recovery; remounting; metadata and journal ch
  where a mount found all metadata in memory (`metadata_cached`), or where somebody asks for their
  prefetching (an option, 5.9 to 5.12); zeroing by the device (write same, write zeroes), which
  instance stores and disks of the time have not; lazy_journal_init, which nothing makes up for
- later; mke2fs itself (program `mkfs`), whose discard of the whole device has happened before: a
+ later; mke2fs itself, whose discard of the whole device has happened before: a
  flash drive that takes it has `used = "0 %"`.
 """
 

@@ -36,7 +36,7 @@ from sim.sched.wait import WaitQueue
 from sim.syscall import O_APPEND, O_CREAT, O_RDWR, O_WRONLY, Sys
 from sim.units import NS_PER_S
 from sim.user.mysql.client import BEGIN, COMMIT, SELECT, WRITES, Statement, data_file
-from sim.user.mysql.params import MysqldParams
+from sim.user.mysql.params import BINLOG_ROW_BYTES, REDO_ROW_BYTES, MysqldParams
 from sim.user.pthread import Mutex
 
 RowId = tuple[str, int]  # table, row
@@ -135,7 +135,6 @@ class InnoDb:
         self.log_fsyncs: int = 0
         self.page_reads: int = 0
         self.page_writes: int = 0
-        self.page_requests: int = 0
         self._log_busy: bool = False
         self._log_wait = WaitQueue()
         self._unsynced_binlogs: int = 0
@@ -245,7 +244,6 @@ class InnoDbSession:
     def _get_page(self, page: PageId) -> Blocking[None]:
         """Have a page in the pool and at its young end (buf_page_get)."""
         shared = self.shared
-        shared.page_requests += 1
         if page not in shared.pool:
             while len(shared.pool) >= shared.pool_pages:
                 yield from self._evict()
@@ -272,7 +270,7 @@ class InnoDbSession:
             yield from self.flush(shared.dirty_pages()[: self.params.io_capacity])
         if shared.pool.get(page, -1) < 0:
             shared.pool[page] = shared.lsn
-        shared.lsn += self.params.redo_row_bytes
+        shared.lsn += REDO_ROW_BYTES
         self.changed_rows += 1
 
     # -- Commit.
@@ -298,7 +296,7 @@ class InnoDbSession:
         yield from self._log_commit(shared.lsn)
         path = f"{self.params.directory}/{BINLOG_FILE}"
         fd = yield from self.open(path, O_WRONLY | O_CREAT | O_APPEND)
-        yield from self.sys.write(fd, self.changed_rows * self.params.binlog_row_bytes)
+        yield from self.sys.write(fd, self.changed_rows * BINLOG_ROW_BYTES)
         if shared.binlog_is_due():
             yield from self.sys.fsync(fd)
         shared.lsn += LOG_BLOCK

@@ -29,7 +29,7 @@ from sim.user.mysql.innodb import (
     master_thread,
 )
 from sim.user.mysql.myisam import MyIsam, MyIsamSession
-from sim.user.mysql.params import INNODB, MysqldParams
+from sim.user.mysql.params import CONNECT_USER_NS, INNODB, MysqldParams
 from sim.user.program import ServerProgram
 
 BACKLOG: Final = 50  # MySQL 5.0 manual: back_log
@@ -78,7 +78,7 @@ class Mysqld(ServerProgram):
 
     def _serve(self, sys: Sys, connection: Connection) -> Blocking[None]:
         """Answer one client until it goes away."""
-        sys.compute(self.params.connect_user_ns)
+        sys.compute(CONNECT_USER_NS)
         session = self.engine.session(sys)
         while True:
             statement: Statement | None = yield from sys.recv(connection)

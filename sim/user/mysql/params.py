@@ -13,6 +13,10 @@ from sim.param import param
 
 MYISAM: Final = "myisam"
 INNODB: Final = "innodb"
+CONNECT_USER_NS: Final = 300_000  # user CPU of a connection; assumed: a thread and a hand-shake
+# Redo log of a changed row; assumed: redo and undo of a short row, some 100 bytes each
+REDO_ROW_BYTES: Final = 200
+BINLOG_ROW_BYTES: Final = 60  # binary log of a changed row; assumed: the statement's share of a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +40,6 @@ class MysqldParams:
         minimum=1,
         source="MySQL 5.0 manual: max_connections",
         doc="connections served at a time; more are sent away",
-    )
-    connect_user_ns: int = param(
-        "0.3 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: a thread and a hand-shake",
-        doc="user CPU of a connection",
     )
     statement_user_ns: int = param(
         "0.1 ms",
@@ -86,13 +83,6 @@ class MysqldParams:
         source="MySQL 5.0 manual: innodb_log_file_size 5 MiB, two in the group",
         doc="size of all redo logs together, written round and round",
     )
-    redo_row_bytes: int = param(
-        200,
-        dim="bytes",
-        minimum=1,
-        source="assumed: redo and undo of a short row, some 100 bytes each",
-        doc="redo log of a changed row",
-    )
     doublewrite: bool = param(
         True,
         dim="bool",
@@ -123,11 +113,4 @@ class MysqldParams:
         minimum=0,
         source="MySQL 5.0 manual: sync_binlog",
         doc="commits between two fsyncs of the binary log; 0: never",
-    )
-    binlog_row_bytes: int = param(
-        60,
-        dim="bytes",
-        minimum=1,
-        source="assumed: the statement's share of a row",
-        doc="binary log of a changed row",
     )

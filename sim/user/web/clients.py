@@ -20,6 +20,8 @@ from sim.registry import register
 from sim.units import NS_PER_MS
 from sim.world import World
 
+REQUEST_BYTES: Final = 500  # size of a request; assumed: GET with cookies
+
 
 @dataclass(frozen=True, kw_only=True)
 class WebClientsParams:
@@ -37,9 +39,6 @@ class WebClientsParams:
     )
     duration_ns: int = param(
         "30 s", dim="time_ns", minimum=1, source="scenario", doc="time in which they are"
-    )
-    request_bytes: int = param(
-        500, dim="bytes", minimum=1, source="assumed: GET with cookies", doc="size of a request"
     )
     port: int = param(80, dim="count", minimum=1, maximum=65535, source="RFC 9110", doc="TCP port")
 
@@ -88,7 +87,7 @@ class WebClients:
         except NetworkError:
             world.trace_marker("web_failed", 1)
             return
-        connection.send(self.params.request_bytes, "request")
+        connection.send(REQUEST_BYTES, "request")
         page = yield connection.recv()
         connection.close()
         if page is None:

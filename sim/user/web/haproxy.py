@@ -33,6 +33,8 @@ BACKLOG: Final = 128  # SOMAXCONN
 LOCALHOST: Final = "localhost"
 ROUND_ROBIN: Final = "roundrobin"
 LEAST_CONNECTIONS: Final = "leastconn"
+REQUEST_BYTES: Final = 500  # size of a request; assumed: GET with cookies
+UPSTREAM_PORT: Final = 8001  # of the first upstream; the others' follow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +44,6 @@ class HaproxyParams:
     port: int = param(80, dim="count", minimum=1, maximum=65535, source="RFC 9110", doc="TCP port")
     upstreams: int = param(
         2, dim="count", minimum=1, maximum=256, source="scenario", doc="number of upstream servers"
-    )
-    upstream_port: int = param(
-        8001,
-        dim="count",
-        minimum=1,
-        maximum=65279,
-        source="scenario",
-        doc="port of the first; the others' follow",
     )
     balance: str = param(
         ROUND_ROBIN,
@@ -86,9 +80,6 @@ class HaproxyParams:
         minimum=1,
         source="haproxy: inter 2s",
         doc="how long an upstream that refused is left alone",
-    )
-    request_bytes: int = param(
-        500, dim="bytes", minimum=1, source="assumed: GET with cookies", doc="size of a request"
     )
     page_bytes: int = param(
         "40 KiB", dim="bytes", minimum=1, source="assumed: a page of HTML", doc="size of a page"
@@ -142,10 +133,10 @@ class Haproxy(ServerProgram):
             place = yield from self._take(sys)
             if place < 0:
                 break
-            upstream = yield from sys.connect(LOCALHOST, params.upstream_port + place)
+            upstream = yield from sys.connect(LOCALHOST, UPSTREAM_PORT + place)
             page = None
             if upstream is not None:
-                yield from sys.send(upstream, params.request_bytes, request)
+                yield from sys.send(upstream, REQUEST_BYTES, request)
                 page = yield from sys.recv(upstream)
                 yield from sys.close_connection(upstream)
             self._give_back(sys, place)

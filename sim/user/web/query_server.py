@@ -8,7 +8,7 @@ Left out: locks between queries, transactions, what the queries say.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sim.net import Connection
 from sim.param import param
@@ -19,6 +19,7 @@ from sim.user.program import ServerProgram
 
 BLOCK = 4096
 BACKLOG = 128  # SOMAXCONN
+ANSWER_BYTES: Final = 1024  # size of an answer; assumed: a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +35,6 @@ class QueryServerParams:
         minimum=0,
         doc="user CPU of a query",
         source="assumed: a look-up by key: parse, two index trees, a row",
-    )
-    answer_bytes: int = param(
-        "1 KiB", dim="bytes", minimum=1, source="assumed: a row", doc="size of an answer"
     )
     reads: float = param(
         0.0,
@@ -90,5 +88,5 @@ class QueryServer(ServerProgram):
             if params.reads and chance.random() < params.reads:
                 block = int(chance.random() * (params.file_size_bytes // BLOCK))
                 yield from sys.pread(fd, BLOCK, block * BLOCK)
-            yield from sys.send(connection, params.answer_bytes, "answer")
+            yield from sys.send(connection, ANSWER_BYTES, "answer")
         yield from sys.close_connection(connection)

@@ -14,7 +14,7 @@ anything but a CPU, though no CPU is ever busy for longer than a millisecond.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sim.net import Connection
 from sim.param import param
@@ -26,6 +26,8 @@ from sim.user.program import ServerProgram
 BACKLOG = 128  # SOMAXCONN
 QUERY_BYTES = 200  # a key, or a statement of two lines
 LOCALHOST = "localhost"
+CACHE_PORT: Final = 11211  # port of the cache; memcached
+DATABASE_PORT: Final = 3306  # port of the database; mysqld
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +46,6 @@ class WebServiceParams:
     )
     database_queries: int = param(
         10, dim="count", minimum=0, source="scenario", doc="queries of a page to the database"
-    )
-    cache_port: int = param(
-        11211, dim="count", minimum=1, maximum=65535, source="memcached", doc="port of the cache"
-    )
-    database_port: int = param(
-        3306, dim="count", minimum=1, maximum=65535, source="mysqld", doc="port of the database"
     )
     wait_ns: int = param(
         0,
@@ -84,9 +80,9 @@ class WebService(ServerProgram):
         params = self.params
         cache = database = None
         if params.cache_queries:
-            cache = yield from _connected(sys, params.cache_port)
+            cache = yield from _connected(sys, CACHE_PORT)
         if params.database_queries:
-            database = yield from _connected(sys, params.database_port)
+            database = yield from _connected(sys, DATABASE_PORT)
         order = self._order(cache, database)
         while True:
             connection = yield from sys.accept(listener)  # type: ignore[arg-type]

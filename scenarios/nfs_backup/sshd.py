@@ -28,44 +28,19 @@ from sim.user.program import ServerProgram
 
 WTMP_BYTES: Final = 384  # sizeof(struct utmp)
 LASTLOG_BYTES: Final = 292  # sizeof(struct lastlog)
+KEY_EXCHANGE_NS: Final = 30_000_000  # assumed: Diffie-Hellman and a signature, 2 GHz
+SHELL_NS: Final = 30_000_000  # assumed: PAM, dynamic linking, profile scripts
+OPENED: Final = 60  # files; assumed: strace of a log-in with bash
+FILES_BYTES: Final = 8 << 20  # their sizes together; assumed: libc, PAM, bash, profiles
 LINE_BYTES: Final = 90  # "... sshd[1234]: Accepted publickey for ..."
 
 
 @dataclass(frozen=True, kw_only=True)
 class SshdParams:
-    """How often somebody logs in, and what that takes."""
+    """How often somebody logs in."""
 
     rate_per_s: float = param(
         "0.2 /s", dim="rate_per_s", minimum=0, source="scenario", doc="log-ins, a Poisson stream"
-    )
-    key_exchange_user_ns: int = param(
-        "30 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: Diffie-Hellman and a signature, 2 GHz",
-        doc="user CPU of the key exchange",
-    )
-    shell_user_ns: int = param(
-        "30 ms",
-        dim="time_ns",
-        minimum=0,
-        source="assumed: PAM, dynamic linking, profile scripts",
-        doc="user CPU of the rest",
-    )
-    opened: int = param(
-        60,
-        dim="count",
-        minimum=1,
-        maximum=10_000,
-        source="assumed: strace of a log-in with bash",
-        doc="files that a log-in opens and reads",
-    )
-    files_bytes: int = param(
-        "8 MiB",
-        dim="bytes",
-        minimum=4096,
-        source="assumed: libc, PAM, bash, profiles",
-        doc="their sizes together",
     )
 
 
@@ -94,9 +69,7 @@ class Sshd(ServerProgram):
         return ("/usr/lib", "/var/log", "/var/run")
 
     def files(self) -> Mapping[str, int]:
-        params = self.params
-        size = params.files_bytes // params.opened
-        sizes = {self._library(number): size for number in range(params.opened)}
+        sizes = {self._library(number): FILES_BYTES // OPENED for number in range(OPENED)}
         return sizes | {"/var/log/lastlog": 1024 * LASTLOG_BYTES, "/var/run/utmp": 64 * WTMP_BYTES}
 
     def _library(self, number: int) -> str:
@@ -113,12 +86,11 @@ class Sshd(ServerProgram):
 
     def _log_in(self, sys: Sys, began_ns: int) -> Blocking[None]:
         """From the connection to the prompt."""
-        params = self.params
         sys.probe("login__start")
-        sys.compute(params.key_exchange_user_ns)
+        sys.compute(KEY_EXCHANGE_NS)
         yield from sys.syslog("auth", LINE_BYTES)
         yield from self._read_files(sys)
-        sys.compute(params.shell_user_ns)
+        sys.compute(SHELL_NS)
         yield from self._note(sys, "/var/run/utmp", WTMP_BYTES, append=False)
         yield from self._note(sys, "/var/log/wtmp", WTMP_BYTES, append=True)
         yield from self._note(sys, "/var/log/lastlog", LASTLOG_BYTES, append=False)
@@ -128,9 +100,9 @@ class Sshd(ServerProgram):
 
     def _read_files(self, sys: Sys) -> Blocking[None]:
         """Read what a log-in reads (ld.so, PAM, bash)."""
-        for number in range(self.params.opened):
+        for number in range(OPENED):
             fd = yield from sys.open(self._library(number), O_RDONLY)
-            yield from sys.read(fd, self.params.files_bytes)
+            yield from sys.read(fd, FILES_BYTES)
             yield from sys.close(fd)
 
     def _note(self, sys: Sys, path: str, size: int, *, append: bool) -> Blocking[None]:

@@ -10,6 +10,7 @@ from sim.units import parse_quantity
 from tests.user.mail import process
 from tests.user.servers import S, boot, run_for, times_of, values_of
 
+USES = ("tunnel/iperf.py",)
 PAYLOAD = MSS_BYTES / (MSS_BYTES + HEADER_BYTES)  # of what the link carries
 
 
@@ -39,6 +40,7 @@ def bytes_per_s(
     machine = boot(
         processes,
         cpus=4,
+        uses=USES,
         sets=(
             f'machine.tcp.window="{window}"',
             'machine.syscall.packet="0.1 us"',
@@ -96,7 +98,8 @@ def test_every_byte_sent_arrives() -> None:
                 process("sink", "iperf_server", via="lan"),
                 process("client", "iperf_client", host="sink", duration="0.5 s", length="100 KiB"),
             )
-        )
+        ),
+        uses=USES,
     )
     run_for(machine, 3)
     [received] = values_of(machine, "transfer_bytes")
@@ -108,7 +111,7 @@ def test_a_host_where_nobody_listens_is_an_error_told() -> None:
         process("sink", "iperf_server", via="lan"),
         process("client", "iperf_client", host="sink", port=5002),
     )
-    machine = run_for(boot("\n".join(processes)), 3)
+    machine = run_for(boot("\n".join(processes), uses=USES), 3)
     assert values_of(machine, "stdout") == ["connect to sink port 5002 failed\n"]
 
 

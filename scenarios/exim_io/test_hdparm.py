@@ -17,7 +17,9 @@ device = "sda"
 
 def test_cached_reads_are_copies_and_buffered_ones_the_disks_outer_rate() -> None:
     text = process("test", "hdparm", device="/dev/sda")
-    machine = boot(text, machine=DISK + '[machine.vfs]\npage_copy = "4 us"\n')
+    machine = boot(
+        text, machine=DISK + '[machine.vfs]\npage_copy = "4 us"\n', uses=("exim_io/hdparm.py",)
+    )
     run_for(machine, 8)
     [cached] = values_of(machine, "hdparm_cached_bytes_per_s")
     [buffered] = values_of(machine, "hdparm_buffered_bytes_per_s")
