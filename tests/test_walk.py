@@ -35,8 +35,8 @@ SIM = str(Path(sim.__file__).parent)
 # From a system call to the device so many functions that may sleep wait for each other at most.
 NESTED_MAX = 8
 # So many files of sim/ are entered until the call returns, by whatever runs meanwhile.
-WRITE_FILES_MAX = 17
-FSYNC_FILES_MAX = 36
+WRITE_FILES_MAX = 15
+FSYNC_FILES_MAX = 34
 
 
 class Walk(NamedTuple):
