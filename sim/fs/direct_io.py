@@ -57,6 +57,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     if debt_ns > SEEN_NS:
         yield  # The pages are pinned before the first bio is submitted.
     if write:
+        yield from op.update_time(task, inode)
         yield from op.fill_holes(task, inode, start, end)
     direction = WRITE if write else READ
     runs = op.get_blocks(inode, start, end)

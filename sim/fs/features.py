@@ -35,6 +35,7 @@ class Features:
     kworkers: bool
     waits_in_iowait: bool
     flush_fua: bool
+    aio_syncs: bool
     # jbd and jbd2
     writer_alone: bool
     measured_batch: bool
@@ -49,6 +50,7 @@ class Features:
     fsync_if_dirty: bool
     fdatasync_skips_times: bool
     fsync_by_tid: bool
+    flushes_in_fsync: bool
     discards: bool
     discards_together: bool
     discards_by_worker: bool
@@ -158,6 +160,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "5577022f4ca9: wait_for_completion_io()",
     ),
     "flush_fua": ((2, 6, 37), "a flush and FUA instead of a barrier", "WRITE_FLUSH_FUA"),
+    "aio_syncs": (
+        (3, 12),
+        "an asynchronous direct write with O_DSYNC ends when it is durable",
+        "02afc27faec9: dio_aio_complete_work",
+    ),
     "writer_alone": (
         (2, 6, 16),
         "a task that commits twice in a row, alone, does not wait for others",
@@ -209,6 +216,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (2, 6, 32),
         "ext3's fsync waits for the transaction that changed the inode last",
         "fe8bc91c4c30: i_sync_tid",
+    ),
+    "flushes_in_fsync": (
+        (2, 6, 33),
+        "fsync flushes the drive's cache where no commit does",
+        "fs/ext3/fsync.c, fs/ext4/fsync.c; jbd2_trans_will_send_data_barrier",
     ),
     "discards": ((2, 6, 33), "mount -o discard", "fs/ext4/super.c"),
     "discards_together": (

@@ -140,8 +140,10 @@ NR_BATCH: Final = 64  # blocks that a checkpoint writes together
 T_RUNNING: Final = 0
 T_LOCKED: Final = 1  # Waiting for its handles to end; no new ones.
 T_FLUSH: Final = 2  # Writing ordered data.
-T_COMMIT: Final = 3  # Writing metadata and the commit block.
-T_FINISHED: Final = 4
+T_COMMIT: Final = 3  # Writing metadata.
+T_COMMIT_DFLUSH: Final = 4  # Flushing the data's drive, if the log is on another one.
+T_COMMIT_JFLUSH: Final = 5  # Writing the commit block, behind a flush of the log's drive.
+T_FINISHED: Final = 6
 
 # b_jlist
 BJ_NONE: Final = 0
@@ -518,6 +520,20 @@ class Journal:
         """Commit a transaction and wait (jbd2_complete_transaction)."""
         self.log_start_commit(tid)
         yield from self.log_wait_commit(task, tid)
+
+    def will_flush_data(self, tid: int) -> bool:
+        """Return whether the commit of `tid` still has to flush the drive of the data.
+
+        Then what is in that drive's cache now will be on the medium when the commit has ended
+        (jbd2_trans_will_send_data_barrier). False without barriers, or if it is committed already.
+        """
+        if not self.params.barrier or self.commit_sequence >= tid:
+            return False
+        committing = self.committing
+        if committing is None or committing.tid != tid:
+            return True
+        is_elsewhere = self.home is not self.log.device
+        return committing.state < (T_COMMIT_DFLUSH if is_elsewhere else T_COMMIT_JFLUSH)
 
     def force_commit_nested(self, task: Task) -> Blocking[None]:
         """Commit what is running, or wait for what commits (journal_force_commit_nested).
@@ -914,7 +930,9 @@ def journal_commit_transaction(
     yield from journal.log.wait(task)
     journal.log.shadowed = None
     journal.log.end_shadow(transaction)
+    transaction.state = T_COMMIT_DFLUSH
     yield from journal.flush_home(task)
+    transaction.state = T_COMMIT_JFLUSH
     yield from _write_commit_block(task, journal, transaction)
 
     _process_forget(task, journal, transaction)

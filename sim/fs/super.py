@@ -58,8 +58,9 @@ from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched
 from sim.sched.locking import Holdings, Mutex, patience_of_rwsem
-from sim.sched.task import Blocking, Task
+from sim.sched.task import Blocking, Task, no_wait
 from sim.sched.version import KernelVersion
+from sim.sched.workqueue import Workqueue
 from sim.units import NS_PER_S
 
 PAGE_SIZE: Final = 4096
@@ -141,6 +142,7 @@ S_IFDIR: Final = 0o040000
 S_IFREG: Final = 0o100000
 
 # i_state: what fsync looks at, and what pdflush clears as well (dirty pages: the page cache knows).
+DIO_WORKS_MAX: Final = 256  # WQ_DFL_ACTIVE, include/linux/workqueue.h
 I_DIRTY_SYNC: Final = 1  # The inode itself changed (times).
 I_DIRTY_DATASYNC: Final = 2  # Size or blocks changed: without them the data cannot be found.
 I_DIRTY_INODE: Final = I_DIRTY_SYNC | I_DIRTY_DATASYNC
@@ -465,6 +467,11 @@ def _nothing(task: Task, inode: Inode) -> None:
     """Do nothing at the last close of a writer."""
 
 
+def _at_once(task: Task, inode: Inode) -> Blocking[None]:
+    """Have nothing to do."""
+    return no_wait()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Operations:
     """What a file system does with its inodes (inode_operations, file_operations).
@@ -489,9 +496,10 @@ class Operations:
     read: ReadOp = generic_read
     write: WriteOp = _none
     # Past the page cache. `get_blocks` returns (first device block or -1 for a hole, count),
-    # `fill_holes` allocates what is a hole before a write.
+    # `fill_holes` allocates what is a hole before a write, `update_time` notes when it is written.
     get_blocks: GetBlocksOp = _none
     fill_holes: HolesOp = _none
+    update_time: InodeOp = _at_once
     # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
     # durable at the close of a file open for writing; `dropped` is for the last close of a file,
     # `release` for that of its last writer.
@@ -613,6 +621,13 @@ class FileSystem:
         if context.journal_device is not None:
             context.journal_device.hold()
         self.mounted_on: str = ""  # set by Vfs.mount(), for messages
+        self._dio_done: Workqueue | None = None
+
+    def dio_done_wq(self) -> Workqueue:
+        """Return the workqueue that ends asynchronous direct writes (s_dio_done_wq)."""
+        if self._dio_done is None:
+            self._dio_done = Workqueue(self.scheduler, "kworker/dio", DIO_WORKS_MAX)
+        return self._dio_done
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache for `inode`, with this file system's operations."""

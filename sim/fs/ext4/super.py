@@ -125,6 +125,7 @@ OPERATIONS: Final = Operations(
     write=files.write,
     get_blocks=files.get_blocks,
     fill_holes=files.fill_holes,
+    update_time=files.update_seconds,
     sync_file=sync_file,
     release=files.release,
     atime_is_due=files.atime_is_due,
@@ -134,6 +135,7 @@ OPERATIONS: Final = Operations(
 EXT4_OPERATIONS: Final = replace(
     OPERATIONS,
     rename=namei.da_rename,
+    update_time=files.update_time,
     delete_inode=files.da_delete_inode,
     truncate=files.da_truncate,
 )

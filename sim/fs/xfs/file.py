@@ -61,7 +61,7 @@ def write(task: Task, inode: XfsInode, pos: int, count: int) -> Blocking[int]:
     fs = inode.fs
     start, end = pos >> PAGE_SHIFT, (pos + count + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(fs.params.block_ns * (end - start))
-    yield from update_times(task, fs, inode)
+    yield from update_time(task, inode)
     yield from _read_partial(task, inode, pos, count)
     yield from inode.mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
     room = fs.available_blocks()
@@ -81,8 +81,9 @@ def write(task: Task, inode: XfsInode, pos: int, count: int) -> Blocking[int]:
     return done
 
 
-def update_times(task: Task, fs: XfsMount, inode: XfsInode) -> Blocking[None]:
+def update_time(task: Task, inode: XfsInode) -> Blocking[None]:
     """Log an inode's times if the clock has ticked since (xfs_vn_update_time)."""
+    fs = inode.fs
     tick_ns = fs.scheduler.tick_ns
     if fs.calendar.now // tick_ns == inode.mtime_ns // tick_ns:
         return

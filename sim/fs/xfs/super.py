@@ -36,6 +36,7 @@ from sim.fs.xfs.file import (
     get_blocks,
     sync_file,
     touch_atime,
+    update_time,
     write,
 )
 from sim.fs.xfs.fsck import check, remains
@@ -85,6 +86,7 @@ OPERATIONS: Final = Operations(
     write=write,
     get_blocks=get_blocks,
     fill_holes=fill_holes,
+    update_time=update_time,
     sync_file=sync_file,
     release=release,
     atime_is_due=atime_is_due,

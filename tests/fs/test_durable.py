@@ -1,0 +1,114 @@
+"""What a sync promised is there after a power cut, and the drive is flushed as often as Linux does.
+
+One writer overwrites blocks that its file has long had, on a drive with a volatile cache. Nothing
+of the file changes that fdatasync would have to see to, so that no commit flushes the cache: the
+normal path of every database log.
+"""
+
+import pytest
+
+from sim.fs.super import O_CREAT, O_DIRECT, O_DSYNC, O_RDWR, O_SYNC
+from sim.sched.version import kernel_version
+from tests.user.servers import S, boot
+
+SIZE = 1 << 18
+BLOCK = 8192
+WRITES = 8
+STEP_NS = 50_000  # how exactly the moment of the power cut is found
+DRIVES = {
+    "disk": 'profile = "sas-15k", write_cache = true',
+    "flash": 'profile = "ssd-nvme", buffer_protected = false',
+}
+# file system, kernel: the oldest whose fsync flushes, one with jbd2's tid rules, those of today
+SERVERS = (
+    ("ext3", "2.6.33"),
+    ("ext3", "3.2"),
+    ("ext4", "2.6.38"),
+    ("ext4", "3.10"),
+    ("ext4", "6.1"),
+    ("xfs", "3.2"),
+    ("xfs", "6.1"),
+)
+
+
+class Log:
+    """A machine with a file /wal that one program overwrites, and what became durable when."""
+
+    def __init__(self, fs, kernel, drive):
+        mount = f'mount."/" = {{ type = "{fs}", device = "sda"'
+        mount += ", barrier = true }\n" if fs != "xfs" else " }\n"
+        self.machine = boot(
+            machine=f"disk.sda = {{ {DRIVES[drive]} }}\n{mount}",
+            sets=(f'machine.kernel="{kernel}"',),
+        )
+        for _, file_system in self.machine.vfs.mounts:
+            file_system.expect_power_cut()
+        self.durations_ns = []
+        self.flushes = 0
+
+    def run(self, flags, write):
+        """Overwrite the file WRITES times; stop when the last is promised, or the time is up."""
+        disk = self.machine.disks[0]
+
+        def program(sys):
+            fd = yield from sys.open("/wal", O_RDWR | O_CREAT)
+            yield from sys.write(fd, SIZE)
+            yield from sys.fsync(fd)
+            yield from sys.close(fd)
+            yield from sys.sleep(2 * S)
+            fd = yield from sys.open("/wal", O_RDWR | flags)
+            flushed = disk.stats.flushes
+            for number in range(WRITES):
+                begin_ns = sys.clock_ns()
+                yield from write(sys, fd, number * BLOCK)
+                self.durations_ns.append(sys.clock_ns() - begin_ns)
+            self.flushes = disk.stats.flushes - flushed
+            yield from sys.sleep(100 * S)
+
+        self.machine.kernel.start("writer", "writer", program)
+        self.machine.run_until(2 * S)  # It has been written, and sleeps.
+        while len(self.durations_ns) < WRITES and self.machine.calendar.now < 5 * S:
+            self.machine.run_until(self.machine.calendar.now + STEP_NS)
+        assert len(self.durations_ns) == WRITES
+        return self
+
+    def remains(self):
+        """Return what is read back of the file after a power cut now."""
+        [file_system] = [one for path, one in self.machine.vfs.mounts if path == ""]
+        return file_system.remains()
+
+
+def _then(call):
+    def write(sys, fd, at):
+        yield from sys.pwrite(fd, BLOCK, at)
+        if call:
+            yield from getattr(sys, call)(fd)
+
+    return write
+
+
+def _aio(sys, fd, at):
+    yield from sys.io_submit(fd, BLOCK, at, 1, True)
+    yield from sys.io_getevents()
+
+
+WAYS = {
+    "write, fdatasync": (0, _then("fdatasync")),
+    "write, fsync": (0, _then("fsync")),
+    "O_DSYNC": (O_DSYNC, _then("")),
+    "O_SYNC": (O_SYNC, _then("")),
+    "O_DIRECT, fdatasync": (O_DIRECT, _then("fdatasync")),
+    "O_DIRECT, fsync": (O_DIRECT, _then("fsync")),
+    "O_DIRECT | O_DSYNC": (O_DIRECT | O_DSYNC, _then("")),
+    "asynchronous, O_DSYNC": (O_DIRECT | O_DSYNC, _aio),
+}
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("fs", "kernel"), SERVERS)
+def test_an_overwrite_that_was_promised_survives_a_power_cut(fs, kernel, way, drive):
+    if way.startswith("asynchronous") and kernel_version(kernel) < (3, 12):
+        pytest.skip("O_DSYNC of asynchronous writes means something from 3.12 on")
+    log = Log(fs, kernel, drive).run(*WAYS[way])
+    assert log.remains().has("/wal", SIZE)
