@@ -220,9 +220,12 @@ def run():
     disk = machine.disks[0]
     window = Window(disk)
     context = MountContext(
-        vm=machine.vm, scheduler=machine.sched, random=random.Random(1), device=window,
+        vm=machine.vm,
+        scheduler=machine.sched,
+        random=random.Random(1),
+        device=window,
         bdi=machine.vm.add_bdi(BackingDevInfo("window", window)),
-    )  # fmt: skip
+    )
     fs = SlotFs(context)
     machine.vfs.mount("/own", fs)
     machine.vfs.prepare_file("/own/old", 20 * PAGE)

@@ -125,9 +125,15 @@ def test_releases_without_it_are_told():
 def test_block_devices_come_before_mounts_and_mounts_before_swap():
     order = [entry.name for entry in in_order(names("component"))]
     for low, high in (
-        ("disk", "array"), ("array", "volume"), ("volume", "delay"), ("disk", "mount"),
-        ("delay", "mount"), ("loop", "mount"), ("zram", "mount"), ("mount", "swap"),
-    ):  # fmt: skip
+        ("disk", "array"),
+        ("array", "volume"),
+        ("volume", "delay"),
+        ("disk", "mount"),
+        ("delay", "mount"),
+        ("loop", "mount"),
+        ("zram", "mount"),
+        ("mount", "swap"),
+    ):
         assert order.index(low) < order.index(high)
 
 

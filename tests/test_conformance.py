@@ -31,9 +31,13 @@ from tests.block.disks import MS, PAGE, Rig, ram
 from tests.user.servers import EXT3, S, boot, run_for, run_program
 
 EXAMPLES = {  # of any other dimension: a bare 1
-    "bool": True, "text": "x", "time_ns": "1 s", "rate_per_s": "1 /s", "bytes_per_s": "1 B/s",
+    "bool": True,
+    "text": "x",
+    "time_ns": "1 s",
+    "rate_per_s": "1 /s",
+    "bytes_per_s": "1 B/s",
     "clock_khz": "1 GHz",
-}  # fmt: skip
+}
 use_all()
 ENTRIES = [lookup(kind, name) for kind in KINDS for name in names(kind)]
 
@@ -278,10 +282,13 @@ SMALL_DISK = EXT3.replace("4 GiB", "64 MiB").replace("2 ms", "0.1 ms")
 
 NEEDS = {  # a host that exports it
     "nfs": (
-        'machine.mount."/".server="filer"', 'machine.mount."/".capacity="64 MiB"',
-        'link.lan.latency="0.1 ms"', 'process.filer.program="nfsd"', 'process.filer.via="lan"',
-    ),
-}  # fmt: skip
+        'machine.mount."/".server="filer"',
+        'machine.mount."/".capacity="64 MiB"',
+        'link.lan.latency="0.1 ms"',
+        'process.filer.program="nfsd"',
+        'process.filer.via="lan"',
+    )
+}
 
 
 def mounted(name: str) -> Machine:

@@ -39,9 +39,13 @@ def digest_elsewhere(hash_seed: str) -> str:
     """Return the digest of the run with seed 5 in a process of its own."""
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(TOP)}
     return subprocess.run(
-        [sys.executable, "-c", DIGEST], cwd=TOP, env=environment,
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+        [sys.executable, "-c", DIGEST],
+        cwd=TOP,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -40,10 +40,29 @@ def test_what_a_scenario_names_as_recorded_is_there(name: str) -> None:
 
 # How a scenario is put together, not what its server is like: names, and who talks to whom.
 WIRING = {
-    "device", "devices", "destination", "file", "filename", "filter", "host", "hostname", "if",
-    "interval", "marks_storm", "of", "on", "path", "port", "program", "scanner", "server",
-    "source", "start", "target", "via",
-}  # fmt: skip
+    "device",
+    "devices",
+    "destination",
+    "file",
+    "filename",
+    "filter",
+    "host",
+    "hostname",
+    "if",
+    "interval",
+    "marks_storm",
+    "of",
+    "on",
+    "path",
+    "port",
+    "program",
+    "scanner",
+    "server",
+    "source",
+    "start",
+    "target",
+    "via",
+}
 
 
 def is_recorded(name: str) -> bool:

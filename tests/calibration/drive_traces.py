@@ -11,10 +11,18 @@ from calibration.drive.trace import Access
 from sim.block.bio import READ, WRITE
 
 ROW = {
-    "name": "Maker Model 1", "rpm": 7200.0, "blocks_512": 4_000_000, "surfaces": 5,
-    "cylinders": 5000, "blocks_per_track_outer": 200.0, "blocks_per_track_inner": 130.0,
-    "seek_ms_single": 1.0, "seek_ms_average": 8.0, "seek_ms_full": 16.0, "head_switch_ms": 0.9,
-}  # fmt: skip
+    "name": "Maker Model 1",
+    "rpm": 7200.0,
+    "blocks_512": 4_000_000,
+    "surfaces": 5,
+    "cylinders": 5000,
+    "blocks_per_track_outer": 200.0,
+    "blocks_per_track_inner": 130.0,
+    "seek_ms_single": 1.0,
+    "seek_ms_average": 8.0,
+    "seek_ms_full": 16.0,
+    "head_switch_ms": 0.9,
+}
 
 
 def sheet(**changes):

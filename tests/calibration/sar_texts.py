@@ -89,6 +89,4 @@ ZONE = """\
 02:00:48  IST         2       432      1.70      1.23      0.98         3
 Average:              2       431      1.68      1.22      0.97         2
 """
-TEXTS = {
-    "sar 12": SAR_12, "sar -f 7": FILE_7, "sar de": GERMAN, "sar zh": CHINESE, "sar IST": ZONE,
-}  # fmt: skip
+TEXTS = {"sar 12": SAR_12, "sar -f 7": FILE_7, "sar de": GERMAN, "sar zh": CHINESE, "sar IST": ZONE}

@@ -49,9 +49,13 @@ def plan(seed: int = 1, simulations: int = 48) -> Plan:
         against={"before": against},
     )
     return Plan(
-        scenario="formulas", spec=spec, states=("before",), seed=seed, simulations=simulations,
+        scenario="formulas",
+        spec=spec,
+        states=("before",),
+        seed=seed,
+        simulations=simulations,
         members=32,
-    )  # fmt: skip
+    )
 
 
 def recorded(
@@ -61,11 +65,18 @@ def recorded(
     seen = figures(Trial("formulas", None, tuple(truth.items()), 99))
     return tuple(
         RecordedColumn(
-            name=f"before: {name}", part="before", metric=name, unit=unit, value=seen[name],
-            resolution=0.0, sampling=0.0, discrepancy=discrepancy, bounds=None,
+            name=f"before: {name}",
+            part="before",
+            metric=name,
+            unit=unit,
+            value=seen[name],
+            resolution=0.0,
+            sampling=0.0,
+            discrepancy=discrepancy,
+            bounds=None,
         )
         for name, unit in UNITS.items()
-    )  # fmt: skip
+    )
 
 
 def laboratory(journal: Journal | None = None) -> Laboratory:

@@ -13,9 +13,19 @@ from sim.study.recorded import DatasetError, Figure, load_figures
 
 CASES = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "cases"
 TEN_CASES = {
-    "sendmail", "factomd", "exim-io", "amavisd", "cacti", "lvm-snapshot", "ec2-volumes",
-    "r3-swap", "web-governor", "mysql-oom", "nfs-backup", "tunnel",
-}  # fmt: skip
+    "sendmail",
+    "factomd",
+    "exim-io",
+    "amavisd",
+    "cacti",
+    "lvm-snapshot",
+    "ec2-volumes",
+    "r3-swap",
+    "web-governor",
+    "mysql-oom",
+    "nfs-backup",
+    "tunnel",
+}
 
 
 def figures(name: str) -> list[tuple[str, str, Figure]]:

@@ -21,7 +21,7 @@ from tests.calibration.drive_traces import (
     requests,
     sheet,
     write_files,
-)  # fmt: skip
+)
 
 TIMES = st.lists(st.integers(1, 10**9), min_size=1, max_size=50)
 
@@ -48,10 +48,14 @@ def positioning_ns(params):
 def test_a_fit_finds_the_disk_that_made_the_trace(write_cache, overhead_ns, write_overhead_ns):
     start = default_params()
     true = replace(
-        start, overhead_ns=overhead_ns, write_overhead_ns=write_overhead_ns,
-        write_cache=write_cache, positioning_overhead_ns=500_000,
-        interface_rate_bytes_per_s=3e6, read_on_arrival=True,
-    )  # fmt: skip
+        start,
+        overhead_ns=overhead_ns,
+        write_overhead_ns=write_overhead_ns,
+        write_cache=write_cache,
+        positioning_overhead_ns=500_000,
+        interface_rate_bytes_per_s=3e6,
+        read_on_arrival=True,
+    )
     found = fit(start, measured_on(true, 1000), 1, lambda done, total: None)
     assert (found.write_cache, found.read_on_arrival) == (write_cache, True)
     assert found.overhead_ns == pytest.approx(overhead_ns, rel=0.1)
@@ -79,9 +83,11 @@ def test_the_figures_are_of_all_requests_or_of_those_behind_the_fit(tmp_path):
     assert [one["requests"] for one in told] == [300, 200]
     assert [one["parameters"] for one in told] == ["data sheet", "fit"]
     assert {(one["parameters"], one["of"]) for one in told[1]["results"]} == {
-        ("data sheet", "first 100"), ("data sheet", "the rest"),
-        ("fit", "first 100"), ("fit", "the rest"),
-    }  # fmt: skip
+        ("data sheet", "first 100"),
+        ("data sheet", "the rest"),
+        ("fit", "first 100"),
+        ("fit", "the rest"),
+    }
 
 
 def test_the_table_the_file_and_the_picture_are_written(tmp_path):
@@ -147,8 +153,9 @@ def test_the_disk_has_the_data_sheets_tracks():
 
 def test_a_faster_medium_is_of_a_later_generation():
     early, late = GENERATIONS
-    slow = params_of_sheet(sheet(blocks_per_track_outer=120, blocks_per_track_inner=80,
-                                 blocks_512=2_000_000))  # fmt: skip
+    slow = params_of_sheet(
+        sheet(blocks_per_track_outer=120, blocks_per_track_inner=80, blocks_512=2_000_000)
+    )
     fast = params_of_sheet(sheet())
     assert (slow.write_cache, fast.write_cache) == (early.write_cache, late.write_cache)
     assert slow.overhead_ns > fast.overhead_ns

@@ -20,11 +20,16 @@ def predicted(what_if: str | None, *, low: float, high: float, util: float = 0.0
     return Prediction(
         scenario=load("sendmail", what_if=what_if),
         fit=read_fit(shipped_fit("sendmail.before"), "sendmail"),
-        seed=1, members=64, replications=1, joint={},
-        metrics={"throughput_per_s": summary(low, high),
-                 "disk.sdb.util_pct": summary(util, util, "%")},
+        seed=1,
+        members=64,
+        replications=1,
+        joint={},
+        metrics={
+            "throughput_per_s": summary(low, high),
+            "disk.sdb.util_pct": summary(util, util, "%"),
+        },
         shares={"throughput_per_s": {"process.blast.think_time": 0.77, "chance": 0.02}},
-    )  # fmt: skip
+    )
 
 
 def test_without_its_disk_the_recorded_storm_is_bound_by_its_cpus() -> None:

@@ -24,9 +24,15 @@ SCENARIOS = sorted({path.name.partition(".")[0] for path in shipped_fits()})
 
 def sample(report: int, name: str, column: str, value: float) -> Sample:
     return Sample(
-        time_s=None, kind="cpu" if name == "all" else "device", name=name, column=column,
-        value=value, since_boot=False, report=report, line=1,
-    )  # fmt: skip
+        time_s=None,
+        kind="cpu" if name == "all" else "device",
+        name=name,
+        column=column,
+        value=value,
+        since_boot=False,
+        report=report,
+        line=1,
+    )
 
 
 def recording(name: str, shares: list[float], writes: list[float]) -> Recording:

@@ -38,8 +38,9 @@ def test_a_host_is_described_by_its_texts() -> None:
     assert host.memory_bytes == 8_000_000 * 1024
     assert host.distribution == "Debian GNU/Linux 12 (bookworm)"
     assert [(m.place, m.type, m.options) for m in host.mounts] == [
-        ("/var/spool", "ext4", ("rw", "noatime")), ("/tmp", "tmpfs", ("rw",)),
-    ]  # fmt: skip
+        ("/var/spool", "ext4", ("rw", "noatime")),
+        ("/tmp", "tmpfs", ("rw",)),
+    ]
     assert [(s.source, s.size_bytes, s.used_bytes) for s in host.swaps] == [
         ("/dev/sdb1", 2 << 20, 1 << 20)
     ]
@@ -57,8 +58,10 @@ def test_devices_are_described_by_sys() -> None:
 def test_a_volume_lies_on_the_disks_of_its_partitions() -> None:
     volume = host_of(TEXTS).devices["dm-0"]
     assert (volume.slaves, volume.volume, volume.scheduler) == (
-        ("cciss/c0d0", "sdb"), "vg-spool", "none",
-    )  # fmt: skip
+        ("cciss/c0d0", "sdb"),
+        "vg-spool",
+        "none",
+    )
 
 
 def test_what_is_not_there_is_not_known() -> None:

@@ -76,9 +76,7 @@ BREAKS: dict[str, Break] = {
 def test_the_size_of_a_request_is_one_of_discards_too() -> None:
     """areq-sz of sysstat: 160 requests of 64 KiB and 40 discards of 1 MiB a second."""
     moved = 160 * 65536 + 40 * 2**20
-    row = with_row(
-        SOUND, d_per_s=40.0, discard_bytes_per_s=40.0 * 2**20, areq_bytes=moved / 200,
-    )  # fmt: skip
+    row = with_row(SOUND, d_per_s=40.0, discard_bytes_per_s=40.0 * 2**20, areq_bytes=moved / 200)
     assert "sizes" not in wrong(row)
     assert device_look("sda", row.devices["sda"], None).size_bytes == 65536
 

@@ -116,19 +116,32 @@ def reading(*rows: tuple[int, float, bool, str, float]) -> Recording:
         formats=("iostat",),
         samples=tuple(
             Sample(
-                time_s=time_s, kind="device", name=name, column="util_pct", value=util,
-                since_boot=since_boot, report=report, line=1,
+                time_s=time_s,
+                kind="device",
+                name=name,
+                column="util_pct",
+                value=util,
+                since_boot=since_boot,
+                report=report,
+                line=1,
             )
             for report, time_s, since_boot, name, util in rows
         ),
-    )  # fmt: skip
+    )
 
 
 def test_an_interval_begins_where_the_report_before_ended_even_after_a_gap() -> None:
-    found = intervals_of([reading(
-        (0, 0, True, "sda", 1), (1, 5, False, "sda", 2), (2, 10, False, "sda", 3),
-        (3, 100, True, "sda", 4), (4, 105, False, "sda", 5),
-    )])  # fmt: skip
+    found = intervals_of(
+        [
+            reading(
+                (0, 0, True, "sda", 1),
+                (1, 5, False, "sda", 2),
+                (2, 10, False, "sda", 3),
+                (3, 100, True, "sda", 4),
+                (4, 105, False, "sda", 5),
+            )
+        ]
+    )
     assert [(one.end_s, one.length_s) for one in found] == [(5, 5), (10, 5), (105, 5)]
 
 

@@ -21,20 +21,41 @@ def block(
     name: str, *, rotational: bool | None = None, slaves: tuple[str, ...] = ()
 ) -> BlockDevice:
     return BlockDevice(
-        name=name, size_bytes=None, is_rotational=rotational, scheduler=None, nr_requests=None,
-        read_ahead_bytes=None, request_bytes_max=None, write_cache=None,
-        queue_depth=None, model=None, volume=None, slaves=slaves,
-    )  # fmt: skip
+        name=name,
+        size_bytes=None,
+        is_rotational=rotational,
+        scheduler=None,
+        nr_requests=None,
+        read_ahead_bytes=None,
+        request_bytes_max=None,
+        write_cache=None,
+        queue_depth=None,
+        model=None,
+        volume=None,
+        slaves=slaves,
+    )
 
 
 def device(
-    name: str, *, reads: float = 0, writes: float = 0, utilisation: float = 0.5,
-    stretch: float = 2, size: float = 4096, merges: float = 0, known: BlockDevice | None = None,
-) -> DeviceLook:  # fmt: skip
+    name: str,
+    *,
+    reads: float = 0,
+    writes: float = 0,
+    utilisation: float = 0.5,
+    stretch: float = 2,
+    size: float = 4096,
+    merges: float = 0,
+    known: BlockDevice | None = None,
+) -> DeviceLook:
     row = device_row(
-        r_per_s=reads, w_per_s=writes, utilisation=utilisation, stretch=stretch, skew=1,
-        size_bytes=size, merges_per_s=merges,
-    )  # fmt: skip
+        r_per_s=reads,
+        w_per_s=writes,
+        utilisation=utilisation,
+        stretch=stretch,
+        skew=1,
+        size_bytes=size,
+        merges_per_s=merges,
+    )
     return device_look(name, row, known)
 
 
@@ -53,18 +74,24 @@ def test_a_disk_is_known_by_the_time_that_random_access_takes(rpm: int) -> None:
         (device("sda", reads=5000), "SSD"),
         (device("sda", reads=400), "SSD, or a disk with a cache"),
         (device("xvdj", reads=400), "virtual device: SSD or network volume"),
-        (device("sda", reads=1, writes=400),
-         "SSD, or a disk that caches writes or has them in sequence"),
+        (
+            device("sda", reads=1, writes=400),
+            "SSD, or a disk that caches writes or has them in sequence",
+        ),
         (device("sda", reads=1, writes=400, known=block("sda", rotational=True)), "disk"),
-        (device("vda", reads=1, writes=400, known=block("vda", rotational=True)),
-         "SSD, or a disk that caches writes or has them in sequence"),
-        (device("sda", reads=9, utilisation=0.09, known=block("sda", rotational=False)),
-         "SSD, or a disk with a cache"),
+        (
+            device("vda", reads=1, writes=400, known=block("vda", rotational=True)),
+            "SSD, or a disk that caches writes or has them in sequence",
+        ),
+        (
+            device("sda", reads=9, utilisation=0.09, known=block("sda", rotational=False)),
+            "SSD, or a disk with a cache",
+        ),
         (device("sda", reads=100, utilisation=0.9, size=1 << 20), "unknown"),
         (device("sda", reads=2, utilisation=0.02), "disk"),
         (device("sda", reads=100, utilisation=0.3), "disk, like 15000 rpm"),
     ],
-)  # fmt: skip
+)
 def test_a_device_is_guessed_by_name_or_time(found: DeviceLook, guess: str) -> None:
     assert found.guess == guess
     assert found.reason
@@ -107,17 +134,22 @@ def test_a_volume_that_is_too_busy_lies_on_no_disk() -> None:
 
 def cpus(busy: float = 0.1, iowait_pct: float = 0.0, steal: float = 0.0) -> CpuLook:
     return CpuLook(
-        cpus=4, source="recorded", busy=busy, device=None, ratio=None, waiters=None,
-        shares_pct={"iowait_pct": iowait_pct, "steal_pct": steal}, placings=(), steps=None,
-    )  # fmt: skip
+        cpus=4,
+        source="recorded",
+        busy=busy,
+        device=None,
+        ratio=None,
+        waiters=None,
+        shares_pct={"iowait_pct": iowait_pct, "steal_pct": steal},
+        placings=(),
+        steps=None,
+    )
 
 
 def seen(
     cpu: CpuLook, *devices: DeviceLook, swap: tuple[str, ...] = (), load: float | None = None
 ) -> Seen:
-    return Seen(
-        cpu=cpu, devices=devices, swap_used_bytes=1e9, swap_devices=swap, load=load
-    )  # fmt: skip
+    return Seen(cpu=cpu, devices=devices, swap_used_bytes=1e9, swap_devices=swap, load=load)
 
 
 FULL_DISK = device("sda", writes=180, utilisation=0.97)
@@ -133,14 +165,17 @@ VOLUME = device("dm-0", writes=900, utilisation=0.97)
         (seen(cpus(), VOLUME, FULL_DISK), "sda", "sda is full"),
         (seen(cpus(), VOLUME), "dm-0", "dm-0 is full"),
         (seen(cpus(busy=0.97, steal=30), QUIET_DISK), "CPU", "30 % of it taken by the hypervisor"),
-        (seen(cpus(iowait_pct=60), QUIET_DISK, SWAP_DISK, swap=("sdb",)), "memory",
-         "50 % of all requests go to sdb"),
+        (
+            seen(cpus(iowait_pct=60), QUIET_DISK, SWAP_DISK, swap=("sdb",)),
+            "memory",
+            "50 % of all requests go to sdb",
+        ),
         (seen(cpus(iowait_pct=60), QUIET_DISK), "response time", "few tasks wait"),
         (seen(cpus(iowait_pct=60)), "I/O", "No device was recorded"),
         (seen(cpus(), QUIET_DISK, load=37), "", "the load average is 37.0 on 4 CPUs"),
         (seen(cpus(), QUIET_DISK), "", "nothing that was recorded is full (sda 30 % busy"),
     ],
-)  # fmt: skip
+)
 def test_the_bottleneck_is_the_first_rule_that_applies(
     given_: Seen, resource: str, words: str
 ) -> None:
@@ -167,13 +202,23 @@ def loaded(load: float, running: float, blocked: float) -> Recording:
     cpu = {"user_pct": 10.0, "idle_pct": 90.0}
     rows = [("system", "", values), ("cpu", "all", cpu)]
     return Recording(
-        source="x", formats=("vmstat",),
+        source="x",
+        formats=("vmstat",),
         samples=tuple(
-            Sample(time_s=1.0, kind=kind, name=name, column=column, value=value,
-                   since_boot=False, report=0, line=1)
-            for kind, name, columns in rows for column, value in columns.items()
+            Sample(
+                time_s=1.0,
+                kind=kind,
+                name=name,
+                column=column,
+                value=value,
+                since_boot=False,
+                report=0,
+                line=1,
+            )
+            for kind, name, columns in rows
+            for column, value in columns.items()
         ),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,16 @@ def ensemble() -> Fit:
         (str(random.integers(4, 40)), f"{random.integers(1, 900)} ms") for _ in range(MEMBERS)
     )
     return Fit(
-        file="f.toml", scenario="sendmail", kind="prediction", against="before",
-        variants=("base",), parameters=(WORKERS, THINK), header={}, members=members,
+        file="f.toml",
+        scenario="sendmail",
+        kind="prediction",
+        against="before",
+        variants=("base",),
+        parameters=(WORKERS, THINK),
+        header={},
+        members=members,
         best=dict(zip((WORKERS, THINK), members[0], strict=True)),
-    )  # fmt: skip
+    )
 
 
 def scenario(what_if: str | None = "tmpfs") -> Scenario:
@@ -41,9 +47,10 @@ def server(trial: Trial) -> Figures:
     think_ms = parse_quantity(values[THINK], "time_ns") / 1e6
     chance = np.random.default_rng(trial.seed).normal(0, 260)
     return {
-        "throughput_per_s": float(values[WORKERS]), "load1_peak": think_ms + chance,
+        "throughput_per_s": float(values[WORKERS]),
+        "load1_peak": think_ms + chance,
         "cpu_idle_pct_min": 50.0,
-    }  # fmt: skip
+    }
 
 
 def predicted(
@@ -51,9 +58,14 @@ def predicted(
 ) -> Prediction:
     lab = Laboratory("text", Journal(None), None, None, server)
     return predict(
-        ensemble(), scenario(what_if), "sendmail", lab,
-        members=members, replications=replications, seed=1,
-    )  # fmt: skip
+        ensemble(),
+        scenario(what_if),
+        "sendmail",
+        lab,
+        members=members,
+        replications=replications,
+        seed=1,
+    )
 
 
 def test_the_interval_is_that_of_the_members() -> None:
@@ -135,8 +147,13 @@ def test_the_json_has_the_form_of_run_and_the_shares() -> None:
         "prediction",
     )
     assert set(found["metrics"]["throughput_per_s"]) == {
-        "median", "lo", "hi", "unit", "shares", "explained",
-    }  # fmt: skip
+        "median",
+        "lo",
+        "hi",
+        "unit",
+        "shares",
+        "explained",
+    }
 
 
 def test_a_small_share_is_not_named() -> None:

@@ -8,25 +8,52 @@ from calibration.readers import UnreadableRecording, read_text
 
 CPU = {"user": 5.92, "nice": 0.0, "system": 5.36, "iowait": 21.74, "steal": 0.0, "idle": 66.98}
 DISK = {
-    "disk_device": "sda", "r/s": 0.0, "w/s": 3.0, "rMB/s": 0.0, "wMB/s": 0.05, "rrqm/s": 0.0,
-    "wrqm/s": 10.0, "rrqm": 0.0, "wrqm": 76.92, "r_await": 0.0, "w_await": 8.53,
-    "wareq-sz": 18.67, "aqu-sz": 0.03, "util": 1.6,
-}  # fmt: skip
+    "disk_device": "sda",
+    "r/s": 0.0,
+    "w/s": 3.0,
+    "rMB/s": 0.0,
+    "wMB/s": 0.05,
+    "rrqm/s": 0.0,
+    "wrqm/s": 10.0,
+    "rrqm": 0.0,
+    "wrqm": 76.92,
+    "r_await": 0.0,
+    "w_await": 8.53,
+    "wareq-sz": 18.67,
+    "aqu-sz": 0.03,
+    "util": 1.6,
+}
 # 11.5.1 to 11.5.6: rates without "/s", sizes in sectors
 DISK_11_5_1 = {
-    "disk_device": "sda", "rrqm": 0.0, "wrqm": 10.0, "r": 0.0, "w": 3.0, "rkB": 0.0, "wkB": 56.0,
-    "avgrq-sz": 37.33, "avgqu-sz": 0.03, "await": 8.53, "r_await": 0.0, "w_await": 8.53,
-    "svctm": 5.33, "util": 1.6,
-}  # fmt: skip
+    "disk_device": "sda",
+    "rrqm": 0.0,
+    "wrqm": 10.0,
+    "r": 0.0,
+    "w": 3.0,
+    "rkB": 0.0,
+    "wkB": 56.0,
+    "avgrq-sz": 37.33,
+    "avgqu-sz": 0.03,
+    "await": 8.53,
+    "r_await": 0.0,
+    "w_await": 8.53,
+    "svctm": 5.33,
+    "util": 1.6,
+}
 TIMES = ("2017-04-30T23:59:58+0000", "2017-05-01T00:00:03+0000")
 
 
 def document(*disks, times=TIMES):
     reports = [{"timestamp": time, "avg-cpu": CPU, "disk": list(disks)} for time in times]
     host = {
-        "nodename": "mx1", "sysname": "Linux", "release": "4.9.0", "machine": "x86_64",
-        "number-of-cpus": 4, "date": "2017-04-30", "statistics": reports,
-    }  # fmt: skip
+        "nodename": "mx1",
+        "sysname": "Linux",
+        "release": "4.9.0",
+        "machine": "x86_64",
+        "number-of-cpus": 4,
+        "date": "2017-04-30",
+        "statistics": reports,
+    }
     return {"sysstat": {"hosts": [host]}}
 
 
@@ -53,11 +80,21 @@ def test_a_document_says_what_its_text_says():
     }
     assert last(recording) == pytest.approx(
         {
-            "r_per_s": 0, "w_per_s": 3, "read_bytes_per_s": 0, "write_bytes_per_s": 52428.8,
-            "rrqm_per_s": 0, "wrqm_per_s": 10, "rrqm_pct": 0, "wrqm_pct": 76.92, "r_await_ms": 0,
-            "w_await_ms": 8.53, "wareq_bytes": 19118.08, "aqu_sz": 0.03, "util_pct": 1.6,
+            "r_per_s": 0,
+            "w_per_s": 3,
+            "read_bytes_per_s": 0,
+            "write_bytes_per_s": 52428.8,
+            "rrqm_per_s": 0,
+            "wrqm_per_s": 10,
+            "rrqm_pct": 0,
+            "wrqm_pct": 76.92,
+            "r_await_ms": 0,
+            "w_await_ms": 8.53,
+            "wareq_bytes": 19118.08,
+            "aqu_sz": 0.03,
+            "util_pct": 1.6,
         }
-    )  # fmt: skip
+    )
 
 
 def test_before_11_5_7_the_same_keys_are_rates_and_sectors():

@@ -26,20 +26,41 @@ needs_iostat = pytest.mark.skipif(shutil.which("iostat") is None, reason="no ios
 
 # title -> (column, what one printed unit is), written down apart from the reader
 COLUMNS = {
-    "r/s": ("r_per_s", 1), "w/s": ("w_per_s", 1), "d/s": ("d_per_s", 1), "f/s": ("f_per_s", 1),
-    "rMB/s": ("read_bytes_per_s", 1048576), "wMB/s": ("write_bytes_per_s", 1048576),
-    "dMB/s": ("discard_bytes_per_s", 1048576), "rsec/s": ("read_bytes_per_s", 512),
-    "wsec/s": ("write_bytes_per_s", 512), "rrqm/s": ("rrqm_per_s", 1),
-    "wrqm/s": ("wrqm_per_s", 1), "drqm/s": ("drqm_per_s", 1), "%rrqm": ("rrqm_pct", 1),
-    "%wrqm": ("wrqm_pct", 1), "%drqm": ("drqm_pct", 1), "r_await": ("r_await_ms", 1),
-    "w_await": ("w_await_ms", 1), "d_await": ("d_await_ms", 1), "f_await": ("f_await_ms", 1),
-    "await": ("await_ms", 1), "svctm": ("svctm_ms", 1), "rareq-sz": ("rareq_bytes", 1024),
-    "wareq-sz": ("wareq_bytes", 1024), "dareq-sz": ("dareq_bytes", 1024),
-    "avgrq-sz": ("areq_bytes", 512), "avgqu-sz": ("aqu_sz", 1), "aqu-sz": ("aqu_sz", 1),
-    "%util": ("util_pct", 1), "%user": ("user_pct", 1), "%nice": ("nice_pct", 1),
-    "%system": ("system_pct", 1), "%iowait": ("iowait_pct", 1), "%steal": ("steal_pct", 1),
+    "r/s": ("r_per_s", 1),
+    "w/s": ("w_per_s", 1),
+    "d/s": ("d_per_s", 1),
+    "f/s": ("f_per_s", 1),
+    "rMB/s": ("read_bytes_per_s", 1048576),
+    "wMB/s": ("write_bytes_per_s", 1048576),
+    "dMB/s": ("discard_bytes_per_s", 1048576),
+    "rsec/s": ("read_bytes_per_s", 512),
+    "wsec/s": ("write_bytes_per_s", 512),
+    "rrqm/s": ("rrqm_per_s", 1),
+    "wrqm/s": ("wrqm_per_s", 1),
+    "drqm/s": ("drqm_per_s", 1),
+    "%rrqm": ("rrqm_pct", 1),
+    "%wrqm": ("wrqm_pct", 1),
+    "%drqm": ("drqm_pct", 1),
+    "r_await": ("r_await_ms", 1),
+    "w_await": ("w_await_ms", 1),
+    "d_await": ("d_await_ms", 1),
+    "f_await": ("f_await_ms", 1),
+    "await": ("await_ms", 1),
+    "svctm": ("svctm_ms", 1),
+    "rareq-sz": ("rareq_bytes", 1024),
+    "wareq-sz": ("wareq_bytes", 1024),
+    "dareq-sz": ("dareq_bytes", 1024),
+    "avgrq-sz": ("areq_bytes", 512),
+    "avgqu-sz": ("aqu_sz", 1),
+    "aqu-sz": ("aqu_sz", 1),
+    "%util": ("util_pct", 1),
+    "%user": ("user_pct", 1),
+    "%nice": ("nice_pct", 1),
+    "%system": ("system_pct", 1),
+    "%iowait": ("iowait_pct", 1),
+    "%steal": ("steal_pct", 1),
     "%idle": ("idle_pct", 1),
-}  # fmt: skip
+}
 
 
 def text_of(path):
@@ -174,17 +195,44 @@ def test_jc_reads_the_same():
 @pytest.mark.parametrize(
     "options",
     [
-        "", "-c", "-d", "-k", "-m", "-t", "-N", "-y", "-z", "-p", "-h", "-s", "-x", "-x -h",
-        "-x -s", "-x --pretty", "-x --human -t", "-x -m -z -p", "-x --dec=0", "-g all -x",
-        "-g all -H -h", "-x -s --pretty -t", "-o JSON", "-o JSON -x -t", "-o JSON -s -x -g all",
-        "-x -k -c -d -N -t -p ALL", "-y 1 1", "-t -y -x -h 1 1",
+        "",
+        "-c",
+        "-d",
+        "-k",
+        "-m",
+        "-t",
+        "-N",
+        "-y",
+        "-z",
+        "-p",
+        "-h",
+        "-s",
+        "-x",
+        "-x -h",
+        "-x -s",
+        "-x --pretty",
+        "-x --human -t",
+        "-x -m -z -p",
+        "-x --dec=0",
+        "-g all -x",
+        "-g all -H -h",
+        "-x -s --pretty -t",
+        "-o JSON",
+        "-o JSON -x -t",
+        "-o JSON -s -x -g all",
+        "-x -k -c -d -N -t -p ALL",
+        "-y 1 1",
+        "-t -y -x -h 1 1",
     ],
-)  # fmt: skip
+)
 def test_what_the_installed_iostat_prints_is_understood(options):
     shown = subprocess.run(
-        ["iostat", *options.split()], capture_output=True, text=True, check=True,
+        ["iostat", *options.split()],
+        capture_output=True,
+        text=True,
+        check=True,
         env={"PATH": os.environ["PATH"], "S_COLORS": "always", "LC_ALL": "C"},
-    ).stdout  # fmt: skip
+    ).stdout
     recording = read_text(shown, "iostat")
     assert recording.problems == ()
     assert recording.facts["hostname"] == os.uname().nodename

@@ -28,13 +28,26 @@ from sim.tools.parse import CpuTicks
 LAYOUTS = (SYSSTAT_7, SYSSTAT_9, SYSSTAT_12)
 # column -> (field of the report, its unit), for what is printed as it is
 PLAIN = {
-    "r_per_s": "r_per_s", "w_per_s": "w_per_s", "d_per_s": "d_per_s", "f_per_s": "f_per_s",
-    "rrqm_per_s": "rrqm_per_s", "wrqm_per_s": "wrqm_per_s", "drqm_per_s": "drqm_per_s",
-    "rrqm_pct": "rrqm_pct", "wrqm_pct": "wrqm_pct", "drqm_pct": "drqm_pct",
-    "await_ms": "await_ms", "r_await_ms": "r_await_ms", "w_await_ms": "w_await_ms",
-    "d_await_ms": "d_await_ms", "f_await_ms": "f_await_ms", "svctm_ms": "svctm_ms",
-    "aqu_sz": "avgqu_sz", "util_pct": "util_pct", "io_per_s": "tps",
-}  # fmt: skip
+    "r_per_s": "r_per_s",
+    "w_per_s": "w_per_s",
+    "d_per_s": "d_per_s",
+    "f_per_s": "f_per_s",
+    "rrqm_per_s": "rrqm_per_s",
+    "wrqm_per_s": "wrqm_per_s",
+    "drqm_per_s": "drqm_per_s",
+    "rrqm_pct": "rrqm_pct",
+    "wrqm_pct": "wrqm_pct",
+    "drqm_pct": "drqm_pct",
+    "await_ms": "await_ms",
+    "r_await_ms": "r_await_ms",
+    "w_await_ms": "w_await_ms",
+    "d_await_ms": "d_await_ms",
+    "f_await_ms": "f_await_ms",
+    "svctm_ms": "svctm_ms",
+    "aqu_sz": "avgqu_sz",
+    "util_pct": "util_pct",
+    "io_per_s": "tps",
+}
 AMOUNTS = {
     "read_bytes_per_s": "rsec_per_s",
     "write_bytes_per_s": "wsec_per_s",
@@ -109,9 +122,14 @@ def test_a_table_is_the_same_after_print_and_reading(
     wall = start.replace(microsecond=0)
     columns = layout.extended if is_extended else layout.basic
     text = render_title(
-        layout, release="2.6.32", hostname="mx1", machine="x86_64", cpus=4,
-        wall=wall, times=TIME_FORMATS[times],
-    )  # fmt: skip
+        layout,
+        release="2.6.32",
+        hostname="mx1",
+        machine="x86_64",
+        cpus=4,
+        wall=wall,
+        times=TIME_FORMATS[times],
+    )
     for number, (cpu, rows) in enumerate(reports):
         report = IostatReport(t_ns=0, interval_s=5, cpu_ticks=cpu, cpu=None, devices=())
         at = wall + timedelta(seconds=5 * number)

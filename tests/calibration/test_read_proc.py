@@ -154,11 +154,15 @@ def test_rates_are_those_of_our_iostat(first, increases, interval_cs):
 def test_every_recorded_diskstats_is_read_without_loss():
     """Counter by counter, and sums over the devices, against the words of each line."""
     columns = {
-        "reads": ("reads_total", 1), "read_sectors": ("read_bytes_total", 512),
-        "writes": ("writes_total", 1), "write_sectors": ("write_bytes_total", 512),
-        "write_ms": ("write_ms_total", 1), "io_ticks_ms": ("io_ticks_ms_total", 1),
-        "time_in_queue_ms": ("time_in_queue_ms_total", 1), "flushes": ("flushes_total", 1),
-    }  # fmt: skip
+        "reads": ("reads_total", 1),
+        "read_sectors": ("read_bytes_total", 512),
+        "writes": ("writes_total", 1),
+        "write_sectors": ("write_bytes_total", 512),
+        "write_ms": ("write_ms_total", 1),
+        "io_ticks_ms": ("io_ticks_ms_total", 1),
+        "time_in_queue_ms": ("time_in_queue_ms_total", 1),
+        "flushes": ("flushes_total", 1),
+    }
     for path in RECORDED:
         rows = [line.split()[3:] for line in path.read_text().splitlines()]
         recording = read_file(path)

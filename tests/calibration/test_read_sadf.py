@@ -16,18 +16,37 @@ DOCUMENT = {
     "sysstat": {
         "hosts": [
             {
-                "nodename": "vm", "sysname": "Linux", "release": "6.1.0", "machine": "x86_64",
-                "number-of-cpus": 2, "file-date": "2026-11-21", "file-utc-time": "23:59:58",
+                "nodename": "vm",
+                "sysname": "Linux",
+                "release": "6.1.0",
+                "machine": "x86_64",
+                "number-of-cpus": 2,
+                "file-date": "2026-11-21",
+                "file-utc-time": "23:59:58",
                 "statistics": [
                     {
                         "timestamp": {"date": "2026-11-21", "time": "23:59:59", "interval": 1},
                         "cpu-load": [{"cpu": "all", "usr": 1.5, "sys": 0.5, "idle": 98.0}],
-                        "io": {"tps": 3.0, "io-reads": {"rtps": 1.0, "bread": 8.0},
-                               "io-writes": {"wtps": 2.0, "bwrtn": 16.0}},
-                        "memory": {"memfree": 10, "memused": 20, "memused-percent": 66.67,
-                                   "inactive": 5},
-                        "disk": [{"disk-device": "vda", "tps": 3.0, "rd_sec": 8.0, "rkB": 4.0,
-                                  "util-percent": 0.4}],
+                        "io": {
+                            "tps": 3.0,
+                            "io-reads": {"rtps": 1.0, "bread": 8.0},
+                            "io-writes": {"wtps": 2.0, "bwrtn": 16.0},
+                        },
+                        "memory": {
+                            "memfree": 10,
+                            "memused": 20,
+                            "memused-percent": 66.67,
+                            "inactive": 5,
+                        },
+                        "disk": [
+                            {
+                                "disk-device": "vda",
+                                "tps": 3.0,
+                                "rd_sec": 8.0,
+                                "rkB": 4.0,
+                                "util-percent": 0.4,
+                            }
+                        ],
                         "network": {"net-dev": [{"iface": "lo", "rxkB": 1.0}]},
                         "hugepages": {"hugfree": 0},
                     },
@@ -39,7 +58,7 @@ DOCUMENT = {
             }
         ]
     }
-}  # fmt: skip
+}
 
 
 def read(document):
@@ -51,18 +70,25 @@ def test_names_are_those_of_the_text_and_sizes_bytes():
     values = {(s.kind, s.name, s.column): s.value for s in recording.samples}
     assert recording.formats == ("sadf -j",)
     assert values == {
-        ("cpu", "all", "user_pct"): 1.5, ("cpu", "all", "system_pct"): 0.5,
+        ("cpu", "all", "user_pct"): 1.5,
+        ("cpu", "all", "system_pct"): 0.5,
         ("cpu", "all", "idle_pct"): 98.0,
-        ("system", "", "all_io_per_s"): 3.0, ("system", "", "all_r_per_s"): 1.0,
-        ("system", "", "all_read_bytes_per_s"): 4096.0, ("system", "", "all_w_per_s"): 2.0,
+        ("system", "", "all_io_per_s"): 3.0,
+        ("system", "", "all_r_per_s"): 1.0,
+        ("system", "", "all_read_bytes_per_s"): 4096.0,
+        ("system", "", "all_w_per_s"): 2.0,
         ("system", "", "all_write_bytes_per_s"): 8192.0,
-        ("system", "", "mem_free_bytes"): 10240, ("system", "", "mem_used_bytes"): 20480,
-        ("system", "", "mem_used_pct"): 66.67, ("system", "", "mem_inactive_bytes"): 5120,
-        ("device", "vda", "io_per_s"): 3.0, ("device", "vda", "read_bytes_per_s"): 4096.0,
+        ("system", "", "mem_free_bytes"): 10240,
+        ("system", "", "mem_used_bytes"): 20480,
+        ("system", "", "mem_used_pct"): 66.67,
+        ("system", "", "mem_inactive_bytes"): 5120,
+        ("device", "vda", "io_per_s"): 3.0,
+        ("device", "vda", "read_bytes_per_s"): 4096.0,
         ("device", "vda", "util_pct"): 0.4,
         ("interface", "lo", "rx_bytes_per_s"): 1024.0,
-        ("system", "", "procs_running"): 2, ("system", "", "load1"): 1.25,
-    }  # fmt: skip
+        ("system", "", "procs_running"): 2,
+        ("system", "", "load1"): 1.25,
+    }
 
 
 def test_times_begin_with_the_first_interval_and_pass_midnight():

@@ -37,17 +37,24 @@ def test_tables_of_one_time_are_one_report_and_averages_are_none():
 
 def test_sizes_are_bytes_and_names_are_kept():
     assert column(SAR_12, "read_bytes_per_s", "vda") == [
-        (5.0, 0, 2004.0 * 1024), (10.0, 1, 20.0 * 1024),
-    ]  # fmt: skip
+        (5.0, 0, 2004.0 * 1024),
+        (10.0, 1, 20.0 * 1024),
+    ]
     assert column(SAR_12, "mem_free_bytes")[0][2] == 22650212 * 1024
     assert column(SAR_12, "areq_bytes")[0][2] == 121.51 * 1024
 
 
 def test_facts_are_those_of_the_title_and_the_clock():
     assert read(SAR_12).facts == {
-        "kernel": "6.1.0", "hostname": "vm", "date": "11/21/26", "arch": "x86_64", "cpus": "2",
-        "tool": "sar of sysstat 12.1.2 or later", "start": "2026-11-21T07:40:54", "interval_s": "5",
-    }  # fmt: skip
+        "kernel": "6.1.0",
+        "hostname": "vm",
+        "date": "11/21/26",
+        "arch": "x86_64",
+        "cpus": "2",
+        "tool": "sar of sysstat 12.1.2 or later",
+        "start": "2026-11-21T07:40:54",
+        "interval_s": "5",
+    }
 
 
 @pytest.mark.parametrize(

@@ -23,40 +23,72 @@ OTHERS = ("vmstat", "uptime", "free 4.0", "swapon")  # whose lines tell by thems
 KIB, SECTOR = 1024, 512
 # Key of the tool's values -> column and what one is, written down apart from the reader.
 MEANINGS = {
-    "%user": ("user_pct", 1), "%nice": ("nice_pct", 1), "%system": ("system_pct", 1),
-    "%iowait": ("iowait_pct", 1), "%steal": ("steal_pct", 1), "%idle": ("idle_pct", 1),
-    "proc": ("forks_per_s", 1), "cswch": ("ctxt_per_s", 1),
-    "pswpin": ("swapin_pages_per_s", 1), "pswpout": ("swapout_pages_per_s", 1),
-    "pgpgin": ("pgin_bytes_per_s", KIB), "pgpgout": ("pgout_bytes_per_s", KIB),
-    "pgfault": ("pgfault_per_s", 1), "pgmajfault": ("pgmajfault_per_s", 1),
-    "pgfree": ("pgfree_per_s", 1), "pgscank": ("pgscan_kswapd_per_s", 1),
-    "pgscand": ("pgscan_direct_per_s", 1), "pgsteal": ("pgsteal_per_s", 1),
-    "vmeff": ("vmeff_pct", 1), "reads": ("all_r_per_s", 1), "writes": ("all_w_per_s", 1),
-    "discards": ("all_d_per_s", 1), "read_sectors": ("all_read_bytes_per_s", SECTOR),
+    "%user": ("user_pct", 1),
+    "%nice": ("nice_pct", 1),
+    "%system": ("system_pct", 1),
+    "%iowait": ("iowait_pct", 1),
+    "%steal": ("steal_pct", 1),
+    "%idle": ("idle_pct", 1),
+    "proc": ("forks_per_s", 1),
+    "cswch": ("ctxt_per_s", 1),
+    "pswpin": ("swapin_pages_per_s", 1),
+    "pswpout": ("swapout_pages_per_s", 1),
+    "pgpgin": ("pgin_bytes_per_s", KIB),
+    "pgpgout": ("pgout_bytes_per_s", KIB),
+    "pgfault": ("pgfault_per_s", 1),
+    "pgmajfault": ("pgmajfault_per_s", 1),
+    "pgfree": ("pgfree_per_s", 1),
+    "pgscank": ("pgscan_kswapd_per_s", 1),
+    "pgscand": ("pgscan_direct_per_s", 1),
+    "pgsteal": ("pgsteal_per_s", 1),
+    "vmeff": ("vmeff_pct", 1),
+    "reads": ("all_r_per_s", 1),
+    "writes": ("all_w_per_s", 1),
+    "discards": ("all_d_per_s", 1),
+    "read_sectors": ("all_read_bytes_per_s", SECTOR),
     "write_sectors": ("all_write_bytes_per_s", SECTOR),
     "discard_sectors": ("all_discard_bytes_per_s", SECTOR),
-    "running": ("procs_running", 1), "tasks": ("procs_total", 1), "load1": ("load1", 1),
-    "load5": ("load5", 1), "load15": ("load15", 1), "blocked": ("procs_blocked", 1),
-    "MemFree": ("mem_free_bytes", KIB), "MemAvailable": ("mem_available_bytes", KIB),
-    "used": ("mem_used_bytes", KIB), "used_pct": ("mem_used_pct", 1),
-    "Buffers": ("mem_buffers_bytes", KIB), "Cached": ("mem_cached_bytes", KIB),
-    "Committed_AS": ("mem_committed_bytes", KIB), "committed_pct": ("mem_committed_pct", 1),
-    "Active": ("mem_active_bytes", KIB), "Inactive": ("mem_inactive_bytes", KIB),
-    "Dirty": ("mem_dirty_bytes", KIB), "SwapFree": ("swap_free_bytes", KIB),
-    "SwapUsed": ("swap_used_bytes", KIB), "swap_used_pct": ("swap_used_pct", 1),
-    "SwapCached": ("swap_cached_bytes", KIB), "swap_cached_pct": ("swap_cached_pct", 1),
-    "rsec": ("read_bytes_per_s", SECTOR), "wsec": ("write_bytes_per_s", SECTOR),
-    "rkB": ("read_bytes_per_s", KIB), "wkB": ("write_bytes_per_s", KIB),
-    "dkB": ("discard_bytes_per_s", KIB), "avgrq": ("areq_bytes", SECTOR),
-    "areq": ("areq_bytes", KIB), "avgqu": ("aqu_sz", 1), "await": ("await_ms", 1),
-    "svctm": ("svctm_ms", 1), "util": ("util_pct", 1),
-}  # fmt: skip
+    "running": ("procs_running", 1),
+    "tasks": ("procs_total", 1),
+    "load1": ("load1", 1),
+    "load5": ("load5", 1),
+    "load15": ("load15", 1),
+    "blocked": ("procs_blocked", 1),
+    "MemFree": ("mem_free_bytes", KIB),
+    "MemAvailable": ("mem_available_bytes", KIB),
+    "used": ("mem_used_bytes", KIB),
+    "used_pct": ("mem_used_pct", 1),
+    "Buffers": ("mem_buffers_bytes", KIB),
+    "Cached": ("mem_cached_bytes", KIB),
+    "Committed_AS": ("mem_committed_bytes", KIB),
+    "committed_pct": ("mem_committed_pct", 1),
+    "Active": ("mem_active_bytes", KIB),
+    "Inactive": ("mem_inactive_bytes", KIB),
+    "Dirty": ("mem_dirty_bytes", KIB),
+    "SwapFree": ("swap_free_bytes", KIB),
+    "SwapUsed": ("swap_used_bytes", KIB),
+    "swap_used_pct": ("swap_used_pct", 1),
+    "SwapCached": ("swap_cached_bytes", KIB),
+    "swap_cached_pct": ("swap_cached_pct", 1),
+    "rsec": ("read_bytes_per_s", SECTOR),
+    "wsec": ("write_bytes_per_s", SECTOR),
+    "rkB": ("read_bytes_per_s", KIB),
+    "wkB": ("write_bytes_per_s", KIB),
+    "dkB": ("discard_bytes_per_s", KIB),
+    "avgrq": ("areq_bytes", SECTOR),
+    "areq": ("areq_bytes", KIB),
+    "avgqu": ("aqu_sz", 1),
+    "await": ("await_ms", 1),
+    "svctm": ("svctm_ms", 1),
+    "util": ("util_pct", 1),
+}
 
 
 GROWTH = {
-    "frmpg/s": ("mem_free_pages_per_s", 1), "bufpg/s": ("mem_buffers_pages_per_s", 1),
+    "frmpg/s": ("mem_free_pages_per_s", 1),
+    "bufpg/s": ("mem_buffers_pages_per_s", 1),
     "campg/s": ("mem_cached_pages_per_s", 1),
-}  # fmt: skip
+}
 
 
 def meaning(cell, name):
@@ -107,10 +139,15 @@ def test_what_sar_prints_is_read_back_to_the_printed_digit(
     arguments = [*letters, str(interval_s)]
     text = "".join(
         run_tool(
-            ["sar", *arguments], snapshots, hostname="vm", release="6.1.0", layout=layout,
-            boot_wallclock=datetime(2026, 11, 21) + timedelta(seconds=start_s), locale=locale,
+            ["sar", *arguments],
+            snapshots,
+            hostname="vm",
+            release="6.1.0",
+            layout=layout,
+            boot_wallclock=datetime(2026, 11, 21) + timedelta(seconds=start_s),
+            locale=locale,
         )
-    )  # fmt: skip
+    )
     recording = read_text(text, "x")
     expected = table_of(sar.parse_options(arguments, GENERATIONS[layout].sar), snapshots)
     read = {(s.time_s, s.report, s.name, s.column): s.value for s in recording.samples}

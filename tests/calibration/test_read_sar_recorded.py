@@ -24,20 +24,37 @@ needs_shared = pytest.mark.skipif(not TEXTS, reason=f"no {SHARED}: set IOTWIN_SH
 
 # title -> (column, what one printed unit is), written down apart from the reader
 COLUMNS = {
-    "%user": ("user_pct", 1), "%nice": ("nice_pct", 1), "%system": ("system_pct", 1),
-    "%iowait": ("iowait_pct", 1), "%steal": ("steal_pct", 1), "%idle": ("idle_pct", 1),
-    "pswpin/s": ("swapin_pages_per_s", 1), "pswpout/s": ("swapout_pages_per_s", 1),
-    "pgpgin/s": ("pgin_bytes_per_s", 1024), "pgpgout/s": ("pgout_bytes_per_s", 1024),
-    "fault/s": ("pgfault_per_s", 1), "majflt/s": ("pgmajfault_per_s", 1),
-    "pgfree/s": ("pgfree_per_s", 1), "pgscank/s": ("pgscan_kswapd_per_s", 1),
-    "pgscand/s": ("pgscan_direct_per_s", 1), "pgsteal/s": ("pgsteal_per_s", 1),
-    "%vmeff": ("vmeff_pct", 1), "tps": ("all_io_per_s", 1), "rtps": ("all_r_per_s", 1),
-    "wtps": ("all_w_per_s", 1), "dtps": ("all_d_per_s", 1),
-    "bread/s": ("all_read_bytes_per_s", 512), "bwrtn/s": ("all_write_bytes_per_s", 512),
-    "bdscd/s": ("all_discard_bytes_per_s", 512), "runq-sz": ("procs_running", 1),
-    "plist-sz": ("procs_total", 1), "ldavg-1": ("load1", 1), "ldavg-5": ("load5", 1),
-    "ldavg-15": ("load15", 1), "blocked": ("procs_blocked", 1),
-}  # fmt: skip
+    "%user": ("user_pct", 1),
+    "%nice": ("nice_pct", 1),
+    "%system": ("system_pct", 1),
+    "%iowait": ("iowait_pct", 1),
+    "%steal": ("steal_pct", 1),
+    "%idle": ("idle_pct", 1),
+    "pswpin/s": ("swapin_pages_per_s", 1),
+    "pswpout/s": ("swapout_pages_per_s", 1),
+    "pgpgin/s": ("pgin_bytes_per_s", 1024),
+    "pgpgout/s": ("pgout_bytes_per_s", 1024),
+    "fault/s": ("pgfault_per_s", 1),
+    "majflt/s": ("pgmajfault_per_s", 1),
+    "pgfree/s": ("pgfree_per_s", 1),
+    "pgscank/s": ("pgscan_kswapd_per_s", 1),
+    "pgscand/s": ("pgscan_direct_per_s", 1),
+    "pgsteal/s": ("pgsteal_per_s", 1),
+    "%vmeff": ("vmeff_pct", 1),
+    "tps": ("all_io_per_s", 1),
+    "rtps": ("all_r_per_s", 1),
+    "wtps": ("all_w_per_s", 1),
+    "dtps": ("all_d_per_s", 1),
+    "bread/s": ("all_read_bytes_per_s", 512),
+    "bwrtn/s": ("all_write_bytes_per_s", 512),
+    "bdscd/s": ("all_discard_bytes_per_s", 512),
+    "runq-sz": ("procs_running", 1),
+    "plist-sz": ("procs_total", 1),
+    "ldavg-1": ("load1", 1),
+    "ldavg-5": ("load5", 1),
+    "ldavg-15": ("load15", 1),
+    "blocked": ("procs_blocked", 1),
+}
 
 
 def text_of(path):
@@ -97,8 +114,10 @@ def test_the_mail_server_io_was_recorded_for_14_seconds_in_16_reports():
     assert (idle[0].time_s, idle[-1].time_s) == (0.0, 13.0)
     assert [sample.report for sample in idle] == list(range(16))
     assert read_file(EXIM).facts == {
-        "tool": "sar of sysstat 6.1.1 or later", "start": "13:04:35", "interval_s": "1",
-    }  # fmt: skip
+        "tool": "sar of sysstat 6.1.1 or later",
+        "start": "13:04:35",
+        "interval_s": "1",
+    }
 
 
 @needs_shared

@@ -34,14 +34,19 @@ MIB = 2**20
         (DD_GERMAN, 8589934592, 136.916),
         ("9 bytes copied, 1.5e-05 s, 600 kB/s\n", 9, 1.5e-05),
         ("4194304 bytes (4.0MB) copied, 0.031 seconds, 129.0MB/s\n", 4194304, 0.031),  # busybox
-        ("20971520 bytes (21 MB) copied, 3 s, 7.0 MB/s\n".join(["2+0 records in\n" * 2, ""]),
-         20971520, 3.0),
+        (
+            "20971520 bytes (21 MB) copied, 3 s, 7.0 MB/s\n".join(["2+0 records in\n" * 2, ""]),
+            20971520,
+            3.0,
+        ),
     ],
-)  # fmt: skip
+)
 def test_dd_gives_bytes_seconds_and_their_ratio(text, size, seconds):
     assert row(read_text(text, "x")) == {
-        "copied_bytes": size, "elapsed_s": seconds, "copied_bytes_per_s": size / seconds,
-    }  # fmt: skip
+        "copied_bytes": size,
+        "elapsed_s": seconds,
+        "copied_bytes_per_s": size / seconds,
+    }
 
 
 def test_progress_of_dd_is_no_result():
@@ -108,41 +113,66 @@ FIO_3 = {
     "timestamp": 1526519641,
     "jobs": [
         {
-            "jobname": "randread", "usr_cpu": 1.5, "sys_cpu": 3.25,
+            "jobname": "randread",
+            "usr_cpu": 1.5,
+            "sys_cpu": 3.25,
             "read": {
-                "io_bytes": 4096000, "bw_bytes": 409600, "bw": 400, "iops": 100.0,
-                "runtime": 10000, "total_ios": 1000, "lat_ns": {"mean": 9950000.0},
-                "clat_ns": {"mean": 9900000.0, "percentile": {
-                    "50.000000": 9000000, "95.000000": 15000000, "99.000000": 20000000}},
+                "io_bytes": 4096000,
+                "bw_bytes": 409600,
+                "bw": 400,
+                "iops": 100.0,
+                "runtime": 10000,
+                "total_ios": 1000,
+                "lat_ns": {"mean": 9950000.0},
+                "clat_ns": {
+                    "mean": 9900000.0,
+                    "percentile": {
+                        "50.000000": 9000000,
+                        "95.000000": 15000000,
+                        "99.000000": 20000000,
+                    },
+                },
             },
             "write": {"bw_bytes": 0, "bw": 0, "iops": 0.0, "runtime": 0, "lat_ns": {"mean": 0}},
             "sync": {"lat_ns": {"mean": 2500000.0}},
         }
     ],
     "disk_util": [{"name": "sda", "util": 97.5}],
-}  # fmt: skip
+}
 FIO_2 = {
     "fio version": "fio-2.2.10",
     "jobs": [
         {
-            "jobname": "w", "usr_cpu": 0.5, "sys_cpu": 1.0,
+            "jobname": "w",
+            "usr_cpu": 0.5,
+            "sys_cpu": 1.0,
             "write": {
-                "io_bytes": 4000, "bw": 400, "iops": 100.0, "runtime": 10000,
-                "lat": {"mean": 9950.0}, "clat": {"percentile": {"50.000000": 9000}},
+                "io_bytes": 4000,
+                "bw": 400,
+                "iops": 100.0,
+                "runtime": 10000,
+                "lat": {"mean": 9950.0},
+                "clat": {"percentile": {"50.000000": 9000}},
             },
         }
     ],
-}  # fmt: skip
+}
 
 
 def test_fio_3_counts_bytes_and_nanoseconds():
     recording = read_text(json.dumps(FIO_3, indent=1), "x")
     assert row(recording, 0, "randread") == {
-        "job_r_per_s": 100.0, "job_read_bytes_per_s": 409600.0, "job_r_ms": pytest.approx(9.95),
-        "job_runtime_s": 10.0, "job_r_p50_ms": pytest.approx(9.0),
-        "job_r_p95_ms": pytest.approx(15.0), "job_r_p99_ms": pytest.approx(20.0),
-        "job_user_pct": 1.5, "job_system_pct": 3.25, "job_sync_ms": pytest.approx(2.5),
-    }  # fmt: skip
+        "job_r_per_s": 100.0,
+        "job_read_bytes_per_s": 409600.0,
+        "job_r_ms": pytest.approx(9.95),
+        "job_runtime_s": 10.0,
+        "job_r_p50_ms": pytest.approx(9.0),
+        "job_r_p95_ms": pytest.approx(15.0),
+        "job_r_p99_ms": pytest.approx(20.0),
+        "job_user_pct": 1.5,
+        "job_system_pct": 3.25,
+        "job_sync_ms": pytest.approx(2.5),
+    }
     assert values(recording, "util_pct") == [97.5]
     assert recording.formats == ("fio",)
 
@@ -163,11 +193,30 @@ def test_words_around_fios_document_do_not_hide_it():
 
 values_of_json = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["read", "iops", "bw", "runtime", "lat_ns", "mean", "percentile", "name",
-                         "clat_ns", "50.000000", "util"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "read",
+                    "iops",
+                    "bw",
+                    "runtime",
+                    "lat_ns",
+                    "mean",
+                    "percentile",
+                    "name",
+                    "clat_ns",
+                    "50.000000",
+                    "util",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(values_of_json, values_of_json)

@@ -22,7 +22,7 @@ from tests.calibration.texts import (
     VMSTAT_WIDE,
     row,
     values,
-)  # fmt: skip
+)
 
 SHARED = Path(os.environ.get("IOTWIN_SHARED", "../shared"))
 # The guest rig's runs (u_*) have an empty file: no vmstat ran there.
@@ -36,16 +36,43 @@ needs_recordings = pytest.mark.skipif(
 )
 # The columns as the manual page orders them, with what one of each is worth.
 MANUAL = (
-    ("procs_running", 1), ("procs_blocked", 1),
-    ("swap_used_bytes", 1024), ("mem_free_bytes", 1024), ("mem_buffers_bytes", 1024),
-    ("mem_cached_bytes", 1024), ("swapin_bytes_per_s", 1024), ("swapout_bytes_per_s", 1024),
-    ("pgin_bytes_per_s", 1024), ("pgout_bytes_per_s", 1024), ("intr_per_s", 1), ("ctxt_per_s", 1),
-    ("user_pct", 1), ("system_pct", 1), ("idle_pct", 1), ("iowait_pct", 1), ("steal_pct", 1),
-)  # fmt: skip
+    ("procs_running", 1),
+    ("procs_blocked", 1),
+    ("swap_used_bytes", 1024),
+    ("mem_free_bytes", 1024),
+    ("mem_buffers_bytes", 1024),
+    ("mem_cached_bytes", 1024),
+    ("swapin_bytes_per_s", 1024),
+    ("swapout_bytes_per_s", 1024),
+    ("pgin_bytes_per_s", 1024),
+    ("pgout_bytes_per_s", 1024),
+    ("intr_per_s", 1),
+    ("ctxt_per_s", 1),
+    ("user_pct", 1),
+    ("system_pct", 1),
+    ("idle_pct", 1),
+    ("iowait_pct", 1),
+    ("steal_pct", 1),
+)
 TITLES = (
-    "r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo", "in", "cs",
-    "us", "sy", "id", "wa", "st",
-)  # fmt: skip
+    "r",
+    "b",
+    "swpd",
+    "free",
+    "buff",
+    "cache",
+    "si",
+    "so",
+    "bi",
+    "bo",
+    "in",
+    "cs",
+    "us",
+    "sy",
+    "id",
+    "wa",
+    "st",
+)
 
 
 def test_the_first_row_is_since_boot_and_the_others_are_not():
@@ -56,13 +83,24 @@ def test_the_first_row_is_since_boot_and_the_others_are_not():
 
 def test_every_column_of_a_row_has_its_unit():
     assert row(read_text(VMSTAT, "x"), 2) == {
-        "procs_running": 2, "procs_blocked": 1, "swap_used_bytes": 2**20,
-        "mem_free_bytes": 23872808 * 1024, "mem_buffers_bytes": 2128 * 1024,
-        "mem_cached_bytes": 642112 * 1024, "swapin_bytes_per_s": 4096,
-        "swapout_bytes_per_s": 8192, "pgin_bytes_per_s": 296 * 1024, "pgout_bytes_per_s": 0,
-        "intr_per_s": 614, "ctxt_per_s": 979, "user_pct": 0, "system_pct": 1, "idle_pct": 50,
-        "iowait_pct": 50, "steal_pct": 0,
-    }  # fmt: skip
+        "procs_running": 2,
+        "procs_blocked": 1,
+        "swap_used_bytes": 2**20,
+        "mem_free_bytes": 23872808 * 1024,
+        "mem_buffers_bytes": 2128 * 1024,
+        "mem_cached_bytes": 642112 * 1024,
+        "swapin_bytes_per_s": 4096,
+        "swapout_bytes_per_s": 8192,
+        "pgin_bytes_per_s": 296 * 1024,
+        "pgout_bytes_per_s": 0,
+        "intr_per_s": 614,
+        "ctxt_per_s": 979,
+        "user_pct": 0,
+        "system_pct": 1,
+        "idle_pct": 50,
+        "iowait_pct": 50,
+        "steal_pct": 0,
+    }
 
 
 def test_time_stamps_give_times_the_date_and_the_interval():
@@ -173,15 +211,20 @@ def test_a_device_that_comes_again_begins_the_next_table():
     again = "".join(VMSTAT_DISK.splitlines(keepends=True)[2:])
     recording = read_text(VMSTAT_DISK + again, "x", interval_s=2.0)
     assert [(s.report, s.time_s) for s in recording.samples if s.column == "reads_total"] == [
-        (0, 0.0), (0, 0.0), (1, 2.0), (1, 2.0),
-    ]  # fmt: skip
+        (0, 0.0),
+        (0, 0.0),
+        (1, 2.0),
+        (1, 2.0),
+    ]
 
 
 def test_a_partition_and_a_list_are_counters_too():
     assert row(read_text(VMSTAT_PARTITION, "x"), 0, "sda1", since_boot=True) == {
-        "reads_total": 12004, "read_bytes_total": 480112 * 512,
-        "writes_total": 6001, "write_bytes_total": 480112 * 512,
-    }  # fmt: skip
+        "reads_total": 12004,
+        "read_bytes_total": 480112 * 512,
+        "writes_total": 6001,
+        "write_bytes_total": 480112 * 512,
+    }
     recording = read_text(VMSTAT_SUM, "x")
     assert values(recording, "iowait_ms_total", since_boot=True) == [34970]
     assert values(recording, "pgin_bytes_total", since_boot=True) == [9634785 * 1024]
@@ -238,10 +281,24 @@ def test_jc_reads_the_same_from_a_recorded_vmstat(path):
     jc = pytest.importorskip("jc")
     theirs = jc.parse("vmstat", gzip.decompress(path.read_bytes()).decode(), quiet=True)
     keys = (
-        "runnable_procs", "uninterruptible_sleeping_procs", "virtual_mem_used", "free_mem",
-        "buffer_mem", "cache_mem", "swap_in", "swap_out", "blocks_in", "blocks_out", "interrupts",
-        "context_switches", "user_time", "system_time", "idle_time", "io_wait_time", "stolen_time",
-    )  # fmt: skip
+        "runnable_procs",
+        "uninterruptible_sleeping_procs",
+        "virtual_mem_used",
+        "free_mem",
+        "buffer_mem",
+        "cache_mem",
+        "swap_in",
+        "swap_out",
+        "blocks_in",
+        "blocks_out",
+        "interrupts",
+        "context_switches",
+        "user_time",
+        "system_time",
+        "idle_time",
+        "io_wait_time",
+        "stolen_time",
+    )
     recording = read_file(path)
     for key, (column, worth) in zip(keys, MANUAL, strict=True):
         ours = [sample.value / worth for sample in recording.samples if sample.column == column]

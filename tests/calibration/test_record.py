@@ -36,10 +36,14 @@ def host(root: Path, second: int = 0) -> Path:
     """Make /proc of a host that reads 50 times a second, 8 sectors in 4 ms each."""
     done = 1000 + 50 * second
     write(root / "proc/uptime", f"{100 + second}.00 50.00\n")
-    write(root / "proc/stat", STAT.format(user=100 + 10 * second, idle=500 + 70 * second,
-                                          iowait=20 * second))  # fmt: skip
-    write(root / "proc/diskstats", DISKS.format(reads=done, sectors=8 * done, read_ms=4 * done,
-                                                busy_ms=2 * done))  # fmt: skip
+    write(
+        root / "proc/stat",
+        STAT.format(user=100 + 10 * second, idle=500 + 70 * second, iowait=20 * second),
+    )
+    write(
+        root / "proc/diskstats",
+        DISKS.format(reads=done, sectors=8 * done, read_ms=4 * done, busy_ms=2 * done),
+    )
     write(root / "proc/loadavg", "1.50 1.20 0.90 2/100 4321\n")
     write(root / "proc/77/stat", "77 (a) b) D 1 77\n")
     write(root / "proc/78/stat", "78 (sleeper) S 1 78\n")
@@ -125,8 +129,9 @@ def test_the_first_report_is_since_boot_and_midnight_passes(recording: str) -> N
     read = read_text(recording, "x")
     rows = [(s.time_s, s.since_boot) for s in read.select("util_pct")]
     assert [(s.time_s, s.since_boot) for s in read.samples if s.column == "util_pct"] == [
-        (0.0, True), *rows,
-    ]  # fmt: skip
+        (0.0, True),
+        *rows,
+    ]
     assert rows == [(1.0, False), (2.0, False)]
     assert read.names("device") == ["sda"]
     assert read.facts["cpus"] == "1"
@@ -148,9 +153,10 @@ def test_a_cut_recording_gives_its_whole_samples_and_reports_the_cut(part: float
 
 
 @given(
-    begin=st.floats(0, 1, exclude_max=True), length=st.integers(0, 40),
+    begin=st.floats(0, 1, exclude_max=True),
+    length=st.integers(0, 40),
     put=st.one_of(st.text(max_size=20), st.text("0123456789 .-\n=<>einfa/", max_size=40)),
-)  # fmt: skip
+)
 @example(begin=RECORDED_LOAD, length=4, put="nan ")
 def test_a_damaged_recording_is_read_as_far_as_it_is_sound(
     begin: float, length: int, put: str
@@ -225,8 +231,9 @@ def start(out: Path) -> subprocess.Popen[str]:
     """Start the recorder as a program of its own; wait for its second sample."""
     process = subprocess.Popen(
         [sys.executable, recorder.__file__, str(out), "--interval", "0.2"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     for _ in range(3000):
         time.sleep(0.1)
         if (out / "proc.txt").exists() and (out / "proc.txt").read_text().count("=== end") >= 2:
@@ -268,9 +275,12 @@ def test_the_recorder_needs_python_3_7_and_its_library_alone() -> None:
         name.split(".")[0]
         for node in ast.walk(tree)
         for name in (
-            [alias.name for alias in node.names] if isinstance(node, ast.Import)
-            else [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
         )
-    ]  # fmt: skip
+    ]
     assert "sim" not in names
     assert set(names) <= set(sys.stdlib_module_names)

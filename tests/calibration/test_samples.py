@@ -19,9 +19,15 @@ from tests.calibration.iostat_texts import CPU, TEXTS
 
 def sample(**changes):
     values = {
-        "time_s": 0.0, "kind": "cpu", "name": "all", "column": "idle_pct", "value": 1.0,
-        "since_boot": False, "report": 0, "line": 1,
-    }  # fmt: skip
+        "time_s": 0.0,
+        "kind": "cpu",
+        "name": "all",
+        "column": "idle_pct",
+        "value": 1.0,
+        "since_boot": False,
+        "report": 0,
+        "line": 1,
+    }
     return Sample(**(values | changes))
 
 
@@ -89,9 +95,17 @@ def test_twelve_and_twenty_four_hours_are_the_same_time(clock):
 @given(
     st.datetimes(allow_imaginary=False).filter(lambda t: t.year > 1970),
     st.lists(st.integers(1, 11 * 3600), max_size=30),
-    st.sampled_from(["%H:%M:%S", "%d.%m.%Y %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%m/%d/%y %H:%M:%S",
-                     "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p"]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            "%H:%M:%S",
+            "%d.%m.%Y %H:%M:%S",
+            "%Y-%m-%dT%H:%M:%S",
+            "%m/%d/%y %H:%M:%S",
+            "%d/%m/%Y %H:%M:%S",
+            "%m/%d/%Y %I:%M:%S %p",
+        ]
+    ),
+)
 def test_time_goes_on_by_the_steps_of_the_clock(start, steps, form):
     start = start.replace(microsecond=0, year=2001 + start.year % 90)
     clock, now, passed = Clock(), start, 0
@@ -125,13 +139,22 @@ def test_what_is_no_time_is_none(text):
 @pytest.mark.parametrize(
     "line, facts",
     [
-        ("Linux 2.4.21-4.ELsmp (mx1) \t05/01/03",
-         {"kernel": "2.4.21-4.ELsmp", "hostname": "mx1", "date": "05/01/03"}),
-        ("Linux 6.1.0 ((none)) 2026-11-21 _x86_64_ (1 CPU)",
-         {"kernel": "6.1.0", "hostname": "(none)", "date": "2026-11-21", "arch": "x86_64",
-          "cpus": "1"}),
+        (
+            "Linux 2.4.21-4.ELsmp (mx1) \t05/01/03",
+            {"kernel": "2.4.21-4.ELsmp", "hostname": "mx1", "date": "05/01/03"},
+        ),
+        (
+            "Linux 6.1.0 ((none)) 2026-11-21 _x86_64_ (1 CPU)",
+            {
+                "kernel": "6.1.0",
+                "hostname": "(none)",
+                "date": "2026-11-21",
+                "arch": "x86_64",
+                "cpus": "1",
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_title_gives_the_facts(line, facts):
     sink = Sink()
     assert Title(sink).feed(next(lines_of(line)))

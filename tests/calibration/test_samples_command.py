@@ -59,9 +59,14 @@ def test_json_is_the_list_of_rows(recorded, tmp_path):
     rows = json.loads(run(recorded, "--json", "-").stdout)
     assert len(rows) == 2 * (6 + 5)
     assert rows[0] == {
-        "time_s": 0.0, "kind": "cpu", "name": "all", "column": "user_pct", "value": 5.92,
-        "since_boot": True, "report": 0,
-    }  # fmt: skip
+        "time_s": 0.0,
+        "kind": "cpu",
+        "name": "all",
+        "column": "user_pct",
+        "value": 5.92,
+        "since_boot": True,
+        "report": 0,
+    }
     place = tmp_path / "rows.json"
     assert run(recorded, "--json", place).exit_code == 0
     assert json.loads(place.read_text()) == rows
@@ -128,9 +133,12 @@ def test_the_columns_are_listed_with_their_meanings():
 
 @pytest.mark.parametrize(
     ("typed", "free_bytes", "boot"),
-    [("vmstat -w -S M 5", 16_627 * 2**20, True), ("vmstat -y -S m 5", 16_627 * 10**6, False),
-     ("sudo vmstat -wS k 5", 16_627_000, True)],
-)  # fmt: skip
+    [
+        ("vmstat -w -S M 5", 16_627 * 2**20, True),
+        ("vmstat -y -S m 5", 16_627 * 10**6, False),
+        ("sudo vmstat -wS k 5", 16_627_000, True),
+    ],
+)
 def test_the_command_that_is_told_gives_the_unit_and_whether_the_first_row_is_since_boot(
     tmp_path, typed, free_bytes, boot
 ):
@@ -157,9 +165,14 @@ def test_a_command_that_is_none_of_the_tools_is_refused_with_their_names(tmp_pat
 
 @pytest.mark.parametrize(
     ("typed", "unit"),
-    [("vmstat 5; free -m", 2**20), ("while sleep 5; do free -g; done", 2**30),
-     ("/usr/bin/free --mega", 10**6), ("free -m --si", 10**6), ("free", 2**10)],
-)  # fmt: skip
+    [
+        ("vmstat 5; free -m", 2**20),
+        ("while sleep 5; do free -g; done", 2**30),
+        ("/usr/bin/free --mega", 10**6),
+        ("free -m --si", 10**6),
+        ("free", 2**10),
+    ],
+)
 def test_of_several_commands_each_tool_has_its_own(tmp_path, typed, unit):
     path = tmp_path / "free.txt"
     path.write_text("     total used free shared buffers cached\nMem:  5 2 3 0 1 1\n")

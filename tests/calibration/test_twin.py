@@ -32,9 +32,15 @@ TRUTHS = {
 }
 # column -> how far the twin may be off at twice the load, relative
 DOUBLED = {
-    "sda r_per_s": 0.08, "sda w_per_s": 0.2, "sda r_await_ms": 0.25, "sda w_await_ms": 0.35,
-    "sda util_pct": 0.2, "cpu user_pct": 0.1, "cpu system_pct": 0.15, "cpu iowait_pct": 0.35,
-}  # fmt: skip
+    "sda r_per_s": 0.08,
+    "sda w_per_s": 0.2,
+    "sda r_await_ms": 0.25,
+    "sda w_await_ms": 0.35,
+    "sda util_pct": 0.2,
+    "cpu user_pct": 0.1,
+    "cpu system_pct": 0.15,
+    "cpu iowait_pct": 0.35,
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +58,15 @@ def seen(known: Path) -> Look:
 def make_twin(seen: Look, folder: Path) -> Twin:
     """Fit a twin with the fewest simulations that do."""
     return fit_draft(
-        draw_draft(seen, 1), seen, folder / "twin.toml", comment="a test", seed=1,
-        simulations=32, executor=None, progress=None,
-    )  # fmt: skip
+        draw_draft(seen, 1),
+        seen,
+        folder / "twin.toml",
+        comment="a test",
+        seed=1,
+        simulations=32,
+        executor=None,
+        progress=None,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -64,9 +64,16 @@ def new_row(name: str, *, w: float, size_kib: float, flushes: float, util: float
 
 
 def text(
-    row: str, *, heading: str = OLD, reports: int = 4, kernel: str = "3.10.0", user: float = 20,
-    nice: float = 0, system: float = 10, iowait: float = 5,
-) -> str:  # fmt: skip
+    row: str,
+    *,
+    heading: str = OLD,
+    reports: int = 4,
+    kernel: str = "3.10.0",
+    user: float = 20,
+    nice: float = 0,
+    system: float = 10,
+    iowait: float = 5,
+) -> str:
     """Return what iostat printed; the first report is since boot."""
     idle = 100 - user - nice - system - iowait
     cpu = CPU.format(user=user, nice=nice, system=system, iowait=iowait, idle=idle)
@@ -101,8 +108,9 @@ def notes_of(draft: Draft) -> str:
 def test_reads_are_a_class_of_the_recorded_rate_and_size(
     rate: float, size_kib: int, await_ms: float
 ) -> None:
-    found = one_class(text(old_row("sda", r=rate, w=0, size_kib=size_kib, await_ms=await_ms,
-                                   util=40)))  # fmt: skip
+    found = one_class(
+        text(old_row("sda", r=rate, w=0, size_kib=size_kib, await_ms=await_ms, util=40))
+    )
     assert found.kind == READ
     assert found.rate_per_s == pytest.approx(rate, abs=0.01)
     assert found.size_bytes == pytest.approx(size_kib * 1024, rel=0.02, abs=512)
@@ -228,8 +236,12 @@ def test_a_disk_with_an_arm_gets_the_profile_of_its_speed(await_ms: float, profi
 
 def test_what_was_not_recorded_is_told() -> None:
     notes = notes_of(draft_of(text(old_row("sda", r=90, w=0, size_kib=8, await_ms=1, util=9))))
-    for what in ("memory: not recorded", "mounts not recorded", "size not recorded",
-                 "elevator and queue not recorded"):  # fmt: skip
+    for what in (
+        "memory: not recorded",
+        "mounts not recorded",
+        "size not recorded",
+        "elevator and queue not recorded",
+    ):
         assert what in notes
 
 
@@ -248,8 +260,11 @@ def test_what_the_host_says_is_used_and_what_is_replaced_is_told() -> None:
 
 
 def test_the_load_of_a_disk_goes_through_the_volume_that_has_most_of_it() -> None:
-    host = HOST | {"/sys/block/dm-0/dm/name": "vg-data\n", "/sys/block/dm-0/slaves": "sda2\n",
-                   "/sys/block/dm-0/size": "20971520\n"}  # fmt: skip
+    host = HOST | {
+        "/sys/block/dm-0/dm/name": "vg-data\n",
+        "/sys/block/dm-0/slaves": "sda2\n",
+        "/sys/block/dm-0/size": "20971520\n",
+    }
     rows = old_row("sda", r=90, w=30, size_kib=8, await_ms=1, util=12) + old_row(
         "dm-0", r=80, w=30, size_kib=8, await_ms=1.1, util=12
     )
@@ -262,10 +277,13 @@ def test_the_load_of_a_disk_goes_through_the_volume_that_has_most_of_it() -> Non
 @pytest.mark.parametrize(
     ("said", "nearest"),
     [
-        ("6.18.44-fc-v669", "6.18.44-fc-v669"), ("5.4.0+", "5.4.0"), ("2.4.21-4.EL", "2.6.0"),
-        ("99.1", "7.2"), ("unknown", "7.2"),
+        ("6.18.44-fc-v669", "6.18.44-fc-v669"),
+        ("5.4.0+", "5.4.0"),
+        ("2.4.21-4.EL", "2.6.0"),
+        ("99.1", "7.2"),
+        ("unknown", "7.2"),
     ],
-)  # fmt: skip
+)
 def test_the_nearest_kernel_is_taken(said: str, nearest: str) -> None:
     assert nearest_kernel(said) == nearest
 
@@ -394,8 +412,9 @@ def test_tmpfs_can_be_asked_of_a_twin_that_reads_and_writes() -> None:
     row = old_row("sda", r=900, w=300, size_kib=8, await_ms=1, util=12)
     draft = draft_of(text(row, kernel="6.1.0-13-amd64"), HOST)
     draft.sheet.what_ifs += what_ifs_of(draft)
-    asked = load_text(draft.sheet.text(""), Path("t.toml"), what_if="tmpfs",
-                      sets=("run.duration=5 s",))  # fmt: skip
+    asked = load_text(
+        draft.sheet.text(""), Path("t.toml"), what_if="tmpfs", sets=("run.duration=5 s",)
+    )
     done = simulate(asked, 1)
     assert sum(one.name == "transaction_ns" for one in done.records) > 4500
 
@@ -460,7 +479,7 @@ def full_disk(reads_per_s: list[float]) -> str:
 @pytest.mark.parametrize(
     ("reads_per_s", "customers"),
     [([0, 34, 0, 0, 0, 0, 0], None), ([0, 0, 0, 9, 9, 9, 9], 1), ([0, 24, 24, 24, 24], 3)],
-)  # fmt: skip
+)
 def test_who_reads_a_full_disk_now_and_then_is_no_customer_who_waits_for_it(
     reads_per_s: list[float], customers: int | None
 ) -> None:

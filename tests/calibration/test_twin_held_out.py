@@ -67,9 +67,16 @@ def test_each_interval_is_in_one_part_and_the_first_part_comes_first(
 
 def test_warm_up_and_cool_down_are_in_no_part(tmp_path: Path) -> None:
     data = DataSet(
-        name="one", folder=tmp_path, title="", files=(), attachments=(), sha256={},
-        interval_s=1.0, warm_up_s=4.0, cool_down_s=3.0,
-    )  # fmt: skip
+        name="one",
+        folder=tmp_path,
+        title="",
+        files=(),
+        attachments=(),
+        sha256={},
+        interval_s=1.0,
+        warm_up_s=4.0,
+        cool_down_s=3.0,
+    )
     first, rest = split(source_of(21, data), 0.5)
     # 20 intervals of 1 s: 1 to 4 warm up, 18 to 20 cool down; 13 are left.
     assert users(first) == [5, 6, 7, 8, 9, 10, 11]
@@ -114,9 +121,15 @@ def test_the_second_half_of_a_real_recording_is_inside_what_the_first_predicts(
     """One writer of 12 KiB files with fsync on ext3, under a real kernel."""
     first, rest = parts("c_mailq/ext3-p1-hdd7200.r1")
     twin = fit_draft(
-        draw_draft(first, 1), first, tmp_path / "twin.toml", comment="a test\n", seed=1,
-        simulations=32, executor=None, progress=None,
-    )  # fmt: skip
+        draw_draft(first, 1),
+        first,
+        tmp_path / "twin.toml",
+        comment="a test\n",
+        seed=1,
+        simulations=32,
+        executor=None,
+        progress=None,
+    )
     held = predict_rest(twin, first, rest)
     assert held.inside >= len(held.rows) - 1, held_out_text(held)
 
@@ -127,9 +140,19 @@ def test_the_command_tells_what_was_predicted_and_what_came(tmp_path: Path) -> N
     steady = re.sub(r"^ +\d+\.00    0\.00 .*$", "  5 0 5 1 0 89", text(21), flags=re.MULTILINE)
     path.write_text(steady.replace("  5 0 5 1 0 89", "  5.00 0.00 5.00 1.00 0.00 89.00"))
     arguments = [
-        "twin", str(path), "--hold-out", "50", "--simulations", "24", "--jobs", "1",
-        "-o", str(tmp_path / "one.toml"), "--json", str(place),
-    ]  # fmt: skip
+        "twin",
+        str(path),
+        "--hold-out",
+        "50",
+        "--simulations",
+        "24",
+        "--jobs",
+        "1",
+        "-o",
+        str(tmp_path / "one.toml"),
+        "--json",
+        str(place),
+    ]
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 0, done.stderr
     assert "Held out: the last 10 intervals, predicted from the first 10" in done.stdout

@@ -25,9 +25,10 @@ needs_ground_truth = pytest.mark.skipif(
 TRUTHS = {
     "a_randread/randread-qd1-hdd7200.r1": {"process.sdb-reads.concurrency": 1},
     "c_mailq/ext3-p8-hdd7200.r1": {
-        "process.sdb-fsyncs.concurrency": 8, "process.sdb-fsyncs.write_size": 12_236,
+        "process.sdb-fsyncs.concurrency": 8,
+        "process.sdb-fsyncs.write_size": 12_236,
     },
-}  # fmt: skip
+}
 
 
 def recorded(run: str) -> Look:
@@ -40,9 +41,15 @@ def recorded(run: str) -> Look:
 def twin_of(run: str, folder: Path) -> Twin:
     seen = recorded(run)
     return fit_draft(
-        draw_draft(seen, 1), seen, folder / "twin.toml", comment="a test\n", seed=1,
-        simulations=32, executor=None, progress=None,
-    )  # fmt: skip
+        draw_draft(seen, 1),
+        seen,
+        folder / "twin.toml",
+        comment="a test\n",
+        seed=1,
+        simulations=32,
+        executor=None,
+        progress=None,
+    )
 
 
 @needs_ground_truth

@@ -10,9 +10,16 @@ from calibration.twin.verdict import FAIR, verdict_of
 
 def column(metric: str, value: float, unit: str, percent: float) -> RecordedColumn:
     return RecordedColumn(
-        name=metric, part="recorded", metric=metric, unit=unit, value=value, resolution=0,
-        sampling=0, discrepancy=percent / 100, bounds=None,
-    )  # fmt: skip
+        name=metric,
+        part="recorded",
+        metric=metric,
+        unit=unit,
+        value=value,
+        resolution=0,
+        sampling=0,
+        discrepancy=percent / 100,
+        bounds=None,
+    )
 
 
 IOWAIT = column("cpu iowait_pct", 82, "%", 30)

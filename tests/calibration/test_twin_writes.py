@@ -104,9 +104,14 @@ def costs_ns(recorded: str, host: dict[str, str]) -> dict[str, float]:
 
 @pytest.mark.parametrize(
     ("kernel", "kind", "shared"),
-    [("6.12.0", "ext4", 1), ("6.18.0", "ext4", FOLIO_PAGES), ("6.8.0", "xfs", FOLIO_PAGES),
-     ("6.1.0", "xfs", 1), ("6.18.0", "ext3", 1)],
-)  # fmt: skip
+    [
+        ("6.12.0", "ext4", 1),
+        ("6.18.0", "ext4", FOLIO_PAGES),
+        ("6.8.0", "xfs", FOLIO_PAGES),
+        ("6.1.0", "xfs", 1),
+        ("6.18.0", "ext3", 1),
+    ],
+)
 def test_what_a_folio_costs_is_shared_by_its_pages_where_bulk_is_written_in_folios(
     kernel: str, kind: str, shared: int
 ) -> None:
@@ -138,9 +143,13 @@ def test_user_time_beside_niced_tasks_that_fill_the_cpus_is_a_class_of_its_own()
 
 @pytest.mark.parametrize(
     ("files", "target"),
-    [({}, 2_000_000), ({"rotational": "1"}, 75_000_000), ({"wbt_lat_usec": "0"}, 0),
-     ({"rotational": "1", "wbt_lat_usec": "500"}, 500_000)],
-)  # fmt: skip
+    [
+        ({}, 2_000_000),
+        ({"rotational": "1"}, 75_000_000),
+        ({"wbt_lat_usec": "0"}, 0),
+        ({"rotational": "1", "wbt_lat_usec": "500"}, 500_000),
+    ],
+)
 def test_writeback_is_throttled_as_the_recorded_device_says(
     files: dict[str, str], target: int
 ) -> None:
@@ -157,9 +166,10 @@ def test_bulk_that_would_fill_the_file_system_goes_round_and_round() -> None:
     host = HOST | {"/sys/block/sda/queue/max_sectors_kb": "1024\n"}
     patterns = {
         rate: draft_of(text(row(w=rate, size_kib=1024, flushes=0), heading=NEW), host)
-        .sheet.sections["process", "sda-writes"]["write_pattern"].value
+        .sheet.sections["process", "sda-writes"]["write_pattern"]
+        .value
         for rate in (10, 400)
-    }  # fmt: skip
+    }
     assert patterns == {10: "append", 400: "sequential"}
 
 

@@ -14,12 +14,19 @@ from calibration.withheld.predict import answer, first_members, simulate, trials
 from calibration.withheld.table import PREDICTIONS, chosen, read_questions
 
 ASKED = (
-    "lvm.snapshot_same_disk.real_s", "lvm.snapshot_second_disk.real_s",
-    "lvm.snapshot_new_file.real_s", "ec2.ebs_read.tps", "ec2.ebs_read.kb_read_per_s",
-    "ec2.ebs_read.iowait_pct", "ec2.ebs_read.idle_pct", "ec2.first_write_fresh_ext4.mb_per_s",
-    "ec2.raid0_read.mb_per_s", "ec2.raid0_write.mb_per_s",
-    "web.max_cstate_0.ping_gain_ms", "web.governor_performance.ttfb_ms",
-)  # fmt: skip
+    "lvm.snapshot_same_disk.real_s",
+    "lvm.snapshot_second_disk.real_s",
+    "lvm.snapshot_new_file.real_s",
+    "ec2.ebs_read.tps",
+    "ec2.ebs_read.kb_read_per_s",
+    "ec2.ebs_read.iowait_pct",
+    "ec2.ebs_read.idle_pct",
+    "ec2.first_write_fresh_ext4.mb_per_s",
+    "ec2.raid0_read.mb_per_s",
+    "ec2.raid0_write.mb_per_s",
+    "web.max_cstate_0.ping_gain_ms",
+    "web.governor_performance.ttfb_ms",
+)
 # Asked for, and computed only when the outcome was known: in the table, and no prediction.
 LATE = ("ec2.ebs_read.user_pct", "ec2.ebs_read.system_pct")
 SMALL = """\
@@ -146,9 +153,7 @@ def test_the_first_member_of_the_ping_gain_comes_out_again_to_the_digit():
 
 def answered(table, slow, fast, within="1.0"):
     questions = read_questions(table(SMALL.replace("within = 1.0", f"within = {within}")))
-    values = {
-        "slow": [{"x": value} for value in slow], "fast": [{"x": value} for value in fast],
-    }  # fmt: skip
+    values = {"slow": [{"x": value} for value in slow], "fast": [{"x": value} for value in fast]}
     return answer(questions, questions.figures["a.b"], values)
 
 
@@ -157,9 +162,7 @@ GAIN = 'gain_over = { slow = "fast" }\nwithin = 1.0'
 
 def test_a_gain_is_the_difference_of_the_same_members(table):
     questions = read_questions(table(SMALL.replace("within = 1.0", GAIN)))
-    values = {
-        "slow": [{"x": 1.0}, {"x": 2.0}, {}], "fast": [{"x": 4.0}, {"x": 5.0}, {"x": 9.0}],
-    }  # fmt: skip
+    values = {"slow": [{"x": 1.0}, {"x": 2.0}, {}], "fast": [{"x": 4.0}, {"x": 5.0}, {"x": 9.0}]}
     question = replace(questions.figures["a.b"], of={"slow": 1.0})
     found = answer(questions, question, values)
     assert (found.lo, found.median, found.hi) == (6.0, 6.0, 6.0)  # twice 3

@@ -31,11 +31,23 @@ load1_peak = { discrepancy = "30 %", source = "a test" }
 REASONS = "\n".join(
     f'"{name}" = "of another server"'
     for name in (
-        "messages_accepted", "duration_s", "throughput_per_s", "cpu_idle_pct_min",
-        "port_refused_s", "cpu.system_pct", "cpu.iowait_pct", "disk.sdb.w_per_s",
-        "disk.sdb.wrqm_per_s", "disk.sdb.avgrq_sectors", "disk.sdb.await_ms",
-        "disk.sdb.svctm_ms", "disk.sdb.avgqu_sz", "disk.sdb.util_pct", "disk.dm-6.w_per_s",
-        "disk.dm-6.avgrq_sectors", "disk.dm-6.await_ms",
+        "messages_accepted",
+        "duration_s",
+        "throughput_per_s",
+        "cpu_idle_pct_min",
+        "port_refused_s",
+        "cpu.system_pct",
+        "cpu.iowait_pct",
+        "disk.sdb.w_per_s",
+        "disk.sdb.wrqm_per_s",
+        "disk.sdb.avgrq_sectors",
+        "disk.sdb.await_ms",
+        "disk.sdb.svctm_ms",
+        "disk.sdb.avgqu_sz",
+        "disk.sdb.util_pct",
+        "disk.dm-6.w_per_s",
+        "disk.dm-6.avgrq_sectors",
+        "disk.dm-6.await_ms",
     )
-)  # fmt: skip
+)
 FITTED = SMALL.replace("\n[what_if.slow]", f"{PLAN}{REASONS}\n\n[what_if.slow]")

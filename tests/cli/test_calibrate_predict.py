@@ -61,9 +61,12 @@ def test_with_a_fit_to_the_base_a_what_if_is_run_as_a_prediction(folder: Path) -
     assert "slow: prediction: parameters were fitted to a recording, but not of" in text
     kinds = [
         one["kind"]
-        for one in json.loads(iotwin("compare", scenario, "slow", "--fit", fit, "--json", "-",
-                                     "--replications", "1").stdout)["variants"]
-    ]  # fmt: skip
+        for one in json.loads(
+            iotwin(
+                "compare", scenario, "slow", "--fit", fit, "--json", "-", "--replications", "1"
+            ).stdout
+        )["variants"]
+    ]
     assert kinds == ["reproduction", "prediction"]
 
 
@@ -126,10 +129,12 @@ def test_an_interrupt_ends_at_once_and_says_how_to_go_on(folder: Path, tmp_path:
     journal = tmp_path / "c.toml.journal"
     with subprocess.Popen(
         [sys.executable, "-m", "sim", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         # Who starts the tests in the background has interrupts ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
+    ) as process:
         while process.poll() is None and not journal.exists():
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)

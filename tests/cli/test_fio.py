@@ -154,19 +154,36 @@ COUNTED_BY_FIO = {
     "rw=write\nbs=4k\nfsync=10": (0, 0, 1024, 4194304, 102, 102, {"1": 109.960938}),
     "rw=write\nbs=4k\nfsync=16": (0, 0, 1024, 4194304, 63, 63, {"1": 106.152344}),
     "rw=randwrite\nbs=4k\nfdatasync=10\nend_fsync=1": (
-        0, 0, 1024, 4194304, 0, 102, {"1": 109.960938},
+        0,
+        0,
+        1024,
+        4194304,
+        0,
+        102,
+        {"1": 109.960938},
     ),
     "rw=write\nend_fsync=1": (0, 0, 1024, 4194304, 0, 0, {"1": 100}),
     "rw=write\nbs=4k\nfsync=16\nioengine=libaio\niodepth=8": (
-        0, 0, 1024, 4194304, 63, 63, {"1": 0.1, "2": 0.195312, "4": 0.390625, "8": 105.46875},
+        0,
+        0,
+        1024,
+        4194304,
+        63,
+        63,
+        {"1": 0.1, "2": 0.195312, "4": 0.390625, "8": 105.46875},
     ),
     "rw=randread\nbs=4k\ndirect=1\nioengine=libaio\niodepth=16": (
-        1024, 4194304, 0, 0, 0, 0,
+        1024,
+        4194304,
+        0,
+        0,
+        0,
+        0,
         {"1": 0.1, "2": 0.195312, "4": 0.390625, "8": 0.78125, "16": 98.535156},
     ),
     "rw=read\nbs=64k\noffset=25%\nsize=50%\nfilesize=4m": (32, 2097152, 0, 0, 0, 0, {"1": 100}),
     "rw=read\nbs=64k\noffset=75%\nsize=50%\nfilesize=4m": (16, 1048576, 0, 0, 0, 0, {"1": 100}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("options", COUNTED_BY_FIO)
@@ -203,8 +220,12 @@ def test_options_of_a_job_are_those_of_its_section_that_have_a_value(run):
     assert document["global options"] == {"bs": "4k", "time_based": "0"}
     first, second = (job["job options"] for job in document["jobs"])
     assert first == {
-        "filename": "/dev/sda", "direct": "1", "rw": "read", "size": "64k", "loops": "1",
-    }  # fmt: skip
+        "filename": "/dev/sda",
+        "direct": "1",
+        "rw": "read",
+        "size": "64k",
+        "loops": "1",
+    }
     assert second == {"name": "x", "filename": "/dev/sdb", "size": "64k", "iodepth": "16"}
     assert document["jobs"][1]["latency_depth"] == 16
     assert "fio: x: ioengine is synchronous, iodepth is capped at 1" in result.stderr
@@ -242,23 +263,73 @@ def test_shares_and_disks_sum_up(run):
 
 LATENCY = {"min", "max", "mean", "stddev", "N"}
 DIRECTION = {
-    "io_bytes", "io_kbytes", "bw_bytes", "bw", "iops", "runtime", "total_ios", "short_ios",
-    "drop_ios", "slat_ns", "clat_ns", "lat_ns", "bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev",
-    "bw_samples", "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples",
-}  # fmt: skip
+    "io_bytes",
+    "io_kbytes",
+    "bw_bytes",
+    "bw",
+    "iops",
+    "runtime",
+    "total_ios",
+    "short_ios",
+    "drop_ios",
+    "slat_ns",
+    "clat_ns",
+    "lat_ns",
+    "bw_min",
+    "bw_max",
+    "bw_agg",
+    "bw_mean",
+    "bw_dev",
+    "bw_samples",
+    "iops_min",
+    "iops_max",
+    "iops_mean",
+    "iops_stddev",
+    "iops_samples",
+}
 JOB = {
-    "jobname", "groupid", "job_start", "error", "eta", "elapsed", "job options", "read", "write",
-    "trim", "sync", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf", "iodepth_level",
-    "iodepth_submit", "iodepth_complete", "latency_ns", "latency_us", "latency_ms",
-    "latency_depth", "latency_target", "latency_percentile", "latency_window",
-}  # fmt: skip
+    "jobname",
+    "groupid",
+    "job_start",
+    "error",
+    "eta",
+    "elapsed",
+    "job options",
+    "read",
+    "write",
+    "trim",
+    "sync",
+    "job_runtime",
+    "usr_cpu",
+    "sys_cpu",
+    "ctx",
+    "majf",
+    "minf",
+    "iodepth_level",
+    "iodepth_submit",
+    "iodepth_complete",
+    "latency_ns",
+    "latency_us",
+    "latency_ms",
+    "latency_depth",
+    "latency_target",
+    "latency_percentile",
+    "latency_window",
+}
 DISK = {
-    "name", "read_ios", "write_ios", "read_sectors", "write_sectors", "read_merges",
-    "write_merges", "read_ticks", "write_ticks", "in_queue", "util",
-}  # fmt: skip
-TOP = {
-    "fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util",
-}  # fmt: skip
+    "name",
+    "read_ios",
+    "write_ios",
+    "read_sectors",
+    "write_sectors",
+    "read_merges",
+    "write_merges",
+    "read_ticks",
+    "write_ticks",
+    "in_queue",
+    "util",
+}
+TOP = {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util"}
 
 
 def test_the_fields_are_fio_s(run):

@@ -44,8 +44,14 @@ def test_run_prints_its_heading_figures_and_notes(small: str) -> None:
 def test_json_on_standard_output_is_nothing_but_json(small: str) -> None:
     content = json.loads(output("run", small, "--json", "-", "--replications", "2", "--jobs", "1"))
     assert list(content) == [
-        "scenario", "what_if", "seed", "replications", "version", "kind", "metrics",
-    ]  # fmt: skip
+        "scenario",
+        "what_if",
+        "seed",
+        "replications",
+        "version",
+        "kind",
+        "metrics",
+    ]
     assert (content["seed"], content["replications"]) == (5, 2)
     assert set(content["metrics"]["duration_s"]) == {"median", "lo", "hi", "unit"}
 
@@ -199,10 +205,13 @@ def test_ctrl_c_ends_the_workers_too_at_once_and_quietly(small: str) -> None:
     command = [sys.executable, "-m", "sim", "run", small, "--replications", "4", "--jobs", "2"]
     command += ["--set", "process.blast.messages=1000000", "--set", "run.duration=100 h"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
         # Who starts the tests in the background has interrupts ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
+    ) as process:
         _wait_for_grandchildren(process.pid)
         begin_s = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
@@ -243,7 +252,9 @@ def test_the_order_of_hashes_changes_nothing(small: str, tmp_path: Path) -> None
         path = tmp_path / f"{hash_seed}.json"
         subprocess.run(
             [sys.executable, "-m", "sim", "run", small, "--save", str(path)],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed}, capture_output=True, check=True,
-        )  # fmt: skip
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        )
         kept.append(path.read_bytes())
     assert kept[0] == kept[1]

@@ -47,17 +47,41 @@ def parse(path: str, text: str) -> Source:
 
 MUTABLE_CALLS = {"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "count"}
 MUTATORS = {
-    "append", "extend", "insert", "pop", "popitem", "remove", "clear", "sort", "reverse",
-    "add", "discard", "update", "setdefault", "popleft", "appendleft",
-}  # fmt: skip
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "clear",
+    "sort",
+    "reverse",
+    "add",
+    "discard",
+    "update",
+    "setdefault",
+    "popleft",
+    "appendleft",
+}
 WALL_CLOCK = {
-    "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns",
-             "process_time", "sleep", "localtime", "gmtime", "ctime"},
+    "time": {
+        "time",
+        "time_ns",
+        "monotonic",
+        "monotonic_ns",
+        "perf_counter",
+        "perf_counter_ns",
+        "process_time",
+        "sleep",
+        "localtime",
+        "gmtime",
+        "ctime",
+    },
     "datetime": {"now", "today", "utcnow"},
     "date": {"today"},
     "os": {"urandom", "getpid"},
     "uuid": {"uuid1", "uuid4"},
-}  # fmt: skip
+}
 
 
 def _is_mutable(value: ast.expr | None) -> bool:

@@ -53,8 +53,11 @@ def outputs(commands: Sequence[str], snapshots: Sequence[Snapshot], folder: Path
         write_tree(folder / name, snapshot)
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", SCRIPT, "sh", str(folder), *commands],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     return [(folder / f"out.{n}").read_text() for n in range(len(commands))]
 

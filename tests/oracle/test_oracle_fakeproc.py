@@ -46,9 +46,14 @@ def tree(s: int) -> Snapshot:
 
 def ours(command: str) -> str:
     texts = run_tool(
-        command.split(), [tree(1000), tree(1010)], hostname="vm", release="6.18.44-fc-v445",
-        boot_wallclock=datetime(2026, 11, 21, 2, 1, 7), locale="ISO", users=0,
-    )  # fmt: skip
+        command.split(),
+        [tree(1000), tree(1010)],
+        hostname="vm",
+        release="6.18.44-fc-v445",
+        boot_wallclock=datetime(2026, 11, 21, 2, 1, 7),
+        locale="ISO",
+        users=0,
+    )
     return "".join(texts)
 
 

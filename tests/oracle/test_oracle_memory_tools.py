@@ -21,9 +21,7 @@ from tests.tools.memory_texts import server as server_with_processes
 pytestmark = pytest.mark.oracle
 FREE = ("free", "free -b", "free -m", "free -g", "free -h", "free -w -t", "free -h -w")
 VMSTAT = ("vmstat -s", "vmstat -d")
-SWAPON = (
-    "swapon -s", "swapon --show", "swapon --show --bytes", "swapon --show --noheadings",
-)  # fmt: skip
+SWAPON = ("swapon -s", "swapon --show", "swapon --show --bytes", "swapon --show --noheadings")
 WHOLE_PROC = """
 mount --bind "$1" /proc || exit 97
 export LC_ALL=C TZ=UTC TERM=dumb COLUMNS=80
@@ -33,9 +31,14 @@ exec $2
 
 def ours(command: str, snapshots: Sequence[Snapshot]) -> str:
     texts = run_tool(
-        command.split(), snapshots, hostname="h", release="r",
-        boot_wallclock=datetime(2026, 1, 1), locale="ISO", users=0,
-    )  # fmt: skip
+        command.split(),
+        snapshots,
+        hostname="h",
+        release="r",
+        boot_wallclock=datetime(2026, 1, 1),
+        locale="ISO",
+        users=0,
+    )
     return "".join(texts)
 
 
@@ -75,11 +78,14 @@ def processes(draw: random.Random) -> list[dict[str, str]]:
         pages = draw.randrange(10 ** draw.randint(3, 9))
         found.append(
             process(
-                pid, draw.choice(("sh", "a-long-command", "kworker/0:1")),
-                ticks=draw.randrange(10 ** draw.randint(1, 10)), state=draw.choice("SRDTZ"),
-                nice=draw.randrange(-20, 20), pages=(pages, pages // 3, pages // 9),
+                pid,
+                draw.choice(("sh", "a-long-command", "kworker/0:1")),
+                ticks=draw.randrange(10 ** draw.randint(1, 10)),
+                state=draw.choice("SRDTZ"),
+                nice=draw.randrange(-20, 20),
+                pages=(pages, pages // 3, pages // 9),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -91,8 +97,11 @@ def test_top_with_a_whole_proc_of_its_own(tmp_path: Path) -> None:
     write_proc(proc, reading)
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", WHOLE_PROC, "sh", str(proc), "top -b -n 1"],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     real = done.stdout.splitlines()
     mine = ours("top -b -n 1", [reading, reading]).splitlines()

@@ -27,10 +27,24 @@ RUNS = {
 NS_PER_S = 1_000_000_000
 CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 DISK = (
-    "rd_ios", "rd_merges", "rd_sectors", "rd_ticks", "wr_ios", "wr_merges", "wr_sectors",
-    "wr_ticks", "in_flight", "io_ticks", "time_in_queue", "dc_ios", "dc_merges", "dc_sectors",
-    "dc_ticks", "fl_ios", "fl_ticks",
-)  # fmt: skip
+    "rd_ios",
+    "rd_merges",
+    "rd_sectors",
+    "rd_ticks",
+    "wr_ios",
+    "wr_merges",
+    "wr_sectors",
+    "wr_ticks",
+    "in_flight",
+    "io_ticks",
+    "time_in_queue",
+    "dc_ios",
+    "dc_merges",
+    "dc_sectors",
+    "dc_ticks",
+    "fl_ios",
+    "fl_ticks",
+)
 
 
 def sampled(run: Path, device: str) -> list[Snapshot]:
@@ -64,9 +78,12 @@ def test_sampled_counters_give_the_recorded_iostat(name: str) -> None:
     with gzip.open(run / "iostat.txt.gz", "rt") as file:
         recorded = figures(file.read(), device)
     texts = run_tool(
-        ["iostat", "-xmc", "1"], sampled(run, device), hostname="vm", release="6.18",
+        ["iostat", "-xmc", "1"],
+        sampled(run, device),
+        hostname="vm",
+        release="6.18",
         boot_wallclock=datetime(2026, 11, 21),
-    )  # fmt: skip
+    )
     ours = figures("".join(texts), device)[: len(recorded)]
     recorded = recorded[: len(ours)]
     same = sum(line == other for line, other in zip(ours, recorded, strict=True))

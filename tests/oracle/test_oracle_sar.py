@@ -34,9 +34,13 @@ def needs_sar() -> None:
 
 def ours(command: str, snapshots: Sequence[Snapshot]) -> str:
     texts = run_tool(
-        command.split(), snapshots, hostname="h", release="r",
-        boot_wallclock=datetime(2026, 1, 1), locale="ISO",
-    )  # fmt: skip
+        command.split(),
+        snapshots,
+        hostname="h",
+        release="r",
+        boot_wallclock=datetime(2026, 1, 1),
+        locale="ISO",
+    )
     return "".join(texts)
 
 

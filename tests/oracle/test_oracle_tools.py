@@ -21,10 +21,17 @@ DEVICES = ("sda", "sdb", "dm-0", "nvme0n1", "sdz")  # the last is never used
 IOSTAT = [
     f"iostat {options.format(real_tools.INTERVAL_S)}"
     for options in (
-        "-x {} 2", "-xmc -z {} 2", "-d {} 2", "-dm -y {} 1", "-c {} 2", "-d sdz sda {} 2",
-        "-dx -p ALL {} 2", "-p {} 2", "-c -p sdb {} 2",
+        "-x {} 2",
+        "-xmc -z {} 2",
+        "-d {} 2",
+        "-dm -y {} 1",
+        "-c {} 2",
+        "-d sdz sda {} 2",
+        "-dx -p ALL {} 2",
+        "-p {} 2",
+        "-c -p sdb {} 2",
     )
-]  # fmt: skip
+]
 VMSTAT = f"vmstat {real_tools.INTERVAL_S} 2"
 
 
@@ -93,9 +100,14 @@ def reading(
 
 def ours(command: str, snapshots: Sequence[Snapshot]) -> str:
     texts = run_tool(
-        command.split(), snapshots, hostname="h", release="r",
-        boot_wallclock=datetime(2026, 1, 1), locale="ISO", users=0,
-    )  # fmt: skip
+        command.split(),
+        snapshots,
+        hostname="h",
+        release="r",
+        boot_wallclock=datetime(2026, 1, 1),
+        locale="ISO",
+        users=0,
+    )
     return "".join(texts)
 
 

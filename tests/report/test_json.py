@@ -14,18 +14,33 @@ def test_one_variant_has_exactly_the_agreed_keys() -> None:
     assert content["kind"] == "reproduction"
     assert (content["scenario"], content["what_if"], content["seed"]) == ("sendmail", None, 7)
     assert content["metrics"]["load1_peak"] == {
-        "median": 37.0, "lo": 37.0, "hi": 37.0, "unit": "tasks", "recorded": 37,
-    }  # fmt: skip
+        "median": 37.0,
+        "lo": 37.0,
+        "hi": 37.0,
+        "unit": "tasks",
+        "recorded": 37,
+    }
     assert "recorded" not in content["metrics"]["cpu.idle_pct"]
 
 
 def test_the_agreed_names_are_there() -> None:
     names = {
-        "messages_accepted", "duration_s", "throughput_per_s", "load1_peak", "cpu_idle_pct_min",
-        "port_refused_s", "disk.sdb.w_per_s", "disk.sdb.wrqm_per_s", "disk.sdb.avgrq_sectors",
-        "disk.sdb.await_ms", "disk.sdb.svctm_ms", "disk.sdb.util_pct", "cpu.user_pct",
-        "cpu.system_pct", "cpu.iowait_pct",
-    }  # fmt: skip
+        "messages_accepted",
+        "duration_s",
+        "throughput_per_s",
+        "load1_peak",
+        "cpu_idle_pct_min",
+        "port_refused_s",
+        "disk.sdb.w_per_s",
+        "disk.sdb.wrqm_per_s",
+        "disk.sdb.avgrq_sectors",
+        "disk.sdb.await_ms",
+        "disk.sdb.svctm_ms",
+        "disk.sdb.util_pct",
+        "cpu.user_pct",
+        "cpu.system_pct",
+        "cpu.iowait_pct",
+    }
     found = study()
     assert names <= set(variant_json(found.variants[0], found.version)["metrics"])
 

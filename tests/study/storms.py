@@ -60,6 +60,11 @@ def storm(what_if: str | None, seed: int) -> RunResult:
     ]
     records = tuple(sorted([*accepted, *port, *marks], key=lambda record: record.t_ns))
     return RunResult(
-        scenario="sendmail", title="A storm", what_if=what_if, seed=seed, version="0.0",
-        samples=samples, records=records,
-    )  # fmt: skip
+        scenario="sendmail",
+        title="A storm",
+        what_if=what_if,
+        seed=seed,
+        version="0.0",
+        samples=samples,
+        records=records,
+    )

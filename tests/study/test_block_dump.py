@@ -99,10 +99,19 @@ def test_the_figures_count_what_came_in_the_seconds_after_a_message() -> None:
     text = "\n".join(
         [
             process("exim", "exim"),
-            process("day", "smtp_day", via="lan", target="exim", accepted_per_day=40_000,
-                    rejected_per_day=0, profile="flat", warm_up="1 s", duration="10 s"),
+            process(
+                "day",
+                "smtp_day",
+                via="lan",
+                target="exim",
+                accepted_per_day=40_000,
+                rejected_per_day=0,
+                profile="flat",
+                warm_up="1 s",
+                duration="10 s",
+            ),
         ]
-    )  # fmt: skip
+    )
     content = f"""\
 title = "A small mail server"
 uses = ["exim_io/exim.py", "exim_io/smtp_day.py"]

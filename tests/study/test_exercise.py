@@ -64,11 +64,18 @@ def test_an_arm_is_a_hundred_times_slower_at_random_and_flash_is_not():
     table = access()
     disk, flash = (
         fill(
-            type(table)(name="a", title="", headings=table.headings, loads=table.loads[:2],
-                        subjects=tuple(s for s in table.subjects if s.facts["device"] == name)),
-            1, None, None,
+            type(table)(
+                name="a",
+                title="",
+                headings=table.headings,
+                loads=table.loads[:2],
+                subjects=tuple(s for s in table.subjects if s.facts["device"] == name),
+            ),
+            1,
+            None,
+            None,
         )[0]
         for name in ("sata-7200", "ssd-sata")
-    )  # fmt: skip
+    )
     assert disk["read_mb_per_s"] > 100 * disk["random_read_alone_mb_per_s"]
     assert flash["read_mb_per_s"] < 30 * flash["random_read_alone_mb_per_s"]

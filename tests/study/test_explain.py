@@ -87,13 +87,20 @@ def parts(timeline: Timeline, pid: int, start_ns: int, end_ns: int) -> Counter[t
 
 def test_a_wait_for_a_lock_is_followed_to_what_its_holder_waited_for():
     timeline = traced(
-        on(0, 1), off(100, 1, "D", "mutex_lock", 100),
-        on(0, 2, cpu=1), off(50, 2, "D", "sync_buffer", 50),
+        on(0, 1),
+        off(100, 1, "D", "mutex_lock", 100),
+        on(0, 2, cpu=1),
+        off(50, 2, "D", "sync_buffer", 50),
         (60, "block_rq_issue", ("sdb", 0, 8, 8, 55)),
         (60, "disk_access", ("sdb", 8, 5, 100, 200, 15)),
-        (380, "block_rq_complete", ("sdb", 0, 8, 8, 55)), woken(380, 2, 0), on(390, 2),
-        woken(400, 1, 2), off(410, 2, "S", "", 70), on(410, 1), off(500, 1, "S", "", 190),
-    )  # fmt: skip
+        (380, "block_rq_complete", ("sdb", 0, 8, 8, 55)),
+        woken(380, 2, 0),
+        on(390, 2),
+        woken(400, 1, 2),
+        off(410, 2, "S", "", 70),
+        on(410, 1),
+        off(500, 1, "S", "", 190),
+    )
     disk = ("mutex_lock", "t2", "sync_buffer", "sdb")
     assert parts(timeline, 1, 0, 500) == {
         ("CPU, user",): 190,
@@ -108,11 +115,19 @@ def test_a_wait_for_a_lock_is_followed_to_what_its_holder_waited_for():
 
 def test_a_lock_handed_on_twice_is_in_a_path_once():
     timeline = traced(
-        on(0, 1), off(10, 1, "D", "mutex_lock", 10),
-        on(0, 2, cpu=1), off(10, 2, "D", "mutex_lock", 10),
-        on(0, 3, cpu=2), woken(200, 2, 3), on(200, 2), off(210, 3, "S", "", 210),
-        woken(300, 1, 2), on(300, 1), off(310, 2, "S", "", 120), off(400, 1, "S", "", 110),
-    )  # fmt: skip
+        on(0, 1),
+        off(10, 1, "D", "mutex_lock", 10),
+        on(0, 2, cpu=1),
+        off(10, 2, "D", "mutex_lock", 10),
+        on(0, 3, cpu=2),
+        woken(200, 2, 3),
+        on(200, 2),
+        off(210, 3, "S", "", 210),
+        woken(300, 1, 2),
+        on(300, 1),
+        off(310, 2, "S", "", 120),
+        off(400, 1, "S", "", 110),
+    )
     assert parts(timeline, 1, 10, 300) == {
         ("mutex_lock", "t3", "CPU, user"): 190,
         ("mutex_lock", "t2", "CPU, user"): 100,
@@ -122,13 +137,19 @@ def test_a_lock_handed_on_twice_is_in_a_path_once():
 def test_an_answer_is_waited_for_at_its_sender_and_then_on_its_way():
     """The asker sends at 100 and sleeps; the answer leaves at 400 and arrives at 420."""
     timeline = traced(
-        on(0, 1), on(0, 2, cpu=1), off(50, 2, "S", "sk_wait_data", 50),
+        on(0, 1),
+        on(0, 2, cpu=1),
+        off(50, 2, "S", "sk_wait_data", 50),
         off(100, 1, "S", "sk_wait_data", 100),
-        woken(120, 2, 0), on(120, 2, cpu=1), (121, "sock_rcv", ("t2", 2, 1, 100)),
+        woken(120, 2, 0),
+        on(120, 2, cpu=1),
+        (121, "sock_rcv", ("t2", 2, 1, 100)),
         off(400, 2, "S", "sk_wait_data", 330),
-        woken(420, 1, 0), on(430, 1), (431, "sock_rcv", ("t1", 1, 2, 400)),
+        woken(420, 1, 0),
+        on(430, 1),
+        (431, "sock_rcv", ("t1", 1, 2, 400)),
         off(500, 1, "S", "", 170),
-    )  # fmt: skip
+    )
     assert parts(timeline, 1, 100, 500) == {
         ("sk_wait_data",): 20 + 20,  # the question's way and the answer's
         ("sk_wait_data", "t2", "CPU, user"): 280,
@@ -139,9 +160,13 @@ def test_an_answer_is_waited_for_at_its_sender_and_then_on_its_way():
 
 def test_what_another_host_sends_is_waited_for_on_the_network():
     timeline = traced(
-        on(0, 1), off(100, 1, "S", "sk_wait_data", 100),
-        woken(300, 1, 0), on(300, 1), (300, "sock_rcv", ("t1", 1, 0, 0)), off(400, 1, "S", "", 200),
-    )  # fmt: skip
+        on(0, 1),
+        off(100, 1, "S", "sk_wait_data", 100),
+        woken(300, 1, 0),
+        on(300, 1),
+        (300, "sock_rcv", ("t1", 1, 0, 0)),
+        off(400, 1, "S", "", 200),
+    )
     assert parts(timeline, 1, 100, 300) == {("sk_wait_data",): 200}
 
 

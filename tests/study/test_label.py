@@ -13,9 +13,16 @@ from sim.study.recorded import FigureSet
 def fit(*variants: str) -> Fit:
     """Return a fit to the figures of some variants."""
     return Fit(
-        file="f.toml", scenario="generic", kind="prediction", against="before", variants=variants,
-        parameters=(), best={}, members=((),), header={},
-    )  # fmt: skip
+        file="f.toml",
+        scenario="generic",
+        kind="prediction",
+        against="before",
+        variants=variants,
+        parameters=(),
+        best={},
+        members=((),),
+        header={},
+    )
 
 
 def figures(kind: str) -> FigureSet:

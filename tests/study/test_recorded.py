@@ -32,9 +32,14 @@ def reports(device: str) -> list[dict[str, float]]:
 
 
 COLUMNS = {
-    "w_per_s": "w/s", "wrqm_per_s": "wrqm/s", "avgrq_sectors": "avgrq-sz", "await_ms": "await",
-    "svctm_ms": "svctm", "avgqu_sz": "avgqu-sz", "util_pct": "%util",
-}  # fmt: skip
+    "w_per_s": "w/s",
+    "wrqm_per_s": "wrqm/s",
+    "avgrq_sectors": "avgrq-sz",
+    "await_ms": "await",
+    "svctm_ms": "svctm",
+    "avgqu_sz": "avgqu-sz",
+    "util_pct": "%util",
+}
 
 
 def test_device_figures_are_the_mean_of_the_first_two_reports() -> None:

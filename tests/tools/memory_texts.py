@@ -28,9 +28,15 @@ NO_SWAPS = "Filename\t\t\t\tType\t\tSize\tUsed\tPriority\n"
 
 
 def process(
-    pid: int, comm: str, *, ticks: int = 0, state: str = "S", nice: int = 0, uid: int = 0,
+    pid: int,
+    comm: str,
+    *,
+    ticks: int = 0,
+    state: str = "S",
+    nice: int = 0,
+    uid: int = 0,
     pages: tuple[int, int, int] = (0, 0, 0),
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str]:
     """Return the files of a process; `pages` are its size, what is in memory, of that of files."""
     size, resident, shared = pages
     user, system = ticks - ticks // 3, ticks // 3

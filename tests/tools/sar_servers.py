@@ -11,13 +11,31 @@ NS_PER_S = 1_000_000_000
 # Named as sar 12 does from major 8 and the minors 0, 16, 32, 48; the last is never used.
 DEVICES = ("sda", "sdb", "sdc", "sdd")
 VMSTAT = (
-    "pgpgin", "pgpgout", "pswpin", "pswpout", "pgfree", "pgfault", "pgmajfault",
-    "pgsteal_kswapd", "pgsteal_direct", "pgscan_kswapd", "pgscan_direct",
-)  # fmt: skip
+    "pgpgin",
+    "pgpgout",
+    "pswpin",
+    "pswpout",
+    "pgfree",
+    "pgfault",
+    "pgmajfault",
+    "pgsteal_kswapd",
+    "pgsteal_direct",
+    "pgscan_kswapd",
+    "pgscan_direct",
+)
 MEMINFO = (
-    "MemFree", "MemAvailable", "Buffers", "Cached", "SwapCached", "Active", "Inactive",
-    "SwapFree", "Dirty", "Slab", "Committed_AS",
-)  # fmt: skip
+    "MemFree",
+    "MemAvailable",
+    "Buffers",
+    "Cached",
+    "SwapCached",
+    "Active",
+    "Inactive",
+    "SwapFree",
+    "Dirty",
+    "Slab",
+    "Committed_AS",
+)
 
 
 def server(draw: random.Random, seconds: Sequence[int]) -> list[Snapshot]:
@@ -36,9 +54,12 @@ def server(draw: random.Random, seconds: Sequence[int]) -> list[Snapshot]:
 
 
 def reading(
-    draw: random.Random, uptime_s: int, disks: Sequence[Sequence[int]],
-    cpus: Sequence[Sequence[int]], single: dict[str, int],
-) -> Snapshot:  # fmt: skip
+    draw: random.Random,
+    uptime_s: int,
+    disks: Sequence[Sequence[int]],
+    cpus: Sequence[Sequence[int]],
+    single: dict[str, int],
+) -> Snapshot:
     """Return one reading; gauges are drawn anew."""
     lines = [("cpu ", [sum(column) for column in zip(*cpus, strict=True)])]
     lines += [(f"cpu{number}", ticks) for number, ticks in enumerate(cpus)]

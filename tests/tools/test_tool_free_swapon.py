@@ -20,9 +20,13 @@ from tests.tools.memory_texts import MEMINFO, MEMINFO_NEW, NO_SWAPS, SWAPS
 
 def run(command: str, layout: str, snapshots: Iterable[Snapshot]) -> str:
     texts = run_tool(
-        command.split(), snapshots, hostname="h", release="r",
-        boot_wallclock=datetime(2017, 5, 1), layout=layout,
-    )  # fmt: skip
+        command.split(),
+        snapshots,
+        hostname="h",
+        release="r",
+        boot_wallclock=datetime(2017, 5, 1),
+        layout=layout,
+    )
     return "".join(texts)
 
 

@@ -40,9 +40,14 @@ def server() -> Iterator[Snapshot]:
 def iostat(command: str, layout: str, *, locale: str = "ISO", limit: int = 9) -> str:
     """Return the first `limit` texts of a command line."""
     texts = run_tool(
-        command.split(), server(), hostname="vm", release="6.1.0", boot_wallclock=BOOT,
-        layout=layout, locale=locale,
-    )  # fmt: skip
+        command.split(),
+        server(),
+        hostname="vm",
+        release="6.1.0",
+        boot_wallclock=BOOT,
+        layout=layout,
+        locale=locale,
+    )
     return "".join(text for text, _ in zip(texts, range(limit), strict=False))
 
 
@@ -92,8 +97,15 @@ def test_sysstat_12_prints_directions_in_kb_sorted_by_name() -> None:
 def test_basic_report_has_totals_of_the_interval() -> None:
     lines = iostat("iostat -d 10 2", "sysstat-12").splitlines()
     assert lines[2].split() == [
-        "Device", "tps", "kB_read/s", "kB_wrtn/s", "kB_dscd/s", "kB_read", "kB_wrtn", "kB_dscd",
-    ]  # fmt: skip
+        "Device",
+        "tps",
+        "kB_read/s",
+        "kB_wrtn/s",
+        "kB_dscd/s",
+        "kB_read",
+        "kB_wrtn",
+        "kB_dscd",
+    ]
     expected = "sda             180.00       480.00       480.00         0.00"
     assert lines[4] == f"{expected}     480000     480000          0"
     assert lines[-3] == f"{expected}       4800       4800          0"
@@ -213,9 +225,13 @@ def test_unknown_layout_and_locale_are_refused() -> None:
 def test_long_names_break_the_line_before_sysstat_12(layout: str) -> None:
     rows = [disk_text("mpath_data_000", SDA)]
     texts = run_tool(
-        ["iostat", "-d"], [snapshot(10, rows)], hostname="vm", release="6", boot_wallclock=BOOT,
+        ["iostat", "-d"],
+        [snapshot(10, rows)],
+        hostname="vm",
+        release="6",
+        boot_wallclock=BOOT,
         layout=layout,
-    )  # fmt: skip
+    )
     assert ("mpath_data_000\n" in "".join(texts)) == (layout != "sysstat-12")
 
 

@@ -15,9 +15,7 @@ from tests.tools.sar_servers import server
 from tests.tools.tool_texts import disk_text, stat_text
 
 BOOT = datetime(2026, 11, 21, 14, 0, 0)
-LETTERS = {
-    "sysstat-7": "-ubBdqrRwW", "sysstat-9": "-ubBdqrRSwW", "sysstat-12": "-ubBdqrSwW",
-}  # fmt: skip
+LETTERS = {"sysstat-7": "-ubBdqrRwW", "sysstat-9": "-ubBdqrRSwW", "sysstat-12": "-ubBdqrSwW"}
 SDA = (120, 0, 960, 600, 60, 6, 960, 600, 2, 900, 1200)  # per second
 
 
@@ -44,9 +42,14 @@ def steady(loads: tuple[float, ...] = (1.0, 2.0, 3.0)) -> Iterator[Snapshot]:
 
 def sar(command: str, layout: str = "sysstat-12", locale: str = "ISO") -> str:
     texts = run_tool(
-        command.split(), steady(), hostname="vm", release="6.1.0", boot_wallclock=BOOT,
-        layout=layout, locale=locale,
-    )  # fmt: skip
+        command.split(),
+        steady(),
+        hostname="vm",
+        release="6.1.0",
+        boot_wallclock=BOOT,
+        layout=layout,
+        locale=locale,
+    )
     return "".join(texts)
 
 
@@ -127,9 +130,13 @@ def test_pages_that_went_are_negative_and_the_table_is_gone_in_sysstat_12() -> N
     memory = second.text("meminfo").replace("MemFree: 100", "MemFree: 60")
     later = Snapshot(second.t_ns, {**second.files, "meminfo": memory})
     texts = run_tool(
-        ["sar", "-R", "10", "1"], [first, later], hostname="vm", release="6", layout="sysstat-9",
+        ["sar", "-R", "10", "1"],
+        [first, later],
+        hostname="vm",
+        release="6",
+        layout="sysstat-9",
         boot_wallclock=BOOT,
-    )  # fmt: skip
+    )
     header, row, _ = "".join(texts).splitlines()[2:]
     assert header.split()[-3:] == ["frmpg/s", "bufpg/s", "campg/s"]
     assert row.split()[-3:] == ["-1.00", "0.00", "0.00"]
@@ -151,16 +158,25 @@ def test_context_switches_stand_alone_in_sysstat_7() -> None:
 def test_ctrl_c_brings_the_averages_in_sysstat_12_only() -> None:
     assert "Average" not in sar("sar -q 10", "sysstat-9")
     assert sar("sar -q 10").splitlines()[-1].split() == [
-        "Average:", "2", "456", "2.50", "5.67", "2.50", "7",
-    ]  # fmt: skip
+        "Average:",
+        "2",
+        "456",
+        "2.50",
+        "5.67",
+        "2.50",
+        "7",
+    ]
 
 
 def test_no_reading_prints_nothing_and_one_reading_the_title_alone() -> None:
     for readings, lines in ((0, 0), (1, 1)):
         texts = run_tool(
-            ["sar", "5"], server(random.Random(1), range(readings)), hostname="vm",
-            release="6", boot_wallclock=BOOT,
-        )  # fmt: skip
+            ["sar", "5"],
+            server(random.Random(1), range(readings)),
+            hostname="vm",
+            release="6",
+            boot_wallclock=BOOT,
+        )
         assert len("".join(texts).splitlines()) == lines
 
 

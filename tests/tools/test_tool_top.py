@@ -27,9 +27,14 @@ def top(
     command: str, snapshots: Sequence[Snapshot], layout: str = "sysstat-9", users: int = 3
 ) -> str:
     texts = run_tool(
-        command.split(), snapshots, hostname="h", release="r", layout=layout, users=users,
+        command.split(),
+        snapshots,
+        hostname="h",
+        release="r",
+        layout=layout,
+        users=users,
         boot_wallclock=datetime.fromtimestamp(WALL.timestamp() - UP_S),
-    )  # fmt: skip
+    )
     return "".join(texts)
 
 
@@ -110,9 +115,14 @@ def test_memory_fits_its_column(kib: int, form: tuple[Callable[[int, int], str],
 
 @pytest.mark.parametrize(
     ("kib", "old", "new"),
-    [(3984, "3984", "3984"), (1_320_864, "1.3g", "1.3g"), (863_960, "843m", "863960"),
-     (99_999, "97m", "99999"), (10**10, "9.3t", "9.3t")],
-)  # fmt: skip
+    [
+        (3984, "3984", "3984"),
+        (1_320_864, "1.3g", "1.3g"),
+        (863_960, "843m", "863960"),
+        (99_999, "97m", "99999"),
+        (10**10, "9.3t", "9.3t"),
+    ],
+)
 def test_memory_takes_the_first_form_that_fits(kib: int, old: str, new: str) -> None:
     assert (scale_3_2(kib, 4), scale_4_0(kib, 6)) == (old, new)
 

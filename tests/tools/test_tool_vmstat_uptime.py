@@ -40,9 +40,14 @@ def server(idle: int = 80, step_s: int = 10) -> Iterator[Snapshot]:
 
 def run(command: str, layout: str, **options: int) -> str:
     texts = run_tool(
-        command.split(), server(), hostname="mail", release="2.6.16", boot_wallclock=BOOT,
-        layout=layout, **options,  # type: ignore[arg-type]
-    )  # fmt: skip
+        command.split(),
+        server(),
+        hostname="mail",
+        release="2.6.16",
+        boot_wallclock=BOOT,
+        layout=layout,
+        **options,  # type: ignore[arg-type]
+    )
     return "".join(texts)
 
 
@@ -112,9 +117,12 @@ def test_vmstat_s_of_4_0_counts_slab_as_cache_and_what_is_paged_in_k() -> None:
 def test_vmstat_d_shows_disks_and_no_partitions() -> None:
     rows = disk_text("sda", [1234567, *range(2, 8), 9000, 1, 7999, 9]) + disk_text("sda1", [1] * 11)
     texts = run_tool(
-        ["vmstat", "-d"], [Snapshot(0, {"diskstats": rows})], hostname="a", release="b",
+        ["vmstat", "-d"],
+        [Snapshot(0, {"diskstats": rows})],
+        hostname="a",
+        release="b",
         boot_wallclock=BOOT,
-    )  # fmt: skip
+    )
     _, titles, row = "".join(texts).splitlines()
     assert titles.split()[-2:] == ["cur", "sec"]
     assert row == "sda   1234567      2       3       4      5      6       7    9000      0      7"

@@ -22,25 +22,45 @@ from sim.machine import Machine
 KERNEL = {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}}
 QUEUE = {"nr_requests": "128", "max_sectors_kb": "1280"}
 HDD = {
-    "model": "hdd", "size_mb": 1024, "rpm": 7200, "seek_min_ms": 0.8, "seek_max_ms": 16,
-    "seek_exp": 0.5, "rate_mbs": 80, "overhead_us": 100, "seq_gap_us": 500, "queue": "fifo",
-    "wcache": 0, "flush_us": 50, "seed": 1,
-}  # fmt: skip
+    "model": "hdd",
+    "size_mb": 1024,
+    "rpm": 7200,
+    "seek_min_ms": 0.8,
+    "seek_max_ms": 16,
+    "seek_exp": 0.5,
+    "rate_mbs": 80,
+    "overhead_us": 100,
+    "seq_gap_us": 500,
+    "queue": "fifo",
+    "wcache": 0,
+    "flush_us": 50,
+    "seed": 1,
+}
 READS = {"rw": "randread", "bs": "4k", "direct": 1, "mode": "jobs", "n": 2, "runtime_s": 2}
 
 TOUCHES = {
-    "ws_mib": 12, "procs": 2, "seconds": 1, "touches_per_transaction": 8, "write_share": 0.3,
-    "cpu_us": 1000, "memcg_limit_mib": 10, "swap": "hdd",
-}  # fmt: skip
+    "ws_mib": 12,
+    "procs": 2,
+    "seconds": 1,
+    "touches_per_transaction": 8,
+    "write_share": 0.3,
+    "cpu_us": 1000,
+    "memcg_limit_mib": 10,
+    "swap": "hdd",
+}
 
 
 def run(**changes):
     """Return the description of a small run, some keys changed."""
     return {
-        "id": "a/reads.r1", "family": "a", "name": "reads",
+        "id": "a/reads.r1",
+        "family": "a",
+        "name": "reads",
         "workload": {"type": "fio", "params": READS},
-        "disk": {"params": HDD, "queue": QUEUE}, "kernel": KERNEL, **changes,
-    }  # fmt: skip
+        "disk": {"params": HDD, "queue": QUEUE},
+        "kernel": KERNEL,
+        **changes,
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +85,20 @@ def directory(tmp_path):
 def test_a_prediction_has_the_figures_of_the_index(directory):
     row = validate_run(directory(run()), seed=1)
     assert set(row.predicted) == {
-        "result", "await_ms", "await_all_ms", "wps", "wareq_sz", "aqu_sz", "util", "si", "so",
-        "iowait", "own_load", "load", "own_D",
-    }  # fmt: skip
+        "result",
+        "await_ms",
+        "await_all_ms",
+        "wps",
+        "wareq_sz",
+        "aqu_sz",
+        "util",
+        "si",
+        "so",
+        "iowait",
+        "own_load",
+        "load",
+        "own_D",
+    }
     assert row.predicted["result"]["ops/s"] == pytest.approx(2 / 26.5e-3, rel=0.1)
     assert row.predicted["own_load"] == 2
     assert row.measured is None and row.error() is None
@@ -78,8 +109,11 @@ def test_what_was_measured_cannot_change_a_prediction(directory):
     told = run(
         result={"iops": 1.0, "lat_mean_ms": 2.0},
         summary={"r_await": 1.0, "w_await": 0, "util": 50.0, "iowait": 1.0},
-        emulator_stats={"busy_s": 3}, wall_s=1, iostat="lies", split="held back",
-    )  # fmt: skip
+        emulator_stats={"busy_s": 3},
+        wall_s=1,
+        iostat="lies",
+        split="held back",
+    )
     row = validate_run(directory(told), seed=1)
     assert row.predicted == plain.predicted
     assert row.measured["result"] == {"ops/s": 1.0, "lat ms": 2.0}
@@ -284,9 +318,12 @@ def test_pages_swapped_are_those_of_the_whole_run_a_second(directory):
 
 def row(predicted, recorded):
     return Row(
-        id="e/run.r1", family="e", predicted={"result": {"killed": predicted}},
-        measured={"result": {"killed": recorded}}, why_not="",
-    )  # fmt: skip
+        id="e/run.r1",
+        family="e",
+        predicted={"result": {"killed": predicted}},
+        measured={"result": {"killed": recorded}},
+        why_not="",
+    )
 
 
 def test_runs_are_counted_in_which_somebody_is_killed_in_one_of_both_alone():

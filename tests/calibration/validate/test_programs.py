@@ -77,9 +77,14 @@ def test_without_popularity_the_hit_ratio_is_what_is_cached_of_the_file():
 
 def test_children_begin_together_and_share_one_disk_evenly():
     process = pcread(
-        file_size="400 MiB", alpha=0.0, procs=4, warm_reads=40, gate="2 s", runtime="3 s",
+        file_size="400 MiB",
+        alpha=0.0,
+        procs=4,
+        warm_reads=40,
+        gate="2 s",
+        runtime="3 s",
         hit="0.1 ms",
-    )  # fmt: skip
+    )
     machine = run_for(boot(process, machine=EXT3), 60)
     at_ns = {record.name: record.t_ns for record in machine.records}
     assert at_ns["pcread_begun"] - at_ns["pcread_warm"] == pytest.approx(2 * S, rel=0.01)

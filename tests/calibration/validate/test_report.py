@@ -116,24 +116,37 @@ def test_who_is_killed_is_right_in_all_runs(data):
 # What the data and the page are made of, without the recordings.
 
 FIGURES = {
-    "await_ms": {"r": 10.0, "w": 0.0}, "await_all_ms": 10.0, "wps": 0.0, "wareq_sz": 0.0,
-    "aqu_sz": 1.0, "util": 90.0, "iowait": 40.0, "own_load": 1.0, "own_D": 1.0,
-}  # fmt: skip
+    "await_ms": {"r": 10.0, "w": 0.0},
+    "await_all_ms": 10.0,
+    "wps": 0.0,
+    "wareq_sz": 0.0,
+    "aqu_sz": 1.0,
+    "util": 90.0,
+    "iowait": 40.0,
+    "own_load": 1.0,
+    "own_D": 1.0,
+}
 
 
 UNKNOWN = {
-    "id": "a/x.r1", "family": "a", "workload": {"type": "dhrystone", "params": {}},
+    "id": "a/x.r1",
+    "family": "a",
+    "workload": {"type": "dhrystone", "params": {}},
     "kernel": {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}},
-}  # fmt: skip
+}
 
 
 def one(rate, recorded, name="a_randread/reads.r1", condition=""):
     """Return a stored run of so many reads a second."""
     simulated, measured = ({**FIGURES, "result": {"ops/s": value}} for value in (rate, recorded))
     row = Row(
-        id=name, family=name.split("/")[0], predicted=simulated, measured=measured, why_not="",
+        id=name,
+        family=name.split("/")[0],
+        predicted=simulated,
+        measured=measured,
+        why_not="",
         condition=condition,
-    )  # fmt: skip
+    )
     return Stored(row=row, seed=1, date="2026-11-22", sources="abc")
 
 
@@ -181,8 +194,10 @@ def test_a_run_that_is_put_in_takes_its_own_place(tmp_path):
     stored.put(path, [one(1, 2, "b/x.r1"), one(3, 4, "a/x.r1"), one(5, 4, "a/x.r1", "claim")])
     stored.put(path, [one(9, 4, "a/x.r1")])
     assert stored.read(path) == [
-        one(9, 4, "a/x.r1"), one(5, 4, "a/x.r1", "claim"), one(1, 2, "b/x.r1"),
-    ]  # fmt: skip
+        one(9, 4, "a/x.r1"),
+        one(5, 4, "a/x.r1", "claim"),
+        one(1, 2, "b/x.r1"),
+    ]
 
 
 def test_a_figure_that_is_another_today_is_named():
