@@ -103,11 +103,10 @@ def io_submit(
         raise invalid(file.path)
     if not 0 <= pos < end or (end > inode.size and not write):
         raise invalid(file.path)
-    context.in_flight += 1
     if end > inode.size:
-        request = AioRequest(context, tag)
         yield from read_write.write(vfs, task, file, count, pos)
-        request.complete()
+        context.in_flight += 1
+        AioRequest(context, tag).complete()
         return
     first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
     task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (last - first))
@@ -123,6 +122,7 @@ def io_submit(
     )
     op = WRITE if write else READ
     bios = make_bios(runs, pos, count, op, task.pid, request.end_io, None)
+    context.in_flight += 1
     for bio in bios:
         yield from device.submit(task, bio)
     if bios:

@@ -142,7 +142,6 @@ S_IFDIR: Final = 0o040000
 S_IFREG: Final = 0o100000
 
 # i_state: what fsync looks at, and what pdflush clears as well (dirty pages: the page cache knows).
-DIO_WORKS_MAX: Final = 256  # WQ_DFL_ACTIVE, include/linux/workqueue.h
 I_DIRTY_SYNC: Final = 1  # The inode itself changed (times).
 I_DIRTY_DATASYNC: Final = 2  # Size or blocks changed: without them the data cannot be found.
 I_DIRTY_INODE: Final = I_DIRTY_SYNC | I_DIRTY_DATASYNC
@@ -582,6 +581,9 @@ class MountContext:
         """Return what a file system lies on that requires a device (FS_REQUIRES_DEV)."""
         assert self.device is not None and self.bdi is not None, "it is on a block device"
         return self.device, self.bdi
+
+
+DIO_WORKS_MAX: Final = 256  # WQ_DFL_ACTIVE, include/linux/workqueue.h
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
