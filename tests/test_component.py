@@ -152,8 +152,9 @@ def test_it_knows_names_of_components_only(name):
     assert set(cls.after + cls.before) <= set(names("component"))
 
 
-def test_the_example_of_the_page_does_what_the_page_says():
+@pytest.mark.parametrize(("name", "shown"), [("__main__", SHOWN), ("brd", "")])
+def test_the_example_of_the_page_says_what_the_page_says_and_nothing_if_imported(name, shown):
     told = io.StringIO()
     with provisional(), contextlib.redirect_stdout(told):
-        exec(compile(EXAMPLE, "brd.py", "exec"), {"__name__": "brd"})
-    assert told.getvalue() == SHOWN
+        exec(compile(EXAMPLE, "brd.py", "exec"), {"__name__": name})
+    assert told.getvalue() == shown
