@@ -35,7 +35,6 @@ CASES = [
     ("compare small.toml slow --replications 1", None),
     ("compare small.toml slow --plot compare.png", "plot"),
     ("explain small.toml", None),
-    ("explain small.toml --plot explain.png", "plot"),
     ("params small.toml", None),
     ("calibrate sendmail", "fit"),
     ("predict sendmail", "fit"),

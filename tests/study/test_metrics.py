@@ -74,6 +74,7 @@ def test_a_storm_shorter_than_a_report_has_no_averages() -> None:
     assert "cpu.user_pct" not in compute_metrics(result, MEASURE)
     assert Observation(result, MEASURE).describe() == (
         "no means: no full report lies inside storm_begin at 31.0 s to storm_end at 33.0 s"
+        " (reports of 5 s, [measure] interval)"
     )
 
 

@@ -16,7 +16,7 @@ destination = "/copy"
 def test_a_backup_copies_every_byte_and_says_how_long_it_took():
     machine = run_for(boot(BACKUP, machine=EXT3), 30)
     assert values_of(machine, "backup_done") == [20 * 2**20]
-    assert machine.vfs.file_system_of("/").root_inode().directory()["copy"].size == 20 * 2**20
+    assert machine.vfs.file_system_of("/").root.directory()["copy"].size == 20 * 2**20
 
 
 def test_a_limited_backup_takes_its_time():
