@@ -34,8 +34,6 @@ well (dirsync), two creates and two unlinks commit under the mutex too: X <= 1 /
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mypy_extensions import mypyc_attr
-
 from sim.net import Connection, ListeningSocket
 from sim.observation import Family
 from sim.param import param
@@ -200,7 +198,6 @@ WORK_QUEUE_FACTOR = 600_000  # conf.c: QueueFactor = WkRecipFact * 20
 
 
 @register("program", "sendmail", params=SendmailParams, doc="sendmail 8.13 and its deliveries")
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Sendmail(ServerProgram):
     """The daemon; `main` is the parent, `_session` a child, `_deliver` a background delivery."""
 
