@@ -8,6 +8,7 @@ Invariants: one function a kind of workload; a workload or an option of one that
 Left out: the recorder, which needs a per cent of a CPU.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -175,7 +176,7 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield '[process.syslogd]\nprogram = "syslogd"'
     yield '[process.relay]\nprogram = "smtp_relay"\nvia = "lo"'
     yield f'[process.sendmail]\nprogram = "sendmail"\nnice = {rig.nice}'
-    yield f'queue_directory = "{directory}/mqueue"\nbacklog = {STORM_BACKLOG}'
+    yield f'queue_directory = "{directory}/mqueue"\nbacklog = {_backlog(description)}'
     yield 'mailer = "local"'  # nullmda.c, which storm.mc names: reads and is content
     yield from (f"{_LOADS[name]} = {value}" for name, value in told.items())
     for key, (value, source) in rig.sendmail.items():
@@ -184,6 +185,12 @@ def _mta(description: Description, rig: Rig, directory: str) -> Lines:
     yield "[process.client]"
     yield 'via = "lo"\ntarget = "sendmail"'
     yield from _open_client(params) if params.get("openloop") else _closed_client(params)
+
+
+def _backlog(description: Description) -> int:
+    """Return the backlog of listen(): that of storm.mc unless the workload's note tells another."""
+    found = re.search(r"listen backlog (\d+)", str(description.details.get("note", "")))
+    return int(found[1]) if found else STORM_BACKLOG
 
 
 _LOADS: Final = {"QueueLA": "queue_la", "RefuseLA": "refuse_la"}
