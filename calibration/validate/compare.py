@@ -105,7 +105,7 @@ def _what_is_simulated(directory: Path) -> str:
     """Return a text that is the same for runs which differ in name, seed and result only."""
     description = describe(directory)
     asked = {name: value for name, value in description.workload.items() if name != "seed"}
-    asked["job"] = description.details.get("job")
+    asked["job"] = description.job_file
     try:
         return f"{asked}\n{simulated_text(description)}"
     except Unsupported as reason:

@@ -69,6 +69,11 @@ class Description:
     disk: Disk | None
     fs_plain: str | None
 
+    @property
+    def job_file(self) -> str | None:
+        """The text of the job file that fio was given; None if options said what it did."""
+        return str(self.details["job"]) if self.kind == "fio" and "job" in self.details else None
+
 
 def read_run(directory: Path) -> Mapping[str, Any]:
     """Return a run's file as it is; raise BadRun if there is none or it is not JSON."""

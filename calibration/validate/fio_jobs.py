@@ -32,14 +32,9 @@ def fio_jobs(description: Description, rig: Rig, directory: str) -> FioFile | No
 
     fio's own start is before each job, and all jobs share its CPU time: one process starts.
     """
-    text = description.details.get("job") if description.kind == "fio" else None
-    if text is None:
+    if description.job_file is None:
         return None
-    there = str(text).replace("DEV", f"/dev/{rig.disk}").replace("DIR", directory)
-    try:
-        file = read_fio_text(there, Path("job.fio"))
-    except ScenarioError as problem:
-        raise Unsupported(f"its job file: {problem.problems[0].message}") from None
+    file = read_jobs(description.job_file, rig.disk, directory)
     wall_ms, user_ms, _ = rig.fio_start
     start_ns = int(wall_ms * NS_PER_MS)
     user_ns = int(user_ms * NS_PER_MS / len(file.jobs))
@@ -48,6 +43,15 @@ def fio_jobs(description: Description, rig: Rig, directory: str) -> FioFile | No
         for job in file.jobs
     )
     return replace(file, jobs=tuple(started))
+
+
+def read_jobs(text: str, disk: str, directory: str) -> FioFile:
+    """Return the jobs of a recorded job file; raise Unsupported for an option that is not read."""
+    there = text.replace("DEV", f"/dev/{disk}").replace("DIR", directory)
+    try:
+        return read_fio_text(there, Path("job.fio"))
+    except ScenarioError as problem:
+        raise Unsupported(f"its job file: {problem.problems[0].message}") from None
 
 
 def fio_result(jobs: tuple[JobResult, ...]) -> dict[str, float | None]:

@@ -151,7 +151,11 @@ def _lines(description: Description, condition: Condition | None) -> Iterator[st
     yield f'vm.dirty_expire = "{kernel.vm.get("dirty_expire_centisecs", 3000) * 10} ms"'
     yield f'vm.dirty_writeback = "{kernel.vm.get("dirty_writeback_centisecs", 500) * 10} ms"'
     yield from _dirty_limits(kernel.vm)
-    if not pins_its_pages(description) and description.disk and description.disk.read_ahead_kib:
+    if (
+        not pins_its_pages(description, rig)
+        and description.disk
+        and description.disk.read_ahead_kib
+    ):
         yield f'vm.read_ahead = "{description.disk.read_ahead_kib} KiB"'
     yield from _storage(description, rig)
     yield from processes
@@ -259,7 +263,7 @@ def _disk_lines(description: Description, disk: Disk, rig: Rig) -> Iterator[str]
     yield f'scheduler = "{disk.elevator}"'
     yield f"queue.nr_requests = {disk.nr_requests}"
     largest = disk.max_sectors_kib
-    if pins_its_pages(description):
+    if pins_its_pages(description, rig):
         largest = min(largest, PINNED_KIB_MAX)
     yield f'queue.max = "{largest} KiB"'
     if disk.rotational is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from calibration.validate.describe import Description, Unsupported
+from calibration.validate.fio_jobs import read_jobs
 from calibration.validate.rigs import Rig
 
 Lines = Iterator[str]
@@ -34,7 +35,7 @@ def _fio(description: Description, rig: Rig, directory: str) -> Lines:
     A job file says it all itself (fio_jobs.py), and no process of the scenario does anything.
     """
     params = description.workload
-    if "job" in description.details:
+    if description.job_file is not None:
         yield '[process.fio]\nprogram = "fio"\ncount = 0'
         return
     if params["rw"] not in _FIO_KINDS:
@@ -93,12 +94,13 @@ _FIO_KINDS: Final = {
 }
 
 
-def pins_its_pages(description: Description) -> bool:
+def pins_its_pages(description: Description, rig: Rig) -> bool:
     """Whether requests are made of a program's own memory: all but fio's buffered ones."""
     if description.kind != "fio":
         return True
-    if "job" in description.details:
-        return "direct=1" in str(description.details["job"]).split()
+    if description.job_file is not None:
+        jobs = read_jobs(description.job_file, rig.disk, "/").jobs
+        return any(job.params.direct for job in jobs)
     return bool(description.workload["direct"])
 
 
