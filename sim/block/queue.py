@@ -54,8 +54,8 @@ list is dispatched once, in order, data before flushes that wait.
 Left out: software queues of each CPU (3.13+), timeouts, bounce buffers, splitting for segments
 alone; a disk is gendisk and queue in one object here. That a barrier without data costs a drive
 without cache nothing; FUA for barriers (QUEUE_ORDERED_DRAIN_FUA, to 2.6.36), and from 6.5 on the
-elevator for a write with FUA alone. A driver's own requeueing (BLK_STS_RESOURCE); one kworker a CPU; before 6.5 data that
-need no flush first went through kblockd, too.
+elevator for a write with FUA alone. A driver's own requeueing (BLK_STS_RESOURCE); one kworker a
+CPU; before 6.5 data that need no flush first went through kblockd, too.
 """
 
 from collections import deque
