@@ -54,6 +54,7 @@ class Features:
     fdatasync_skips_times: bool
     fsync_by_tid: bool
     flushes_in_fsync: bool
+    flushes_in_sync: bool
     discards: bool
     discards_together: bool
     discards_by_worker: bool
@@ -239,6 +240,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (2, 6, 33),
         "fsync flushes the drive's cache where no commit does",
         "fs/ext3/fsync.c, fs/ext4/fsync.c; jbd2_trans_will_send_data_barrier",
+    ),
+    "flushes_in_sync": (
+        (3, 11),
+        "sync flushes the drive's cache where no commit does",
+        "fs/ext4/super.c ext4_sync_fs, 06a407f13daf; fs/ext3 never did",
     ),
     "discards": ((2, 6, 33), "mount -o discard", "fs/ext4/super.c"),
     "discards_together": (

@@ -552,6 +552,10 @@ class Journal:
         is_elsewhere = self.home is not self.log.device
         return committing.state < (T_COMMIT_DFLUSH if is_elsewhere else T_COMMIT_JFLUSH)
 
+    def latest_tid(self) -> int:
+        """Return the transaction that has the latest changes (jbd2_get_latest_transaction)."""
+        return self.transaction_sequence - 1
+
     def force_commit_nested(self, task: Task) -> Blocking[None]:
         """Commit what is running, or wait for what commits (journal_force_commit_nested).
 
