@@ -195,6 +195,11 @@ class Request:
     angle_ns: int
     issue_ns: int  # given to the driver (io_start_time_ns): wbt's
 
+    @property
+    def fua(self) -> bool:
+        """Return whether the data are to be on the medium when it completes (REQ_FUA)."""
+        return self.flags & BIO_FUA != 0
+
     def __init__(
         self,
         op: int,

@@ -32,6 +32,7 @@ class Driver:
 
     queue_depth: int  # requests that it takes at a time
     write_cache: bool  # it has a volatile cache that FLUSH empties
+    fua: bool = False  # a WRITE marked BIO_FUA is on the medium when it completes (Request.fua)
     rotational: bool
     capacity_sectors: int
     max_discard_sectors: int = 0  # of a DISCARD; 0: it knows none

@@ -48,6 +48,7 @@ class BlockDevice:
         "stats",
         "supports_barriers",
         "synchronous",
+        "takes_fua",
     )
 
     def __init__(self, stats: DiskStats, capacity_sectors: int) -> None:
@@ -55,6 +56,7 @@ class BlockDevice:
         self.stats = stats
         self.capacity_sectors = capacity_sectors
         self.supports_barriers: bool = True  # False: BIO_BARRIER would fail with EOPNOTSUPP
+        self.takes_fua: bool = False  # BIO_FUA costs no flush of its own (QUEUE_FLAG_FUA)
         self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
@@ -144,6 +146,7 @@ class Partition(BlockDevice):
         self.disk = disk
         self.start_sector = start_sector
         self.supports_barriers = disk.supports_barriers
+        self.takes_fua = disk.takes_fua
         self.rotational = disk.rotational
         self.max_discard_sectors = disk.max_discard_sectors
         self.discard_sectors = disk.discard_sectors

@@ -18,6 +18,8 @@ stopped at the queue's limit, so that the submitter sent the same pieces.
 Two mechanisms order writes. A *hard barrier* (BIO_BARRIER, to 2.6.36) waits until the driver is
 empty, then flush, write, flush; meanwhile nothing else is dispatched, and nothing submitted later
 passes it. From 2.6.37 BIO_FLUSH and BIO_FUA order nothing: flush, write, flush for this bio alone.
+A drive that knows FUA (``Driver.fua``) needs no flush after: it completes the write when the data
+are on its medium. With BIO_FUA alone the write then is no sequence, but goes to the driver at once.
 Flushes wanted while one is under way share the next one, and while the data of such a bio is being
 written, the flush that follows it (2.6.39, ae1b1539622f: conditions C1 to C3). Without a volatile
 write cache a barrier only drains, and the flags of the second kind mean nothing. A bio without data
@@ -51,9 +53,9 @@ list is dispatched once, in order, data before flushes that wait.
 
 Left out: software queues of each CPU (3.13+), timeouts, bounce buffers, splitting for segments
 alone; a disk is gendisk and queue in one object here. That a barrier without data costs a drive
-without cache nothing; FUA in the drive (few SATA drives of the time were asked for it:
-libata.fua=0). A driver's own requeueing (BLK_STS_RESOURCE); one kworker a CPU; before 6.5 data that
-need no flush first went through kblockd, too.
+without cache nothing; FUA for barriers (QUEUE_ORDERED_DRAIN_FUA, to 2.6.36), and from 6.5 on the
+elevator for a write with FUA alone. A driver's own requeueing (BLK_STS_RESOURCE); one kworker a
+CPU; before 6.5 data that need no flush first went through kblockd, too.
 """
 
 from collections import deque
@@ -245,6 +247,7 @@ class Disk(BlockDevice):
         super().__init__(stats, driver.capacity_sectors)
         told = params.rotational
         self.rotational = driver.rotational if told is None else told
+        self.takes_fua = driver.fua and driver.write_cache
         self.max_discard_sectors = driver.max_discard_sectors
         self.discard_sectors = driver.discard_sectors
         self.calendar = calendar
@@ -742,9 +745,17 @@ class Ordered:
             bio.plug.flush()
         if bio.flags & BIO_BARRIER:
             self._add_barrier(request)
+        elif self._is_written_through(request):
+            self._disk.nr_waiting += 1
+            self._disk.dispatch.append(request)
+            self._disk.run_queue()
         else:
             self._begin(request)
         return True
+
+    def _is_written_through(self, request: Request) -> bool:
+        """Return whether the drive's own FUA is all that the request needs (blk_flush_policy)."""
+        return request.flags & (BIO_FLUSH | BIO_FUA) == BIO_FUA and self._disk.takes_fua
 
     def _submit_plain(self, bio: Bio) -> bool:
         """Submit without the flags: nothing is cached, nothing to flush."""
@@ -806,9 +817,11 @@ class Ordered:
             self._advance_barrier()
         elif request.op == FLUSH:
             self._flush_done()
+        elif self._is_written_through(request):
+            self._disk.finish(request)
         else:
             self._data_in_flight -= 1
-            if request.flags & BIO_FUA:
+            if request.fua and not self._disk.takes_fua:
                 self.held += 1
                 self._wait_for_flush(request)
             else:

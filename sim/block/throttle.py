@@ -142,6 +142,7 @@ class Throttle(BlockDevice):
     ) -> None:
         super().__init__(below.stats, below.capacity_sectors)
         self.supports_barriers = below.supports_barriers
+        self.takes_fua = below.takes_fua
         self.rotational = below.rotational
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors

@@ -18,7 +18,7 @@ from sim.block.genhd import BlockDevice
 from sim.fs.buffer import end_chained, wake_submitter
 from sim.fs.errors import fs_error, invalid
 from sim.fs.namei import Vfs
-from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, File, bytes_to_read
+from sim.fs.super import PAGE_SHIFT, PAGE_SIZE, File, bytes_to_read
 from sim.fs.sync import filemap_fdatawait, filemap_fdatawrite
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 
@@ -89,8 +89,7 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
         if task.sched.calendar.now >= inode.atime_stays_ns and op.atime_is_due(inode):
             yield from op.touch_atime(task, inode)
     elif pos + count > inode.size:
-        inode.size = pos + count
-        inode.state |= I_DIRTY_INODE
+        yield from op.extend(task, inode, pos + count)
     return count
 
 

@@ -43,6 +43,9 @@ class Features:
     rounded_timer: bool
     always_sync: bool
     journal_idle: bool
+    tail_behind_flush: bool
+    tail_at_commit: bool
+    checkpoint_in_iowait: bool
     shadow_at_completion: bool
     # ext3 and ext4
     ext3_by_ext4: bool
@@ -51,6 +54,7 @@ class Features:
     fdatasync_skips_times: bool
     fsync_by_tid: bool
     flushes_in_fsync: bool
+    flushes_in_sync: bool
     discards: bool
     discards_together: bool
     discards_by_worker: bool
@@ -195,6 +199,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "writeback throttling lets the journal through",
         "6a3afb6ac6df: JBD2_JOURNAL_REQ_FLAGS",
     ),
+    "tail_behind_flush": (
+        (3, 4),
+        "the drive is flushed before the log's tail moves, its block is written with FUA",
+        "fs/jbd2/checkpoint.c 79feb521a447, a78bb11d7acd (of jbd in 3.3 and 3.5)",
+    ),
+    "tail_at_commit": (
+        (3, 4),
+        "a commit moves the log's tail if a quarter of the log comes free",
+        "fs/jbd2/commit.c 3339578f0578, March 2012; jbd never did",
+    ),
+    "checkpoint_in_iowait": (
+        (4, 11),
+        "waiting for another one's checkpoint counts as iowait",
+        "fs/jbd2/checkpoint.c: mutex_lock_io(&journal->j_checkpoint_mutex), 6fa7aa50b2c4",
+    ),
     "shadow_at_completion": (
         (3, 11),
         "a block may be changed when the log's write completes",
@@ -221,6 +240,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (2, 6, 33),
         "fsync flushes the drive's cache where no commit does",
         "fs/ext3/fsync.c, fs/ext4/fsync.c; jbd2_trans_will_send_data_barrier",
+    ),
+    "flushes_in_sync": (
+        (3, 11),
+        "sync flushes the drive's cache where no commit does",
+        "fs/ext4/super.c ext4_sync_fs, 06a407f13daf; fs/ext3 never did",
     ),
     "discards": ((2, 6, 33), "mount -o discard", "fs/ext4/super.c"),
     "discards_together": (

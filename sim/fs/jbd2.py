@@ -37,6 +37,7 @@ Commits (fs/jbd/commit.c journal_commit_transaction, 2.6.16); every WAIT is for 
                what waited to modify a block of this transaction goes on (from 3.11 on already when
                the log's write completes, before the thread has woken up)
                commit block, alone, as a barrier if the mount asks for barriers;             WAIT
+               (jbd2 from 3.4 on: the superblock with the new tail, if it frees a quarter;   WAIT)
     T_FINISHED metadata is dirty at home and on the checkpoint list; wake all who wait
 
  jbd2 submits descriptor and metadata right after the data and waits for all of them together
@@ -53,6 +54,10 @@ Checkpoints (fs/jbd/checkpoint.c, 2.6.16)
    itself, under the checkpoint mutex, while all other handles that start queue up behind it (D):
    first it only moves the tail past transactions that need nothing more, and writes the journal's
    superblock; if there are none, it writes out the blocks of the oldest transaction, 64 at a time.
+ - jbd2 from 3.4 on seldom comes to that while writeback goes on: the commit moves the tail itself,
+   before anybody has to wait, as soon as what is home already frees a quarter of the log. The
+   commit's own flush has put that on the medium. So a log of 32768 blocks of which each commit
+   takes 4 is written about once in 2048 commits, by kjournald alone.
 Models: transaction_t, handle_t, struct journal_head with the buffer_head flags that matter here;
  the lists that ext4's fast commits keep for a transaction; the ring.
 Linux counterpart: fs/jbd/journal.c, transaction.c, commit.c, checkpoint.c, revoke.c,
@@ -220,6 +225,13 @@ class FastQueue:
         self.inodes[inode] = (start, end) if is_first else (min(first, start), max(last, end))
 
 
+class Tail(NamedTuple):
+    """Where the log begins: the oldest transaction that it must keep, and its first block."""
+
+    tid: int
+    block: int
+
+
 class FastCommit(NamedTuple):
     """A fast commit in the log."""
 
@@ -327,6 +339,10 @@ class Log:
         self.commit_block_flags: int = self.sync_flags
         if barrier:
             self.commit_block_flags |= BIO_FLUSH | BIO_FUA if features.flush_fua else BIO_BARRIER
+        # Of the superblock with a new tail (jbd2_write_superblock).
+        self.tail_flags: int = self.sync_flags
+        if barrier and features.tail_behind_flush:
+            self.tail_flags |= BIO_FUA
         self.shadowed: Transaction | None = None  # All of its log is submitted.
         self.wait_shadow = WaitQueue()  # bit_waitqueue(BH_Unshadow), one for all blocks.
 
@@ -419,7 +435,7 @@ class Log:
 
     def update_superblock(self, task: Task) -> Blocking[None]:
         """Write where the log now begins, and wait for it (journal_update_superblock)."""
-        yield from self.submit(task, self.runs[0][0], 1, self.sync_flags)
+        yield from self.submit(task, self.runs[0][0], 1, self.tail_flags)
         yield from self.wait(task)
 
 
@@ -435,6 +451,7 @@ class JournalParams:
     max_batch_ns: int
     barrier: bool
     data_before_log: bool  # jbd; jbd2 lets data and log overlap
+    tail_at_commit: bool  # jbd2 from 3.4 on
     handle_ns: int
     buffer_ns: int
 
@@ -535,6 +552,10 @@ class Journal:
         is_elsewhere = self.home is not self.log.device
         return committing.state < (T_COMMIT_DFLUSH if is_elsewhere else T_COMMIT_JFLUSH)
 
+    def latest_tid(self) -> int:
+        """Return the transaction that has the latest changes (jbd2_get_latest_transaction)."""
+        return self.transaction_sequence - 1
+
     def force_commit_nested(self, task: Task) -> Blocking[None]:
         """Commit what is running, or wait for what commits (journal_force_commit_nested).
 
@@ -578,6 +599,12 @@ class Journal:
             )
         self.log.fast.full_commit_ongoing = True
         self.log.fast.used = 0
+
+    def lock_checkpoint(self, task: Task) -> Blocking[None]:
+        """Wait for the checkpoint mutex."""
+        task.in_iowait = self.features.checkpoint_in_iowait  # mutex_lock_io
+        yield from self.checkpoint_mutex.lock(task)
+        task.in_iowait = False
 
     def flush_home(self, task: Task) -> Blocking[None]:
         """Flush the cache of the data's drive, if the log is on another one (t_need_data_flush).
@@ -930,10 +957,14 @@ def journal_commit_transaction(
     yield from journal.log.wait(task)
     journal.log.shadowed = None
     journal.log.end_shadow(transaction)
+    # What is home before the flush is on the medium after it: the log may lose it then.
+    tail = _tail_worth_moving(journal)
     transaction.state = T_COMMIT_DFLUSH
     yield from journal.flush_home(task)
     transaction.state = T_COMMIT_JFLUSH
     yield from _write_commit_block(task, journal, transaction)
+    if tail is not None:
+        yield from _move_tail(task, journal, tail)
 
     _process_forget(task, journal, transaction)
     if tracer.enabled:
@@ -941,6 +972,26 @@ def journal_commit_transaction(
     if journal.discard is not None and transaction.freed:
         yield from journal.discard(task, transaction.freed)
     _finish(journal, transaction, started_ns)
+
+
+def _tail_worth_moving(journal: Journal) -> Tail | None:
+    """Return the tail that a commit moves the log to: it frees a quarter of the log, or None."""
+    if not journal.params.tail_at_commit:
+        return None
+    tail = _log_tail(journal)
+    if tail.tid <= journal.tail_sequence or _freed(journal, tail) < journal.max_transaction_buffers:
+        return None
+    return tail
+
+
+def _move_tail(task: Task, journal: Journal, tail: Tail) -> Blocking[None]:
+    """Move the tail unless a checkpoint has moved it as far (jbd2_update_log_tail)."""
+    yield from journal.lock_checkpoint(task)
+    try:
+        if tail.tid > journal.tail_sequence:
+            yield from _update_log_tail(task, journal, tail)
+    finally:
+        journal.checkpoint_mutex.unlock(task)
 
 
 def _submit_data(task: Task, journal: Journal, transaction: Transaction) -> Blocking[None]:
@@ -1059,7 +1110,7 @@ def _finish(journal: Journal, transaction: Transaction, started_ns: int) -> None
 def log_wait_for_space(task: Task, journal: Journal) -> Blocking[None]:
     """Make room in the log for one more transaction (__log_wait_for_space)."""
     while journal.space_left() < journal.space_needed():
-        yield from journal.checkpoint_mutex.lock(task)
+        yield from journal.lock_checkpoint(task)
         try:
             if journal.space_left() < journal.space_needed():
                 yield from log_do_checkpoint(task, journal)
@@ -1117,25 +1168,47 @@ def _wait_for_one(task: Task, journal: Journal, head: JournalHead) -> Blocking[N
 
 def cleanup_journal_tail(task: Task, journal: Journal) -> Blocking[bool]:
     """Free the log up to the oldest transaction still needed; False if nothing could be freed."""
+    tail = _log_tail(journal)
+    if tail.tid <= journal.tail_sequence:
+        return False
+    if not journal.features.tail_behind_flush:
+        yield from journal.flush_home(task)
+    elif journal.params.barrier:
+        yield from issue_flush(task, journal.home)
+    yield from _update_log_tail(task, journal, tail)
+    return True
+
+
+def _log_tail(journal: Journal) -> Tail:
+    """Return where the log could begin now (jbd2_journal_get_log_tail)."""
     oldest = _oldest(journal) or journal.committing
     if oldest is not None:
-        first_tid, block = oldest.tid, oldest.log_start
-    elif journal.running is not None:
-        first_tid, block = journal.running.tid, journal.log.head
-    else:
-        first_tid, block = journal.transaction_sequence, journal.log.head
-    if first_tid == journal.tail_sequence:
-        return False
-    freed = block - journal.log.tail
-    if freed < 0:
-        freed += journal.log.length_blocks - 1
-    yield from journal.flush_home(task)
+        return Tail(oldest.tid, oldest.log_start)
+    if journal.running is not None:
+        return Tail(journal.running.tid, journal.log.head)
+    return Tail(journal.transaction_sequence, journal.log.head)
+
+
+def _freed(journal: Journal, tail: Tail) -> int:
+    """Return how many blocks of the log a new tail frees."""
+    freed = tail.block - journal.log.tail
+    return freed if freed >= 0 else freed + journal.log.length_blocks - 1
+
+
+def _update_log_tail(task: Task, journal: Journal, tail: Tail) -> Blocking[None]:
+    """Note the tail in the journal's superblock, and use what it frees: from 3.4 on in this order.
+
+    Before, the space was used at once: a commit that was faster than the superblock spoilt the log.
+    """
+    freed = _freed(journal, tail)
+    if journal.features.tail_behind_flush:
+        yield from journal.log.update_superblock(task)
     journal.log.free += freed
     assert journal.log.free < journal.log.length_blocks
-    journal.tail_sequence = first_tid
-    journal.log.tail = block
-    yield from journal.log.update_superblock(task)
-    return True
+    journal.tail_sequence = tail.tid
+    journal.log.tail = tail.block
+    if not journal.features.tail_behind_flush:
+        yield from journal.log.update_superblock(task)
 
 
 def insert_checkpoint(head: JournalHead, transaction: Transaction) -> None:

@@ -452,6 +452,7 @@ TruncateOp: TypeAlias = Callable[[Task, Any, int], Blocking[None]]
 ReadOp: TypeAlias = Callable[[Task, Any, FileRaState, int, int], Blocking[None]]
 WriteOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[int]]
 GetBlocksOp: TypeAlias = Callable[[Any, int, int], list[tuple[int, int]]]
+ExtendOp: TypeAlias = Callable[[Task, Any, int], Blocking[None]]
 HolesOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[None]]
 SyncOp: TypeAlias = Callable[[Task, Any, bool], Blocking[None]]
 ReleaseOp: TypeAlias = Callable[[Task, Any], None]
@@ -501,9 +502,11 @@ class Operations:
     read: ReadOp = generic_read
     write: WriteOp = _none
     # Past the page cache. `get_blocks` returns (first device block or -1 for a hole, count),
-    # `fill_holes` allocates what is a hole before a write, `update_time` notes when it is written.
+    # `fill_holes` allocates what is a hole before a write, `update_time` notes when it is written,
+    # `extend` makes the file longer when what is behind its end has been written.
     get_blocks: GetBlocksOp = _none
     fill_holes: HolesOp = _none
+    extend: ExtendOp = _none
     update_time: InodeOp = _at_once
     # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
     # durable at the close of a file open for writing; `dropped` is for the last close of a file,

@@ -139,3 +139,54 @@ def test_a_flush_without_data_counts_as_a_write_of_no_sectors():
     rig.run()
     stats = rig.stats
     assert (stats.writes, stats.write_sectors, stats.write_ns, stats.flushes) == (1, 0, MS, 1)
+
+
+def drive_with_fua():
+    """Return a drive whose volatile cache a write can pass by."""
+    device = ram(queue_depth=32, write_cache=True)
+    device.fua = True
+    return device
+
+
+def test_a_drive_that_knows_fua_needs_no_flush_after_the_write():
+    """block/blk-flush.c blk_flush_policy(): PREFLUSH and DATA, no POSTFLUSH."""
+    rig = Rig(drive_with_fua())
+    rig.write(1)
+    rig.disk.unplug()
+    rig.write(2, flags=BIO_FLUSH | BIO_FUA)
+    rig.run()
+    assert steps(rig) == [1, "flush", 2]
+    assert (rig.stats.flushes, rig.stats.writes) == (1, 2)
+
+
+def test_fua_alone_is_no_sequence_where_the_drive_knows_it():
+    """The write goes at once, and no flush waits for its data (condition C3 is of sequences)."""
+    rig = Rig(drive_with_fua())
+    rig.write(2, flags=BIO_FUA)
+    flush(rig)
+    rig.run()
+    assert steps(rig) == [2, "flush"]
+    assert [time for time, _ in rig.ended] == [1 * MS, 1 * MS]
+    assert rig.stats.flushes == 1
+
+
+def test_the_drive_is_told_of_fua():
+    device = drive_with_fua()
+    told = []
+    submit = device.submit
+    device.submit = lambda request: (told.append(request.fua), submit(request))
+    rig = Rig(device)
+    rig.write(1)
+    rig.write(9, flags=BIO_FUA)
+    rig.write(5, flags=BIO_FLUSH | BIO_FUA)
+    rig.run()
+    assert sorted(told) == [False, False, True, True]  # a write and a flush; two with FUA
+
+
+def test_fua_means_nothing_without_a_volatile_cache():
+    device = drive_with_fua()
+    device.write_cache = False
+    rig = Rig(device)
+    rig.write(1, flags=BIO_FUA)
+    rig.run()
+    assert (steps(rig), rig.disk.takes_fua) == ([1], False)

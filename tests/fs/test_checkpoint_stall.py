@@ -7,7 +7,8 @@ blocks (and two of its own) needs the oldest transaction's blocks at home, which
 
 from itertools import pairwise
 
-from sim.fs.jbd2 import journal_start, journal_stop, modify_block
+from sim.fs.ext4.super import Ext4
+from sim.fs.jbd2 import Journal, journal_start, journal_stop, modify_block
 from sim.sched.task import Blocking, Task
 from tests.fs.machine import MS, Machine, S
 
@@ -90,3 +91,76 @@ def test_while_one_makes_room_all_who_start_a_handle_wait_with_him() -> None:
     machine.idle(3 * S)
     assert fs.info.journal.nr_checkpoints > 0
     assert min(waits_ms.values()) >= BLOCKS * LATENCY_MS
+
+
+# --- the log's tail at commits
+
+
+def commit_the_same_blocks(kernel: str, write_cache: bool = False) -> tuple[Machine, Ext4, int]:
+    """Commit the same blocks again and again for 8 s; return what a handle waited for at most.
+
+    Each transaction takes over the blocks of the one before, so the log need keep only the newest.
+    """
+    machine = Machine(kernel, latency_ns=MS, write_cache=write_cache)
+    fs = machine.mount_ext4(journal_bytes=LOG_BLOCKS * 4096, fast_commit=False)
+    journal = fs.info.journal
+    waited_ns = 0
+
+    def writer(task: Task) -> Blocking[None]:
+        nonlocal waited_ns
+        while True:
+            begun = machine.calendar.now
+            handle = yield from journal_start(task, journal, BLOCKS)
+            waited_ns = max(waited_ns, machine.calendar.now - begun)
+            for number in range(BLOCKS):
+                yield from modify_block(task, journal, handle, 2000 + number * FAR_APART)
+            handle.sync = True
+            yield from journal_stop(task, journal, handle)
+
+    machine.spawn(writer)
+    machine.idle(8 * S)
+    return machine, fs, waited_ns
+
+
+def commits_of_a_quarter(journal: Journal) -> int:
+    return -(-journal.max_transaction_buffers // (BLOCKS + 2))
+
+
+def test_a_commit_of_jbd2_moves_the_tail_when_a_quarter_comes_free() -> None:
+    """fs/jbd2/commit.c, from 3.4 on: nobody who starts a handle has to make room."""
+    _, fs, waited_ns = commit_the_same_blocks("3.10")
+    journal = fs.info.journal
+    assert journal.nr_checkpoints == 0
+    assert waited_ns < MS
+    # A handle would have to wait when all but 32 + (8/7) L/4 blocks were used, see above.
+    assert journal.space_left() >= journal.space_needed()
+    assert journal.nr_commits * (BLOCKS + 2) > 4 * LOG_BLOCKS  # The ring went round often.
+
+
+def test_before_whoever_starts_a_handle_moves_it() -> None:
+    _, fs, waited_ns = commit_the_same_blocks("3.2")
+    assert fs.info.journal.nr_checkpoints >= 4
+    assert waited_ns >= MS
+
+
+def test_the_tail_is_moved_once_for_each_quarter_of_the_log() -> None:
+    """b blocks a commit: a quarter comes free at every ceil(L/4 / b)-th commit, not before."""
+    machine, fs, _ = commit_the_same_blocks("3.10")
+    journal = fs.info.journal
+    superblock = journal.log.runs[0][0] * 8  # sectors
+    written = [record for record in machine.tracer.records() if record.args[2] == superblock]
+    assert abs(len(written) - journal.nr_commits // commits_of_a_quarter(journal)) <= 1
+
+
+def test_a_new_tail_costs_a_flush_where_the_drive_has_a_volatile_cache() -> None:
+    """The superblock is written with FUA; what went home was flushed by the commit itself."""
+    flushes: dict[bool, float] = {}
+    for moves in (False, True):
+        machine, fs, _ = commit_the_same_blocks("3.10" if moves else "3.2", write_cache=True)
+        journal = fs.info.journal
+        stats = machine.disk.stats
+        flushes[moves] = stats.flushes - 2 * journal.nr_commits
+    # Before: no flush at all, so that a power cut could bring an old tail back (a78bb11d7acd).
+    assert flushes[False] <= 2
+    moves_of_tail = journal.nr_commits // commits_of_a_quarter(journal)
+    assert abs(flushes[True] - moves_of_tail) <= 2

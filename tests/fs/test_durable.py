@@ -2,7 +2,7 @@
 
 One writer overwrites blocks that its file has long had, on a drive with a volatile cache. Nothing
 of the file changes that fdatasync would have to see to, so that no commit flushes the cache: the
-normal path of every database log.
+normal path of every database log. Others append, or are several at a time.
 """
 
 import pytest
@@ -35,7 +35,8 @@ SERVERS = (
 class Log:
     """A machine with a file /wal that one program overwrites, and what became durable when."""
 
-    def __init__(self, fs, kernel, drive, barrier=True):
+    def __init__(self, fs, kernel, drive, barrier=True, appends=False):
+        self.first = SIZE if appends else 0
         mount = f'mount."/" = {{ type = "{fs}", device = "sda"'
         mount += f", barrier = {str(barrier).lower()} }}\n" if fs != "xfs" else " }\n"
         self.machine = boot(
@@ -61,7 +62,7 @@ class Log:
             flushed = disk.stats.flushes
             for number in range(WRITES):
                 begin_ns = sys.clock_ns()
-                yield from write(sys, fd, number * BLOCK)
+                yield from write(sys, fd, self.first + number * BLOCK)
                 self.durations_ns.append(sys.clock_ns() - begin_ns)
             self.flushes = disk.stats.flushes - flushed
             yield from sys.sleep(100 * S)
@@ -113,6 +114,44 @@ def test_an_overwrite_that_was_promised_survives_a_power_cut(fs, kernel, way, dr
         pytest.skip("O_DSYNC of asynchronous writes means something from 3.12 on")
     log = Log(fs, kernel, drive).run(*WAYS[way])
     assert log.remains().has("/wal", SIZE)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("fs", "kernel"), SERVERS)
+def test_an_append_that_was_promised_survives_a_power_cut(fs, kernel, way):
+    if way.startswith("asynchronous") and kernel_version(kernel) < (3, 12):
+        pytest.skip("O_DSYNC of asynchronous writes means something from 3.12 on")
+    log = Log(fs, kernel, "disk", appends=True).run(*WAYS[way])
+    assert log.remains().has("/wal", SIZE + WRITES * BLOCK)
+
+
+@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+@pytest.mark.parametrize(("fs", "kernel"), (("ext3", "2.6.33"), ("ext4", "3.12"), ("xfs", "6.1")))
+def test_what_one_of_several_writers_was_promised_survives_a_power_cut(fs, kernel, call):
+    """Their commits and flushes are shared: none may end before what it shares has."""
+    log = Log(fs, kernel, "disk")
+    promised = {}
+
+    def writer(path):
+        def program(sys):
+            fd = yield from sys.open(path, O_RDWR | O_CREAT)
+            for number in range(1, 7):
+                yield from sys.write(fd, BLOCK)
+                yield from getattr(sys, call)(fd)
+                promised[path] = number * BLOCK
+
+        return program
+
+    for number in range(4):
+        log.machine.kernel.start(f"writer{number}", "writer", writer(f"/log{number}"))
+    seen = {}
+    while sum(promised.values()) < 4 * 6 * BLOCK:
+        log.machine.run_until(log.machine.calendar.now + STEP_NS)
+        assert log.machine.calendar.now < 5 * S
+        if seen != promised:
+            seen = dict(promised)
+            remains = log.remains()
+            assert all(remains.has(path, size) for path, size in seen.items())
 
 
 @pytest.mark.parametrize("drive", ["slow disk", "flash"])

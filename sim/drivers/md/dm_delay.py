@@ -122,6 +122,7 @@ class DmDelay(BlockDevice):
         kernel = sched.kernel
         changes = features(kernel)
         self.supports_barriers = changes.dm_barriers and below.supports_barriers
+        self.takes_fua = below.takes_fua
         self.rotational = below.rotational
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors

@@ -47,6 +47,7 @@ class DmLinear(BlockDevice):
         super().__init__(stats, capacity_sectors)
         changes = features(kernel)
         self.supports_barriers = changes.dm_barriers and below.supports_barriers
+        self.takes_fua = below.takes_fua
         self.rotational = below.rotational
         self.max_discard_sectors = below.max_discard_sectors if changes.dm_discards else 0
         self.discard_sectors = below.discard_sectors

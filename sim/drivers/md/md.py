@@ -343,6 +343,7 @@ class Array(BlockDevice):
         present = [member.device for member in self.members if _is_there(member)]
         self.rotational = any(device.rotational for device in present)
         self.supports_barriers = self.features.md_barriers
+        self.takes_fua = True  # It stays on what goes to the members (md_run).
         if self.passes_discards(self.features):
             self.max_discard_sectors, self.discard_sectors = common_discard(present)
         self.discards = None

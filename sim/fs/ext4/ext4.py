@@ -336,6 +336,7 @@ class Driver:
 
     name: str
     data_before_log: bool  # a commit waits for the data before it submits the log
+    tail_at_commit: bool  # a commit may move the log's tail
     locks_fsync: bool  # fsync holds the i_mutex, whatever the release
     joins_commits: bool  # a directory's fsync commits what runs, and adds nothing to it
     knows_batch_times: bool  # its releases have min_batch_time and max_batch_time
@@ -345,6 +346,7 @@ class Driver:
 EXT3_DRIVER: Final = Driver(
     name="ext3",
     data_before_log=True,
+    tail_at_commit=False,
     locks_fsync=True,
     joins_commits=False,
     knows_batch_times=False,
@@ -353,6 +355,7 @@ EXT3_DRIVER: Final = Driver(
 EXT4_DRIVER: Final = Driver(
     name="ext4",
     data_before_log=False,
+    tail_at_commit=True,
     locks_fsync=False,
     joins_commits=True,
     knows_batch_times=True,
@@ -594,6 +597,7 @@ class Ext4SbInfo:
                 max_batch_ns=max_batch_ns,
                 barrier=params.barrier,
                 data_before_log=form.driver.data_before_log,
+                tail_at_commit=form.driver.tail_at_commit and features.tail_at_commit,
                 handle_ns=params.handle_ns,
                 buffer_ns=params.buffer_ns,
             ),

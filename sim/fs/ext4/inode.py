@@ -642,7 +642,7 @@ def da_write(task: Task, inode: Ext4Inode, pos: int, count: int) -> Blocking[int
     yield from update_time(task, inode)
     yield from read_partial(task, inode, pos, count)
     if pos + count > inode.size and inode.map.block_of(end - 1) >= 0:
-        yield from _grow_in_place(task, fs, inode, pos + count)
+        yield from extend(task, inode, pos + count)
     yield from inode.mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
     if not _may_delay(fs, end - start):
         return (yield from write(task, inode, pos, count))
@@ -664,8 +664,13 @@ def _promise(fs: Ext4SbInfo, inode: Ext4Inode, start: int, end: int) -> None:
         fs.promised_blocks += inode.delayed.add(at, stop)
 
 
-def _grow_in_place(task: Task, fs: Ext4SbInfo, inode: Ext4Inode, size: int) -> Blocking[None]:
-    """Journal a size that ends in a block the file has (ext4_da_should_update_i_disksize)."""
+def extend(task: Task, inode: Ext4Inode, size: int) -> Blocking[None]:
+    """Journal a new size: all blocks are there.
+
+    Of a delayed write that ends in a block the file has (ext4_da_should_update_i_disksize), and of
+    a direct write when its data are on the disk (ext4_handle_inode_extension, ext3_direct_IO).
+    """
+    fs = inode.fs
     handle = yield from journal_start(task, fs.journal, 2)
     inode.size = size
     dirty_size(handle, inode)

@@ -41,12 +41,13 @@ from random import Random
 from typing import ClassVar, Final
 
 from sim.block.bio import BIO_FUA, WRITE, Bio
-from sim.fs.buffer import SECTORS_PER_BLOCK
+from sim.fs.buffer import SECTORS_PER_BLOCK, issue_flush
 from sim.fs.errors import no_space
 from sim.fs.ext4 import inode as files
 from sim.fs.ext4 import namei
 from sim.fs.ext4.balloc import BLOCK_SIZE, ROOT_INODE
 from sim.fs.ext4.ext4 import (
+    EXT4_DRIVER,
     FSYNC_ALWAYS,
     FSYNC_BY_TID,
     FSYNC_IF_DIRTY,
@@ -125,6 +126,7 @@ OPERATIONS: Final = Operations(
     write=files.write,
     get_blocks=files.get_blocks,
     fill_holes=files.fill_holes,
+    extend=files.extend,
     update_time=files.update_seconds,
     sync_file=sync_file,
     release=files.release,
@@ -369,7 +371,16 @@ class Ext4(FileSystem):
             if inode.mapping.nr_dirty:
                 yield from filemap_fdatawrite(task, inode, 0, LAST_PAGE)
                 yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
-        yield from self.info.journal.force_commit_nested(task)
+        journal = self.info.journal
+        needs_flush = (
+            self.info.features.flushes_in_sync
+            and self.info.form.driver is EXT4_DRIVER
+            and journal.params.barrier
+            and not journal.will_flush_data(journal.latest_tid())
+        )
+        yield from journal.force_commit_nested(task)
+        if needs_flush:
+            yield from issue_flush(task, self.info.device)
 
     def trim_fs(self, task: Task, least_bytes: int) -> Blocking[int]:
         """Discard free runs of the groups (ext4_trim_fs)."""

@@ -175,6 +175,22 @@ def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[No
         raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
 
+def extend(task: Task, inode: XfsInode, size: int) -> Blocking[None]:
+    """Log the size that a direct write gave the file; to 3.3 it waits in memory.
+
+    xfs_dio_write_end_io, xfs_setfilesize: when the data are on the disk.
+    """
+    fs = inode.fs
+    inode.size = inode.disk_size = size
+    if not fs.features.logged_times:
+        inode.size_changed = True
+        inode.mapping.mark_inode_dirty()
+        return
+    transaction = yield from trans_alloc(task, fs, "write")
+    transaction.log_inode(inode)
+    yield from trans_commit(task, transaction)
+
+
 # --- access times
 
 

@@ -32,6 +32,7 @@ from sim.fs.xfs.bmap import goal_of, tree_leaves
 from sim.fs.xfs.file import (
     XfsAddressSpaceOps,
     atime_is_due,
+    extend,
     fill_holes,
     get_blocks,
     sync_file,
@@ -86,6 +87,7 @@ OPERATIONS: Final = Operations(
     write=write,
     get_blocks=get_blocks,
     fill_holes=fill_holes,
+    extend=extend,
     update_time=update_time,
     sync_file=sync_file,
     release=release,
