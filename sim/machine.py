@@ -52,7 +52,7 @@ from sim.sched.syscalls import POLICIES, SchedAttr
 from sim.sched.task import Task
 from sim.sched.task_group import TaskGroup
 from sim.sched.version import kernel_version
-from sim.syscall import Kernel, with_exits
+from sim.syscall import Kernel, with_exits, with_isolation
 from sim.user.program import ServerProgram
 from sim.world import World
 
@@ -124,7 +124,8 @@ class Machine:
         self.vm.programs.chance = self.streams.stream("vm.anon")
         self.vm.programs.on_oom_kill = self._mark_kill
         self._nic: NicParams = server.one("nic") or NicParams()
-        costs = self._syscall = with_exits(core["syscall"], self._nic)
+        isolated = with_isolation(core["syscall"], core["cpu"], self.version)
+        costs = self._syscall = with_exits(isolated, self._nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes the tasks that wait for them.
         self.interrupt_ns: int = costs.interrupt_ns
         self.vfs = Vfs(core["vfs"], self.version)

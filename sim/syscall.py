@@ -57,6 +57,8 @@ from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSoc
 from sim.net.nic import NicParams
 from sim.param import param
 from sim.sched.core import Sched
+from sim.sched.features import PTI
+from sim.sched.generation import CpuParams
 from sim.sched.syscalls import SchedAttr
 from sim.sched.task import (
     DEBT_LIMIT_NS,
@@ -66,6 +68,7 @@ from sim.sched.task import (
     Task,
     sleep_ns,
 )
+from sim.sched.version import KernelVersion, in_force
 from sim.sched.wait import WaitQueue
 
 __all__ = [
@@ -97,6 +100,7 @@ class SyscallParams:
     entry_ns: int = param(
         "0.2 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: lmbench null call, Netburst Xeon",
         doc="one entry into the kernel and back",
@@ -104,6 +108,7 @@ class SyscallParams:
     fork_ns: int = param(
         "0.4 ms",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: copying the page tables of a 5 MB process, lmbench fork of the time",
         doc="system CPU of the parent in fork()",
@@ -111,6 +116,7 @@ class SyscallParams:
     fork_child_ns: int = param(
         "0.5 ms",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: some 250 copy-on-write faults of 2 us until the child has its own pages",
         doc="system CPU of the child after fork()",
@@ -118,6 +124,7 @@ class SyscallParams:
     exit_ns: int = param(
         "0.2 ms",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: unmapping the same pages",
         doc="system CPU of exit()",
@@ -125,6 +132,7 @@ class SyscallParams:
     wait_ns: int = param(
         "5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: releasing a task_struct",
         doc="system CPU of reaping a child",
@@ -132,6 +140,7 @@ class SyscallParams:
     packet_ns: int = param(
         "3 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: 1 cycle a bit of TCP, half of it in the process: 1500 bytes at 3 GHz",
         doc="system CPU of a process for sending or receiving one packet of 1460 bytes",
@@ -139,6 +148,7 @@ class SyscallParams:
     packet_interrupt_ns: int = param(
         "3 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: 1 cycle a bit of TCP, half of it in the interrupt: 1500 bytes at 3 GHz",
         doc="time of a CPU that a packet's arrival takes in interrupts",
@@ -146,6 +156,7 @@ class SyscallParams:
     datagram_ns: int = param(
         "5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: unix_dgram_sendmsg and its wake-up",
         doc="system CPU of a datagram to or from /dev/log",
@@ -153,6 +164,7 @@ class SyscallParams:
     interrupt_ns: int = param(
         "8 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: SCSI interrupt, softirq and end_io of a request, 2 to 6 us each",
         doc="time of a CPU that a disk's completion takes",
@@ -160,6 +172,7 @@ class SyscallParams:
     proc_read_ns: int = param(
         "12 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: open, read and close of a small /proc file",
         doc="system CPU of reading a file of /proc",
@@ -171,6 +184,13 @@ class SyscallParams:
         source="assumed: clear_user of 4 KiB at 5 GB/s, memory of 2005",
         doc="system CPU of reading one page of /dev/zero",
     )
+
+
+def with_isolation(params: SyscallParams, cpu: CpuParams, version: KernelVersion) -> SyscallParams:
+    """Return what calls cost where each entry and exit changes the page tables (PTI)."""
+    if not in_force(PTI, version):
+        return params
+    return replace(params, entry_ns=params.entry_ns + cpu.pti_ns)
 
 
 def with_exits(params: SyscallParams, nic: NicParams) -> SyscallParams:

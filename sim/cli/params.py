@@ -51,6 +51,7 @@ def command(
         seed=seed,
         fit=options.fit_layer_of(fit_path, scenario_name),
     )
+    options.tell_omissions(scenario)
     check_json(json_path)
     check_apart(json_path, read=(scenario.path, fit_path))
     if json_path is not None:

@@ -35,20 +35,21 @@ from sim.drivers.frontend import FrontendParams
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.origin import origin_of
 from sim.param import Param, ParamError, param, params_of
 from sim.registry import Entry, lookup, register
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 from sim.sched.version import KernelVersion, kernel_version, numbers
-from sim.toml.errors import Place, ScenarioError, unknown
-from sim.toml.layers import Layer, Leaf, Table, merge, read_table, unknown_source
+from sim.toml.errors import Place
+from sim.toml.layers import Layer, Leaf, Table, merge
+from sim.toml.profile import Shelf
 from sim.toml.reading import Reading, Values, dotted
 from sim.units import UnitError, Value, format_quantity, given_text, rough_bytes
 
 MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
 MINORS: Final = 16  # of each disk
 PROFILES: Final = Path(__file__).parent / "profiles"
+_SHELF: Final = Shelf("profile", PROFILES)
 NO_FRONTEND: Final = "none"  # the disk itself: what a what-if says that takes the guest away
 _TABLES: Final = ("device", "queue", "iosched", "partition", "front", "throttle")
 _ELEVATORS: Final = "manual: what distributions of the kernel's time chose"
@@ -259,55 +260,14 @@ def profile_names() -> tuple[str, ...]:
 
     Those of a folder are named with it, such as ec2/m3.xlarge.
     """
-    paths = [path.relative_to(PROFILES) for path in PROFILES.rglob("*.toml")]
-    ordered = sorted(paths, key=lambda path: (len(path.parts), path))
-    return tuple(path.with_suffix("").as_posix() for path in ordered)
+    return _SHELF.names()
 
 
 def _under_profile(reading: Reading, disk: Table, folder: Path) -> Table:
     """Return the disk's table laid over that of its profile."""
     leaf = disk.leaf("profile")
-    if leaf is None or not isinstance(leaf.value, str):
-        return disk
-    own_file = leaf.value.endswith(".toml")
-    if leaf.at.line:  # else it is of the command line
-        folder = Path(leaf.at.file).parent
-    path = folder / leaf.value if own_file else PROFILES / f"{leaf.value}.toml"
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        if own_file:
-            reading.error(leaf.at, f"cannot read the profile: {error.strerror}")
-        else:
-            reading.problems.append(unknown(leaf.at, "profile", leaf.value, profile_names()))
-        return disk
-    try:
-        profile = read_table(text, _short_name(path), Layer.PROFILE)
-    except ScenarioError as error:
-        reading.problems += error.problems
-        return disk
-    return merge(_with_source(reading, profile), disk)
-
-
-def _short_name(path: Path) -> str:
-    inside = path.is_relative_to(PROFILES)
-    return f"profiles/{path.relative_to(PROFILES).as_posix()}" if inside else str(path)
-
-
-def _with_source(reading: Reading, profile: Table) -> Table:
-    """Return the values of a profile, each with the profile's own source unless it states one."""
-    source = profile.leaf("source")
-    if source is None or not isinstance(source.value, str):
-        return profile.without("doc", "source")
-    if origin_of(source.value) is None:
-        reading.problems.append(unknown_source(source.at, "the profile", source.value))
-        return profile.without("doc", "source")
-    children: dict[str, Leaf | Table] = {}
-    for name, child in profile.children.items():
-        if isinstance(child, Leaf) and not child.source:
-            child = Leaf(child.value, child.layer, child.key, child.at, source.value)
-        children[name] = child
-    return Table(profile.place, profile.layer, children).without("doc", "source")
+    profile = _SHELF.read(reading, leaf, folder) if leaf is not None else None
+    return disk if profile is None else merge(profile, disk)
 
 
 def _partitions(

@@ -74,6 +74,7 @@ class VfsParams:
     component_ns: int = param(
         "0.4 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: cached dentry, lmbench stat ~1.5 us",
         doc="looking one component of a path up in the dentry cache",
@@ -81,6 +82,7 @@ class VfsParams:
     open_ns: int = param(
         "1.5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: lmbench 2.6 open+close ~3 us",
         doc="open() beyond the path walk",
@@ -88,6 +90,7 @@ class VfsParams:
     close_ns: int = param(
         "0.5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: lmbench 2.6 open+close ~3 us",
         doc="close()",
@@ -102,6 +105,7 @@ class VfsParams:
     sync_ns: int = param(
         "1 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: do_fsync without the file system",
         doc="fsync() and fdatasync() themselves",
@@ -109,6 +113,7 @@ class VfsParams:
     direct_ns: int = param(
         "3 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: get_user_pages, dio, bio of a request",
         doc="setting up one direct read or write",
@@ -123,6 +128,7 @@ class VfsParams:
     name_out_ns: int = param(
         "0.1 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: filldir, copying one name out",
         doc="reading one name of a directory",

@@ -120,6 +120,7 @@ class NfsParams:
     call_ns: int = param(
         "25 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: XDR, RPC and TCP of a call and its reply on a CPU of 2006",
         doc="system CPU of a call",
