@@ -225,7 +225,9 @@ def _disk(
     refusal = getattr(entry.cls, "refusal", None)
     why = refusal and refusal(made)
     if why:
-        reading.error(device.at if device is not None else table.place, f"{dotted(path)}: {why}")
+        # It begins with the key that it is about, which is where a user looks first.
+        leaf = table.leaf(why.partition(":")[0]) or device
+        reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}.{why}")
         return None
     return DiskSpec(
         **own,
