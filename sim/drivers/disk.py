@@ -229,6 +229,11 @@ def _disk(
         leaf = table.leaf(why.partition(":")[0]) or device
         reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}.{why}")
         return None
+    why = frontend_params.refusal(made) if frontend_params is not None else ""
+    if why:
+        leaf = table.leaf("frontend")
+        reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}: {why}")
+        return None
     return DiskSpec(
         **own,
         name=name,

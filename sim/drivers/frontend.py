@@ -11,7 +11,8 @@ Hand estimate, xen-blkfront before 3.11 over a device of 0.1 ms: 32 slots of 44 
 requests. A batch of k completions costs 1/k interrupt each.
 
 Linux counterpart: drivers/block/xen-blkfront.c, virtio_blk.c, drivers/ata/ata_piix.c under an
-emulator. The three files beside this one have their figures and sources.
+emulator. Three files beside this one have their figures and sources; raid_controller.py puts a
+cache between the back end and the device.
 Invariants: at most ``slots`` requests are in the front end and behind it, at most the device's own
 depth in the device; each comes back once; at most one notification is on its way.
 Left out: several rings, grant table exhaustion, polling, the host's own page cache and elevator.
@@ -69,6 +70,10 @@ class FrontendParams:
     def queue_limits(self) -> Mapping[str, int]:
         """Return what it allows of a request queue at most, by the queue's parameters' names."""
         return {"max_segments": self.segments, "max_bytes": self.longest_bytes}
+
+    def refusal(self, device: object) -> str:
+        """Return why it cannot stand before a device of these parameters; "" if it can."""
+        return ""
 
 
 def figure(name: str, default: Any, source: str) -> Any:
@@ -135,12 +140,16 @@ class Frontend(Driver):
             self._device.submit(self._waiting.popleft())
 
     def _answer(self, request: Request) -> None:
-        """Put an answer into the ring; notify unless a notification is on its way."""
+        """The device has done it."""
         self._in_device -= 1
+        self._reply(request)
+        self._pass_on()
+
+    def _reply(self, request: Request) -> None:
+        """Put an answer into the ring; notify unless a notification is on its way."""
         if not self._answers:
             self._calendar.post(self._notify_ns, self._interrupt, None)
         self._answers.append(request)
-        self._pass_on()
 
     def _interrupt(self, _: object) -> None:
         """Bring the guest all answers that are in the ring."""
