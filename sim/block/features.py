@@ -5,6 +5,7 @@ change it stands for. What an administrator can set is a parameter, and a releas
 default. Elevators that only some releases have are registered so.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,19 +33,53 @@ FULL_PARTITION_ROW: Final = ((2, 6, 0), False), ((2, 6, 25), True)
 THROTTLE_SINCE: Final = (2, 6, 37)  # blkio.throttle.*: e43473b7f223
 WBT_SINCE: Final = (4, 10)  # block/blk-wbt.c
 
-# What a disk gets that no scheduler is chosen for (block/Kconfig.iosched; SLES 10, RHEL 4 and 5
-# ship cfq, from 2.6.6).
-DEFAULT_ELEVATOR: Final = (
-    ((2, 6, 0), "anticipatory"),
-    ((2, 6, 18), "cfq"),
-    ((5, 0), "mq-deadline"),
+# What a single queue gets that no elevator is chosen for (block/Kconfig.iosched; SLES 10, RHEL 4
+# and 5 ship cfq, from 2.6.6).
+SINGLE_QUEUE_ELEVATOR: Final = (((2, 6, 0), "anticipatory"), ((2, 6, 18), "cfq"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverKind:
+    """What of a driver decides which elevator its queue gets where none is chosen."""
+
+    multiqueue_since: KernelVersion  # the release that made its queue one of blk-mq
+    # Before that, by release.
+    single_queue: tuple[tuple[KernelVersion, str], ...] = SINGLE_QUEUE_ELEVATOR
+    unscheduled_since: KernelVersion | None = None  # it asks for none (NO_SCHED_BY_DEFAULT)
+
+
+# drivers/scsi/Kconfig 4.19: SCSI_MQ_DEFAULT y (scsi_mod.use_blk_mq), d5038a13eca7; libata's, too
+SCSI: Final = DriverKind(multiqueue_since=(4, 19))
+# drivers/block/nvme-core.c 3.3: nvme_make_request, without a request queue; 3.19: a4aea5623d4a
+NVME: Final = DriverKind(
+    multiqueue_since=(3, 19),
+    single_queue=(*SINGLE_QUEUE_ELEVATOR, ((3, 3), "noop"), ((3, 13), "none")),
 )
+VIRTIO_BLK: Final = DriverKind(multiqueue_since=(3, 13))  # 1cf7e9c68fe8
+# drivers/block/xen-blkfront.c: elevator_init(rq, "noop") to 2.6.28; 4.3: 907c3eb18e0b
+XEN_BLKFRONT: Final = DriverKind(
+    multiqueue_since=(4, 3), single_queue=(((2, 6, 0), "noop"), ((2, 6, 29), "cfq"))
+)
+# drivers/block/loop.c: loop_make_request; 4.0: b5dd2f6047ca; 5.15: 2112f5c1330a
+LOOP: Final = DriverKind(
+    multiqueue_since=(4, 0), single_queue=(((2, 6, 0), "noop"),), unscheduled_since=(5, 15)
+)
+NULL_BLK: Final = DriverKind(multiqueue_since=(3, 13))  # f2298c0403b0: queue_mode 2
+DRIVER_KINDS: Final[Mapping[str, DriverKind]] = {
+    "SCSI, SATA": SCSI,
+    "NVMe": NVME,
+    "virtio-blk": VIRTIO_BLK,
+    "xen-blkfront": XEN_BLKFRONT,
+    "loop": LOOP,
+    "null_blk": NULL_BLK,
+}
+
 CFQ_SINCE: Final = (2, 6, 6)
 ANTICIPATORY_UNTIL: Final = (2, 6, 32)  # 492af6350a5c of 2.6.33 removed it
 # The elevators of a single queue went with it (block/Kconfig.iosched, f382fb0bcef4 of 5.0).
 SINGLE_QUEUE_UNTIL: Final = (4, 20)
 NONE_SINCE: Final = (3, 13)
-MQ_DEADLINE_SINCE: Final = (4, 11)
+MQ_DEADLINE_SINCE: Final = (4, 11)  # and with it a default of one hardware queue, b86dd815ff74
 KYBER_SINCE: Final = (4, 12)
 BFQ_SINCE: Final = (4, 12)
 
@@ -95,6 +130,11 @@ def features(kernel: KernelVersion) -> Features:
     )
 
 
-def default_elevator(kernel: KernelVersion) -> str:
-    """Return the name of the elevator of a disk for which none was chosen."""
-    return in_force(DEFAULT_ELEVATOR, kernel)
+def default_elevator(kernel: KernelVersion, kind: DriverKind, hardware_queues: int) -> str:
+    """Return the elevator of a queue for which none was chosen (elevator_get_default)."""
+    if kernel < kind.multiqueue_since:
+        return in_force(kind.single_queue, kernel)
+    asks_for_none = kind.unscheduled_since is not None and kernel >= kind.unscheduled_since
+    if hardware_queues > 1 or kernel < MQ_DEADLINE_SINCE or asks_for_none:
+        return "none"
+    return "mq-deadline"

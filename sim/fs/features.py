@@ -90,7 +90,6 @@ class Features:
     nfs_congestion: bool
     lazy_commit: bool
     # Loop devices
-    loop_multiqueue: bool
 
 
 # feature: (first release that has it, what it is, source)
@@ -350,7 +349,6 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "COMMIT when more is unstable than still to be written",
         "420e3646bb7d",
     ),
-    "loop_multiqueue": ((4, 0), "a loop device has a multi-queue", "b5dd2f6047ca"),
 }
 
 
