@@ -20,6 +20,7 @@ from calibration.dataset import Source
 from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
 from calibration.look.devices import DeviceLook
+from calibration.look.intervals import is_overcounted
 from calibration.twin.demands import READ, Load
 from calibration.twin.page_costs import put_page_costs
 from calibration.twin.sheet import Path, Sheet
@@ -215,6 +216,10 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
         sheet.put(section, "device", SERVERS, f"{RECORDED}: {why}")
         server.notes.append(
             f"{device.name}: {device.guess}: modelled as parallel servers with fitted latencies"
+        )
+    if is_overcounted(device.row):
+        server.left_out[f"{device.name} util_pct"] = (
+            "jiffies counted for short requests: how long one is (HZ) is not recorded"
         )
     _capacity(sheet, device, host, server)
     _queue(sheet, device.name, host, server)

@@ -18,6 +18,12 @@ PER_TASK: Final = "task"
 DIRECTION: Final = "direction"
 SYNC: Final = "sync"
 
+# How io_ticks, of which iostat makes %util, grows (update_io_ticks).
+EXACT: Final = "while a request is in flight"
+ONE_JIFFY: Final = "by a jiffy in each jiffy in which a request begins, merges or ends"
+SINCE_LAST: Final = "by a jiffy at a begin, at an end by all since the last of both"
+IN_FLIGHT: Final = "by the jiffies since the last begin or end, if a request was in flight"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Features:
@@ -25,10 +31,27 @@ class Features:
 
     task_plug: bool  # a task can hold its requests back on its stack (blk_start_plug)
     full_partition_row: bool  # a partition counts requests, as a disk does
+    io_ticks: str  # how they grow
+    reading_counts: bool  # who reads them counts what is in flight by then
 
 
 TASK_PLUG: Final = ((2, 6, 0), False), ((2, 6, 39), True)  # 73c101011926
 FULL_PARTITION_ROW: Final = ((2, 6, 0), False), ((2, 6, 25), True)
+
+# Changes that went into releases kept for long have rows of their own.
+IO_TICKS: Final = (
+    ((2, 6, 0), EXACT),  # part_round_stats
+    ((5, 0), ONE_JIFFY),  # 5b18b5a73760
+    ((5, 4, 70), SINCE_LAST),
+    ((5, 5), ONE_JIFFY),
+    ((5, 7), SINCE_LAST),  # 2b8bd423614c
+    ((6, 1, 93), IN_FLIGHT),
+    ((6, 2), SINCE_LAST),
+    ((6, 6, 33), IN_FLIGHT),
+    ((6, 7), SINCE_LAST),
+    ((6, 10), IN_FLIGHT),  # 99dc422335d8
+)
+READING_COUNTS: Final = ((2, 6, 0), True), ((5, 0), False), ((5, 18), True)  # 86d7331299fd
 
 THROTTLE_SINCE: Final = (2, 6, 37)  # blkio.throttle.*: e43473b7f223
 WBT_SINCE: Final = (4, 10)  # block/blk-wbt.c
@@ -127,6 +150,8 @@ def features(kernel: KernelVersion) -> Features:
     return Features(
         task_plug=in_force(TASK_PLUG, kernel),
         full_partition_row=in_force(FULL_PARTITION_ROW, kernel),
+        io_ticks=in_force(IO_TICKS, kernel),
+        reading_counts=in_force(READING_COUNTS, kernel),
     )
 
 

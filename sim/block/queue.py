@@ -385,8 +385,12 @@ class Disk(BlockDevice):
     def _count_merge(self, bio: Bio, count: int) -> None:
         """Account ``count`` bios that became part of a waiting request."""
         self.stats.merge(bio.op, count)
+        if self.stats.merges_count:
+            self.stats.look(self.calendar.now, end=False)
         if bio.partition is not None:
             bio.partition.merge(bio.op, count)
+            if bio.partition.merges_count:
+                bio.partition.look(self.calendar.now, end=False)
 
     def start_request(self, bio: Bio, sector: int, pool: int, now_ns: int) -> Request:
         """Begin a request of one bio of the run, which has a slot (drive_stat_acct)."""
@@ -656,8 +660,7 @@ class Disk(BlockDevice):
         assert (self.bios_held == 0) == (self.requests.allocated() == 0)
         assert self.nr_waiting >= 0 and self.in_driver >= 0
         assert len(set(self.spare)) == len(self.spare)
-        self.stats.update(self.calendar.now)
-        self.stats.check()
+        self.stats.check(self.calendar.now)
 
 
 def _piece(bio: Bio, sector: int, max_sectors: int, end: int) -> Bio:
