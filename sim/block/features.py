@@ -114,7 +114,10 @@ QUEUE_CHANGES: Final[tuple[Change, ...]] = (
     ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
     ((4, 10), "plug_flush_bytes", 128 * 1024, "block/blk-core.c 4.10: 50d24c34403c"),
     ((4, 10), "wbt", True, "block/Kconfig 4.10: BLK_WBT_MQ default y, 87760e5eef35"),
+    ((5, 1), "max_segments", 320, "assumed: a segment holds several pages, 07173c3ec276 of 5.1"),
     ((5, 16), "plug_requests", 32, "block/blk.h 5.16: BLK_MAX_REQUEST_COUNT, ba0ffdd8ce48"),
+    ((6, 17), "max_bytes", 4 << 20, "include/linux/blkdev.h 6.17: 9b8b84879d4a"),
+    ((6, 17), "max_segments", 1024, "assumed: as from 5.1 on"),
 )
 
 # Defaults of cfq.py's parameters.

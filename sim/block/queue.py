@@ -140,7 +140,8 @@ class QueueParams:
         dim="count",
         minimum=1,
         source="include/linux/blkdev.h: MAX_PHYS_SEGMENTS 128",
-        doc="memory segments of a request; a 4 KiB page is one",
+        doc="memory segments of a request; a 4 KiB page is one. From 5.1 on a segment holds several"
+        " pages that lie together: then as many as the longest request has",
     )
     plug: str = param(
         PER_QUEUE,
@@ -217,7 +218,6 @@ class Disk(BlockDevice):
         "driver",
         "elevator",
         "in_driver",
-        "max_sectors",
         "merges",
         "nr_plugged",
         "nr_waiting",

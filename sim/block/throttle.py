@@ -143,6 +143,7 @@ class Throttle(BlockDevice):
         super().__init__(below.stats, below.capacity_sectors)
         self.supports_barriers = below.supports_barriers
         self.rotational = below.rotational
+        self.max_sectors = below.max_sectors
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors
         self._below = below

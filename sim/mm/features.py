@@ -20,6 +20,9 @@ class Features:
 
     # The page cache
     on_demand_readahead: bool
+    reads_of_io_pages: bool
+    one_window_at_first: bool
+    windows_keep_size: bool
     reads_activate: bool
     shadows: bool
     text_kept: bool
@@ -86,6 +89,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (2, 6, 23),
         "read-ahead has one window, and a marked page in it brings the next",
         "mm/readahead.c ondemand_readahead",
+    ),
+    "reads_of_io_pages": (
+        (4, 10),
+        "a read larger than read-ahead is read in requests as long as the device takes",
+        "9491ae4aade6: mm/readahead.c ondemand_readahead, bdi->io_pages",
+    ),
+    "one_window_at_first": (
+        (4, 19),
+        "a first window is not joined with the next one beyond the largest",
+        "dc30b96ab6d5: mm/readahead.c ondemand_readahead",
+    ),
+    "windows_keep_size": (
+        (6, 13),
+        "a window of read-ahead is never smaller than the one before",
+        "158cdce87c8c: mm/readahead.c page_cache_async_ra",
     ),
     "reads_activate": (
         (4, 7),

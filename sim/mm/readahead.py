@@ -2,7 +2,9 @@
 
 Models: per open file, the detection of sequential reading and the window that is read ahead. It
 doubles up to the device's limit (128 KiB) and is renewed while the reader is still in the one
-before, so a sequential reader keeps two windows under way. A random read is read as it is.
+before, so a sequential reader keeps two windows under way. A random read is read as it is. From
+4.10 on a read that is larger than the limit has windows as long as itself, up to the longest
+request of the device (1280 KiB): dd bs=1M, cp and backups read the disk in larger pieces.
 
 Theory of operation
  - To 2.6.22: two windows, current and ahead. Each read() is looked at; when the reader enters the
@@ -11,7 +13,13 @@ Theory of operation
  - From 2.6.23, on demand: one window [start, start + size), whose last async_size pages begin with
    a marked page (PG_readahead). A missing page starts a window, the marked page the next one; what
    is in memory costs nothing.
-Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.5).
+Hand estimate: dd bs=1M over a device that takes 1280 KiB at a time. The first read() brings 256
+pages. To 4.18 the next 256 come with them; their first is marked, and so each read() finds its mark
+at its own beginning: windows of 256 pages. From 4.19 on the first window's mark is in its middle,
+where the read() still wants 128 pages. So windows are of 256, 128 and 128 pages in turn, and from
+6.13 on, where none is smaller than the one before, of 256 again.
+Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.9),
+page_cache_sync_ra, page_cache_async_ra (6.10 to 6.18).
 Invariants: no page is submitted that is resident; nothing is read beyond the end of the file.
 Left out: posix_fadvise, context read-ahead (2.6.31: interleaved sequential readers of one open
 file), the window's shrinking by 2 pages after a read-ahead page was dropped unread, several marked
@@ -121,10 +129,14 @@ def ondemand_readahead(
     task: Task, mapping: AddressSpace, ra: FileRaState, page: int, count: int, end_page: int
 ) -> Blocking[None]:
     """Read a window at ``page``, missing or marked, for a read of ``count`` pages."""
+    release = mapping.vm.features
     max_pages = mapping.bdi.ra_pages
+    if release.reads_of_io_pages and count > max_pages:
+        max_pages = max(max_pages, min(count, mapping.bdi.io_pages))
     if page and (page == ra.mark or page == ra.start + ra.size):
         ra.start += ra.size
-        ra.size = get_next_ra_size(ra.size, max_pages)
+        next_size = get_next_ra_size(ra.size, max_pages)
+        ra.size = max(ra.size, next_size) if release.windows_keep_size else next_size
         ra.async_size = ra.size
     elif page == 0 or 0 <= page - ra.prev_page <= 1 or count > max_pages:
         ra.start = page
@@ -135,8 +147,13 @@ def ondemand_readahead(
         return
     if page == ra.start and ra.size == ra.async_size:
         # This very read would hit the mark: submit the next window with this one.
-        ra.async_size = get_next_ra_size(ra.size, max_pages)
-        ra.size += ra.async_size
+        more = get_next_ra_size(ra.size, max_pages)
+        if release.one_window_at_first and ra.size + more > max_pages:
+            ra.size = max_pages
+            ra.async_size = max_pages // 2
+        else:
+            ra.size += more
+            ra.async_size = more
     submitted = yield from submit_pages(task, mapping, ra.start, ra.size, end_page)
     if not submitted:
         ra.async_size = 0  # Only a page newly read is marked.

@@ -167,3 +167,49 @@ def test_params_tells_who_chose_the_elevator(server):
 def test_behind_a_front_end_its_driver_counts(server, kernel, frontend, elevator):
     scenario = server(kernel, f'frontend = "{frontend}"')
     assert listed(scenario, "machine.disk.sda.scheduler")[0] == elevator
+
+
+STREAM = """\
+title = "One sequential reader through the page cache"
+[machine]
+kernel = "KERNEL"
+cpus = 2
+memory = "256 MiB"
+disk.nvme0n1 = { profile = "ssd-nvme" }
+mount."/" = { type = "xfs", device = "nvme0n1" }
+[process.stream]
+program = "fio"
+filename = "/file"
+rw = "read"
+ioengine = "psync"
+direct = false
+block_size = "BLOCK"
+size = "32 MiB"
+[run]
+duration = "2 s"
+until = "stream.fio_done"
+[measure]
+interval = "10 ms"
+families = ["disk"]
+"""
+
+
+@pytest.mark.parametrize(
+    "kernel, block, kib",
+    [
+        ("4.9", "1 MiB", 128),
+        ("4.18", "1 MiB", 1024),
+        ("6.1", "1 MiB", 683),  # 256, 128 and 128 pages in turn: sim/mm/readahead.py
+        ("6.18", "1 MiB", 1024),
+        ("6.18", "128 KiB", 128),
+    ],
+)
+def test_one_stream_reads_as_its_read_calls_are_large(tmp_path, kernel, block, kib):
+    """mm/readahead.c from 4.10 on: windows up to what the device takes at a time (io_pages)."""
+    path = tmp_path / "stream.toml"
+    path.write_text(STREAM.replace("KERNEL", kernel).replace("BLOCK", block))
+    machine = Machine(load(str(path)), 1)
+    machine.run_until(machine.end_ns)
+    stats = machine.disks[0].stats
+    assert stats.read_sectors >= 32 << 11
+    assert stats.read_sectors / 2 / stats.reads == pytest.approx(kib, rel=0.03)

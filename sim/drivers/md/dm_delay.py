@@ -123,6 +123,7 @@ class DmDelay(BlockDevice):
         changes = features(kernel)
         self.supports_barriers = changes.dm_barriers and below.supports_barriers
         self.rotational = below.rotational
+        self.max_sectors = below.max_sectors
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors
         self._below = below
