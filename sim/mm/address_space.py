@@ -271,6 +271,11 @@ class AddressSpace(PageTree):
         """Return the first page that is not resident, ``end`` when all are."""
         return min(self.pages.covered_until(start), end)
 
+    def cached_before(self, page: int, most: int) -> int:
+        """Return how many resident pages lie directly before one (count_history_pages)."""
+        runs = self.pages.overlap(max(page - most, 0), page)
+        return page - runs[-1][0] if runs and runs[-1][1] == page else 0
+
     def is_uptodate(self, start: int, end: int) -> bool:
         """Return whether all pages are resident and none is being read."""
         return self.pages.covers(start, end) and not self.locked.intersects(start, end)

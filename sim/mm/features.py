@@ -20,6 +20,8 @@ class Features:
 
     # The page cache
     on_demand_readahead: bool
+    context_readahead: bool
+    context_is_cautious: bool
     reads_of_io_pages: bool
     one_window_at_first: bool
     windows_keep_size: bool
@@ -89,6 +91,16 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (2, 6, 23),
         "read-ahead has one window, and a marked page in it brings the next",
         "mm/readahead.c ondemand_readahead",
+    ),
+    "context_readahead": (
+        (2, 6, 31),
+        "a missing page behind cached ones is taken for a stream's",
+        "10be0b372cac: mm/readahead.c try_context_readahead",
+    ),
+    "context_is_cautious": (
+        (3, 12),
+        "only if more pages are cached there than are wanted, and with the pages found at most",
+        "2cad40180197: mm/readahead.c try_context_readahead",
     ),
     "reads_of_io_pages": (
         (4, 10),

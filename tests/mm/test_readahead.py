@@ -190,6 +190,33 @@ def test_no_window_is_longer_than_the_device_takes(kernel):
     assert max(windows(kernel, 4 * MIB, 320, total=32 * MIB)[1:]) == 320
 
 
+@pytest.mark.parametrize(
+    "kernel, window",
+    [
+        ("2.6.30", 1),  # as it is
+        ("2.6.31", 64),  # get_init_ra_size(10 + 1) and the next window
+        ("3.12", 11),  # 10 cached pages and the one that is wanted (2cad40180197)
+        ("6.18", 11),
+    ],
+)
+def test_a_page_behind_cached_ones_is_taken_for_a_stream_s(kernel, window):
+    """mm/readahead.c try_context_readahead: ten pages are cached when another process reads on."""
+    machine = Machine(kernel=kernel)
+    machine.file.start_read(500, 510)
+    machine.file.end_read(500, 510)
+    machine.do(reader, machine, [(510 * PAGE, PAGE)])
+    assert sizes(machine) == [window]
+
+
+@pytest.mark.parametrize("kernel", ["3.12", "6.1"])
+def test_fewer_cached_pages_than_wanted_are_no_stream(kernel):
+    machine = Machine(kernel=kernel)
+    machine.file.start_read(500, 504)
+    machine.file.end_read(500, 504)
+    machine.do(reader, machine, [(504 * PAGE, 4 * PAGE)])
+    assert sizes(machine) == [4]
+
+
 def test_window_sizes_are_the_kernels():
     assert [get_init_ra_size(size, 32) for size in (1, 2, 3, 4, 8, 9, 32)] == [
         4,
