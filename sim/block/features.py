@@ -114,8 +114,11 @@ QUEUE_CHANGES: Final[tuple[Change, ...]] = (
     ((4, 3), "max_bytes", 1280 * 1024, "include/linux/blkdev.h 4.3: BLK_DEF_MAX_SECTORS 2560"),
     ((4, 10), "plug_flush_bytes", 128 * 1024, "block/blk-core.c 4.10: 50d24c34403c"),
     ((4, 10), "wbt", True, "block/Kconfig 4.10: BLK_WBT_MQ default y, 87760e5eef35"),
+    ((5, 0), "plug_together", 16, "block/blk-mq.c 5.0: blk_add_rq_to_plug, 5f0ed774ed29"),
     ((5, 1), "max_segments", 320, "assumed: a segment holds several pages, 07173c3ec276 of 5.1"),
+    ((5, 15), "plug_together", 64, "block/blk-mq.c 5.15: blk_plug_max_rq_count, 7f2a6a69f7ce"),
     ((5, 16), "plug_requests", 32, "block/blk.h 5.16: BLK_MAX_REQUEST_COUNT, ba0ffdd8ce48"),
+    ((5, 16), "plug_merges_last", True, "block/blk-merge.c 5.16: d38a9c04c0d5"),
     ((6, 17), "max_bytes", 4 << 20, "include/linux/blkdev.h 6.17: 9b8b84879d4a"),
     ((6, 17), "max_segments", 1024, "assumed: as from 5.1 on"),
 )
@@ -143,8 +146,19 @@ DEADLINE_CHANGES: Final[tuple[Change, ...]] = (
 _MQ_DEADLINE: Final = "block/mq-deadline.c"
 MQ_DEADLINE_CHANGES: Final[tuple[Change, ...]] = (
     ((4, 11), "sequential_batches", False, _MQ_DEADLINE + " 4.11: as deadline from 2.6.24"),
-    ((5, 14), "async_percent", 75.0, _MQ_DEADLINE + " 5.14: dd_depth_updated, 3 * nr_requests / 4"),
-    ((6, 10), "async_percent", 100.0, _MQ_DEADLINE + " 6.10: dd_depth_updated, nr_requests"),
+    # Changes that went into releases kept for long have rows of their own.
+    ((6, 1, 53), "write_percent", 75.0, _MQ_DEADLINE + " 6.1.53: as 6.6"),
+    ((6, 1, 84), "write_percent", 100.0, _MQ_DEADLINE + " 6.1.84: as 6.9"),
+    ((6, 1, 105), "wake_batch", 1, _MQ_DEADLINE + " 6.1.105: as 6.11"),
+    ((6, 2), "wake_batch", 0, _MQ_DEADLINE + " 6.2: min_shallow_depth 3 * nr_requests / 4"),
+    ((6, 6), "write_percent", 75.0, _MQ_DEADLINE + " 6.6: 3 / 4 of each word, d47f9717e5cf"),
+    ((6, 6, 24), "write_percent", 100.0, _MQ_DEADLINE + " 6.6.24: as 6.9"),
+    ((6, 6, 46), "wake_batch", 1, _MQ_DEADLINE + " 6.6.46: as 6.11"),
+    ((6, 7), "wake_batch", 0, _MQ_DEADLINE + " 6.7: as before"),
+    ((6, 7), "write_percent", 75.0, _MQ_DEADLINE + " 6.7: as 6.6"),
+    ((6, 9), "write_percent", 100.0, _MQ_DEADLINE + " 6.9: reverted, 256aab46e316"),
+    ((6, 11), "wake_batch", 1, _MQ_DEADLINE + " 6.11: min_shallow_depth 1, 39823b47bbd4"),
+    ((7, 0), "wake_batch", 0, _MQ_DEADLINE + " 7.0: q->async_depth, 988bb1b9eded"),
 )
 
 

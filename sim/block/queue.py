@@ -87,7 +87,7 @@ from sim.block.features import DIRECTION, PER_QUEUE, PER_TASK, QUEUE_CHANGES, SY
 from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
 from sim.block.part_stat import DiskStats
-from sim.block.tags import RequestList, Tags
+from sim.block.tags import ASYNC, NO_READS, RequestList, Tags
 from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS, Wbt, tag_class
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -163,6 +163,20 @@ class QueueParams:
         minimum=0,
         source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
         doc="a request of this size in a task's plug goes before the next comes; 0 = it stays",
+    )
+    plug_together: int = param(
+        0,
+        dim="count",
+        minimum=0,
+        source="block/blk-core.c 2.6.39: blk_attempt_plug_merge counts those of the queue",
+        doc="requests of several queues that a task's plug holds before all of them go; 0 = each"
+        " queue is counted alone",
+    )
+    plug_merges_last: bool = param(
+        False,
+        dim="bool",
+        source="block/blk-core.c 2.6.39: blk_attempt_plug_merge goes through the list",
+        doc="a bio may join only the last request of its queue in a task's plug",
     )
     pools: str = param(
         DIRECTION,
@@ -445,6 +459,8 @@ class Disk(BlockDevice):
 
     def _plug_merge(self, requests: list[Request], bio: Bio, sector: int, most: int) -> int:
         """Merge bios of the run into a request of the list; return how many."""
+        if self.params.plug_merges_last:
+            requests = requests[-1:]
         for request in reversed(requests):
             if request.op != bio.op:
                 continue
@@ -466,14 +482,20 @@ class Disk(BlockDevice):
         """Hold a new request back; before that, let all go if the release allows no more."""
         requests = plug.list_of(self._flush_list)
         most = self.params.plug_requests
+        held = len(requests)
+        if self.params.plug_together:
+            held = plug.count
+            if plug.has_several():
+                most = self.params.plug_together
         large = self.params.plug_flush_bytes
         last = plug.last
-        if (most and len(requests) >= most) or (
+        if (most and held >= most) or (
             large and last is not None and last.nr_sectors * SECTOR >= large
         ):
             plug.flush()
             requests = plug.list_of(self._flush_list)
         request = plug.last = self.start_request(bio, sector, pool, now_ns)
+        plug.count += 1
         self.nr_plugged += 1
         requests.append(request)
 
@@ -694,7 +716,14 @@ def request_slots(
     else:
         tags = min(params.nr_requests or per_queue, per_queue)
     wbt = None if elevator.throttles_writeback else make_wbt(params, driver, calendar)
-    return Tags(tags, elevator.async_depth(tags), driver.hardware_queues, wbt)
+    return Tags(
+        tags,
+        NO_READS if elevator.limits_sync_writes else ASYNC,
+        elevator.async_depth(tags),
+        driver.hardware_queues,
+        wbt,
+        elevator.wake_batch,
+    )
 
 
 def make_wbt(params: QueueParams, driver: Driver, calendar: Calendar) -> Wbt | None:
