@@ -33,6 +33,7 @@ class Features:
     pages_first: bool
     bandwidth_chunks: bool
     kworkers: bool
+    looks_at_background: bool
     waits_in_iowait: bool
     flush_fua: bool
     aio_syncs: bool
@@ -147,6 +148,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 2),
         "writeback in chunks of half a second of the device",
         "fs/fs-writeback.c writeback_chunk_size",
+    ),
+    "looks_at_background": (
+        (2, 6, 38),
+        "a flusher that wakes up to look for old data writes if too much is dirty, too",
+        "6585027a5e8c: fs/fs-writeback.c wb_check_background_flush",
     ),
     "kworkers": (
         (3, 8),

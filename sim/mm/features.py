@@ -82,6 +82,7 @@ class Features:
     no_dirty_floor: bool
     dirtyable_reserve: bool
     paced_writers: bool
+    own_background: bool
     memcg_dirty_limits: bool
 
 
@@ -353,6 +354,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 2),
         "a writer sleeps at its share of the rate; it does not write itself",
         "mm/page-writeback.c balance_dirty_pages: IO-less throttling",
+    ),
+    "own_background": (
+        (3, 2),
+        "a flusher writes until its device is below its share of the background threshold as well",
+        "b00949aa2df9: fs/fs-writeback.c over_bground_thresh",
     ),
     "memcg_dirty_limits": (
         (4, 2),
