@@ -16,6 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from sim.block.bio import SECTOR, Request
+from sim.block.features import NVME
 from sim.drivers.flash import FlashDrive, FlashParams
 from sim.drivers.pipe import Pipe
 from sim.param import param, redeclare
@@ -78,6 +79,13 @@ class NvmeParams(FlashParams):
 
 class Nvme(FlashDrive):
     """One drive with one namespace."""
+
+    kind = NVME
+
+    @classmethod
+    def nr_hw_queues(cls, params: object) -> int:
+        assert isinstance(params, NvmeParams)
+        return params.queues
 
     def __init__(self, params: NvmeParams) -> None:
         super().__init__(
