@@ -37,7 +37,7 @@ from sim.scenario.spec import (
 from sim.sched.features import POLICY_SINCE, SLICE_SINCE
 from sim.sched.guest import GuestParams
 from sim.sched.syscalls import CPUS_MAX
-from sim.sched.version import KernelVersion, numbers
+from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.toml.errors import ScenarioError, unknown
 from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Reading, dotted
@@ -109,6 +109,15 @@ def _process(
     why = refusal and refusal(process.params)
     if why:
         reading.error(table.place, f"process.{name}: {why}")
+    lacks = getattr(entry.cls, "lacks", None)
+    lacking = lacks and reading.kernel and lacks(process.params, kernel_version(reading.kernel))
+    if lacking:
+        key, release = lacking
+        leaf = table.leaf(key)
+        message = f"process.{name}: Linux {reading.kernel} has no such {key}"
+        given = given_text(leaf.value) if leaf else ""
+        place = leaf.at if leaf else table.place
+        reading.error(place, message, given=given, allowed=f"from {release}")
     return process
 
 
