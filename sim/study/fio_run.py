@@ -16,6 +16,7 @@ from sim.block.genhd import BlockDevice
 from sim.machine import BTIME_S, Machine
 from sim.scenario import Scenario, ScenarioError, load
 from sim.scenario.fio_file import FioFile, FioJob
+from sim.scenario.workload import lacking
 from sim.sched.version import numbers
 from sim.toml.errors import Problem, unknown
 from sim.toml.layers import Layer, read_table
@@ -141,12 +142,10 @@ def run_fio(
 def _check_engine(machine: Machine, job: FioJob) -> None:
     """Raise ScenarioError for what the machine's kernel, or its device, does not have."""
     params = job.params
-    lacking = Fio.lacks(params, machine.version)
-    if lacking is not None:
-        option, release = lacking
+    for option, release in lacking(Fio.kernel_needs(params), machine.version):
+        given = params.ioengine if option == "ioengine" else "1"
         what = params.ioengine if option == "ioengine" else option
         message = f"[{job.name}]: Linux {numbers(machine.version)} has no {what}"
-        given = what if option == "ioengine" else "1"
         place, allowed = job.place_of(option), f"from {release}"
         raise ScenarioError([Problem(place, message, given, allowed)])
     if params.sqthread_poll_cpu >= machine.sched.nr_cpus:

@@ -58,11 +58,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from sim.fs.features import features, since
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.sched.version import KernelVersion
 from sim.syscall import (
     IORING_ENTER_GETEVENTS,
     IORING_ENTER_SQ_WAKEUP,
@@ -886,17 +884,16 @@ class Fio(ServerProgram):
         self.sizes: list[Sizes] = []
 
     @classmethod
-    def lacks(cls, params: FioParams, kernel: KernelVersion) -> tuple[str, str] | None:
-        """Return the option that a release does not have, and since when one has; None if none."""
+    def kernel_needs(cls, params: FioParams) -> Mapping[str, str]:
+        """Return which options ask for a feature of the kernel, and its name."""
         if params.ioengine != IO_URING:
-            return None
-        has = features(kernel)
-        if not has.io_uring:
-            return "ioengine", since("io_uring")
-        for option, feature in URING_OPTIONS.items():
-            if getattr(params, option) not in (False, -1) and not getattr(has, feature):
-                return option, since(feature)
-        return None
+            return {}
+        used = {
+            option: feature
+            for option, feature in URING_OPTIONS.items()
+            if getattr(params, option) not in (False, -1)
+        }
+        return {"ioengine": "io_uring", **used}
 
     def files(self) -> Mapping[str, int]:
         params = self.params
