@@ -68,6 +68,7 @@ from sim.block.bio import (
     BIO_FLUSH,
     BIO_FUA,
     BIO_ORDERED_MASK,
+    BIO_POLLED,
     BIO_SYNC,
     BIO_SYNC_MASK,
     DISCARD,
@@ -264,6 +265,7 @@ class Disk(BlockDevice):
         self.takes_fua = driver.fua and driver.write_cache
         self.max_discard_sectors = driver.max_discard_sectors
         self.discard_sectors = driver.discard_sectors
+        self.polls = driver.poll_queues > 0
         self.calendar = calendar
         self.tracer = tracer
         self.driver = driver
@@ -595,7 +597,7 @@ class Disk(BlockDevice):
     def complete(self, request: Request) -> None:
         """End a request's bios, free its slot, run the queue."""
         interrupt = self.on_interrupt
-        if interrupt is not None:
+        if interrupt is not None and not request.flags & BIO_POLLED:
             interrupt()
         if self.tracer.enabled:
             self._trace("block_rq_complete", request)

@@ -34,6 +34,13 @@ class NvmeParams(FlashParams):
         minimum=1,
         doc="submission queues",
     )
+    poll_queues: int = param(
+        0,
+        dim="count",
+        source="drivers/nvme/host/pci.c: poll_queues=0",
+        minimum=0,
+        doc="queues without an interrupt beside them, for io_uring's polled I/O (5.1 on)",
+    )
     queue_entries: int = param(
         1023,
         dim="count",
@@ -93,6 +100,7 @@ class Nvme(FlashDrive):
         )
         self.queue_depth = params.queues * params.queue_entries
         self.hardware_queues = params.queues
+        self.poll_queues = params.poll_queues
         self.max_discard_sectors = 0xFFFFFFFF // SECTOR
         self.write_cache = not params.buffer_protected  # Identify Controller, VWC
         # nvme_update_disk_info(): blk_queue_write_cache(queue, vwc, vwc)

@@ -111,6 +111,7 @@ def make_bios(
     pid: int,
     end_io: EndIo,
     private: object,
+    flags: int = DIRECT_FLAGS,
 ) -> list[Bio]:
     """Make one bio for each contiguous piece of `count` bytes at `pos`, none for a hole.
 
@@ -127,9 +128,9 @@ def make_bios(
             sector = block * SECTORS_PER_PAGE + skip
             if bios:
                 bios[0].pending += 1
-                bios.append(Bio(op, sector, length, end_chained, bios[0], 1, DIRECT_FLAGS, pid))
+                bios.append(Bio(op, sector, length, end_chained, bios[0], 1, flags, pid))
             else:
-                bios.append(Bio(op, sector, length, end_io, private, 1, DIRECT_FLAGS, pid))
+                bios.append(Bio(op, sector, length, end_io, private, 1, flags, pid))
         sectors -= length
         skip = 0
     return bios

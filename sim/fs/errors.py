@@ -57,3 +57,13 @@ def bad_file(what: str) -> OSError:
 def busy(what: str) -> OSError:
     """EBUSY."""
     return fs_error(errno.EBUSY, what)
+
+
+def bad_address(what: str) -> OSError:
+    """EFAULT."""
+    return fs_error(errno.EFAULT, what)
+
+
+def not_supported(what: str) -> OSError:
+    """EOPNOTSUPP."""
+    return fs_error(errno.EOPNOTSUPP, what)

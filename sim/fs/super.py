@@ -125,6 +125,22 @@ class VfsParams:
         source="assumed: part of `direct`, for the few pages of the usual request",
         doc="pinning one page of a program's memory for a direct read or write",
     )
+    pin_percent: int = param(
+        10,
+        dim="number",
+        minimum=0,
+        maximum=50,
+        source="assumed: get_user_pages of one page; fixed buffers bring up to 10 % of 4 KiB reads",
+        doc="part of `direct` that a registered buffer of io_uring saves, in per cent",
+    )
+    fget_percent: int = param(
+        3,
+        dim="number",
+        minimum=0,
+        maximum=50,
+        source="assumed: two atomic operations on the file's count, of some 10 ns each",
+        doc="part of `direct` that a registered file of io_uring saves, in per cent",
+    )
     name_out_ns: int = param(
         "0.1 us",
         dim="time_ns",
