@@ -643,6 +643,15 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._call("ftruncate", self._vfs.ftruncate(self.task, self._files[fd], size))
 
+    def fallocate(self, fd: int, at: int, count: int, keep_size: bool = False) -> Blocking[None]:
+        """Give `count` bytes from `at` on blocks that read as zeroes (ext4 and XFS).
+
+        EOPNOTSUPP where the file system has none that are not written.
+        """
+        self.task.charge_system(self._entry_ns)
+        file = self._files[fd]
+        return self._call("fallocate", self._vfs.fallocate(self.task, file, at, count, keep_size))
+
     def fstat_size(self, fd: int) -> int:
         """Return the size of a file or device, bytes (fstat, BLKGETSIZE64)."""
         self.task.charge_system(self._entry_ns)

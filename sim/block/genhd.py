@@ -42,6 +42,7 @@ class BlockDevice:
         "discard_sectors",
         "in_use",
         "max_discard_sectors",
+        "max_sectors",
         "name",
         "plugged",
         "rotational",
@@ -57,6 +58,8 @@ class BlockDevice:
         self.capacity_sectors = capacity_sectors
         self.supports_barriers: bool = True  # False: BIO_BARRIER would fail with EOPNOTSUPP
         self.takes_fua: bool = False  # BIO_FUA costs no flush of its own (QUEUE_FLAG_FUA)
+        # Of the longest request below it; 0: it has no queue.
+        self.max_sectors: int = 0
         self.max_discard_sectors: int = 0  # 0: a DISCARD would fail with EOPNOTSUPP
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
@@ -148,6 +151,7 @@ class Partition(BlockDevice):
         self.supports_barriers = disk.supports_barriers
         self.takes_fua = disk.takes_fua
         self.rotational = disk.rotational
+        self.max_sectors = disk.max_sectors
         self.max_discard_sectors = disk.max_discard_sectors
         self.discard_sectors = disk.discard_sectors
         self._full_row = full_row

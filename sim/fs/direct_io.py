@@ -88,8 +88,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     if not write:
         if task.sched.calendar.now >= inode.atime_stays_ns and op.atime_is_due(inode):
             yield from op.touch_atime(task, inode)
-    elif pos + count > inode.size:
-        yield from op.extend(task, inode, pos + count)
+    elif pos + count > inode.size or inode.has_unwritten:
+        yield from op.end_direct(task, inode, pos, pos + count)
     return count
 
 

@@ -33,6 +33,7 @@ class Features:
     pages_first: bool
     bandwidth_chunks: bool
     kworkers: bool
+    looks_at_background: bool
     waits_in_iowait: bool
     flush_fua: bool
     aio_syncs: bool
@@ -94,7 +95,6 @@ class Features:
     nfs_congestion: bool
     lazy_commit: bool
     # Loop devices
-    loop_multiqueue: bool
 
 
 # feature: (first release that has it, what it is, source)
@@ -152,6 +152,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 2),
         "writeback in chunks of half a second of the device",
         "fs/fs-writeback.c writeback_chunk_size",
+    ),
+    "looks_at_background": (
+        (2, 6, 38),
+        "a flusher that wakes up to look for old data writes if too much is dirty, too",
+        "6585027a5e8c: fs/fs-writeback.c wb_check_background_flush",
     ),
     "kworkers": (
         (3, 8),
@@ -374,7 +379,6 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "COMMIT when more is unstable than still to be written",
         "420e3646bb7d",
     ),
-    "loop_multiqueue": ((4, 0), "a loop device has a multi-queue", "b5dd2f6047ca"),
 }
 
 

@@ -171,6 +171,7 @@ class Inode:
         self.mapping: AddressSpace = sb.new_mapping(self)
         self.entries: dict[str, Inode] | None = {} if mode == S_IFDIR else None
         self.parent: Inode | None = None  # Of a directory: the directory that holds it.
+        self.has_unwritten: bool = False  # Blocks of fallocate() without data.
         self.mtime_ns = 0
         self.atime_ns = 0
         self.atime_stays_ns = 0  # Until then reading changes no access time, whatever else does.
@@ -452,8 +453,8 @@ TruncateOp: TypeAlias = Callable[[Task, Any, int], Blocking[None]]
 ReadOp: TypeAlias = Callable[[Task, Any, FileRaState, int, int], Blocking[None]]
 WriteOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[int]]
 GetBlocksOp: TypeAlias = Callable[[Any, int, int], list[tuple[int, int]]]
-ExtendOp: TypeAlias = Callable[[Task, Any, int], Blocking[None]]
-HolesOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[None]]
+RangeOp: TypeAlias = Callable[[Task, Any, int, int], Blocking[None]]
+AllocateOp: TypeAlias = Callable[[Task, Any, int, int, bool], Blocking[None]]
 SyncOp: TypeAlias = Callable[[Task, Any, bool], Blocking[None]]
 ReleaseOp: TypeAlias = Callable[[Task, Any], None]
 DueOp: TypeAlias = Callable[[Any], bool]
@@ -502,12 +503,14 @@ class Operations:
     read: ReadOp = generic_read
     write: WriteOp = _none
     # Past the page cache. `get_blocks` returns (first device block or -1 for a hole, count),
-    # `fill_holes` allocates what is a hole before a write, `update_time` notes when it is written,
-    # `extend` makes the file longer when what is behind its end has been written.
+    # `fill_holes` allocates what is a hole before a write, `update_time` notes when it is written.
+    # `end_direct` follows a write from byte to byte: the file may be longer, blocks become valid.
     get_blocks: GetBlocksOp = _none
-    fill_holes: HolesOp = _none
-    extend: ExtendOp = _none
+    fill_holes: RangeOp = _none
+    end_direct: RangeOp = _none
     update_time: InodeOp = _at_once
+    # `fallocate` gives blocks to a range of bytes; the file grows unless told to keep its size.
+    fallocate: AllocateOp | None = None
     # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
     # durable at the close of a file open for writing; `dropped` is for the last close of a file,
     # `release` for that of its last writer.

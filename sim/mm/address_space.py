@@ -37,7 +37,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.bio import WRITE
+from sim.block.bio import SECTOR, WRITE
 from sim.block.genhd import BlockDevice
 from sim.engine.ranges import Range
 from sim.mm.bandwidth import Pacing, WriteBandwidth, ratelimit_pages
@@ -128,6 +128,7 @@ class BackingDevInfo:
         self.ra_pages: int = (
             READ_AHEAD_PAGES if device is None else device.read_ahead_bytes() // PAGE_SIZE
         )
+        self.io_pages: int = 0 if device is None else device.max_sectors * SECTOR // PAGE_SIZE
         self.b_dirty: OrderedDict[AddressSpace, None] = OrderedDict()  # ordered by dirtied_when_ns
         self.b_io: OrderedDict[AddressSpace, None] = OrderedDict()  # chosen for the pass under way
         self.b_more_io: OrderedDict[AddressSpace, None] = (
@@ -269,6 +270,11 @@ class AddressSpace(PageTree):
     def first_missing(self, start: int, end: int) -> int:
         """Return the first page that is not resident, ``end`` when all are."""
         return min(self.pages.covered_until(start), end)
+
+    def cached_before(self, page: int, most: int) -> int:
+        """Return how many resident pages lie directly before one (count_history_pages)."""
+        runs = self.pages.overlap(max(page - most, 0), page)
+        return page - runs[-1][0] if runs and runs[-1][1] == page else 0
 
     def is_uptodate(self, start: int, end: int) -> bool:
         """Return whether all pages are resident and none is being read."""

@@ -518,6 +518,7 @@ class Ext4Inode(Inode):
         self.last_logical = -1  # i_next_alloc_block - 1 and
         self.last_block = -1  # i_next_alloc_goal - 1
         self.delayed = RangeSet()  # Pages that are dirty and have no block.
+        self.unwritten = RangeSet()  # Blocks of fallocate() that nobody has written yet.
         self.pages_lock = Mutex()  # For the locks of its pages: mapping against truncating.
         self.data_transaction: Transaction | None = None  # Where its last ordered data is,
         self.data_run: DataRun | None = None  # and which.

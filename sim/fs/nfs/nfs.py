@@ -148,6 +148,7 @@ class NfsBackingDev(BackingDevInfo):
     def __init__(self, name: str, params: NfsParams, vm: Vm) -> None:
         super().__init__(name, None)
         self.ra_pages = max(self.ra_pages, 15 * params.rsize_bytes // PAGE_SIZE)
+        self.io_pages = params.rsize_bytes // PAGE_SIZE
         self._congested_above: int = 1 << 62
         self._congested: bool = False
         if features(vm.kernel).nfs_congestion:
