@@ -57,22 +57,27 @@ class Kiocb:
         self.bio: Bio | None = None  # of the last transfer that was in one piece
 
     def end_io(self, bio: Bio) -> None:
-        """The device is through with all of it; a durable write goes on in a worker.
+        """The device is through with all of it; some writes go on in a worker.
 
-        That is as a rule a flush of the drive's cache, in process context: iomap_dio_complete_work,
-        dio_aio_complete_work of the file system's workqueue dio/NAME (s_dio_done_wq).
+        Those that are to be durable, as a rule by a flush of the drive's cache, and those into
+        blocks that had no data: iomap_dio_complete_work, dio_aio_complete_work of the file system's
+        workqueue dio/NAME (s_dio_done_wq).
         """
         if bio.error:
             self.bio = None
             self.ki_complete(-bio.error)
-        elif self.durable:
-            self.file.inode.sb.dio_done_wq().queue(self.make_durable)
+        elif self.durable or (self.write and self.file.inode.has_unwritten):
+            self.file.inode.sb.dio_done_wq().queue(self.complete_work)
         else:
             self.ki_complete(self.count)
 
-    def make_durable(self, task: Task) -> Blocking[None]:
-        """Make the data durable as fdatasync or fsync does, and end."""
-        yield from generic_write_sync(self.vfs, task, self.file, self.pos, self.count)
+    def complete_work(self, task: Task) -> Blocking[None]:
+        """Make blocks valid, the data durable as fdatasync or fsync does, and end."""
+        inode = self.file.inode
+        if inode.has_unwritten:
+            yield from inode.op.end_direct(task, inode, self.pos, self.pos + self.count)
+        if self.durable:
+            yield from generic_write_sync(self.vfs, task, self.file, self.pos, self.count)
         self.ki_complete(self.count)
 
     def ki_complete(self, result: int) -> None:
