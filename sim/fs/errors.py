@@ -62,8 +62,3 @@ def busy(what: str) -> OSError:
 def bad_address(what: str) -> OSError:
     """EFAULT."""
     return fs_error(errno.EFAULT, what)
-
-
-def not_supported(what: str) -> OSError:
-    """EOPNOTSUPP."""
-    return fs_error(errno.EOPNOTSUPP, what)
