@@ -22,7 +22,7 @@ from calibration.look import Look
 from calibration.look.devices import DeviceLook
 from calibration.look.intervals import is_overcounted
 from calibration.twin.demands import READ, Load
-from calibration.twin.page_costs import put_page_costs
+from calibration.twin.page_costs import put_costs
 from calibration.twin.sheet import Path, Sheet
 from sim.block.features import (
     NVME,
@@ -116,7 +116,8 @@ def draw_server(sheet: Sheet, seen: Look, loads: list[Load]) -> Server:
         _mount(sheet, load.device, seen, server)
     systems = {place.path: place.type for place in server.places.values()}
     bulk = any(one.is_large and one.kind != READ for load in loads for one in load.classes)
-    put_page_costs(sheet, server.kernel, systems, bulk=bulk)
+    measured = source.host.costs if source.host is not None else {}
+    put_costs(sheet, server.kernel, systems, measured, bulk=bulk)
     if not any(place.path == "/" for place in server.places.values()):
         sheet.put(("machine", "mount", "/"), "type", "tmpfs", "assumed: the root's device was idle")
     return server
