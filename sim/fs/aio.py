@@ -28,7 +28,9 @@ from sim.fs.direct_io import (
     SECTOR_MASK,
     SECTOR_SHIFT,
     SECTORS_PER_PAGE,
+    lock_for_submission,
     make_bios,
+    unlock_direct,
 )
 from sim.fs.errors import invalid
 from sim.fs.namei import Vfs
@@ -204,11 +206,18 @@ def io_submit(
     kiocb.durable = write and file.flags & O_DSYNC != 0 and vfs.features.aio_syncs
     pages = ((end + PAGE_MASK) >> PAGE_SHIFT) - (pos >> PAGE_SHIFT)
     task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * pages)
-    if write:
-        yield from prepare_write(task, kiocb)
-    rest = submit_direct(task, kiocb)
-    if rest:
-        yield from submit_rest(task, kiocb, rest)
+    is_locked = False
+    if inode.count > 1:  # Others have it open.
+        is_locked = yield from lock_for_submission(task, inode, pos, count, write)
+    try:
+        if write:
+            yield from prepare_write(task, kiocb)
+        rest = submit_direct(task, kiocb)
+        if rest:
+            yield from submit_rest(task, kiocb, rest)
+    finally:
+        if is_locked:
+            unlock_direct(task, inode)
     if device.plugged:
         device.unplug()
 
