@@ -1,44 +1,71 @@
 """Flash behind a controller's memory: dies, channels, a write buffer, a translation layer.
 
-Models: what is inside an SSD of any interface. A read takes the next free die for the time of
-sensing a page and a channel for moving what was asked for; a longer one is spread over as many dies
-as it has pages. A write is in the buffer at once if there is room, else it waits for room. The
-buffer is emptied in batches of up to one page for each die, two batches at a time (one moves while
-one programs). For each page of the host the cleaner (ssd_ftl.py) adds its share of moved pages:
-each a sensing and a programming, and every programming its share of an erasure. A command takes the
-controller's processor (ssd.py, nvme.py), then flash, then the bus to the host; a write the bus when
-the buffer has room for it. What overlaps with other commands (firmware, host bus adapter) is added
-at the end.
+Models: what is inside an SSD of any interface. A page lies on a *die*. Data lie in stripes, a page
+on each die; every stripe begins on another die. A read waits until its die has sensed what was
+asked of it before, senses (tR, longer for the upper pages of a cell) and moves over the channel of
+that die. A die that is programming or erasing lets the read wait until it is done, or for the
+latency of a *suspend* where the drive has that; a program is held up for at most its own time.
+What is still in the write buffer is read from there.
+
+A write is in the buffer at once if there is room, else it waits for room. The buffer is emptied in
+the order of writing, in batches of one program a die, two batches at a time (one moves while one
+programs). A program takes all pages of a cell where the flash does (*one shot*, TLC and QLC), else
+the pages of a cell in turn, lower ones fast, upper ones slow. For each page of the host the cleaner
+(ssd_ftl.py) adds its share of moved pages: each a sensing and a programming. A die that has filled
+a block erases one. So whatever the cleaner does takes dies from reads.
+
+Consumer drives program one bit a cell first (*SLC cache*: fast, of a given size). It is folded,
+read and programmed as a whole cell, while no write comes. When it is full, writes go past it, and
+each has as much folded beside it.
+
+A flush without capacitors programs what is unwritten, padded to a program, then the record of the
+mapping's journal that finds it. A write with FUA goes past the SLC cache to its place, and the
+journal: program its data, the page of the mapping that points there, the directory that finds this
+page. Each waits for the one before.
+
+A command takes the controller's processor (ssd.py, nvme.py), then flash, then the bus to the host;
+a write the bus when the buffer has room for it. What overlaps with other commands (firmware, host
+bus adapter) is added at the end.
 
 Hand estimates, for dies d, page p, sensing r, programming w, amplification A: random reads up to d
-/ (r + transfer) a second; writes d * p / (A * w + (A - 1) * r) bytes a second. Intel DC S3700, 200
-GB: 32 * 16 KiB / 1.43 ms = 367 MB/s in order.
+/ (r + transfer) a second, if many wait for each die; n at a time keep n / (n + d - 1) of the dies
+busy. Writes d * p / (A * w + (A - 1) * r) bytes a second. Intel DC S3700, 200 GB: 32 * 16 KiB /
+1.43 ms = 367 MB/s in order. Beside x random writes of 4 KiB a second a read meets a die that
+programs with probability x * A * 4 KiB / p * w / d: Intel DC P3700 with 20,000 writes/s 14,000
+programs/s of 1.16 ms on 144 dies, 11 %. A TLC die of 184 MB/s with four planes programs 192 KiB in
+1.07 ms, SLC pages in 0.3 ms: a small write and a flush 0.3 + 1.1 ms, a write with FUA 3 * 1.1 ms.
 
-Linux counterpart: none; data sheets of NAND and drives.
+Linux counterpart: none; data sheets of NAND and drives. The mapping's pages and their directory:
+Gupta, Kim, Urgaonkar, "DFTL", ASPLOS 2009.
 Invariants: dirty sectors never exceed the buffer (but for one request that alone is longer); a
 flush ends when all that was written before it is in flash, or at once if capacitors protect the
 buffer; what a power cut takes is what no batch has brought to flash, the latest writes.
-Left out: which die a page lies on (the next free one has it), reads answered from the buffer,
-suspended programming, planes, the spread of programming times, collections that stall a drive.
+Left out: on which die the run's own writes came to lie, once they are programmed (any is as likely:
+they are read as older data are); planes that read apart; folding that a read meets while no write
+comes; read retries, refresh, wear; what programs share of a channel's time beyond one page.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heapreplace
 from math import ceil
 from typing import Final
 
-from sim.block.bio import DISCARD, FLUSH, PAGE_SECTORS, READ, SECTOR, Request
+from sim.block.bio import BIO_FUA, DISCARD, FLUSH, PAGE_SECTORS, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
 from sim.drivers.pipe import Pipe
 from sim.drivers.ssd_ftl import SEGMENTS, Ftl
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
-from sim.units import NS_PER_S
+from sim.units import NS_PER_S, format_quantity
 
 ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM command, libata
 BATCHES: Final = 2  # one moves to the dies while one is programmed
+SHORT_PAGES: Final = 4  # a write of more is known as a run in the buffer, not page by page
+SKEW: Final = 0x9E3779B1  # by which a stripe begins on another die; prime, as is its use for hashes
+PAGE_KINDS: Final = 4096  # a page is of one of so many, by a hash of its number of 32 bits
+HASH_SHIFT: Final = 20  # of which these are left out: 2^32 / 4096
 SPARE_PERCENT_MIN: Final = 1.0
 assert SPARE_PERCENT_MIN / 100 > 2 / SEGMENTS, "two segments are never full"
 
@@ -67,21 +94,80 @@ class FlashParams:
         doc="dies that work side by side",
         minimum=1,
     )
+    planes: int = param(
+        1,
+        dim="count",
+        source=_NAND + ": planes that only work together",
+        doc="of a die, that read apart; they program and erase together",
+        minimum=1,
+    )
+    programming_dies: int = param(
+        0,
+        dim="count",
+        source="assumed: all",
+        doc="dies that the drive's power lets program at a time; 0: all",
+        minimum=0,
+    )
     page_bytes: int = param(
         "16 KiB",
         dim="bytes",
         source=_NAND + ", 8 KiB pages in two planes",
-        doc="flash page, over all planes of a die",
+        doc="flash page of a plane; where planes do not read apart, over all of a die",
         minimum=4096,
     )
+    cell_bits: int = param(
+        2,
+        dim="count",
+        source=_NAND,
+        doc="bits of a cell: its pages lie in so many kinds, lower to upper",
+        minimum=1,
+        maximum=4,
+    )
+    one_shot: bool = param(
+        False,
+        dim="bool",
+        source=_NAND + ": a page at a time",
+        doc="the pages of a cell are programmed together, in one `program`",
+    )
     read_page_ns: int = param(
-        "60 us", dim="time_ns", source=_NAND + ", 50 to 75 us", doc="sensing a page (tR)", minimum=0
+        "60 us",
+        dim="time_ns",
+        source=_NAND + ", 50 to 75 us",
+        doc="sensing a page (tR), mean over lower and upper pages",
+        minimum=0,
+    )
+    read_spread_percent: float = param(
+        20.0,
+        dim="percent",
+        source=_NAND + ", 50 us for lower and 75 us for upper pages",
+        doc="by which sensing a lowest page is shorter, a highest longer than the mean",
+        minimum=0,
+        maximum=100,
+        key="read_spread",
     )
     program_ns: int = param(
         "1.41 ms",
         dim="time_ns",
         source="fit: 365 MB/s sequential writes of the data sheet",
-        doc="programming a page (tPROG)",
+        doc="programming a page of all planes (tPROG), mean over lower and upper pages; with"
+        " one_shot all pages of the cells",
+        minimum=0,
+    )
+    program_spread_percent: float = param(
+        60.0,
+        dim="percent",
+        source="assumed: MLC NAND programs upper pages several times as long as lower ones (Grupp"
+        " et al., Characterizing Flash Memory, MICRO 2009)",
+        doc="by which programming a lowest page is shorter, a highest longer; not with one_shot",
+        minimum=0,
+        maximum=100,
+        key="program_spread",
+    )
+    suspend_ns: int = param(
+        0,
+        dim="time_ns",
+        source=_NAND + ": no suspend",
+        doc="until a die that programs or erases can sense instead; 0: only when it is done",
         minimum=0,
     )
     erase_ns: int = param(
@@ -114,6 +200,40 @@ class FlashParams:
         dim="bool",
         source="data sheet: enhanced power-loss data protection",
         doc="capacitors save the buffer: a flush has nothing to do",
+    )
+    slc_cache_bytes: int = param(
+        0,
+        dim="bytes",
+        source="assumed: drives for servers have none",
+        doc="flash that is written with one bit a cell first; 0: none",
+        minimum=0,
+    )
+    slc_program_ns: int = param(
+        "0.3 ms",
+        dim="time_ns",
+        source="assumed: SLC programs in 0.2 to 0.3 ms",
+        doc="programming a page with one bit a cell",
+        minimum=1,
+    )
+    flush_programs: int = param(
+        1,
+        dim="count",
+        source="assumed: one record of the mapping's journal",
+        doc="programs after the data of a flush, one after the other",
+        minimum=0,
+    )
+    fua: bool | None = param(
+        None,
+        dim="bool",
+        source="assumed: as Linux uses the drive",
+        doc="whether writes with FUA are asked of it (not given: NVMe with a volatile cache)",
+    )
+    fua_programs: int = param(
+        2,
+        dim="count",
+        source="assumed: a page of the mapping and the directory that finds it, as in DFTL",
+        doc="programs after the data of a write with FUA, one after the other",
+        minimum=0,
     )
     trim_ns: int = param(
         "100 us",
@@ -180,81 +300,280 @@ class FlashParams:
         )
 
 
+class Record:
+    """What a flush or a write through still has to program of the mapping."""
+
+    __slots__ = ("left", "request", "taken")
+
+    def __init__(self, request: Request, taken: int, left: int) -> None:
+        self.request = request
+        self.taken = taken  # sectors written before it, which it makes found
+        self.left = left  # programs
+
+
+class Programs:
+    """What is programmed together: on which dies, when each is done unless reads hold it up."""
+
+    __slots__ = ("dies", "ends_ns", "held_up", "late_ns", "record", "sectors", "timed")
+
+    def __init__(
+        self,
+        sectors: int,
+        dies: list[int],
+        ends_ns: list[float],
+        late_ns: list[float],
+        held_up: int,
+    ) -> None:
+        self.sectors = sectors  # of the host
+        self.dies = dies
+        self.ends_ns = ends_ns
+        self.late_ns = late_ns  # how much reads had held up each die until then
+        self.held_up = held_up  # how often any had been
+        self.timed: bool = False  # its end is in the calendar
+        self.record: Record | None = None
+
+
 class Dies:
-    """Dies and the channels to them: when each is free."""
+    """Dies and the channels to them: when each is free, and of what."""
 
     def __init__(self, params: FlashParams) -> None:
         self.count = params.dies
+        self.program_ns: float = params.program_ns
+        self.sense_ns: float = params.read_page_ns
         self._page_sectors = params.page_bytes // SECTOR
-        self._sense_ns = params.read_page_ns
         self._sector_ns: float = SECTOR * NS_PER_S / params.channel_rate_bytes_per_s
-        self._program_ns: float = params.program_ns + params.erase_ns / params.block_pages
         self._page_ns: float = self._page_sectors * self._sector_ns
-        self._die_free_ns: list[float] = [0.0] * params.dies  # heaps
-        self._channel_free_ns: list[float] = [0.0] * params.channels
-        self._all_free_ns: float = 0.0  # when the last of both is
+        self._senses_ns = _by_kind(params.read_page_ns, params.read_spread_percent, params)
+        self._erase_ns: float = params.erase_ns
+        self._suspend_ns: float = params.suspend_ns
+        spread = 0.0 if params.one_shot else params.program_spread_percent
+        kinds = 1 if params.one_shot else params.cell_bits
+        self._factors = [1 + spread / 100 * at for at in _from_low_to_high(kinds)]
+        self._block_programs = params.block_pages
+        if params.one_shot:
+            self._block_programs = max(1, params.block_pages // params.cell_bits)
+        count = params.dies
+        self._width = params.programming_dies // BATCHES or count
+        self.has_others = self._width < count // 2  # than those of a batch, whichever erase
+        self._planes = params.planes
+        # When each plane has sensed and sent all; a die's are a multiple of the dies apart.
+        self._sensed_ns: list[float] = [0.0] * (count * params.planes)
+        self._units = count * params.planes
+        # What each has to program: when it begins, ends, how long the last of it takes.
+        self._begin_ns: list[float] = [0.0] * count
+        self._end_ns: list[float] = [0.0] * count
+        self._work_ns: list[float] = [1.0] * count
+        self._erase_from_ns: list[float] = [0.0] * count
+        self._erase_to_ns: list[float] = [0.0] * count
+        self._paused_to_ns: list[float] = [0.0] * count  # suspended for reads
+        self._held_ns: list[float] = [0.0] * count  # by reads, what it has to program now
+        self._late_ns: list[float] = [0.0] * count  # by reads, since the run began
+        self._held_up: int = 0
+        # Blocks are not full all at the same time.
+        self._in_block = [die * self._block_programs // count for die in range(count)]
+        self._channels = params.channels
+        # When each channel has carried all that was read, all that is to be programmed.
+        self._read_ns: list[float] = [0.0] * params.channels
+        self._filled_ns: list[float] = [0.0] * params.channels
+        self._next: int = 0  # die
+        self._programs: int = 0  # so far
 
-    def read(self, ready_ns: int, sectors: int) -> int:
-        """Sense and move so many sectors; return when the last is in the controller."""
-        pages = -(-sectors // self._page_sectors)
-        width = min(pages, self.count)
-        sense_ns = self._sense_ns * pages / width
-        move_ns = sectors * self._sector_ns / width
-        if self._all_free_ns <= ready_ns:
-            last_ns = self._read_idle(ready_ns + sense_ns, move_ns, width)
-        else:
-            last_ns = self._read_busy(ready_ns, sense_ns, move_ns, width)
-        self._all_free_ns = max(self._all_free_ns, last_ns)
+    def read(self, ready_ns: int, sector: int, sectors: int) -> int:
+        """Sense and move these sectors; return when the last is in the controller."""
+        size = self._page_sectors
+        page = sector // size
+        here = (page + 1) * size - sector
+        if sectors <= here:
+            return ceil(self._read_page(ready_ns, page, sectors))
+        left = sectors
+        last_ns = 0.0
+        while left:
+            last_ns = max(last_ns, self._read_page(ready_ns, page, here))
+            page += 1
+            left -= here
+            here = left if left < size else size
         return ceil(last_ns)
 
-    def _read_idle(self, sensed_ns: float, move_ns: float, width: int) -> float:
-        """Read with every die and channel free: all sense at once, and the channels take turns.
-
-        As _read_busy() would, without its heaps: sorted lists are heaps. 128 KiB: 0.5 us, not 1.2.
-        """
-        dies, channels = self._die_free_ns, self._channel_free_ns
-        dies.sort()
-        channels.sort()
-        del dies[:width]
-        moved_ns = sensed_ns
-        left = width
-        while left > 0:
-            moved_ns += move_ns
-            turn = min(left, len(channels))
-            dies.extend([moved_ns] * turn)
-            del channels[:turn]
-            channels.extend([moved_ns] * turn)
-            left -= turn
+    def _read_page(self, ready_ns: float, page: int, sectors: int) -> float:
+        units = self._units
+        plane = (page + page // units * SKEW) % units
+        die = plane % self.count
+        sense_ns = self._senses_ns[(page * SKEW >> HASH_SHIFT) % PAGE_KINDS]
+        start_ns = self._sensed_ns[plane]
+        if start_ns < ready_ns:
+            start_ns = ready_ns
+        if self._end_ns[die] > start_ns:
+            start_ns += self._wait_ns(die, start_ns, sense_ns, start_ns > ready_ns)
+        channel = die % self._channels
+        move_ns = sectors * self._sector_ns
+        moved_ns = start_ns + sense_ns + move_ns
+        # One page of a program at most is in the way.
+        if self._filled_ns[channel] > moved_ns - move_ns:
+            moved_ns += (self._filled_ns[channel] - moved_ns + move_ns) % self._page_ns
+            self._filled_ns[channel] += move_ns
+        # The channel has a backlog in the order of asking: who waits for a die leaves it to others.
+        backlog_ns = self._read_ns[channel]
+        if backlog_ns < ready_ns:
+            backlog_ns = ready_ns
+        self._read_ns[channel] = backlog_ns = backlog_ns + move_ns
+        if moved_ns < backlog_ns:
+            moved_ns = backlog_ns
+        self._sensed_ns[plane] = moved_ns
         return moved_ns
 
-    def _read_busy(self, ready_ns: int, sense_ns: float, move_ns: float, width: int) -> float:
-        """Read with whatever die and channel are free first."""
-        dies = self._die_free_ns
-        channels = self._channel_free_ns
-        moved_ns = last_ns = float(ready_ns)
-        for _ in range(width):
-            sensed_ns = max(ready_ns, dies[0]) + sense_ns
-            moved_ns = max(sensed_ns, channels[0]) + move_ns
-            heapreplace(dies, moved_ns)
-            heapreplace(channels, moved_ns)
-            last_ns = max(last_ns, moved_ns)
-        return last_ns
+    def _wait_ns(self, die: int, start_ns: float, sense_ns: float, queued: bool) -> float:
+        """Return how long a read waits for a die with programs to do; hold these up for it.
 
-    def program(self, now_ns: int, pages: int, sensed: float) -> int:
-        """Program so many pages, each after sensing a share of one; return when all are."""
-        assert pages > 0
-        work_ns = self._program_ns + sensed * self._sense_ns
-        dies = self._die_free_ns
-        channels = self._channel_free_ns
-        done_ns = last_ns = 0.0
-        for _ in range(pages):
-            moved_ns = max(float(now_ns), channels[0]) + self._page_ns
-            heapreplace(channels, moved_ns)
-            done_ns = max(moved_ns, dies[0]) + work_ns
-            heapreplace(dies, done_ns)
-            last_ns = max(last_ns, done_ns)
-        self._all_free_ns = max(self._all_free_ns, last_ns)
-        return ceil(last_ns)
+        ``queued``: it comes right after another read.
+        """
+        begin_ns = self._begin_ns[die]
+        if start_ns < begin_ns:  # their data are on the channel
+            late_ns = start_ns + sense_ns - begin_ns
+            if late_ns > 0.0:
+                self._hold_up(die, start_ns, late_ns)
+            return 0.0
+        done_ns = self._operation_end_ns(die, start_ns)
+        wait_ns = done_ns - start_ns
+        if self._suspend_ns:
+            paused_to_ns = self._paused_to_ns[die]
+            if queued or start_ns <= paused_to_ns:  # it is suspended
+                suspend_ns = 0.0
+                from_ns = max(paused_to_ns, begin_ns)
+            else:
+                suspend_ns = self._suspend_ns
+                from_ns = start_ns
+            to_ns = start_ns + suspend_ns + sense_ns
+            late_ns = to_ns - from_ns
+            held_ns = self._held_ns[die] + max(0.0, late_ns)
+            if suspend_ns < wait_ns and held_ns <= self._work_ns[die]:
+                self._held_ns[die] = held_ns
+                self._paused_to_ns[die] = max(paused_to_ns, to_ns)
+                if late_ns > 0.0:
+                    self._hold_up(die, start_ns, late_ns)
+                return suspend_ns
+        if done_ns < self._end_ns[die]:
+            self._hold_up(die, done_ns, sense_ns)
+        return wait_ns
+
+    def _operation_end_ns(self, die: int, now_ns: float) -> float:
+        """Return when the program or erase that a die is at will be done."""
+        last_ns = self._end_ns[die]
+        if now_ns < self._erase_to_ns[die]:
+            if now_ns >= self._erase_from_ns[die]:
+                return self._erase_to_ns[die]
+            last_ns = self._erase_from_ns[die]
+        return now_ns + (last_ns - now_ns) % self._work_ns[die]
+
+    def _hold_up(self, die: int, from_ns: float, late_ns: float) -> None:
+        """Delay what a die has to do after a time."""
+        self._held_up += 1
+        self._late_ns[die] += late_ns
+        self._end_ns[die] += late_ns
+        if from_ns < self._begin_ns[die]:
+            self._begin_ns[die] += late_ns
+        if from_ns < self._erase_from_ns[die]:
+            self._erase_from_ns[die] += late_ns
+        if from_ns < self._erase_to_ns[die]:
+            self._erase_to_ns[die] += late_ns
+
+    def width(self, now_ns: int) -> int:
+        """Return how many dies a batch may take: those that do not erase; all if all do."""
+        if self.has_others:
+            return self._width
+        return min(self._width, sum(to_ns <= now_ns for to_ns in self._erase_to_ns) or self.count)
+
+    def program(
+        self, now_ns: int, count: int, sectors: int, pages: int, work_ns: float
+    ) -> Programs:
+        """Program so often, a program being so many pages and long; ``sectors`` are the host's."""
+        assert count > 0
+        work_ns *= self._factors[self._programs // self.count % len(self._factors)]
+        self._programs += count
+        all_erase = all(to_ns > now_ns for to_ns in self._erase_to_ns)
+        dies: list[int] = []
+        while len(dies) < count:
+            die = self._next
+            self._next = (die + 1) % self.count
+            if all_erase or self._erase_to_ns[die] <= now_ns:
+                dies.append(die)
+        ends_ns = [self._program_die(now_ns, die, pages, work_ns) for die in dies]
+        late_ns = [self._late_ns[die] for die in dies]
+        return Programs(sectors, dies, ends_ns, late_ns, self._held_up)
+
+    def _program_die(self, now_ns: float, die: int, pages: int, work_ns: float) -> float:
+        channel = die % self._channels
+        pages *= self._planes
+        moved_ns = max(now_ns, self._filled_ns[channel]) + pages * self._page_ns
+        self._filled_ns[channel] = moved_ns
+        start_ns = max(moved_ns, self._end_ns[die])
+        for plane in range(die, self._units, self.count):
+            start_ns = max(start_ns, self._sensed_ns[plane])
+        if self._end_ns[die] <= now_ns:
+            self._begin_ns[die] = start_ns
+        end_ns = start_ns + work_ns
+        self._work_ns[die] = max(work_ns, 1.0)
+        self._held_ns[die] = 0.0
+        self._end_ns[die] = end_ns
+        self._in_block[die] += 1
+        if self._in_block[die] >= self._block_programs and self._erase_ns:
+            self._in_block[die] = 0
+            self._erase_from_ns[die] = end_ns
+            self._end_ns[die] = self._erase_to_ns[die] = end_ns + self._erase_ns
+        return end_ns
+
+    def end_ns(self, programs: Programs) -> int:
+        """Return when all of them are done, as far as reads have held them up until now."""
+        if self._held_up == programs.held_up:
+            return ceil(max(programs.ends_ns))
+        each = zip(programs.dies, programs.ends_ns, programs.late_ns, strict=True)
+        return ceil(max(end_ns + self._late_ns[die] - late_ns for die, end_ns, late_ns in each))
+
+
+def _from_low_to_high(kinds: int) -> list[float]:
+    """Return places between -1 and 1 for so many kinds of pages."""
+    return [2 * kind / (kinds - 1) - 1 for kind in range(kinds)] if kinds > 1 else [0.0]
+
+
+def _by_kind(mean_ns: int, spread_percent: float, params: FlashParams) -> list[float]:
+    """Return how long each kind of page takes: cells have as many lower as upper pages."""
+    places = _from_low_to_high(params.cell_bits)
+    return [
+        mean_ns * (1 + spread_percent / 100 * places[kind * len(places) // PAGE_KINDS])
+        for kind in range(PAGE_KINDS)
+    ]
+
+
+class SlcCache:
+    """The part of flash that is written with one bit a cell first: how much of it is free."""
+
+    def __init__(self, params: FlashParams, dies: Dies) -> None:
+        self.sectors = params.slc_cache_bytes // SECTOR
+        self.free = self.sectors
+        self._idle_from_ns: int = 0
+        pages = params.cell_bits
+        fold_ns = params.program_ns + pages * params.read_page_ns
+        page_sectors = params.planes * params.page_bytes // SECTOR
+        self._fold_ns: float = fold_ns / (dies.count * pages * page_sectors)  # a sector, all at it
+
+    def take(self, now_ns: int, sectors: int) -> bool:
+        """Take so many sectors if there is room, after what was folded while nobody wrote."""
+        if self.free < self.sectors and self._fold_ns and now_ns > self._idle_from_ns:
+            folded = int((now_ns - self._idle_from_ns) / self._fold_ns)
+            self.free = min(self.sectors, self.free + folded)
+        if self.free < sectors:
+            return False
+        self.free -= sectors
+        return True
+
+    def fold(self, sectors: int) -> int:
+        """Begin to fold as many sectors, or all; return how many."""
+        folded = min(sectors, self.sectors - self.free)
+        self.free += folded
+        return folded
+
+    def busy_until(self, when_ns: int) -> None:
+        """Note that dies are being written until then."""
+        self._idle_from_ns = when_ns
 
 
 class Flash:
@@ -263,20 +582,32 @@ class Flash:
     def __init__(self, params: FlashParams) -> None:
         self.ftl = params.make_ftl()
         self._dies = Dies(params)
-        self._page_sectors = params.page_bytes // SECTOR
+        self._slc = SlcCache(params, self._dies)
+        self._slc_program_ns: float = params.slc_program_ns
+        self._cell_pages = params.cell_bits if params.one_shot else 1
+        self._page_sectors = params.planes * params.page_bytes // SECTOR  # of a die
         self._buffer_sectors = params.buffer_bytes // SECTOR
         self._protected = params.buffer_protected
+        self._flush_programs = params.flush_programs
+        self._fua_programs = params.fua_programs
         self._dirty: int = 0  # sectors in the buffer, those being programmed too
         self._unsent: int = 0  # of them, not in a batch yet
         self._taken: int = 0  # sectors written so far,
-        self._programmed: int = 0  # and those that are in flash: batches end in order
-        self._batches: int = 0
-        self._batch_ends_ns: int = 0  # the latest
+        self._programmed: int = 0  # and those that are in flash: batches end in order,
+        self._recorded: int = 0  # and those that the journal of the mapping finds
+        self._batches: deque[Programs] = deque()
         self._due: float = 0.0  # pages that the cleaner still has to program, a share of one
+        self._over: float = 0.0  # of a page that the batch before left to the host
         self._waiting: deque[Request] = deque()  # for room
-        self._flushes: deque[tuple[int, Request]] = deque()  # what they wait for, who waits
+        # What flushes and writes through wait for, who waits; how many of them are the latter.
+        self._flushes: deque[tuple[int, Request]] = deque()
+        self._through: int = 0
         self._unsafe: deque[tuple[int, int]] = deque()  # sectors in the order of _taken, programmed
         self._unsafe_from: int = 0  # ones too: what _taken was before the first of them
+        # Logical page -> _taken after the latest short write to it; programmed ones go now and
+        # then. Long writes by their first page, the one behind their last, and _taken.
+        self._held: dict[int, int] = {}
+        self._held_runs: deque[tuple[int, int, int]] = deque()
 
     def attach(
         self,
@@ -289,22 +620,33 @@ class Flash:
         self._tell_taken = taken
         self._tell_flushed = flushed
 
-    def read(self, ready_ns: int, sectors: int) -> int:
-        """Return when so many sectors will be in the controller."""
-        return self._dies.read(ready_ns, sectors)
+    def read(self, ready_ns: int, sector: int, sectors: int) -> int:
+        """Return when these sectors will be in the controller."""
+        if self._dirty and self._holds(sector, sectors):
+            return ready_ns
+        return self._dies.read(ready_ns, sector, sectors)
 
     def write(self, request: Request) -> None:
-        """Take a write; ``taken`` is told when there is room for it, at once if there is now."""
+        """Take a write; ``taken`` is told when there is room for it, at once if there is now.
+
+        Of a write through ``flushed`` is told, too, when it is in flash.
+        """
         if self._waiting or not self._has_room(request):
             self._waiting.append(request)
         else:
             self._take(request)
         self._program()
 
+    def is_through(self, request: Request) -> bool:
+        """Return whether a write is to be in flash when it ends."""
+        return not self._protected and request.flags & BIO_FUA != 0
+
     def flush(self, request: Request) -> None:
         """Have all that was taken programmed, then tell ``flushed``."""
-        if self._protected or self._programmed == self._taken:
+        if self._protected or self._recorded == self._taken:
             self._tell_flushed(request)
+        elif self._programmed == self._taken:
+            self._record(Record(request, self._taken, self._records_of(request)))
         else:
             self._flushes.append((self._taken, request))
             self._program()
@@ -334,6 +676,36 @@ class Flash:
         if end > first:
             self.ftl.trim(first, end - first)
 
+    def _holds(self, sector: int, sectors: int) -> bool:
+        """Return whether the buffer has all of these sectors."""
+        first = sector // PAGE_SECTORS
+        end = (sector + sectors - 1) // PAGE_SECTORS + 1
+        done = self._programmed
+        for run_first, run_end, at in self._held_runs:
+            if run_first <= first and end <= run_end and at > done:
+                return True
+        held = self._held
+        return first in held and all(held.get(page, 0) > done for page in range(first, end))
+
+    def _hold(self, first: int, count: int) -> None:
+        """Note that pages are in the buffer."""
+        if count == 1:
+            self._held[first] = self._taken
+        elif count <= SHORT_PAGES:
+            self._held.update(dict.fromkeys(range(first, first + count), self._taken))
+        else:
+            self._held_runs.append((first, first + count, self._taken))
+
+    def _forget_held(self) -> None:
+        """Forget writes that are programmed, short ones if they could fill the buffer twice."""
+        done = self._programmed
+        while self._held_runs and self._held_runs[0][2] <= done:
+            self._held_runs.popleft()
+        if not self._dirty:
+            self._held.clear()
+        elif len(self._held) * PAGE_SECTORS > 2 * max(self._buffer_sectors, self._dirty):
+            self._held = {page: at for page, at in self._held.items() if at > done}
+
     def _has_room(self, request: Request) -> bool:
         return self._dirty == 0 or self._dirty + request.nr_sectors <= self._buffer_sectors
 
@@ -344,43 +716,119 @@ class Flash:
         self._dirty += request.nr_sectors
         self._unsent += request.nr_sectors
         self._taken += request.nr_sectors
+        self._hold(first, end - first)
         if not self._protected:
             self._unsafe.append((request.sector, request.end))
             self._forget_programmed()
+        if self.is_through(request):
+            self._flushes.append((self._taken, request))
+            self._through += 1
         self._tell_taken(request)
 
     def _program(self) -> None:
-        """Send batches while there are whole pages, or a part of one that somebody waits for."""
-        while self._batches < BATCHES and self._unsent:
-            amplification = self.ftl.amplification
-            pages = -(-self._unsent // self._page_sectors)
-            if not self._flushes and not self._waiting:
-                pages = self._unsent // self._page_sectors
-            pages = min(pages, max(1, int(self._dies.count / amplification)))
-            if not pages:
+        """Send batches while there are whole programs, or a part of one that somebody waits for."""
+        while len(self._batches) < BATCHES and self._unsent:
+            if not self._send():
                 return
-            self._due += pages * amplification
-            programmed = int(self._due)
-            self._due -= programmed
-            sectors = min(self._unsent, pages * self._page_sectors)
-            self._unsent -= sectors
-            self._batches += 1
-            sensed = (amplification - 1.0) / amplification
-            now_ns = self._calendar.now
-            done_ns = self._dies.program(now_ns, programmed, sensed)
-            # A flush counts sectors: no batch may overtake another.
-            self._batch_ends_ns = max(self._batch_ends_ns, done_ns)
-            self._calendar.post(self._batch_ends_ns - now_ns, self._batch_done, sectors)
 
-    def _batch_done(self, sectors: int) -> None:
-        self._batches -= 1
-        self._dirty -= sectors
-        self._programmed += sectors
+    def _send(self) -> bool:
+        """Send one batch; return whether there was one to send."""
+        now_ns = self._calendar.now
+        unit = self._cell_pages * self._page_sectors
+        amplification = self.ftl.amplification
+        width = self._dies.width(now_ns)
+        share = width / amplification + self._over  # of a batch, the host's
+        count = self._programs_wanted(unit, int(share))
+        if self._slc.sectors and not self._through:
+            most = self._programs_wanted(self._page_sectors, width)
+            if most and self._slc.take(now_ns, most * self._page_sectors):
+                self._start(now_ns, most, most, self._page_sectors, 1, self._slc_program_ns)
+                return True
+        if not count:
+            return False
+        if self._dies.has_others:  # no die has to program twice for what is over
+            self._over = min(1.0, max(0.0, share - count))
+        # Past a full cache as much is folded beside it: sensed, and programmed.
+        moved = count * (amplification - 1.0)
+        moved += self._slc.fold(count * unit) / unit if self._slc.sectors else 0.0
+        self._due += count + moved
+        programs = int(self._due)
+        self._due -= programs
+        sensed = moved / (count + moved)
+        work_ns = self._dies.program_ns + sensed * self._cell_pages * self._dies.sense_ns
+        self._start(now_ns, count, programs, unit, self._cell_pages, work_ns)
+        return True
+
+    def _programs_wanted(self, unit: int, most: int) -> int:
+        """Return how many programs of so many sectors the buffer has, within a batch."""
+        whole = self._unsent // unit
+        if self._flushes or self._waiting:
+            whole = -(-self._unsent // unit)
+        return min(whole, max(1, most))
+
+    def _start(
+        self, now_ns: int, count: int, programs: int, unit: int, pages: int, work_ns: float
+    ) -> None:
+        """Begin a batch: so many programs of the host's pages, so many in all."""
+        sectors = min(self._unsent, count * unit)
+        self._unsent -= sectors
+        batch = self._dies.program(now_ns, programs, sectors, pages, work_ns)
+        self._batches.append(batch)
+        self._await(batch, self._batch_done)
+
+    def _await(self, programs: Programs, done: Callable[[Programs], None]) -> None:
+        """Call ``done`` when programs are done unless reads hold them up."""
+        end_ns = self._dies.end_ns(programs)
+        programs.timed = True
+        self._slc.busy_until(end_ns)
+        self._calendar.post(end_ns - self._calendar.now, done, programs)
+
+    def _batch_done(self, batch: Programs) -> None:
+        """End the first batches: a flush counts sectors, so none may overtake another."""
+        batch.timed = False
+        while self._batches and not self._batches[0].timed:
+            first = self._batches[0]
+            if self._dies.end_ns(first) > self._calendar.now:
+                self._await(first, self._batch_done)
+                break
+            self._end_batch(self._batches.popleft())
+        self._forget_held()
+        self._program()
+
+    def _end_batch(self, batch: Programs) -> None:
+        self._dirty -= batch.sectors
+        self._programmed += batch.sectors
         while self._waiting and self._has_room(self._waiting[0]):
             self._take(self._waiting.popleft())
         while self._flushes and self._flushes[0][0] <= self._programmed:
-            self._tell_flushed(self._flushes.popleft()[1])
-        self._program()
+            taken, request = self._flushes.popleft()
+            if request.op != FLUSH:
+                self._through -= 1
+            self._record(Record(request, taken, self._records_of(request)))
+
+    def _records_of(self, request: Request) -> int:
+        return self._flush_programs if request.op == FLUSH else self._fua_programs
+
+    def _record(self, record: Record) -> None:
+        """Program what finds the data that are in flash, one page after the other."""
+        if record.left:
+            programs = self._dies.program(
+                self._calendar.now, 1, 0, self._cell_pages, self._dies.program_ns
+            )
+            programs.record = record
+            self._await(programs, self._record_done)
+        else:
+            self._recorded = max(self._recorded, record.taken)
+            self._tell_flushed(record.request)
+
+    def _record_done(self, programs: Programs) -> None:
+        record = programs.record
+        assert record is not None
+        if self._dies.end_ns(programs) > self._calendar.now:
+            self._await(programs, self._record_done)
+        else:
+            record.left -= 1
+            self._record(record)
 
 
 class FlashDrive(Driver):
@@ -400,6 +848,16 @@ class FlashDrive(Driver):
         self._trim_ns = params.trim_ns
         self._processor_free_ns: int = 0  # when it has fetched all that was submitted
 
+    @classmethod
+    def refusal(cls, params: object) -> str:
+        assert isinstance(params, FlashParams)
+        for key, size in (("buffer", params.buffer_bytes), ("slc_cache", params.slc_cache_bytes)):
+            if size > params.capacity_bytes:
+                given = format_quantity(size, "bytes")
+                most = format_quantity(params.capacity_bytes, "bytes")
+                return f"{key}: larger than the drive, got {given} (accepted: up to {most})"
+        return ""
+
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
         self._complete = complete
@@ -412,7 +870,7 @@ class FlashDrive(Driver):
         """Begin a command that the processor has at ``ready_ns``."""
         now_ns = self._calendar.now
         if request.op == READ:
-            done_ns = self.flash.read(ready_ns, request.nr_sectors)
+            done_ns = self.flash.read(ready_ns, request.sector, request.nr_sectors)
             self._calendar.post(done_ns - now_ns, self._read, request)
         elif request.op == FLUSH:
             self.flash.flush(request)
@@ -433,7 +891,10 @@ class FlashDrive(Driver):
         now_ns = self._calendar.now
         ready_ns = max(now_ns, self._processor_free_ns)
         sent_ns = self._from_host.carry(ready_ns, request.nr_sectors)
-        self._calendar.post(sent_ns - now_ns + self._write_overhead_ns, self._complete, request)
+        if not self.flash.is_through(request):
+            self._calendar.post(sent_ns - now_ns + self._write_overhead_ns, self._complete, request)
 
     def _flushed(self, request: Request) -> None:
-        self._calendar.post(self._flush_overhead_ns, self._complete, request)
+        """A flush is done, or a write through is in flash."""
+        overhead_ns = self._flush_overhead_ns if request.op == FLUSH else self._write_overhead_ns
+        self._calendar.post(overhead_ns, self._complete, request)

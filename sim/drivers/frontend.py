@@ -21,10 +21,11 @@ Left out: several rings, grant table exhaustion, polling, the host's own page ca
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sim.block.bio import Request
 from sim.block.driver import Complete, Driver
+from sim.block.features import SCSI, DriverKind
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -39,6 +40,7 @@ _EACH: Final = "derived: each front end has its own"
 class FrontendParams:
     """What all front ends have; a subclass says what they are for one of them."""
 
+    kind: ClassVar[DriverKind] = SCSI  # the guest's driver
     slots: int = param(dim="count", source=_EACH, doc="requests at a time", minimum=1)
     segments: int = param(dim="count", source=_EACH, doc="memory segments of a request", minimum=1)
     longest_bytes: int = param(

@@ -16,6 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from sim.block.bio import SECTOR, Request
+from sim.block.features import NVME
 from sim.drivers.flash import FlashDrive, FlashParams
 from sim.drivers.pipe import Pipe
 from sim.param import param, redeclare
@@ -32,6 +33,13 @@ class NvmeParams(FlashParams):
         source="assumed: one for each CPU of a small server",
         minimum=1,
         doc="submission queues",
+    )
+    poll_queues: int = param(
+        0,
+        dim="count",
+        source="drivers/nvme/host/pci.c: poll_queues=0",
+        minimum=0,
+        doc="queues without an interrupt beside them, for io_uring's polled I/O (5.1 on)",
     )
     queue_entries: int = param(
         1023,
@@ -79,18 +87,38 @@ class NvmeParams(FlashParams):
 class Nvme(FlashDrive):
     """One drive with one namespace."""
 
+    kind = NVME
+
+    @classmethod
+    def nr_hw_queues(cls, params: object) -> int:
+        assert isinstance(params, NvmeParams)
+        return params.queues
+
     def __init__(self, params: NvmeParams) -> None:
         super().__init__(
             params, Pipe(params.read_lanes_bytes_per_s), Pipe(params.write_lanes_bytes_per_s)
         )
         self.queue_depth = params.queues * params.queue_entries
         self.hardware_queues = params.queues
+        self.poll_queues = params.poll_queues
         self.max_discard_sectors = 0xFFFFFFFF // SECTOR
         self.write_cache = not params.buffer_protected  # Identify Controller, VWC
+        # nvme_update_disk_info(): blk_queue_write_cache(queue, vwc, vwc)
+        self.fua = self.write_cache if params.fua is None else params.fua
         self._queues: list[deque[Request]] = [deque() for _ in range(params.queues)]
         self._waiting: int = 0
         self._turn: int = 0  # the queue that was served last
         self._busy: bool = False
+
+    @classmethod
+    def refusal(cls, params: object) -> str:
+        assert isinstance(params, NvmeParams)
+        if params.fua and params.buffer_protected:
+            return (
+                "fua: a drive with buffer_protected has no volatile cache to write through, got"
+                " true (accepted: false, or buffer_protected = false)"
+            )
+        return super().refusal(params)
 
     def submit(self, request: Request) -> None:
         self._queues[request.task_id % len(self._queues)].append(request)

@@ -49,6 +49,7 @@ class Ssd(FlashDrive):
         super().__init__(params, link, link)
         self.queue_depth = params.queue_depth
         self.write_cache = True
+        self.fua = params.fua is True  # libata.fua=0: not asked of SATA drives
         self.max_discard_sectors = ATA_MAX_TRIM_SECTORS
 
     def submit(self, request: Request) -> None:

