@@ -4,6 +4,8 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sim.block.bio import BIO_FUA, FLUSH, READ, WRITE, Request
 from sim.drivers.nvme import Nvme, NvmeParams
@@ -286,6 +288,74 @@ def test_an_idle_drive_folds_its_cache():
     assert not slc.take(1, 8192)
     assert not slc.take(100 * MS, 8192)
     assert slc.take(115 * MS, 8192)
+
+
+# -- Laws
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 900),  # us after the step before
+        st.sampled_from(["read", "read", "write", "through", "flush"]),
+        st.integers(0, 60),  # page
+        st.sampled_from([8, 24, 32, 200]),  # sectors
+    ),
+    min_size=1,
+    max_size=40,
+)
+DRIVES = st.fixed_dictionaries(
+    {
+        "dies": st.sampled_from([1, 3, 8]),
+        "planes": st.sampled_from([1, 2]),
+        "suspend_ns": st.sampled_from([0, 30 * US]),
+        "erase_ns": st.sampled_from([0, 3 * MS]),
+        "block_pages": st.just(6),
+        "cell_bits": st.sampled_from([1, 3]),
+        "one_shot": st.booleans(),
+        "slc_cache_bytes": st.sampled_from([0, 1 << 18]),
+        "programming_dies": st.sampled_from([0, 2]),
+        "program_spread_percent": st.sampled_from([0.0, 60.0]),
+        "buffer_bytes": st.sampled_from([1 << 16, 1 << 20]),
+        "channel_rate_bytes_per_s": st.sampled_from([1e9, 1e15]),
+    }
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, DRIVES)
+def test_what_was_flushed_or_written_through_is_in_flash_whatever_the_drive(steps, changes):
+    """Every request ends once. Sectors are counted in the order in which the buffer empties."""
+    alone = Alone(plain(**changes))
+    flash = alone.device.flash
+    promised = {}  # request -> sectors that are in flash when it ends
+    late = []
+
+    def ended(request):
+        assert request not in alone.took_ns
+        alone.took_ns[request] = alone.calendar.now - request.start_ns
+        unsafe = sum(end - start for start, end in alone.device.unsafe_runs())
+        assert unsafe == flash._taken - flash._programmed
+        if flash._programmed < promised.get(request, 0):
+            late.append(request)
+
+    def submit(step):
+        _, what, page, sectors = step
+        written = flash._taken
+        if what == "flush":
+            promised[alone.submit(FLUSH, 0, 0)] = written
+        elif what == "through":
+            promised[alone.submit(WRITE, page, sectors, BIO_FUA)] = written + sectors
+        else:
+            promised[alone.submit(WRITE if what == "write" else READ, page, sectors)] = 0
+
+    alone.device._complete = ended
+    now_ns = 0
+    for step in steps:
+        now_ns += step[0] * US
+        alone.calendar.post_at(now_ns, submit, step)
+    alone.run()
+    assert set(alone.took_ns) == set(promised)
+    assert not late
+    assert flash._dirty < flash._unsent + 1  # what is over waits for a whole program or a flush
 
 
 # -- What cannot be
