@@ -1,5 +1,7 @@
 """What host.txt says of a recorded host: kernel, CPUs, memory, block devices, mounts, settings.
 
+And costs.txt: what a few things cost there.
+
 Models: a machine's description, as far as /proc and /sys tell it.
 Linux counterpart: block/genhd.c and block/blk-sysfs.c (/sys/block), fs/proc_namespace.c (mounts),
 mm/swapfile.c (swaps), kernel/sysctl.c (vm).
@@ -9,17 +11,18 @@ Left out: NUMA, PCI addresses, partitions' places.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from calibration.record import HOST
+from calibration.record import COSTS, HOST
 from calibration.record_text import text_samples
 
 SECTOR_BYTES: Final = 512  # /sys/block/*/size counts these whatever the device's block size is
 KIB: Final = 1024
 _BLOCK: Final = "/sys/block/"
 _VM: Final = "/proc/sys/vm/"
+_COST: Final = re.compile(r"(?P<name>[a-z_]+) (?P<value>[0-9]+(\.[0-9]+)?)")
 # Filename, Type, Size, Used, Priority; a blank in a name is printed as \040.
 _SWAP: Final = re.compile(
     r"(?P<source>\S+)\s+(file|partition)\s+(?P<size>[0-9]+)\s+(?P<used>[0-9]+)(\s+-?[0-9]+)?"
@@ -81,6 +84,7 @@ class Host:
     swaps: tuple[Swap, ...]
     vm: Mapping[str, int]
     unread: tuple[str, ...] = ()  # lines that say something else than they should
+    costs: Mapping[str, float] = field(default_factory=dict)  # costs.txt, by name; ns
 
     def facts(self) -> dict[str, str]:
         """Return what a recording calls facts (calibration.samples.FACTS)."""
@@ -100,7 +104,20 @@ def read_host(folder: Path) -> Host | None:
     if not path.is_file():
         return None
     samples = text_samples(path.read_text(encoding="utf-8", errors="replace").splitlines())
-    return host_of(samples[-1].texts) if samples else None
+    return replace(host_of(samples[-1].texts), costs=read_costs(folder)) if samples else None
+
+
+def read_costs(folder: Path) -> dict[str, float]:
+    """Return what the folder's costs.txt says was measured, ns by name; nothing without one.
+
+    A line that is no name with a number is passed over.
+    """
+    path = folder / COSTS
+    if not path.is_file():
+        return {}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    rows = [found for line in lines if (found := _COST.fullmatch(line.strip()))]
+    return {row["name"]: float(row["value"]) for row in rows}
 
 
 def host_of(texts: Mapping[str, str]) -> Host:

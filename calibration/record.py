@@ -21,6 +21,24 @@ A folder holds host.txt (what stays) and proc.txt (what changes), both in one gr
     === stop 2026-11-21T07:46:12.125+0000 samples=121 cpu_s=0.31 elapsed_s=600.0
 
 A section may name a folder (slaves of a stacked device): then its text is the names in it.
+
+costs.txt holds what a few things cost on this host, measured once, in about a second: a line each,
+name and nanoseconds, `#` before a remark. Each is the best of some rounds, what the interpreter
+itself takes left out by a difference:
+
+    syscall_ns         a null system call: getppid() less a call of the interpreter's own
+    page_copy_hot_ns   4 KiB out of the page cache, that the processor's caches hold: reads of 1 MiB
+                       less reads of 4 KiB, by the pages between
+    page_copy_cold_ns  the same of a file larger than the caches, read through
+    page_add_ns        a new page of the page cache: the file written first, less written again
+    context_switch_ns  from one process to the other and back through pipes on one CPU, less the
+                       calls of one that writes to itself; half of it
+    fork_ns            fork() until it returns to the parent
+    fork_child_ns      from there until the child that exits at once has been waited for
+    process_kib        what the process that forked has in memory: fork() copies its page tables
+
+The file lies in memory (memfd), no disk is touched. Host and clock are as busy as they are: who
+wants the idle host's costs records them when it is idle.
 """
 
 from __future__ import annotations
@@ -111,7 +129,10 @@ LASTING = (
     "/sys/block/*/*/partition",
     *("/sys/block/*/queue/" + name for name in QUEUE),
 )
-HOST, PROC = "host.txt", "proc.txt"
+HOST, PROC, COSTS = "host.txt", "proc.txt", "costs.txt"
+PAGE, MIB = 4096, 1 << 20
+COLD_BYTES = 128 * MIB  # more than most processors' caches hold; less where memory is short
+ROUNDS = 5
 TASKS = "/proc/PID/stat"  # the section's name: lines of the tasks that are in R or D
 STOPS = (signal.SIGINT, signal.SIGTERM)
 INTERVAL_MIN_S = 0.1
@@ -144,10 +165,17 @@ def record(
     *,
     root: str = "/",
     tell: Callable[[int, int | None], None] | None = None,
+    costs: Callable[[], dict[str, float]] | None = None,
 ) -> Recorded:
-    """Record into a new folder until the time is over or a stop signal comes; RecordError."""
+    """Record into a new folder until the time is over or a stop signal comes; RecordError.
+
+    `costs` measures what things cost on the host, before the first sample: host_costs.
+    """
     if os.path.exists(os.path.join(folder, PROC)):
         raise RecordError(f"{folder} holds a recording; go on with it (--resume) or name another")
+    if costs is not None:
+        with _opened(folder, COSTS) as out:
+            _append(out, costs_text(costs()).encode())
     return _record(folder, interval_s, duration_s, root, tell)
 
 
@@ -217,6 +245,120 @@ def _loop(
     line = f"samples={done.samples} cpu_s={done.cpu_s:.3f} elapsed_s={done.elapsed_s:.3f}"
     _append(out, f"=== stop {_now()} {line}\n".encode())
     return done
+
+
+def costs_text(costs: dict[str, float]) -> str:
+    """Return costs.txt."""
+    lines = [f"{name} {value:.1f}\n" for name, value in costs.items()]
+    return f"# {_now()} best of {ROUNDS} rounds\n" + "".join(lines)
+
+
+def host_costs() -> dict[str, float]:
+    """Measure what a few things cost on this host, ns; those that it does not let be measured lack.
+
+    Takes about a second of one CPU, and up to 128 MiB of memory for a moment.
+    """
+    found: dict[str, float] = {}
+    for measure in (_syscall_cost, _page_costs, _switch_cost, _fork_costs):
+        with contextlib.suppress(OSError, AttributeError):  # refused here, or an older Python
+            found.update(measure())
+    return {name: max(value, 0.0) for name, value in found.items()}
+
+
+def _best_ns(call: Callable[[], object], count: int) -> float:
+    """Return the time of a call, ns: the best round's mean."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        begin = time.perf_counter_ns()
+        for _ in range(count):
+            call()
+        best = min(best, (time.perf_counter_ns() - begin) / count)
+    return best
+
+
+def _syscall_cost() -> dict[str, float]:
+    return {"syscall_ns": _best_ns(os.getppid, 50_000) - _best_ns(sys.getrecursionlimit, 50_000)}
+
+
+def _page_costs() -> dict[str, float]:
+    """Read and write a file in memory; what a page takes is a difference of two such times."""
+    buffer = bytearray(MIB)
+    page = memoryview(buffer)[:PAGE]
+    pieces = max(_cold_bytes() // MIB, 1)
+    fd = os.memfd_create("iotwin-costs")
+    try:
+        added_ns = _pass_ns(os.pwritev, fd, buffer, pieces)
+        written_ns = min(_pass_ns(os.pwritev, fd, buffer, pieces) for _ in range(2))
+        cold_ns = min(_pass_ns(os.preadv, fd, buffer, pieces) for _ in range(2))
+        large_ns = _best_ns(lambda: os.preadv(fd, [buffer], 0), 100)
+        small_ns = _best_ns(lambda: os.preadv(fd, [page], 0), 10_000)
+    finally:
+        os.close(fd)
+    return {
+        "page_copy_hot_ns": (large_ns - small_ns) / (MIB // PAGE - 1),
+        "page_copy_cold_ns": cold_ns,
+        "page_add_ns": added_ns - written_ns,
+    }
+
+
+def _cold_bytes() -> int:
+    """Return how much to read through: no more than an eighth of what memory has to spare."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        kib = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return min(COLD_BYTES, kib[0] * 1024 // 8) if kib else MIB
+
+
+def _pass_ns(call: Callable[..., int], fd: int, buffer: bytearray, pieces: int) -> float:
+    """Return what a page takes in one pass through a file by pieces of 1 MiB."""
+    begin = time.perf_counter_ns()
+    for number in range(pieces):
+        call(fd, [buffer], number * MIB)
+    return (time.perf_counter_ns() - begin) / (pieces * (MIB // PAGE))
+
+
+def _switch_cost() -> dict[str, float]:
+    """Send a byte to a child on the same CPU and back."""
+    there, back, own = os.pipe(), os.pipe(), os.pipe()
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
+    try:
+        child = os.fork()
+        if child == 0:
+            _echo(there, back)
+        trip_ns = _best_ns(lambda: (os.write(there[1], b"x"), os.read(back[0], 1)), 2_000)
+        alone_ns = _best_ns(lambda: (os.write(own[1], b"x"), os.read(own[0], 1)), 2_000)
+    finally:
+        os.sched_setaffinity(0, cpus)
+        for fd in (*there, *back, *own):
+            os.close(fd)
+    os.waitpid(child, 0)
+    return {"context_switch_ns": (trip_ns - 2 * alone_ns) / 2}
+
+
+def _echo(there: tuple[int, int], back: tuple[int, int]) -> None:
+    """Be the child: send each byte back until the parent has closed its end."""
+    try:
+        os.close(there[1])
+        while os.read(there[0], 1):
+            os.write(back[1], b"x")
+    finally:
+        os._exit(0)
+
+
+def _fork_costs() -> dict[str, float]:
+    fork_ns = whole_ns = float("inf")
+    for _ in range(10 * ROUNDS):
+        begin = time.perf_counter_ns()
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        returned = time.perf_counter_ns()
+        os.waitpid(child, 0)
+        fork_ns = min(fork_ns, returned - begin)
+        whole_ns = min(whole_ns, time.perf_counter_ns() - begin)
+    with open("/proc/self/statm", encoding="ascii") as text:
+        kib = int(text.read().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+    return {"fork_ns": fork_ns, "fork_child_ns": whole_ns - fork_ns, "process_kib": kib}
 
 
 def lasting(root: str) -> Iterator[tuple[str, bytes]]:
@@ -358,12 +500,17 @@ def main() -> int:
     parser.add_argument("--interval", default="5", metavar="TIME", help="5s unless given")
     parser.add_argument("--duration", metavar="TIME", help="10m, 1h; until Ctrl-C unless given")
     parser.add_argument("--resume", action="store_true", help="go on with the recording in DIR")
+    parser.add_argument("--no-costs", action="store_true", help="do not measure what calls cost")
     asked = parser.parse_args()
     try:
         interval_s = parse_seconds(asked.interval)
         duration_s = parse_seconds(asked.duration) if asked.duration else None
-        run = resume if asked.resume else record
-        print(summary(asked.folder, run(asked.folder, interval_s, duration_s)))
+        if asked.resume:
+            done = resume(asked.folder, interval_s, duration_s)
+        else:
+            costs = None if asked.no_costs else host_costs
+            done = record(asked.folder, interval_s, duration_s, costs=costs)
+        print(summary(asked.folder, done))
     except (RecordError, ValueError) as error:
         print(f"record: error: {error}", file=sys.stderr)
         return 2

@@ -27,6 +27,7 @@ from sim.report.tables import figure, interval
 from sim.scenario.cases import shipped_fit, use_all
 from sim.scenario.load import headlines
 from sim.scenario.server import CORE
+from sim.sched.generation import GENERATIONS
 from sim.units import format_quantity
 
 VALIDATED: Final = TOP / "docs" / "runs" / "validation.json"
@@ -78,6 +79,35 @@ def _profiles(given: Mapping[str, Any]) -> str:
         content = tomllib.loads((PROFILES / f"{name}.toml").read_text(encoding="utf-8"))
         rows.append([f"`{name}`", f"`{content.get('device', '')}`", str(content.get("doc", ""))])
     return markdown_table(["profile", "device", "what it is"], rows, 3)
+
+
+# What the table of generations shows: its heading, table and key in the file.
+_COSTS: Final = (
+    ("code", "cpu", "code"),
+    ("entry", "syscall", "entry"),
+    ("with PTI", "cpu", "pti"),
+    ("page copied", "vfs", "page_copy"),
+    ("page added", "vm", "page_add"),
+    ("switch", "sched", "context_switch"),
+    ("packet", "syscall", "packet"),
+)
+
+
+def _generations(given: Mapping[str, Any]) -> str:
+    """Return the generations of processors that come along, the dearest first."""
+    rows = []
+    for name in GENERATIONS.names():
+        path = GENERATIONS.folder / f"{name}.toml"
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = [_plain(content.get(table, {}).get(key, "")) for _, table, key in _COSTS]
+        rows.append([f"`{name}`", str(content["doc"]), *map(str, values)])
+    rows.sort(key=lambda row: -float(row[2]))
+    return markdown_table(["generation", "machine", *(head for head, _, _ in _COSTS)], rows, 2)
+
+
+def _plain(given: Any) -> Any:
+    """Return a value of TOML without its source."""
+    return given["value"] if isinstance(given, dict) else given
 
 
 def _parameters(given: Mapping[str, Any]) -> str:
@@ -179,6 +209,7 @@ _WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "commands": _commands,
     "registry": _registry,
     "profiles": _profiles,
+    "generations": _generations,
     "parameters": _parameters,
     "kernel parameters": _kernel_parameters,
     "scenarios": _scenarios,

@@ -2,7 +2,7 @@
 
 Models: the list that someone needs who asks which release a scenario should name.
 Invariants: every default that a release changes, every behaviour of a features.py and every part
-that only some releases have is in one of three tables, ascending by release.
+that only some releases have is in one of the tables, ascending by release.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from docs.render import markdown_table
+from sim.block.features import DRIVER_KINDS, default_elevator
 from sim.block.features import features as block_features
 from sim.block.queue import QueueParams
 from sim.drivers.md.features import features as md_features
@@ -45,8 +46,14 @@ FOLDERS: Final[Mapping[str, Callable[[KernelVersion], object]]] = {
 
 
 def releases_text(given: Mapping[str, Any]) -> str:
-    """Return one of the tables: given["of_what"] is defaults, behaviour or parts."""
-    return {"defaults": _defaults, "behaviour": _behaviour, "parts": _parts}[given["of_what"]]()
+    """Return one of the tables: given["of_what"] is defaults, elevators, behaviour or parts."""
+    tables = {
+        "defaults": _defaults,
+        "elevators": _elevators,
+        "behaviour": _behaviour,
+        "parts": _parts,
+    }
+    return tables[given["of_what"]]()
 
 
 def _tables() -> Iterator[tuple[str, type]]:
@@ -81,6 +88,19 @@ def _defaults() -> str:
 
 def _shown(declared: Param, value: Any) -> str:
     return "none" if value is None else f"`{format_quantity(value, declared.dim)}`"
+
+
+def _elevators() -> str:
+    """Return which elevator a queue has from which release on, by driver."""
+    rows: list[tuple[KernelVersion, list[str]]] = []
+    for name, kind in DRIVER_KINDS.items():
+        before = ("", "")
+        for release in RELEASES:
+            now = default_elevator(release, kind, 1), default_elevator(release, kind, 2)
+            if now != before:
+                rows.append((release, [name, *(f"`{elevator}`" for elevator in now)]))
+            before = now
+    return _by_release(["driver", "one hardware queue", "several"], rows)
 
 
 def _behaviour() -> str:

@@ -5,7 +5,8 @@ each with its devices, mounts and limits (sim.component); kernel threads; progra
 place that puts parts together; it finds components and programs through the registry.
 Linux counterpart: init/main.c (start_kernel, do_basic_setup: do_initcalls), /sbin/init.
 Invariants: two machines of the same description and seed do the same, entry for entry; a reading
- of /proc changes nothing. `check()` holds at any moment between two calendar entries.
+ of /proc changes nothing, but one of disks from 5.18 to 6.9, which counts io_ticks. `check()` holds
+ at any moment between two calendar entries.
 Left out: shutting down, hot plugging; servers that talk to each other.
 
 Autogroups (sched.autogroup): each session is a group of its own, here each process of the scenario
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import sim
+from sim.block.features import features as block_features
 from sim.block.genhd import BlockDevice
 from sim.block.queue import Disk
 from sim.cgroup import allowed_cpus
@@ -52,7 +54,7 @@ from sim.sched.syscalls import POLICIES, SchedAttr
 from sim.sched.task import Task
 from sim.sched.task_group import TaskGroup
 from sim.sched.version import kernel_version
-from sim.syscall import Kernel, with_exits
+from sim.syscall import Kernel, with_exits, with_isolation
 from sim.user.program import ServerProgram
 from sim.world import World
 
@@ -124,7 +126,8 @@ class Machine:
         self.vm.programs.chance = self.streams.stream("vm.anon")
         self.vm.programs.on_oom_kill = self._mark_kill
         self._nic: NicParams = server.one("nic") or NicParams()
-        costs = self._syscall = with_exits(core["syscall"], self._nic)
+        isolated = with_isolation(core["syscall"], core["cpu"], self.version)
+        costs = self._syscall = with_exits(isolated, self._nic)
         # CPU 0 serves all interrupts (no irqbalance), and wakes the tasks that wait for them.
         self.interrupt_ns: int = costs.interrupt_ns
         self.vfs = Vfs(core["vfs"], self.version)
@@ -174,6 +177,8 @@ class Machine:
         clock = Clock(version=self.version, hz=hz, now=self.now, btime_s=BTIME_S)
         partitions = [part.name for disk in server.all("disk").values() for part in disk.partitions]
         devices = self.devices.values()
+        for device in devices:
+            device.stats.sample(block_features(self.version), sched.tick_ns)
         create_cpu_files(
             proc, clock, sched.cpu_times, sched, self.load, clocks_of(sched), cores_of(sched)
         )
@@ -302,7 +307,7 @@ class Machine:
         for disk in self.disks:
             disk.check()
         for device in self.devices.values():
-            device.stats.check()
+            device.stats.check(self.calendar.now)
         for component in self.components:
             component.check()
         for cpu in self.sched.cpu_times:

@@ -22,7 +22,7 @@ class Origin(Enum):
 
     KERNEL = "kernel"  # a file of the kernel, or its documentation
     DATA_SHEET = "data sheet"
-    MANUAL = "manual"  # of a program, a protocol, a distribution
+    MANUAL = "manual"  # of a program, a protocol, a distribution; a published measurement
     RECORDING = "recorded"  # written down by those who had the server; no result was fitted with it
     FIT = "fitted"  # chosen so that simulated results agree with recorded ones
     DERIVED = "derived"  # it follows from other values of the scenario
@@ -47,6 +47,7 @@ WORDS: Final[Mapping[str, Origin]] = {
     "recorded": Origin.RECORDING,
     "data sheet": Origin.DATA_SHEET,
     "manual": Origin.MANUAL,
+    "published": Origin.MANUAL,  # measured by others on a machine like it
     "kernel": Origin.KERNEL,
     "derived": Origin.DERIVED,
     "scenario": Origin.CHOSEN,

@@ -73,6 +73,7 @@ class Param:
     maximum: float | None
     choices: tuple[Value, ...]
     names_host: bool  # it names a host outside the server: there must be one of that name
+    is_code: bool  # time of the kernel's code: shorter on a newer machine ([machine.cpu] code)
 
     def parse(self, given: object) -> Value:
         """Return `given` in the canonical unit; raise UnitError or ParamError."""
@@ -127,11 +128,13 @@ def param(
     choices: tuple[Value, ...] = (),
     key: str = "",
     names_host: bool = False,
+    is_code: bool = False,
 ) -> Any:
     """Return a dataclass field that knows its dimension, source, meaning and bounds.
 
     `default` is canonical, or a text with a unit; None means "not given"; left away, the scenario
-    must give the value. `minimum` and `maximum` are in the canonical unit and inclusive.
+    must give the value. `minimum` and `maximum` are in the canonical unit and inclusive. `is_code`:
+    it is CPU time of the kernel's code, which the machine's generation shortens.
     """
     if dim not in DIMS:
         raise ValueError(f"no dimension {dim!r}; known: {', '.join(DIMS)}")
@@ -153,6 +156,7 @@ def param(
         maximum=maximum,
         choices=choices,
         names_host=names_host,
+        is_code=is_code,
     )
     if declared.default is not None:
         declared.check(declared.default, given_text(declared.default))
@@ -174,6 +178,7 @@ def redeclare(parent: type, name: str, default: Any, *, source: str) -> Any:
         choices=declared.choices,
         key=declared.key,
         names_host=declared.names_host,
+        is_code=declared.is_code,
     )
 
 

@@ -21,6 +21,7 @@ dirties the same file in between, or if memory runs short within the loop.
 """
 
 import errno
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,21 @@ from sim.engine import Streams
 from sim.fs import aio, read_write, sync
 from sim.fs.direct_io import direct_io
 from sim.fs.discard import blkdiscard
+from sim.fs.io_uring import (
+    IORING_ENTER_GETEVENTS,
+    IORING_ENTER_SQ_WAKEUP,
+    IORING_FSYNC_DATASYNC,
+    IORING_OP_FSYNC,
+    IORING_OP_READ,
+    IORING_OP_READ_FIXED,
+    IORING_OP_WRITE,
+    IORING_OP_WRITE_FIXED,
+    IORING_SETUP_IOPOLL,
+    IORING_SETUP_SQPOLL,
+    RWF_DSYNC,
+    SQ_THREAD_IDLE_NS,
+    IoUring,
+)
 from sim.fs.namei import Vfs
 from sim.fs.pipe import Pipe
 from sim.fs.proc.procfs import ProcFs
@@ -57,6 +73,8 @@ from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSoc
 from sim.net.nic import NicParams
 from sim.param import param
 from sim.sched.core import Sched
+from sim.sched.features import PTI
+from sim.sched.generation import CpuParams
 from sim.sched.syscalls import SchedAttr
 from sim.sched.task import (
     DEBT_LIMIT_NS,
@@ -66,9 +84,20 @@ from sim.sched.task import (
     Task,
     sleep_ns,
 )
+from sim.sched.version import KernelVersion, in_force
 from sim.sched.wait import WaitQueue
 
 __all__ = [
+    "IORING_ENTER_GETEVENTS",
+    "IORING_ENTER_SQ_WAKEUP",
+    "IORING_FSYNC_DATASYNC",
+    "IORING_OP_FSYNC",
+    "IORING_OP_READ",
+    "IORING_OP_READ_FIXED",
+    "IORING_OP_WRITE",
+    "IORING_OP_WRITE_FIXED",
+    "IORING_SETUP_IOPOLL",
+    "IORING_SETUP_SQPOLL",
     "O_APPEND",
     "O_CREAT",
     "O_DIRECT",
@@ -79,6 +108,8 @@ __all__ = [
     "O_SYNC",
     "O_TRUNC",
     "O_WRONLY",
+    "RWF_DSYNC",
+    "IoUring",
     "Kernel",
     "Pipe",
     "Pool",
@@ -97,6 +128,7 @@ class SyscallParams:
     entry_ns: int = param(
         "0.2 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: lmbench null call, Netburst Xeon",
         doc="one entry into the kernel and back",
@@ -104,6 +136,7 @@ class SyscallParams:
     fork_ns: int = param(
         "0.4 ms",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: copying the page tables of a 5 MB process, lmbench fork of the time",
         doc="system CPU of the parent in fork()",
@@ -111,6 +144,7 @@ class SyscallParams:
     fork_child_ns: int = param(
         "0.5 ms",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: some 250 copy-on-write faults of 2 us until the child has its own pages",
         doc="system CPU of the child after fork()",
@@ -118,6 +152,7 @@ class SyscallParams:
     exit_ns: int = param(
         "0.2 ms",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: unmapping the same pages",
         doc="system CPU of exit()",
@@ -125,6 +160,7 @@ class SyscallParams:
     wait_ns: int = param(
         "5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: releasing a task_struct",
         doc="system CPU of reaping a child",
@@ -132,6 +168,7 @@ class SyscallParams:
     packet_ns: int = param(
         "3 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: 1 cycle a bit of TCP, half of it in the process: 1500 bytes at 3 GHz",
         doc="system CPU of a process for sending or receiving one packet of 1460 bytes",
@@ -139,6 +176,7 @@ class SyscallParams:
     packet_interrupt_ns: int = param(
         "3 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: 1 cycle a bit of TCP, half of it in the interrupt: 1500 bytes at 3 GHz",
         doc="time of a CPU that a packet's arrival takes in interrupts",
@@ -146,6 +184,7 @@ class SyscallParams:
     datagram_ns: int = param(
         "5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: unix_dgram_sendmsg and its wake-up",
         doc="system CPU of a datagram to or from /dev/log",
@@ -153,6 +192,7 @@ class SyscallParams:
     interrupt_ns: int = param(
         "8 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: SCSI interrupt, softirq and end_io of a request, 2 to 6 us each",
         doc="time of a CPU that a disk's completion takes",
@@ -160,6 +200,7 @@ class SyscallParams:
     proc_read_ns: int = param(
         "12 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: open, read and close of a small /proc file",
         doc="system CPU of reading a file of /proc",
@@ -171,6 +212,13 @@ class SyscallParams:
         source="assumed: clear_user of 4 KiB at 5 GB/s, memory of 2005",
         doc="system CPU of reading one page of /dev/zero",
     )
+
+
+def with_isolation(params: SyscallParams, cpu: CpuParams, version: KernelVersion) -> SyscallParams:
+    """Return what calls cost where each entry and exit changes the page tables (PTI)."""
+    if not in_force(PTI, version):
+        return params
+    return replace(params, entry_ns=params.entry_ns + cpu.pti_ns)
 
 
 def with_exits(params: SyscallParams, nic: NicParams) -> SyscallParams:
@@ -262,6 +310,7 @@ class _Forked:
             yield from self.body(sys, *self.args)
         finally:  # also when it is killed
             sys.free_memory()
+            sys.close_rings()
             kernel.do_exit(task)
 
 
@@ -274,6 +323,7 @@ class Sys:
         "_files",
         "_mm",
         "_next_fd",
+        "_rings",
         "_tracer",
         "_vfs",
         "kernel",
@@ -291,6 +341,7 @@ class Sys:
         self._files: dict[int, File] = {}
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
+        self._rings: list[IoUring] = []
         self._mm: Mm | None = None  # the program's own memory, if it has any
         if kernel.vm.memcgs:
             task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
@@ -298,6 +349,7 @@ class Sys:
     def _exit(self, task: Task) -> None:
         """Undo and charge what the end of a program does that init started."""
         self.free_memory()
+        self.close_rings()
         self.kernel.do_exit(task)
         self.kernel.program_exited()
 
@@ -564,6 +616,59 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._call("io_getevents", aio.io_getevents(self.task, self._aio))
 
+    def io_uring_setup(
+        self,
+        entries: int,
+        flags: int = 0,
+        sq_thread_idle_ns: int = SQ_THREAD_IDLE_NS,
+        sq_thread_cpu: int = -1,
+    ) -> IoUring:
+        """Make rings, mapped into the program's memory; ENOSYS before Linux 5.1.
+
+        `ring.prep()` fills in an entry, `ring.cq` has the completions: neither is a system call.
+        """
+        self.task.charge_system(self._entry_ns)
+        if not self._vfs.features.io_uring:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), "io_uring_setup")
+        ring = IoUring(
+            self._vfs,
+            self.kernel.sched,
+            self.task.pid,
+            self._files,
+            entries,
+            flags,
+            sq_thread_idle_ns,
+            sq_thread_cpu,
+        )
+        self._rings.append(ring)
+        return ring
+
+    def io_uring_register(
+        self, ring: IoUring, files: Sequence[int] = (), buffers: bool = False
+    ) -> None:
+        """Have the kernel keep files at hand, and the buffers of fixed operations pinned."""
+        self.task.charge_system(self._entry_ns)
+        if files:
+            ring.register_files(frozenset(files))
+        if buffers:
+            ring.register_buffers()
+
+    def io_uring_enter(
+        self, ring: IoUring, to_submit: int, min_complete: int = 0, flags: int = 0
+    ) -> Blocking[int]:
+        """Submit entries; with IORING_ENTER_GETEVENTS wait for completions; return how many."""
+        self.task.system_debt_ns += self._entry_ns
+        return self._call("io_uring_enter", ring.enter(self.task, to_submit, min_complete, flags))
+
+    def look_for_cqe(self, ring: IoUring) -> Blocking[None]:
+        """Look at the completion ring again and again until there is one; no system call."""
+        return ring.look(self.task)
+
+    def close_rings(self) -> None:
+        """Close the descriptors of all rings, as exit() does."""
+        for ring in self._rings:
+            ring.close()
+
     def blkdiscard(self, fd: int, size: int, position: int) -> Blocking[None]:
         """ioctl(BLKDISCARD): nobody needs these bytes of a device any more."""
         self.task.charge_system(self._entry_ns)
@@ -622,6 +727,15 @@ class Sys:
         """Make an open file `size` bytes long."""
         self.task.charge_system(self._entry_ns)
         return self._call("ftruncate", self._vfs.ftruncate(self.task, self._files[fd], size))
+
+    def fallocate(self, fd: int, at: int, count: int, keep_size: bool = False) -> Blocking[None]:
+        """Give `count` bytes from `at` on blocks that read as zeroes (ext4 and XFS).
+
+        EOPNOTSUPP where the file system has none that are not written.
+        """
+        self.task.charge_system(self._entry_ns)
+        file = self._files[fd]
+        return self._call("fallocate", self._vfs.fallocate(self.task, file, at, count, keep_size))
 
     def fstat_size(self, fd: int) -> int:
         """Return the size of a file or device, bytes (fstat, BLKGETSIZE64)."""

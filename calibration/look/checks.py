@@ -11,12 +11,23 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Final, Literal
 
 from calibration.look.devices import RATE_MIN_PER_S, STACKED
-from calibration.look.intervals import BUSY, Interval, Row, await_of, bytes_of, rate_of
+from calibration.look.intervals import (
+    BUSY,
+    COUNTED,
+    Interval,
+    Row,
+    await_of,
+    bytes_of,
+    is_overcounted,
+    rate_of,
+    with_busy_time,
+)
 from calibration.look.laws import requests_in_system
+from sim.block.features import IN_FLIGHT, features
 
 HALF: Final = 0.005  # what two printed decimals round away
 TICK_S: Final = 0.01  # a jiffy of HZ = 100, the coarsest
@@ -232,14 +243,29 @@ def _missing(checked: Checked) -> Iterator[Finding]:
 
 
 def _io_ticks(checked: Checked) -> Iterator[Finding]:
-    """Since 5.0 the kernel looks at each jiffy's first and last request only."""
-    if _is_sampled(checked) and any(True for _row in _rows(checked)):
+    """From 5.0 to 6.9 the kernel counts a jiffy for a request however short it is."""
+    if not counts_whole_jiffies(checked) or not any(True for _row in _rows(checked)):
+        return
+    yield Finding(
+        check="io_ticks",
+        severity="note",
+        where="",
+        text="from Linux 5.0 to 6.9 util is counted in whole jiffies at a request's begin and end:"
+        " with short requests it is too high or too low, svctm from it likewise",
+    )
+    counted: dict[str, list[Row]] = {}
+    for one in with_busy_time(checked.intervals):
+        for name, row in one.devices.items():
+            if is_overcounted(row):
+                counted.setdefault(name, []).append(row)
+    for name, rows in counted.items():
         yield Finding(
             check="io_ticks",
             severity="note",
-            where="",
-            text="since Linux 5.0 util is counted in whole jiffies at a request's begin and end:"
-            " with short requests it is too high or too low, svctm from it likewise",
+            where=name,
+            text=f"util is {fmean(row[COUNTED] for row in rows):.1f} % in {len(rows)} of"
+            f" {len(checked.intervals)} intervals where X await allows"
+            f" {fmean(row['util_pct'] for row in rows):.1f} % at most, which is used",
         )
 
 
@@ -291,6 +317,11 @@ NEEDS: Final[Mapping[str, Callable[[Row], bool]]] = {
 
 def _is_sampled(checked: Checked) -> bool:
     return checked.kernel >= SAMPLED_SINCE
+
+
+def counts_whole_jiffies(checked: Checked) -> bool:
+    """Return whether util of this kernel is no busy time, not even on average."""
+    return _is_sampled(checked) and features(checked.kernel).io_ticks != IN_FLIGHT
 
 
 def _rows(checked: Checked) -> Iterator[tuple[str, Interval, Row]]:

@@ -21,6 +21,7 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Final
 
+from calibration.look.laws import requests_in_system
 from calibration.samples import Recording, Sample
 
 ALL_CPUS: Final = "all"
@@ -34,6 +35,9 @@ BUSY: Final = (
     "guest_pct",
     "gnice_pct",
 )
+COUNTED: Final = "counted_util_pct"  # util as it was printed, where it may be no busy time
+ROUNDING: Final = 1.05  # and what times and rates lose in printing
+ROUNDING_PCT: Final = 0.1
 Row = Mapping[str, float]
 
 
@@ -61,6 +65,32 @@ def intervals_of(recordings: Sequence[Recording]) -> list[Interval]:
         if chosen:
             return [interval for one in chosen for interval in _of_one(one)]
     return []
+
+
+def with_busy_time(intervals: Sequence[Interval]) -> list[Interval]:
+    """Return the intervals with util no larger than X await: nothing is busy without a request.
+
+    Of kernels that count a whole jiffy for a request however short it is. What was printed stays
+    in each row as COUNTED.
+    """
+    return [
+        replace(one, devices={name: _with_busy_time(row) for name, row in one.devices.items()})
+        for one in intervals
+    ]
+
+
+def _with_busy_time(row: Row) -> Row:
+    util, await_ms = row.get("util_pct"), await_of(row)
+    if util is None or await_ms is None:
+        return row
+    most = 100 * requests_in_system(rate_of(row), await_ms)
+    is_possible = util <= ROUNDING * most + ROUNDING_PCT
+    return {**row, "util_pct": util if is_possible else most, COUNTED: util}
+
+
+def is_overcounted(row: Row) -> bool:
+    """Return whether util was printed larger than the device can have been busy."""
+    return row.get(COUNTED, 0.0) > row.get("util_pct", 0.0)
 
 
 def without_ends(

@@ -13,7 +13,14 @@ from statistics import fmean
 
 from calibration.dataset import Source
 from calibration.look.bottleneck import Seen, Verdict, bottleneck
-from calibration.look.checks import Checked, Finding, laws_of, release, run_checks
+from calibration.look.checks import (
+    Checked,
+    Finding,
+    counts_whole_jiffies,
+    laws_of,
+    release,
+    run_checks,
+)
 from calibration.look.cpus import CpuLook, look_at_cpus
 from calibration.look.demand import Customers, Demands, demands_of
 from calibration.look.devices import DeviceLook, look_at_devices, lowest
@@ -21,6 +28,7 @@ from calibration.look.intervals import (
     Interval,
     intervals_of,
     mean_row,
+    with_busy_time,
     without_ends,
 )
 from calibration.look.stacking import Stack, stacks_of
@@ -85,14 +93,16 @@ def look(
     intervals = intervals_of(source.recordings)
     if not intervals:
         raise NothingToLookAt(_why_nothing(source))
+    checked = Checked(intervals=intervals, kernel=release(source.facts.get("kernel")))
     used = _used(source, intervals)
+    if counts_whole_jiffies(checked):
+        used = with_busy_time(used)
     blocks = source.host.devices if source.host is not None else {}
     devices = look_at_devices(used, blocks)
     cpu = _cpus(source, used, devices)
     stacks = stacks_of(devices, blocks)
     system = _system(source)
     swapping = _swap_devices(source, devices)
-    checked = Checked(intervals=intervals, kernel=release(source.facts.get("kernel")))
     return Look(
         source=source,
         formats=tuple(dict.fromkeys(name for one in source.recordings for name in one.formats)),

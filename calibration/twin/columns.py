@@ -19,7 +19,7 @@ from calibration.fit.columns import RecordedColumn
 from calibration.fit.runs import Figures, Trial
 from calibration.look import Look
 from calibration.look.devices import SEEK_MS
-from calibration.look.intervals import Interval
+from calibration.look.intervals import COUNTED, Interval
 from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
 from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Load
@@ -168,6 +168,8 @@ def _value(name: str, load: Load, row: Mapping[str, float]) -> float | None:
         "wareq_bytes": float(load.writes.size_bytes),
         "write_bytes_per_s": load.writes.rate_per_s * load.writes.size_bytes,
     }
+    if name == "util_pct":
+        return row.get(COUNTED, row.get(name))
     return derived.get(name, row.get(name))
 
 

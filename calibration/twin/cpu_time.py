@@ -22,10 +22,10 @@ from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.twin.demands import PAGE, WRITE
 from calibration.twin.draft import ESTIMATE, MS, Draft, S, process_name
-from calibration.twin.page_costs import COPY, COPY_NS
+from calibration.twin.page_costs import COPY
 from calibration.twin.server import RECORDED
 from calibration.twin.sheet import dotted
-from sim.units import format_quantity
+from sim.units import format_quantity, parse_quantity
 
 BACKGROUND_NS: Final = 10 * MS  # of computing at a time
 NICE: Final = 19
@@ -81,11 +81,13 @@ def _page_cost(draft: Draft, busy_cpus: float) -> None:
     pages_per_s = (
         sum(load.writes.rate_per_s * load.writes.size_bytes for load in draft.loads) / PAGE
     )
-    all_ns = max(COPY_NS, S * busy_cpus / pages_per_s)
+    entry = draft.sheet.sections["machine", "vfs"]["page_copy"]
+    copy_ns = float(parse_quantity(str(entry.value), "time_ns"))
+    all_ns = max(copy_ns, S * busy_cpus / pages_per_s)
     draft.prior_between(
         COPY,
         "time_ns",
-        COPY_NS / 2,
+        copy_ns / 2,
         2 * all_ns,
         f"{ESTIMATE}: up to twice kernel time / pages written; from half of what was measured",
     )

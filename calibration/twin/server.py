@@ -20,10 +20,18 @@ from calibration.dataset import Source
 from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
 from calibration.look.devices import DeviceLook
+from calibration.look.intervals import is_overcounted
 from calibration.twin.demands import READ, Load
-from calibration.twin.page_costs import put_page_costs
+from calibration.twin.page_costs import put_costs
 from calibration.twin.sheet import Path, Sheet
-from sim.block.features import default_elevator
+from sim.block.features import (
+    NVME,
+    SCSI,
+    VIRTIO_BLK,
+    XEN_BLKFRONT,
+    DriverKind,
+    default_elevator,
+)
 from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS
 from sim.drivers.disk import PROFILES as PROFILE_FILES
 from sim.registry import lookup, names
@@ -50,6 +58,12 @@ EXT4_SINCE: Final = (2, 6, 28)  # no more called ext4dev
 WBT_SINCE: Final = (4, 10)  # 87760e5eef35: block: hook up writeback throttling
 MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
 SERVERS: Final = "multiserver"
+# Beginning of a device's name -> its driver, and its hardware queues: of NVMe one for each CPU.
+DRIVERS: Final[Mapping[str, tuple[DriverKind, int]]] = {
+    "nvme": (NVME, 2),
+    "vd": (VIRTIO_BLK, 1),
+    "xvd": (XEN_BLKFRONT, 1),
+}
 # Number of /proc/sys/vm -> our parameter, its text.
 _VM: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
     "dirty_ratio": ("dirty_ratio", lambda value: f"{value} %"),
@@ -102,7 +116,8 @@ def draw_server(sheet: Sheet, seen: Look, loads: list[Load]) -> Server:
         _mount(sheet, load.device, seen, server)
     systems = {place.path: place.type for place in server.places.values()}
     bulk = any(one.is_large and one.kind != READ for load in loads for one in load.classes)
-    put_page_costs(sheet, server.kernel, systems, bulk=bulk)
+    measured = source.host.costs if source.host is not None else {}
+    put_costs(sheet, server.kernel, systems, measured, bulk=bulk)
     if not any(place.path == "/" for place in server.places.values()):
         sheet.put(("machine", "mount", "/"), "type", "tmpfs", "assumed: the root's device was idle")
     return server
@@ -203,6 +218,10 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
         server.notes.append(
             f"{device.name}: {device.guess}: modelled as parallel servers with fitted latencies"
         )
+    if is_overcounted(device.row):
+        server.left_out[f"{device.name} util_pct"] = (
+            "jiffies counted for short requests: how long one is (HZ) is not recorded"
+        )
     _capacity(sheet, device, host, server)
     _queue(sheet, device.name, host, server)
 
@@ -284,8 +303,10 @@ def _elevator(sheet: Sheet, name: str, block: BlockDevice | None, server: Server
     if said in known:
         sheet.put(disk_section(name), "scheduler", str(said), f"{RECORDED}: queue/scheduler")
         return
-    default = default_elevator(version)
-    sheet.put(disk_section(name), "scheduler", default, "assumed: the default of its kernel")
+    drivers = (DRIVERS[begin] for begin in DRIVERS if name.startswith(begin))
+    kind, queues = next(drivers, (SCSI, 1))
+    default = default_elevator(version, kind, queues)
+    sheet.put(disk_section(name), "scheduler", default, "assumed: its driver's default")
     if said:
         server.notes.append(
             f"{name}: elevator {said} is not modelled; {default} instead"

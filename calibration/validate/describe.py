@@ -62,7 +62,7 @@ class Description:
 
     id: str
     family: str
-    kind: str  # of the workload: fio, mailq, mta, cpuburn, memtouch, pcread
+    kind: str  # of the workload: fio, mailq, mta, cpuburn, memtouch, pcread, pg_test_fsync
     workload: Mapping[str, Any]  # its parameters
     details: Mapping[str, Any]  # what else the workload says of itself: command, options
     kernel: Kernel

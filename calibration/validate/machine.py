@@ -242,6 +242,7 @@ def _storage(description: Description, rig: Rig) -> Iterator[str]:
             if description.kind in (
                 "fio",
                 "mailq",
+                "pg_test_fsync",
             ):  # A mail server has made its queue directory before.
                 yield 'metadata_cached = { value = false, source = "manual: a new file system" }'
     if plain is not None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Final
 
+from calibration.validate import pg_test_fsync
 from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description
 from calibration.validate.emulated_disk import Slowdisk
@@ -323,6 +324,12 @@ def _memtouch_result(records: list[Record], description: Description) -> dict[st
     }
 
 
+def _pg_test_fsync_result(
+    records: list[Record], description: Description
+) -> dict[str, float | None]:
+    return pg_test_fsync.predicted_result(records)
+
+
 _RESULTS: Final[Mapping[str, Callable[[list[Record], Description], dict[str, float | None]]]] = {
     "fio": _fio_result,
     "mailq": _mailq_result,
@@ -330,6 +337,7 @@ _RESULTS: Final[Mapping[str, Callable[[list[Record], Description], dict[str, flo
     "mta": _mta_result,
     "pcread": _pcread_result,
     "memtouch": _memtouch_result,
+    "pg_test_fsync": _pg_test_fsync_result,
 }
 _ENDS: Final[Mapping[str, Callable[[Machine], bool]]] = {
     "fio": _all_have_said("fio_done"),
@@ -338,6 +346,7 @@ _ENDS: Final[Mapping[str, Callable[[Machine], bool]]] = {
     "mta": _mail_has_drained,
     "pcread": _all_have_said("pcread_done"),
     "memtouch": _all_have_said("memtouch_done"),
+    "pg_test_fsync": _all_have_said("pg_test_fsync_done"),
 }
 # Prepared at full speed until this is so, and then recorded; at once where nothing is named.
 _BEGINS: Final[Mapping[str, Callable[[Machine], bool]]] = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final
 
+from calibration.validate import pg_test_fsync
 from calibration.validate.describe import read_run
 from calibration.validate.fio_jobs import measured_fio_result
 from calibration.validate.sharing import Hog, sharing
@@ -87,6 +88,8 @@ def _result(workload: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str,
     kind = str(workload.get("type"))
     if kind == "fio" and "job" in workload:
         return measured_fio_result(result["jobs"])
+    if kind == "pg_test_fsync":
+        return pg_test_fsync.measured_result(result["tests"])
     if kind == "fio" and "rw" in workload["params"]:
         kind = f"fio {workload['params']['rw']}"
     if kind == "cpuburn" and not workload["params"].get("io_procs"):

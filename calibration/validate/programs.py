@@ -243,6 +243,18 @@ def _memtouch(description: Description, rig: Rig, directory: str) -> Lines:
     yield f'transaction_user = "{_in_ticks(description, float(params["cpu_us"]))} us"'
 
 
+_UNSYNCED: Final = "derived: 20,000 writes that are all alike say as much as a million"
+
+
+def _pg_test_fsync(description: Description, rig: Rig, directory: str) -> Lines:
+    """pg_test_fsync -s SECONDS -f DIR/test."""
+    yield "[process.pg_test_fsync]"
+    yield f'program = "pg_test_fsync"\nnice = {rig.nice}'
+    yield f'filename = "{directory}/test"'
+    yield f'secs_per_test = "{description.workload["seconds"]} s"'
+    yield f'unsynced = {{ value = "50 ms", source = "{_UNSYNCED}" }}'
+
+
 _KINDS: Final[Mapping[str, Callable[[Description, Rig, str], Lines]]] = {
     "fio": _fio,
     "mailq": _mailq,
@@ -250,4 +262,5 @@ _KINDS: Final[Mapping[str, Callable[[Description, Rig, str], Lines]]] = {
     "mta": _mta,
     "pcread": _pcread,
     "memtouch": _memtouch,
+    "pg_test_fsync": _pg_test_fsync,
 }

@@ -16,8 +16,7 @@ queue again, which begins another I/O with it (the kernel: from a mempool). Plug
 plug empty.
 Left out: pages and segments as objects (a bio has one segment for each 4 KiB page begun), errors of
 disks, BIO_RW_FAILFAST, the bi_next list, priorities of requests. A DISCARD is never a run: one bio,
-however long. A plug's callbacks (md), and that all queues' requests in it are counted together from
-5.0 on (as many as here for two queues from 5.15 on, where the limit is 64 for several queues).
+however long. A plug's callbacks (md).
 """
 
 from collections.abc import Callable
@@ -42,6 +41,7 @@ BIO_BARRIER: Final = 8  # hard barrier, to 2.6.36
 BIO_FLUSH: Final = 16  # REQ_FLUSH: empty the drive's cache first, from 2.6.37
 BIO_FUA: Final = 32  # REQ_FUA: on the platter when it ends, from 2.6.37
 BIO_IDLE: Final = 64  # REQ_IDLE beside BIO_SYNC: of O_DIRECT, more follows (WRITE_ODIRECT)
+BIO_POLLED: Final = 256  # REQ_POLLED: who waits looks for its end, no interrupt tells (5.1)
 BIO_THROTTLED: Final = 128  # charged to its limits already, from 2.6.37; see throttle.py
 
 BIO_SYNC_MASK: Final = BIO_SYNC | BIO_PROCESS_SYNC
@@ -306,6 +306,7 @@ class Plug:
     def __init__(self) -> None:
         self._lists: list[tuple[FlushList, list[Request]]] = []
         self.last: Request | None = None  # the youngest one here
+        self.count: int = 0  # requests here, of all queues
 
     def list_of(self, flush_list: FlushList) -> list[Request]:
         """Return the requests for the queue that takes them by calling ``flush_list``."""
@@ -316,11 +317,16 @@ class Plug:
         self._lists.append((flush_list, fresh))
         return fresh
 
+    def has_several(self) -> bool:
+        """Return whether requests of several queues are here (multiple_queues)."""
+        return len(self._lists) > 1
+
     def flush(self) -> None:
         """Give all requests to their queues, by sector (blk_flush_plug_list)."""
         lists = self._lists
         self._lists = []
         self.last = None
+        self.count = 0
         for flush_list, requests in lists:
             requests.sort(key=attrgetter("sector"))
             flush_list(requests)

@@ -10,11 +10,12 @@ Left out: errors, resets, requeueing.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from mypy_extensions import mypyc_attr
 
 from sim.block.bio import Request
+from sim.block.features import SCSI, DriverKind
 from sim.block.genhd import UnmodelledError
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -37,13 +38,20 @@ class Driver:
     capacity_sectors: int
     max_discard_sectors: int = 0  # of a DISCARD; 0: it knows none
     discard_sectors: int = 1  # it gives up whole pieces of so many (discard_granularity)
+    poll_queues: int = 0  # beside them, without an interrupt: for who looks for completions
     hardware_queues: int = 1  # of a multi-queue device, each with tags of its own
+    kind: ClassVar[DriverKind] = SCSI  # what its queue is by default in each release
     coalesces: bool = False  # one interrupt tells of all requests that end in the same instant
 
     @classmethod
     def refusal(cls, params: object) -> str:
         """Return why these parameters cannot be together; "" if they can."""
         return ""
+
+    @classmethod
+    def nr_hw_queues(cls, params: object) -> int:
+        """Return how many hardware queues a device with these parameters has."""
+        return 1
 
     def share(self, shared: dict[str, object]) -> None:
         """Find, or leave there, what several devices of a machine share; called before attach()."""

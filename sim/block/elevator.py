@@ -81,6 +81,8 @@ class Elevator:
     multiqueue: ClassVar[bool] = False  # for blk-mq: requests have tags (tags.py), not slots
     schedules: ClassVar[bool] = True  # False: its tags are the device's own
     throttles_writeback: ClassVar[bool] = False  # wbt has nothing to do beside it
+    limits_sync_writes: ClassVar[bool] = False  # its limit is for all that is no read
+    wake_batch: int = 0  # waiters for a tag woken at a time; 0: by the tags
 
     def async_depth(self, tags: int) -> int:
         """Return how many of the tags requests may have that nobody waits for (limit_depth)."""

@@ -68,6 +68,7 @@ from sim.block.bio import (
     BIO_FLUSH,
     BIO_FUA,
     BIO_ORDERED_MASK,
+    BIO_POLLED,
     BIO_SYNC,
     BIO_SYNC_MASK,
     DISCARD,
@@ -89,7 +90,7 @@ from sim.block.features import DIRECTION, PER_QUEUE, PER_TASK, QUEUE_CHANGES, SY
 from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
 from sim.block.part_stat import DiskStats
-from sim.block.tags import RequestList, Tags
+from sim.block.tags import ASYNC, NO_READS, RequestList, Tags
 from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS, Wbt, tag_class
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -142,7 +143,8 @@ class QueueParams:
         dim="count",
         minimum=1,
         source="include/linux/blkdev.h: MAX_PHYS_SEGMENTS 128",
-        doc="memory segments of a request; a 4 KiB page is one",
+        doc="memory segments of a request; a 4 KiB page is one. From 5.1 on a segment holds several"
+        " pages that lie together: then as many as the longest request has",
     )
     plug: str = param(
         PER_QUEUE,
@@ -164,6 +166,20 @@ class QueueParams:
         minimum=0,
         source="block/blk-core.c 2.6.39: blk_start_plug, no limit",
         doc="a request of this size in a task's plug goes before the next comes; 0 = it stays",
+    )
+    plug_together: int = param(
+        0,
+        dim="count",
+        minimum=0,
+        source="block/blk-core.c 2.6.39: blk_attempt_plug_merge counts those of the queue",
+        doc="requests of several queues that a task's plug holds before all of them go; 0 = each"
+        " queue is counted alone",
+    )
+    plug_merges_last: bool = param(
+        False,
+        dim="bool",
+        source="block/blk-core.c 2.6.39: blk_attempt_plug_merge goes through the list",
+        doc="a bio may join only the last request of its queue in a task's plug",
     )
     pools: str = param(
         DIRECTION,
@@ -219,7 +235,6 @@ class Disk(BlockDevice):
         "driver",
         "elevator",
         "in_driver",
-        "max_sectors",
         "merges",
         "nr_plugged",
         "nr_waiting",
@@ -250,6 +265,7 @@ class Disk(BlockDevice):
         self.takes_fua = driver.fua and driver.write_cache
         self.max_discard_sectors = driver.max_discard_sectors
         self.discard_sectors = driver.discard_sectors
+        self.polls = driver.poll_queues > 0
         self.calendar = calendar
         self.tracer = tracer
         self.driver = driver
@@ -388,8 +404,12 @@ class Disk(BlockDevice):
     def _count_merge(self, bio: Bio, count: int) -> None:
         """Account ``count`` bios that became part of a waiting request."""
         self.stats.merge(bio.op, count)
+        if self.stats.merges_count:
+            self.stats.look(self.calendar.now, end=False)
         if bio.partition is not None:
             bio.partition.merge(bio.op, count)
+            if bio.partition.merges_count:
+                bio.partition.look(self.calendar.now, end=False)
 
     def start_request(self, bio: Bio, sector: int, pool: int, now_ns: int) -> Request:
         """Begin a request of one bio of the run, which has a slot (drive_stat_acct)."""
@@ -444,6 +464,8 @@ class Disk(BlockDevice):
 
     def _plug_merge(self, requests: list[Request], bio: Bio, sector: int, most: int) -> int:
         """Merge bios of the run into a request of the list; return how many."""
+        if self.params.plug_merges_last:
+            requests = requests[-1:]
         for request in reversed(requests):
             if request.op != bio.op:
                 continue
@@ -465,14 +487,20 @@ class Disk(BlockDevice):
         """Hold a new request back; before that, let all go if the release allows no more."""
         requests = plug.list_of(self._flush_list)
         most = self.params.plug_requests
+        held = len(requests)
+        if self.params.plug_together:
+            held = plug.count
+            if plug.has_several():
+                most = self.params.plug_together
         large = self.params.plug_flush_bytes
         last = plug.last
-        if (most and len(requests) >= most) or (
+        if (most and held >= most) or (
             large and last is not None and last.nr_sectors * SECTOR >= large
         ):
             plug.flush()
             requests = plug.list_of(self._flush_list)
         request = plug.last = self.start_request(bio, sector, pool, now_ns)
+        plug.count += 1
         self.nr_plugged += 1
         requests.append(request)
 
@@ -569,7 +597,7 @@ class Disk(BlockDevice):
     def complete(self, request: Request) -> None:
         """End a request's bios, free its slot, run the queue."""
         interrupt = self.on_interrupt
-        if interrupt is not None:
+        if interrupt is not None and not request.flags & BIO_POLLED:
             interrupt()
         if self.tracer.enabled:
             self._trace("block_rq_complete", request)
@@ -659,8 +687,7 @@ class Disk(BlockDevice):
         assert (self.bios_held == 0) == (self.requests.allocated() == 0)
         assert self.nr_waiting >= 0 and self.in_driver >= 0
         assert len(set(self.spare)) == len(self.spare)
-        self.stats.update(self.calendar.now)
-        self.stats.check()
+        self.stats.check(self.calendar.now)
 
 
 def _piece(bio: Bio, sector: int, max_sectors: int, end: int) -> Bio:
@@ -694,7 +721,14 @@ def request_slots(
     else:
         tags = min(params.nr_requests or per_queue, per_queue)
     wbt = None if elevator.throttles_writeback else make_wbt(params, driver, calendar)
-    return Tags(tags, elevator.async_depth(tags), driver.hardware_queues, wbt)
+    return Tags(
+        tags,
+        NO_READS if elevator.limits_sync_writes else ASYNC,
+        elevator.async_depth(tags),
+        driver.hardware_queues,
+        wbt,
+        elevator.wake_batch,
+    )
 
 
 def make_wbt(params: QueueParams, driver: Driver, calendar: Calendar) -> Wbt | None:

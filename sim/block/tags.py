@@ -28,7 +28,7 @@ CPU.
 from typing import Final
 
 from sim.block.bio import READ, WRITE
-from sim.block.wbt import ASYNC_WRITES, DISCARDS, KINDS, Wbt
+from sim.block.wbt import ASYNC_WRITES, DISCARDS, KINDS, READS, Wbt
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
 
@@ -36,6 +36,9 @@ BATCH_REQUESTS: Final = 32  # BLK_BATCH_REQ, include/linux/blkdev.h
 BATCH_TIME_NS: Final = 20_000_000  # BLK_BATCH_TIME = HZ/50, block/ll_rw_blk.c
 POOLS: Final = 2
 WAKE_BATCH_MAX: Final = 8  # SBQ_WAKE_BATCH, and SBQ_WAIT_QUEUES
+# Whom an elevator's limit of the tags (limit_depth) is for, by kind.
+ASYNC: Final = frozenset((ASYNC_WRITES, DISCARDS))
+NO_READS: Final = frozenset(range(KINDS)) - {READS}
 
 
 class IoContext:
@@ -145,10 +148,12 @@ class RequestList:
 class TagSet:
     """The tags of one hardware queue (struct sbitmap_queue)."""
 
-    def __init__(self, tags: int) -> None:
+    def __init__(self, tags: int, wake_batch: int) -> None:
+        """``wake_batch`` waiters are woken at a time, 0: as many as the tags allow."""
         self.used: int = 0
         self.wait = WaitQueue()
-        self._wake_batch: int = min(max(1, tags // WAKE_BATCH_MAX), WAKE_BATCH_MAX)
+        by_tags = min(max(1, tags // WAKE_BATCH_MAX), WAKE_BATCH_MAX)
+        self._wake_batch: int = wake_batch or by_tags
         self._freed: int = 0
 
     def put(self) -> None:
@@ -168,27 +173,33 @@ class TagSet:
 class Tags(RequestList):
     """The tags of a disk, in the place of its request pools; pools are wbt's kinds."""
 
-    def __init__(self, tags: int, async_depth: int, hardware_queues: int, wbt: Wbt | None) -> None:
+    def __init__(
+        self,
+        tags: int,
+        limited: frozenset[int],
+        limit: int,
+        hardware_queues: int,
+        wbt: Wbt | None,
+        wake_batch: int = 0,
+    ) -> None:
+        """Requests of the kinds ``limited`` may have ``limit`` of the tags of a hardware queue."""
         super().__init__(tags)
         # Both get() and put() have something to do each time.
         self.relaxed = 0
         self.count = [0] * KINDS
         self.pressed = [True] * KINDS
         self.wbt = wbt
-        self._async_depth = async_depth
-        self._sets: list[TagSet] = [TagSet(tags) for _ in range(hardware_queues)]
+        self._limits: list[int] = [limit if kind in limited else tags for kind in range(KINDS)]
+        self._sets: list[TagSet] = [TagSet(tags, wake_batch) for _ in range(hardware_queues)]
 
     def get(self, pool: int, pid: int, now_ns: int) -> bool:
         used = self._sets[pid % len(self._sets)]
-        if used.used >= self._limit(pool):
+        if used.used >= self._limits[pool]:
             return False
         if self.wbt is not None and not self.wbt.get(pool, now_ns):
             return False
         used.used += 1
         return True
-
-    def _limit(self, pool: int) -> int:
-        return self._async_depth if pool in (ASYNC_WRITES, DISCARDS) else self.nr_requests
 
     def put(self, pool: int, pid: int = 0) -> None:
         if self.wbt is not None:
@@ -197,7 +208,7 @@ class Tags(RequestList):
 
     def sleep(self, task: Task, pool: int) -> Blocking[None]:
         used = self._sets[task.pid % len(self._sets)]
-        if used.used < self._limit(pool) and self.wbt is not None:
+        if used.used < self._limits[pool] and self.wbt is not None:
             yield from self.wbt.sleep(task, pool)
         else:
             yield from used.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "blk_mq_get_tag")

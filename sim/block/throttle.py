@@ -144,6 +144,7 @@ class Throttle(BlockDevice):
         self.supports_barriers = below.supports_barriers
         self.takes_fua = below.takes_fua
         self.rotational = below.rotational
+        self.max_sectors = below.max_sectors
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors
         self._below = below

@@ -46,6 +46,7 @@ def calibrate_scenario(
 ) -> None:
     """Fit, write the file, report."""
     scenario = load(scenario_name, sets=sets, seed=seed)
+    options.tell_omissions(scenario)
     spec = _spec(scenario)
     states = _states(spec, against)
     label = "both" if len(states) > 1 else states[0]

@@ -57,6 +57,7 @@ def command(
     variants = [
         load(scenario_name, what_if=name, sets=sets, seed=seed, fit=layer) for name in names
     ]
+    options.tell_omissions(base, *variants)
     check_json(json_path)
     check_picture(plot_path)
     check_apart(json_path, plot_path, read=(base.path, fit_path))

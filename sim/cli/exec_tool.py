@@ -103,6 +103,7 @@ def command(
         layer = program_layer(argv, at_ns or 0)
         check_json(json_path)
         scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=layer)
+        options.tell_omissions(scenario)
         check_apart(json_path, read=(scenario.path,))
         _check_at(scenario, at_ns)
         with Progress(f"simulating {scenario.label}") as progress:
@@ -110,6 +111,7 @@ def command(
         _tell(scenario, what_if, result, argv, printed(argv, result), json_path)
         sys.exit(1 if any(marks_of(result, "dd_failed")) else 0)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
+    options.tell_omissions(scenario)
     _check_at(scenario, at_ns)
     layout = generation or generation_of(scenario.server.kernel)
     sampling = tool_sampling(argv, layout=layout)

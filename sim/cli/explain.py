@@ -57,6 +57,7 @@ def command(
     """
     fit = options.fit_layer_of(fit_path, scenario_name)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit)
+    options.tell_omissions(scenario)
     check_json(json_path)
     check_writable(folded_path)
     check_apart(json_path, folded_path, read=(scenario.path, fit_path))

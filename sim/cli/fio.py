@@ -62,6 +62,7 @@ def command(
     check_apart(output_path, json_path, read=(job_file, machine_name))
     file = read_fio_file(Path(job_file))
     scenario = load_machine(machine_name, seed=seed, sets=sets)
+    options.tell_omissions(scenario)
     _tell_capped(file)
     with Progress(f"fio {job_file}") as progress:
         result = run_fio(scenario, file, progress)

@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),
     "exec": ("sim.cli.exec_tool", "Type iostat, sar, free, top, dd ... on the simulated server."),
     "fio": ("sim.cli.fio", "Run a job file of fio on a machine."),
-    "table": ("sim.cli.table", "Fill an exercise table: RAID levels, access."),
+    "table": ("sim.cli.table", "Fill a table: RAID levels, access, what-ifs."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from sim.scenario import Scenario
 from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.load import SEED_MAX
 from sim.study.replicate import cores
@@ -74,6 +75,13 @@ def layer_of(fit: Fit | None) -> Table | None:
 def fit_layer_of(path: str | None, scenario: str) -> Table | None:
     """Return the best member of a fit of the scenario as a layer over it; raise FitError."""
     return layer_of(fit_of(path, scenario))
+
+
+def tell_omissions(*scenarios: Scenario) -> None:
+    """Say once what these scenarios leave out and a figure would show."""
+    lines = (line for scenario in scenarios for line in scenario.omissions)
+    for line in dict.fromkeys(lines):
+        click.echo(f"iotwin: {line}", err=True)
 
 
 def jobs_of(jobs: int | None, runs: int) -> int:

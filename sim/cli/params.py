@@ -33,10 +33,11 @@ def command(
 ) -> None:
     """Show every parameter with its value, unit, layer, origin and source.
 
-    Layers: default < kernel < profile < scenario < fit < what-if < set. The origin says what stands
-    behind a value: a file of the kernel, a data sheet, a manual, a recording; other values that it
-    is derived from; a fit to recorded results, which every parameter of [calibrate] is; the choice
-    of the scenario or of --set; or nothing: it is assumed. The last line counts them.
+    Layers: default < kernel < profile < scenario < fit < what-if < set; a profile is a drive's or a
+    processor generation's. The origin says what stands behind a value: a file of the kernel, a data
+    sheet, a manual, a recording; other values that it is derived from; a fit to recorded results,
+    which every parameter of [calibrate] is; the choice of the scenario or of --set; or nothing: it
+    is assumed. The last line counts them.
 
     \b
     Examples:
@@ -51,6 +52,7 @@ def command(
         seed=seed,
         fit=options.fit_layer_of(fit_path, scenario_name),
     )
+    options.tell_omissions(scenario)
     check_json(json_path)
     check_apart(json_path, read=(scenario.path, fit_path))
     if json_path is not None:

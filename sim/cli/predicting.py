@@ -48,6 +48,7 @@ def predict_variant(
     base = load(scenario_name, sets=sets, seed=seed)
     fit = _fit(base, fit_path)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=fit.layer(fit.best))
+    options.tell_omissions(scenario)
     check_json(json_path)
     check_apart(json_path, read=(scenario.path, fit_path))
     recorded: dict[str, Figure] = {}

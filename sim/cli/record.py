@@ -1,5 +1,6 @@
 """`iotwin record`: a live Linux host into a folder of /proc text."""
 
+import functools
 import inspect
 from dataclasses import asdict
 from typing import Any
@@ -53,6 +54,13 @@ def _print_script(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
     metavar="TIME",
     help="How long (default: until Ctrl-C).",
 )
+@click.option(
+    "--costs/--no-costs",
+    "with_costs",
+    default=True,
+    show_default=True,
+    help="Measure what calls cost on this host, first, for a second.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the recording in DIR after a gap.")
 @click.option(
     "--print-script",
@@ -64,12 +72,18 @@ def _print_script(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
 )
 @options.json_option
 def command(
-    folder: str, interval_s: float, duration_s: float | None, resume: bool, json_path: str | None
+    folder: str,
+    interval_s: float,
+    duration_s: float | None,
+    with_costs: bool,
+    resume: bool,
+    json_path: str | None,
 ) -> None:
     """Record /proc and /sys of this Linux host, word for word, into DIR.
 
     No root is needed. Ctrl-C ends a recording cleanly; one that was killed keeps every whole
-    sample, and --resume goes on with it.
+    sample, and --resume goes on with it. Before the first sample it is measured, for a second, what
+    a system call, a copied page, a context switch and a fork cost here: costs.txt, for a twin.
 
     \b
     Examples:
@@ -79,7 +93,11 @@ def command(
       iotwin record --print-script > record.py; scp record.py host:; ssh host python3 record.py DIR
     """
     check_json(json_path)
-    run = recorder.resume if resume else recorder.record
+    if resume:
+        run = recorder.resume
+    else:
+        costs = recorder.host_costs if with_costs else None
+        run = functools.partial(recorder.record, costs=costs)
     if duration_s is None:
         click.echo(f"recording into {folder} every {interval_s:g} s; Ctrl-C ends it", err=True)
     with Progress("recording") as progress:

@@ -88,6 +88,7 @@ def command(
     """
     fit = options.fit_of(fit_path, scenario_name)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit))
+    options.tell_omissions(scenario)
     check_json(json_path)
     check_picture(plot_path)
     check_writable(save_path, block_dump_path)

@@ -1,7 +1,7 @@
-"""`iotwin table`: exercise tables, each cell of them simulated."""
+"""`iotwin table`: exercise tables, or a scenario with its what-ifs; each cell is simulated."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,15 +13,20 @@ import sim
 from sim.cli import options
 from sim.cli.output import check_json, check_picture, write_file, write_json
 from sim.cli.progress import Progress
+from sim.cli.variants import run_variants
 from sim.drivers.disk import profile_names
 from sim.registry import did_you_mean
 from sim.report.exercise_table import Rows, exercise_json, exercise_table
+from sim.report.study_json import study_json
 from sim.report.tables import Column, Table, print_table
+from sim.report.what_if_table import own_figures, what_if_table
+from sim.scenario import Scenario, load, scenario_files
 from sim.study.exercise import DEVICES, PROFILE, Exercise, access, fill, raid
 from sim.study.replicate import processes
 
 SEED: Final = 1
 LEVELS: Final = ("0", "1", "5", "10")
+SCENARIO_LINE: Final = "of a scenario, by its name: the base and every what-if, a row each"
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ TABLES: Final[Mapping[str, Offer]] = {
 }
 
 
-@click.command("table", short_help="Fill an exercise table: RAID levels, access.")
+@click.command("table", short_help="Fill a table: RAID levels, access, what-ifs.")
 @click.argument("name", metavar="[TABLE]", required=False)
 @click.option(
     "--level", multiple=True, type=click.Choice(LEVELS), help="raid: this level; several times."
@@ -75,10 +80,12 @@ def command(
     plot_path: str | None,
     **choices: Any,
 ) -> None:
-    """Fill a table of the exercises: raid or access; without a name, list them.
+    """Fill a table of the exercises, raid or access, or that of a scenario; else list them.
 
-    Every cell is a run of fio on a machine of its own, past the page cache: reads and writes in
-    order are of 1 MiB, 4 at a time for each disk, those at random of 4 KiB, 32 at a time.
+    Every cell of raid and access is a run of fio on a machine of its own, past the page cache:
+    reads and writes in order are of 1 MiB, 4 at a time for each disk, those at random of 4 KiB, 32
+    at a time. The table of a scenario has a row for each of its what-ifs, run once, and the figures
+    that its programs report.
 
     \b
     Examples:
@@ -86,12 +93,16 @@ def command(
       iotwin table raid --level 5 --level 10 --devices 4
       iotwin table raid --profile sata-7200 --json raid.json
       iotwin table access --plot access.png
+      iotwin table fsync-where
     """
     check_json(json_path)
     check_picture(plot_path)
     if name is None:
-        rows = tuple((table, offer.line) for table, offer in TABLES.items())
+        rows = (*((table, offer.line) for table, offer in TABLES.items()), ("NAME", SCENARIO_LINE))
         print_table(Table((Column("table"), Column("what it shows")), rows), sys.stdout)
+        return
+    if name not in TABLES:
+        _fill_of_scenario(_scenario(name, choices, plot_path), seed, jobs, json_path)
         return
     exercise = _exercise(name, choices)
     chosen = SEED if seed is None else seed
@@ -111,15 +122,48 @@ def command(
 
 def _exercise(name: str, choices: Mapping[str, Any]) -> Exercise:
     """Return the table's rows and columns; refuse an option that chooses nothing there."""
-    if name not in TABLES:
-        hint = did_you_mean(name, TABLES)
-        raise click.UsageError(f"no table '{name}'{hint} (known: {', '.join(TABLES)})")
     offer = TABLES[name]
+    _refuse_others(name, offer.choices, choices)
+    return offer.make(**{choice: choices[choice] for choice in offer.choices})
+
+
+def _refuse_others(name: str, taken: Sequence[str], choices: Mapping[str, Any]) -> None:
     for choice, value in choices.items():
-        if value and choice not in offer.choices:
+        if value and choice not in taken:
             tables = [other for other, one in TABLES.items() if choice in one.choices]
             raise click.UsageError(f"--{choice} is for table {' and '.join(tables)}, not {name}")
-    return offer.make(**{choice: choices[choice] for choice in offer.choices})
+
+
+def _scenario(name: str, choices: Mapping[str, Any], plot_path: str | None) -> Scenario:
+    """Return the scenario of that name or path; refuse what its table does not have."""
+    is_path = name.endswith(".toml") or "/" in name
+    if not is_path and name not in scenario_files():
+        known = (*TABLES, *sorted(scenario_files()))
+        hint = did_you_mean(name, known)
+        raise click.UsageError(f"no table '{name}'{hint} (known: {', '.join(known)})")
+    _refuse_others(name, (), choices)
+    if plot_path is not None:
+        raise click.UsageError(f"--plot is for table {' and '.join(TABLES)}, not {name}")
+    scenario = load(name)
+    if not own_figures(scenario):
+        message = f"no program of '{name}' has figures of its own that its [measure] asks for"
+        raise click.UsageError(f"{message} (`iotwin compare {name}` shows all)")
+    return scenario
+
+
+def _fill_of_scenario(
+    base: Scenario, seed: int | None, jobs: int | None, json_path: str | None
+) -> None:
+    """Run the base and every what-if once, and print them."""
+    names = (None, *(what_if.name for what_if in base.what_ifs))
+    variants = [load(str(base.path), what_if=name, seed=seed) for name in names]
+    study = run_variants(variants, 1, jobs, None)
+    if json_path is not None:
+        write_json(study_json(study), json_path)
+    if json_path != "-":
+        click.echo(f"{base.title}\nseed {variants[0].seed}, iotwin {study.version}")
+        click.echo(f"$ {options.command_line()}\n")
+        print_table(what_if_table(study), sys.stdout)
 
 
 def _rows(exercise: Exercise, seed: int, jobs: int | None) -> Rows:

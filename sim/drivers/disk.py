@@ -18,14 +18,14 @@ that do not state their own as `{ value = ..., source = "..." }`.
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from sim.block.bio import SECTOR
 from sim.block.driver import Driver
-from sim.block.features import THROTTLE_SINCE, WBT_SINCE, default_elevator, features
+from sim.block.features import SCSI, THROTTLE_SINCE, WBT_SINCE, default_elevator, features
 from sim.block.genhd import BlockDevice, Partition
 from sim.block.part_stat import DiskStats
 from sim.block.queue import Disk, QueueParams
@@ -35,23 +35,24 @@ from sim.drivers.frontend import FrontendParams
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.origin import origin_of
 from sim.param import Param, ParamError, param, params_of
 from sim.registry import Entry, lookup, register
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 from sim.sched.version import KernelVersion, kernel_version, numbers
-from sim.toml.errors import Place, ScenarioError, unknown
-from sim.toml.layers import Layer, Leaf, Table, merge, read_table, unknown_source
+from sim.toml.errors import Place
+from sim.toml.layers import Layer, Leaf, Table, merge
+from sim.toml.profile import Shelf
 from sim.toml.reading import Reading, Values, dotted
-from sim.units import UnitError, Value, format_quantity, given_text, rough_bytes
+from sim.units import UnitError, format_quantity, given_text, rough_bytes
 
 MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
 MINORS: Final = 16  # of each disk
 PROFILES: Final = Path(__file__).parent / "profiles"
+_SHELF: Final = Shelf("profile", PROFILES)
 NO_FRONTEND: Final = "none"  # the disk itself: what a what-if says that takes the guest away
 _TABLES: Final = ("device", "queue", "iosched", "partition", "front", "throttle")
-_ELEVATORS: Final = "manual: what distributions of the kernel's time chose"
+_ELEVATORS: Final = "block/elevator.c: elevator_get_default, by driver and release"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +89,6 @@ class DiskSpec:
     frontend_params: object = None
     throttle: ThrottleParams = NO_LIMITS
     scheduler: str = param("cfq", dim="text", doc="elevator of the queue", source=_ELEVATORS)
-
-    @classmethod
-    def kernel_defaults(cls, kernel: str) -> Mapping[str, tuple[Value, str]]:
-        """Return the elevator that a disk of this kernel gets without a choice."""
-        return {"scheduler": (default_elevator(kernel_version(kernel)), _ELEVATORS)}
 
 
 class Machine(Protocol):
@@ -197,11 +193,18 @@ def _disk(
     if entry is None:
         return None
     floor = max(leaf.layer for leaf in (device, table.leaf("profile")) if leaf is not None)
-    own, params = reading.values(table, path, [DiskSpec, entry.params], others=_TABLES, floor=floor)
-    if own is not None and own["frontend"] == NO_FRONTEND:
+    own_keys = [one.key for one in params_of(DiskSpec)]
+    others = (*_TABLES, *own_keys)
+    [params] = reading.values(table, path, [entry.params], others=others, floor=floor)
+    frontend = table.leaf("frontend")
+    has_none = frontend is not None and frontend.value == NO_FRONTEND
+    reached = table.without("frontend", "front") if has_none else table
+    frontend_params = read_frontend(reading, reached, path)
+    given = _scheduled(reading, table, entry, params, frontend_params)
+    [own] = reading.values(given, path, [DiskSpec], others=tuple(table.children))
+    if own is not None and has_none:
         own["frontend"] = None
-        table = table.without("frontend", "front")
-    frontend_params = None if own is None else read_frontend(reading, table, path)
+    table = reached
     queue_table = reading.table(table, path, "queue")
     if own is not None and frontend_params is not None:
         queue_table = within_limits(reading, queue_table, own["frontend"], frontend_params)
@@ -228,6 +231,11 @@ def _disk(
         leaf = table.leaf(why.partition(":")[0]) or device
         reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}.{why}")
         return None
+    why = frontend_params.refusal(made) if frontend_params is not None else ""
+    if why:
+        leaf = table.leaf("frontend")
+        reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}: {why}")
+        return None
     return DiskSpec(
         **own,
         name=name,
@@ -239,6 +247,26 @@ def _disk(
         frontend_params=frontend_params,
         throttle=throttle,
     )
+
+
+def _scheduled(
+    reading: Reading,
+    disk: Table,
+    device: Entry,
+    params: Values | None,
+    frontend: FrontendParams | None,
+) -> Table:
+    """Return the disk's table with the elevator that the kernel gives it, if none is chosen."""
+    if disk.leaf("scheduler") is not None or reading.version is None or params is None:
+        return disk
+    kind, queues = SCSI, 1
+    if frontend is not None:
+        kind = frontend.kind
+    elif issubclass(device.cls, Driver):
+        kind, queues = device.cls.kind, device.cls.nr_hw_queues(device.params(**params))
+    elevator = default_elevator(reading.version, kind, queues)
+    leaf = Leaf(elevator, Layer.KERNEL, disk.place, disk.place, _ELEVATORS)
+    return Table(disk.place, disk.layer, {**disk.children, "scheduler": leaf})
 
 
 def _elevator_params(
@@ -261,55 +289,14 @@ def profile_names() -> tuple[str, ...]:
 
     Those of a folder are named with it, such as ec2/m3.xlarge.
     """
-    paths = [path.relative_to(PROFILES) for path in PROFILES.rglob("*.toml")]
-    ordered = sorted(paths, key=lambda path: (len(path.parts), path))
-    return tuple(path.with_suffix("").as_posix() for path in ordered)
+    return _SHELF.names()
 
 
 def _under_profile(reading: Reading, disk: Table, folder: Path) -> Table:
     """Return the disk's table laid over that of its profile."""
     leaf = disk.leaf("profile")
-    if leaf is None or not isinstance(leaf.value, str):
-        return disk
-    own_file = leaf.value.endswith(".toml")
-    if leaf.at.line:  # else it is of the command line
-        folder = Path(leaf.at.file).parent
-    path = folder / leaf.value if own_file else PROFILES / f"{leaf.value}.toml"
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        if own_file:
-            reading.error(leaf.at, f"cannot read the profile: {error.strerror}")
-        else:
-            reading.problems.append(unknown(leaf.at, "profile", leaf.value, profile_names()))
-        return disk
-    try:
-        profile = read_table(text, _short_name(path), Layer.PROFILE)
-    except ScenarioError as error:
-        reading.problems += error.problems
-        return disk
-    return merge(_with_source(reading, profile), disk)
-
-
-def _short_name(path: Path) -> str:
-    inside = path.is_relative_to(PROFILES)
-    return f"profiles/{path.relative_to(PROFILES).as_posix()}" if inside else str(path)
-
-
-def _with_source(reading: Reading, profile: Table) -> Table:
-    """Return the values of a profile, each with the profile's own source unless it states one."""
-    source = profile.leaf("source")
-    if source is None or not isinstance(source.value, str):
-        return profile.without("doc", "source")
-    if origin_of(source.value) is None:
-        reading.problems.append(unknown_source(source.at, "the profile", source.value))
-        return profile.without("doc", "source")
-    children: dict[str, Leaf | Table] = {}
-    for name, child in profile.children.items():
-        if isinstance(child, Leaf) and not child.source:
-            child = Leaf(child.value, child.layer, child.key, child.at, source.value)
-        children[name] = child
-    return Table(profile.place, profile.layer, children).without("doc", "source")
+    profile = _SHELF.read(reading, leaf, folder) if leaf is not None else None
+    return disk if profile is None else merge(profile, disk)
 
 
 def _partitions(

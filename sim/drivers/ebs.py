@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Final
 
 from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
+from sim.block.features import NVME
 from sim.drivers.ec2 import EBS_PATH_NAMES, EBS_PATHS, UNLIMITED, path_source
 from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
@@ -295,6 +296,13 @@ class Stream:
 
 class Ebs(Driver):
     """A volume of any type."""
+
+    kind = NVME  # without a front end: an instance of Nitro
+
+    @classmethod
+    def nr_hw_queues(cls, params: object) -> int:
+        """Return more than one: Nitro has one for each virtual CPU; one stands for them here."""
+        return 2
 
     def __init__(self, params: EbsParams) -> None:
         self.queue_depth = params.queue_depth

@@ -11,7 +11,8 @@ Hand estimate, xen-blkfront before 3.11 over a device of 0.1 ms: 32 slots of 44 
 requests. A batch of k completions costs 1/k interrupt each.
 
 Linux counterpart: drivers/block/xen-blkfront.c, virtio_blk.c, drivers/ata/ata_piix.c under an
-emulator. The three files beside this one have their figures and sources.
+emulator. Three files beside this one have their figures and sources; raid_controller.py puts a
+cache between the back end and the device.
 Invariants: at most ``slots`` requests are in the front end and behind it, at most the device's own
 depth in the device; each comes back once; at most one notification is on its way.
 Left out: several rings, grant table exhaustion, polling, the host's own page cache and elevator.
@@ -20,10 +21,11 @@ Left out: several rings, grant table exhaustion, polling, the host's own page ca
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sim.block.bio import Request
 from sim.block.driver import Complete, Driver
+from sim.block.features import SCSI, DriverKind
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -38,6 +40,7 @@ _EACH: Final = "derived: each front end has its own"
 class FrontendParams:
     """What all front ends have; a subclass says what they are for one of them."""
 
+    kind: ClassVar[DriverKind] = SCSI  # the guest's driver
     slots: int = param(dim="count", source=_EACH, doc="requests at a time", minimum=1)
     segments: int = param(dim="count", source=_EACH, doc="memory segments of a request", minimum=1)
     longest_bytes: int = param(
@@ -69,6 +72,10 @@ class FrontendParams:
     def queue_limits(self) -> Mapping[str, int]:
         """Return what it allows of a request queue at most, by the queue's parameters' names."""
         return {"max_segments": self.segments, "max_bytes": self.longest_bytes}
+
+    def refusal(self, device: object) -> str:
+        """Return why it cannot stand before a device of these parameters; "" if it can."""
+        return ""
 
 
 def figure(name: str, default: Any, source: str) -> Any:
@@ -135,12 +142,16 @@ class Frontend(Driver):
             self._device.submit(self._waiting.popleft())
 
     def _answer(self, request: Request) -> None:
-        """Put an answer into the ring; notify unless a notification is on its way."""
+        """The device has done it."""
         self._in_device -= 1
+        self._reply(request)
+        self._pass_on()
+
+    def _reply(self, request: Request) -> None:
+        """Put an answer into the ring; notify unless a notification is on its way."""
         if not self._answers:
             self._calendar.post(self._notify_ns, self._interrupt, None)
         self._answers.append(request)
-        self._pass_on()
 
     def _interrupt(self, _: object) -> None:
         """Bring the guest all answers that are in the ring."""

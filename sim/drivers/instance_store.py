@@ -17,6 +17,7 @@ from heapq import heapreplace
 
 from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
+from sim.block.features import NVME
 from sim.drivers.pipe import Pipe
 from sim.drivers.token_bucket import TokenBucket
 from sim.engine.calendar import Calendar
@@ -138,6 +139,13 @@ class Limits:
 
 class InstanceStore(Driver):
     """One volume."""
+
+    kind = NVME  # without a front end: that of an i3 or later
+
+    @classmethod
+    def nr_hw_queues(cls, params: object) -> int:
+        """Return more than one: one for each virtual CPU; one stands for them here."""
+        return 2
 
     def __init__(self, params: InstanceStoreParams) -> None:
         self.queue_depth = params.queue_depth

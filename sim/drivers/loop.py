@@ -22,6 +22,7 @@ from mypy_extensions import mypyc_attr
 
 from sim.block.bio import FLUSH, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
+from sim.block.features import LOOP
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.sched.core import Sched
@@ -56,6 +57,8 @@ class BackingFile:
 
 class Loop(Driver):
     """A loop device over a file."""
+
+    kind = LOOP
 
     def __init__(self, capacity_bytes: int, file: BackingFile, below_is_rotational: bool) -> None:
         self.queue_depth = QUEUE_DEPTH

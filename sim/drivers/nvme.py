@@ -16,6 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from sim.block.bio import SECTOR, Request
+from sim.block.features import NVME
 from sim.drivers.flash import FlashDrive, FlashParams
 from sim.drivers.pipe import Pipe
 from sim.param import param, redeclare
@@ -32,6 +33,13 @@ class NvmeParams(FlashParams):
         source="assumed: one for each CPU of a small server",
         minimum=1,
         doc="submission queues",
+    )
+    poll_queues: int = param(
+        0,
+        dim="count",
+        source="drivers/nvme/host/pci.c: poll_queues=0",
+        minimum=0,
+        doc="queues without an interrupt beside them, for io_uring's polled I/O (5.1 on)",
     )
     queue_entries: int = param(
         1023,
@@ -79,12 +87,20 @@ class NvmeParams(FlashParams):
 class Nvme(FlashDrive):
     """One drive with one namespace."""
 
+    kind = NVME
+
+    @classmethod
+    def nr_hw_queues(cls, params: object) -> int:
+        assert isinstance(params, NvmeParams)
+        return params.queues
+
     def __init__(self, params: NvmeParams) -> None:
         super().__init__(
             params, Pipe(params.read_lanes_bytes_per_s), Pipe(params.write_lanes_bytes_per_s)
         )
         self.queue_depth = params.queues * params.queue_entries
         self.hardware_queues = params.queues
+        self.poll_queues = params.poll_queues
         self.max_discard_sectors = 0xFFFFFFFF // SECTOR
         self.write_cache = not params.buffer_protected  # Identify Controller, VWC
         # nvme_update_disk_info(): blk_queue_write_cache(queue, vwc, vwc)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sim.block.bio import SECTOR, Request
 from sim.block.driver import Complete, Driver
+from sim.block.features import NULL_BLK
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
@@ -39,6 +40,8 @@ class RamParams:
 
 class Ram(Driver):
     """Constant latency."""
+
+    kind = NULL_BLK
 
     def __init__(self, params: RamParams) -> None:
         self.queue_depth = params.queue_depth

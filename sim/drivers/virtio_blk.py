@@ -12,7 +12,9 @@ cache modes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
+from sim.block.features import VIRTIO_BLK, DriverKind
 from sim.drivers.features import VIRTIO_BLK_CHANGES
 from sim.drivers.frontend import Frontend, FrontendParams, figure
 from sim.registry import register
@@ -24,6 +26,7 @@ from sim.units import Value
 class VirtioBlkParams(FrontendParams):
     """The driver's figures."""
 
+    kind: ClassVar[DriverKind] = VIRTIO_BLK
     slots: int = figure("slots", 128, "QEMU hw/block/virtio-blk.c: queue of 128")
     segments: int = figure("segments", 126, "QEMU hw/block/virtio-blk.c: seg_max = 128 - 2")
     longest_bytes: int = figure("longest_bytes", "504 KiB", "derived: 126 segments of a 4 KiB page")

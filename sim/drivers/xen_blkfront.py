@@ -12,7 +12,9 @@ several rings (4.5) and ring pages (4.4).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
+from sim.block.features import XEN_BLKFRONT, DriverKind
 from sim.drivers.features import XEN_BLKFRONT_CHANGES
 from sim.drivers.frontend import Frontend, FrontendParams, figure
 from sim.registry import register
@@ -24,6 +26,7 @@ from sim.units import Value
 class XenBlkfrontParams(FrontendParams):
     """The driver's figures; the declared defaults are those before 3.11."""
 
+    kind: ClassVar[DriverKind] = XEN_BLKFRONT
     slots: int = figure("slots", 32, "include/xen/interface/io/ring.h: slots in a page")
     segments: int = figure(
         "segments", 11, "include/xen/interface/io/blkif.h: BLKIF_MAX_SEGMENTS_PER_REQUEST 11"

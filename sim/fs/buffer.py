@@ -11,6 +11,7 @@ from typing import Final
 
 from sim.block.bio import BIO_FLUSH, READ, WRITE, Bio, Plug
 from sim.block.genhd import BlockDevice
+from sim.engine.ranges import RangeSet
 from sim.mm.address_space import AddressSpace
 from sim.sched.task import TASK_UNINTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
@@ -67,6 +68,33 @@ def submit_run(task: Task, device: BlockDevice, bio: Bio, task_plug: bool) -> Bl
     yield from device.submit(task, bio)
     if plug is not None:
         plug.flush()
+
+
+def without(
+    pieces: list[tuple[int, int]], start: int, unwritten: RangeSet
+) -> list[tuple[int, int]]:
+    """Return the pieces of a file from page `start` on, unwritten blocks as the holes they seem."""
+    seen: list[tuple[int, int]] = []
+    at = start
+    for block, count in pieces:
+        end = at + count
+        while at < end:
+            hidden = unwritten.covered_until(at)
+            if block < 0:
+                seen.append((-1, end - at))
+                at = end
+            elif hidden > at:
+                stop = min(hidden, end)
+                seen.append((-1, stop - at))
+                block += stop - at
+                at = stop
+            else:
+                first = unwritten.first(at, end)
+                stop = end if first < 0 else first
+                seen.append((block, stop - at))
+                block += stop - at
+                at = stop
+    return seen
 
 
 def submit_read(

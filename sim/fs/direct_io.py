@@ -88,8 +88,8 @@ def direct_io(vfs: Vfs, task: Task, file: File, pos: int, count: int, write: boo
     if not write:
         if task.sched.calendar.now >= inode.atime_stays_ns and op.atime_is_due(inode):
             yield from op.touch_atime(task, inode)
-    elif pos + count > inode.size:
-        yield from op.extend(task, inode, pos + count)
+    elif pos + count > inode.size or inode.has_unwritten:
+        yield from op.end_direct(task, inode, pos, pos + count)
     return count
 
 
@@ -111,6 +111,7 @@ def make_bios(
     pid: int,
     end_io: EndIo,
     private: object,
+    flags: int = DIRECT_FLAGS,
 ) -> list[Bio]:
     """Make one bio for each contiguous piece of `count` bytes at `pos`, none for a hole.
 
@@ -127,9 +128,9 @@ def make_bios(
             sector = block * SECTORS_PER_PAGE + skip
             if bios:
                 bios[0].pending += 1
-                bios.append(Bio(op, sector, length, end_chained, bios[0], 1, DIRECT_FLAGS, pid))
+                bios.append(Bio(op, sector, length, end_chained, bios[0], 1, flags, pid))
             else:
-                bios.append(Bio(op, sector, length, end_io, private, 1, DIRECT_FLAGS, pid))
+                bios.append(Bio(op, sector, length, end_io, private, 1, flags, pid))
         sectors -= length
         skip = 0
     return bios

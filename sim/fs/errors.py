@@ -39,6 +39,11 @@ def no_space(what: str, mounted_on: str) -> OSError:
     return fs_error(errno.ENOSPC, f"{what} of the server's {mounted_on or 'file system'}")
 
 
+def not_supported(what: str) -> OSError:
+    """EOPNOTSUPP."""
+    return fs_error(errno.EOPNOTSUPP, what)
+
+
 def invalid(what: str) -> OSError:
     """EINVAL."""
     return fs_error(errno.EINVAL, what)
@@ -52,3 +57,8 @@ def bad_file(what: str) -> OSError:
 def busy(what: str) -> OSError:
     """EBUSY."""
     return fs_error(errno.EBUSY, what)
+
+
+def bad_address(what: str) -> OSError:
+    """EFAULT."""
+    return fs_error(errno.EFAULT, what)

@@ -33,9 +33,16 @@ class Features:
     pages_first: bool
     bandwidth_chunks: bool
     kworkers: bool
+    looks_at_background: bool
     waits_in_iowait: bool
     flush_fua: bool
     aio_syncs: bool
+    io_uring: bool
+    io_uring_reads: bool
+    async_buffered_reads: bool
+    sqpoll_any_file: bool
+    iou_threads: bool
+    io_uring_iowait: bool
     # jbd and jbd2
     writer_alone: bool
     measured_batch: bool
@@ -94,7 +101,6 @@ class Features:
     nfs_congestion: bool
     lazy_commit: bool
     # Loop devices
-    loop_multiqueue: bool
 
 
 # feature: (first release that has it, what it is, source)
@@ -153,6 +159,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "writeback in chunks of half a second of the device",
         "fs/fs-writeback.c writeback_chunk_size",
     ),
+    "looks_at_background": (
+        (2, 6, 38),
+        "a flusher that wakes up to look for old data writes if too much is dirty, too",
+        "6585027a5e8c: fs/fs-writeback.c wb_check_background_flush",
+    ),
     "kworkers": (
         (3, 8),
         "threads that write are workers",
@@ -168,6 +179,32 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 12),
         "an asynchronous direct write with O_DSYNC ends when it is durable",
         "02afc27faec9: dio_aio_complete_work",
+    ),
+    "io_uring": ((5, 1), "io_uring, with polling and registered buffers", "2b188cc1bb85"),
+    "io_uring_reads": (
+        (5, 6),
+        "io_uring reads and writes without a vector",
+        "3a6820f2bb8a: IORING_OP_READ",
+    ),
+    "async_buffered_reads": (
+        (5, 9),
+        "io_uring's reads that miss the page cache need no worker",
+        "bcf5a06304d6",
+    ),
+    "sqpoll_any_file": (
+        (5, 11),
+        "io_uring's thread takes files that are not registered",
+        "28cea78af449: IORING_FEAT_SQPOLL_NONFIXED",
+    ),
+    "iou_threads": (
+        (5, 12),
+        "io_uring's threads belong to the process",
+        "46fe18b16c46, 3bfe6106693b: create_io_thread()",
+    ),
+    "io_uring_iowait": (
+        (6, 5),
+        "who waits for io_uring's completions counts as iowait",
+        "8a796565cec3; 7b72d661f1f2: while any is pending",
     ),
     "writer_alone": (
         (2, 6, 16),
@@ -374,14 +411,27 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "COMMIT when more is unstable than still to be written",
         "420e3646bb7d",
     ),
-    "loop_multiqueue": ((4, 0), "a loop device has a multi-queue", "b5dd2f6047ca"),
+}
+
+
+# feature: releases of stable series that have it too, ascending
+BACKPORTS: Final[Mapping[str, tuple[KernelVersion, ...]]] = {
+    "io_uring_iowait": ((6, 1, 39), (6, 4, 4)),
 }
 
 
 @cache
 def features(kernel: KernelVersion) -> Features:
     """Return what that release does."""
-    return Features(**{name: kernel >= release for name, (release, _, _) in SINCE.items()})
+    return Features(**{name: _has(kernel, name) for name in SINCE})
+
+
+def _has(kernel: KernelVersion, feature: str) -> bool:
+    """Return whether a release has a feature, by itself or from a later one."""
+    stable = BACKPORTS.get(feature, ())
+    return kernel >= SINCE[feature][0] or any(
+        kernel[:2] == since[:2] and kernel >= since for since in stable
+    )
 
 
 def since(feature: str) -> str:

@@ -238,6 +238,8 @@ class FlusherThread:
             if period_ns and calendar.now >= self.next_old_flush_ns:
                 self.next_old_flush_ns = calendar.now + period_ns
                 yield from self._write(task, for_kupdate=True)
+                if self._features.looks_at_background and over_background(self.vm, bdi):
+                    bdi.background_asked = True
             while bdi.background_asked:
                 bdi.background_asked = False
                 yield from self._write(task, for_kupdate=False)

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from sim.block.elevator import Elevator
+from sim.block.features import LOOP, default_elevator
 from sim.block.genhd import BlockDevice
 from sim.block.part_stat import DiskStats
 from sim.block.queue import Disk, QueueParams
@@ -23,7 +25,6 @@ from sim.component import Component, Described, GivenTable, Mount
 from sim.drivers.loop import BackingFile, Loop
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
-from sim.fs.features import features
 from sim.fs.namei import Vfs
 from sim.fs.read_write import generic_perform_write, read
 from sim.fs.super import O_RDWR, File
@@ -33,6 +34,7 @@ from sim.param import param
 from sim.registry import Entry, lookup, register
 from sim.sched.core import Sched
 from sim.sched.task import Blocking, Task
+from sim.sched.version import KernelVersion, numbers
 from sim.units import rough_bytes
 
 MAJOR: Final = 7  # include/linux/major.h: LOOP_MAJOR
@@ -116,17 +118,15 @@ class Loops(Component[LoopParams]):
     def init(self, machine: Machine) -> None:
         """Make the devices; each one's thread opens its file when the machine runs."""
         sched = machine.sched
-        is_multiqueue = features(sched.kernel).loop_multiqueue
         for number, (name, params) in enumerate(self.tables.items()):
             driver = Loop(params.size_bytes, LoopFile(machine.vfs, params.file), True)
-            elevator = lookup("elevator", "none" if is_multiqueue else "noop")
             disk = Disk(
                 DiskStats(name, MAJOR, number),
                 sched.calendar,
                 machine.streams,
                 machine.tracer,
                 driver,
-                elevator.cls(elevator.params()),
+                _elevator(sched.kernel),
                 params.queue,
             )
             driver.start(sched)
@@ -136,6 +136,16 @@ class Loops(Component[LoopParams]):
     def start(self, machine: Machine) -> None:
         for params in self.tables.values():
             machine.vfs.prepare_file(params.file, params.size_bytes)
+
+
+def _elevator(kernel: KernelVersion) -> Elevator:
+    """Return a new elevator as the release has it for loop devices."""
+    entry = lookup("elevator", default_elevator(kernel, LOOP, Loop.nr_hw_queues(None)))
+    changed = getattr(entry.params, "kernel_defaults", None)
+    defaults = changed(numbers(kernel)) if changed is not None else {}
+    made = entry.cls(entry.params(**{name: value for name, (value, _) in defaults.items()}))
+    assert isinstance(made, Elevator)
+    return made
 
 
 def _mount_of(described: Described, file: str) -> Mount | None:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from sim.fs.errors import (
+    bad_file,
     busy,
     exists,
     invalid,
@@ -26,6 +27,7 @@ from sim.fs.errors import (
     not_a_directory,
     not_empty,
     not_found,
+    not_supported,
 )
 from sim.fs.features import Features, features
 from sim.fs.super import (
@@ -349,6 +351,24 @@ class Vfs:
         if size < 0 or not file.writable:
             raise invalid(file.path)
         yield from self._truncate(task, file.inode, size)
+
+    def fallocate(
+        self, task: Task, file: File, pos: int, count: int, keep_size: bool
+    ) -> Blocking[None]:
+        """Give a range of an open file blocks that read as zeroes (vfs_fallocate)."""
+        inode = file.inode
+        if not file.writable:
+            raise bad_file(file.path)
+        if pos < 0 or count <= 0:
+            raise invalid(file.path)
+        if inode.op.fallocate is None:
+            raise not_supported(file.path)
+        yield from inode.i_mutex.lock(task)
+        try:
+            yield from inode.op.update_time(task, inode)
+            yield from inode.op.fallocate(task, inode, pos, pos + count, keep_size)
+        finally:
+            inode.i_mutex.unlock(task)
 
     def _truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
         """do_truncate: under the file's i_mutex."""

@@ -33,11 +33,12 @@ always hang off the device. Mapped file pages among the counters.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from sim.block.bio import WRITE
+from sim.block.bio import SECTOR, WRITE
 from sim.block.genhd import BlockDevice
 from sim.engine.ranges import Range
 from sim.mm.bandwidth import Pacing, WriteBandwidth, ratelimit_pages
@@ -128,6 +129,7 @@ class BackingDevInfo:
         self.ra_pages: int = (
             READ_AHEAD_PAGES if device is None else device.read_ahead_bytes() // PAGE_SIZE
         )
+        self.io_pages: int = 0 if device is None else device.max_sectors * SECTOR // PAGE_SIZE
         self.b_dirty: OrderedDict[AddressSpace, None] = OrderedDict()  # ordered by dirtied_when_ns
         self.b_io: OrderedDict[AddressSpace, None] = OrderedDict()  # chosen for the pass under way
         self.b_more_io: OrderedDict[AddressSpace, None] = (
@@ -182,6 +184,7 @@ class AddressSpace(PageTree):
     """The cached pages of ``host``. Ranges are half-open, in pages."""
 
     __slots__ = (
+        "_page_calls",
         "_page_waiters",
         "a_ops",
         "bdi",
@@ -218,6 +221,7 @@ class AddressSpace(PageTree):
         self.i_lock_wait: WaitQueue | None = None
         self.freeing: bool = False  # I_FREEING: evicted, perhaps under the flusher's hands.
         self._page_waiters: dict[int, WaitQueue] | None = None
+        self._page_calls: dict[int, list[Callable[[], None]]] | None = None
 
     # -- Residence.
 
@@ -270,6 +274,11 @@ class AddressSpace(PageTree):
         """Return the first page that is not resident, ``end`` when all are."""
         return min(self.pages.covered_until(start), end)
 
+    def cached_before(self, page: int, most: int) -> int:
+        """Return how many resident pages lie directly before one (count_history_pages)."""
+        runs = self.pages.overlap(max(page - most, 0), page)
+        return page - runs[-1][0] if runs and runs[-1][1] == page else 0
+
     def is_uptodate(self, start: int, end: int) -> bool:
         """Return whether all pages are resident and none is being read."""
         return self.pages.covers(start, end) and not self.locked.intersects(start, end)
@@ -317,6 +326,23 @@ class AddressSpace(PageTree):
         assert unlocked == end - start
         if self._page_waiters:
             self._wake_page_waiters(start, end)
+        if self._page_calls:
+            self._call_page_calls(start, end)
+
+    def when_unlocked(self, page: int, call: Callable[[], None]) -> None:
+        """Have `call` called when a page that is being read has been (IOCB_WAITQ, 5.9)."""
+        assert self.locked.intersects(page, page + 1)
+        if self._page_calls is None:
+            self._page_calls = {}
+        self._page_calls.setdefault(page, []).append(call)
+        self.a_ops.sync_page()
+
+    def _call_page_calls(self, start: int, end: int) -> None:
+        calls = self._page_calls
+        assert calls is not None
+        for page in [page for page in calls if start <= page < end]:
+            for call in calls.pop(page):
+                call()
 
     def wait_on_page(self, task: Task, start: int, end: int) -> Blocking[None]:
         """Sleep until no page of the range is being read (wait_on_page_locked)."""

@@ -20,6 +20,11 @@ class Features:
 
     # The page cache
     on_demand_readahead: bool
+    context_readahead: bool
+    context_is_cautious: bool
+    reads_of_io_pages: bool
+    one_window_at_first: bool
+    windows_keep_size: bool
     reads_activate: bool
     shadows: bool
     text_kept: bool
@@ -77,6 +82,7 @@ class Features:
     no_dirty_floor: bool
     dirtyable_reserve: bool
     paced_writers: bool
+    own_background: bool
     memcg_dirty_limits: bool
 
 
@@ -86,6 +92,31 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (2, 6, 23),
         "read-ahead has one window, and a marked page in it brings the next",
         "mm/readahead.c ondemand_readahead",
+    ),
+    "context_readahead": (
+        (2, 6, 31),
+        "a missing page behind cached ones is taken for a stream's",
+        "10be0b372cac: mm/readahead.c try_context_readahead",
+    ),
+    "context_is_cautious": (
+        (3, 12),
+        "only if more pages are cached there than are wanted, and with the pages found at most",
+        "2cad40180197: mm/readahead.c try_context_readahead",
+    ),
+    "reads_of_io_pages": (
+        (4, 10),
+        "a read larger than read-ahead is read in requests as long as the device takes",
+        "9491ae4aade6: mm/readahead.c ondemand_readahead, bdi->io_pages",
+    ),
+    "one_window_at_first": (
+        (4, 19),
+        "a first window is not joined with the next one beyond the largest",
+        "dc30b96ab6d5: mm/readahead.c ondemand_readahead",
+    ),
+    "windows_keep_size": (
+        (6, 13),
+        "a window of read-ahead is never smaller than the one before",
+        "158cdce87c8c: mm/readahead.c page_cache_async_ra",
     ),
     "reads_activate": (
         (4, 7),
@@ -323,6 +354,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 2),
         "a writer sleeps at its share of the rate; it does not write itself",
         "mm/page-writeback.c balance_dirty_pages: IO-less throttling",
+    ),
+    "own_background": (
+        (3, 2),
+        "a flusher writes until its device is below its share of the background threshold as well",
+        "b00949aa2df9: fs/fs-writeback.c over_bground_thresh",
     ),
     "memcg_dirty_limits": (
         (4, 2),

@@ -90,6 +90,7 @@ class VmParams:
     page_add_ns: int = param(
         "600 ns",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: allocating, inserting into radix tree and LRU, about 1500 cycles",
         doc="bringing one new page into the page cache",
@@ -97,6 +98,7 @@ class VmParams:
     page_write_ns: int = param(
         "500 ns",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: tag changes, building a bio and ending writeback, about 1200 cycles",
         doc="writing one page back, apart from the block layer",
@@ -104,6 +106,7 @@ class VmParams:
     page_scan_ns: int = param(
         "300 ns",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: isolating and freeing a clean page, about 1000 cycles",
         doc="looking at one page, dentry or inode in reclaim",

@@ -2,7 +2,9 @@
 
 Models: per open file, the detection of sequential reading and the window that is read ahead. It
 doubles up to the device's limit (128 KiB) and is renewed while the reader is still in the one
-before, so a sequential reader keeps two windows under way. A random read is read as it is.
+before, so a sequential reader keeps two windows under way. A random read is read as it is. From
+4.10 on a read that is larger than the limit has windows as long as itself, up to the longest
+request of the device (1280 KiB): dd bs=1M, cp and backups read the disk in larger pieces.
 
 Theory of operation
  - To 2.6.22: two windows, current and ahead. Each read() is looked at; when the reader enters the
@@ -11,11 +13,21 @@ Theory of operation
  - From 2.6.23, on demand: one window [start, start + size), whose last async_size pages begin with
    a marked page (PG_readahead). A missing page starts a window, the marked page the next one; what
    is in memory costs nothing.
-Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.5).
+ - From 2.6.31 a missing page that nothing announced is looked at once more: cached pages before it
+   may be what a sequential stream has left there, such as one of several readers of an open file
+   (context read-ahead). A window as large as what was found begins. So random reads of a file that
+   is half in memory read more than they want.
+Hand estimate: dd bs=1M over a device that takes 1280 KiB at a time. The first read() brings 256
+pages. To 4.18 the next 256 come with them; their first is marked, and so each read() finds its mark
+at its own beginning: windows of 256 pages. From 4.19 on the first window's mark is in its middle,
+where the read() still wants 128 pages. So windows are of 256, 128 and 128 pages in turn, and from
+6.13 on, where none is smaller than the one before, of 256 again.
+Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.9),
+page_cache_sync_ra, page_cache_async_ra (6.10 to 6.18).
 Invariants: no page is submitted that is resident; nothing is read beyond the end of the file.
-Left out: posix_fadvise, context read-ahead (2.6.31: interleaved sequential readers of one open
-file), the window's shrinking by 2 pages after a read-ahead page was dropped unread, several marked
-pages (only the last window's mark is kept). Reading around page faults: filemap.py.
+Left out: posix_fadvise, the window's shrinking by 2 pages after a read-ahead page was dropped
+unread, several marked pages (only the last window's mark is kept; so a mark without its window says
+nothing). Reading around page faults: filemap.py.
 """
 
 from __future__ import annotations
@@ -121,25 +133,55 @@ def ondemand_readahead(
     task: Task, mapping: AddressSpace, ra: FileRaState, page: int, count: int, end_page: int
 ) -> Blocking[None]:
     """Read a window at ``page``, missing or marked, for a read of ``count`` pages."""
+    release = mapping.vm.features
     max_pages = mapping.bdi.ra_pages
+    if release.reads_of_io_pages and count > max_pages:
+        max_pages = max(max_pages, min(count, mapping.bdi.io_pages))
     if page and (page == ra.mark or page == ra.start + ra.size):
         ra.start += ra.size
-        ra.size = get_next_ra_size(ra.size, max_pages)
+        next_size = get_next_ra_size(ra.size, max_pages)
+        ra.size = max(ra.size, next_size) if release.windows_keep_size else next_size
         ra.async_size = ra.size
     elif page == 0 or 0 <= page - ra.prev_page <= 1 or count > max_pages:
         ra.start = page
         ra.size = get_init_ra_size(count, max_pages)
         ra.async_size = ra.size - count if ra.size > count else ra.size
-    else:
+    elif not try_context_readahead(mapping, ra, page, count, max_pages):
         yield from submit_pages(task, mapping, page, count, end_page)
         return
     if page == ra.start and ra.size == ra.async_size:
         # This very read would hit the mark: submit the next window with this one.
-        ra.async_size = get_next_ra_size(ra.size, max_pages)
-        ra.size += ra.async_size
+        more = get_next_ra_size(ra.size, max_pages)
+        if release.one_window_at_first and ra.size + more > max_pages:
+            ra.size = max_pages
+            ra.async_size = max_pages // 2
+        else:
+            ra.size += more
+            ra.async_size = more
     submitted = yield from submit_pages(task, mapping, ra.start, ra.size, end_page)
     if not submitted:
         ra.async_size = 0  # Only a page newly read is marked.
+
+
+def try_context_readahead(
+    mapping: AddressSpace, ra: FileRaState, page: int, count: int, max_pages: int
+) -> bool:
+    """Begin a window if what is cached before a missing page looks like a stream's trace."""
+    release = mapping.vm.features
+    if not release.context_readahead:
+        return False
+    history = mapping.cached_before(page, max_pages)
+    if history <= (count if release.context_is_cautious else 0):
+        return False
+    if history >= page:  # from the beginning of the file on
+        history *= 2
+    ra.start = page
+    if release.context_is_cautious:
+        ra.size = min(history + count, max_pages)
+        ra.async_size = 1
+    else:
+        ra.size = ra.async_size = get_init_ra_size(history + count, max_pages)
+    return True
 
 
 # -- To 2.6.22

@@ -28,6 +28,7 @@ from sim.scenario.cases import (
     scenario_files,
     use,
 )
+from sim.scenario.omissions import omissions_of
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
 from sim.scenario.workload import (
@@ -187,7 +188,7 @@ def _load(
     if found:
         raise ScenarioError(found)
     assert chosen is not None
-    return replace(chosen, plan=plan)
+    return replace(chosen, plan=plan, omissions=omissions_of(chosen))
 
 
 def _guest(name: str, what_if: str | None) -> Scenario:

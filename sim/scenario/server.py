@@ -20,22 +20,27 @@ from sim.mm.params import VmParams
 from sim.net.tcp import TcpParams
 from sim.param import params_of
 from sim.registry import Entry, UnknownName, lookup, names
+from sim.scenario.omissions import OMISSIONS
 from sim.scenario.spec import ServerSpec
+from sim.sched.generation import CpuParams, under_generation
 from sim.sched.params import SchedParams
 from sim.sched.version import NEWEST, OLDEST, is_modelled, kernel_version, numbers
 from sim.syscall import SyscallParams
+from sim.toml.errors import unknown
 from sim.toml.layers import Table
-from sim.toml.reading import Reading
+from sim.toml.reading import CodeTime, Reading, source_of
 from sim.units import format_quantity, given_text
 
 # What every kernel has, whether a scenario says something about it or not.
 CORE: Final[Mapping[str, Any]] = {
+    "cpu": CpuParams,
     "sched": SchedParams,
     "syscall": SyscallParams,
     "tcp": TcpParams,
     "vfs": VfsParams,
     "vm": VmParams,
 }
+_ACCEPTS: Final = "accepts"
 _KERNEL: Final = re.compile(r"\d+\.\d+(\.\d+)*(-\S*)?")
 _OTHERS_BYTES: Final = 2**20  # assumed: a boot's first programs and the metadata that they read
 
@@ -44,8 +49,11 @@ def read_server(
     reading: Reading, machine: Table, folder: Path
 ) -> tuple[ServerSpec | None, Described]:
     """Return the server (None, and problems, if something is wrong), and what was read of it."""
+    machine = under_generation(reading, machine, folder, CORE)
     there = _components(machine)
-    [values] = reading.values(machine, ("machine",), [ServerSpec], others=[*CORE, *there])
+    others = [_ACCEPTS, *CORE, *there]
+    [values] = reading.values(machine, ("machine",), [ServerSpec], others=others)
+    accepts = _accepted(reading, machine)
     leaf = machine.leaf("kernel")
     if leaf is not None and not is_kernel(str(leaf.text())):
         reading.error(
@@ -60,6 +68,8 @@ def read_server(
         table = reading.table(machine, ("machine",), name)
         [own] = reading.values(table, ("machine", name), [cls])
         core[name] = None if own is None else cls(**own)
+        if own is not None and name == "cpu":
+            reading.code = _code_time(table, own["code"])
     _check_memory(described, values, core["vm"])
     entries = in_order(name for name in there if name in machine.children)
     for entry in entries:
@@ -69,7 +79,25 @@ def read_server(
         _examine(described, entry)
     if reading.problems or values is None:
         return None, described
-    return ServerSpec(**values, core=core, components=described.tables), described
+    spec = ServerSpec(**values, accepts=accepts, core=core, components=described.tables)
+    return spec, described
+
+
+def _code_time(cpu: Table, share: float) -> CodeTime | None:
+    """Return what the kernel's code takes on a machine that says so: all costs read from now on."""
+    leaf = cpu.leaf("code")
+    return None if leaf is None else CodeTime(share=share, source=source_of(leaf))
+
+
+def _accepted(reading: Reading, machine: Table) -> frozenset[str]:
+    """Return the names of what is left out and shall not be told; note those that nothing has."""
+    names = reading.texts(machine, ("machine",), _ACCEPTS) or ()
+    known = [one.name for one in OMISSIONS]
+    for name in names:
+        if name not in known:
+            place = machine.place_of(_ACCEPTS)
+            reading.problems.append(unknown(place, "omission", name, known))
+    return frozenset(names)
 
 
 def _components(machine: Table) -> list[str]:
@@ -77,7 +105,7 @@ def _components(machine: Table) -> list[str]:
 
     So the modules of components that a machine lacks are not imported.
     """
-    own = {key for one in params_of(ServerSpec) for key in (one.key, one.name)}
+    own = {_ACCEPTS, *(key for one in params_of(ServerSpec) for key in (one.key, one.name))}
     there = [name for name in machine.children if name not in own and name not in CORE]
     try:
         return [lookup("component", name).name for name in there]

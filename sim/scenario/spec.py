@@ -33,6 +33,7 @@ class ServerSpec:
         dim="bytes", source="scenario", doc="memory", minimum=16 * 2**20, maximum=2**50
     )
     hostname: str = param("linux", dim="text", source="assumed: any name will do", doc="its name")
+    accepts: frozenset[str] = frozenset()  # what is left out, and known (sim.scenario.omissions)
     core: Mapping[str, Any]
     components: Mapping[str, Mapping[str, Any]]
 
@@ -162,6 +163,7 @@ class Scenario:
     plan: CalibrateSpec | None = None  # that of the base, in each variant: what was fitted to
     neighbours: Mapping[str, "Scenario"] = field(default_factory=dict)  # guests of the same host
     uses: tuple[Path, ...] = ()  # files of its own parts
+    omissions: tuple[str, ...] = ()  # what its author should know: a line each
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Take the files of parts along to another process, which has not imported them."""

@@ -55,6 +55,8 @@ class Features:
 
 
 PRIO_ARRAY: Final = ((2, 6, 0), True), ((2, 6, 23), False)
+# Page table isolation against Meltdown, on processors that need it (arch/x86/mm/pti.c).
+PTI: Final = ((2, 6, 0), False), ((4, 15), True)  # aa8c6248f8c7
 EEVDF: Final = ((2, 6, 0), False), ((6, 6), True)  # 147f3efaa241
 # wake_idle() searches in domains with SD_WAKE_IDLE: hyperthreads only, until select_idle_sibling()
 # (a1f84a3ab8e0, 2.6.33; distributions' 2.6.32 have it too, so it counts from there).

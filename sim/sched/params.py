@@ -37,6 +37,7 @@ class SchedParams:
     context_switch_ns: int = param(
         "2 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="manual: lmbench lat_ctx, Xeons of 2005-2010: 1.1-1.9 us; 3-4.5 us with a wake-up",
         doc="system time from one task, or idle, to the next",

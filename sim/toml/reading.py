@@ -18,7 +18,7 @@ from sim.param import Param, ParamError, params_of
 from sim.registry import Entry, UnknownName, lookup, names, nearest
 from sim.toml.errors import Place, Problem, unknown
 from sim.toml.layers import Layer, Leaf, Table, quoted
-from sim.units import UnitError, Value
+from sim.units import UnitError, Value, format_quantity
 
 Values = dict[str, Any]  # field name -> canonical value, for the constructor
 
@@ -36,6 +36,20 @@ class Parameter:
     doc: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class CodeTime:
+    """What the kernel's code takes on the machine, of what it takes on that of the defaults."""
+
+    share: float
+    source: str
+
+    def of(self, declared: Param, default: Value) -> tuple[Value, str]:
+        """Return the time that a default becomes, and its source."""
+        given = format_quantity(default, declared.dim)
+        source = f"derived: machine.cpu.code, {self.share:g}, of {given}: {self.source}"
+        return round(float(default) * self.share), source
+
+
 class Reading:
     """Collects the problems and the parameters of one scenario in one variant."""
 
@@ -44,6 +58,7 @@ class Reading:
         self.version = version  # the same as numbers; None if it is not known
         self.problems: list[Problem] = []
         self.parameters: list[Parameter] = []
+        self.code: CodeTime | None = None  # None: as on the machine of the defaults
 
     def error(self, place: Place, message: str, *, given: str = "", allowed: str = "") -> None:
         """Note a problem."""
@@ -109,6 +124,9 @@ class Reading:
                 default = (declared.default, declared.source)
                 value, source = kernel.get(declared.name, default)
                 layer = Layer.KERNEL if declared.name in kernel else Layer.DEFAULT
+                if declared.is_code and self.code is not None and value is not None:
+                    value, source = self.code.of(declared, value)
+                    layer = Layer.PROFILE
                 values[declared.name] = value
                 noted[declared.name] = declared, source, layer
             else:

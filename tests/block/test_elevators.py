@@ -7,10 +7,18 @@ from sim.block.bfq import BfqQueue
 from sim.block.bio import BIO_SYNC, READ, Request
 from sim.block.cfq import Cfq, CfqParams, CfqQueue
 from sim.block.deadline import Deadline, DeadlineParams
-from sim.block.features import default_elevator
+from sim.block.features import (
+    DRIVER_KINDS,
+    LOOP,
+    NVME,
+    SCSI,
+    VIRTIO_BLK,
+    XEN_BLKFRONT,
+    default_elevator,
+)
 from sim.block.noop import Noop, NoopParams
 from sim.registry import lookup, names
-from sim.sched.version import numbers
+from sim.sched.version import kernel_version, numbers
 from tests.block.disks import MS, Rig, ram
 from tests.sched.rig import RELEASES
 
@@ -139,15 +147,32 @@ def test_versions_set_the_defaults(kernel, changed):
     assert ("sequential_batches" in found) is changed
 
 
-def test_a_disk_without_a_choice_gets_the_elevator_of_its_time():
-    assert default_elevator((2, 6, 16)) == "anticipatory"
-    assert default_elevator((2, 6, 18)) == "cfq"
-    assert default_elevator((5, 10)) == "mq-deadline"
+@pytest.mark.parametrize(
+    "kind, queues, expected",
+    [
+        # block/Kconfig.iosched to 4.18; drivers/scsi/Kconfig 4.19: SCSI_MQ_DEFAULT y
+        (SCSI, 1, "2.6.16 anticipatory, 2.6.18 cfq, 4.18 cfq, 4.19 mq-deadline, 6.18 mq-deadline"),
+        (SCSI, 4, "4.18 cfq, 4.19 none"),
+        # drivers/block/nvme-core.c, later drivers/nvme/host/pci.c: no request queue, then blk-mq
+        (NVME, 8, "3.10 noop, 3.13 none, 4.4 none, 4.18 none, 6.8 none"),
+        (NVME, 1, "4.4 none, 4.10 none, 4.11 mq-deadline, 6.8 mq-deadline"),
+        (VIRTIO_BLK, 1, "3.12 cfq, 3.13 none, 4.10 none, 4.11 mq-deadline"),
+        (XEN_BLKFRONT, 1, "2.6.18 noop, 2.6.32 cfq, 4.2 cfq, 4.3 none, 4.11 mq-deadline"),
+        (LOOP, 1, "2.6.32 noop, 4.0 none, 4.11 mq-deadline, 5.14 mq-deadline, 5.15 none"),
+    ],
+)
+def test_a_queue_without_a_choice_gets_the_elevator_of_its_driver_and_release(
+    kind, queues, expected
+):
+    for release, elevator in (row.split() for row in expected.split(", ")):
+        assert default_elevator(kernel_version(release), kind, queues) == elevator
 
 
+@pytest.mark.parametrize("queues", [1, 4])
+@pytest.mark.parametrize("kind", DRIVER_KINDS.values(), ids=list(DRIVER_KINDS))
 @pytest.mark.parametrize("release", RELEASES, ids=numbers)
-def test_the_elevator_of_its_time_is_in_that_release(release):
-    assert lookup("elevator", default_elevator(release)).is_in(release)
+def test_the_elevator_of_its_time_is_in_that_release(release, kind, queues):
+    assert lookup("elevator", default_elevator(release, kind, queues)).is_in(release)
 
 
 @pytest.mark.parametrize(

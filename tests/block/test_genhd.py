@@ -18,7 +18,7 @@ def test_integrals_count_time_with_and_weighted_by_what_is_in_flight():
     stats.done(WRITE, 2, 16, 50, 40)
     stats.update(100)
     assert (stats.io_ticks_ns, stats.time_in_queue_ns) == (30, 5 + 3 * 15 + 2 * 10)
-    stats.check()
+    stats.check(100)
 
 
 def test_time_in_queue_is_the_sum_of_completed_times_when_all_is_done():
@@ -72,7 +72,7 @@ def test_a_full_partition_row_agrees_with_the_disk():
         bio = rig.bio(WRITE, draw.randrange(900))
         rig.at(draw.randrange(100 * MS), part.submit_bio, bio)
     rig.run()
-    part.stats.check()
+    part.stats.check(rig.calendar.now)
     names = ("writes", "write_merges", "write_sectors", "write_ns", "io_ticks_ns")
     assert [getattr(part.stats, name) for name in names] == [
         getattr(rig.stats, name) for name in names

@@ -129,8 +129,8 @@ def test_a_task_plug_merges_and_sorts():
 def habits_of(kernel):
     """What a release sets of the plug on a task's stack."""
     defaults = QueueParams.kernel_defaults(kernel)
-    names = ("plug", "pools", "plug_requests", "plug_flush_bytes")
-    return {name: defaults[name][0] for name in names if name in defaults}
+    names = [name for name in defaults if name.startswith("plug") or name == "pools"]
+    return {name: defaults[name][0] for name in names}
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,40 @@ def test_a_task_plug_holds_as_many_requests_as_the_release_allows(kernel, held):
     assert len(rig.issued()) == (40 // held * held if held < 40 else 0)
     plug.flush()
     assert len(rig.run().issued()) == 40
+
+
+@pytest.mark.parametrize(
+    ("kernel", "held"),
+    [
+        ("4.20", (16, 16)),  # each queue's own
+        ("5.0", (8, 8)),  # plug->rq_count (5f0ed774ed29)
+        ("5.15", (32, 32)),  # blk_plug_max_rq_count: four times (7f2a6a69f7ce)
+        ("5.16", (32, 32)),  # twice of 32 (ba0ffdd8ce48)
+    ],
+)
+def test_requests_of_two_queues_in_a_plug_are_counted_together_from_5_0_on(kernel, held):
+    rigs = [Rig(ram(queue_depth=100), **habits_of(kernel)) for _ in range(2)]
+    plug = Plug()
+    for number in range(100):
+        for rig in rigs:
+            submit_plugged(rig, plug, 10 * number)
+        if any(rig.issued() for rig in rigs):
+            break
+    assert tuple(len(rig.issued()) for rig in rigs) == held
+
+
+@pytest.mark.parametrize(("kernel", "merged"), [("5.15", 1), ("5.16", 0), ("6.18", 0)])
+def test_a_bio_joins_only_the_last_request_of_the_plug_from_5_16_on(kernel, merged):
+    """Two streams in turn: d38a9c04c0d5 looks at the previous entry alone."""
+    rig = Rig(ram(queue_depth=64), **habits_of(kernel))
+    plug = Plug()
+    for page in (0, 100, 1):
+        submit_plugged(rig, plug, page)
+    assert rig.stats.write_merges == merged
+    submit_plugged(rig, plug, 2)
+    assert rig.stats.write_merges == merged + 1
+    plug.flush()
+    assert sum(count for _, count in rig.run().issued()) == 4
 
 
 @pytest.mark.parametrize(("kernel", "goes"), [("4.9", False), ("4.10", True), ("6.18", True)])

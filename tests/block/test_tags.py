@@ -2,7 +2,8 @@
 
 import pytest
 
-from sim.block.bio import READ, WRITE
+from sim.block.bio import BIO_IDLE, BIO_SYNC, READ, WRITE
+from sim.block.mq_deadline import MqDeadline, MqDeadlineParams
 from sim.block.noop import NoElevator, Noop, NoopParams
 from sim.registry import lookup
 from sim.sched.core import Sched
@@ -42,6 +43,54 @@ def test_an_elevator_has_twice_the_devices_tags_at_most_256(elevator, depth, tag
 @pytest.mark.parametrize("elevator, given, tags", [("mq-deadline", 500, 500), ("none", 500, 31)])
 def test_nr_requests_makes_more_of_them_but_not_of_the_devices_own(elevator, given, tags):
     assert filled(tagged(elevator, nr_requests=given)) == tags
+
+
+def of_release(kernel, depth=31):
+    """Return a disk under mq-deadline as a release has it."""
+    defaults = MqDeadlineParams.kernel_defaults(kernel)
+    params = MqDeadlineParams(**{name: value for name, (value, _) in defaults.items()})
+    return Rig(Serial(MS, queue_depth=depth), MqDeadline(params))
+
+
+@pytest.mark.parametrize(
+    "kernel, writes",
+    [
+        ("4.11", 62),
+        ("5.14", 62),  # shallow_depth 46 of words of 8 tags (39823b47bbd4 says so)
+        ("6.1", 62),
+        ("6.1.60", 46),  # d47f9717e5cf: 3/4 of each word
+        ("6.6", 46),
+        ("6.8", 46),
+        ("6.9", 62),  # 256aab46e316
+        ("6.18", 62),
+    ],
+)
+@pytest.mark.parametrize("flags", [0, BIO_SYNC, BIO_SYNC | BIO_IDLE])
+def test_mq_deadline_keeps_tags_for_reads_from_6_6_to_6_8(kernel, writes, flags):
+    rig = of_release(kernel)
+    taken = [rig.disk.submit_bio(rig.bio(WRITE, 10 * n, flags=flags)) for n in range(70)]
+    assert sum(taken) == writes
+    assert sum(rig.disk.submit_bio(rig.bio(READ, 5000 + 10 * n)) for n in range(70)) == 62 - writes
+
+
+@pytest.mark.parametrize("kernel, batch", [("6.10", 7), ("6.11", 1), ("6.18", 1), ("7.0", 7)])
+def test_mq_deadline_wakes_waiters_one_by_one_from_6_11_on(kernel, batch):
+    """62 tags: a batch is of 62 / 8 waiters, with min_shallow_depth 1 of one (sbitmap)."""
+    rig = of_release(kernel)
+    sched = Sched(rig.calendar, nr_cpus=1, kernel=(6, 18))
+    filled(rig)
+
+    def main(task):
+        yield from rig.disk.submit(task, rig.bio(READ, 90_000 + 10 * task.pid, pid=task.pid))
+
+    for number in range(20):
+        sched.spawn(f"reader{number}", main)
+    woken = []
+    rig.calendar.run_until(MS // 2)
+    for step in range(1, 16):
+        rig.calendar.run_until(step * MS + MS // 2)
+        woken.append(20 - sched.nr_iowait)
+    assert woken == [step // batch * batch for step in range(1, 16)]
 
 
 def test_reads_and_writes_share_them():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calibration.look.checks import CHECKS, Checked, Finding, laws_of, release, run_checks
 from calibration.look.devices import device_look
-from calibration.look.intervals import Interval, intervals_of, rate_of
+from calibration.look.intervals import Interval, intervals_of, rate_of, with_busy_time
 from calibration.readers import read_file
 from sim.scenario.cases import data_sets
 from tests.calibration.look_rows import (
@@ -118,6 +118,32 @@ def test_util_is_doubted_since_linux_5() -> None:
     assert [f.check for f in findings(SOUND, kernel=(5, 0))] == ["io_ticks"]
     assert [f.check for f in findings(SOUND, kernel=(4, 20))] == []
     assert wrong(QUICK, kernel=(6, 1)) == set()
+
+
+# A hundred reads a second of 0.08 ms at HZ 250, as Linux 5.15 counts them (block/test_io_ticks.py).
+SHORT = interval(
+    {"r_per_s": 100.0, "w_per_s": 0.0, "r_await_ms": 0.08, "w_await_ms": 0.0, "util_pct": 40.0},
+    cpu_row(0.2, 0.01),
+)
+
+
+def test_util_of_short_requests_is_no_busy_time_from_5_0_to_6_9() -> None:
+    _general, of_disk = findings(SHORT, SHORT, kernel=(5, 15))
+    assert of_disk.where == "sda"
+    assert of_disk.text == (
+        "util is 40.0 % in 2 of 2 intervals where X await allows 0.8 % at most, which is used"
+    )
+    assert [f.check for f in findings(SHORT, kernel=(6, 10))] == []
+    [used] = with_busy_time([SHORT])
+    disk = device_look("sda", used.devices["sda"], None)
+    assert disk.util_pct == pytest.approx(0.8) and disk.service_ms == pytest.approx(0.08)
+
+
+@given(given=st.lists(intervals, min_size=1, max_size=4))
+def test_what_can_be_busy_time_is_left_as_it_is(given: list[Interval]) -> None:
+    for before, after in zip(given, with_busy_time(given), strict=True):
+        for name, row in before.devices.items():
+            assert after.devices[name]["util_pct"] == row["util_pct"]
 
 
 def test_requests_that_are_served_together_are_noticed() -> None:

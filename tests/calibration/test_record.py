@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calibration import record as recorder
+from calibration.host import read_costs
 from calibration.readers import UnreadableRecording, read_text
 from calibration.record import RecordError, parse_seconds, record, resume
 from calibration.record_text import text_samples
@@ -266,6 +268,47 @@ def test_a_killed_recorder_leaves_whole_samples(tmp_path: Path) -> None:
 def test_recording_this_host_takes_less_than_a_hundredth_of_a_core(tmp_path: Path) -> None:
     # Once a second: five times as often as by default.
     assert record(str(tmp_path / "out"), 1, 3).core_pct < 1.0
+
+
+@needs_linux
+def test_what_calls_cost_on_this_host_is_measured_and_read_back(tmp_path: Path) -> None:
+    """Names are those that the recorder's docstring explains; a fork is dearer than a call."""
+    folder = tmp_path / "out"
+    record(str(folder), 1, 0, root=str(host(tmp_path)), costs=recorder.host_costs)
+    costs = read_costs(folder)
+    assert costs["fork_ns"] > costs["syscall_ns"] > 0
+    assert costs["page_copy_cold_ns"] > 0
+    explained = recorder.__doc__ or ""
+    assert all(f"    {name} " in explained for name in costs)
+
+
+def test_a_recording_without_costs_has_none(tmp_path: Path) -> None:
+    record(str(tmp_path / "out"), 1, 0, root=str(host(tmp_path)))
+    assert not (tmp_path / "out/costs.txt").exists()
+    assert read_costs(tmp_path / "out") == {}
+
+
+@given(st.dictionaries(st.sampled_from(["syscall_ns", "fork_ns"]), st.integers(0, 10**9)))
+def test_costs_are_read_back_as_they_were_written(costs: dict[str, int]) -> None:
+    with TemporaryDirectory() as folder:
+        text = recorder.costs_text({name: float(value) for name, value in costs.items()})
+        (Path(folder) / "costs.txt").write_text(text + "half a li", encoding="utf-8")
+        assert read_costs(Path(folder)) == costs
+
+
+def test_what_the_host_does_not_let_be_measured_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused() -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(recorder.os, "fork", refused)
+    assert set(recorder.host_costs()) == {
+        "syscall_ns",
+        "page_copy_hot_ns",
+        "page_copy_cold_ns",
+        "page_add_ns",
+    }
 
 
 def test_the_recorder_needs_python_3_7_and_its_library_alone() -> None:

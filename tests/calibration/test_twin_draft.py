@@ -1,6 +1,7 @@
 """The draft of a twin: estimates that obey the laws, and a scenario that can be read."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from calibration.twin.columns import recorded_columns
 from calibration.twin.demands import READ, SYNC, WRITE, Class, NothingToTwin, loads_of
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
+from calibration.twin.page_costs import put_costs
 from calibration.twin.server import nearest_kernel
 from calibration.twin.sheet import Sheet, dotted
 from calibration.twin.what_ifs import what_ifs_of
@@ -183,6 +185,26 @@ def test_pages_cost_what_they_do_on_cpus_of_the_kernels_time(kernel: str, is_new
     row = burst_row(n=20, bursts=1, size_kib=4096, service_ms=1)
     sections = draft_of(text(row, heading=NEW, kernel=kernel)).sheet.sections
     assert ("page_copy" in sections.get(("machine", "vfs"), {})) == is_new
+
+
+@pytest.mark.parametrize("kernel", ["4.19.0", "5.15.0"])
+def test_what_was_measured_on_the_host_is_what_its_twin_pays(kernel: str) -> None:
+    row = burst_row(n=20, bursts=1, size_kib=4096, service_ms=1)
+    costs = {"syscall_ns": 72.4, "page_copy_cold_ns": 610.0, "fork_child_ns": 140_000.0}
+    sheet = Sheet()
+    put_costs(sheet, kernel, {"/": "ext4"}, costs, bulk=False)
+    assert sheet.sections["machine", "vfs"]["page_copy"].value == "610 ns"
+    assert sheet.sections["machine", "syscall"]["entry"].value == "72 ns"
+    assert sheet.sections["machine", "syscall"]["fork_child"].value == "100 us"
+    source = sheet.sections["machine", "vfs"]["page_copy"].source
+    assert source == "recording: measured on the host: costs.txt, page_copy_cold_ns"
+    seen = seen_of(text(row, heading=NEW, kernel=kernel), HOST)
+    assert seen.source.host is not None
+    own = replace(seen, source=replace(seen.source, host=replace(seen.source.host, costs=costs)))
+    draft = draw_draft(own, 1)
+    read = load_text(draft.sheet.text(""), Path("web1.twin.toml"))
+    assert read.server.core["vfs"].page_copy_ns == 610
+    assert read.omissions == ()
 
 
 def test_single_writes_are_left_to_the_flusher() -> None:

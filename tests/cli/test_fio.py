@@ -357,7 +357,7 @@ def test_our_reader_reads_it_back(run):
 
 def test_the_table_has_the_documents_main_figures(run):
     text = FIFO + "rw=randrw\nsize=1m\n[log]\nfilename=/x\nrw=write\nsize=1m\nfsync=16\n"
-    lines = [line.split() for line in run(text).output.splitlines()]
+    lines = [line.split() for line in run(text).stdout.splitlines()]
     assert lines[0][:5] == ["job", "operation", "IOPS", "MB/s", "mean"]
     assert [line[:2] for line in lines[1:5]] == [
         ["job", "read"],

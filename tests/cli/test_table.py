@@ -17,6 +17,7 @@ def test_without_a_name_the_tables_are_listed():
         "table   what it shows\n"
         "raid    RAID 0, 1, 5 and 10 over 2 to 8 disks\n"
         "access  in order against at random, by kind of device\n"
+        "NAME    of a scenario, by its name: the base and every what-if, a row each\n"
     )
 
 
@@ -52,6 +53,59 @@ def test_a_plot_is_drawn(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+SCENARIO = """\
+title = "Commits"
+[machine]
+kernel = "6.1"
+memory = "1 GiB"
+[machine.disk.sda]
+device = "ram"
+latency = "{latency}"
+capacity = "1 GiB"
+[machine.mount."/"]
+type = "ext4"
+device = "sda"
+[process.database]
+program = "committer"
+commits = 100
+[run]
+duration = "10 s"
+until = "commits_done"
+[measure]
+begin = "commits_begin"
+end = "commits_done"
+families = ["commits", "load"]
+[what_if.slow]
+title = "A slower disk"
+doc = "Half the rate?"
+machine.disk.sda.latency = "10 ms"
+[what_if.ten]
+title = "Ten committers"
+doc = "Ten times the rate?"
+process.database.committers = 10
+"""
+
+
+def test_a_scenario_has_a_row_for_each_what_if_and_its_programs_figures(tmp_path):
+    path, told = tmp_path / "c.toml", tmp_path / "c.json"
+    path.write_text(SCENARIO.format(latency="5 ms"), encoding="utf-8")
+    result = run(str(path), "--jobs", "1", "--json", str(told))
+    assert result.exit_code == 0, result.output
+    lines = [line.split("  ") for line in result.output.splitlines()]
+    heading, *rows = [[cell.strip() for cell in line if cell.strip()] for line in lines[4:]]
+    assert heading[:2] == ["what-if", "commits_per_s"] and heading[-1] == "title"
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("base", "Commits"),
+        ("slow", "A slower disk"),
+        ("ten", "Ten committers"),
+    ]
+    base, slow, ten = (float(row[1]) for row in rows)
+    assert base == pytest.approx(2 * slow, rel=0.01)
+    assert ten > 4 * base
+    found = json.loads(told.read_text())
+    assert found["variants"][1]["metrics"]["commits_per_s"]["median"] == pytest.approx(slow, 0.01)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -62,6 +116,11 @@ def test_a_plot_is_drawn(tmp_path):
         (("access", "--level", "5"), "--level is for table raid, not access"),
         (("raid", "--json", "/nowhere/t.json"), "no folder /nowhere"),
         (("rade",), "no table 'rade' - did you mean 'raid'? (known: raid, "),
+        (("fsync-were",), "no table 'fsync-were' - did you mean 'fsync-where'?"),
+        (("fsync-where", "--level", "5"), "--level is for table raid, not fsync-where"),
+        (("fsync-where", "--plot", "t.png"), "--plot is for table raid and access"),
+        (("sendmail.toml",), "sendmail.toml"),
+        (("elevators",), "no program of 'elevators' has figures of its own"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(words, told):

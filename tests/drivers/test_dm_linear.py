@@ -26,7 +26,7 @@ def test_the_volume_counts_bios_the_disk_requests_and_merges():
     for number in range(20):
         rig.at(50 * MS * number, dm.submit_bio, rig.bio(WRITE, 300 * number, 49))
     rig.run()
-    dm.stats.check()
+    dm.stats.check(rig.calendar.now)
     assert (dm.stats.writes, dm.stats.write_merges) == (980, 0)
     assert dm.stats.write_sectors / dm.stats.writes == 8
     assert rig.stats.writes + rig.stats.write_merges == dm.stats.writes
@@ -72,7 +72,7 @@ def test_under_a_full_queue_a_bio_waits_longer_above_than_below():
 
     sched.spawn("writer", main)
     rig.calendar.run_until(1000 * MS)
-    dm.stats.check()
+    dm.stats.check(rig.calendar.now)
     assert (dm.stats.writes, rig.stats.writes, len(rig.ended)) == (100, 100, 1)
     assert dm.stats.write_ns > rig.stats.write_ns
     assert dm.stats.time_in_queue_ns == pytest.approx(dm.stats.write_ns, rel=1e-9)

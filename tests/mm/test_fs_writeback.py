@@ -5,11 +5,23 @@ from itertools import pairwise
 import pytest
 
 from sim.block.bio import WRITE
-from sim.fs.fs_writeback import writeback_single_inode
+from sim.fs.fs_writeback import FlusherThread, writeback_single_inode
+from sim.mm.address_space import AddressSpace, BackingDevInfo
 from sim.mm.filemap import truncate_inode_pages
 from sim.mm.page_writeback import dirty_limits
 from sim.mm.writeback import ALL_PAGES, WB_SYNC_ALL, WritebackControl
-from tests.mm.machines import FLUSHERS, KERNELS, MIB, PDFLUSH, Machine, S, dirtier
+from tests.mm.machines import (
+    FLUSHERS,
+    KERNELS,
+    MIB,
+    PDFLUSH,
+    FixedRate,
+    FlatFile,
+    FlatOps,
+    Machine,
+    S,
+    dirtier,
+)
 
 
 def written_at(machine):
@@ -170,3 +182,47 @@ def test_an_integrity_pass_writes_a_page_again_that_changed_under_way():
     machine.do(program)
     assert machine.vm.written == 129
     assert machine.device.sectors[WRITE] * 512 == 129 * 4096 < MIB
+
+
+def two_disks(kernel, share):
+    """Return a machine and a second device that had this share of the write-outs of late."""
+    machine = Machine(kernel=kernel)
+    other = machine.vm.add_bdi(BackingDevInfo("other", FixedRate(machine.calendar, 100 * MIB, 128)))
+    thread = FlusherThread(machine.vm, other)
+    machine.sched.spawn(thread.comm, thread.main)
+    machine.vm.wb.pacing.completions = 1000.0
+    machine.bdi.bandwidth.completions = 1000.0 * (1 - share)
+    other.bandwidth.completions = 1000.0 * share
+    file = AddressSpace(machine.vm, FlatFile(1 << 30), FlatOps(other.device), other)
+    return machine, file
+
+
+@pytest.mark.parametrize(
+    "kernel, share, seconds",
+    [
+        ("3.1", 0.0, 30),  # the machine's threshold alone
+        ("3.2", 0.0, 5),  # b00949aa2df9: the device's share of it, when the flusher wakes up
+        ("6.5", 0.0, 5),
+        ("6.5", 0.5, 30),  # 200 pages are below half of the threshold
+    ],
+)
+def test_a_disk_that_is_seldom_written_is_written_after_5_s(kernel, share, seconds):
+    machine, file = two_disks(kernel, share)
+    machine.run_until(1)
+    file.set_dirty(0, 200)
+    machine.run_until(seconds - 0.1)
+    assert file.nr_dirty == 200
+    machine.run_until(seconds + 6)
+    assert file.nr_dirty == 0
+
+
+def test_a_flusher_stops_at_its_device_s_share():
+    """A fiftieth of the background threshold: what is beyond it is written after 5 s."""
+    machine, file = two_disks("6.5", 0.02)
+    own = int(dirty_limits(machine.vm)[0] * 0.02)
+    file.set_dirty(0, own)
+    machine.run_until(12)
+    assert file.nr_dirty == own
+    file.set_dirty(own, own + 100)
+    machine.run_until(20)
+    assert file.nr_dirty <= own

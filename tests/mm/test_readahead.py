@@ -153,6 +153,70 @@ def test_a_large_first_read_on_demand_brings_two_windows_at_once():
     assert sizes(machine) == [64]
 
 
+def windows(kernel, step, io_pages, total=8 * MIB):
+    """Return the pages of each window of a sequential reader."""
+    machine = Machine(kernel=kernel)
+    machine.bdi.io_pages = io_pages
+    machine.do(reader, machine, sequential(total, step))
+    found = sizes(machine)
+    assert sum(found) >= total // PAGE
+    return found
+
+
+def test_a_read_of_1_mib_has_windows_of_256_pages_from_4_10_on():
+    """mm/readahead.c, 9491ae4aade6: bdi->io_pages of BLK_DEF_MAX_SECTORS, 1280 KiB."""
+    assert set(windows("4.9", MIB, 320)[1:]) == {32}
+    first, *others = windows("4.18", MIB, 320)
+    assert first == 512 and set(others) == {256}
+
+
+def test_from_4_19_on_the_first_window_ends_where_the_read_does():
+    """dc30b96ab6d5. By hand, see readahead.py: marks in the middle of a read want half of it."""
+    assert windows("4.19", MIB, 320)[:6] == [256, 128, 256, 128, 128, 256]
+    first, second, *others = windows("6.13", MIB, 320)
+    assert (first, second) == (256, 256) and set(others) == {256}
+
+
+@pytest.mark.parametrize("kernel", ["4.10", "4.19", "6.1"])
+@pytest.mark.parametrize("step, io_pages", [(128 << 10, 320), (MIB, 32), (MIB, 0)])
+def test_windows_stay_at_128_kib_for_smaller_reads_and_for_devices_that_take_no_more(
+    kernel, step, io_pages
+):
+    assert max(windows(kernel, step, io_pages)[1:]) == 32
+
+
+@pytest.mark.parametrize("kernel", ["4.10", "6.1"])
+def test_no_window_is_longer_than_the_device_takes(kernel):
+    assert max(windows(kernel, 4 * MIB, 320, total=32 * MIB)[1:]) == 320
+
+
+@pytest.mark.parametrize(
+    "kernel, window",
+    [
+        ("2.6.30", 1),  # as it is
+        ("2.6.31", 64),  # get_init_ra_size(10 + 1) and the next window
+        ("3.12", 11),  # 10 cached pages and the one that is wanted (2cad40180197)
+        ("6.18", 11),
+    ],
+)
+def test_a_page_behind_cached_ones_is_taken_for_a_stream_s(kernel, window):
+    """mm/readahead.c try_context_readahead: ten pages are cached when another process reads on."""
+    machine = Machine(kernel=kernel)
+    machine.file.start_read(500, 510)
+    machine.file.end_read(500, 510)
+    machine.do(reader, machine, [(510 * PAGE, PAGE)])
+    assert sizes(machine) == [window]
+
+
+@pytest.mark.parametrize("kernel", ["3.12", "6.1"])
+def test_fewer_cached_pages_than_wanted_are_no_stream(kernel):
+    machine = Machine(kernel=kernel)
+    machine.file.start_read(500, 504)
+    machine.file.end_read(500, 504)
+    machine.do(reader, machine, [(504 * PAGE, 4 * PAGE)])
+    assert sizes(machine) == [4]
+
+
 def test_window_sizes_are_the_kernels():
     assert [get_init_ra_size(size, 32) for size in (1, 2, 3, 4, 8, 9, 32)] == [
         4,

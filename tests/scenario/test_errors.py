@@ -25,8 +25,8 @@ def complaints(text: str, *sets: str) -> str:
 WRONG = [
     (
         "cpus = 4",
-        "cpu = 4",
-        r"x.toml:6:1: error: unknown key 'cpu' in \[machine\] - did you mean 'cpus'\?",
+        "cpuss = 4",
+        r"x.toml:6:1: error: unknown key 'cpuss' in \[machine\] - did you mean 'cpus'\?",
     ),
     (
         "cpus = 4",

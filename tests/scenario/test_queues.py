@@ -99,3 +99,117 @@ def test_limits_are_kept(server):
     stats = machine.disks[0].stats
     assert stats.reads <= 20 * 2.2 + 1
     assert stats.write_sectors * 512 <= 1e6 * 2.2 + (1 << 20)
+
+
+NVME = """\
+title = "An NVMe drive for which nobody chose an elevator"
+[machine]
+kernel = "KERNEL"
+cpus = 8
+memory = "2 GiB"
+disk.sda = { device = "ram" }
+disk.nvme0n1 = { profile = "ssd-nvme" }
+mount."/" = { type = "ext4", device = "sda" }
+[process.job]
+program = "fio"
+filename = "/dev/nvme0n1"
+count = 8
+ioengine = "libaio"
+iodepth = 64
+rw = "randread"
+block_size = "4 KiB"
+size = "64 GiB"
+runtime = "10 ms"
+time_based = true
+[run]
+duration = "10 ms"
+[measure]
+interval = "10 ms"
+families = ["disk"]
+"""
+
+
+@pytest.mark.parametrize("kernel", ["4.4", "6.8"])
+def test_nvme_has_no_elevator_and_serves_what_its_maker_says(tmp_path, kernel):
+    """Intel DC P3700, 2 TB, product specification: 460,000 random reads of 4 KiB a second."""
+    path = tmp_path / "nvme.toml"
+    path.write_text(NVME.replace("KERNEL", kernel))
+    machine = Machine(load(str(path)), 1)
+    machine.run_until(machine.end_ns)
+    drive = machine.devices["nvme0n1"]
+    assert drive.stats.reads / 0.010 == pytest.approx(460_000, rel=0.05)
+
+
+def listed(scenario, path):
+    """Return value and source of a parameter, as `iotwin params` lists it."""
+    [found] = [one for one in scenario.parameters if one.path == path]
+    return found.value, found.source
+
+
+def test_params_tells_who_chose_the_elevator(server):
+    path = "machine.disk.sda.scheduler"
+    value, source = listed(server("4.18", "queue.nr_requests = 64"), path)
+    assert value == "cfq" and source.startswith("block/elevator.c")
+    value, source = listed(server("4.18", 'scheduler = "deadline"'), path)
+    assert value == "deadline" and source.endswith("server.toml:6")
+
+
+@pytest.mark.parametrize(
+    "kernel, frontend, elevator",
+    [
+        ("4.4", "virtio-blk", "none"),
+        ("5.10", "virtio-blk", "mq-deadline"),
+        ("2.6.18", "xen-blkfront", "noop"),
+        ("4.3", "xen-blkfront", "none"),
+        ("4.4", "ide-emulated", "cfq"),
+    ],
+)
+def test_behind_a_front_end_its_driver_counts(server, kernel, frontend, elevator):
+    scenario = server(kernel, f'frontend = "{frontend}"')
+    assert listed(scenario, "machine.disk.sda.scheduler")[0] == elevator
+
+
+STREAM = """\
+title = "One sequential reader through the page cache"
+[machine]
+kernel = "KERNEL"
+cpus = 2
+memory = "256 MiB"
+disk.nvme0n1 = { profile = "ssd-nvme" }
+mount."/" = { type = "xfs", device = "nvme0n1" }
+[process.stream]
+program = "fio"
+filename = "/file"
+rw = "read"
+ioengine = "psync"
+direct = false
+block_size = "BLOCK"
+size = "32 MiB"
+[run]
+duration = "2 s"
+until = "stream.fio_done"
+[measure]
+interval = "10 ms"
+families = ["disk"]
+"""
+
+
+@pytest.mark.parametrize(
+    "kernel, block, kib",
+    [
+        ("4.9", "1 MiB", 128),
+        ("4.18", "1 MiB", 1024),
+        ("6.1", "1 MiB", 683),  # 256, 128 and 128 pages in turn: sim/mm/readahead.py
+        ("6.18", "1 MiB", 1024),
+        ("6.18", "128 KiB", 128),
+    ],
+)
+def test_one_stream_reads_as_its_read_calls_are_large(tmp_path, kernel, block, kib):
+    """mm/readahead.c from 4.10 on: windows up to what the device takes at a time (io_pages)."""
+    path = tmp_path / "stream.toml"
+    path.write_text(STREAM.replace("KERNEL", kernel).replace("BLOCK", block))
+    machine = Machine(load(str(path)), 1)
+    machine.run_until(machine.end_ns)
+    stats = machine.disks[0].stats
+    assert stats.read_sectors >= 32 << 11
+    assert stats.read_sectors / 2 / stats.reads == pytest.approx(kib, rel=0.03)

@@ -124,6 +124,7 @@ class DmDelay(BlockDevice):
         self.supports_barriers = changes.dm_barriers and below.supports_barriers
         self.takes_fua = below.takes_fua
         self.rotational = below.rotational
+        self.max_sectors = below.max_sectors
         self.max_discard_sectors = below.max_discard_sectors
         self.discard_sectors = below.discard_sectors
         self._below = below

@@ -49,6 +49,7 @@ class DmLinear(BlockDevice):
         self.supports_barriers = changes.dm_barriers and below.supports_barriers
         self.takes_fua = below.takes_fua
         self.rotational = below.rotational
+        self.max_sectors = below.max_sectors
         self.max_discard_sectors = below.max_discard_sectors if changes.dm_discards else 0
         self.discard_sectors = below.discard_sectors
         assert offset_sectors + capacity_sectors <= below.capacity_sectors

@@ -504,6 +504,7 @@ class DmOrigin(BlockDevice):
         super().__init__(stats, real.capacity_sectors)
         self.supports_barriers = features(kernel).dm_barriers and real.supports_barriers
         self.rotational = real.rotational
+        self.max_sectors = real.max_sectors
         self._origin = real
         acct = IoAcct(stats)
         self._writes = OriginWrites(calendar, acct, real, snapshots)
@@ -581,6 +582,7 @@ class DmSnapshot(BlockDevice):
         cow = snapshot.store.cow
         self.supports_barriers = features(kernel).dm_barriers and cow.supports_barriers
         self.rotational = real.rotational or cow.rotational
+        self.max_sectors = min(real.max_sectors, cow.max_sectors)
         self.snapshot = snapshot
         self._calendar = calendar
         self._below = (real, cow)

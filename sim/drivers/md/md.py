@@ -342,6 +342,7 @@ class Array(BlockDevice):
         self.acct: IoAcct = _md_acct(context) if acct is None else acct
         present = [member.device for member in self.members if _is_there(member)]
         self.rotational = any(device.rotational for device in present)
+        self.max_sectors = min((device.max_sectors for device in present), default=0)
         self.supports_barriers = self.features.md_barriers
         self.takes_fua = True  # It stays on what goes to the members (md_run).
         if self.passes_discards(self.features):

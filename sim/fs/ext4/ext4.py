@@ -171,6 +171,7 @@ class Ext3Params:
     operation_ns: int = param(
         "8 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: lmbench lat_fs ext3, 2.4 GHz, ~25 us a create and delete of an empty file",
         doc="create, unlink, rename, delete: their code without that of the journal",
@@ -178,6 +179,7 @@ class Ext3Params:
     block_ns: int = param(
         "1.5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: prepare_write, commit_write of 4 KiB",
         doc="allocating or writing one block",
@@ -185,6 +187,7 @@ class Ext3Params:
     free_block_ns: int = param(
         "0.375 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: a bit in a bitmap and a count, a quarter of `block`",
         doc="freeing one block",
@@ -192,6 +195,7 @@ class Ext3Params:
     directory_block_ns: int = param(
         "2 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: 100 entries of 20 ns",
         doc="reading through one directory block",
@@ -199,6 +203,7 @@ class Ext3Params:
     handle_ns: int = param(
         "0.8 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: journal_start and journal_stop",
         doc="one handle of the journal",
@@ -206,6 +211,7 @@ class Ext3Params:
     buffer_ns: int = param(
         "1 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: get_write_access, dirty_metadata",
         doc="one metadata block in one transaction, at each of its steps",
@@ -512,6 +518,7 @@ class Ext4Inode(Inode):
         self.last_logical = -1  # i_next_alloc_block - 1 and
         self.last_block = -1  # i_next_alloc_goal - 1
         self.delayed = RangeSet()  # Pages that are dirty and have no block.
+        self.unwritten = RangeSet()  # Blocks of fallocate() that nobody has written yet.
         self.pages_lock = Mutex()  # For the locks of its pages: mapping against truncating.
         self.data_transaction: Transaction | None = None  # Where its last ordered data is,
         self.data_run: DataRun | None = None  # and which.

@@ -11,7 +11,7 @@ Linux counterpart: fs/ext4/extents.c ext4_ext_map_blocks, ext4_ext_find_goal; fs
 Invariants: the number of leaves is what the number of extents needs, or more until the file is
  truncated.
 Left out: which extent is in which leaf (a change is to the last one); splitting of leaves in the
- middle; unwritten extents that fallocate leaves behind.
+ middle, also where an unwritten extent becomes valid in part.
 """
 
 from typing import Final

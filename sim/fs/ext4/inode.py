@@ -77,8 +77,8 @@ Left out: reading a page that is about to be overwritten in part, when it is a h
 from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, WRITE, Bio, EndIo
-from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, issue_flush, submit_read, submit_write
-from sim.fs.errors import no_space
+from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, issue_flush, submit_read, submit_write, without
+from sim.fs.errors import no_space, not_supported
 from sim.fs.ext4.balloc import BLOCKS_PER_GROUP, ROOT_INODE
 from sim.fs.ext4.ext4 import (
     FSYNC_ALWAYS,
@@ -130,6 +130,7 @@ from sim.sched.task import Blocking, Task, no_wait
 WRITE_CREDITS: Final = 10  # ext3_writepage_trans_blocks: 2 * (1 + 3) + 2
 STEP_CREDITS: Final = 8  # What allocating or freeing in one group may modify.
 CONVERSION_CREDITS: Final = 2
+UNWRITTEN_BLOCKS_MAX: Final = 32767  # EXT_UNWRITTEN_MAX_LEN: of one extent
 RETRIES_MAX: Final = 3  # ext3_should_retry_alloc
 MARGIN_BLOCKS: Final = 256  # EXT4_FREECLUSTERS_WATERMARK: 4 * percpu_counter_batch (32) * 2 CPUs
 PAGES_PER_HANDLE: Final = 16
@@ -197,6 +198,8 @@ def write(task: Task, inode: Ext4Inode, pos: int, count: int) -> Blocking[int]:
         handle = yield from journal_start(task, journal, credits)
         handle.transaction.handle_count += end - start - 1
         stop = yield from allocate_range(task, fs, handle, inode, start, end)
+        if inode.has_unwritten and inode.unwritten.intersects(start, stop):
+            yield from make_valid(task, handle, inode, start, stop)
         if stop > start:
             yield from _dirty_pages(task, fs, handle, inode, start, stop)
             new_size = min(pos + count, stop << PAGE_SHIFT)
@@ -433,6 +436,8 @@ def free_blocks(
     inode.last_block = -1
     track_range(handle.transaction, inode, keep, keep + 1)  # One DEL_RANGE tag.
     runs = inode.map.unmap_from(keep)
+    if inode.has_unwritten:
+        inode.unwritten.remove(keep, 1 << 50)
     indirect = inode.map.unmap_indirect(keep)
     journalled = list(indirect)
     if fs.journals_data or inode.is_dir():
@@ -586,6 +591,74 @@ def fill_holes(task: Task, inode: Ext4Inode, start: int, end: int) -> Blocking[N
             raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
 
+def grow(task: Task, inode: Ext4Inode, size: int) -> Blocking[None]:
+    """Journal a new size: all blocks are there.
+
+    Of a delayed write that ends in a block the file has (ext4_da_should_update_i_disksize), and of
+    a direct write when its data are on the disk (ext4_handle_inode_extension, ext3_direct_IO).
+    """
+    fs = inode.fs
+    handle = yield from journal_start(task, fs.journal, 2)
+    inode.size = size
+    dirty_size(handle, inode)
+    yield from mark_inode_dirty(task, fs, handle, inode)
+    stop_handle(fs.journal, handle)
+
+
+def end_direct(task: Task, inode: Ext4Inode, pos: int, end: int) -> Blocking[None]:
+    """Make blocks valid that a direct write has filled, and the file longer (dio_write_end_io)."""
+    fs = inode.fs
+    first, last = pos >> PAGE_SHIFT, pages_of_size(end)
+    if inode.unwritten.intersects(first, last):
+        handle = yield from journal_start(task, fs.journal, CONVERSION_CREDITS)
+        yield from make_valid(task, handle, inode, first, last)
+        stop_handle(fs.journal, handle)
+    if end > inode.size:
+        yield from grow(task, inode, end)
+
+
+# --- blocks without data
+
+
+def fallocate(task: Task, inode: Ext4Inode, pos: int, end: int, keep_size: bool) -> Blocking[None]:
+    """Give a range of bytes blocks that read as zeroes (ext4_fallocate, ext4_alloc_file_blocks)."""
+    fs = inode.fs
+    if not fs.form.extents:
+        raise not_supported(f"inode {inode.ino}")
+    at, last = pos >> PAGE_SHIFT, pages_of_size(end)
+    while at < last:
+        stop = min(last, at + UNWRITTEN_BLOCKS_MAX)
+        holes = inode.map.holes(at, stop)
+        handle = yield from journal_start(task, fs.journal, WRITE_CREDITS)
+        done = yield from allocate_range(task, fs, handle, inode, at, stop)
+        for low, high in holes:
+            if low < done:
+                inode.unwritten.add(low, min(high, done))
+                inode.has_unwritten = True
+        size = min(end, done << PAGE_SHIFT)
+        if size > inode.size and not keep_size:
+            inode.size = size
+        dirty_size(handle, inode)
+        yield from mark_inode_dirty(task, fs, handle, inode)
+        stop_handle(fs.journal, handle)
+        if done < stop:
+            raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
+        at = done
+
+
+def make_valid(
+    task: Task, handle: Handle, inode: Ext4Inode, start: int, end: int
+) -> Blocking[None]:
+    """Journal that blocks have their data (ext4_convert_unwritten_extents)."""
+    if inode.has_unwritten:
+        inode.unwritten.remove(start, end)
+        inode.has_unwritten = inode.unwritten.count > 0
+    keep_size(handle, inode, unwritten=True)
+    dirty_size(handle, inode)
+    yield from mark_inode_dirty(task, inode.fs, handle, inode)
+    track_range(handle.transaction, inode, start, end)
+
+
 def update_time(task: Task, inode: Ext4Inode) -> Blocking[None]:
     """Journal the inode for its times if the clock has ticked (file_update_time, dirty_inode)."""
     fs = inode.fs
@@ -642,7 +715,7 @@ def da_write(task: Task, inode: Ext4Inode, pos: int, count: int) -> Blocking[int
     yield from update_time(task, inode)
     yield from read_partial(task, inode, pos, count)
     if pos + count > inode.size and inode.map.block_of(end - 1) >= 0:
-        yield from extend(task, inode, pos + count)
+        yield from grow(task, inode, pos + count)
     yield from inode.mapping.wait_on_page(task, start, end)  # Somebody else may be reading it.
     if not _may_delay(fs, end - start):
         return (yield from write(task, inode, pos, count))
@@ -662,20 +735,6 @@ def _promise(fs: Ext4SbInfo, inode: Ext4Inode, start: int, end: int) -> None:
     """Count the pages without blocks, once (ext4_da_reserve_space)."""
     for at, stop in inode.map.holes(start, end):
         fs.promised_blocks += inode.delayed.add(at, stop)
-
-
-def extend(task: Task, inode: Ext4Inode, size: int) -> Blocking[None]:
-    """Journal a new size: all blocks are there.
-
-    Of a delayed write that ends in a block the file has (ext4_da_should_update_i_disksize), and of
-    a direct write when its data are on the disk (ext4_handle_inode_extension, ext3_direct_IO).
-    """
-    fs = inode.fs
-    handle = yield from journal_start(task, fs.journal, 2)
-    inode.size = size
-    dirty_size(handle, inode)
-    yield from mark_inode_dirty(task, fs, handle, inode)
-    stop_handle(fs.journal, handle)
 
 
 # --- pages that have their blocks
@@ -725,8 +784,12 @@ class Ext4AddressSpaceOps(AddressSpaceOps):
     def readpages(self, task: Task, mapping: AddressSpace, start: int, end: int) -> Blocking[None]:
         """Submit reads of locked pages, one bio for each contiguous piece."""
         device = self.fs.device
+        inode = inode_of(mapping)
         page = start
-        for block, count in inode_of(mapping).map.pieces(start, end):
+        pieces = inode.map.pieces(start, end)
+        if inode.has_unwritten:
+            pieces = without(pieces, start, inode.unwritten)
+        for block, count in pieces:
             yield from submit_read(task, device, mapping, page, block, count)
             page += count
 
@@ -819,10 +882,7 @@ class UnwrittenIo:
         fs = self.inode.fs
         task.charge_system(fs.params.operation_ns)
         handle = journal_start_reserved(task, fs.journal, CONVERSION_CREDITS)
-        keep_size(handle, self.inode, unwritten=True)
-        dirty_size(handle, self.inode)
-        yield from mark_inode_dirty(task, fs, handle, self.inode)
-        track_range(handle.transaction, self.inode, self.start, self.end)
+        yield from make_valid(task, handle, self.inode, self.start, self.end)
         stop_handle(fs.journal, handle)
         fs.conversions.end_one()
         self.inode.mapping.end_writeback(self.start, self.end)
@@ -868,7 +928,9 @@ class DelallocOps(Ext4AddressSpaceOps):
                 yield from mapping.wait_on_writeback(task, found, stop)
             block, count = inode.map.pieces(found, stop)[0]
             page = min(stop, found + count)
-            if block >= 0:
+            if block >= 0 and inode.has_unwritten and inode.unwritten.intersects(found, page):
+                page = yield from self._submit_unwritten(task, inode, wbc, found, page)
+            elif block >= 0:
                 yield from self._submit(task, inode, wbc, found, page, False)
             else:
                 page = yield from self._map_and_submit(task, inode, wbc, found, page)
@@ -894,6 +956,28 @@ class DelallocOps(Ext4AddressSpaceOps):
         stop_handle(fs.journal, handle)
         yield from self._submit(task, inode, wbc, start, end, fs.form.converts)
         inode.pages_lock.unlock(task)
+        return end
+
+    def _submit_unwritten(
+        self, task: Task, inode: Ext4Inode, wbc: WritebackControl, start: int, end: int
+    ) -> Blocking[int]:
+        """Submit pages up to where fallocate's blocks begin or end; return where to go on.
+
+        They become valid when the data are there, before 5.6 in a handle of their own before that.
+        """
+        fs = self.fs
+        first = inode.unwritten.first(start, end)
+        if first > start:
+            yield from self._submit(task, inode, wbc, start, first, False)
+            return first
+        end = min(end, inode.unwritten.covered_until(start))
+        if not fs.form.converts:
+            handle = yield from journal_start(task, fs.journal, WRITE_CREDITS)
+            yield from make_valid(task, handle, inode, start, end)
+            if fs.orders_data:
+                add_ordered_data(handle, inode, start, end)
+            stop_handle(fs.journal, handle)
+        yield from self._submit(task, inode, wbc, start, end, fs.form.converts)
         return end
 
     def _submit(

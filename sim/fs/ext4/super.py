@@ -126,7 +126,7 @@ OPERATIONS: Final = Operations(
     write=files.write,
     get_blocks=files.get_blocks,
     fill_holes=files.fill_holes,
-    extend=files.extend,
+    end_direct=files.end_direct,
     update_time=files.update_seconds,
     sync_file=sync_file,
     release=files.release,
@@ -138,6 +138,7 @@ EXT4_OPERATIONS: Final = replace(
     OPERATIONS,
     rename=namei.da_rename,
     update_time=files.update_time,
+    fallocate=files.fallocate,
     delete_inode=files.da_delete_inode,
     truncate=files.da_truncate,
 )

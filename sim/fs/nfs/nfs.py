@@ -120,6 +120,7 @@ class NfsParams:
     call_ns: int = param(
         "25 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: XDR, RPC and TCP of a call and its reply on a CPU of 2006",
         doc="system CPU of a call",
@@ -147,6 +148,7 @@ class NfsBackingDev(BackingDevInfo):
     def __init__(self, name: str, params: NfsParams, vm: Vm) -> None:
         super().__init__(name, None)
         self.ra_pages = max(self.ra_pages, 15 * params.rsize_bytes // PAGE_SIZE)
+        self.io_pages = params.rsize_bytes // PAGE_SIZE
         self._congested_above: int = 1 << 62
         self._congested: bool = False
         if features(vm.kernel).nfs_congestion:

@@ -40,9 +40,15 @@ Left out: flushing of all files when space runs out (their preallocations are ke
 from typing import Final
 
 from sim.block.bio import BIO_PROCESS_SYNC, BIO_SYNC, WRITE, Bio, EndIo
-from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, issue_flush, submit_read
+from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, issue_flush, submit_read, without
 from sim.fs.errors import no_space
-from sim.fs.super import I_DIRTY_INODE, PAGE_SHIFT, PAGE_SIZE, relatime_need_update
+from sim.fs.super import (
+    I_DIRTY_DATASYNC,
+    I_DIRTY_INODE,
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    relatime_need_update,
+)
 from sim.fs.xfs import bmap
 from sim.fs.xfs.mount import XfsInode, XfsMount, keep_pages, trans_alloc, trans_cancel, trans_commit
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
@@ -76,6 +82,7 @@ def write(task: Task, inode: XfsInode, pos: int, count: int) -> Blocking[int]:
         inode.size = pos + done
         if not fs.features.logged_times:
             inode.size_changed = True
+            inode.state |= I_DIRTY_DATASYNC
             inode.mapping.mark_inode_dirty()
     inode.mapping.set_dirty(start, end)
     return done
@@ -175,20 +182,70 @@ def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[No
         raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
 
-def extend(task: Task, inode: XfsInode, size: int) -> Blocking[None]:
-    """Log the size that a direct write gave the file; to 3.3 it waits in memory.
+def end_direct(task: Task, inode: XfsInode, pos: int, end: int) -> Blocking[None]:
+    """Make blocks valid that a direct write has filled, and the file longer (xfs_dio_write_end_io).
 
-    xfs_dio_write_end_io, xfs_setfilesize: when the data are on the disk.
+    To 3.3 the new size waits in memory.
     """
     fs = inode.fs
-    inode.size = inode.disk_size = size
-    if not fs.features.logged_times:
+    first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
+    is_longer = end > inode.size
+    if is_longer:
+        inode.size = end
+    if inode.unwritten.intersects(first, last) or (is_longer and fs.features.logged_times):
+        yield from _log_arrival(task, inode, first, last)
+    elif is_longer:
+        inode.disk_size = end
         inode.size_changed = True
+        inode.state |= I_DIRTY_DATASYNC
         inode.mapping.mark_inode_dirty()
-        return
+
+
+def _log_arrival(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[None]:
+    """Log that data are on the disk: blocks are valid, the size is known (xfs_end_io)."""
+    fs = inode.fs
     transaction = yield from trans_alloc(task, fs, "write")
-    transaction.log_inode(inode)
+    if inode.unwritten.intersects(start, end):
+        inode.unwritten.remove(start, end)
+        inode.has_unwritten = inode.unwritten.count > 0
+        keep_pages(fs, transaction, inode, ((start, end),))
+        transaction.log_fork(inode)
+    else:
+        transaction.log_inode(inode)
+    inode.disk_size = max(inode.disk_size, min(inode.size, end << PAGE_SHIFT))
     yield from trans_commit(task, transaction)
+
+
+def fallocate(task: Task, inode: XfsInode, pos: int, end: int, keep_size: bool) -> Blocking[None]:
+    """Give a range of bytes blocks that read as zeroes (xfs_alloc_file_space).
+
+    One transaction for each extent.
+    """
+    fs = inode.fs
+    at, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
+    if bmap.blocks_missing(inode, at, last) > fs.available_blocks():
+        raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
+    while at < last:
+        block, count = inode.map.pieces(at, last)[0]
+        if block >= 0:
+            at += count
+            continue
+        transaction = yield from trans_alloc(task, fs, "write")
+        yield from inode.blocks_lock.lock(task)
+        stop = yield from bmap.map_extent(task, fs, transaction, inode, at, count)
+        bmap.unpromise(fs, inode, at, stop)
+        inode.unwritten.add(at, stop)
+        inode.has_unwritten = True
+        inode.blocks_lock.unlock(task)
+        yield from trans_commit(task, transaction)
+        if stop == at:
+            raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
+        at = stop
+    if end > inode.size and not keep_size:
+        inode.size = inode.disk_size = end
+        transaction = yield from trans_alloc(task, fs, "ichange")
+        transaction.log_inode(inode)
+        yield from trans_commit(task, transaction)
 
 
 # --- access times
@@ -217,8 +274,9 @@ def touch_atime(task: Task, inode: XfsInode) -> Blocking[None]:
 def sync_file(task: Task, inode: XfsInode, datasync: bool) -> Blocking[None]:
     """Put the inode's last change on the disk, and the drive's cache if that has not been."""
     fs = inode.fs
-    inode.state &= ~I_DIRTY_INODE
-    if inode.size_changed:
+    # Times that wait in memory, to 3.3, are nothing that fdatasync sees to.
+    if inode.size_changed and (not datasync or inode.state & I_DIRTY_DATASYNC):
+        inode.state &= ~I_DIRTY_INODE
         inode.size_changed = False
         transaction = yield from trans_alloc(task, fs, "ichange")
         transaction.log_inode(inode)
@@ -350,7 +408,10 @@ class XfsAddressSpaceOps(AddressSpaceOps):
         """Submit reads of locked pages, one bio for each contiguous piece; zeroes cost none."""
         inode = _inode_of(mapping)
         page = start
-        for block, count in inode.map.pieces(start, end):
+        pieces = inode.map.pieces(start, end)
+        if inode.has_unwritten:
+            pieces = without(pieces, start, inode.unwritten)
+        for block, count in pieces:
             yield from submit_read(task, self.fs.disk, mapping, page, block, count)
             page += count
 
@@ -388,16 +449,8 @@ class DataIo:
 
     def finish(self, task: Task) -> Blocking[None]:
         """Make the blocks valid and the size known, then end the writeback (xfs_end_io)."""
-        fs, inode = self.fs, self.inode
-        transaction = yield from trans_alloc(task, fs, "write")
-        if inode.unwritten.intersects(self.start, self.end):
-            inode.unwritten.remove(self.start, self.end)
-            keep_pages(fs, transaction, inode, ((self.start, self.end),))
-            transaction.log_fork(inode)
-        else:
-            transaction.log_inode(inode)
-        inode.disk_size = max(inode.disk_size, min(inode.size, self.end << PAGE_SHIFT))
-        yield from trans_commit(task, transaction)
+        inode = self.inode
+        yield from _log_arrival(task, inode, self.start, self.end)
         inode.mapping.end_writeback(self.start, self.end)
 
 

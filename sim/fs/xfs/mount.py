@@ -138,7 +138,8 @@ class XfsInode(Inode):
         self.map = ExtentMap()
         self.tree_blocks: list[int] = []  # of extents that do not fit into the inode
         self.delayed = RangeSet()  # blocks promised: dirty pages, and behind the end
-        self.unwritten = RangeSet()  # mapped blocks whose data are not there yet
+        # Mapped blocks whose data are not there yet, and those that fallocate() left behind.
+        self.unwritten = RangeSet()
         self.dir = XfsDir(fs.geometry, fs.features.searches_back) if mode == S_IFDIR else None
         self.dir_map: dict[int, int] = {}  # of a directory: its blocks, one by one
         self.last_commit: Committed = NOTHING_COMMITTED

@@ -159,6 +159,7 @@ class XfsParams:
     operation_ns: int = param(
         "8 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: as ext3's",
         doc="create, unlink, rename, delete: their code without that of the log",
@@ -166,6 +167,7 @@ class XfsParams:
     block_ns: int = param(
         "1.5 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: as ext3's",
         doc="writing one page, or allocating for it",
@@ -173,6 +175,7 @@ class XfsParams:
     directory_block_ns: int = param(
         "2 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: 100 entries of 20 ns",
         doc="reading through one directory block",
@@ -180,6 +183,7 @@ class XfsParams:
     transaction_ns: int = param(
         "4 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: reservation of log space and commit, thrice ext3's handle",
         doc="one transaction",
@@ -187,6 +191,7 @@ class XfsParams:
     buffer_ns: int = param(
         "1 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         source="assumed: as ext3's",
         doc="one changed object in one transaction, and again in one log record",

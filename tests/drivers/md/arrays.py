@@ -106,7 +106,7 @@ class Rig:
         for disk in self.disks:
             disk.check()
             assert disk.requests.allocated() == 0, disk.name
-        self.array.stats.check()
+        self.array.stats.check(self.calendar.now)
         assert self.array.stats.in_flight == 0
         if hasattr(self.array, "cache"):
             self.array.cache.check()

@@ -129,7 +129,7 @@ class Rig:
             assert not snap.pending
             assert snap.client.free_pages == 256
         for device in (self.origin, self.real, *self.volumes):
-            device.stats.check()
+            device.stats.check(self.calendar.now)
             assert device.stats.in_flight == 0, device.name
         return self
 

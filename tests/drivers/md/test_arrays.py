@@ -114,7 +114,7 @@ def test_a_volume_on_an_array_and_an_array_on_volumes_lose_nothing(level, kernel
     assert len(rig.ended) == len(bios)
     sectors = sum(bio.nr_sectors for bio in bios if bio.op == WRITE)
     for stats in (upper.stats, volume.stats, rig.array.stats):
-        stats.check()
+        stats.check(rig.calendar.now)
         assert (stats.in_flight, stats.write_sectors) == (0, sectors)
     if level in FACTORS:
         assert rig.sectors(WRITE) == FACTORS[level] * sectors

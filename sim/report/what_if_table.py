@@ -1,0 +1,48 @@
+"""A scenario and its what-ifs as one table: a row each, the figures of its own programs.
+
+Models: the table that answers a scenario's question at one look.
+Linux counterpart: none.
+Invariants: the base comes first, the what-ifs in the order of the file; a figure that a row does
+not have is "-". Figures are those that the scenario's programs declare and [measure] asks for.
+Left out: intervals and changes, which `iotwin compare` has; figures of disks and CPUs.
+"""
+
+from typing import Final
+
+from sim.observation import Metric, figures_of
+from sim.registry import lookup
+from sim.report.tables import Column, Table, figure
+from sim.scenario import Scenario
+from sim.study.outcome import Study
+
+NONE: Final = "-"
+
+
+def own_figures(scenario: Scenario) -> tuple[Metric, ...]:
+    """Return the figures that the programs of a scenario declare, of the families it measures."""
+    measure = scenario.measure
+    found: dict[str, Metric] = {}
+    for program in measure.programs:
+        for family in figures_of(lookup("program", program).cls):
+            if family.name in measure.families:
+                found |= {metric.name: metric for metric in family.metrics}
+    return tuple(found.values())
+
+
+def what_if_table(study: Study) -> Table:
+    """Return a row for each variant of the study."""
+    metrics = own_figures(study.variants[0].scenario)
+    columns = (
+        Column("what-if"),
+        *(Column(metric.name, is_number=True) for metric in metrics),
+        Column("title"),
+    )
+    rows = []
+    for variant in study.variants:
+        found = variant.metrics
+        cells = (
+            figure(found[one.name].median, one.unit) if one.name in found else NONE
+            for one in metrics
+        )
+        rows.append((variant.name, *cells, variant.title))
+    return Table(columns, tuple(rows))
