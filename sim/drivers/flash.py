@@ -62,6 +62,7 @@ from sim.units import NS_PER_S, format_quantity
 
 ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM command, libata
 BATCHES: Final = 2  # one moves to the dies while one is programmed
+HELD_PAGES_MIN: Final = 1024  # below, looking for programmed ones is not worth it
 SHORT_PAGES: Final = 4  # a write of more is known as a run in the buffer, not page by page
 SKEW: Final = 0x9E3779B1  # by which a stripe begins on another die; prime, as is its use for hashes
 PAGE_KINDS: Final = 4096  # a page is of one of so many, by a hash of its number of 32 bits
@@ -697,13 +698,13 @@ class Flash:
             self._held_runs.append((first, first + count, self._taken))
 
     def _forget_held(self) -> None:
-        """Forget writes that are programmed, short ones if they could fill the buffer twice."""
+        """Forget writes that are programmed, short ones if they are as many as the others."""
         done = self._programmed
         while self._held_runs and self._held_runs[0][2] <= done:
             self._held_runs.popleft()
         if not self._dirty:
             self._held.clear()
-        elif len(self._held) * PAGE_SECTORS > 2 * max(self._buffer_sectors, self._dirty):
+        elif len(self._held) > HELD_PAGES_MIN + 2 * self._dirty // PAGE_SECTORS:
             self._held = {page: at for page, at in self._held.items() if at > done}
 
     def _has_room(self, request: Request) -> bool:
@@ -750,7 +751,8 @@ class Flash:
             self._over = min(1.0, max(0.0, share - count))
         # Past a full cache as much is folded beside it: sensed, and programmed.
         moved = count * (amplification - 1.0)
-        moved += self._slc.fold(count * unit) / unit if self._slc.sectors else 0.0
+        if self._slc.sectors and not self._through:
+            moved += self._slc.fold(count * unit) / unit
         self._due += count + moved
         programs = int(self._due)
         self._due -= programs
