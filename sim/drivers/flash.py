@@ -5,7 +5,7 @@ on each die; every stripe begins on another die. A read waits until its die has 
 asked of it before, senses (tR, longer for the upper pages of a cell) and moves over the channel of
 that die. A die that is programming or erasing lets the read wait until it is done, or for the
 latency of a *suspend* where the drive has that; a program is held up for at most its own time.
-What is still in the write buffer is read from there.
+The planes of newer dies read apart. What is still in the write buffer is read from there.
 
 A write is in the buffer at once if there is room, else it waits for room. The buffer is emptied in
 the order of writing, in batches of one program a die, two batches at a time (one moves while one
@@ -27,13 +27,14 @@ A command takes the controller's processor (ssd.py, nvme.py), then flash, then t
 a write the bus when the buffer has room for it. What overlaps with other commands (firmware, host
 bus adapter) is added at the end.
 
-Hand estimates, for dies d, page p, sensing r, programming w, amplification A: random reads up to d
-/ (r + transfer) a second, if many wait for each die; n at a time keep n / (n + d - 1) of the dies
-busy. Writes d * p / (A * w + (A - 1) * r) bytes a second. Intel DC S3700, 200 GB: 32 * 16 KiB /
-1.43 ms = 367 MB/s in order. Beside x random writes of 4 KiB a second a read meets a die that
-programs with probability x * A * 4 KiB / p * w / d: Intel DC P3700 with 20,000 writes/s 14,000
-programs/s of 1.16 ms on 144 dies, 11 %. A TLC die of 184 MB/s with four planes programs 192 KiB in
-1.07 ms, SLC pages in 0.3 ms: a small write and a flush 0.3 + 1.1 ms, a write with FUA 3 * 1.1 ms.
+Hand estimates, for dies d (reads: planes that read apart), page p, sensing r, programming w,
+amplification A: random reads up to d / (r + transfer) a second, if many wait for each die; n at a
+time keep n / (n + d - 1) of the dies busy. Writes d * p / (A * w + (A - 1) * r) bytes a second.
+Intel DC S3700, 200 GB: 32 * 16 KiB / 1.43 ms = 367 MB/s in order. Beside x random writes of 4 KiB a
+second a read meets a die that programs with probability x * A * 4 KiB / p * w / d: Intel DC P3700
+with 20,000 writes/s 14,000 programs/s of 1.16 ms on 144 dies, 11 %. A TLC die of 184 MB/s with four
+planes programs 192 KiB in 1.07 ms after 0.1 ms of moving, SLC pages in 0.3 ms: a small write and a
+flush 0.3 + 1.17 ms, a write with FUA 3 * 1.17 ms.
 
 Linux counterpart: none; data sheets of NAND and drives. The mapping's pages and their directory:
 Gupta, Kim, Urgaonkar, "DFTL", ASPLOS 2009.
@@ -41,8 +42,9 @@ Invariants: dirty sectors never exceed the buffer (but for one request that alon
 flush ends when all that was written before it is in flash, or at once if capacitors protect the
 buffer; what a power cut takes is what no batch has brought to flash, the latest writes.
 Left out: on which die the run's own writes came to lie, once they are programmed (any is as likely:
-they are read as older data are); planes that read apart; folding that a read meets while no write
-comes; read retries, refresh, wear; what programs share of a channel's time beyond one page.
+they are read as older data are); folding that a read meets while no write comes; that what lies in
+the SLC cache is sensed faster; read retries, refresh, wear; what programs share of a channel's time
+beyond one page.
 """
 
 from collections import deque

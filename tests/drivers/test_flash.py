@@ -395,9 +395,9 @@ def test_what_no_drive_can_be_is_refused_where_it_is_said(tmp_path: Path, key, v
 # -- Whole drives
 
 
-def reads_beside(writes_per_s, reads_per_s=20_000, ms=300):
+def reads_beside(writes_per_s, reads_per_s=20_000, ms=300, **changes):
     """Return the times (us) of random reads of a P3700 beside random writes."""
-    device = drive("ssd-nvme")
+    device = drive("ssd-nvme", **changes)
     alone = Alone(device)
     pages = device.capacity_sectors // 32
     draw = Streams(7).stream("places")
@@ -427,6 +427,17 @@ def test_one_read_in_nine_meets_a_die_that_programs():
     assert len(late) / len(busy) == pytest.approx(met, rel=0.25)
     assert mean(late) - lone == pytest.approx(790, rel=0.25)
     assert percentile(busy, 0.99) > 10 * percentile(idle, 0.99)
+
+
+def test_reads_feel_the_cleaner_of_a_full_drive():
+    """Beside the same writes a new drive, which moves nothing, holds up a third of the reads."""
+    longest = max(reads_beside(0, ms=50))
+    full, new = (
+        sum(took > longest for took in reads_beside(20_000, used_percent=used))
+        for used in (100.0, 0.0)
+    )
+    amplification = drive("ssd-nvme").flash.ftl.amplification
+    assert full / new == pytest.approx(amplification, rel=0.25)
 
 
 # -- Syncs of a consumer's drive
