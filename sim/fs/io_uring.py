@@ -155,6 +155,7 @@ class IoUring:
             raise invalid("io_uring_setup")
         self._vfs = vfs
         self._sched = sched
+        self._params = vfs.params
         self._files = files
         self._features = vfs.features
         self.entries: int = 1 << (entries - 1).bit_length()
@@ -338,25 +339,30 @@ class IoUring:
         file = self._files.get(request.fd)
         if file is None:
             raise bad_file(f"descriptor {request.fd}")
-        opcode = request.opcode
         request.file = file
         request.durable = False
-        request.write = write = opcode in WRITES
+        request.write = False
         if self._is_special:
             self._check(request)
-        if opcode in FIXED and not self._has_buffers:
-            raise bad_address(file.path)
-        if opcode == IORING_OP_FSYNC:
-            self._workers.queue(request.work)
-            return None
-        if write and not file.writable:
-            raise bad_file(file.path)
+        if request.opcode != IORING_OP_READ:
+            self._check_opcode(request)
+            if request.opcode == IORING_OP_FSYNC:
+                self._workers.queue(request.work)
+                return None
         if file.flags & O_DIRECT:
             return self._issue_direct(task, request, plug)
-        if write:
+        if request.write:
             self._queue_hashed(request)
             return None
         return self._read_buffered(task, request)
+
+    def _check_opcode(self, request: IoKiocb) -> None:
+        """Refuse what the file, or the ring, was not made for."""
+        if request.opcode in FIXED and not self._has_buffers:
+            raise bad_address(request.file.path)
+        request.write = request.opcode in WRITES
+        if request.write and not request.file.writable:
+            raise bad_file(request.file.path)
 
     def _check(self, request: IoKiocb) -> None:
         """Refuse what polling does not have."""
@@ -376,32 +382,47 @@ class IoUring:
         """Submit a direct transfer, or leave it to a worker if it would wait."""
         file = request.file
         inode = file.inode
-        pos, count, write = request.pos, request.count, request.write
+        pos, count = request.pos, request.count
+        end = pos + count
         if inode.sb.device is None or (pos | count) & SECTOR_MASK or pos < 0 or count <= 0:
             raise invalid(file.path)
-        if not write and pos + count > inode.size:
-            count = request.count = bytes_to_read(file, pos, count)
-            if not count:
+        write = request.write
+        if end > inode.size or not (write or file.readable):
+            if write:
+                self._queue_hashed(request)
+                return None
+            request.count = bytes_to_read(file, pos, count)
+            if not request.count:
                 request.ki_complete(0)
                 return None
-        first, last = pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT
-        if write and (pos + count > inode.size or self._has_hole(inode, first, last)):
+        first, last = pos >> PAGE_SHIFT, (end + PAGE_MASK) >> PAGE_SHIFT
+        if write and self._has_hole(inode, first, last):
             self._queue_hashed(request)
             return None
-        if inode.mapping.pages.count and inode.mapping.pages.intersects(first, last):
-            self._workers.queue(request.work)
+        pages = inode.mapping.pages
+        if pages.count and pages.intersects(first, last):
+            if write:
+                self._queue_hashed(request)
+            else:
+                self._workers.queue(request.work)
             return None
-        params = self._vfs.params
-        saved = params.fget_percent if request.fd in self._fixed else 0
-        if request.opcode in FIXED:
-            saved += params.pin_percent
+        params = self._params
+        if request.opcode in FIXED or self._fixed:
+            task.system_debt_ns += self._cost_ns(request, last - first)
         else:
-            task.system_debt_ns += params.direct_page_ns * (last - first)
-        task.system_debt_ns += params.direct_ns * (100 - saved) // 100
+            task.system_debt_ns += params.direct_ns + params.direct_page_ns * (last - first)
         if write:
             return self._write_direct(task, request, plug)
         rest = submit_direct(task, request, self._bio_flags, plug)
         return submit_rest(task, request, rest) if rest else None
+
+    def _cost_ns(self, request: IoKiocb, pages: int) -> int:
+        """Return what setting a transfer up costs where something is registered."""
+        params = self._params
+        saved = params.fget_percent if request.fd in self._fixed else 0
+        if request.opcode in FIXED:
+            return params.direct_ns * (100 - saved - params.pin_percent) // 100
+        return params.direct_ns * (100 - saved) // 100 + params.direct_page_ns * pages
 
     def _has_hole(self, inode: Inode, first: int, last: int) -> bool:
         return any(block < 0 for block, _ in inode.op.get_blocks(inode, first, last))
