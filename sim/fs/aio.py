@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from sim.block.bio import READ, WRITE, Bio, Plug
+from sim.block.bio import BIO_FUA, READ, WRITE, Bio, Plug
 from sim.fs import read_write
 from sim.fs.direct_io import (
     DIRECT_FLAGS,
@@ -31,6 +31,7 @@ from sim.fs.direct_io import (
     lock_for_submission,
     make_bios,
     unlock_direct,
+    writes_through,
 )
 from sim.fs.errors import invalid
 from sim.fs.namei import Vfs
@@ -106,6 +107,9 @@ def submit_direct(
     device = inode.sb.device
     assert device is not None
     pos, count = kiocb.pos, kiocb.count
+    if kiocb.durable and writes_through(inode, kiocb.file.flags | O_DSYNC, pos, count):
+        kiocb.durable = False
+        flags |= BIO_FUA
     op = WRITE if kiocb.write else READ
     runs = inode.op.get_blocks(inode, pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT)
     if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.

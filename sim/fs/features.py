@@ -37,6 +37,8 @@ class Features:
     waits_in_iowait: bool
     flush_fua: bool
     aio_syncs: bool
+    ext4_dio_fua: bool
+    xfs_dio_fua: bool
     i_rwsem: bool
     io_uring: bool
     io_uring_reads: bool
@@ -218,6 +220,16 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (6, 5),
         "who waits for io_uring's completions counts as iowait",
         "8a796565cec3; 7b72d661f1f2: while any is pending",
+    ),
+    "ext4_dio_fua": (
+        (5, 5),
+        "a direct overwrite with O_DSYNC is one write with FUA, where the drive knows it (ext4)",
+        "fs/ext4/file.c ext4_dio_write_iter: iomap_dio_rw, 378f32bab371",
+    ),
+    "xfs_dio_fua": (
+        (4, 18),
+        "a direct overwrite with O_DSYNC is one write with FUA, where the drive knows it (XFS)",
+        "fs/iomap/direct-io.c IOMAP_DIO_WRITE_FUA, 3460cac1ca76",
     ),
     "writer_alone": (
         (2, 6, 16),

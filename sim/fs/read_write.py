@@ -19,7 +19,14 @@ Left out: vectors, a read during a truncate. A direct write with O_APPEND is alo
 
 from typing import Final
 
-from sim.fs.direct_io import direct_io, lock_for_write, unlock_direct
+from sim.block.bio import BIO_FUA
+from sim.fs.direct_io import (
+    DIRECT_FLAGS,
+    direct_io,
+    lock_for_write,
+    unlock_direct,
+    writes_through,
+)
 from sim.fs.errors import bad_file, invalid
 from sim.fs.namei import Vfs
 from sim.fs.super import (
@@ -93,8 +100,9 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
         raise invalid(file.path)
     inode = file.inode
     start = file.pos if pos < 0 else pos
+    is_durable = False
     if file.flags & O_DIRECT:
-        start, written = yield from _direct_write(vfs, task, file, start, count)
+        start, written, is_durable = yield from _direct_write(vfs, task, file, start, count)
     else:
         is_locked = inode.sb.write_lock != UNLOCKED
         if is_locked and not inode.i_rwsem.trylock_fast(task):
@@ -108,15 +116,15 @@ def write(vfs: Vfs, task: Task, file: File, count: int, pos: int = -1) -> Blocki
                 inode.i_rwsem.unlock(task)
     if pos < 0:
         file.pos = start + written
-    if written and (file.flags & O_DSYNC or inode.sb.synchronous):
+    if written and (file.flags & O_DSYNC or inode.sb.synchronous) and not is_durable:
         yield from generic_write_sync(vfs, task, file, start, written)
     return written
 
 
 def _direct_write(
     vfs: Vfs, task: Task, file: File, pos: int, count: int
-) -> Blocking[tuple[int, int]]:
-    """Write past the page cache; return where, and how many bytes."""
+) -> Blocking[tuple[int, int, bool]]:
+    """Write past the page cache; return where, how many bytes, and whether they are durable."""
     inode = file.inode
     if file.flags & O_APPEND and inode.sb.write_lock != UNLOCKED:
         is_locked = True
@@ -125,7 +133,10 @@ def _direct_write(
     else:
         is_locked = yield from lock_for_write(task, inode, pos, count)
     try:
-        return pos, (yield from direct_io(vfs, task, file, pos, count, write=True))
+        through = file.flags & O_DSYNC != 0 and writes_through(inode, file.flags, pos, count)
+        flags = DIRECT_FLAGS | BIO_FUA if through else DIRECT_FLAGS
+        written = yield from direct_io(vfs, task, file, pos, count, write=True, flags=flags)
+        return pos, written, through
     finally:
         if is_locked:
             unlock_direct(task, inode)

@@ -562,7 +562,9 @@ class Operations:
     # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
     # durable at the close of a file open for writing; `dropped` is for the last close of a file,
     # `release` for that of its last writer.
+    # `needs_datasync` tells whether fdatasync of a clean file still has to commit something.
     sync_file: SyncOp = _none
+    needs_datasync: DueOp = _none
     flush: InodeOp | None = None
     dropped: InodeOp | None = None
     release: ReleaseOp = _nothing
@@ -686,6 +688,7 @@ class FileSystem:
         self.read_lock: int = UNLOCKED
         self.write_lock: int = EXCLUSIVE
         self.dio_read_lock: int = SUBMITTING
+        self.dio_fua: bool = False  # O_DSYNC of a direct overwrite is FUA (IOMAP_DIO_WRITE_FUA).
         if context.journal_device is not None:
             context.journal_device.hold()
         self.mounted_on: str = ""  # set by Vfs.mount(), for messages

@@ -600,6 +600,14 @@ def dio_write_lock(inode: Ext4Inode, pos: int, count: int) -> int:
     return SHARED
 
 
+def needs_datasync(inode: Ext4Inode) -> bool:
+    """Return whether the last change of size or blocks waits for a commit.
+
+    It is ext4_inode_datasync_dirty.
+    """
+    return inode.datasync_tid > inode.fs.journal.commit_sequence
+
+
 def fill_holes(task: Task, inode: Ext4Inode, start: int, end: int) -> Blocking[None]:
     """Allocate what is not mapped (ext3_direct_IO)."""
     fs = inode.fs

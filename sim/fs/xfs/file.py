@@ -174,6 +174,11 @@ def dio_write_lock(inode: XfsInode, pos: int, count: int) -> int:
     return SHARED
 
 
+def needs_datasync(inode: XfsInode) -> bool:
+    """Return whether a change of more than times is not in the log (xfs_bmbt_to_iomap)."""
+    return inode.data_commit.number > inode.fs.ail.durable_transaction
+
+
 def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[None]:
     """Allocate what is not mapped, before a write past the page cache."""
     fs = inode.fs

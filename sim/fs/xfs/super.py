@@ -38,6 +38,7 @@ from sim.fs.xfs.file import (
     fallocate,
     fill_holes,
     get_blocks,
+    needs_datasync,
     sync_file,
     touch_atime,
     update_time,
@@ -95,6 +96,7 @@ OPERATIONS: Final = Operations(
     fallocate=fallocate,
     update_time=update_time,
     dio_write_lock=dio_write_lock,
+    needs_datasync=needs_datasync,
     sync_file=sync_file,
     release=release,
     atime_is_due=atime_is_due,
@@ -136,6 +138,7 @@ class Xfs(FileSystem):
         self.locks_fsync = not self.features.locks_in_fsync
         self.lock_rules = rwsem_rules(context.scheduler.features)  # XFS_IOLOCK
         self.read_lock = self.dio_read_lock = SHARED
+        self.dio_fua = self.features.xfs_dio_fua
         info = self.info = XfsMount(self, params, context, geometry)
         self.a_ops = XfsAddressSpaceOps(info)
         info.root_chunk = info.chunks[0].make_chunk()
