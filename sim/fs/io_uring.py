@@ -32,8 +32,9 @@ Invariants: entries submitted = completions reaped + completions in the ring + o
  ended by no interrupt.
 Left out: operations but read, write and fsync; linked entries; the overflow list: what might have
  no room in the completion ring stays in the other one (EBUSY if that is all). Submitting waits for
- a request slot, where the kernel would leave that to a worker. XFS's buffered writes without a
- worker (6.0). To 6.13 a device without queues for polling took such I/O and interrupted.
+ a request slot and for the file's lock, where the kernel would leave that to a worker. XFS's
+ buffered writes without a worker (6.0). Polled I/O of a device without queues for it, which earlier
+ releases took, and then interrupted.
 """
 
 from collections import deque
@@ -43,7 +44,13 @@ from typing import Final
 from sim.block.bio import BIO_POLLED, Plug
 from sim.fs import read_write, sync
 from sim.fs.aio import Kiocb, prepare_write, submit_direct, submit_rest
-from sim.fs.direct_io import DIRECT_FLAGS, PAGE_MASK, SECTOR_MASK
+from sim.fs.direct_io import (
+    DIRECT_FLAGS,
+    PAGE_MASK,
+    SECTOR_MASK,
+    lock_for_submission,
+    unlock_direct,
+)
 from sim.fs.errors import bad_address, bad_file, busy, invalid, not_supported
 from sim.fs.namei import Vfs
 from sim.fs.super import O_DIRECT, O_DSYNC, PAGE_SHIFT, File, Inode, bytes_to_read
@@ -412,7 +419,10 @@ class IoUring:
         else:
             task.system_debt_ns += params.direct_ns + params.direct_page_ns * (last - first)
         if write:
-            return self._write_direct(task, request, plug)
+            dsync = request.rw_flags & RWF_DSYNC or file.flags & O_DSYNC
+            request.durable = dsync != 0
+        if write or inode.count > 1 or self._hashed:  # Others may have the file's lock.
+            return self._submit_locked(task, request, plug)
         rest = submit_direct(task, request, self._bio_flags, plug)
         return submit_rest(task, request, rest) if rest else None
 
@@ -427,14 +437,23 @@ class IoUring:
     def _has_hole(self, inode: Inode, first: int, last: int) -> bool:
         return any(block < 0 for block, _ in inode.op.get_blocks(inode, first, last))
 
-    def _write_direct(self, task: Task, request: IoKiocb, plug: Plug | None) -> Blocking[None]:
-        """Submit a direct write over blocks that are there."""
-        dsync = request.rw_flags & RWF_DSYNC or request.file.flags & O_DSYNC
-        request.durable = dsync != 0
-        yield from prepare_write(task, request)
-        rest = submit_direct(task, request, self._bio_flags, plug)
-        if rest:
-            yield from submit_rest(task, request, rest)
+    def _submit_locked(self, task: Task, request: IoKiocb, plug: Plug | None) -> Blocking[None]:
+        """Submit a direct transfer of blocks that are there, under the lock that it wants."""
+        inode = request.file.inode
+        is_locked = False
+        if inode.count > 1 or self._hashed:
+            is_locked = yield from lock_for_submission(
+                task, inode, request.pos, request.count, request.write
+            )
+        try:
+            if request.write:
+                yield from prepare_write(task, request)
+            rest = submit_direct(task, request, self._bio_flags, plug)
+            if rest:
+                yield from submit_rest(task, request, rest)
+        finally:
+            if is_locked:
+                unlock_direct(task, inode)
 
     def _read_buffered(self, task: Task, request: IoKiocb) -> Blocking[None]:
         """Read what is in memory; have the rest of it read, and go on when it is there."""
