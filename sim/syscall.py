@@ -21,6 +21,7 @@ dirties the same file in between, or if memory runs short within the loop.
 """
 
 import errno
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,21 @@ from sim.engine import Streams
 from sim.fs import aio, read_write, sync
 from sim.fs.direct_io import direct_io
 from sim.fs.discard import blkdiscard
+from sim.fs.io_uring import (
+    IORING_ENTER_GETEVENTS,
+    IORING_ENTER_SQ_WAKEUP,
+    IORING_FSYNC_DATASYNC,
+    IORING_OP_FSYNC,
+    IORING_OP_READ,
+    IORING_OP_READ_FIXED,
+    IORING_OP_WRITE,
+    IORING_OP_WRITE_FIXED,
+    IORING_SETUP_IOPOLL,
+    IORING_SETUP_SQPOLL,
+    RWF_DSYNC,
+    SQ_THREAD_IDLE_NS,
+    IoUring,
+)
 from sim.fs.namei import Vfs
 from sim.fs.pipe import Pipe
 from sim.fs.proc.procfs import ProcFs
@@ -72,6 +88,16 @@ from sim.sched.version import KernelVersion, in_force
 from sim.sched.wait import WaitQueue
 
 __all__ = [
+    "IORING_ENTER_GETEVENTS",
+    "IORING_ENTER_SQ_WAKEUP",
+    "IORING_FSYNC_DATASYNC",
+    "IORING_OP_FSYNC",
+    "IORING_OP_READ",
+    "IORING_OP_READ_FIXED",
+    "IORING_OP_WRITE",
+    "IORING_OP_WRITE_FIXED",
+    "IORING_SETUP_IOPOLL",
+    "IORING_SETUP_SQPOLL",
     "O_APPEND",
     "O_CREAT",
     "O_DIRECT",
@@ -82,6 +108,8 @@ __all__ = [
     "O_SYNC",
     "O_TRUNC",
     "O_WRONLY",
+    "RWF_DSYNC",
+    "IoUring",
     "Kernel",
     "Pipe",
     "Pool",
@@ -282,6 +310,7 @@ class _Forked:
             yield from self.body(sys, *self.args)
         finally:  # also when it is killed
             sys.free_memory()
+            sys.close_rings()
             kernel.do_exit(task)
 
 
@@ -294,6 +323,7 @@ class Sys:
         "_files",
         "_mm",
         "_next_fd",
+        "_rings",
         "_tracer",
         "_vfs",
         "kernel",
@@ -311,6 +341,7 @@ class Sys:
         self._files: dict[int, File] = {}
         self._next_fd = 3
         self._aio: aio.AioContext | None = None
+        self._rings: list[IoUring] = []
         self._mm: Mm | None = None  # the program's own memory, if it has any
         if kernel.vm.memcgs:
             task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
@@ -318,6 +349,7 @@ class Sys:
     def _exit(self, task: Task) -> None:
         """Undo and charge what the end of a program does that init started."""
         self.free_memory()
+        self.close_rings()
         self.kernel.do_exit(task)
         self.kernel.program_exited()
 
@@ -583,6 +615,59 @@ class Sys:
         assert self._aio is not None, "io_submit() comes first"
         self.task.charge_system(self._entry_ns)
         return self._call("io_getevents", aio.io_getevents(self.task, self._aio))
+
+    def io_uring_setup(
+        self,
+        entries: int,
+        flags: int = 0,
+        sq_thread_idle_ns: int = SQ_THREAD_IDLE_NS,
+        sq_thread_cpu: int = -1,
+    ) -> IoUring:
+        """Make rings, mapped into the program's memory; ENOSYS before Linux 5.1.
+
+        `ring.prep()` fills in an entry, `ring.cq` has the completions: neither is a system call.
+        """
+        self.task.charge_system(self._entry_ns)
+        if not self._vfs.features.io_uring:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), "io_uring_setup")
+        ring = IoUring(
+            self._vfs,
+            self.kernel.sched,
+            self.task.pid,
+            self._files,
+            entries,
+            flags,
+            sq_thread_idle_ns,
+            sq_thread_cpu,
+        )
+        self._rings.append(ring)
+        return ring
+
+    def io_uring_register(
+        self, ring: IoUring, files: Sequence[int] = (), buffers: bool = False
+    ) -> None:
+        """Have the kernel keep files at hand, and the buffers of fixed operations pinned."""
+        self.task.charge_system(self._entry_ns)
+        if files:
+            ring.register_files(frozenset(files))
+        if buffers:
+            ring.register_buffers()
+
+    def io_uring_enter(
+        self, ring: IoUring, to_submit: int, min_complete: int = 0, flags: int = 0
+    ) -> Blocking[int]:
+        """Submit entries; with IORING_ENTER_GETEVENTS wait for completions; return how many."""
+        self.task.system_debt_ns += self._entry_ns
+        return self._call("io_uring_enter", ring.enter(self.task, to_submit, min_complete, flags))
+
+    def look_for_cqe(self, ring: IoUring) -> Blocking[None]:
+        """Look at the completion ring again and again until there is one; no system call."""
+        return ring.look(self.task)
+
+    def close_rings(self) -> None:
+        """Close the descriptors of all rings, as exit() does."""
+        for ring in self._rings:
+            ring.close()
 
     def blkdiscard(self, fd: int, size: int, position: int) -> Blocking[None]:
         """ioctl(BLKDISCARD): nobody needs these bytes of a device any more."""

@@ -41,6 +41,7 @@ BIO_BARRIER: Final = 8  # hard barrier, to 2.6.36
 BIO_FLUSH: Final = 16  # REQ_FLUSH: empty the drive's cache first, from 2.6.37
 BIO_FUA: Final = 32  # REQ_FUA: on the platter when it ends, from 2.6.37
 BIO_IDLE: Final = 64  # REQ_IDLE beside BIO_SYNC: of O_DIRECT, more follows (WRITE_ODIRECT)
+BIO_POLLED: Final = 256  # REQ_POLLED: who waits looks for its end, no interrupt tells (5.1)
 BIO_THROTTLED: Final = 128  # charged to its limits already, from 2.6.37; see throttle.py
 
 BIO_SYNC_MASK: Final = BIO_SYNC | BIO_PROCESS_SYNC

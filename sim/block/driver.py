@@ -38,6 +38,7 @@ class Driver:
     capacity_sectors: int
     max_discard_sectors: int = 0  # of a DISCARD; 0: it knows none
     discard_sectors: int = 1  # it gives up whole pieces of so many (discard_granularity)
+    poll_queues: int = 0  # beside them, without an interrupt: for who looks for completions
     hardware_queues: int = 1  # of a multi-queue device, each with tags of its own
     kind: ClassVar[DriverKind] = SCSI  # what its queue is by default in each release
     coalesces: bool = False  # one interrupt tells of all requests that end in the same instant

@@ -45,6 +45,7 @@ class BlockDevice:
         "max_sectors",
         "name",
         "plugged",
+        "polls",
         "rotational",
         "stats",
         "supports_barriers",
@@ -64,6 +65,7 @@ class BlockDevice:
         self.discard_sectors: int = 1  # whole pieces of so many are given up
         self.rotational: bool = True  # False: no heads to move (QUEUE_FLAG_NONROT)
         self.synchronous: bool = False  # the submitting task does the work (BDI_CAP_SYNCHRONOUS_IO)
+        self.polls: bool = False  # it has queues whose completions are looked for (QUEUE_FLAG_POLL)
         self.plugged: bool = True  # unplug() may have something to start
         self.in_use: bool = False  # a mount, a swap area or a device above has it open (bd_openers)
         self._told: OnSubmit | None = None
@@ -85,6 +87,18 @@ class BlockDevice:
             waited = True
             yield from self.get_request_wait(task, bio)
         return waited
+
+    def offer(self, bio: Bio) -> bool:
+        """Submit a run as far as no request slot has to be waited for; False: finish_submit()."""
+        if self._told is not None:
+            self._told(self.name, bio)
+        return self.submit_bio(bio)
+
+    def finish_submit(self, task: Task, bio: Bio) -> Blocking[None]:
+        """Submit the rest of a run that was offered and found no slot."""
+        yield from self.get_request_wait(task, bio)
+        while not self.submit_bio(bio):
+            yield from self.get_request_wait(task, bio)
 
     def submit_bio(self, bio: Bio) -> bool:
         """Take the rest of the run over; False when it stopped for want of a request slot."""
@@ -152,6 +166,7 @@ class Partition(BlockDevice):
         self.takes_fua = disk.takes_fua
         self.rotational = disk.rotational
         self.max_sectors = disk.max_sectors
+        self.polls = disk.polls
         self.max_discard_sectors = disk.max_discard_sectors
         self.discard_sectors = disk.discard_sectors
         self._full_row = full_row

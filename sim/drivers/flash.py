@@ -5,7 +5,7 @@ on each die; every stripe begins on another die. A read waits until its die has 
 asked of it before, senses (tR, longer for the upper pages of a cell) and moves over the channel of
 that die. A die that is programming or erasing lets the read wait until it is done, or for the
 latency of a *suspend* where the drive has that; a program is held up for at most its own time.
-What is still in the write buffer is read from there.
+The planes of newer dies read apart. What is still in the write buffer is read from there.
 
 A write is in the buffer at once if there is room, else it waits for room. The buffer is emptied in
 the order of writing, in batches of one program a die, two batches at a time (one moves while one
@@ -27,13 +27,14 @@ A command takes the controller's processor (ssd.py, nvme.py), then flash, then t
 a write the bus when the buffer has room for it. What overlaps with other commands (firmware, host
 bus adapter) is added at the end.
 
-Hand estimates, for dies d, page p, sensing r, programming w, amplification A: random reads up to d
-/ (r + transfer) a second, if many wait for each die; n at a time keep n / (n + d - 1) of the dies
-busy. Writes d * p / (A * w + (A - 1) * r) bytes a second. Intel DC S3700, 200 GB: 32 * 16 KiB /
-1.43 ms = 367 MB/s in order. Beside x random writes of 4 KiB a second a read meets a die that
-programs with probability x * A * 4 KiB / p * w / d: Intel DC P3700 with 20,000 writes/s 14,000
-programs/s of 1.16 ms on 144 dies, 11 %. A TLC die of 184 MB/s with four planes programs 192 KiB in
-1.07 ms, SLC pages in 0.3 ms: a small write and a flush 0.3 + 1.1 ms, a write with FUA 3 * 1.1 ms.
+Hand estimates, for dies d (reads: planes that read apart), page p, sensing r, programming w,
+amplification A: random reads up to d / (r + transfer) a second, if many wait for each die; n at a
+time keep n / (n + d - 1) of the dies busy. Writes d * p / (A * w + (A - 1) * r) bytes a second.
+Intel DC S3700, 200 GB: 32 * 16 KiB / 1.43 ms = 367 MB/s in order. Beside x random writes of 4 KiB a
+second a read meets a die that programs with probability x * A * 4 KiB / p * w / d: Intel DC P3700
+with 20,000 writes/s 14,000 programs/s of 1.16 ms on 144 dies, 11 %. A TLC die of 184 MB/s with four
+planes programs 192 KiB in 1.07 ms after 0.1 ms of moving, SLC pages in 0.3 ms: a small write and a
+flush 0.3 + 1.17 ms, a write with FUA 3 * 1.17 ms.
 
 Linux counterpart: none; data sheets of NAND and drives. The mapping's pages and their directory:
 Gupta, Kim, Urgaonkar, "DFTL", ASPLOS 2009.
@@ -41,8 +42,9 @@ Invariants: dirty sectors never exceed the buffer (but for one request that alon
 flush ends when all that was written before it is in flash, or at once if capacitors protect the
 buffer; what a power cut takes is what no batch has brought to flash, the latest writes.
 Left out: on which die the run's own writes came to lie, once they are programmed (any is as likely:
-they are read as older data are); planes that read apart; folding that a read meets while no write
-comes; read retries, refresh, wear; what programs share of a channel's time beyond one page.
+they are read as older data are); folding that a read meets while no write comes; that what lies in
+the SLC cache is sensed faster; read retries, refresh, wear; what programs share of a channel's time
+beyond one page.
 """
 
 from collections import deque
@@ -62,6 +64,7 @@ from sim.units import NS_PER_S, format_quantity
 
 ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM command, libata
 BATCHES: Final = 2  # one moves to the dies while one is programmed
+HELD_PAGES_MIN: Final = 1024  # below, looking for programmed ones is not worth it
 SHORT_PAGES: Final = 4  # a write of more is known as a run in the buffer, not page by page
 SKEW: Final = 0x9E3779B1  # by which a stripe begins on another die; prime, as is its use for hashes
 PAGE_KINDS: Final = 4096  # a page is of one of so many, by a hash of its number of 32 bits
@@ -697,13 +700,13 @@ class Flash:
             self._held_runs.append((first, first + count, self._taken))
 
     def _forget_held(self) -> None:
-        """Forget writes that are programmed, short ones if they could fill the buffer twice."""
+        """Forget writes that are programmed, short ones if they are as many as the others."""
         done = self._programmed
         while self._held_runs and self._held_runs[0][2] <= done:
             self._held_runs.popleft()
         if not self._dirty:
             self._held.clear()
-        elif len(self._held) * PAGE_SECTORS > 2 * max(self._buffer_sectors, self._dirty):
+        elif len(self._held) > HELD_PAGES_MIN + 2 * self._dirty // PAGE_SECTORS:
             self._held = {page: at for page, at in self._held.items() if at > done}
 
     def _has_room(self, request: Request) -> bool:
@@ -750,7 +753,8 @@ class Flash:
             self._over = min(1.0, max(0.0, share - count))
         # Past a full cache as much is folded beside it: sensed, and programmed.
         moved = count * (amplification - 1.0)
-        moved += self._slc.fold(count * unit) / unit if self._slc.sectors else 0.0
+        if self._slc.sectors and not self._through:
+            moved += self._slc.fold(count * unit) / unit
         self._due += count + moved
         programs = int(self._due)
         self._due -= programs
@@ -871,7 +875,7 @@ class FlashDrive(Driver):
         now_ns = self._calendar.now
         if request.op == READ:
             done_ns = self.flash.read(ready_ns, request.sector, request.nr_sectors)
-            self._calendar.post(done_ns - now_ns, self._read, request)
+            self._calendar.post_at(done_ns, self._read, request)
         elif request.op == FLUSH:
             self.flash.flush(request)
         elif request.op == DISCARD:
@@ -882,9 +886,9 @@ class FlashDrive(Driver):
 
     def _read(self, request: Request) -> None:
         """The sectors are in the controller: send them."""
-        now_ns = self._calendar.now
-        sent_ns = self._to_host.carry(now_ns, request.nr_sectors)
-        self._calendar.post(sent_ns - now_ns + self._read_overhead_ns, self._complete, request)
+        calendar = self._calendar
+        sent_ns = self._to_host.carry(calendar.now, request.nr_sectors)
+        calendar.post_at(sent_ns + self._read_overhead_ns, self._complete, request)
 
     def _taken(self, request: Request) -> None:
         """The buffer has room: fetch the sectors."""

@@ -1,8 +1,10 @@
-"""Asynchronous direct I/O: io_submit() and io_getevents().
+"""Asynchronous direct I/O: what all of it shares, and io_submit() and io_getevents().
 
-Models: a context of a process with the operations it has submitted. io_submit() submits the bios of
-one direct read or write and returns. A task that asks for events sleeps interruptibly, so neither
-the load average nor iowait counts the wait.
+Models: a direct read or write that is submitted and not waited for: its bios, and the worker that
+makes a write durable before it ends. A context of a process with the operations it has submitted.
+io_submit() submits the bios of direct reads and writes and returns. A task that asks for events
+sleeps interruptibly, so neither the load average nor iowait counts the wait. The other interface
+is in io_uring.py.
 Linux counterpart: fs/aio.c (io_submit_one, read_events, aio_complete), 6.18; ki_complete of
 fs/direct-io.c and block/fops.c.
 A write that makes the file larger is done before io_submit() returns (ext4: IOMAP_DIO_FORCE_WAIT),
@@ -10,22 +12,136 @@ one into a hole gets its blocks there. With O_DSYNC or O_SYNC a worker makes the
 they have been written, and only then there is an event (from 3.12 on, 02afc27faec9).
 Invariants: operations submitted = events handed out + events waiting + operations in flight; with
  O_DSYNC, from 3.12 on, what has an event survives a power cut.
-Left out: cancelling, buffered files (they would be synchronous), io_uring, the size of the ring;
- XFS's writes behind the end of the file, which are asynchronous; to 3.11 O_DSYNC did nothing here,
- or too early.
+Left out: cancelling, buffered files (they would be synchronous), the size of the ring; XFS's writes
+ behind the end of the file, which are asynchronous; to 3.11 O_DSYNC did nothing here, or too early.
 """
 
 from collections import deque
+from collections.abc import Sequence
+from typing import Final
 
-from sim.block.bio import READ, SECTOR, WRITE, Bio
+from sim.block.bio import BIO_FUA, READ, WRITE, Bio, Plug
 from sim.fs import read_write
-from sim.fs.direct_io import make_bios
+from sim.fs.direct_io import (
+    DIRECT_FLAGS,
+    PAGE_MASK,
+    SECTOR_MASK,
+    SECTOR_SHIFT,
+    SECTORS_PER_PAGE,
+    lock_for_submission,
+    make_bios,
+    unlock_direct,
+    writes_through,
+)
 from sim.fs.errors import invalid
 from sim.fs.namei import Vfs
-from sim.fs.super import O_DIRECT, O_DSYNC, PAGE_SHIFT, PAGE_SIZE, File
+from sim.fs.super import O_DIRECT, O_DSYNC, PAGE_SHIFT, File
 from sim.fs.sync import generic_write_sync
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task
 from sim.sched.wait import WaitQueue
+
+ALL_SUBMITTED: Final[Sequence[Bio]] = ()
+
+
+class Kiocb:
+    """An asynchronous operation (struct kiocb); when it is complete it may be used again."""
+
+    __slots__ = ("bio", "count", "durable", "file", "pos", "vfs", "write")
+
+    vfs: Vfs
+    file: File
+    pos: int
+    count: int
+    write: bool
+    durable: bool  # O_DSYNC, O_SYNC, RWF_DSYNC: it ends when the data survive a power cut
+
+    def __init__(self, vfs: Vfs) -> None:
+        self.vfs = vfs
+        self.bio: Bio | None = None  # of the last transfer that was in one piece
+
+    def end_io(self, bio: Bio) -> None:
+        """The device is through with all of it; some writes go on in a worker.
+
+        Those that are to be durable, as a rule by a flush of the drive's cache, and those into
+        blocks that had no data: iomap_dio_complete_work, dio_aio_complete_work of the file system's
+        workqueue dio/NAME (s_dio_done_wq).
+        """
+        if bio.error:
+            self.bio = None
+            self.ki_complete(-bio.error)
+        elif self.durable or (self.write and self.file.inode.has_unwritten):
+            self.file.inode.sb.dio_done_wq().queue(self.complete_work)
+        else:
+            self.ki_complete(self.count)
+
+    def complete_work(self, task: Task) -> Blocking[None]:
+        """Make blocks valid, the data durable as fdatasync or fsync does, and end."""
+        inode = self.file.inode
+        if inode.has_unwritten:
+            yield from inode.op.end_direct(task, inode, self.pos, self.pos + self.count)
+        if self.durable:
+            yield from generic_write_sync(self.vfs, task, self.file, self.pos, self.count)
+        self.ki_complete(self.count)
+
+    def ki_complete(self, result: int) -> None:
+        """Tell who submitted it: bytes, or a negative errno."""
+        raise NotImplementedError
+
+
+def prepare_write(task: Task, kiocb: Kiocb) -> Blocking[None]:
+    """Note the time and fill holes, before a direct write within its file is submitted."""
+    inode = kiocb.file.inode
+    yield from inode.op.update_time(task, inode)
+    end = (kiocb.pos + kiocb.count + PAGE_MASK) >> PAGE_SHIFT
+    yield from inode.op.fill_holes(task, inode, kiocb.pos >> PAGE_SHIFT, end)
+
+
+def submit_direct(
+    task: Task, kiocb: Kiocb, flags: int = DIRECT_FLAGS, plug: Plug | None = None
+) -> Sequence[Bio]:
+    """Submit the bios of a direct transfer; ki_complete() follows, for a hole at once.
+
+    Return the bios that are left because the first of them found no request slot.
+    """
+    inode = kiocb.file.inode
+    device = inode.sb.device
+    assert device is not None
+    pos, count = kiocb.pos, kiocb.count
+    if kiocb.durable and writes_through(inode, kiocb.file.flags | O_DSYNC, pos, count):
+        kiocb.durable = False
+        flags |= BIO_FUA
+    op = WRITE if kiocb.write else READ
+    runs = inode.op.get_blocks(inode, pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT)
+    if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.
+        sector = runs[0][0] * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
+        bio = kiocb.bio
+        if bio is None:
+            bio = Bio(op, sector, count >> SECTOR_SHIFT, kiocb.end_io, None, 1, flags, task.pid)
+            kiocb.bio = bio
+        else:
+            bio.renew(op, sector, count >> SECTOR_SHIFT, None, flags, task.pid)
+        bio.plug = plug
+        return ALL_SUBMITTED if device.offer(bio) else (bio,)
+    bios = make_bios(runs, pos, count, op, task.pid, kiocb.end_io, None, flags)
+    if not bios:
+        kiocb.ki_complete(count)
+    for number, bio in enumerate(bios):
+        bio.plug = plug
+        if not device.offer(bio):
+            return bios[number:]
+    return ALL_SUBMITTED
+
+
+def submit_rest(task: Task, kiocb: Kiocb, bios: Sequence[Bio]) -> Blocking[None]:
+    """Submit what found no request slot: wait for slots."""
+    device = kiocb.file.inode.sb.device
+    assert device is not None
+    yield from device.finish_submit(task, bios[0])
+    for bio in bios[1:]:
+        yield from device.submit(task, bio)
+
+
+# --- io_submit() and io_getevents()
 
 
 class AioContext:
@@ -35,54 +151,27 @@ class AioContext:
         self.events: deque[int] = deque()  # tags of completed operations
         self.wait = WaitQueue()
         self.in_flight: int = 0
+        self.spare: list[AioKiocb] = []  # complete ones, to be used again
 
 
-class AioRequest:
-    """One operation (struct aio_kiocb)."""
+class AioKiocb(Kiocb):
+    """One operation of a context (struct aio_kiocb)."""
 
     __slots__ = ("context", "tag")
 
-    def __init__(self, context: AioContext, tag: int) -> None:
+    tag: int
+
+    def __init__(self, vfs: Vfs, context: AioContext) -> None:
+        super().__init__(vfs)
         self.context = context
-        self.tag = tag
 
-    def end_io(self, bio: Bio) -> None:
-        """All is complete: there is an event."""
-        self.complete()
-
-    def complete(self) -> None:
+    def ki_complete(self, result: int) -> None:
         """Hand the event out (aio_complete)."""
-        self.context.in_flight -= 1
-        self.context.events.append(self.tag)
-        self.context.wait.wake_all()
-
-
-class SyncedRequest(AioRequest):
-    """A write with O_DSYNC or O_SYNC: a worker makes it durable before there is an event.
-
-    That is as a rule a flush of the drive's cache, in process context: iomap_dio_complete_work()
-    and dio_aio_complete_work() of the file system's workqueue dio/NAME (s_dio_done_wq).
-    """
-
-    __slots__ = ("count", "file", "pos", "vfs")
-
-    def __init__(
-        self, context: AioContext, tag: int, vfs: Vfs, file: File, pos: int, count: int
-    ) -> None:
-        super().__init__(context, tag)
-        self.vfs = vfs
-        self.file = file
-        self.pos = pos
-        self.count = count
-
-    def end_io(self, bio: Bio) -> None:
-        """The data have been written, perhaps into a cache: have them made durable."""
-        self.file.inode.sb.dio_done_wq().queue(self.complete_work)
-
-    def complete_work(self, task: Task) -> Blocking[None]:
-        """Make the data durable as fdatasync or fsync does (generic_write_sync)."""
-        yield from generic_write_sync(self.vfs, task, self.file, self.pos, self.count)
-        self.complete()
+        context = self.context
+        context.in_flight -= 1
+        context.events.append(self.tag)
+        context.spare.append(self)
+        context.wait.wake_all()
 
 
 def io_submit(
@@ -99,36 +188,42 @@ def io_submit(
     inode = file.inode
     device = inode.sb.device
     end = pos + count
-    if device is None or not file.flags & O_DIRECT or pos % SECTOR or count % SECTOR:
+    if device is None or not file.flags & O_DIRECT or (pos | count) & SECTOR_MASK:
         raise invalid(file.path)
     if not 0 <= pos < end or (end > inode.size and not write):
         raise invalid(file.path)
-    if end > inode.size:
-        yield from read_write.write(vfs, task, file, count, pos)
-        context.in_flight += 1
-        AioRequest(context, tag).complete()
-        return
-    first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
-    task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * (last - first))
-    if write:
-        yield from inode.op.update_time(task, inode)
-        yield from inode.op.fill_holes(task, inode, first, last)
-    runs = inode.op.get_blocks(inode, first, last)
-    is_durable = write and file.flags & O_DSYNC and vfs.features.aio_syncs
-    request = (
-        SyncedRequest(context, tag, vfs, file, pos, count)
-        if is_durable
-        else AioRequest(context, tag)
-    )
-    op = WRITE if write else READ
-    bios = make_bios(runs, pos, count, op, task.pid, request.end_io, None)
+    kiocb = context.spare.pop() if context.spare else AioKiocb(vfs, context)
+    kiocb.tag = tag
     context.in_flight += 1
-    for bio in bios:
-        yield from device.submit(task, bio)
-    if bios:
+    if end > inode.size:
+        try:
+            written = yield from read_write.write(vfs, task, file, count, pos)
+        except OSError:
+            context.in_flight -= 1
+            raise
+        kiocb.ki_complete(written)
+        return
+    kiocb.file = file
+    kiocb.pos = pos
+    kiocb.count = count
+    kiocb.write = write
+    kiocb.durable = write and file.flags & O_DSYNC != 0 and vfs.features.aio_syncs
+    pages = ((end + PAGE_MASK) >> PAGE_SHIFT) - (pos >> PAGE_SHIFT)
+    task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * pages)
+    is_locked = False
+    if inode.count > 1:  # Others have it open.
+        is_locked = yield from lock_for_submission(task, inode, pos, count, write)
+    try:
+        if write:
+            yield from prepare_write(task, kiocb)
+        rest = submit_direct(task, kiocb)
+        if rest:
+            yield from submit_rest(task, kiocb, rest)
+    finally:
+        if is_locked:
+            unlock_direct(task, inode)
+    if device.plugged:
         device.unplug()
-    else:  # A hole.
-        request.complete()
 
 
 def io_getevents(task: Task, context: AioContext) -> Blocking[int]:

@@ -57,3 +57,8 @@ def bad_file(what: str) -> OSError:
 def busy(what: str) -> OSError:
     """EBUSY."""
     return fs_error(errno.EBUSY, what)
+
+
+def bad_address(what: str) -> OSError:
+    """EFAULT."""
+    return fs_error(errno.EFAULT, what)

@@ -33,6 +33,7 @@ always hang off the device. Mapped file pages among the counters.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -183,6 +184,7 @@ class AddressSpace(PageTree):
     """The cached pages of ``host``. Ranges are half-open, in pages."""
 
     __slots__ = (
+        "_page_calls",
         "_page_waiters",
         "a_ops",
         "bdi",
@@ -219,6 +221,7 @@ class AddressSpace(PageTree):
         self.i_lock_wait: WaitQueue | None = None
         self.freeing: bool = False  # I_FREEING: evicted, perhaps under the flusher's hands.
         self._page_waiters: dict[int, WaitQueue] | None = None
+        self._page_calls: dict[int, list[Callable[[], None]]] | None = None
 
     # -- Residence.
 
@@ -323,6 +326,23 @@ class AddressSpace(PageTree):
         assert unlocked == end - start
         if self._page_waiters:
             self._wake_page_waiters(start, end)
+        if self._page_calls:
+            self._call_page_calls(start, end)
+
+    def when_unlocked(self, page: int, call: Callable[[], None]) -> None:
+        """Have `call` called when a page that is being read has been (IOCB_WAITQ, 5.9)."""
+        assert self.locked.intersects(page, page + 1)
+        if self._page_calls is None:
+            self._page_calls = {}
+        self._page_calls.setdefault(page, []).append(call)
+        self.a_ops.sync_page()
+
+    def _call_page_calls(self, start: int, end: int) -> None:
+        calls = self._page_calls
+        assert calls is not None
+        for page in [page for page in calls if start <= page < end]:
+            for call in calls.pop(page):
+                call()
 
     def wait_on_page(self, task: Task, start: int, end: int) -> Blocking[None]:
         """Sleep until no page of the range is being read (wait_on_page_locked)."""

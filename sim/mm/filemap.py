@@ -66,7 +66,11 @@ def do_generic_file_read(
         return
     end_page = max(last, mapping.a_ops.end_page(mapping))
     if mapping.vm.features.on_demand_readahead:
-        yield from _read_on_demand(task, mapping, ra, index, last, end_page)
+        locked = yield from _read_on_demand(task, mapping, ra, index, last, end_page)
+        while locked >= 0:
+            yield from mapping.wait_on_page(task, locked, locked + 1)
+            locked = yield from _read_on_demand(task, mapping, ra, locked, last, end_page)
+        ra.prev_page = last - 1
     else:
         yield from _read_two_windows(task, mapping, ra, index, last, end_page)
     # A page that is read piece by piece in order is used once.
@@ -78,24 +82,41 @@ def do_generic_file_read(
 
 def _read_on_demand(
     task: Task, mapping: AddressSpace, ra: FileRaState, index: int, last: int, end_page: int
-) -> Blocking[None]:
-    """Go through the pages; a missing or a marked one brings read-ahead (2.6.23 on)."""
+) -> Blocking[int]:
+    """Go through the pages; a missing or a marked one brings read-ahead (2.6.23 on).
+
+    Return the first that is being read; -1 when all are there.
+    """
     if mapping.is_uptodate(index, last) and not index <= ra.mark < last:
         index = last
     while index < last:
         miss = mapping.first_missing(index, last)
         stop = ra.mark if index <= ra.mark < miss else miss
         if stop > index:
-            yield from mapping.wait_on_page(task, index, stop)
+            locked = mapping.locked.first(index, stop)
+            if locked >= 0:  # What is there now may have gone when the caller has waited.
+                return locked
             index = stop
-            continue  # What was there when the wait began may have gone.
+            continue
         if miss > index and read_congested(mapping):
             ra.async_size = 0
         elif mapping.bdi.ra_pages:
             yield from ondemand_readahead(task, mapping, ra, index, last - index, end_page)
         if mapping.first_missing(index, index + 1) == index:
             yield from submit_pages(task, mapping, index, 1, end_page)
-    ra.prev_page = last - 1
+    return -1
+
+
+def start_file_read(
+    task: Task, mapping: AddressSpace, ra: FileRaState, pos: int, count: int
+) -> Blocking[int]:
+    """Begin to bring pages in; return the first that is still being read, -1 if all are there.
+
+    From 2.6.23 on. Who asks does not wait; it is told when that page is there (IOCB_WAITQ, 5.9).
+    """
+    last = (pos + count + PAGE_SIZE - 1) // PAGE_SIZE
+    end_page = max(last, mapping.a_ops.end_page(mapping))
+    return _read_on_demand(task, mapping, ra, pos // PAGE_SIZE, last, end_page)
 
 
 def _read_two_windows(

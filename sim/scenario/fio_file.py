@@ -28,7 +28,18 @@ from typing import Any, Final
 
 from sim.registry import nearest
 from sim.toml.errors import Place, Problem, ScenarioError, unreadable
-from sim.user.fio import DIRECTIONS, ENGINES, KINDS, SYNC_FLAGS, SYNCHRONOUS, TRIM, FioParams
+from sim.user.fio import (
+    DIRECTIONS,
+    ENGINES,
+    FALLOCATES,
+    IO_URING,
+    KINDS,
+    SYNC_FLAGS,
+    SYNCHRONOUS,
+    TRIM,
+    URING_OPTIONS,
+    FioParams,
+)
 
 _PREFIXES: Final = "kmgtp"
 _TIME_NS: Final[Mapping[str, int]] = {
@@ -295,6 +306,16 @@ OPTIONS: Final[Mapping[str, Reader]] = {
     "bssplit": _split,
     "ioengine": _choice("ioengine", ENGINES),
     "iodepth": _count("iodepth", 1, 65536),
+    "iodepth_batch": _count("iodepth_batch"),
+    "iodepth_batch_complete_min": _count("iodepth_batch_complete_min"),
+    "iodepth_batch_complete_max": _count("iodepth_batch_complete_max"),
+    "iodepth_low": _count("iodepth_low"),
+    "hipri": _flag("hipri"),
+    "fixedbufs": _flag("fixedbufs"),
+    "registerfiles": _flag("registerfiles"),
+    "sqthread_poll": _flag("sqthread_poll"),
+    "sqthread_poll_cpu": _count("sqthread_poll_cpu"),
+    "nonvectored": _flag("nonvectored"),
     "numjobs": _count("numjobs", 1, 10_000),
     "direct": _flag("direct"),
     "buffered": lambda text, kb_base: {"direct": not boolean(text)},
@@ -325,6 +346,7 @@ OPTIONS: Final[Mapping[str, Reader]] = {
     "loops": _count("loops", 1),
     "create_on_open": _flag("create_on_open"),
     "overwrite": _flag("overwrite"),
+    "fallocate": _choice("fallocate", FALLOCATES),
     "invalidate": _flag("invalidate"),
     "nrfiles": _count("nrfiles", 1, 1),
     "kb_base": _choice("kb_base", ("1024", "1000")),
@@ -337,6 +359,8 @@ ALIASES: Final[Mapping[str, str]] = {
     "start_delay": "startdelay",
     "nr_files": "nrfiles",
     "iodepth_max": "iodepth",
+    "iodepth_batch_submit": "iodepth_batch",
+    "iodepth_batch_complete": "iodepth_batch_complete_min",
 }
 
 _TRIM = "trims are jobs of their own, rw=trim or randtrim"
@@ -400,20 +424,12 @@ REFUSED: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            "iodepth_batch",
-            "iodepth_batch_submit",
-            "iodepth_batch_complete",
-            "iodepth_batch_complete_min",
-            "iodepth_batch_complete_max",
-            "iodepth_low",
             "io_submit_mode",
             "serialize_overlap",
-            "hipri",
-            "fixedbufs",
-            "registerfiles",
-            "sqthread_poll",
             "userspace_reap",
-            "nonvectored",
+            "force_async",
+            "nowait",
+            "uncached",
         ),
         _BATCH,
     ),
@@ -444,7 +460,6 @@ REFUSED: Final[Mapping[str, str]] = {
             "lockfile",
             "unlink",
             "unlink_each_loop",
-            "fallocate",
             "create_serialize",
             "create_fsync",
             "create_only",
@@ -576,6 +591,11 @@ class FioJob:
     size_pct: float | None
     offset_pct: float | None
     section: Place
+    places: Mapping[str, Place]  # of the options that were given, those of [global] too
+
+    def place_of(self, option: str) -> Place:
+        """Return where an option was given; the section where it was not."""
+        return self.places.get(option, self.section)
 
     def sized(self, whole_bytes: int) -> FioParams:
         """Return the parameters with shares of `whole_bytes` worked out, in whole blocks."""
@@ -727,13 +747,23 @@ def _problems(section: _Section) -> Iterator[Problem]:
         yield Problem(section.place_of(option), message)
     if values["time_based"] and not values.get("runtime_ns"):
         yield Problem(section.place_of("time_based"), "time_based needs 'runtime'")
-    if values["ioengine"] == "io_uring" and not values["direct"]:
-        yield Problem(
-            section.place_of("ioengine"),
-            "io_uring through the page cache is not modelled",
-            allowed="direct=1",
-        )
+    yield from _engine_problems(section, values)
     yield from _size_problems(section, values, is_device)
+
+
+def _engine_problems(section: _Section, values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what the engine does not have."""
+    engine = values["ioengine"]
+    for option in URING_OPTIONS:
+        if engine != IO_URING and values.get(option) not in (None, False):
+            message = f"{option} is an option of io_uring"
+            yield Problem(section.place_of(option), message, f"ioengine={engine}", "io_uring")
+    if engine == IO_URING and values.get("hipri") and not values["direct"]:
+        message = "hipri: the page cache is not polled"
+        yield Problem(section.place_of("hipri"), message, allowed="direct=1")
+    if "sqthread_poll_cpu" in values and not values.get("sqthread_poll"):
+        message = "sqthread_poll_cpu needs sqthread_poll=1"
+        yield Problem(section.place_of("sqthread_poll_cpu"), message)
 
 
 def _size_problems(
@@ -780,6 +810,7 @@ def _jobs(section: _Section, group: int, wave: int) -> Iterator[FioJob]:
             size_pct=own.get("size_pct"),
             offset_pct=own.get("offset_pct"),
             section=section.place,
+            places=section.places,
             params=FioParams(
                 **{
                     **params,

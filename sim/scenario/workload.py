@@ -21,6 +21,7 @@ from typing import Any
 
 from sim.cgroup import allowed_cpus, check_cpus
 from sim.component import Described
+from sim.fs.features import features, since
 from sim.observation import MeasureSpec, figures_of
 from sim.param import param, params_of
 from sim.registry import lookup
@@ -37,7 +38,7 @@ from sim.scenario.spec import (
 from sim.sched.features import POLICY_SINCE, SLICE_SINCE
 from sim.sched.guest import GuestParams
 from sim.sched.syscalls import CPUS_MAX
-from sim.sched.version import KernelVersion, numbers
+from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.toml.errors import ScenarioError, unknown
 from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Reading, dotted
@@ -109,7 +110,26 @@ def _process(
     why = refusal and refusal(process.params)
     if why:
         reading.error(table.place, f"process.{name}: {why}")
+    needs = getattr(entry.cls, "kernel_needs", None)
+    if needs is not None and reading.kernel:
+        for key, release in lacking(needs(process.params), kernel_version(reading.kernel)):
+            leaf = table.leaf(key)
+            message = f"process.{name}: Linux {reading.kernel} has no such {key}"
+            given = given_text(leaf.value) if leaf else ""
+            place = leaf.at if leaf else table.place
+            reading.error(place, message, given=given, allowed=f"from {release}")
     return process
+
+
+def lacking(needs: Mapping[str, str], kernel: KernelVersion) -> list[tuple[str, str]]:
+    """Return the options whose feature the kernel lacks, each with the first release that has it.
+
+    `needs` has the features by option (sim/fs/features.py).
+    """
+    has = features(kernel)
+    return [
+        (option, since(feature)) for option, feature in needs.items() if not getattr(has, feature)
+    ]
 
 
 def check_references(reading: Reading, root: Table, processes: dict[str, ProcessSpec]) -> None:

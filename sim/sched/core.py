@@ -234,6 +234,10 @@ class Sched(Scheduler):
         self.current = None
         return woken
 
+    def end_spin(self, task: Task) -> None:
+        """What the task spun for is there: it owes no more of the time it meant to spin."""
+        self.rqs[task.cpu].end_spin(task)
+
     def on_cpu(self, task: Task) -> bool:
         """Return whether the task has a CPU."""
         return self.rqs[task.cpu].curr is task

@@ -198,6 +198,13 @@ class RunQueue:
             self.account()
             self._preempt(curr)
 
+    def end_spin(self, task: Task) -> None:
+        """Let a task go on that burns a debt for nothing but to wait (a loop of cpu_relax())."""
+        self.account()
+        task.user_debt_ns = task.system_debt_ns = 0
+        if self.curr is task and not self._resuming:
+            self._start_burst(task)
+
     def unthrottled(self, come_back: Callable[[], None]) -> None:
         """Let a group of tasks come back to this queue; run them if nobody else does."""
         self.account()

@@ -16,6 +16,8 @@ from sim.block.genhd import BlockDevice
 from sim.machine import BTIME_S, Machine
 from sim.scenario import Scenario, ScenarioError, load
 from sim.scenario.fio_file import FioFile, FioJob
+from sim.scenario.workload import lacking
+from sim.sched.version import numbers
 from sim.toml.errors import Problem, unknown
 from sim.toml.layers import Layer, read_table
 from sim.user.fio import Fio, FioParams, FioSession, JobStat
@@ -137,8 +139,34 @@ def run_fio(
     )
 
 
+def _check_engine(machine: Machine, job: FioJob) -> None:
+    """Raise ScenarioError for what the machine's kernel, or its device, does not have."""
+    params = job.params
+    for option, release in lacking(Fio.kernel_needs(params), machine.version):
+        given = params.ioengine if option == "ioengine" else "1"
+        what = params.ioengine if option == "ioengine" else option
+        message = f"[{job.name}]: Linux {numbers(machine.version)} has no {what}"
+        place, allowed = job.place_of(option), f"from {release}"
+        raise ScenarioError([Problem(place, message, given, allowed)])
+    if params.sqthread_poll_cpu >= machine.sched.nr_cpus:
+        message = f"[{job.name}]: sqthread_poll_cpu: no such CPU"
+        place = job.place_of("sqthread_poll_cpu")
+        allowed = f"0 to {machine.sched.nr_cpus - 1}"
+        raise ScenarioError([Problem(place, message, str(params.sqthread_poll_cpu), allowed)])
+
+
+def _check_polling(job: FioJob, device: BlockDevice | None) -> None:
+    """Raise ScenarioError for a job that polls a device without queues for that."""
+    if job.params.hipri and (device is None or not device.polls):
+        name = "what it reads" if device is None else device.name
+        message = f"[{job.name}]: hipri: {name} has no queues that are polled"
+        allowed = "an NVMe drive with poll_queues"
+        raise ScenarioError([Problem(job.place_of("hipri"), message, allowed=allowed)])
+
+
 def _placed(machine: Machine, job: FioJob) -> FioParams:
     """Return the job's parameters on this machine; a device must be there and large enough."""
+    _check_engine(machine, job)
     name = job.params.filename
     if not name.startswith("/dev/"):
         return _with_room(job.sized(job.filesize_bytes), job)
@@ -146,6 +174,7 @@ def _placed(machine: Machine, job: FioJob) -> FioParams:
     if device is None:
         known = [f"/dev/{device}" for device in machine.devices]
         raise ScenarioError([unknown(job.section, "device", name, known)])
+    _check_polling(job, device)
     capacity = device.capacity_sectors * SECTOR
     params = job.sized(capacity)
     if params.offset_bytes + params.size_bytes > capacity:
@@ -169,11 +198,13 @@ def _lay_out(machine: Machine, session: FioSession, file: FioFile) -> None:
     for job in file.jobs:
         path = job.params.filename
         try:
-            machine.vfs.file_system_of(path)
+            file_system = machine.vfs.file_system_of(path)
         except FileNotFoundError:
             mounts = ", ".join(prefix or "/" for prefix, _ in machine.vfs.mounts)
             message = f"[{job.name}]: nothing is mounted where {path} is"
             raise ScenarioError([Problem(job.section, message, allowed=mounts)]) from None
+        if not path.startswith("/dev/"):
+            _check_polling(job, file_system.device)
     for path, size in session.files().items():
         if path.startswith("/dev/"):
             continue

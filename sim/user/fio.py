@@ -1,9 +1,10 @@
 """fio: operations at places, sizes, depth and pace that a job file says, and what it counts.
 
 Models: *psync*, *sync*, *pvsync*: one operation after the other, each waited for in the call.
-*libaio*, *io_uring*: up to `iodepth` operations in flight, reaped one by one, each replaced at
-once; buffered ones, and trims (BLKDISCARD), are done in io_submit(). Reads, writes or a mixture,
-or trims; sequential or at random.
+*libaio*, *io_uring*: up to `iodepth` operations in flight, submitted and reaped in batches of any
+size, by default one by one. libaio's buffered operations, and trims (BLKDISCARD), are done when
+they are submitted; those of io_uring go as sim/fs/io_uring.py says. Reads, writes or a
+mixture, or trims; sequential or at random.
 `FioSession` is fio as it is typed: it forks a process for each job; at a stonewall it waits for
 those before.
 Counterpart: fio backend.c (do_io, thread_main, run_threads, reap_threads), io_u.c, rate-submit.c,
@@ -16,7 +17,8 @@ A file that is read, or written asynchronously, or overwritten (`overwrite`), is
  with its size (fio lays it out in a run of its own). What else is written is made by the job.
 What `fsync` and `fdatasync` ask for is an operation of its own, after the write that made it due
 and before the next one (get_rw_ddir): a job does not end with it. With several in flight it is a
-plain fsync() beside them (fio_libaio_queue). The one of `end_fsync` takes time and counts nowhere.
+plain fsync() beside them (fio_libaio_queue), with io_uring an operation of the ring. The one of
+`end_fsync` takes time and counts nowhere.
 Where a mixture has rates, a direction that is ahead of its own lets the other one go (rate_ddir):
 the rates hold, not the mixture.
 Defaults of `FioParams` are what fio's recorded runs of this project use; a reader of job files
@@ -39,17 +41,18 @@ beginnings. fio scatters the ranks of Zipf by a hash, in which ranks may meet; h
 gives each block its own rank. Zipf: rank k of n has the probability k^-theta / zeta(n, theta);
 drawn by the approximation of Gray et al., "Quickly generating billion-record synthetic databases"
 (1994), which is exact for the first two ranks.
-Left out: trims of files (holes), trimwrite, verifying, several files a job, threads; io_uring's own
- entry into the kernel (it costs io_submit's); exitall, reports while it runs; percentiles of
- submission and total latency, log files, priorities, steady state.
+Left out: trims of files (holes), trimwrite, verifying, several files a job, threads; a batch of
+ libaio as one io_submit(); exitall, reports while it runs; percentiles of submission and total
+ latency, log files, priorities, steady state.
 
 Estimate: N jobs of psync, or one of libaio with depth N, on a server of S: X = 1/S, R = N S.
 """
 
 import errno
 import math
+import os
 import random
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +61,26 @@ from typing import ClassVar, Final
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import O_CREAT, O_DIRECT, O_DSYNC, O_RDONLY, O_RDWR, O_SYNC, O_WRONLY, Sys
+from sim.syscall import (
+    IORING_ENTER_GETEVENTS,
+    IORING_ENTER_SQ_WAKEUP,
+    IORING_FSYNC_DATASYNC,
+    IORING_OP_FSYNC,
+    IORING_OP_READ,
+    IORING_OP_READ_FIXED,
+    IORING_OP_WRITE,
+    IORING_OP_WRITE_FIXED,
+    IORING_SETUP_IOPOLL,
+    IORING_SETUP_SQPOLL,
+    O_CREAT,
+    O_DIRECT,
+    O_DSYNC,
+    O_RDONLY,
+    O_RDWR,
+    O_SYNC,
+    O_WRONLY,
+    Sys,
+)
 from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
@@ -71,9 +93,11 @@ KIB: Final = 1024
 READ: Final = 0
 WRITE: Final = 1
 TRIM: Final = 2
+SYNC: Final = 3
 # Upper ends of the classes of latency_ns and latency_us, and of latency_ms.
 LATENCY_BOUNDS: Final = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 LATENCY_MS_BOUNDS: Final = (*LATENCY_BOUNDS, 2000)
+BATCH_BOUNDS: Final = (0, 4, 8, 16, 32, 64)  # __io_u_mark_map: 0, up to 4, ..., 64, more
 DEPTH_BOUNDS: Final = (2, 4, 8, 16, 32, 64)  # io_u_mark_depth: 1, 2 to 3, 4 to 7, ..., 64 on
 # User CPU of an operation; assumed: fio's own code for an operation, 3 GHz
 OPERATION_USER_NS: Final = 2000
@@ -250,9 +274,9 @@ class JobStat:
         self.error_where: str = ""
         self.members: int = 1
 
-    def queued(self, depth: int) -> None:
-        """Count an operation started with `depth` in flight, itself included."""
-        self.depth[bisect_right(DEPTH_BOUNDS, depth)] += 1
+    def queued(self, depth: int, count: int) -> None:
+        """Count operations started with `depth` in flight, themselves included."""
+        self.depth[bisect_right(DEPTH_BOUNDS, depth)] += count
 
     def mark_latency(self, ns: int) -> None:
         """Count a completion latency in its class (io_u_mark_latency)."""
@@ -508,7 +532,18 @@ DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
 }
 PSYNC: Final = "psync"
 SYNCHRONOUS: Final = ("psync", "sync", "pvsync", "pvsync2", "vsync")
-ENGINES: Final = (*SYNCHRONOUS, "libaio", "io_uring")
+IO_URING: Final = "io_uring"
+FALLOCATES: Final = ("native", "keep", "truncate", "none")
+ENGINES: Final = (*SYNCHRONOUS, "libaio", IO_URING)
+# Options of io_uring -> the feature of the release that has it (sim/fs/features.py).
+URING_OPTIONS: Final[Mapping[str, str]] = {
+    "hipri": "io_uring",
+    "fixedbufs": "io_uring",
+    "registerfiles": "io_uring",
+    "sqthread_poll": "io_uring",
+    "sqthread_poll_cpu": "io_uring",
+    "nonvectored": "io_uring_reads",
+}
 SYNC_FLAGS: Final[Mapping[str, int]] = {"none": 0, "sync": O_SYNC, "dsync": O_DSYNC}
 
 
@@ -530,7 +565,67 @@ class FioParams:
         PSYNC, dim="text", choices=ENGINES, source="fio: psync", doc="how it is done"
     )
     iodepth: int = param(
-        1, dim="count", minimum=1, source="fio: iodepth=1", doc="operations in flight, libaio"
+        1,
+        dim="count",
+        minimum=1,
+        source="fio: iodepth=1",
+        doc="operations in flight, libaio and io_uring",
+    )
+    iodepth_batch: int = param(
+        1,
+        dim="count",
+        minimum=0,
+        source="fio: iodepth_batch=1",
+        doc="operations that are submitted together; 0 = iodepth",
+    )
+    iodepth_batch_complete_min: int = param(
+        1,
+        dim="count",
+        minimum=0,
+        source="fio: iodepth_batch_complete_min=1",
+        doc="operations that are waited for together; 0 = one, after each submission",
+    )
+    iodepth_batch_complete_max: int = param(
+        0,
+        dim="count",
+        minimum=0,
+        source="fio: iodepth_batch_complete_max=0",
+        doc="operations that are reaped together at most; at least as many as are waited for",
+    )
+    iodepth_low: int = param(
+        0,
+        dim="count",
+        minimum=0,
+        source="fio: iodepth_low=0",
+        doc="a full queue is reaped until so many are in flight; 0 = iodepth",
+    )
+    hipri: bool = param(
+        False, dim="bool", source="fio: hipri=0", doc="io_uring: look for completions on the CPU"
+    )
+    fixedbufs: bool = param(
+        False, dim="bool", source="fio: fixedbufs=0", doc="io_uring: registered buffers"
+    )
+    registerfiles: bool = param(
+        False, dim="bool", source="fio: registerfiles=0", doc="io_uring: registered files"
+    )
+    sqthread_poll: bool = param(
+        False,
+        dim="bool",
+        source="fio: sqthread_poll=0",
+        doc="io_uring: a thread of the kernel submits; files are registered",
+    )
+    sqthread_poll_cpu: int = param(
+        -1,
+        dim="count",
+        minimum=-1,
+        source="fio: sqthread_poll_cpu",
+        doc="CPU of that thread; -1 = any",
+    )
+    nonvectored: bool = param(
+        False,
+        dim="bool",
+        source="fio: nonvectored=-1",
+        doc="io_uring: operations without a vector; costs and does the same",
     )
     block_size_bytes: int = param(
         "4 KiB", dim="bytes", minimum=512, source="scenario", doc="bytes of one operation"
@@ -568,6 +663,14 @@ class FioParams:
     )
     overwrite: bool = param(
         False, dim="bool", source="fio: overwrite=0", doc="what is written is there beforehand"
+    )
+    fallocate: str = param(
+        "native",
+        dim="text",
+        choices=FALLOCATES,
+        source="fio: fallocate=native (3.33, filesetup.c fallocate_file)",
+        doc="how a file that is only written gets its blocks before the job: native, keep (the"
+        " size stays), truncate (a size without blocks), none",
     )
     norandommap: bool = param(
         True, dim="bool", source="scenario", doc="random places again and again; false: once each"
@@ -627,11 +730,140 @@ class FioParams:
     write_split: tuple[tuple[int, float], ...] = ()
     stream: str = ""
 
+    def batch_submit(self) -> int:
+        """Return how many operations are submitted together (fixup_options)."""
+        if 0 < self.iodepth_batch < self.iodepth:
+            return self.iodepth_batch
+        return self.iodepth
+
+    def low(self) -> int:
+        """Return to how many in flight a full queue is reaped (fixup_options)."""
+        if 0 < self.iodepth_low < self.iodepth:
+            return self.iodepth_low
+        return self.iodepth
+
     def splits(self) -> tuple[tuple[tuple[int, float], ...], ...]:
         """Return the sizes of reads, writes and trims (as those of writes), with their weights."""
         plain = ((self.block_size_bytes, 100.0),)
         writes = self.write_split or plain
         return self.read_split or plain, writes, writes
+
+
+class Libaio:
+    """Engine libaio: io_submit() and io_getevents()."""
+
+    syncs = False  # fsync is waited for (fio_libaio_queue)
+
+    def __init__(self, sys: Sys, fd: int, params: FioParams) -> None:
+        self.sys = sys
+        self.fd = fd
+        self.direct = params.direct
+        self.queue_: list[tuple[int, int, int, int]] = []
+        self.done: deque[int] = deque()
+
+    def queue(self, direction: int, size: int, place: int, tag: int) -> None:
+        """Take an operation."""
+        self.queue_.append((direction, size, place, tag))
+
+    def commit(self) -> Blocking[None]:
+        """Submit; buffered ones are done when io_submit() returns, a trim is waited for."""
+        for direction, size, place, tag in self.queue_:
+            if self.direct and direction != TRIM:
+                yield from self.sys.io_submit(self.fd, size, place, tag, direction == WRITE)
+            else:
+                yield from one_operation(self.sys, self.fd, direction, size, place)
+                self.done.append(tag)
+        self.queue_.clear()
+
+    def reap(self, least: int, most: int) -> Blocking[list[int]]:
+        """Wait for completions; return their tags."""
+        found: list[int] = []
+        while len(found) < least:
+            found.append(self.done.popleft() if self.done else (yield from self.sys.io_getevents()))
+        while self.done and len(found) < most:
+            found.append(self.done.popleft())
+        return found
+
+
+class Uring:
+    """Engine io_uring (engines/io_uring.c)."""
+
+    syncs = True  # fsync is an operation like others
+
+    def __init__(self, sys: Sys, fd: int, params: FioParams) -> None:
+        self.sys = sys
+        self.fd = fd
+        flags = IORING_SETUP_IOPOLL if params.hipri else 0
+        self.by_thread = params.sqthread_poll
+        if self.by_thread:
+            flags |= IORING_SETUP_SQPOLL
+        cpu = params.sqthread_poll_cpu
+        self.ring = sys.io_uring_setup(params.iodepth, flags, sq_thread_cpu=cpu)
+        if params.registerfiles or self.by_thread:
+            sys.io_uring_register(self.ring, files=(fd,))
+        self.opcodes = (IORING_OP_READ, IORING_OP_WRITE)
+        if params.fixedbufs:
+            sys.io_uring_register(self.ring, buffers=True)
+            self.opcodes = (IORING_OP_READ_FIXED, IORING_OP_WRITE_FIXED)
+        self.queued: int = 0
+        self.trims: list[tuple[int, int, int]] = []
+        self.done: deque[int] = deque()
+
+    def queue(self, direction: int, size: int, place: int, tag: int) -> None:
+        """Fill in an entry of the ring; a trim is no operation of it."""
+        if direction == TRIM:
+            self.trims.append((size, place, tag))
+            return
+        if direction == SYNC:
+            flags = 0 if size else IORING_FSYNC_DATASYNC
+            has_room = self.ring.prep(IORING_OP_FSYNC, self.fd, 0, 0, tag, flags)
+        else:
+            has_room = self.ring.prep(self.opcodes[direction], self.fd, size, place, tag)
+        assert has_room, "the ring has as many entries as operations are in flight"
+        self.queued += 1
+
+    def commit(self) -> Blocking[None]:
+        """Have the kernel take the entries; its thread takes them itself, unless it sleeps."""
+        count = self.queued
+        self.queued = 0
+        if count and self.by_thread:
+            if self.ring.needs_wakeup:
+                yield from self.sys.io_uring_enter(self.ring, count, 0, IORING_ENTER_SQ_WAKEUP)
+        elif count:
+            yield from self.sys.io_uring_enter(self.ring, count, 0, IORING_ENTER_GETEVENTS)
+        for size, place, tag in self.trims:
+            yield from self.sys.blkdiscard(self.fd, size, place)
+            self.done.append(tag)
+        self.trims.clear()
+
+    def reap(self, least: int, most: int) -> Blocking[list[int]]:
+        """Take completions out of the ring; wait where there are too few."""
+        completions = self.ring.cq
+        found: list[int] = []
+        while True:
+            while self.done and len(found) < most:
+                found.append(self.done.popleft())
+            while completions and len(found) < most:
+                tag, result = completions.popleft()
+                if result < 0:
+                    raise OSError(-result, os.strerror(-result))
+                found.append(tag)
+            missing = least - len(found)
+            if missing <= 0:
+                return found
+            if self.by_thread:
+                yield from self.sys.look_for_cqe(self.ring)
+            else:
+                yield from self.sys.io_uring_enter(self.ring, 0, missing, IORING_ENTER_GETEVENTS)
+
+
+def one_operation(sys: Sys, fd: int, direction: int, size: int, place: int) -> Blocking[object]:
+    """Do one operation that is waited for in the call."""
+    if direction == READ:
+        return sys.pread(fd, size, place)
+    if direction == WRITE:
+        return sys.pwrite(fd, size, place)
+    return sys.blkdiscard(fd, size, place)
 
 
 @register("program", "fio", params=FioParams, doc="fio: a job of reads and writes")
@@ -653,16 +885,34 @@ class Fio(ServerProgram):
         self.sync_due: bool = False
         self.done: int = 0
         self.next_direction: int = -1  # drawn, not yet used
+        # In flight: direction, bytes, when begun, ns until the kernel had it.
+        self.flying: dict[int, tuple[int, int, int, int]] = {}
+        self.uncommitted: list[int] = []  # those that the kernel does not know of yet
         self.has_begun: bool = False
         self.places: list[Places] = []
         self.sizes: list[Sizes] = []
 
+    @classmethod
+    def kernel_needs(cls, params: FioParams) -> Mapping[str, str]:
+        """Return which options ask for a feature of the kernel, and its name."""
+        if params.ioengine != IO_URING:
+            return {}
+        used = {
+            option: feature
+            for option, feature in URING_OPTIONS.items()
+            if getattr(params, option) not in (False, -1)
+        }
+        return {"ioengine": "io_uring", **used}
+
     def files(self) -> Mapping[str, int]:
         params = self.params
-        alone = self.directions == (WRITE,) and params.ioengine in SYNCHRONOUS
-        if (alone and not params.overwrite) or not params.laid_out or not params.size_bytes:
+        if self._makes_its_file() or not params.laid_out or not params.size_bytes:
             return {}
         return {params.filename: params.offset_bytes + params.size_bytes}
+
+    def _makes_its_file(self) -> bool:
+        """Return whether the file is written alone, so that it is not laid out (extend_file)."""
+        return self.directions == (WRITE,) and not self.params.overwrite
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Open, do the operations, tell how many."""
@@ -684,6 +934,8 @@ class Fio(ServerProgram):
         """Be the job from open to close (thread_main)."""
         params = self.params
         fd = yield from sys.open(params.filename, self._flags())
+        if self._makes_its_file() and params.laid_out:
+            yield from self._fallocate(sys, fd)
         if params.invalidate:
             sys.fadvise_dontneed(fd)
         self._set_up(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
@@ -698,6 +950,21 @@ class Fio(ServerProgram):
         self.stat.end(sys.clock_ns())
         self._note_usage(sys, 1)
         yield from sys.close(fd)
+
+    def _fallocate(self, sys: Sys, fd: int) -> Blocking[None]:
+        """Give a file that is too short its size, without data (fallocate_file)."""
+        params = self.params
+        size = params.offset_bytes + params.size_bytes
+        if params.fallocate == "none" or sys.fstat_size(fd) >= size or not params.size_bytes:
+            return
+        if params.fallocate == "truncate":
+            yield from sys.ftruncate(fd, size)
+            return
+        try:
+            yield from sys.fallocate(fd, 0, size, keep_size=params.fallocate == "keep")
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
 
     def _flags(self) -> int:
         """Return the flags of open()."""
@@ -878,76 +1145,109 @@ class Fio(ServerProgram):
             sys.compute(OPERATION_USER_NS)
             size, place = self._take(direction)
             begun_ns = sys.clock_ns()
-            yield from self._operation(sys, fd, direction, size, place)
+            yield from one_operation(sys, fd, direction, size, place)
             now_ns = sys.clock_ns()
-            self.stat.queued(1)
+            self.stat.queued(1, 1)
+            self.stat.submit[1] += 1
+            self.stat.reaped[1] += 1
             self._complete(sys, direction, size, begun_ns, 0, now_ns)
             yield from self._after(sys)
-
-    def _operation(
-        self, sys: Sys, fd: int, direction: int, size: int, place: int
-    ) -> Blocking[object]:
-        """Do one operation that is waited for in the call."""
-        if direction == READ:
-            return sys.pread(fd, size, place)
-        if direction == WRITE:
-            return sys.pwrite(fd, size, place)
-        return sys.blkdiscard(fd, size, place)
 
     # -- Several in flight.
 
     def _queued(self, sys: Sys, fd: int) -> Blocking[None]:
-        """libaio: keep the queue full, reap one at a time."""
+        """Keep the queue full, submit and reap as many at a time as is wanted (do_io)."""
         params = self.params
-        flying: dict[int, tuple[int, int, int, int]] = {}
-        ready: deque[int] = deque()
+        engine = self._engine(sys, fd)
+        flying = self.flying
         tag = 0
         while True:
             now_ns = sys.clock_ns()
             delay_ns = 0
             if len(flying) < params.iodepth and self._goes_on(sys, now_ns):
-                if self.sync_due:
+                if self.sync_due and not engine.syncs:
                     yield from self._sync(sys, fd, len(flying))
                     continue
-                delay_ns = self._delay_ns(sys, now_ns)
+                delay_ns = 0 if self.sync_due else self._delay_ns(sys, now_ns)
                 if not delay_ns:
-                    flying[tag] = yield from self._submit(sys, fd, tag, ready)
-                    self.stat.queued(len(flying))
+                    sys.compute(OPERATION_USER_NS)
+                    if self.sync_due:
+                        self._queue_sync(sys, engine, tag)
+                    else:
+                        self._queue(sys, engine, tag)
                     tag += 1
-                    continue
+                    if len(self.uncommitted) >= params.batch_submit():
+                        yield from self._commit(sys, engine)
+                    if params.iodepth_batch_complete_min:
+                        continue
             if flying:
-                yield from self._reap(sys, flying, ready)
+                yield from self._reap(sys, engine)
             elif delay_ns:
                 yield from self._wait_for_rate(sys, delay_ns)
             else:
                 return
 
-    def _submit(
-        self, sys: Sys, fd: int, tag: int, ready: deque[int]
-    ) -> Blocking[tuple[int, int, int, int]]:
-        """Start an operation; return its direction, size, beginning, and time to submit."""
-        direction = self.next_direction
-        sys.compute(OPERATION_USER_NS)
-        size, place = self._take(direction)
-        begun_ns = sys.clock_ns()
-        if self.params.direct and direction != TRIM:
-            yield from sys.io_submit(fd, size, place, tag, direction == WRITE)
-        else:  # Through the page cache it is done when io_submit() returns; a trim is waited for.
-            yield from self._operation(sys, fd, direction, size, place)
-            ready.append(tag)
-        return direction, size, begun_ns, sys.clock_ns() - begun_ns
+    def _engine(self, sys: Sys, fd: int) -> "Libaio | Uring":
+        """Return what hands operations to the kernel."""
+        if self.params.ioengine == IO_URING:
+            return Uring(sys, fd, self.params)
+        return Libaio(sys, fd, self.params)
 
-    def _reap(
-        self, sys: Sys, flying: dict[int, tuple[int, int, int, int]], ready: deque[int]
-    ) -> Blocking[None]:
-        """Wait for an operation to complete, and count it."""
-        tag = ready.popleft() if ready else (yield from sys.io_getevents())
-        direction, size, begun_ns, submit_ns = flying.pop(tag)
-        self._complete(sys, direction, size, begun_ns, submit_ns, sys.clock_ns())
-        if not self.ramp_end_ns:
-            self.stat.directions[direction].slat.add(submit_ns)
-        if direction == WRITE or self.params.think_ns:
-            yield from self._after(sys)
+    def _queue(self, sys: Sys, engine: "Libaio | Uring", tag: int) -> None:
+        """Hand the next operation to the engine (td_io_queue)."""
+        direction = self.next_direction
+        size, place = self._take(direction)
+        self.flying[tag] = (direction, size, sys.clock_ns(), 0)
+        self.uncommitted.append(tag)
+        engine.queue(direction, size, place, tag)
+
+    def _queue_sync(self, sys: Sys, engine: "Libaio | Uring", tag: int) -> None:
+        """Hand the engine the fsync or fdatasync that is due."""
+        self.sync_due = False
+        is_fsync = self.params.fsync > 0 and self.writes % self.params.fsync == 0
+        self.flying[tag] = (SYNC, int(is_fsync), sys.clock_ns(), 0)
+        self.uncommitted.append(tag)
+        engine.queue(SYNC, int(is_fsync), 0, tag)
+
+    def _commit(self, sys: Sys, engine: "Libaio | Uring") -> Blocking[None]:
+        """Have the kernel take what is queued (td_io_commit)."""
+        tags = self.uncommitted
+        self.stat.queued(len(self.flying), len(tags))
+        self.stat.submit[bisect_left(BATCH_BOUNDS, len(tags))] += 1
+        yield from engine.commit()
+        now_ns = sys.clock_ns()
+        for tag in tags:
+            direction, size, begun_ns, _ = self.flying[tag]
+            self.flying[tag] = direction, size, begun_ns, now_ns - begun_ns
+        tags.clear()
+
+    def _reap(self, sys: Sys, engine: "Libaio | Uring") -> Blocking[None]:
+        """Wait for operations to complete, and count them (wait_for_completions)."""
+        params = self.params
+        flying = self.flying
+        is_full = len(flying) >= params.iodepth
+        while True:
+            if self.uncommitted:
+                yield from self._commit(sys, engine)
+            least = min(params.iodepth_batch_complete_min, len(flying)) or 1
+            most = max(least, params.iodepth_batch_complete_max)
+            tags = yield from engine.reap(least, most)
+            self.stat.reaped[bisect_left(BATCH_BOUNDS, len(tags))] += 1
+            now_ns = sys.clock_ns()
+            pays = not params.direct
+            for tag in tags:
+                direction, size, begun_ns, submit_ns = flying.pop(tag)
+                if direction == SYNC:
+                    self._synced(now_ns - begun_ns, size > 0)
+                    continue
+                self._complete(sys, direction, size, begun_ns, submit_ns, now_ns)
+                if not self.ramp_end_ns:
+                    self.stat.directions[direction].slat.add(submit_ns)
+                pays = pays or direction == WRITE
+            if pays or params.think_ns:
+                yield from self._after(sys)
+            if not is_full or len(flying) <= params.low():
+                return
 
     # -- When one is complete.
 
@@ -966,8 +1266,6 @@ class Fio(ServerProgram):
         complete_ns = now_ns - begun_ns - submit_ns
         stat.directions[direction].complete(now_ns, size, submit_ns, complete_ns)
         stat.mark_latency(complete_ns)
-        stat.submit[1] += 1
-        stat.reaped[1] += 1
 
     def _after(self, sys: Sys) -> Blocking[None]:
         """Think, let CPU time pass that no sleep would."""
@@ -984,10 +1282,15 @@ class Fio(ServerProgram):
         is_fsync = params.fsync > 0 and self.writes % params.fsync == 0
         begun_ns = sys.clock_ns()
         yield from sys.fsync(fd) if is_fsync else sys.fdatasync(fd)
+        self._synced(sys.clock_ns() - begun_ns, is_fsync)
         if not self.ramp_end_ns:
-            self.stat.synced(sys.clock_ns() - begun_ns)
+            self.stat.queued(in_flight + 1, 1)
+
+    def _synced(self, ns: int, is_fsync: bool) -> None:
+        """Count what made durable."""
+        if not self.ramp_end_ns:
+            self.stat.synced(ns)
             self.stat.fsyncs += is_fsync
-            self.stat.queued(in_flight + 1)
 
 
 class FioSession:

@@ -4,6 +4,8 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sim.block.bio import BIO_FUA, FLUSH, READ, WRITE, Request
 from sim.drivers.nvme import Nvme, NvmeParams
@@ -206,9 +208,10 @@ def test_what_is_being_programmed_is_read_from_the_buffer_until_it_is_in_flash(s
 
 
 def test_what_the_buffer_knows_of_pages_is_bounded():
+    """A buffer of 1 MiB has 256 pages, a drive with capacitors of 20 GiB written knows few more."""
     device = drive("ssd-nvme", buffer_bytes=1 << 20)
     closed_loop(device, WRITE, in_flight=64, count=20_000)
-    assert len(device.flash._held) <= 2 * (1 << 20) // 4096 + 64
+    assert len(device.flash._held) <= 1024 + 2 * 256 + 256
 
 
 # -- Flush and write through
@@ -288,6 +291,74 @@ def test_an_idle_drive_folds_its_cache():
     assert slc.take(115 * MS, 8192)
 
 
+# -- Laws
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 900),  # us after the step before
+        st.sampled_from(["read", "read", "write", "through", "flush"]),
+        st.integers(0, 60),  # page
+        st.sampled_from([8, 24, 32, 200]),  # sectors
+    ),
+    min_size=1,
+    max_size=40,
+)
+DRIVES = st.fixed_dictionaries(
+    {
+        "dies": st.sampled_from([1, 3, 8]),
+        "planes": st.sampled_from([1, 2]),
+        "suspend_ns": st.sampled_from([0, 30 * US]),
+        "erase_ns": st.sampled_from([0, 3 * MS]),
+        "block_pages": st.just(6),
+        "cell_bits": st.sampled_from([1, 3]),
+        "one_shot": st.booleans(),
+        "slc_cache_bytes": st.sampled_from([0, 1 << 18]),
+        "programming_dies": st.sampled_from([0, 2]),
+        "program_spread_percent": st.sampled_from([0.0, 60.0]),
+        "buffer_bytes": st.sampled_from([1 << 16, 1 << 20]),
+        "channel_rate_bytes_per_s": st.sampled_from([1e9, 1e15]),
+    }
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, DRIVES)
+def test_what_was_flushed_or_written_through_is_in_flash_whatever_the_drive(steps, changes):
+    """Every request ends once. Sectors are counted in the order in which the buffer empties."""
+    alone = Alone(plain(**changes))
+    flash = alone.device.flash
+    promised = {}  # request -> sectors that are in flash when it ends
+    late = []
+
+    def ended(request):
+        assert request not in alone.took_ns
+        alone.took_ns[request] = alone.calendar.now - request.start_ns
+        unsafe = sum(end - start for start, end in alone.device.unsafe_runs())
+        assert unsafe == flash._taken - flash._programmed
+        if flash._programmed < promised.get(request, 0):
+            late.append(request)
+
+    def submit(step):
+        _, what, page, sectors = step
+        written = flash._taken
+        if what == "flush":
+            promised[alone.submit(FLUSH, 0, 0)] = written
+        elif what == "through":
+            promised[alone.submit(WRITE, page, sectors, BIO_FUA)] = written + sectors
+        else:
+            promised[alone.submit(WRITE if what == "write" else READ, page, sectors)] = 0
+
+    alone.device._complete = ended
+    now_ns = 0
+    for step in steps:
+        now_ns += step[0] * US
+        alone.calendar.post_at(now_ns, submit, step)
+    alone.run()
+    assert set(alone.took_ns) == set(promised)
+    assert not late
+    assert flash._dirty < flash._unsent + 1  # what is over waits for a whole program or a flush
+
+
 # -- What cannot be
 
 NVME = """
@@ -324,9 +395,9 @@ def test_what_no_drive_can_be_is_refused_where_it_is_said(tmp_path: Path, key, v
 # -- Whole drives
 
 
-def reads_beside(writes_per_s, reads_per_s=20_000, ms=300):
+def reads_beside(writes_per_s, reads_per_s=20_000, ms=300, **changes):
     """Return the times (us) of random reads of a P3700 beside random writes."""
-    device = drive("ssd-nvme")
+    device = drive("ssd-nvme", **changes)
     alone = Alone(device)
     pages = device.capacity_sectors // 32
     draw = Streams(7).stream("places")
@@ -356,6 +427,17 @@ def test_one_read_in_nine_meets_a_die_that_programs():
     assert len(late) / len(busy) == pytest.approx(met, rel=0.25)
     assert mean(late) - lone == pytest.approx(790, rel=0.25)
     assert percentile(busy, 0.99) > 10 * percentile(idle, 0.99)
+
+
+def test_reads_feel_the_cleaner_of_a_full_drive():
+    """Beside the same writes a new drive, which moves nothing, holds up a third of the reads."""
+    longest = max(reads_beside(0, ms=50))
+    full, new = (
+        sum(took > longest for took in reads_beside(20_000, used_percent=used))
+        for used in (100.0, 0.0)
+    )
+    amplification = drive("ssd-nvme").flash.ftl.amplification
+    assert full / new == pytest.approx(amplification, rel=0.25)
 
 
 # -- Syncs of a consumer's drive

@@ -86,7 +86,7 @@ def test_every_latency_has_one_class(values):
 )
 def test_depths_are_classed_as_fio_does(depth, index):
     stat = JobStat(0)
-    stat.queued(depth)
+    stat.queued(depth, 1)
     assert stat.depth[index] == 1
 
 
