@@ -185,6 +185,19 @@ def test_pages_of_a_cell_are_programmed_in_turn_or_in_one_shot():
     assert flushed(program_spread_percent=60.0, one_shot=True) == [1000] * 4
 
 
+@pytest.mark.parametrize("pages", [1, 16, 32, 64, 512, 4096])
+def test_no_stride_keeps_meeting_the_same_few_dies(pages):
+    """32 dies of 0.1 ms, 64 in flight: 64 / 95 of them are busy, whatever the stride."""
+    device = plain(dies=32, channels=8, capacity_bytes=1 << 40)
+    alone = Alone(device)
+    for number in range(64):
+        alone.submit(READ, number * pages)
+    ends = sorted(alone.run().took_ns.values())
+    # Two on each die take 0.2 ms; at random some die has five or six.
+    assert ends[-1] <= 8 * 100 * US
+    assert mean(ends) < 250 * US
+
+
 # -- The buffer
 
 
