@@ -15,7 +15,7 @@ from typing import Any, Final
 from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description, Disk, Unsupported
 from calibration.validate.programs import CGROUP, pins_its_pages, programs
-from calibration.validate.rigs import GUEST, LOOP, Rig
+from calibration.validate.rigs import GUEST, LOOP, SLOWER_LOOP, Rig
 from sim.scenario import Scenario
 from sim.scenario.load import load_text
 from sim.units import parse_quantity
@@ -107,13 +107,16 @@ _SWAP_SYSCTLS: Final = {
     "page-cluster": "page_cluster",
     "overcommit_memory": "overcommit_memory",
 }
+_ON_THE_SLOWER: Final = ("i_fio", "p_pgbench")  # families
 _FILE_SYSTEMS: Final = ("ext3", "ext4", "xfs")
 _ELEVATORS: Final = ("none", "mq-deadline", "kyber", "bfq")
 
 
 def rig_of(description: Description) -> Rig:
     """Return the kind of machine that the run was recorded on."""
-    return GUEST if description.kernel.is_guest else LOOP
+    if description.kernel.is_guest:
+        return GUEST
+    return SLOWER_LOOP if description.family in _ON_THE_SLOWER else LOOP
 
 
 def build(description: Description, seed: int, condition: Condition | None = None) -> Scenario:

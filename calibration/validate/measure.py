@@ -27,6 +27,7 @@ from calibration.validate.machine import FS_DIRECTORY, build, rig_of
 from calibration.validate.parts import rig_parts
 from calibration.validate.programs import GATE_MS, fio_size
 from calibration.validate.sharing import Hog, sharing
+from sim.fs.proc.diskstats import queue_time_ns
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
@@ -184,7 +185,7 @@ class _Counters:
             self.read_ns, self.write_ns = stats.read_ns, stats.write_ns
             self.write_sectors = stats.write_sectors
             self.io_ticks_ns = stats.io_ticks_ns
-            self.time_in_queue_ns = stats.time_in_queue_ns
+            self.time_in_queue_ns = queue_time_ns(stats, machine.version)
         self.pswpin, self.pswpout = machine.vm.events.pswpin, machine.vm.events.pswpout
         machine.sched.update()
         self.cpu_ns = sum(cpu.total_ns() for cpu in machine.sched.cpu_times)

@@ -875,7 +875,7 @@ class FlashDrive(Driver):
         now_ns = self._calendar.now
         if request.op == READ:
             done_ns = self.flash.read(ready_ns, request.sector, request.nr_sectors)
-            self._calendar.post(done_ns - now_ns, self._read, request)
+            self._calendar.post_at(done_ns, self._read, request)
         elif request.op == FLUSH:
             self.flash.flush(request)
         elif request.op == DISCARD:
@@ -886,9 +886,9 @@ class FlashDrive(Driver):
 
     def _read(self, request: Request) -> None:
         """The sectors are in the controller: send them."""
-        now_ns = self._calendar.now
-        sent_ns = self._to_host.carry(now_ns, request.nr_sectors)
-        self._calendar.post(sent_ns - now_ns + self._read_overhead_ns, self._complete, request)
+        calendar = self._calendar
+        sent_ns = self._to_host.carry(calendar.now, request.nr_sectors)
+        calendar.post_at(sent_ns + self._read_overhead_ns, self._complete, request)
 
     def _taken(self, request: Request) -> None:
         """The buffer has room: fetch the sectors."""

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from sim.block.bio import READ, WRITE, Bio, Plug
+from sim.block.bio import BIO_FUA, READ, WRITE, Bio, Plug
 from sim.fs import read_write
 from sim.fs.direct_io import (
     DIRECT_FLAGS,
@@ -28,7 +28,10 @@ from sim.fs.direct_io import (
     SECTOR_MASK,
     SECTOR_SHIFT,
     SECTORS_PER_PAGE,
+    lock_for_submission,
     make_bios,
+    unlock_direct,
+    writes_through,
 )
 from sim.fs.errors import invalid
 from sim.fs.namei import Vfs
@@ -57,22 +60,27 @@ class Kiocb:
         self.bio: Bio | None = None  # of the last transfer that was in one piece
 
     def end_io(self, bio: Bio) -> None:
-        """The device is through with all of it; a durable write goes on in a worker.
+        """The device is through with all of it; some writes go on in a worker.
 
-        That is as a rule a flush of the drive's cache, in process context: iomap_dio_complete_work,
-        dio_aio_complete_work of the file system's workqueue dio/NAME (s_dio_done_wq).
+        Those that are to be durable, as a rule by a flush of the drive's cache, and those into
+        blocks that had no data: iomap_dio_complete_work, dio_aio_complete_work of the file system's
+        workqueue dio/NAME (s_dio_done_wq).
         """
         if bio.error:
             self.bio = None
             self.ki_complete(-bio.error)
-        elif self.durable:
-            self.file.inode.sb.dio_done_wq().queue(self.make_durable)
+        elif self.durable or (self.write and self.file.inode.has_unwritten):
+            self.file.inode.sb.dio_done_wq().queue(self.complete_work)
         else:
             self.ki_complete(self.count)
 
-    def make_durable(self, task: Task) -> Blocking[None]:
-        """Make the data durable as fdatasync or fsync does, and end."""
-        yield from generic_write_sync(self.vfs, task, self.file, self.pos, self.count)
+    def complete_work(self, task: Task) -> Blocking[None]:
+        """Make blocks valid, the data durable as fdatasync or fsync does, and end."""
+        inode = self.file.inode
+        if inode.has_unwritten:
+            yield from inode.op.end_direct(task, inode, self.pos, self.pos + self.count)
+        if self.durable:
+            yield from generic_write_sync(self.vfs, task, self.file, self.pos, self.count)
         self.ki_complete(self.count)
 
     def ki_complete(self, result: int) -> None:
@@ -99,6 +107,9 @@ def submit_direct(
     device = inode.sb.device
     assert device is not None
     pos, count = kiocb.pos, kiocb.count
+    if kiocb.durable and writes_through(inode, kiocb.file.flags | O_DSYNC, pos, count):
+        kiocb.durable = False
+        flags |= BIO_FUA
     op = WRITE if kiocb.write else READ
     runs = inode.op.get_blocks(inode, pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT)
     if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.
@@ -199,11 +210,18 @@ def io_submit(
     kiocb.durable = write and file.flags & O_DSYNC != 0 and vfs.features.aio_syncs
     pages = ((end + PAGE_MASK) >> PAGE_SHIFT) - (pos >> PAGE_SHIFT)
     task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * pages)
-    if write:
-        yield from prepare_write(task, kiocb)
-    rest = submit_direct(task, kiocb)
-    if rest:
-        yield from submit_rest(task, kiocb, rest)
+    is_locked = False
+    if inode.count > 1:  # Others have it open.
+        is_locked = yield from lock_for_submission(task, inode, pos, count, write)
+    try:
+        if write:
+            yield from prepare_write(task, kiocb)
+        rest = submit_direct(task, kiocb)
+        if rest:
+            yield from submit_rest(task, kiocb, rest)
+    finally:
+        if is_locked:
+            unlock_direct(task, inode)
     if device.plugged:
         device.unplug()
 

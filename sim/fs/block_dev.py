@@ -10,6 +10,7 @@ that is mounted, swapped to, or below another is never closed for the last time.
 mounted on /dev by whoever boots the machine; it has a name for each disk, partition and volume.
 Linux counterpart: fs/block_dev.c (blkdev_writepage, blkdev_fsync, blkdev_put, kill_bdev;
 block/fops.c from 5.16), devtmpfs.c.
+No read or write of a device takes a lock (blkdev_aio_write: "does not take i_mutex").
 Invariants: file block n is device block n; the names never change during a run; nothing is cached
  while nobody has the device open.
 Left out: that a mounted file system's metadata is in the same page cache; CPU time of buffer heads;
@@ -29,6 +30,7 @@ from sim.fs.super import (
     PAGE_SIZE,
     S_IFDIR,
     S_IFREG,
+    UNLOCKED,
     FileSystem,
     Inode,
     MountContext,
@@ -97,6 +99,7 @@ class BlockDevSb(FileSystem):
             write=self.write,
             get_blocks=self.get_blocks,
             fill_holes=self.fill_holes,
+            dio_write_lock=never_locked,
             sync_file=self.sync_file,
             dropped=self.dropped,
             atime_is_due=never_due,
@@ -106,6 +109,7 @@ class BlockDevSb(FileSystem):
         self.bdi = BackingDevInfo(device.name, device)
         self.vm.set_read_ahead(self.bdi)
         self.a_ops = BlockDevOps(device, self.features.task_plug)
+        self.write_lock = self.dio_read_lock = UNLOCKED
 
     def new_mapping(self, inode: Inode) -> AddressSpace:
         """Return an empty page cache."""
@@ -157,6 +161,11 @@ class BlockDevSb(FileSystem):
             yield from filemap_fdatawait(task, inode.mapping, 0, LAST_PAGE)
             if not inode.count:  # Nobody has opened it meanwhile.
                 yield from truncate_inode_pages(task, inode.mapping, 0)
+
+
+def never_locked(inode: Inode, pos: int, count: int) -> int:
+    """A device does not grow, and has all its blocks: no write waits for another."""
+    return UNLOCKED
 
 
 def never_due(inode: Inode) -> bool:

@@ -37,6 +37,9 @@ class Features:
     waits_in_iowait: bool
     flush_fua: bool
     aio_syncs: bool
+    ext4_dio_fua: bool
+    xfs_dio_fua: bool
+    i_rwsem: bool
     io_uring: bool
     io_uring_reads: bool
     async_buffered_reads: bool
@@ -71,6 +74,10 @@ class Features:
     ext4_large_folios: bool
     unwritten_first: bool
     fast_commits: bool
+    dio_reads_shared: bool
+    dio_overwrites_shared: bool
+    dio_unaligned_shared: bool
+    dio_unwritten_shared: bool
     mke2fs_128_mib: bool
     mke2fs_1_gib: bool
     # XFS
@@ -89,6 +96,9 @@ class Features:
     only_barrier: bool
     searches_back: bool
     xfs_log_idle: bool
+    xfs_unaligned_alone: bool
+    xfs_cached_shared: bool
+    xfs_unaligned_shared: bool
     xfs_unwritten: bool
     fewer_flushes: bool
     inodegc: bool
@@ -180,6 +190,11 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "an asynchronous direct write with O_DSYNC ends when it is durable",
         "02afc27faec9: dio_aio_complete_work",
     ),
+    "i_rwsem": (
+        (4, 7),
+        "an inode's lock is a rw_semaphore, not a mutex",
+        "9902af79c01a: parallel lookups: actual switch to rwsem",
+    ),
     "io_uring": ((5, 1), "io_uring, with polling and registered buffers", "2b188cc1bb85"),
     "io_uring_reads": (
         (5, 6),
@@ -205,6 +220,16 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (6, 5),
         "who waits for io_uring's completions counts as iowait",
         "8a796565cec3; 7b72d661f1f2: while any is pending",
+    ),
+    "ext4_dio_fua": (
+        (5, 5),
+        "a direct overwrite with O_DSYNC is one write with FUA, where the drive knows it (ext4)",
+        "fs/ext4/file.c ext4_dio_write_iter: iomap_dio_rw, 378f32bab371",
+    ),
+    "xfs_dio_fua": (
+        (4, 18),
+        "a direct overwrite with O_DSYNC is one write with FUA, where the drive knows it (XFS)",
+        "fs/iomap/direct-io.c IOMAP_DIO_WRITE_FUA, 3460cac1ca76",
     ),
     "writer_alone": (
         (2, 6, 16),
@@ -312,6 +337,26 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "244adf6426ee: dioread_nolock is the default",
     ),
     "fast_commits": ((5, 10), "fsync may log changes of files", "aa75f4d3daae, 8016e29f4362"),
+    "dio_reads_shared": (
+        (4, 9),
+        "direct reads share the inode's lock, and keep it until they are done",
+        "16c54688592c: ext4_direct_IO_read",
+    ),
+    "dio_overwrites_shared": (
+        (5, 6),
+        "direct writes to blocks that the file has share the inode's lock",
+        "aa9714d0e397, bc6385dab125: ext4_dio_write_checks (5.5: with dioread_nolock alone)",
+    ),
+    "dio_unaligned_shared": (
+        (6, 5),
+        "such writes of parts of blocks do, too",
+        "310ee0902b8d: ext4_dio_write_checks",
+    ),
+    "dio_unwritten_shared": (
+        (6, 8),
+        "direct writes of whole unwritten blocks do, too",
+        "240930fb7e6b: ext4_overwrite_io",
+    ),
     "mke2fs_128_mib": (
         (2, 6, 23),
         "mke2fs makes journals of up to 128 MiB, not 32",
@@ -369,6 +414,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "610125ab1e4b",
     ),
     "xfs_log_idle": ((5, 7), "writeback throttling lets the log through", "2def2845cc33"),
+    "xfs_unaligned_alone": (
+        (2, 6, 38),
+        "a direct write of parts of blocks has the iolock alone",
+        "eda77982729b: xfs_file_dio_aio_write",
+    ),
+    "xfs_cached_shared": (
+        (4, 10),
+        "a direct write shares the iolock though pages of the file are cached",
+        "acdda3aae146: iomap_dio_rw drops them itself",
+    ),
+    "xfs_unaligned_shared": (
+        (5, 12),
+        "a direct write of parts of written blocks shares the iolock",
+        "ed1128c2d0c8: xfs_file_dio_write_unaligned",
+    ),
     "xfs_unwritten": (
         (5, 8),
         "delayed blocks are valid when their data are there",

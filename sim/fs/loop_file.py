@@ -201,7 +201,7 @@ class LoopFile(BackingFile):
 
     def write(self, task: Task, pos: int, count: int) -> Blocking[None]:
         inode = self._file.inode
-        yield from inode.i_mutex.lock(task)
+        yield from inode.i_rwsem.lock(task)
         try:
             done = 0
             while done < count:
@@ -209,7 +209,7 @@ class LoopFile(BackingFile):
                     self._vfs, task, inode, pos + done, count - done, throttled=False
                 )
         finally:
-            inode.i_mutex.unlock(task)
+            inode.i_rwsem.unlock(task)
 
     def sync(self, task: Task) -> Blocking[None]:
         yield from fsync(self._vfs, task, self._file)

@@ -131,11 +131,11 @@ class Vfs:
 
     def _real_lookup(self, task: Task, directory: Inode, name: str) -> Blocking[Inode | None]:
         """Ask the file system, under the directory's i_mutex (real_lookup)."""
-        yield from directory.i_mutex.lock(task)
+        yield from directory.i_rwsem.lock(task)
         try:
             return (yield from directory.op.lookup(task, directory, name))
         finally:
-            directory.i_mutex.unlock(task)
+            directory.i_rwsem.unlock(task)
 
     def _parent_of(self, task: Task, path: str) -> Blocking[tuple[Inode, str]]:
         """Return the directory that holds, or would hold, the last name of `path`, and the name."""
@@ -151,7 +151,7 @@ class Vfs:
 
     def _unlock(self, task: Task, directory: Inode, begun_ns: int) -> None:
         """Unlock a directory; no other CPU holds it from `begun_ns` to the debt's end."""
-        directory.i_mutex.unlock(task)
+        directory.i_rwsem.unlock(task)
         if self.features.spins:
             directory.holdings.add(task, begun_ns, self.params.lock_transfer_ns)
 
@@ -181,7 +181,7 @@ class Vfs:
     def _open_create(self, task: Task, path: str, flags: int) -> Blocking[Inode]:
         """Find or make a file, under its directory's i_mutex either way (open_namei)."""
         directory, name = yield from self._parent_of(task, path)
-        yield from directory.i_mutex.lock(task)
+        yield from directory.i_rwsem.lock(task)
         begun_ns = owed_until_ns(task)
         try:
             found = yield from directory.op.lookup(task, directory, name)
@@ -224,13 +224,13 @@ class Vfs:
     def mkdir(self, task: Task, path: str) -> Blocking[None]:
         """Make a directory."""
         directory, name = yield from self._parent_of(task, path)
-        yield from directory.i_mutex.lock(task)
+        yield from directory.i_rwsem.lock(task)
         try:
             if (yield from directory.op.lookup(task, directory, name)) is not None:
                 raise exists(path)
             yield from directory.op.mkdir(task, directory, name)
         finally:
-            directory.i_mutex.unlock(task)
+            directory.i_rwsem.unlock(task)
 
     def unlink(self, task: Task, path: str) -> Blocking[None]:
         """Remove a name of a file, and the file with its last name and user."""
@@ -246,7 +246,7 @@ class Vfs:
         self, task: Task, directory: Inode, name: str, path: str, may: MayRemove, remove: Remove
     ) -> Blocking[None]:
         """Do what unlink and rmdir have in common (do_unlinkat, do_rmdir)."""
-        yield from directory.i_mutex.lock(task)
+        yield from directory.i_rwsem.lock(task)
         begun_ns = owed_until_ns(task)
         try:
             inode = yield from directory.op.lookup(task, directory, name)
@@ -254,11 +254,11 @@ class Vfs:
                 raise not_found(path)
             may(inode, path)
             inode.count += 1  # Pinned until the directory's lock is dropped.
-            yield from inode.i_mutex.lock(task)  # vfs_unlink, vfs_rmdir
+            yield from inode.i_rwsem.lock(task)  # vfs_unlink, vfs_rmdir
             try:
                 yield from remove(task, directory, name)
             finally:
-                inode.i_mutex.unlock(task)
+                inode.i_rwsem.unlock(task)
                 inode.count -= 1
         finally:
             self._unlock(task, directory, begun_ns)
@@ -273,7 +273,7 @@ class Vfs:
         if directory.sb is not inode.sb:
             raise invalid(new_path)
         inode.count += 1
-        yield from directory.i_mutex.lock(task)
+        yield from directory.i_rwsem.lock(task)
         try:
             if (yield from directory.op.lookup(task, directory, name)) is not None:
                 raise exists(new_path)
@@ -281,7 +281,7 @@ class Vfs:
                 raise not_found(old_path)
             yield from directory.op.link(task, inode, directory, name)
         finally:
-            directory.i_mutex.unlock(task)
+            directory.i_rwsem.unlock(task)
             inode.count -= 1
         yield from self._iput(task, inode)
 
@@ -292,9 +292,9 @@ class Vfs:
         if old_dir.sb is not new_dir.sb:
             raise invalid(new_path)
         first, second = _lock_order(old_dir, new_dir)
-        yield from first.i_mutex.lock(task)
+        yield from first.i_rwsem.lock(task)
         if second is not first:
-            yield from second.i_mutex.lock(task)
+            yield from second.i_rwsem.lock(task)
         begun_ns = owed_until_ns(task)
         replaced: Inode | None = None
         try:
@@ -363,33 +363,33 @@ class Vfs:
             raise invalid(file.path)
         if inode.op.fallocate is None:
             raise not_supported(file.path)
-        yield from inode.i_mutex.lock(task)
+        yield from inode.i_rwsem.lock(task)
         try:
             yield from inode.op.update_time(task, inode)
             yield from inode.op.fallocate(task, inode, pos, pos + count, keep_size)
         finally:
-            inode.i_mutex.unlock(task)
+            inode.i_rwsem.unlock(task)
 
     def _truncate(self, task: Task, inode: Inode, size: int) -> Blocking[None]:
         """do_truncate: under the file's i_mutex."""
         inode.count += 1
-        yield from inode.i_mutex.lock(task)
+        yield from inode.i_rwsem.lock(task)
         try:
             yield from inode.op.truncate(task, inode, size)
         finally:
-            inode.i_mutex.unlock(task)
+            inode.i_rwsem.unlock(task)
             inode.count -= 1
         yield from self._iput(task, inode)
 
     def readdir(self, task: Task, file: File) -> Blocking[list[str]]:
         """Return the names in an open directory, under its i_mutex (vfs_readdir)."""
         inode = file.inode
-        yield from inode.i_mutex.lock(task)
+        yield from inode.i_rwsem.lock(task)
         try:
             names = list(inode.directory())
             task.charge_system(len(names) * self.params.name_out_ns)
         finally:
-            inode.i_mutex.unlock(task)
+            inode.i_rwsem.unlock(task)
         if inode.op.atime_is_due(inode):
             yield from inode.op.touch_atime(task, inode)
         return names

@@ -22,9 +22,10 @@ fs/dcache.c (prune_dcache, shrink_dentry_list), fs/super.c (prune_super, super_c
 fs/fs-writeback.c (__mark_inode_dirty), 2.6.16 to 6.18.
 Invariants: while a File is not closed its inode counts it; `entries` exists for directories only
  and names what is linked there; an inode whose `nlink` and `count` are both 0 has been evicted; the
- vfs holds a directory's i_mutex around lookup of a missing name, create, mkdir, link, unlink, rmdir
- and rename, a file's i_mutex around write and truncate. `DentryCache.check()`: an inode in memory
- is on one of the two lists or pinned; a name in memory has its inode there.
+ vfs holds a directory's lock around lookup of a missing name, create, mkdir, link, unlink, rmdir
+ and rename, a file's lock around truncate, and around writes and reads as the file system says.
+ `DentryCache.check()`: an inode in memory is on one of the two lists or pinned; a name in memory
+ has its inode there.
 Left out: contents (a file is its size; what programs tell each other travels with the programs),
  owners and permissions (every program may do everything), hard links to directories, quotas,
  extended attributes, special files, remounting read-only; tables of their own for directories and
@@ -57,7 +58,14 @@ from sim.mm.slab import DENTRY, PINNED
 from sim.net.network import Network
 from sim.param import param
 from sim.sched.core import Sched
-from sim.sched.locking import Holdings, Mutex, patience_of_rwsem
+from sim.sched.locking import (
+    Holdings,
+    Mutex,
+    RwSemaphore,
+    mutex_rules,
+    patience_of_rwsem,
+    rwsem_rules,
+)
 from sim.sched.task import Blocking, Task, no_wait
 from sim.sched.version import KernelVersion
 from sim.sched.workqueue import Workqueue
@@ -182,8 +190,11 @@ class Inode:
         self.count = 0  # Open files; an unlinked inode lives until its last close.
         self.writers = 0  # Open files that may write (i_writecount).
         self.state = 0
-        self.i_mutex = Mutex(patience_of_rwsem)
-        self.holdings = Holdings()  # Of a directory: when its i_mutex is held.
+        # i_mutex to 4.6 (9902af79c01a); of XFS also its iolock, which is a semaphore always.
+        self.i_rwsem: Mutex = (
+            RwSemaphore(sb.lock_rules) if mode == S_IFREG else Mutex(patience_of_rwsem)
+        )
+        self.holdings = Holdings()  # Of a directory: when its lock is held.
         self.mapping: AddressSpace = sb.new_mapping(self)
         self.entries: dict[str, Inode] | None = {} if mode == S_IFDIR else None
         self.parent: Inode | None = None  # Of a directory: the directory that holds it.
@@ -195,6 +206,12 @@ class Inode:
         self.in_dcache: bool = False  # its names; else looking one up asks the file system.
         self.referenced: bool = False  # DCACHE_REFERENCED
         sb.dcache.add(self)
+
+    def shared_lock(self) -> RwSemaphore:
+        """Return the lock of a regular file, for one who may take it shared."""
+        lock = self.i_rwsem
+        assert isinstance(lock, RwSemaphore), f"inode {self.ino} is no regular file"
+        return lock
 
     def is_dir(self) -> bool:
         """Return whether this is a directory."""
@@ -387,7 +404,7 @@ class DentryCache:
         mapping = inode.mapping
         if inode.count or inode.state or mapping.dirty_state or mapping.i_lock:
             return False
-        if inode.i_mutex.is_locked() or not inode.nlink:
+        if inode.i_rwsem.is_locked() or not inode.nlink:
             return False
         if mapping.nr_pages and not self.pages_pin:
             mapping.invalidate_clean(0, mapping.pages.end())
@@ -474,6 +491,14 @@ AllocateOp: TypeAlias = Callable[[Task, Any, int, int, bool], Blocking[None]]
 SyncOp: TypeAlias = Callable[[Task, Any, bool], Blocking[None]]
 ReleaseOp: TypeAlias = Callable[[Task, Any], None]
 DueOp: TypeAlias = Callable[[Any], bool]
+LockOp: TypeAlias = Callable[[Any, int, int], int]
+
+# How reads and writes hold the lock of their file.
+UNLOCKED: Final = 0
+SHARED: Final = 1
+DEMOTED: Final = 2  # exclusive while cached pages are seen to, then shared
+SUBMITTING: Final = 3  # exclusive, but not while the device is waited for
+EXCLUSIVE: Final = 4
 
 
 def _none(*_: object) -> Any:
@@ -484,6 +509,11 @@ def _none(*_: object) -> Any:
 def generic_read(task: Task, inode: Inode, ra: FileRaState, pos: int, count: int) -> Blocking[None]:
     """See that the pages of `count` bytes at `pos` are in memory."""
     return do_generic_file_read(task, inode.mapping, ra, pos, count)
+
+
+def always_exclusive(inode: Inode, pos: int, count: int) -> int:
+    """Have each direct write to a file wait for the one before (generic_file_aio_write)."""
+    return EXCLUSIVE
 
 
 def _nothing(task: Task, inode: Inode) -> None:
@@ -525,12 +555,16 @@ class Operations:
     fill_holes: RangeOp = _none
     end_direct: RangeOp = _none
     update_time: InodeOp = _at_once
+    # How a direct write of `count` bytes at a position holds the file's lock.
+    dio_write_lock: LockOp = always_exclusive
     # `fallocate` gives blocks to a range of bytes; the file grows unless told to keep its size.
     fallocate: AllocateOp | None = None
     # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
     # durable at the close of a file open for writing; `dropped` is for the last close of a file,
     # `release` for that of its last writer.
+    # `needs_datasync` tells whether fdatasync of a clean file still has to commit something.
     sync_file: SyncOp = _none
+    needs_datasync: DueOp = _none
     flush: InodeOp | None = None
     dropped: InodeOp | None = None
     release: ReleaseOp = _nothing
@@ -647,7 +681,14 @@ class FileSystem:
         self.calendar = context.scheduler.calendar
         self.kernel = context.scheduler.kernel
         self.synchronous = False  # Mounted -o sync: every write is O_SYNC.
-        self.locks_fsync = True  # fsync() holds the i_mutex around sync_file().
+        self.locks_fsync = True  # fsync() holds the inode's lock around sync_file().
+        # How regular files are locked: by what rules, and how reads and writes do it.
+        has = context.scheduler.features
+        self.lock_rules = rwsem_rules(has) if self.features.i_rwsem else mutex_rules(has)
+        self.read_lock: int = UNLOCKED
+        self.write_lock: int = EXCLUSIVE
+        self.dio_read_lock: int = SUBMITTING
+        self.dio_fua: bool = False  # O_DSYNC of a direct overwrite is FUA (IOMAP_DIO_WRITE_FUA).
         if context.journal_device is not None:
             context.journal_device.hold()
         self.mounted_on: str = ""  # set by Vfs.mount(), for messages

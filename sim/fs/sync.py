@@ -66,12 +66,12 @@ def vfs_fsync_range(
     if vfs.features.waits_before_lock:
         yield from filemap_fdatawait(task, mapping, start, end)
     if inode.sb.locks_fsync:
-        yield from inode.i_mutex.lock(task)
+        yield from inode.i_rwsem.lock(task)
     try:
         yield from inode.op.sync_file(task, inode, datasync)
     finally:
         if inode.sb.locks_fsync:
-            inode.i_mutex.unlock(task)
+            inode.i_rwsem.unlock(task)
     yield from filemap_fdatawait(task, mapping, start, end)
 
 
@@ -98,11 +98,11 @@ def sync_page_range(task: Task, inode: Inode, start: int, end: int) -> Blocking[
     """Write pages, and the inode if they need it (mm/filemap.c, generic_osync_inode)."""
     yield from filemap_fdatawrite(task, inode, start, end)
     if inode.state & I_DIRTY_DATASYNC:
-        yield from inode.i_mutex.lock(task)
+        yield from inode.i_rwsem.lock(task)
         try:
             yield from inode.op.sync_file(task, inode, True)
         finally:
-            inode.i_mutex.unlock(task)
+            inode.i_rwsem.unlock(task)
     yield from filemap_fdatawait(task, inode.mapping, start, end)
 
 

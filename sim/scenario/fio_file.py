@@ -31,6 +31,7 @@ from sim.toml.errors import Place, Problem, ScenarioError, unreadable
 from sim.user.fio import (
     DIRECTIONS,
     ENGINES,
+    FALLOCATES,
     IO_URING,
     KINDS,
     SYNC_FLAGS,
@@ -345,6 +346,7 @@ OPTIONS: Final[Mapping[str, Reader]] = {
     "loops": _count("loops", 1),
     "create_on_open": _flag("create_on_open"),
     "overwrite": _flag("overwrite"),
+    "fallocate": _choice("fallocate", FALLOCATES),
     "invalidate": _flag("invalidate"),
     "nrfiles": _count("nrfiles", 1, 1),
     "kb_base": _choice("kb_base", ("1024", "1000")),
@@ -458,7 +460,6 @@ REFUSED: Final[Mapping[str, str]] = {
             "lockfile",
             "unlink",
             "unlink_each_loop",
-            "fallocate",
             "create_serialize",
             "create_fsync",
             "create_only",

@@ -52,6 +52,11 @@ class Features:
     mutex_spins: bool  # who finds the lock's owner on the way out spins (optimistic spinning)
     mutex_handoff: bool  # a mutex is kept for the first waiter that was woken in vain
     rwsem_handoff: bool  # a rw_semaphore for one that has waited for more than a tick or two
+    rwsem_spins: bool  # who wants to write spins on a writer that runs,
+    rwsem_spins_on_readers: bool  # and on readers, for a while
+    rwsem_readers_spin: bool  # so does who wants to read
+    rwsem_readers_steal: bool  # a reader takes the lock that no reader has, whoever sleeps
+    rwsem_wakes_all_readers: bool  # also those behind a writer
 
 
 PRIO_ARRAY: Final = ((2, 6, 0), True), ((2, 6, 23), False)
@@ -153,6 +158,12 @@ IDLE_WEIGHT: Final = ((2, 6, 0), 2), ((2, 6, 30), 3)
 MUTEX_SPINS: Final = ((2, 6, 0), False), ((2, 6, 30), True)  # 0d66bf6d3514
 MUTEX_HANDOFF: Final = ((2, 6, 0), False), ((4, 10), True)  # 9d659ae14b54
 RWSEM_HANDOFF: Final = ((2, 6, 0), False), ((5, 3), True)  # 4f23dbc1e657
+RWSEM_SPINS: Final = ((2, 6, 0), False), ((3, 16), True)  # 4fc828e24cd9
+RWSEM_SPINS_ON_READERS: Final = ((2, 6, 0), False), ((5, 3), True)  # 7d43f1ce9dd0
+# cf69482d62d9 (5.3); 617f3ef95177 (5.11) removes it and 1a728dff855a lets readers steal instead.
+RWSEM_READERS_SPIN: Final = ((2, 6, 0), False), ((5, 3), True), ((5, 11), False)
+RWSEM_READERS_STEAL: Final = ((2, 6, 0), False), ((5, 11), True)
+RWSEM_WAKES_ALL_READERS: Final = ((2, 6, 0), False), ((5, 3), True)  # d3681e269fff
 
 # -- Clocks and idle states.
 
@@ -241,4 +252,9 @@ def features(kernel: KernelVersion) -> Features:
         mutex_spins=in_force(MUTEX_SPINS, kernel),
         mutex_handoff=in_force(MUTEX_HANDOFF, kernel),
         rwsem_handoff=in_force(RWSEM_HANDOFF, kernel),
+        rwsem_spins=in_force(RWSEM_SPINS, kernel),
+        rwsem_spins_on_readers=in_force(RWSEM_SPINS_ON_READERS, kernel),
+        rwsem_readers_spin=in_force(RWSEM_READERS_SPIN, kernel),
+        rwsem_readers_steal=in_force(RWSEM_READERS_STEAL, kernel),
+        rwsem_wakes_all_readers=in_force(RWSEM_WAKES_ALL_READERS, kernel),
     )

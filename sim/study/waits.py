@@ -25,7 +25,13 @@ SLEEP: Final = "sleep"
 IDLE: Final = "nothing to do"
 
 _CHANNELS: Final = {
-    LOCK: ("mutex_lock", "futex_wait", "xfs_buf_lock"),
+    LOCK: (
+        "mutex_lock",
+        "rwsem_down_read_slowpath",
+        "rwsem_down_write_slowpath",
+        "futex_wait",
+        "xfs_buf_lock",
+    ),
     # Until others' changes, or the log's space, are where they must be.
     JOURNAL: (
         "log_wait_commit",

@@ -533,6 +533,7 @@ DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
 PSYNC: Final = "psync"
 SYNCHRONOUS: Final = ("psync", "sync", "pvsync", "pvsync2", "vsync")
 IO_URING: Final = "io_uring"
+FALLOCATES: Final = ("native", "keep", "truncate", "none")
 ENGINES: Final = (*SYNCHRONOUS, "libaio", IO_URING)
 # Options of io_uring -> the feature of the release that has it (sim/fs/features.py).
 URING_OPTIONS: Final[Mapping[str, str]] = {
@@ -662,6 +663,14 @@ class FioParams:
     )
     overwrite: bool = param(
         False, dim="bool", source="fio: overwrite=0", doc="what is written is there beforehand"
+    )
+    fallocate: str = param(
+        "native",
+        dim="text",
+        choices=FALLOCATES,
+        source="fio: fallocate=native (3.33, filesetup.c fallocate_file)",
+        doc="how a file that is only written gets its blocks before the job: native, keep (the"
+        " size stays), truncate (a size without blocks), none",
     )
     norandommap: bool = param(
         True, dim="bool", source="scenario", doc="random places again and again; false: once each"
@@ -897,10 +906,13 @@ class Fio(ServerProgram):
 
     def files(self) -> Mapping[str, int]:
         params = self.params
-        alone = self.directions == (WRITE,) and params.ioengine in SYNCHRONOUS
-        if (alone and not params.overwrite) or not params.laid_out or not params.size_bytes:
+        if self._makes_its_file() or not params.laid_out or not params.size_bytes:
             return {}
         return {params.filename: params.offset_bytes + params.size_bytes}
+
+    def _makes_its_file(self) -> bool:
+        """Return whether the file is written alone, so that it is not laid out (extend_file)."""
+        return self.directions == (WRITE,) and not self.params.overwrite
 
     def main(self, sys: Sys) -> Blocking[None]:
         """Open, do the operations, tell how many."""
@@ -922,6 +934,8 @@ class Fio(ServerProgram):
         """Be the job from open to close (thread_main)."""
         params = self.params
         fd = yield from sys.open(params.filename, self._flags())
+        if self._makes_its_file() and params.laid_out:
+            yield from self._fallocate(sys, fd)
         if params.invalidate:
             sys.fadvise_dontneed(fd)
         self._set_up(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
@@ -936,6 +950,21 @@ class Fio(ServerProgram):
         self.stat.end(sys.clock_ns())
         self._note_usage(sys, 1)
         yield from sys.close(fd)
+
+    def _fallocate(self, sys: Sys, fd: int) -> Blocking[None]:
+        """Give a file that is too short its size, without data (fallocate_file)."""
+        params = self.params
+        size = params.offset_bytes + params.size_bytes
+        if params.fallocate == "none" or sys.fstat_size(fd) >= size or not params.size_bytes:
+            return
+        if params.fallocate == "truncate":
+            yield from sys.ftruncate(fd, size)
+            return
+        try:
+            yield from sys.fallocate(fd, 0, size, keep_size=params.fallocate == "keep")
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
 
     def _flags(self) -> int:
         """Return the flags of open()."""

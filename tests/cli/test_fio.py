@@ -74,6 +74,24 @@ def test_littles_law_holds(jobs, depth):
     assert read["iops"] * read["lat_ns"]["mean"] / 1e9 == pytest.approx(depth, rel=0.02)
 
 
+def test_appends_to_a_file_that_fallocate_made_commit_once_a_block(run):
+    """Half a block at a time: a block becomes valid with its first half; the next is data alone.
+
+    A write is 2 ms. A sync is data, log and commit block; where the file grows, each time.
+    """
+    text = "[log]\nfilename=/log\nrw=write\nbs=2k\nsize=200k\nfdatasync=1\nfallocate="
+    machine = MACHINE.replace('type = "ext3"', 'type = "ext4"')
+    means_ms = {}
+    for fallocate in ("native", "keep", "truncate", "none"):
+        result = run(text + fallocate + "\n", "--output-format=json", machine=machine)
+        [job] = json.loads(result.stdout)["jobs"]
+        means_ms[fallocate] = job["sync"]["lat_ns"]["mean"] / 1e6
+    assert means_ms["native"] == pytest.approx((6 + 2) / 2, rel=0.1)
+    assert means_ms["none"] == pytest.approx(6, rel=0.1)
+    assert means_ms["keep"] == pytest.approx(6, rel=0.1)  # The size changes.
+    assert means_ms["truncate"] == pytest.approx((6 + 2) / 2, rel=0.1)  # Holes are filled.
+
+
 def test_jobs_share_a_disk_that_serves_one_at_a_time(jobs):
     text = FIFO + "rw=randread\nruntime=2\ntime_based\ngroup_reporting\nnumjobs="
     for count in (1, 3, 8):

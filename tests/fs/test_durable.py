@@ -19,6 +19,7 @@ DRIVES = {
     "slow disk": 'profile = "sata-7200", write_cache = true',
     "disk": 'profile = "sas-15k", write_cache = true',
     "flash": 'profile = "ssd-nvme", buffer_protected = false',
+    "flash without FUA": 'profile = "ssd-nvme", buffer_protected = false, fua = false',
 }
 # file system, kernel: the oldest whose fsync flushes, one with jbd2's tid rules, those of today
 SERVERS = (
@@ -170,6 +171,29 @@ def test_fdatasync_of_a_log_is_a_turn_of_a_slow_disk_on_ext4_as_on_xfs():
         rates.append(len(durations) * S / sum(durations))
     assert all(90 < rate < 130 for rate in rates), rates
     assert rates[0] == pytest.approx(rates[1], rel=0.2)
+
+
+@pytest.mark.parametrize("way", ["O_DIRECT | O_DSYNC", "asynchronous, O_DSYNC"])
+@pytest.mark.parametrize(
+    ("fs", "kernel", "flushes"),
+    [("xfs", "4.17", True), ("xfs", "4.18", False), ("ext4", "5.4", True), ("ext4", "5.5", False)],
+)
+def test_a_direct_overwrite_with_o_dsync_is_fua_where_drive_and_release_have_it(
+    fs, kernel, flushes, way
+):
+    """fs/iomap/direct-io.c: IOMAP_DIO_WRITE_FUA; a flush for each write where it is not."""
+    log = Log(fs, kernel, "flash").run(*WAYS[way])
+    assert log.flushes == (WRITES if flushes else 0)
+    assert log.remains().has("/wal", SIZE)
+    log = Log(fs, kernel, "flash without FUA").run(*WAYS[way])
+    assert log.flushes == WRITES
+    assert log.remains().has("/wal", SIZE)
+
+
+def test_o_sync_is_a_flush_and_not_fua():
+    """The times are to be durable, too: a commit (IOCB_SYNC)."""
+    log = Log("ext4", "6.1", "flash").run(O_DIRECT | O_SYNC, _then(""))
+    assert log.flushes >= WRITES
 
 
 def test_fsync_after_a_direct_write_commits_the_times_and_fdatasync_does_not():

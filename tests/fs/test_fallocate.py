@@ -124,6 +124,29 @@ def test_what_was_synced_there_survives_a_power_cut(fs, kernel, flags):
     run(machine, program)
 
 
+@pytest.mark.parametrize(("fs", "kernel"), [("ext4", "3.12"), ("ext4", "6.1"), ("xfs", "6.1")])
+def test_an_asynchronous_write_there_ends_when_its_blocks_are_valid(fs, kernel):
+    machine = server(fs, kernel)
+    disk = machine.disks[0]
+
+    def program(sys):
+        fd = yield from sys.open("/f", O_RDWR | O_CREAT)
+        yield from sys.fallocate(fd, 0, MIB)
+        yield from sys.close(fd)
+        fd = yield from sys.open("/f", O_RDWR | O_DIRECT)
+        yield from sys.io_submit(fd, MIB, 0, 1, True)
+        yield from sys.io_getevents()
+        sys.drop_pagecache()
+        before = disk.stats.read_sectors
+        yield from sys.pread(fd, MIB, 0)
+        read = disk.stats.read_sectors - before
+        yield from sys.fdatasync(fd)
+        return read, root(machine).remains().has("/f", MIB)
+
+    read, survives = run(machine, program)
+    assert (read * 512, survives) == (MIB, True)
+
+
 @pytest.mark.parametrize(("fs", "kernel"), SERVERS)
 def test_keep_size_and_a_truncated_file(fs, kernel):
     machine = server(fs, kernel)

@@ -154,11 +154,11 @@ def test_creates_in_one_directory_queue_up_in_order() -> None:
     root = fs.root
 
     def holder(task: Task) -> Blocking[None]:
-        yield from root.i_mutex.lock(task)
+        yield from root.i_rwsem.lock(task)
         yield from sleep_ns(task, 50 * MS, TASK_INTERRUPTIBLE)
         assert machine.sched.nr_uninterruptible == 5
         assert machine.sched.nr_iowait == 0
-        root.i_mutex.unlock(task)
+        root.i_rwsem.unlock(task)
 
     def creator(number: int) -> Main:
         def main(task: Task) -> Blocking[None]:

@@ -100,16 +100,16 @@ PROMISED = (
     ("fsync", 0.85 * 29, 1.15 * 29),
     ("no_cache_fsync", 0.85 * 29, 1.15 * 29),
     ("xfs_fsync", 30, 38),
-    # A page of flash.
-    ("consumer_nvme", 0.85 * 800, 800),
-    ("consumer_nvme_open_datasync", 0.85 * 800, 800),
-    ("consumer_nvme_ten", 0.85 * 10 / 2.4e-3, 10 / 1.2e-3),
-    ("consumer_nvme_fsync", 400, 800),
-    ("consumer_nvme_xfs_fsync", 400, 800),
-    # The drive's 20 us and the calls.
-    ("enterprise_nvme", 30_000, 50_000),
-    ("enterprise_nvme_fsync", 30_000, 50_000),
-    ("enterprise_nvme_ten", 50_000, 10 / 25e-6),
+    # Programs of flash, one after the other.
+    ("consumer_nvme", 0.85 * 700, 1.15 * 700),
+    ("consumer_nvme_open_datasync", 0.85 * 300, 1.15 * 300),
+    ("consumer_nvme_ten", 0.85 * 10 / 2.8e-3, 10 / 1.4e-3),
+    ("consumer_nvme_fsync", 0.85 * 210, 1.15 * 210),
+    ("consumer_nvme_xfs_fsync", 0.85 * 210, 1.15 * 210),
+    # The drive's 11 us and the calls.
+    ("enterprise_nvme", 0.85 * 60_000, 1.15 * 60_000),
+    ("enterprise_nvme_fsync", 0.85 * 60_000, 1.15 * 60_000),
+    ("enterprise_nvme_ten", 60_000, 10 / 16e-6),
     # Round trips.
     ("gp3", 0.85 * 1000, 1.15 * 1000),
     ("gp3_ten", 0.7 * 10 / 2e-3, 10 / 1e-3),

@@ -136,7 +136,7 @@ def _check_directories(fs: Ext4SbInfo) -> list[str]:
 
 def _check_size(inode: Ext4Inode) -> list[str]:
     """No block is mapped behind the end of a file that nobody is making longer."""
-    if inode.is_dir() or not inode.map.starts or inode.i_mutex.is_locked():
+    if inode.is_dir() or not inode.map.starts or inode.i_rwsem.is_locked():
         return []
     mapped = inode.map.starts[-1] + inode.map.counts[-1]
     if mapped * 4096 >= inode.size + 4096:

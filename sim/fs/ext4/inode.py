@@ -115,10 +115,12 @@ from sim.fs.jbd2 import (
     write_sync_plug,
 )
 from sim.fs.super import (
+    EXCLUSIVE,
     I_DIRTY_DATASYNC,
     I_DIRTY_INODE,
     PAGE_SHIFT,
     PAGE_SIZE,
+    SHARED,
     relatime_need_update,
 )
 from sim.mm.address_space import AddressSpace, AddressSpaceOps
@@ -576,6 +578,34 @@ def _complete_and_flush(task: Task, fs: Ext4SbInfo, tid: int) -> Blocking[None]:
 def get_blocks(inode: Ext4Inode, start: int, end: int) -> list[tuple[int, int]]:
     """Return where file blocks are."""
     return inode.map.pieces(start, end)
+
+
+def dio_write_lock(inode: Ext4Inode, pos: int, count: int) -> int:
+    """Return how a direct write holds the inode's lock (ext4_dio_write_checks).
+
+    Shared from 5.6 on, if it stays within the file and its blocks (ext4_overwrite_io).
+    """
+    has, end = inode.fs.features, pos + count
+    if not has.dio_overwrites_shared or end > inode.size:
+        return EXCLUSIVE
+    is_part = (pos | count) % PAGE_SIZE
+    if is_part and not has.dio_unaligned_shared:
+        return EXCLUSIVE
+    first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
+    for block, _ in inode.map.pieces(first, last):
+        if block < 0:
+            return EXCLUSIVE
+    if inode.has_unwritten and inode.unwritten.intersects(first, last):
+        return EXCLUSIVE if is_part or not has.dio_unwritten_shared else SHARED
+    return SHARED
+
+
+def needs_datasync(inode: Ext4Inode) -> bool:
+    """Return whether the last change of size or blocks waits for a commit.
+
+    It is ext4_inode_datasync_dirty.
+    """
+    return inode.datasync_tid > inode.fs.journal.commit_sequence
 
 
 def fill_holes(task: Task, inode: Ext4Inode, start: int, end: int) -> Blocking[None]:

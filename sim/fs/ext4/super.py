@@ -92,6 +92,8 @@ from sim.fs.jbd2 import LENGTH_MIN, journal_start, kjournald, modify_block, stop
 from sim.fs.super import (
     S_IFDIR,
     S_IFREG,
+    SHARED,
+    SUBMITTING,
     FileSystem,
     Inode,
     MountContext,
@@ -128,6 +130,8 @@ OPERATIONS: Final = Operations(
     fill_holes=files.fill_holes,
     end_direct=files.end_direct,
     update_time=files.update_seconds,
+    dio_write_lock=files.dio_write_lock,
+    needs_datasync=files.needs_datasync,
     sync_file=sync_file,
     release=files.release,
     atime_is_due=files.atime_is_due,
@@ -232,6 +236,8 @@ class Ext4(FileSystem):
         _, self.bdi = context.on_disk()
         self.synchronous = params.sync
         self.locks_fsync = form.driver.locks_fsync
+        self.dio_fua = self.features.ext4_dio_fua
+        self.dio_read_lock = SHARED if self.features.dio_reads_shared else SUBMITTING
         self.info = Ext4SbInfo(self, params, form, context)
         make_a_ops = DelallocOps if form.extents else Ext4AddressSpaceOps
         self.a_ops = make_a_ops(self.info)

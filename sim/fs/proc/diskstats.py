@@ -64,6 +64,11 @@ def render_diskstats(
     return "".join(rows)
 
 
+def queue_time_ns(disk: DiskStats, version: KernelVersion) -> int:
+    """Return the time in queue as the release counts it, in ns."""
+    return sum(getattr(disk, field) for field in in_force(QUEUE_TIME, version))
+
+
 def _short(disk: DiskStats) -> tuple[int, ...]:
     return disk.reads, disk.read_sectors, disk.writes, disk.write_sectors
 
@@ -72,7 +77,7 @@ def _full(disk: DiskStats, hz: int, version: KernelVersion) -> tuple[int, ...]:
     requests_in_jiffies, queue_in_jiffies = in_force(JIFFY_TIMES, version)
     request_unit_ns = NS_PER_S // hz if requests_in_jiffies else NS_PER_MS
     queue_unit_ns = NS_PER_S // hz if queue_in_jiffies else NS_PER_MS
-    queue_ns = sum(getattr(disk, field) for field in in_force(QUEUE_TIME, version))
+    queue_ns = queue_time_ns(disk, version)
     return (
         disk.reads,
         disk.read_merges,

@@ -43,10 +43,13 @@ from sim.block.bio import BIO_PROCESS_SYNC, BIO_SYNC, WRITE, Bio, EndIo
 from sim.fs.buffer import SECTORS_PER_BLOCK, PageIo, issue_flush, submit_read, without
 from sim.fs.errors import no_space
 from sim.fs.super import (
+    DEMOTED,
+    EXCLUSIVE,
     I_DIRTY_DATASYNC,
     I_DIRTY_INODE,
     PAGE_SHIFT,
     PAGE_SIZE,
+    SHARED,
     relatime_need_update,
 )
 from sim.fs.xfs import bmap
@@ -154,6 +157,26 @@ def prealloc_blocks(fs: XfsMount, inode: XfsInode, end: int) -> int:
 def get_blocks(inode: XfsInode, start: int, end: int) -> list[tuple[int, int]]:
     """Return where file blocks are."""
     return inode.map.pieces(start, end)
+
+
+def dio_write_lock(inode: XfsInode, pos: int, count: int) -> int:
+    """Return how a direct write holds the iolock (xfs_file_dio_write, xfs_write to 2.6.37)."""
+    has, end = inode.fs.features, pos + count
+    if (pos | count) % PAGE_SIZE and has.xfs_unaligned_alone:
+        first, last = pos >> PAGE_SHIFT, (end + PAGE_SIZE - 1) >> PAGE_SHIFT
+        pieces = inode.map.pieces(first, last)
+        is_written = len(pieces) == 1 and pieces[0][0] >= 0
+        is_written &= not inode.unwritten.intersects(first, last)
+        if not has.xfs_unaligned_shared or end > inode.size or not is_written:
+            return EXCLUSIVE
+    if pos > inode.size or (inode.mapping.nr_pages and not has.xfs_cached_shared):
+        return DEMOTED
+    return SHARED
+
+
+def needs_datasync(inode: XfsInode) -> bool:
+    """Return whether a change of more than times is not in the log (xfs_bmbt_to_iomap)."""
+    return inode.data_commit.number > inode.fs.ail.durable_transaction
 
 
 def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[None]:

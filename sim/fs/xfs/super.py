@@ -19,6 +19,7 @@ from sim.fs.super import (
     PAGE_SHIFT,
     S_IFDIR,
     S_IFREG,
+    SHARED,
     FileSystem,
     Inode,
     MountContext,
@@ -32,10 +33,12 @@ from sim.fs.xfs.bmap import goal_of, tree_leaves
 from sim.fs.xfs.file import (
     XfsAddressSpaceOps,
     atime_is_due,
+    dio_write_lock,
     end_direct,
     fallocate,
     fill_holes,
     get_blocks,
+    needs_datasync,
     sync_file,
     touch_atime,
     update_time,
@@ -72,6 +75,7 @@ from sim.mm.address_space import AddressSpace
 from sim.mm.writeback import LAST_PAGE
 from sim.registry import register
 from sim.sched.kthread import kthread_run
+from sim.sched.locking import rwsem_rules
 from sim.sched.task import TASK_INTERRUPTIBLE, Blocking, Task, sleep_ns
 from sim.sched.version import KernelVersion
 
@@ -91,6 +95,8 @@ OPERATIONS: Final = Operations(
     end_direct=end_direct,
     fallocate=fallocate,
     update_time=update_time,
+    dio_write_lock=dio_write_lock,
+    needs_datasync=needs_datasync,
     sync_file=sync_file,
     release=release,
     atime_is_due=atime_is_due,
@@ -130,6 +136,9 @@ class Xfs(FileSystem):
         super().__init__(context, OPERATIONS, "xfs_inode")
         self.synchronous = params.sync
         self.locks_fsync = not self.features.locks_in_fsync
+        self.lock_rules = rwsem_rules(context.scheduler.features)  # XFS_IOLOCK
+        self.read_lock = self.dio_read_lock = SHARED
+        self.dio_fua = self.features.xfs_dio_fua
         info = self.info = XfsMount(self, params, context, geometry)
         self.a_ops = XfsAddressSpaceOps(info)
         info.root_chunk = info.chunks[0].make_chunk()

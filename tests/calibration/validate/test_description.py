@@ -104,6 +104,13 @@ def test_a_prediction_has_the_figures_of_the_index(directory):
     assert row.measured is None and row.error() is None
 
 
+@pytest.mark.parametrize(("family", "entry_ns"), [("a", 100), ("i_fio", 722), ("p_pgbench", 722)])
+def test_a_run_is_simulated_at_what_calls_cost_on_its_machine(directory, family, entry_ns):
+    """hostcost.json: getppid takes 722 ns on the machine of the families of today."""
+    built = build(describe(directory(run(family=family))), seed=1)
+    assert built.server.core["syscall"].entry_ns == entry_ns
+
+
 def test_what_was_measured_cannot_change_a_prediction(directory):
     plain = validate_run(directory(run()), seed=1)
     told = run(

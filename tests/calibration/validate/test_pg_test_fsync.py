@@ -36,13 +36,24 @@ def test_a_test_that_was_not_available_leaves_the_others_under_their_names() -> 
     assert f"{REMARK}: open_datasync /s" not in found
 
 
-def test_a_run_is_predicted_under_the_names_of_what_was_measured(tmp_path) -> None:
+def predicted(tmp_path, disk):
+    """Return what is predicted of a run on that disk."""
     content = run(
         workload={"type": "pg_test_fsync", "params": {"seconds": 1}},
-        disk={"params": HDD, "queue": QUEUE, "fs": EXT4},
+        disk={"params": disk, "queue": QUEUE, "fs": EXT4},
     )
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    predicted = validate_run(tmp_path, seed=1).predicted["result"]
-    assert set(predicted) == set(measured_result(lines(range(16))))
+    return validate_run(tmp_path, seed=1).predicted
+
+
+def test_a_run_is_predicted_under_the_names_of_what_was_measured(tmp_path) -> None:
+    found = predicted(tmp_path, HDD)
+    assert set(found["result"]) == set(measured_result(lines(range(16))))
     # Without a write cache each write waits for its place: a revolution or a seek at most.
-    assert 40 < predicted[f"{ONE_WRITE}: fdatasync /s"] < 240
+    assert 40 < found["result"][f"{ONE_WRITE}: fdatasync /s"] < 240
+
+
+def test_the_time_in_queue_is_that_of_flushes_too(tmp_path) -> None:
+    """5.5 and later (diskstats_show): here a flush waits for the platter, and a write does not."""
+    flushed = predicted(tmp_path, HDD | {"wcache": 1})
+    assert flushed["aqu_sz"] > 1.5 * flushed["await_ms"]["w"] * flushed["wps"] / 1000
