@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 WORKER = Path(__file__).with_name("worker.py")
 ROUNDS = 7
 SIZES = (1, 4, 16)  # times the storm's messages
-GROUPS = ["command", "engine", "kernel_path", "storm", "transfer"]
+GROUPS = ["command", "engine", "io_uring", "kernel_path", "storm", "transfer"]
 Row: TypeAlias = dict[str, Any]
 
 
@@ -41,8 +41,10 @@ def run_worker(place: Path, module: str, function: str, number: int) -> list[Row
 def plan(groups: list[str], *, quick: bool) -> list[tuple[str, str, int]]:
     """Return the workers to run: module, function, and its rounds or size."""
     rounds, sizes = (3, (1,)) if quick else (ROUNDS, SIZES)
-    by_rounds = ("command", "engine", "kernel_path")
+    by_rounds = ("command", "engine", "io_uring", "kernel_path")
     jobs = [(group, group, rounds) for group in groups if group in by_rounds]
+    if "io_uring" in groups:
+        jobs.append(("io_uring", "million", 1))
     if "storm" in groups:
         jobs += [("storm", "storm", size) for size in sizes] + [("storm", "storm_tmpfs", 1)]
     if "transfer" in groups:

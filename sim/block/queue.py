@@ -222,7 +222,9 @@ class Disk(BlockDevice):
         "_elevator_follows",
         "_flush_list",
         "_has_tags",
+        "_is_direct",
         "_peeked",
+        "_plug_merges_last",
         "_plugs_itself",
         "_run_scheduled",
         "_running",
@@ -283,7 +285,7 @@ class Disk(BlockDevice):
             self.max_discard_sectors,
         )
         self.ordered = Ordered(self)
-        self.on_interrupt: Callable[[], None] | None = None  # set by Machine
+        self.on_interrupt: Callable[[int], None] | None = None  # told of whose request; set at boot
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
         self.in_driver: int = 0
         self.nr_plugged: int = 0  # requests on tasks' stacks
@@ -297,6 +299,9 @@ class Disk(BlockDevice):
             type(elevator).started is not Elevator.started
             or type(elevator).completed is not Elevator.completed
         )
+        # Without an elevator a request goes straight to a driver that has room.
+        self._plug_merges_last: bool = params.plug_merges_last
+        self._is_direct: bool = elevator.multiqueue and not elevator.schedules
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self.max_sectors = params.max_bytes // SECTOR
         self._depth = driver.queue_depth
@@ -354,7 +359,7 @@ class Disk(BlockDevice):
                 # The first sync bio removes the plug, so the bios have to go one at a time.
                 most = 1 if sync and self.plugged else count - done
                 merged = 0
-                if plug is not None:
+                if plug is not None and plug.count:
                     merged = self._plug_merge(plug.list_of(self._flush_list), bio, sector, most)
                 if not merged and self.nr_waiting:
                     merged = self.merges.try_merge(bio, sector, most, now_ns)
@@ -371,7 +376,11 @@ class Disk(BlockDevice):
             if plug is not None:
                 self._add_to_plug(plug, bio, sector, pool, now_ns)
                 continue
-            self.insert(self.start_request(bio, sector, pool, now_ns), now_ns)
+            request = self.start_request(bio, sector, pool, now_ns)
+            if self._is_direct and self._may_issue():
+                self._issue(request)
+                continue
+            self.insert(request, now_ns)
             if not self._plugs_itself:
                 self.run_queue()
             elif sync and self.plugged:
@@ -464,10 +473,10 @@ class Disk(BlockDevice):
 
     def _plug_merge(self, requests: list[Request], bio: Bio, sector: int, most: int) -> int:
         """Merge bios of the run into a request of the list; return how many."""
-        if self.params.plug_merges_last:
-            requests = requests[-1:]
         for request in reversed(requests):
             if request.op != bio.op:
+                if self._plug_merges_last:
+                    break
                 continue
             if request.end == sector:
                 count = min(most, self.merges.room(request, bio))
@@ -481,6 +490,8 @@ class Disk(BlockDevice):
                     self._trace_bio("block_bio_frontmerge", bio.op, sector, bio.size)
                 prepend_bio(request, bio)
                 return 1
+            if self._plug_merges_last:
+                break
         return 0
 
     def _add_to_plug(self, plug: Plug, bio: Bio, sector: int, pool: int, now_ns: int) -> None:
@@ -509,6 +520,9 @@ class Disk(BlockDevice):
         now_ns = self.calendar.now
         for request in requests:
             self.nr_plugged -= 1
+            if self._is_direct and self._may_issue():  # blk_mq_plug_issue_direct
+                self._issue(request)
+                continue
             self.insert(request, now_ns)
             former = self.merges.former_of(request)
             if former is not None:
@@ -583,14 +597,27 @@ class Disk(BlockDevice):
             else:
                 self._peeked = None
             self.nr_waiting -= 1
-            self.in_driver += 1
-            if self.tracer.enabled:
-                self._trace("block_rq_issue", request)
-            if self.wbt is not None:
-                self.wbt.issued(request)
-            self.driver.submit(request)
+            self._issue(request)
             request = None
         self._running = False
+
+    def _issue(self, request: Request) -> None:
+        """Give a request to the driver (blk_mq_start_request, queue_rq)."""
+        self.in_driver += 1
+        if self.tracer.enabled:
+            self._trace("block_rq_issue", request)
+        if self.wbt is not None:
+            self.wbt.issued(request)
+        self.driver.submit(request)
+
+    def _may_issue(self) -> bool:
+        """Return whether a new request needs no queue (blk_mq_try_issue_directly)."""
+        return (
+            not self.nr_waiting
+            and self.in_driver < self._depth
+            and not self.ordered.active
+            and not self._running
+        )
 
     # -- Up: the driver is done (interrupt context).
 
@@ -598,7 +625,7 @@ class Disk(BlockDevice):
         """End a request's bios, free its slot, run the queue."""
         interrupt = self.on_interrupt
         if interrupt is not None and not request.flags & BIO_POLLED:
-            interrupt()
+            interrupt(request.task_id)
         if self.tracer.enabled:
             self._trace("block_rq_complete", request)
         self.in_driver -= 1

@@ -32,8 +32,9 @@ Invariants: entries submitted = completions reaped + completions in the ring + o
  ended by no interrupt.
 Left out: operations but read, write and fsync; linked entries; the overflow list: what might have
  no room in the completion ring stays in the other one (EBUSY if that is all). Submitting waits for
- a request slot, where the kernel would leave that to a worker. XFS's buffered writes without a
- worker (6.0). To 6.13 a device without queues for polling took such I/O and interrupted.
+ a request slot and for the file's lock, where the kernel would leave that to a worker. XFS's
+ buffered writes without a worker (6.0). Polled I/O of a device without queues for it, which earlier
+ releases took, and then interrupted.
 """
 
 from collections import deque
@@ -43,7 +44,13 @@ from typing import Final
 from sim.block.bio import BIO_POLLED, Plug
 from sim.fs import read_write, sync
 from sim.fs.aio import Kiocb, prepare_write, submit_direct, submit_rest
-from sim.fs.direct_io import DIRECT_FLAGS, PAGE_MASK, SECTOR_MASK
+from sim.fs.direct_io import (
+    DIRECT_FLAGS,
+    PAGE_MASK,
+    SECTOR_MASK,
+    lock_for_submission,
+    unlock_direct,
+)
 from sim.fs.errors import bad_address, bad_file, busy, invalid, not_supported
 from sim.fs.namei import Vfs
 from sim.fs.super import O_DIRECT, O_DSYNC, PAGE_SHIFT, File, Inode, bytes_to_read
@@ -155,6 +162,7 @@ class IoUring:
             raise invalid("io_uring_setup")
         self._vfs = vfs
         self._sched = sched
+        self._params = vfs.params
         self._files = files
         self._features = vfs.features
         self.entries: int = 1 << (entries - 1).bit_length()
@@ -338,25 +346,30 @@ class IoUring:
         file = self._files.get(request.fd)
         if file is None:
             raise bad_file(f"descriptor {request.fd}")
-        opcode = request.opcode
         request.file = file
         request.durable = False
-        request.write = write = opcode in WRITES
+        request.write = False
         if self._is_special:
             self._check(request)
-        if opcode in FIXED and not self._has_buffers:
-            raise bad_address(file.path)
-        if opcode == IORING_OP_FSYNC:
-            self._workers.queue(request.work)
-            return None
-        if write and not file.writable:
-            raise bad_file(file.path)
+        if request.opcode != IORING_OP_READ:
+            self._check_opcode(request)
+            if request.opcode == IORING_OP_FSYNC:
+                self._workers.queue(request.work)
+                return None
         if file.flags & O_DIRECT:
             return self._issue_direct(task, request, plug)
-        if write:
+        if request.write:
             self._queue_hashed(request)
             return None
         return self._read_buffered(task, request)
+
+    def _check_opcode(self, request: IoKiocb) -> None:
+        """Refuse what the file, or the ring, was not made for."""
+        if request.opcode in FIXED and not self._has_buffers:
+            raise bad_address(request.file.path)
+        request.write = request.opcode in WRITES
+        if request.write and not request.file.writable:
+            raise bad_file(request.file.path)
 
     def _check(self, request: IoKiocb) -> None:
         """Refuse what polling does not have."""
@@ -376,44 +389,71 @@ class IoUring:
         """Submit a direct transfer, or leave it to a worker if it would wait."""
         file = request.file
         inode = file.inode
-        pos, count, write = request.pos, request.count, request.write
+        pos, count = request.pos, request.count
+        end = pos + count
         if inode.sb.device is None or (pos | count) & SECTOR_MASK or pos < 0 or count <= 0:
             raise invalid(file.path)
-        if not write and pos + count > inode.size:
-            count = request.count = bytes_to_read(file, pos, count)
-            if not count:
+        write = request.write
+        if end > inode.size or not (write or file.readable):
+            if write:
+                self._queue_hashed(request)
+                return None
+            request.count = bytes_to_read(file, pos, count)
+            if not request.count:
                 request.ki_complete(0)
                 return None
-        first, last = pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT
-        if write and (pos + count > inode.size or self._has_hole(inode, first, last)):
+        first, last = pos >> PAGE_SHIFT, (end + PAGE_MASK) >> PAGE_SHIFT
+        if write and self._has_hole(inode, first, last):
             self._queue_hashed(request)
             return None
-        if inode.mapping.pages.count and inode.mapping.pages.intersects(first, last):
-            self._workers.queue(request.work)
+        pages = inode.mapping.pages
+        if pages.count and pages.intersects(first, last):
+            if write:
+                self._queue_hashed(request)
+            else:
+                self._workers.queue(request.work)
             return None
-        params = self._vfs.params
-        saved = params.fget_percent if request.fd in self._fixed else 0
-        if request.opcode in FIXED:
-            saved += params.pin_percent
+        params = self._params
+        if request.opcode in FIXED or self._fixed:
+            task.system_debt_ns += self._cost_ns(request, last - first)
         else:
-            task.system_debt_ns += params.direct_page_ns * (last - first)
-        task.system_debt_ns += params.direct_ns * (100 - saved) // 100
+            task.system_debt_ns += params.direct_ns + params.direct_page_ns * (last - first)
         if write:
-            return self._write_direct(task, request, plug)
+            dsync = request.rw_flags & RWF_DSYNC or file.flags & O_DSYNC
+            request.durable = dsync != 0
+        if write or inode.count > 1 or self._hashed:  # Others may have the file's lock.
+            return self._submit_locked(task, request, plug)
         rest = submit_direct(task, request, self._bio_flags, plug)
         return submit_rest(task, request, rest) if rest else None
+
+    def _cost_ns(self, request: IoKiocb, pages: int) -> int:
+        """Return what setting a transfer up costs where something is registered."""
+        params = self._params
+        saved = params.fget_percent if request.fd in self._fixed else 0
+        if request.opcode in FIXED:
+            return params.direct_ns * (100 - saved - params.pin_percent) // 100
+        return params.direct_ns * (100 - saved) // 100 + params.direct_page_ns * pages
 
     def _has_hole(self, inode: Inode, first: int, last: int) -> bool:
         return any(block < 0 for block, _ in inode.op.get_blocks(inode, first, last))
 
-    def _write_direct(self, task: Task, request: IoKiocb, plug: Plug | None) -> Blocking[None]:
-        """Submit a direct write over blocks that are there."""
-        dsync = request.rw_flags & RWF_DSYNC or request.file.flags & O_DSYNC
-        request.durable = dsync != 0
-        yield from prepare_write(task, request)
-        rest = submit_direct(task, request, self._bio_flags, plug)
-        if rest:
-            yield from submit_rest(task, request, rest)
+    def _submit_locked(self, task: Task, request: IoKiocb, plug: Plug | None) -> Blocking[None]:
+        """Submit a direct transfer of blocks that are there, under the lock that it wants."""
+        inode = request.file.inode
+        is_locked = False
+        if inode.count > 1 or self._hashed:
+            is_locked = yield from lock_for_submission(
+                task, inode, request.pos, request.count, request.write
+            )
+        try:
+            if request.write:
+                yield from prepare_write(task, request)
+            rest = submit_direct(task, request, self._bio_flags, plug)
+            if rest:
+                yield from submit_rest(task, request, rest)
+        finally:
+            if is_locked:
+                unlock_direct(task, inode)
 
     def _read_buffered(self, task: Task, request: IoKiocb) -> Blocking[None]:
         """Read what is in memory; have the rest of it read, and go on when it is there."""

@@ -4,6 +4,7 @@ import pytest
 
 from sim.sched.task import Blocking
 from sim.syscall import Sys
+from sim.toml.errors import ScenarioError
 from tests.user.servers import TMPFS, boot, run_for, run_program, times_of, values_of
 
 SYSLOGD = '[process.syslogd]\nprogram = "syslogd"\n'
@@ -79,6 +80,27 @@ def test_random_reader_reads_the_device_once_a_block(reads: int) -> None:
     assert values_of(machine, "reads_done") == [reads]
     stats = machine.disks[0].stats
     assert (stats.reads, stats.read_sectors) == (reads, 8 * reads)
+
+
+def on(kernel: str) -> list[str]:
+    """Return what puts the server on a kernel with multi-queue disks."""
+    return [f'machine.kernel = "{kernel}"', 'machine.disk.sda.scheduler = "none"']
+
+
+@pytest.mark.parametrize("reads", [1, 7, 57])
+def test_random_reader_with_several_in_flight_reads_as_many(reads: int) -> None:
+    """Neighbours that are submitted together are one request (blk_attempt_plug_merge)."""
+    text = reader(reads=reads, depth=8)
+    machine = run_for(boot(text, sets=on("6.1")), 3)
+    assert values_of(machine, "reads_done") == [reads]
+    stats = machine.disks[0].stats
+    assert (stats.reads + stats.read_merges, stats.read_sectors) == (reads, 8 * reads)
+
+
+def test_random_reader_with_several_in_flight_needs_io_uring() -> None:
+    with pytest.raises(ScenarioError, match=r"Linux 5\.0 has no such depth") as refused:
+        boot(reader(reads=1, depth=8), sets=on("5.0"))
+    assert "from 5.1" in str(refused.value)
 
 
 def test_random_reader_reads_larger_blocks_whole() -> None:
