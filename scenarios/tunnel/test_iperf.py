@@ -43,6 +43,8 @@ def bytes_per_s(
         uses=USES,
         sets=(
             f'machine.tcp.window="{window}"',
+            "machine.tcp.moderate_rcvbuf=false",  # iperf -w: a program that says its buffer
+            'machine.tcp.wmem_max="8 MiB"',
             'machine.syscall.packet="0.1 us"',
             'machine.syscall.packet_interrupt="0 us"',
         ),

@@ -15,7 +15,7 @@ from sim.engine.trace import Tracer
 from sim.net.link import Link
 from sim.net.network import Network
 from sim.net.nic import NicParams
-from sim.net.tcp import TcpParams
+from sim.net.tcp import TcpParams, outside_of
 from sim.sched.core import Sched
 from sim.sched.irq import InterruptLine
 
@@ -50,6 +50,7 @@ def make_network(
         env,
         tcp,
         tracer,
+        outside_of(tcp),
         on_interrupt=line.serve,
         backlog_ns=line.backlog_ns,
         loopback=loopback,

@@ -24,12 +24,14 @@ Log = list[tuple[Any, ...]]
 class Server:
     """A machine that only has a network, and a place outside."""
 
-    def __init__(self, *, rate_bytes_per_s: int = RATE_BYTES_PER_S) -> None:
+    def __init__(
+        self, *, rate_bytes_per_s: int = RATE_BYTES_PER_S, latency_ns: int = LATENCY_NS
+    ) -> None:
         self.env = Environment()
         calendar = self.env.calendar
         self.tracer = Tracer(calendar)
         self.network = Network(self.env, TcpParams(), self.tracer)
-        self.link = Link(calendar, "lan", latency_ns=LATENCY_NS, rate_bytes_per_s=rate_bytes_per_s)
+        self.link = Link(calendar, "lan", latency_ns=latency_ns, rate_bytes_per_s=rate_bytes_per_s)
         self.sched = Sched(calendar, 1, (2, 6, 16), SchedParams(context_switch_ns=0))
         self.log: Log = []
 

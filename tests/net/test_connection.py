@@ -1,6 +1,7 @@
 """What connections carry, when it arrives, and how they end."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from sim.net.connection import Connection
 from sim.net.link import HEADER_BYTES, MSS_BYTES
 from sim.net.remote import RemoteConnection
+from sim.net.tcp import TcpParams, outside_of
 from sim.sched.task import Blocking, Task
 from tests.net.conftest import EMPTY_NS, LATENCY_NS, RATE_BYTES_PER_S, Process, Server
 
@@ -143,7 +145,8 @@ def test_bulk_data_moves_at_the_links_rate(server: Server) -> None:
             pass
         server.note(connection.read_bytes)
 
-    server.network.tcp = type(server.network.tcp)(window_bytes=1_000_000)
+    tcp = type(server.network.tcp)(window_bytes=1_000_000, wmem_max_bytes=1_000_000)
+    server.network.tcp = server.network.outside_tcp = tcp
     start_daemon(server, daemon)
     server.env.process(client())
     server.run()
@@ -173,6 +176,73 @@ def test_the_window_limits_what_a_long_link_carries() -> None:
     ((when_ns, nbytes),) = server.log
     window_per_round_trip = 65535 / (2 * LATENCY_NS)
     assert nbytes / when_ns == pytest.approx(window_per_round_trip, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "window_bytes"),
+    [
+        ("2.6.6", 65535),  # windows do not grow
+        ("2.6.16", 131_070),  # 3/4 of 170 KiB, less than the 128 KiB of tcp_wmem
+        ("2.6.32", 3 * 2**20),  # 3/4 of 4 MiB
+        ("6.1", 3 * 2**20),  # 1/2 of 6 MiB
+    ],
+)
+def test_a_stream_over_50_ms_carries_the_largest_window_a_round_trip(
+    kernel: str, window_bytes: int
+) -> None:
+    """10 Gbit/s: the bandwidth-delay product of 62.5 MB is far more than any window.
+
+    tcp_rmem and tcp_adv_win_scale of net/ipv4/tcp.c in each release; 6.1: 63 MB/s.
+    """
+    round_trip_ns = 50_000_000
+    defaults = TcpParams.kernel_defaults(kernel)
+    tcp = TcpParams(**{field: value for field, (value, _) in defaults.items()})
+    server = Server(rate_bytes_per_s=10**10 // 8, latency_ns=round_trip_ns // 2)
+    server.network.tcp, server.network.outside_tcp = tcp, outside_of(tcp)
+    begun_ns, ends_ns = 2_000_000_000, 4_000_000_000  # long after the windows have grown
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        while server.env.calendar.now < ends_ns:
+            yield from connection.send(task, 8000)  # windows are whole messages
+
+    def client() -> Process:
+        connection = yield from server.client()
+        while (yield connection.recv()) is not None:
+            server.note(connection.received_bytes)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run(ends_ns / 1e9)
+    nbytes = sum(size for when_ns, size in server.log if when_ns >= begun_ns)
+    expected = window_bytes * (ends_ns - begun_ns) / round_trip_ns
+    assert nbytes == pytest.approx(expected, rel=0.05)
+    assert nbytes <= expected + window_bytes
+
+
+def test_a_window_never_shrinks_and_doubles_in_two_round_trips() -> None:
+    """From 64 KiB: each doubling takes a round trip to fill and one to be seen read."""
+    round_trip_ns = 2 * LATENCY_NS
+    server = Server(rate_bytes_per_s=10**12)
+    tcp = TcpParams(moderate_rcvbuf=True, rmem_max_bytes=8 * 2**20, wmem_max_bytes=8 * 2**20)
+    server.network.tcp, server.network.outside_tcp = tcp, outside_of(tcp)
+    windows: list[int] = []
+
+    def daemon(task: Task, connection: Connection) -> Blocking[None]:
+        while server.env.calendar.now < 40 * round_trip_ns:
+            yield from connection.send(task, 8 * 1024)
+
+    def client() -> Process:
+        connection = yield from server.client()
+        while (yield connection.recv()) is not None:
+            windows.append(connection.window_bytes)
+
+    start_daemon(server, daemon)
+    server.env.process(client())
+    server.run(40 * round_trip_ns / 1e9)
+    assert windows == sorted(windows)
+    assert windows[-1] == tcp.window_max_bytes() == 6 * 2**20
+    grown = sorted(set(windows))
+    assert all(low < high <= 2.5 * low for low, high in pairwise(grown))
 
 
 @pytest.mark.parametrize(
