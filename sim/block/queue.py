@@ -285,7 +285,7 @@ class Disk(BlockDevice):
             self.max_discard_sectors,
         )
         self.ordered = Ordered(self)
-        self.on_interrupt: Callable[[], None] | None = None  # set by Machine
+        self.on_interrupt: Callable[[int], None] | None = None  # told of whose request; set at boot
         self.nr_waiting: int = 0  # requests allocated and not given to the driver
         self.in_driver: int = 0
         self.nr_plugged: int = 0  # requests on tasks' stacks
@@ -625,7 +625,7 @@ class Disk(BlockDevice):
         """End a request's bios, free its slot, run the queue."""
         interrupt = self.on_interrupt
         if interrupt is not None and not request.flags & BIO_POLLED:
-            interrupt()
+            interrupt(request.task_id)
         if self.tracer.enabled:
             self._trace("block_rq_complete", request)
         self.in_driver -= 1

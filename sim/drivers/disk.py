@@ -38,7 +38,7 @@ from sim.engine.trace import Tracer
 from sim.param import Param, ParamError, param, params_of
 from sim.registry import Entry, lookup, register
 from sim.sched.core import Sched
-from sim.sched.irq import InterruptLine
+from sim.sched.irq import InterruptLine, InterruptVectors
 from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.toml.errors import Place
 from sim.toml.layers import Layer, Leaf, Table, merge
@@ -167,8 +167,15 @@ class Disks(Component[DiskSpec]):
             machine.sched.processes.ioprio,
         )
         merged_ns = 0 if driver.coalesces else None
-        line = InterruptLine(machine.sched, 0, machine.interrupt_ns, merged_ns)
-        disk.on_interrupt = line.serve
+        interrupt_ns = machine.interrupt_ns
+        if driver.hardware_queues > 1:
+            vectors = InterruptVectors(
+                machine.sched, driver.hardware_queues, interrupt_ns, merged_ns
+            )
+            disk.on_interrupt = vectors.completed
+        else:
+            line = InterruptLine(machine.sched, 0, interrupt_ns, merged_ns)
+            disk.on_interrupt = line.completed
         disk.start(machine.sched)
         return disk
 

@@ -66,9 +66,9 @@ ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM comma
 BATCHES: Final = 2  # one moves to the dies while one is programmed
 HELD_PAGES_MIN: Final = 1024  # below, looking for programmed ones is not worth it
 SHORT_PAGES: Final = 4  # a write of more is known as a run in the buffer, not page by page
-SKEW: Final = 0x9E3779B1  # by which a stripe begins on another die; prime, as is its use for hashes
-PAGE_KINDS: Final = 4096  # a page is of one of so many, by a hash of its number of 32 bits
-HASH_SHIFT: Final = 20  # of which these are left out: 2^32 / 4096
+SKEW: Final = 0x9E3779B1  # a prime whose multiples look random: which die a stripe begins on
+PAGE_KINDS: Final = 4096  # a page is of one of so many, by a hash of its number
+HASH_SHIFT: Final = 20  # lower bits of a hash of 32 are left out: they know the lower bits only
 SPARE_PERCENT_MIN: Final = 1.0
 assert SPARE_PERCENT_MIN / 100 > 2 / SEGMENTS, "two segments are never full"
 
@@ -399,7 +399,7 @@ class Dies:
 
     def _read_page(self, ready_ns: float, page: int, sectors: int) -> float:
         units = self._units
-        plane = (page + page // units * SKEW) % units
+        plane = (page + (page // units * SKEW >> HASH_SHIFT)) % units
         die = plane % self.count
         sense_ns = self._senses_ns[(page * SKEW >> HASH_SHIFT) % PAGE_KINDS]
         start_ns = self._sensed_ns[plane]

@@ -18,8 +18,7 @@ Linux counterpart: fs/direct-io.c, mm/filemap.c generic_file_direct_IO, 2.6.16; 
  ext4_dio_write_iter, ext4_dio_read_iter; fs/xfs/xfs_file.c xfs_file_dio_write, xfs_file_dio_read.
 Invariants: position and length are multiples of 512 bytes (EINVAL otherwise); the call returns
  after the last completion; holes read as zeroes without a device.
-Left out: FUA where another part of the file has unwritten blocks; the fall back to buffered writes
- for holes (they are allocated by the file system here),
+Left out: the fall back to buffered writes for holes (they are allocated by the file system here),
  bios split by the number of pages they may carry (the block layer splits by its own limits).
 """
 
@@ -119,9 +118,9 @@ def writes_through(inode: Inode, flags: int, pos: int, count: int) -> bool:
     sb = inode.sb
     if not sb.dio_fua or sb.device is None or not sb.device.takes_fua or flags & O_SYNC != O_DSYNC:
         return False
-    if pos + count > inode.size or inode.has_unwritten or inode.op.needs_datasync(inode):
-        return False
     first, last = pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT
+    if pos + count > inode.size or inode.op.needs_datasync(inode, first, last):
+        return False
     return all(block >= 0 for block, _ in inode.op.get_blocks(inode, first, last))
 
 

@@ -491,6 +491,7 @@ AllocateOp: TypeAlias = Callable[[Task, Any, int, int, bool], Blocking[None]]
 SyncOp: TypeAlias = Callable[[Task, Any, bool], Blocking[None]]
 ReleaseOp: TypeAlias = Callable[[Task, Any], None]
 DueOp: TypeAlias = Callable[[Any], bool]
+PagesOp: TypeAlias = Callable[[Any, int, int], bool]
 LockOp: TypeAlias = Callable[[Any, int, int], int]
 
 # How reads and writes hold the lock of their file.
@@ -562,9 +563,10 @@ class Operations:
     # `sync_file` makes an inode durable whose dirty pages have been submitted; `flush` makes data
     # durable at the close of a file open for writing; `dropped` is for the last close of a file,
     # `release` for that of its last writer.
-    # `needs_datasync` tells whether fdatasync of a clean file still has to commit something.
+    # `needs_datasync` tells whether fdatasync has to commit something after a direct write of these
+    # pages, which have blocks.
     sync_file: SyncOp = _none
-    needs_datasync: DueOp = _none
+    needs_datasync: PagesOp = _none
     flush: InodeOp | None = None
     dropped: InodeOp | None = None
     release: ReleaseOp = _nothing

@@ -1,7 +1,11 @@
 """Interrupts: which CPU serves them, and how long that takes.
 
 Models: a line of a device that is wired to one CPU. Serving it takes time from whatever runs there.
-Linux counterpart: kernel/irq/handle.c handle_IRQ_event, arch/i386/kernel/irq.c do_IRQ (2.6.16).
+A device with several hardware queues has a vector for each: a completion interrupts the CPU that
+submitted, or the first CPU of those that share its queue. So with 8 us an interrupt one line ends
+125,000 requests a second, and leaves its CPU nothing; eight vectors a million.
+Linux counterpart: kernel/irq/handle.c handle_IRQ_event, arch/i386/kernel/irq.c do_IRQ (2.6.16);
+ kernel/irq/affinity.c irq_create_affinity_masks, block/blk-mq-cpumap.c blk_mq_map_queues (4.10).
 Invariants: wake-ups in the same instant come from that CPU.
 Left out: balancing over CPUs (irqbalance), masking, sharing, softirqs put off to ksoftirqd.
 """
@@ -42,6 +46,31 @@ class InterruptLine:
         self._at_ns = now
         rq.interrupted(first_ns + self._merged_ns * packets)
 
+    def completed(self, pid: int) -> None:
+        """Serve the interrupt that tells of a request, whoever it was for."""
+        self.serve()
+
     def backlog_ns(self) -> int:
         """Return how long until the CPU has served what it was interrupted for."""
         return self._rq.stolen_ns
+
+
+class InterruptVectors:
+    """The vectors of a device with ``queues`` hardware queues; a handler takes as a line's does."""
+
+    __slots__ = ("_lines", "_tasks")
+
+    def __init__(self, sched: Sched, queues: int, ns: int, merged_ns: int | None = None) -> None:
+        cpus = len(sched.rqs)
+        groups = min(queues, cpus)
+        of_group = [
+            InterruptLine(sched, -(-g * cpus // groups), ns, merged_ns) for g in range(groups)
+        ]
+        # By CPU: that of the group that shares its queue.
+        self._lines: list[InterruptLine] = [of_group[cpu * groups // cpus] for cpu in range(cpus)]
+        self._tasks = sched.processes.tasks
+
+    def completed(self, pid: int) -> None:
+        """Serve the interrupt that tells of a request of that process."""
+        task = self._tasks.get(pid)
+        self._lines[0 if task is None else task.cpu].serve()

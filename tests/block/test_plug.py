@@ -215,8 +215,8 @@ def test_a_flushed_request_joins_one_that_waits_in_the_queue():
 def test_who_charges_interrupts_is_told_of_each_completion():
     rig = Rig()
     told = []
-    rig.disk.on_interrupt = lambda: told.append(rig.calendar.now)
+    rig.disk.on_interrupt = lambda pid: told.append((rig.calendar.now, pid))
     rig.write(0, flags=BIO_SYNC)
     rig.write(100, flags=BIO_SYNC)
     rig.run()
-    assert told == [1 * MS, 2 * MS]
+    assert told == [(1 * MS, 1), (2 * MS, 1)]

@@ -39,7 +39,7 @@ SHEETS = {
     "samsung-pm9a3": Sheet(rates=(900_000, 200_000, 6500, 3500)),
     "samsung-990pro": Sheet(rates=(1_400_000, 1_550_000, 7450, 6900), read_us=45.5, write_us=12.5),
     "crucial-t500": Sheet(rates=(1_180_000, 1_440_000, 7400, 7000)),
-    "intel-670p": Sheet(rates=(310_000, 340_000, 3500, 2700), read_us=50, write_us=18.5),
+    "intel-670p": Sheet(rates=(310_000, 340_000, 3500, 2700), write_us=18.5),
 }
 DEEP = {"ssd-sata": 32, "intel-s4500": 32, "ssd-sas": 32}  # others: 256
 

@@ -18,7 +18,7 @@ def declared(name, key):
 
 def test_all_families_are_there():
     families = {name[4:6] for name in EC2}
-    assert families == {"m3", "c3", "r3", "i2"}
+    assert families == {"m3", "c3", "r3", "i2", "i4"}
 
 
 @pytest.mark.parametrize("name", EC2)

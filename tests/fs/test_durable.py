@@ -208,3 +208,25 @@ def test_fsync_after_a_direct_write_commits_the_times_and_fdatasync_does_not():
 def test_without_barriers_fdatasync_of_an_overwrite_costs_no_flush():
     log = Log("ext4", "6.1", "slow disk", barrier=False).run(*WAYS["write, fdatasync"])
     assert log.flushes == 0
+
+
+def test_what_xfs_allocated_behind_the_end_of_a_file_does_not_keep_fua_from_what_is_there():
+    """A file that was written bit by bit has blocks without data behind its end (5.8 on)."""
+    log = Log("xfs", "6.1", "flash")
+    disk = log.machine.disks[0]
+    flushes = []
+
+    def program(sys):
+        fd = yield from sys.open("/wal", O_RDWR | O_CREAT)
+        for _ in range(SIZE // BLOCK):
+            yield from sys.write(fd, BLOCK)
+        yield from sys.fsync(fd)
+        through = yield from sys.open("/wal", O_RDWR | O_DIRECT | O_DSYNC)
+        before = disk.stats.flushes
+        for number in range(WRITES):
+            yield from sys.pwrite(through, BLOCK, number * BLOCK)
+        flushes.append(disk.stats.flushes - before)
+
+    log.machine.kernel.start("writer", "writer", program)
+    log.machine.run_until(2 * S)
+    assert flushes == [0]

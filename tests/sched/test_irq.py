@@ -1,7 +1,11 @@
 """Interrupt lines: whose CPU serves them, and for how long."""
 
+import pytest
+
 from sim.sched.irq import InterruptLine
+from sim.syscall import O_DIRECT, O_RDONLY
 from tests.sched.rig import MS, US, Rig
+from tests.user.servers import S, boot
 
 
 def test_a_line_takes_its_time_from_its_cpu_only():
@@ -24,3 +28,41 @@ def test_what_comes_in_one_instant_is_one_interrupt_where_the_card_waits_for_it(
     rig.run(0.01)
     assert rig.cpu_s("softirq_ns") == (100 + 3 * 30 + 100) * 1e-6
     assert rig.sched.nr_interrupts == 2
+
+
+def reads_in_50_ms(queues, jobs):
+    """Return a machine of 4 CPUs after readers of an NVMe drive, and what each of them read."""
+    machine = boot(
+        machine=f"""syscall.interrupt = "8 us"
+disk.nvme0n1 = {{ profile = "ssd-nvme", queues = {queues} }}
+mount."/" = {{ type = "tmpfs" }}
+""",
+        sets=('machine.kernel="6.1"', "machine.cpus=4"),
+    )
+    done = [0] * jobs
+
+    def reader(number):
+        def program(sys):
+            fd = yield from sys.open("/dev/nvme0n1", O_RDONLY | O_DIRECT)
+            while True:
+                yield from sys.pread(fd, 4096, (done[number] * 7919 + number) % 100_000 * 4096)
+                done[number] += 1
+
+        return program
+
+    for number in range(jobs):
+        machine.kernel.start(f"reader{number}", "reader", reader(number))
+    machine.run_until(S // 20)
+    return machine, done
+
+
+@pytest.mark.parametrize(("queues", "serving"), [(1, [0]), (2, [0, 2]), (31, [0, 1, 2, 3])])
+def test_a_completion_interrupts_the_first_cpu_that_shares_the_queue(queues, serving):
+    machine, _ = reads_in_50_ms(queues, 8)
+    times = machine.sched.cpu_times
+    assert [cpu for cpu, time in enumerate(times) if time.softirq_ns] == serving
+
+
+def test_with_a_queue_for_each_cpu_no_reader_starves():
+    _, done = reads_in_50_ms(31, 4)
+    assert min(done) > 0.8 * sum(done) / 4

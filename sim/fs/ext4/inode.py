@@ -600,11 +600,13 @@ def dio_write_lock(inode: Ext4Inode, pos: int, count: int) -> int:
     return SHARED
 
 
-def needs_datasync(inode: Ext4Inode) -> bool:
-    """Return whether the last change of size or blocks waits for a commit.
+def needs_datasync(inode: Ext4Inode, start: int, end: int) -> bool:
+    """Return whether the last change of size or blocks waits for a commit, or these will change.
 
     It is ext4_inode_datasync_dirty.
     """
+    if inode.has_unwritten and inode.unwritten.intersects(start, end):
+        return True
     return inode.datasync_tid > inode.fs.journal.commit_sequence
 
 

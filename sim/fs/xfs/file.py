@@ -174,8 +174,13 @@ def dio_write_lock(inode: XfsInode, pos: int, count: int) -> int:
     return SHARED
 
 
-def needs_datasync(inode: XfsInode) -> bool:
-    """Return whether a change of more than times is not in the log (xfs_bmbt_to_iomap)."""
+def needs_datasync(inode: XfsInode, start: int, end: int) -> bool:
+    """Return whether a change of more than times is not in the log, or these blocks will change.
+
+    It is xfs_bmbt_to_iomap. What is allocated behind the end of the file has no data either.
+    """
+    if inode.unwritten.intersects(start, end):
+        return True
     return inode.data_commit.number > inode.fs.ail.durable_transaction
 
 
