@@ -40,6 +40,7 @@ NAMED = {
         "fs/test_dcache.py",
         "fs/test_external_journal.py",
         "fs/test_group_commit.py",
+        "fs/test_inode_lock.py",
         "fs/test_power_cut.py",
         "fs/test_storm_of_calls.py",
         "fs/xfs/test_log.py",

@@ -82,6 +82,16 @@ def test_direct_writers_that_share_the_lock_add_up(fs, kernel, fio):
         assert per_s(together) == pytest.approx(count * per_s([alone]), rel=0.05)
 
 
+@pytest.mark.parametrize("fs", ["device", "xfs", "ext4"])
+def test_jobs_on_a_fast_drive_add_up_with_their_interrupts(fs, fio):
+    """Each CPU has a queue and an interrupt of its own, and the drive is far from its limit."""
+    job, sets = DIRECT.replace("30ms", "10ms") + "[w]\n", ('machine.syscall.interrupt="8 us"',)
+    alone = per_s(fio(job, "6.1", fs, disk=NVME, sets=sets))
+    for count in (4, 8):
+        together = fio(f"{job}numjobs={count}\n", "6.1", fs, disk=NVME, sets=sets)
+        assert per_s(together) > 0.9 * count * alone
+
+
 @pytest.mark.parametrize(("fs", "kernel"), EXCLUSIVE_WRITES)
 def test_direct_writers_that_take_it_alone_are_as_fast_as_one(fs, kernel, fio):
     """The i_mutex is held while the device works; with 100 us there a switch of 2 us is little."""
