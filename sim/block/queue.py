@@ -91,7 +91,7 @@ from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
 from sim.block.part_stat import DiskStats
 from sim.block.tags import ASYNC, NO_READS, RequestList, Tags
-from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS, Wbt, tag_class
+from sim.block.wbt import FLASH_LAT_NS, READS, ROTATIONAL_LAT_NS, Wbt, tag_class
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
@@ -394,7 +394,7 @@ class Disk(BlockDevice):
         if not self._sync_pools:
             return bio.op & 1
         if self._has_tags:
-            return tag_class(bio.op, bio.flags)
+            return READS if bio.op == READ else tag_class(bio.op, bio.flags)
         return 0 if bio.op == READ or bio.flags & BIO_SYNC_MASK else 1
 
     def get_request_wait(self, task: Task, bio: Bio) -> Blocking[None]:

@@ -196,13 +196,13 @@ class Tags(RequestList):
         used = self._sets[pid % len(self._sets)]
         if used.used >= self._limits[pool]:
             return False
-        if self.wbt is not None and not self.wbt.get(pool, now_ns):
+        if pool > READS and self.wbt is not None and not self.wbt.get(pool, now_ns):
             return False
         used.used += 1
         return True
 
     def put(self, pool: int, pid: int = 0) -> None:
-        if self.wbt is not None:
+        if pool > READS and self.wbt is not None:
             self.wbt.put(pool)
         self._sets[pid % len(self._sets)].put()
 

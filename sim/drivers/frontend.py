@@ -49,13 +49,13 @@ class FrontendParams:
     bell_ns: int = param(
         dim="time_ns",
         source=_EACH,
-        doc="CPU time of the guest to hand a request over",
+        doc="CPU time of the machine to hand a request over",
         minimum=0,
     )
     backend_ns: int = param(
         dim="time_ns",
         source=_EACH,
-        doc="processing of a request in the host, one at a time",
+        doc="processing of a request in the host or the controller, one at a time",
         minimum=0,
     )
     notify_ns: int = param(

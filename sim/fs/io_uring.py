@@ -107,7 +107,8 @@ class IoKiocb(Kiocb):
         else:
             ring.in_flight -= 1
             ring.cq.append((self.user_data, result))
-        ring.completed()
+        if ring.is_watched:
+            ring.completed()
 
     def retry(self) -> None:
         """The page that a buffered read waits for is there (io_async_buf_func)."""
@@ -180,6 +181,7 @@ class IoUring:
         self._fixed: frozenset[int] = frozenset()  # registered files
         self._has_buffers: bool = False
         self._is_special: bool = self.iopoll or self.sqpoll
+        self.is_watched: bool = self._is_special  # somebody wants to know when something ends
         self._bio_flags: int = DIRECT_FLAGS | BIO_POLLED if self.iopoll else DIRECT_FLAGS
         owned = self._features.iou_threads
         self._workers = Workqueue(
@@ -229,8 +231,10 @@ class IoUring:
                 yield
                 continue
             self._spinner = task
+            self.is_watched = True
             task.charge_user(SPIN_NS)
             yield
+            self.is_watched = self._is_special
             self._spinner = None
 
     # -- io_uring_register()
@@ -303,10 +307,12 @@ class IoUring:
                 yield from self._spin_for_ended(task)
                 continue
             self._wanted = wanted
+            self.is_watched = True
             if self.in_flight and self._features.io_uring_iowait:
                 yield from self._cq_wait.io_sleep_on(task, TASK_INTERRUPTIBLE, "io_cqring_wait")
             else:
                 yield from self._cq_wait.sleep_on(task, TASK_INTERRUPTIBLE, "io_cqring_wait")
+            self.is_watched = self._is_special
 
     def _spin_for_ended(self, task: Task) -> Blocking[None]:
         """Look at the device until an operation has ended (io_do_iopoll)."""

@@ -88,6 +88,7 @@ class NicParams:
     interrupt_ns: int = param(
         "1 us",
         dim="time_ns",
+        is_code=True,
         minimum=0,
         doc="of a packet's interrupt time, the interrupt's own",
         source="assumed: entry, cause register, NAPI's poll scheduled and ended; the rest is TCP",

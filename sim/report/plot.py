@@ -213,7 +213,7 @@ def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> Axes:
     axes.fill_between(times, busy, color=GREEN, alpha=0.3, linewidth=0)
     axes.plot(times, busy, color=GREEN, linewidth=1)
     axes.set_ylim(0, 105)
-    axes.set_ylabel(f"{name} busy, %", fontsize=8, color=GREEN)
+    axes.set_ylabel(f"{name} %util", fontsize=8, color=GREEN)
     awaits = axes.twinx()
     await_ms = [row.await_ms if row else 0.0 for row in rows]
     awaits.plot(times, _doubled(await_ms), color=RED)

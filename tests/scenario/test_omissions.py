@@ -2,9 +2,22 @@
 
 import pytest
 
+from sim.origin import Origin, origin_of
 from sim.scenario import ScenarioError, load, scenario_files
-from sim.scenario.omissions import OMISSIONS
-from tests.scenario.test_generation import scenario
+from sim.scenario.omissions import OMISSIONS, Omission
+from tests.scenario.test_generation import dd_rate, scenario
+
+
+@pytest.mark.parametrize("row", OMISSIONS, ids=lambda row: row.name)
+def test_a_row_says_who_showed_that_it_counts(row: Omission) -> None:
+    assert origin_of(row.source) not in (None, Origin.ASSUMED)
+
+
+def test_a_generation_moves_a_figure_by_far_more_than_a_tenth() -> None:
+    """The first row's own source: dd into the page cache of ext4, 0.95 and 2.7 GB/s."""
+    of_2005, now = (dd_rate(name, kind="ext4", reads=False) for name in (None, "skylake-2017"))
+    assert of_2005 == pytest.approx(0.95e9, rel=0.05)
+    assert now == pytest.approx(2.7e9, rel=0.05)
 
 
 def names_told(*lines: str) -> list[str]:
