@@ -341,14 +341,14 @@ class Dies:
 
     def __init__(self, params: FlashParams) -> None:
         self.count = params.dies
-        self.program_ns: float = params.program_ns
-        self.sense_ns: float = params.read_page_ns
+        self.program_ns: float = float(params.program_ns)
+        self.sense_ns: float = float(params.read_page_ns)
         self._page_sectors = params.page_bytes // SECTOR
         self._sector_ns: float = SECTOR * NS_PER_S / params.channel_rate_bytes_per_s
         self._page_ns: float = self._page_sectors * self._sector_ns
         self._senses_ns = _by_kind(params.read_page_ns, params.read_spread_percent, params)
-        self._erase_ns: float = params.erase_ns
-        self._suspend_ns: float = params.suspend_ns
+        self._erase_ns: float = float(params.erase_ns)
+        self._suspend_ns: float = float(params.suspend_ns)
         spread = 0.0 if params.one_shot else params.program_spread_percent
         kinds = 1 if params.one_shot else params.cell_bits
         self._factors = [1 + spread / 100 * at for at in _from_low_to_high(kinds)]
@@ -586,7 +586,7 @@ class Flash:
         self.ftl = params.make_ftl()
         self._dies = Dies(params)
         self._slc = SlcCache(params, self._dies)
-        self._slc_program_ns: float = params.slc_program_ns
+        self._slc_program_ns: float = float(params.slc_program_ns)
         self._cell_pages = params.cell_bits if params.one_shot else 1
         self._page_sectors = params.planes * params.page_bytes // SECTOR  # of a die
         self._buffer_sectors = params.buffer_bytes // SECTOR
