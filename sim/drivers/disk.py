@@ -43,7 +43,7 @@ from sim.sched.version import KernelVersion, kernel_version, numbers
 from sim.toml.errors import Place
 from sim.toml.layers import Layer, Leaf, Table, merge
 from sim.toml.profile import Shelf
-from sim.toml.reading import Reading, Values, dotted
+from sim.toml.reading import Reading, Values
 from sim.units import UnitError, format_quantity, given_text, rough_bytes
 
 MAJOR: Final = 8  # include/linux/major.h: SCSI_DISK0_MAJOR
@@ -232,16 +232,10 @@ def _disk(
         return None
     made = entry.params(**params)
     refusal = getattr(entry.cls, "refusal", None)
-    why = refusal and refusal(made)
-    if why:
-        # It begins with the key that it is about, which is where a user looks first.
-        leaf = table.leaf(why.partition(":")[0]) or device
-        reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}.{why}")
+    if reading.refuses(table, path, refusal and refusal(made), "device"):
         return None
-    why = frontend_params.refusal(made) if frontend_params is not None else ""
-    if why:
-        leaf = table.leaf("frontend")
-        reading.error(leaf.at if leaf is not None else table.place, f"{dotted(path)}: {why}")
+    front_refusal = None if frontend_params is None else frontend_params.refusal(made)
+    if reading.refuses(table, path, front_refusal, "frontend"):
         return None
     return DiskSpec(
         **own,

@@ -107,9 +107,7 @@ def _process(
     runs = str(getattr(entry.cls, "runs", "server"))
     process = ProcessSpec(**own, name=name, runs=runs, params=entry.params(**params))
     refusal = getattr(entry.cls, "refusal", None)
-    why = refusal and refusal(process.params)
-    if why:
-        reading.error(table.place, f"process.{name}: {why}")
+    reading.refuses(table, ("process", name), refusal and refusal(process.params), "program")
     needs = getattr(entry.cls, "kernel_needs", None)
     if needs is not None and reading.kernel:
         for key, release in lacking(needs(process.params), kernel_version(reading.kernel)):

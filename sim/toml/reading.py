@@ -64,6 +64,21 @@ class Reading:
         """Note a problem."""
         self.problems.append(Problem(place, message, given, allowed))
 
+    def refuses(self, table: Table, path: Sequence[str], why: str | None, otherwise: str) -> bool:
+        """Note why values cannot be together, if they cannot: `why` is what refusal() has returned.
+
+        It may begin with the key that it is about and a colon; there a user looks first. If it does
+        not, or the table has no such key, that is the key `otherwise`.
+        """
+        if not why:
+            return False
+        key, colon, _ = why.partition(":")
+        names_key = bool(colon) and key.isidentifier()
+        leaf = (table.leaf(key) if names_key else None) or table.leaf(otherwise)
+        place = table.place if leaf is None else leaf.at
+        self.error(place, f"{dotted(path)}{'.' if names_key else ': '}{why}")
+        return True
+
     def values(
         self,
         table: Table,

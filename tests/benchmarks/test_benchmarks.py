@@ -47,4 +47,4 @@ def test_an_unknown_group_is_a_usage_error() -> None:
     command = [sys.executable, "-m", "benchmarks", "engines"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "no group engines; known: command, engine, kernel_path, storm" in done.stderr
+    assert "no group engines; known: command, engine, io_uring, kernel_path, storm" in done.stderr

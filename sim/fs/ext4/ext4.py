@@ -16,9 +16,8 @@ Invariants: every inode that has not been evicted is in `inodes` under its numbe
  of all inodes are promised; every mapped block of ext3 from 12 on has its chain of indirect blocks;
  the leaves of extents are as many as their number needs, or more until the file is truncated.
 Left out: reading metadata that is not in memory, unless `metadata_cached` is off; recovery; quotas;
- which extent is in which leaf (a change is to the last one), splitting of leaves in the middle;
- unwritten extents that fallocate leaves behind. A leaf without mapped blocks is freed with the
- truncate that emptied it, as ext3 does.
+ which extent is in which leaf (a change is to the last one), splitting of leaves in the middle. A
+ leaf without mapped blocks is freed with the truncate that emptied it, as ext3 does.
 """
 
 from __future__ import annotations

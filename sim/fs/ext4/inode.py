@@ -37,6 +37,8 @@ Unwritten extents (dioread_nolock, fs/ext4/page-io.c, 5.6 on)
  - One kworker does it for the whole file system, an extent at a time (alloc_workqueue(.., 1):
    "concurrency isn't really necessary"). While it sleeps for one inode's block all other fsyncs
    wait behind it, even those whose blocks are free; then their handles join one transaction.
+ - fallocate() leaves blocks that are unwritten until somebody writes them. The first sync of such
+   a block commits, the next ones do not. Before 5.6 the handle that submits makes them valid.
 fsync: when it is a journal commit
  - To 2.6.5 every fsync was ext3_force_commit().
  - From 2.6.6 a *directory*, and every file under data=journal, still is ext3_force_commit():
