@@ -57,6 +57,7 @@ _CHANNELS: Final = {
         "dio_await_one",
         "get_request_wait",
         "read_events",
+        "io_cqring_wait",
         "dm_io",
         "submit_bio_wait",
         "xfs_buf_iowait",
@@ -93,6 +94,7 @@ _CHANNELS: Final = {
     SLEEP: ("schedule_timeout", "msleep", "simpy"),
     IDLE: (
         "worker_thread",
+        "io_sq_thread",
         "loop_thread",
         "pdflush",
         "kswapd",

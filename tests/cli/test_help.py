@@ -34,7 +34,7 @@ Commands:
   predict    Carry a fit into a what-if: median and 90 % interval.
   exec       Type iostat, sar, free, top, dd ... on the simulated server.
   fio        Run a job file of fio on a machine.
-  table      Fill an exercise table: RAID levels, access.
+  table      Fill a table: RAID levels, access, what-ifs.
   import     Make a data set of recorded text.
   look       Say what a recording says, before any simulation.
   record     Record this host's /proc into a folder.

@@ -59,7 +59,7 @@ BAD = [
     ('interval = "1 s"', 'begin = "storm_bgin"', "unknown mark 'storm_bgin' in [measure] begin"),
     ("marks_storm = true", "", "unknown mark 'storm_end' in [run] until"),
     ('interval = "1 s"', 'interval = "2 min"', "measure.interval: must be at most run.duration"),
-    ("cpus = 2", "cpu = 2", "unknown key 'cpu' in [machine] - did you mean 'cpus'?"),
+    ("cpus = 2", "cpuss = 2", "unknown key 'cpuss' in [machine] - did you mean 'cpus'?"),
     ("[machine]", "[machine", "error: not valid TOML"),
     ('"4 GiB"', '"1 MiB"', '11:7: error: machine.mount."/": 1048576 bytes are too few'),
     ('type = "ext3"', 'type = "ext3", journal = "3 GiB"', "a journal of 3221225472 bytes (acc"),

@@ -38,7 +38,7 @@ def channels(modules: list[ast.Module]) -> Iterator[str]:
             name = node.func.id if isinstance(node.func, ast.Name) else name
             if name in where:
                 given = node.args[where[name] : where[name] + 1]
-                given += [keyword.value for keyword in node.keywords if keyword.arg == "wchan"]
+            given += [keyword.value for keyword in node.keywords if keyword.arg == "wchan"]
         elif isinstance(node, ast.FunctionDef) and "wchan" in [a.arg for a in node.args.args]:
             given = node.args.defaults[-1:]
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
