@@ -40,6 +40,7 @@ FAMILIES: Final[Mapping[str, str]] = {
     "e_overcommit": "loop rig: programs with more memory than there is",
     "f_pagecache": "loop rig: readers of a file larger than memory",
     "g_cpu": "loop rig: programs that compute, with and without readers",
+    "i_fio": "loop rig, a slower machine: mixtures, logs, jobs on one file (fio)",
     "u_a_randread": "guest: random reads",
     "u_b_seqwrite": "guest: one file written",
     "u_c_mailq": "guest: writers of mail queue files",

@@ -33,6 +33,7 @@ CHEAP = (
     "d_mta/sendmail-xfs-s20-m1000-hdd7200.r1",
     "e_overcommit/memtouch-none-lim64-ws80-p4.r1",
     "g_cpu/cpu0,0,5,10-20s.r1",
+    "i_fio/dsync-qd1-xfs-hdd7200_wc.r1",
     "u_a_randread/randread-jobs1-hdd7200.r1",
     "u_b_seqwrite/direct-128k-ext4-hdd7200-bg32-lim96.r1",
     "u_c_mailq/ext3-p1-hdd7200.r1",
