@@ -15,6 +15,8 @@ from docs.pages import FRONT, INDEX, Page
 
 _ELSEWHERE: Final = re.compile(r"^[a-z]+:")  # https:, mailto:
 _NUMBER: Final = re.compile(r"^[~<>+-]*\d[\d.,]*(\s|%|$|[a-zA-Z])")
+# Before a table that a test makes again and compares with the page.
+_TESTED: Final = re.compile(r"^<!-- tested: (tests/\S+\.py) -->$")
 _NUMBERS_OF_RESULTS: Final = 3  # numbers in a line, lines in a block of text
 
 
@@ -68,7 +70,7 @@ def unreachable(pages: Mapping[str, Page]) -> Iterator[str]:
     yield from (f"{name}: no link from {INDEX} leads here" for name in pages if name not in found)
 
 
-def typed_results(pages: Mapping[str, Page]) -> Iterator[str]:
+def typed_results(pages: Mapping[str, Page], top: Path = TOP) -> Iterator[str]:
     """Yield tables that are mostly numbers, and texts of numbers, outside generated blocks."""
     for page in pages.values():
         made = [(block.first, block.end) for block in placed_blocks(page.text, page.name)]
@@ -76,13 +78,23 @@ def typed_results(pages: Mapping[str, Page]) -> Iterator[str]:
         for table in page.tables():
             cells = [cell for row in table.rows for cell in row[1:] if cell]
             numbers = sum(bool(_NUMBER.match(cell.strip("*` "))) for cell in cells)
-            if not _is_within(table.line, made) and cells and 2 * numbers > len(cells):
+            is_made = _is_within(table.line, made) or _is_tested(page, table.line, top)
+            if not is_made and cells and 2 * numbers > len(cells):
                 yield f"{page.name}:{table.line}: a table of {complaint}"
         for line, info, content in page.fences():
             rows = [row for row in content.splitlines() if _numbers_in(row)]
             is_text = info in ("", "text")
             if is_text and not _is_within(line, made) and len(rows) >= _NUMBERS_OF_RESULTS:
                 yield f"{page.name}:{line}: a text of {complaint}"
+
+
+def _is_tested(page: Page, line: int, top: Path) -> bool:
+    """Return whether the two lines above name a test that knows this page."""
+    above = page.text.splitlines()[max(line - 3, 0) : line - 1]
+    for found in filter(None, map(_TESTED.match, above)):
+        test = top / found.group(1)
+        return test.is_file() and page.name in test.read_text(encoding="utf-8")
+    return False
 
 
 def _numbers_in(row: str) -> bool:

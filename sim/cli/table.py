@@ -161,8 +161,7 @@ def _fill_of_scenario(
     if json_path is not None:
         write_json(study_json(study), json_path)
     if json_path != "-":
-        click.echo(f"{base.title}\nseed {variants[0].seed}, iotwin {study.version}")
-        click.echo(f"$ {options.command_line()}\n")
+        click.echo(f"{base.title}\nseed {variants[0].seed}, iotwin {study.version}\n")
         print_table(what_if_table(study), sys.stdout)
 
 

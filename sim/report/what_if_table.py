@@ -16,6 +16,7 @@ from sim.scenario import Scenario
 from sim.study.outcome import Study
 
 NONE: Final = "-"
+AS_IT_IS: Final = "(as it is)"
 
 
 def own_figures(scenario: Scenario) -> tuple[Metric, ...]:
@@ -37,12 +38,13 @@ def what_if_table(study: Study) -> Table:
         *(Column(metric.name, is_number=True) for metric in metrics),
         Column("title"),
     )
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for variant in study.variants:
         found = variant.metrics
         cells = (
             figure(found[one.name].median, one.unit) if one.name in found else NONE
             for one in metrics
         )
-        rows.append((variant.name, *cells, variant.title))
+        title = variant.title if rows else AS_IT_IS
+        rows.append((variant.name, *cells, title))
     return Table(columns, tuple(rows))

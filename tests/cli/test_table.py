@@ -92,10 +92,10 @@ def test_a_scenario_has_a_row_for_each_what_if_and_its_programs_figures(tmp_path
     result = run(str(path), "--jobs", "1", "--json", str(told))
     assert result.exit_code == 0, result.output
     lines = [line.split("  ") for line in result.output.splitlines()]
-    heading, *rows = [[cell.strip() for cell in line if cell.strip()] for line in lines[4:]]
+    heading, *rows = [[cell.strip() for cell in line if cell.strip()] for line in lines[3:]]
     assert heading[:2] == ["what-if", "commits_per_s"] and heading[-1] == "title"
     assert [(row[0], row[-1]) for row in rows] == [
-        ("base", "Commits"),
+        ("base", "(as it is)"),
         ("slow", "A slower disk"),
         ("ten", "Ten committers"),
     ]

@@ -71,3 +71,13 @@ def test_a_typed_text_of_numbers_is_found() -> None:
     [complaint] = typed_results(pages(a=f"```\n{rows}```\n"))
     assert complaint.startswith("docs/a.md:1: a text of results")
     assert not list(typed_results(pages(a=f"```console\n$ iostat\n{rows}```\n")))
+
+
+def test_a_table_that_a_test_makes_again_is_no_typed_result(tmp_path: Path) -> None:
+    text = f"# A\n\n<!-- tested: tests/test_a.py -->\n\n{RESULTS}"
+    assert len(list(typed_results(pages(a=text), tmp_path))) == 1  # There is no such test.
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.py").write_text("PAGE = 'docs/b.md'\n", encoding="utf-8")
+    assert len(list(typed_results(pages(a=text), tmp_path))) == 1  # It knows nothing of the page.
+    (tmp_path / "tests/test_a.py").write_text("PAGE = 'docs/a.md'\n", encoding="utf-8")
+    assert not list(typed_results(pages(a=text), tmp_path))
