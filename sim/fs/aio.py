@@ -141,6 +141,32 @@ def submit_rest(task: Task, kiocb: Kiocb, bios: Sequence[Bio]) -> Blocking[None]
         yield from device.submit(task, bio)
 
 
+def submit_locked(
+    task: Task,
+    kiocb: Kiocb,
+    is_shared: bool,
+    flags: int = DIRECT_FLAGS,
+    plug: Plug | None = None,
+) -> Blocking[None]:
+    """Submit a direct transfer of blocks that are there, under the lock that it wants.
+
+    If the file is not shared with anybody, nobody else has the lock.
+    """
+    inode = kiocb.file.inode
+    is_locked = False
+    if is_shared:
+        is_locked = yield from lock_for_submission(task, inode, kiocb.pos, kiocb.count, kiocb.write)
+    try:
+        if kiocb.write:
+            yield from prepare_write(task, kiocb)
+        rest = submit_direct(task, kiocb, flags, plug)
+        if rest:
+            yield from submit_rest(task, kiocb, rest)
+    finally:
+        if is_locked:
+            unlock_direct(task, inode)
+
+
 # --- io_submit() and io_getevents()
 
 
@@ -210,18 +236,7 @@ def io_submit(
     kiocb.durable = write and file.flags & O_DSYNC != 0 and vfs.features.aio_syncs
     pages = ((end + PAGE_MASK) >> PAGE_SHIFT) - (pos >> PAGE_SHIFT)
     task.charge_system(vfs.params.direct_ns + vfs.params.direct_page_ns * pages)
-    is_locked = False
-    if inode.count > 1:  # Others have it open.
-        is_locked = yield from lock_for_submission(task, inode, pos, count, write)
-    try:
-        if write:
-            yield from prepare_write(task, kiocb)
-        rest = submit_direct(task, kiocb)
-        if rest:
-            yield from submit_rest(task, kiocb, rest)
-    finally:
-        if is_locked:
-            unlock_direct(task, inode)
+    yield from submit_locked(task, kiocb, inode.count > 1)  # Others have it open.
     if device.plugged:
         device.unplug()
 

@@ -109,6 +109,11 @@ def _unlock(task: Task, lock: RwSemaphore) -> None:
         lock.unlock_shared(task)
 
 
+def has_hole(inode: Inode, first: int, last: int) -> bool:
+    """Return whether pages from `first` on, `last` not among them, lack a block."""
+    return any(block < 0 for block, _ in inode.op.get_blocks(inode, first, last))
+
+
 def writes_through(inode: Inode, flags: int, pos: int, count: int) -> bool:
     """Return whether FUA makes a direct write durable as `flags` want it: nothing else is to do.
 
@@ -121,7 +126,7 @@ def writes_through(inode: Inode, flags: int, pos: int, count: int) -> bool:
     first, last = pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT
     if pos + count > inode.size or inode.op.needs_datasync(inode, first, last):
         return False
-    return all(block >= 0 for block, _ in inode.op.get_blocks(inode, first, last))
+    return not has_hole(inode, first, last)
 
 
 def direct_io(

@@ -43,13 +43,12 @@ from typing import Final
 
 from sim.block.bio import BIO_POLLED, Plug
 from sim.fs import read_write, sync
-from sim.fs.aio import Kiocb, prepare_write, submit_direct, submit_rest
+from sim.fs.aio import Kiocb, submit_direct, submit_locked, submit_rest
 from sim.fs.direct_io import (
     DIRECT_FLAGS,
     PAGE_MASK,
     SECTOR_MASK,
-    lock_for_submission,
-    unlock_direct,
+    has_hole,
 )
 from sim.fs.errors import bad_address, bad_file, busy, invalid, not_supported
 from sim.fs.namei import Vfs
@@ -409,7 +408,7 @@ class IoUring:
                 request.ki_complete(0)
                 return None
         first, last = pos >> PAGE_SHIFT, (end + PAGE_MASK) >> PAGE_SHIFT
-        if write and self._has_hole(inode, first, last):
+        if write and has_hole(inode, first, last):
             self._queue_hashed(request)
             return None
         pages = inode.mapping.pages
@@ -427,8 +426,9 @@ class IoUring:
         if write:
             dsync = request.rw_flags & RWF_DSYNC or file.flags & O_DSYNC
             request.durable = dsync != 0
-        if write or inode.count > 1 or self._hashed:  # Others may have the file's lock.
-            return self._submit_locked(task, request, plug)
+        is_shared = inode.count > 1 or bool(self._hashed)  # Others may have the file's lock.
+        if write or is_shared:
+            return submit_locked(task, request, is_shared, self._bio_flags, plug)
         rest = submit_direct(task, request, self._bio_flags, plug)
         return submit_rest(task, request, rest) if rest else None
 
@@ -439,27 +439,6 @@ class IoUring:
         if request.opcode in FIXED:
             return params.direct_ns * (100 - saved - params.pin_percent) // 100
         return params.direct_ns * (100 - saved) // 100 + params.direct_page_ns * pages
-
-    def _has_hole(self, inode: Inode, first: int, last: int) -> bool:
-        return any(block < 0 for block, _ in inode.op.get_blocks(inode, first, last))
-
-    def _submit_locked(self, task: Task, request: IoKiocb, plug: Plug | None) -> Blocking[None]:
-        """Submit a direct transfer of blocks that are there, under the lock that it wants."""
-        inode = request.file.inode
-        is_locked = False
-        if inode.count > 1 or self._hashed:
-            is_locked = yield from lock_for_submission(
-                task, inode, request.pos, request.count, request.write
-            )
-        try:
-            if request.write:
-                yield from prepare_write(task, request)
-            rest = submit_direct(task, request, self._bio_flags, plug)
-            if rest:
-                yield from submit_rest(task, request, rest)
-        finally:
-            if is_locked:
-                unlock_direct(task, inode)
 
     def _read_buffered(self, task: Task, request: IoKiocb) -> Blocking[None]:
         """Read what is in memory; have the rest of it read, and go on when it is there."""

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from calibration.readers import read_text
-from sim.cli.main import cli
 from sim.scenario.fio_file import OPTIONS
+from tests.cli.fio_command import run_fio
 
 MACHINE = """\
 title = "A disk that takes 2 ms a request, one at a time"
@@ -42,10 +41,7 @@ def run_(tmp_path):
     """Return a function that runs a job file and gives back exit code, output and diagnostics."""
 
     def run(text, *arguments, machine=MACHINE):
-        (tmp_path / "m.toml").write_text(machine)
-        (tmp_path / "j.fio").write_text(text)
-        words = ["fio", str(tmp_path / "j.fio"), "--machine", str(tmp_path / "m.toml"), *arguments]
-        return CliRunner().invoke(cli, words, prog_name="iotwin")
+        return run_fio(tmp_path, machine, text, *arguments)
 
     return run
 

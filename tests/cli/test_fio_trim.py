@@ -4,9 +4,8 @@ import errno
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from sim.cli.main import cli
+from tests.cli.fio_command import run_fio
 
 MACHINE = """\
 title = "An SSD for trims"
@@ -26,11 +25,7 @@ def run_(tmp_path):
     """Return a function that runs a job file and gives back its JSON."""
 
     def run(job):
-        (tmp_path / "m.toml").write_text(MACHINE)
-        (tmp_path / "j.fio").write_text(job)
-        words = ["fio", str(tmp_path / "j.fio"), "--machine", str(tmp_path / "m.toml")]
-        result = CliRunner().invoke(cli, [*words, "--output-format=json"], prog_name="iotwin")
-        return json.loads(result.stdout)
+        return json.loads(run_fio(tmp_path, MACHINE, job, "--output-format=json").stdout)
 
     return run
 

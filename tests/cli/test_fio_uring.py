@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from sim.cli.main import cli
+from tests.cli.fio_command import run_fio
 
 MACHINE = """\
 title = "A disk that takes 2 ms a request, one at a time, and an NVMe drive"
@@ -35,10 +34,7 @@ def run_(tmp_path):
     """Return a function that runs a job file and gives back the result of the command."""
 
     def run(text, *arguments):
-        (tmp_path / "m.toml").write_text(MACHINE)
-        (tmp_path / "j.fio").write_text(text)
-        words = ["fio", str(tmp_path / "j.fio"), "--machine", str(tmp_path / "m.toml"), *arguments]
-        return CliRunner().invoke(cli, words, prog_name="iotwin")
+        return run_fio(tmp_path, MACHINE, text, *arguments)
 
     return run
 

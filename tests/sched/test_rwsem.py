@@ -42,6 +42,18 @@ class Users:
 
         return self.rig.sched.spawn(name, main)
 
+    def start_all(self, wishes, may_read=True):
+        """Start a task for each of the `turns`; without `may_read` all of them write."""
+        for reads, times, inside_us, outside_us, asleep_us, begins_us in wishes:
+            self.start(
+                reads=reads and may_read,
+                times=times,
+                inside_ns=inside_us * US,
+                outside_ns=outside_us * US,
+                asleep_ns=asleep_us * US,
+                begins_ns=begins_us * US,
+            )
+
     def turns(self, reads):
         return [until for _, is_reader, _, until in self.held if is_reader is reads]
 
@@ -65,15 +77,7 @@ def test_nobody_has_it_beside_a_writer(wishes, kernel, rules):
     """Each task has a CPU of its own here; the times include what was still owed at the unlock."""
     rig, lock = Rig(4, kernel, switch_ns=2 * US), semaphore(kernel, rules)
     users = Users(rig, lock)
-    for reads, times, inside_us, outside_us, asleep_us, begins_us in wishes:
-        users.start(
-            reads=reads and rules is rwsem_rules,
-            times=times,
-            inside_ns=inside_us * US,
-            outside_ns=outside_us * US,
-            asleep_ns=asleep_us * US,
-            begins_ns=begins_us * US,
-        )
+    users.start_all(wishes, may_read=rules is rwsem_rules)
     rig.run(2)
     assert len(users.held) == sum(times for _, times, *_ in wishes)
     assert not lock.waiting() and not lock.readers and lock.owner is None
@@ -87,15 +91,7 @@ def test_nobody_has_it_beside_a_writer(wishes, kernel, rules):
 def test_each_gets_it_as_often_as_it_asks(wishes, kernel, cpus):
     rig, lock = Rig(cpus, kernel, switch_ns=2 * US), semaphore(kernel)
     users = Users(rig, lock)
-    for reads, times, inside_us, outside_us, asleep_us, begins_us in wishes:
-        users.start(
-            reads=reads,
-            times=times,
-            inside_ns=inside_us * US,
-            outside_ns=outside_us * US,
-            asleep_ns=asleep_us * US,
-            begins_ns=begins_us * US,
-        )
+    users.start_all(wishes)
     rig.run(5)
     assert len(users.held) == sum(times for _, times, *_ in wishes)
     assert not lock.waiting() and not lock.readers and lock.owner is None
