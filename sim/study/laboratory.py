@@ -91,8 +91,10 @@ class Laboratory:
                 chosen[key] = number
             else:
                 found[key] = stored
-        self.known += sum(key in found for key in keys)
-        self._count(self.known)
+        known = sum(key in found for key in keys)
+        if known:
+            self.known += known
+            self._count(known)
         work = [(_stripped(scenarios[n]), trials[n].seed, key in kept) for key, n in chosen.items()]
         todo = list(chosen.items())
 

@@ -44,8 +44,7 @@ def test_only_the_first_readings_are_kept_if_any() -> None:
 
 def test_progress_rises_to_the_whole() -> None:
     shares: list[float] = []
-    told = lambda done, total: shares.append(done / total)  # noqa: E731
-    replicate(variants(), 2, Laboratory(progress=told))
+    replicate(variants(), 2, Laboratory(progress=lambda done, total: shares.append(done / total)))
     assert shares == sorted(shares)
     assert len(shares) > 8  # a run that is under way counts by its part
     assert shares[-1] == 1
