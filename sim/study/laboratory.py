@@ -120,11 +120,12 @@ class Laboratory:
         row = self.store.get(key) if self.store is not None else None
         if row is None:
             return None
+        seen = row.outcome["seen"]
         return Replication(
             seed=row.seed,
             metrics=dict(row.outcome["figures"]),
             digest=row.digest,
-            seen=Seen(**row.outcome["seen"]),
+            seen=Seen(missing=tuple(seen["missing"]), until=seen["until"], part=seen["part"]),
             cpu_s=row.cpu_s,
             result=None,
         )

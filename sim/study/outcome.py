@@ -27,7 +27,7 @@ class Seen:
     `missing` are the marks that it ended without, `until` says so, `part` is what was measured.
     """
 
-    missing: Sequence[str]
+    missing: tuple[str, ...]
     until: str
     part: str
 
