@@ -6,7 +6,7 @@ Invariants: the first variant is the base of every change; all variants have the
 Left out: running (sim.study.replicate) and rendering (sim.report).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sim.observation import Observation
@@ -16,7 +16,7 @@ from sim.scenario.spec import Scenario
 from sim.study.label import kind_of
 from sim.study.metrics import units_of
 from sim.study.recorded import FigureSet
-from sim.study.summary import Summary, paired_change, summarise_all
+from sim.study.summary import Summary, differences, named_changes, summarise, summarise_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +31,16 @@ class Replication:
 
 @dataclass(frozen=True, kw_only=True)
 class VariantOutcome:
-    """One variant: its replications, their summary, the change against the base, the recording."""
+    """One variant: its replications, their summary, the change against the base, the recording.
+
+    `named` are the figures whose change is more than chance.
+    """
 
     scenario: Scenario
     replications: tuple[Replication, ...]
     metrics: dict[str, Summary]
     change: dict[str, Summary] | None
+    named: tuple[str, ...]
     recorded: tuple[FigureSet, ...]
     kind: str | None = None  # "reproduction", "prediction"; None: nothing fitted, nothing recorded
 
@@ -80,6 +84,7 @@ def assemble(
         figures = [run.metrics for run in done]
         kind = kind_of(scenario, recorded[number], fit)
         beside = recorded[number]
+        changes = differences(base, figures, units) if number else {}
         if fit is not None:
             beside = tuple(replace(one, kind=kind or one.kind) for one in beside)
         variants.append(
@@ -87,7 +92,8 @@ def assemble(
                 scenario=scenario,
                 replications=tuple(done),
                 metrics=summarise_all(figures, units),
-                change=paired_change(base, figures, units) if number else None,
+                change=_summaries(changes, units) if number else None,
+                named=tuple(named_changes(changes)),
                 recorded=beside,
                 kind=kind,
             )
@@ -95,3 +101,9 @@ def assemble(
     result = runs[0][0].result
     assert result is not None
     return Study(variants=tuple(variants), version=result.version)
+
+
+def _summaries(
+    changes: Mapping[str, Sequence[float]], units: Mapping[str, str]
+) -> dict[str, Summary]:
+    return {name: summarise(values, units[name]) for name, values in changes.items()}
