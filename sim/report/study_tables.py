@@ -64,8 +64,9 @@ def spread_note(runs: int) -> str:
     """Say what the numbers beside a mean and a median of so many runs are."""
     share = 100 * (runs - 1) / (runs + 1)
     return (
-        f"{INTERVAL}: where the mean, or the median, of all such runs lies, nine times in ten;"
-        f" {RANGE}: the least and the greatest of {runs}, where one more run would lie"
+        "figures and changes: mean of the replications; verdicts: of their median\n"
+        f"{INTERVAL}: where the mean, or the median, of all such runs lies, nine times in ten\n"
+        f"{RANGE}: the least and the greatest of {runs}, where one more run would lie"
         f" {share:.0f} times in a hundred"
     )
 

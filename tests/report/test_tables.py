@@ -89,7 +89,14 @@ def test_prose_wraps_beside_what_does_not(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(2030, "2030"), (187.04, "187.0"), (10.86, "10.86"), (0.0, "0.00"), (-3.14159, "-3.14")],
+    [
+        (2030, "2030"),
+        (187.04, "187.0"),
+        (10.86, "10.86"),
+        (0.0, "0.00"),
+        (-0.001, "0.00"),
+        (-3.14159, "-3.14"),
+    ],
 )
 def test_a_figure_has_about_four_digits(value: float, text: str) -> None:
     assert figure(value) == text
