@@ -236,11 +236,33 @@ def max_within(mark: str, per: int = 1) -> Compute:
     return compute
 
 
-def percentile_within(mark: str, share: float, per: int = 1) -> Compute:
+@dataclass(frozen=True)
+class Quantile:
+    """The figure that is a quantile of a mark's values in the measured part.
+
+    A run keeps a histogram of these values, so that a limit can be held against them later. `never`
+    is a mark of transactions that did not end as they should: they are longer than any value.
+    """
+
+    mark: str
+    share: float
+    per: int = 1
+    never: str = ""
+
+    def __call__(self, seen: Observation) -> float | None:
+        """Return the quantile; None of nothing, and if it lies among those that never ended."""
+        values = sorted(float(record.value) / self.per for record in seen.marked(self.mark))
+        if not values:
+            return None
+        whole = values + [values[-1]] * self.lost(seen)
+        is_known = self.share * (len(whole) - 1) <= len(values) - 1
+        return percentile(whole, self.share) if is_known else None
+
+    def lost(self, seen: Observation) -> int:
+        """Return how many transactions of the measured part did not end as they should."""
+        return len(seen.marked(self.never)) if self.never else 0
+
+
+def percentile_within(mark: str, share: float, per: int = 1, never: str = "") -> Quantile:
     """Return a quantile of a mark's values in the measured part."""
-
-    def compute(seen: Observation) -> float | None:
-        values = sorted(float(record.value) / per for record in seen.marked(mark))
-        return percentile(values, share) if values else None
-
-    return compute
+    return Quantile(mark, share, per, never)

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from sim.observation import Family, MeasureSpec, Metric, Observation, figures_of, mean
+from sim.histogram import Histogram, histogram_of
+from sim.observation import Family, MeasureSpec, Metric, Observation, Quantile, figures_of, mean
 from sim.registry import lookup
 from sim.results import RunResult
 from sim.study.block_dump import BLOCKS, EVENTS, JOURNAL_THREAD
@@ -349,6 +350,26 @@ def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]
     seen = Observation(result, measure)
     values = {metric.name: metric.compute(seen) for metric in metrics_of(measure)}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def compute_histograms(result: RunResult, measure: MeasureSpec) -> dict[str, Histogram]:
+    """Return the times, by mark, of which the figures of one run have quantiles."""
+    seen = Observation(result, measure)
+    return {
+        one.mark: histogram_of(
+            (float(record.value) for record in seen.marked(one.mark)), one.lost(seen)
+        )
+        for one in quantiles_of(measure).values()
+    }
+
+
+def quantiles_of(measure: MeasureSpec) -> dict[str, Quantile]:
+    """Return the figures that are quantiles of times, by name."""
+    return {
+        metric.name: metric.compute
+        for metric in metrics_of(measure)
+        if isinstance(metric.compute, Quantile)
+    }
 
 
 def units_of(measure: MeasureSpec) -> dict[str, str]:

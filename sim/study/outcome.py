@@ -9,6 +9,7 @@ Left out: running (sim.study.replicate) and rendering (sim.report).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sim.histogram import Histogram
 from sim.observation import Observation
 from sim.results import RunResult
 from sim.scenario.fitted import Fit
@@ -21,10 +22,14 @@ from sim.study.summary import Summary, differences, named_changes, summarise, su
 
 @dataclass(frozen=True, kw_only=True)
 class Replication:
-    """One run of one variant: its figures; its readings are kept for the first seed only."""
+    """One run of one variant: its figures; its readings are kept for the first seed only.
+
+    `histograms` are the times, by mark, of which it has quantiles.
+    """
 
     seed: int
     metrics: dict[str, float]
+    histograms: Mapping[str, Histogram]
     digest: str
     result: RunResult | None
 

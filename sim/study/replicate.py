@@ -19,7 +19,7 @@ from typing import ParamSpec, TypeVar
 from sim.machine import simulate
 from sim.scenario.spec import Scenario
 from sim.study.block_dump import BLOCKS, BlockDump
-from sim.study.metrics import compute_metrics
+from sim.study.metrics import compute_histograms, compute_metrics
 from sim.study.outcome import Replication
 
 P = ParamSpec("P")
@@ -37,6 +37,7 @@ def run_once(scenario: Scenario, seed: int, keep: bool, progress: Progress | Non
     return Replication(
         seed=seed,
         metrics=compute_metrics(result, scenario.measure),
+        histograms=compute_histograms(result, scenario.measure),
         digest=result.digest(),
         result=result if keep else None,
     )
