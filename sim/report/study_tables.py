@@ -190,12 +190,27 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
         seed = outcome.replications[0].seed
         seen = outcome.observation()
         lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.describe()}")
+        lines += _unsteady(outcome)
         if seen.unfinished():
             lines.append(f"{outcome.name}, seed {seed}, {seen.unfinished()}: {_HALF_DONE}")
     if len(outcomes[0].replications) > 1:
         lines.append(spread_note(len(outcomes[0].replications)))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")
     return "\n".join(lines) + "\n"
+
+
+def _unsteady(outcome: VariantOutcome) -> list[str]:
+    """Say which runs reached no steady state where one was asked for."""
+    seeds = [str(run.seed) for run in outcome.replications if not run.metrics]
+    if not outcome.scenario.measure.steady or not seeds:
+        return []
+    of = f"{len(seeds)} of {replications_text(len(outcome.replications))}"
+    why = outcome.observation().unsteady
+    reason = f"; seed {seeds[0]}: {why}" if why else ""
+    return [
+        f"{outcome.name}: no steady state in {of} (seeds {', '.join(seeds)}), which have no figures"
+        f"{reason}"
+    ]
 
 
 def _kind_note(found: FigureSet) -> str:

@@ -346,8 +346,13 @@ def _of_devices(measure: MeasureSpec) -> Iterator[Metric]:
 
 
 def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]:
-    """Return the figures of one run by name; a figure without data is left out."""
+    """Return the figures of one run by name; a figure without data is left out.
+
+    A run without the steady state that was asked for has none.
+    """
     seen = Observation(result, measure)
+    if seen.unsteady:
+        return {}
     values = {metric.name: metric.compute(seen) for metric in metrics_of(measure)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -355,6 +360,8 @@ def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]
 def compute_histograms(result: RunResult, measure: MeasureSpec) -> dict[str, Histogram]:
     """Return the times, by mark, of which the figures of one run have quantiles."""
     seen = Observation(result, measure)
+    if seen.unsteady:
+        return {}
     return {
         one.mark: histogram_of(
             (float(record.value) for record in seen.marked(one.mark)), one.lost(seen)
