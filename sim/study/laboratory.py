@@ -17,16 +17,18 @@ are workers and one more, so that the pieces of a study need not be in memory at
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from time import process_time
 from typing import Any, Final, Generic, TypeVar
 
+from sim.histogram import from_plain
 from sim.machine import simulate
 from sim.observation import Observation
 from sim.scenario.spec import Scenario
 from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.executors import HERE, Place, check_sources, ending
+from sim.study.metrics import compute_histograms
 from sim.study.outcome import Replication, Seen, Shortfall
 from sim.study.store import Row, Store
 from sim.study.trial import Keys, Measure, Trial, figures_of, model
@@ -125,7 +127,8 @@ class Laboratory:
             seed=row.seed,
             metrics=dict(row.outcome["figures"]),
             digest=row.digest,
-            seen=Seen(missing=tuple(seen["missing"]), until=seen["until"], part=seen["part"]),
+            histograms={mark: from_plain(one) for mark, one in row.outcome["histograms"].items()},
+            seen=Seen(**(seen | {"missing": tuple(seen["missing"])})),
             cpu_s=row.cpu_s,
             result=None,
         )
@@ -133,7 +136,6 @@ class Laboratory:
     def _put(self, key: str, trial: Trial, outcome: Replication) -> None:
         if self.store is None:
             return
-        seen = outcome.seen
         self.store.put(
             Row(
                 key=key,
@@ -146,7 +148,8 @@ class Laboratory:
                 cpu_s=outcome.cpu_s,
                 outcome={
                     "figures": outcome.metrics,
-                    "seen": {"missing": seen.missing, "until": seen.until, "part": seen.part},
+                    "histograms": {mark: one.plain() for mark, one in outcome.histograms.items()},
+                    "seen": asdict(outcome.seen),
                 },
             )
         )
@@ -327,8 +330,14 @@ def run_once(
     return Replication(
         seed=seed,
         metrics=dict(measure(scenario, result)),
+        histograms=compute_histograms(result, scenario.measure),
         digest=result.digest(),
-        seen=Seen(missing=seen.missing, until=seen.unfinished(), part=seen.describe()),
+        seen=Seen(
+            missing=seen.missing,
+            until=seen.unfinished(),
+            part=seen.describe(),
+            unsteady=seen.unsteady,
+        ),
         cpu_s=round(process_time() - begin_s, 3),
         result=result if keep else None,
     )

@@ -33,6 +33,7 @@ def study(replications: int = 1, *what_ifs: str) -> Study:
                 Replication(
                     seed=result.seed,
                     metrics=compute_metrics(result, scenario.measure),
+                    histograms={},
                     digest=result.digest(),
                     result=result,
                 )
