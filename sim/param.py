@@ -31,6 +31,7 @@ returning the same for these, so that `iotwin params` lists what takes effect.
 import copyreg
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Final
 
 from sim.origin import ALLOWED, origin_of
@@ -182,6 +183,7 @@ def redeclare(parent: type, name: str, default: Any, *, source: str) -> Any:
     )
 
 
+@cache
 def params_of(cls: type) -> tuple[Param, ...]:
     """Return the declared parameters of a frozen dataclass, in order; other fields are skipped.
 
