@@ -42,7 +42,7 @@ def heading(outcome: VariantOutcome, version: str, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
     runs = replications_text(len(outcome.replications))
     conditions = f"seed {outcome.scenario.seed}, {runs}, iotwin {version}"
-    unfinished = outcome.observation().unfinished()
+    unfinished = outcome.seen.until
     text = scenario_heading(outcome.scenario, conditions, command)
     return f"{text}{unfinished}\n" if unfinished else text
 
@@ -74,7 +74,7 @@ def spread_note(runs: int) -> str:
 def run_table(outcome: VariantOutcome) -> Table:
     """Return one variant beside its recording."""
     several = len(outcome.replications) > 1
-    unfinished = bool(outcome.observation().missing)
+    unfinished = bool(outcome.seen.missing)
     recorded = recorded_figures(outcome)
     standing = _standing(outcome)
     simulated = ("mean", INTERVAL, "median", INTERVAL, RANGE) if several else ("simulated",)
@@ -188,11 +188,11 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
     ]
     for outcome in outcomes:
         seed = outcome.replications[0].seed
-        seen = outcome.observation()
-        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.describe()}")
+        seen = outcome.seen
+        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.part}")
         lines += _unsteady(outcome)
-        if seen.unfinished():
-            lines.append(f"{outcome.name}, seed {seed}, {seen.unfinished()}: {_HALF_DONE}")
+        if seen.until:
+            lines.append(f"{outcome.name}, seed {seed}, {seen.until}: {_HALF_DONE}")
     if len(outcomes[0].replications) > 1:
         lines.append(spread_note(len(outcomes[0].replications)))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")
@@ -201,16 +201,12 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
 
 def _unsteady(outcome: VariantOutcome) -> list[str]:
     """Say which runs reached no steady state where one was asked for."""
-    seeds = [str(run.seed) for run in outcome.replications if not run.metrics]
-    if not outcome.scenario.measure.steady or not seeds:
+    runs = [run for run in outcome.replications if run.seen.unsteady]
+    if not runs:
         return []
-    of = f"{len(seeds)} of {replications_text(len(outcome.replications))}"
-    why = outcome.observation().unsteady
-    reason = f"; seed {seeds[0]}: {why}" if why else ""
-    return [
-        f"{outcome.name}: no steady state in {of} (seeds {', '.join(seeds)}), which have no figures"
-        f"{reason}"
-    ]
+    of = f"{len(runs)} of {replications_text(len(outcome.replications))}"
+    first = f"seed {runs[0].seed}: {runs[0].seen.unsteady}"
+    return [f"{outcome.name}: no steady state in {of}, which have no figures ({first})"]
 
 
 def _kind_note(found: FigureSet) -> str:
