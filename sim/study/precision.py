@@ -2,8 +2,8 @@
 
 Models: a sequential study. After 10, 20, 40, ... runs one looks whether the 90 % interval of the
 mean reaches no further than the wanted share of it to either side.
-By hand: runs that scatter by a share c of their mean know it to 1.65 c / sqrt(n): for 5 % of c = 0.2
-that is n = 43, so the look after 80 finds it.
+By hand: runs that scatter by a share c of their mean know it to 1.65 c / sqrt(n): for 5 % of
+ c = 0.2 that is n = 43, so the look after 80 finds it.
 Counterpart: Chow and Robbins, Annals of Mathematical Statistics 36 (1965), 457, with the looks
 doubled: fixed-width intervals.
 Invariants: who looks often stops where the runs by chance lie near each other, and the interval of
