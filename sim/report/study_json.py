@@ -19,7 +19,7 @@ from sim.study.summary import Summary
 def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
     """Return one variant."""
     recorded = recorded_figures(outcome)
-    missing = list(outcome.observation().missing)
+    missing = list(outcome.seen.missing)
     metrics: dict[str, dict[str, Any]] = {}
     for name, summary in outcome.metrics.items():
         metrics[name] = summary_json(summary)

@@ -38,7 +38,7 @@ def heading(outcome: VariantOutcome, version: str, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
     runs = replications_text(len(outcome.replications))
     conditions = f"seed {outcome.scenario.seed}, {runs}, iotwin {version}"
-    unfinished = outcome.observation().unfinished()
+    unfinished = outcome.seen.until
     text = scenario_heading(outcome.scenario, conditions, command)
     return f"{text}{unfinished}\n" if unfinished else text
 
@@ -75,7 +75,7 @@ def spread_note(runs: int) -> str:
 def run_table(outcome: VariantOutcome) -> Table:
     """Return one variant beside its recording."""
     several = len(outcome.replications) > 1
-    unfinished = bool(outcome.observation().missing)
+    unfinished = bool(outcome.seen.missing)
     recorded = recorded_figures(outcome)
     standing = _standing(outcome)
     columns = [Column("figure"), Column("simulated", is_number=True), Column("unit")]
@@ -186,10 +186,10 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
     ]
     for outcome in outcomes:
         seed = outcome.replications[0].seed
-        seen = outcome.observation()
-        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.describe()}")
-        if seen.unfinished():
-            lines.append(f"{outcome.name}, seed {seed}, {seen.unfinished()}: {_HALF_DONE}")
+        seen = outcome.seen
+        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.part}")
+        if seen.until:
+            lines.append(f"{outcome.name}, seed {seed}, {seen.until}: {_HALF_DONE}")
     if len(outcomes[0].replications) > 1:
         lines.append(spread_note(len(outcomes[0].replications)))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")

@@ -9,6 +9,7 @@ Left out: running (sim.study.replicate) and rendering (sim.report).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import sim
 from sim.observation import Observation
 from sim.results import RunResult
 from sim.scenario.fitted import Fit
@@ -20,13 +21,35 @@ from sim.study.summary import Summary, paired_change, summarise_all
 
 
 @dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a run's measured part was.
+
+    `missing` are the marks that it ended without, `until` says so, `part` is what was measured.
+    """
+
+    missing: Sequence[str]
+    until: str
+    part: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Replication:
-    """One run of one variant: its figures; its readings are kept for the first seed only."""
+    """One run of one variant: its figures; its readings, if they were to be kept."""
 
     seed: int
     metrics: dict[str, float]
     digest: str
-    result: RunResult | None
+    seen: Seen
+    cpu_s: float = 0.0
+    result: RunResult | None = None
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why a study did not end, and the exit code that says so."""
+
+    message: str
+    exit_code: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +74,11 @@ class VariantOutcome:
         what_if = self.scenario.what_if
         return what_if.title if what_if else self.scenario.title
 
+    @property
+    def seen(self) -> Seen:
+        """What the measured part of the first replication was."""
+        return self.replications[0].seen
+
     def observation(self) -> Observation:
         """Return the first replication, whose readings were kept."""
         result = self.replications[0].result
@@ -64,6 +92,7 @@ class Study:
 
     variants: tuple[VariantOutcome, ...]
     version: str
+    unfinished: Shortfall | None = None
 
 
 def assemble(
@@ -71,13 +100,22 @@ def assemble(
     runs: Sequence[Sequence[Replication]],
     recorded: Sequence[tuple[FigureSet, ...]],
     fit: Fit | None = None,
+    unfinished: Shortfall | None = None,
 ) -> Study:
-    """Summarise the replications of each variant; the first variant is the base."""
-    base = [run.metrics for run in runs[0]]
+    """Summarise the replications of each variant; the first variant is the base, and has some.
+
+    Of a study that is `unfinished` a variant may have fewer runs than the base, or none: then it is
+    left out.
+    """
+    of_base = {run.seed: run.metrics for run in runs[0]}
     variants = []
     for number, (scenario, done) in enumerate(zip(scenarios, runs, strict=True)):
+        if not done:
+            continue
         units = units_of(scenario.measure)
         figures = [run.metrics for run in done]
+        pairs = [run for run in done if run.seed in of_base]
+        base = [of_base[run.seed] for run in pairs]
         kind = kind_of(scenario, recorded[number], fit)
         beside = recorded[number]
         if fit is not None:
@@ -87,11 +125,11 @@ def assemble(
                 scenario=scenario,
                 replications=tuple(done),
                 metrics=summarise_all(figures, units),
-                change=paired_change(base, figures, units) if number else None,
+                change=paired_change(base, [run.metrics for run in pairs], units)
+                if number
+                else None,
                 recorded=beside,
                 kind=kind,
             )
         )
-    result = runs[0][0].result
-    assert result is not None
-    return Study(variants=tuple(variants), version=result.version)
+    return Study(variants=tuple(variants), version=sim.__version__, unfinished=unfinished)
