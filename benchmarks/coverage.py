@@ -29,7 +29,7 @@ from calibration.fit.sbc import (
 )
 from calibration.fit.space import Space
 from sim.scenario import load
-from sim.study.replicate import processes
+from sim.study.executors import processes
 
 BINS = 5  # of the histogram of ranks
 

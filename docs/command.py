@@ -15,7 +15,7 @@ from docs.render import MissingRun
 from docs.runs import RunFailed
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.fitted import FitError
-from sim.study.replicate import processes
+from sim.study.executors import processes
 
 PARTS = ("text", "age", "commands")
 _MISTAKES = (

@@ -29,8 +29,8 @@ from sim.scenario.cases import HOME, SCENARIO, shipped_fit
 from sim.scenario.fitted import Fit, read_fit
 from sim.study.exercise import Exercise as Subject
 from sim.study.exercise import fill
+from sim.study.laboratory import run_once
 from sim.study.power_cut import cut_power
-from sim.study.replicate import run_once
 from sim.units import parse_quantity
 
 FOLDER: Final = TOP / "docs" / "runs" / "scenarios"
@@ -105,7 +105,7 @@ def _simulate_run(run: Run, number: int) -> tuple[int, dict[str, Any], str]:
 
 def _fill(exercise: Exercise) -> tuple[int, dict[str, Any], str]:
     """Fill an exercise table; its rows are the figures."""
-    return SEED, {"rows": fill(subject_of(exercise), SEED, None, None)}, ""
+    return SEED, {"rows": fill(subject_of(exercise), SEED)}, ""
 
 
 def subject_of(exercise: Exercise) -> Subject:

@@ -19,7 +19,7 @@ from pathlib import Path
 import sim
 from sim.scenario import Scenario, load
 from sim.scenario.fitted import fit_layer
-from sim.study.replicate import run_once
+from sim.study.laboratory import run_once
 
 Figures = Mapping[str, float]
 Progress = Callable[[int, int], None]

@@ -14,7 +14,7 @@ from sim.cli.options import jobs_of
 from sim.cli.output import check_json, write_rows
 from sim.cli.progress import Progress
 from sim.report.tables import print_table
-from sim.study.replicate import processes
+from sim.study.executors import processes
 
 
 @click.command("validate", short_help="Predict recorded runs from their descriptions.")

@@ -16,7 +16,7 @@ from sim.cli.progress import Progress
 from sim.report.tables import Column, Table, figure, interval, print_table
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.fitted import FitError
-from sim.study.replicate import processes
+from sim.study.executors import processes
 
 
 @click.command("withheld", short_help="Predict the withheld figures of the recorded cases.")

@@ -26,7 +26,7 @@ from sim.cli.progress import Progress
 from sim.scenario import Scenario, find, load
 from sim.scenario.calibrate import CalibrateSpec
 from sim.scenario.fitted import FitError
-from sim.study.replicate import processes
+from sim.study.executors import processes
 
 
 def calibrate_scenario(

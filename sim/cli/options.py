@@ -14,7 +14,7 @@ import click
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.load import SEED_MAX
-from sim.study.replicate import cores
+from sim.study.executors import cores
 from sim.toml.layers import Table
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -18,8 +18,8 @@ from sim.report.tables import print_table
 from sim.scenario import Scenario, find, load
 from sim.scenario.cases import fit_beside
 from sim.scenario.fitted import Fit, FitError, read_fit
+from sim.study.executors import processes
 from sim.study.recorded import Figure, load_figures
-from sim.study.replicate import processes
 
 _LABELS = {
     "prediction": "prediction: no parameter was fitted to figures of this variant",

@@ -14,6 +14,7 @@ import click
 from sim.block.genhd import UnmodelledError
 from sim.cli import options
 from sim.cli.exec_tool import TimeType
+from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import (
     check_apart,
     check_json,
@@ -23,7 +24,7 @@ from sim.cli.output import (
     write_text,
 )
 from sim.cli.progress import Progress
-from sim.cli.variants import run_variants, write_plot
+from sim.cli.variants import exit_unfinished, run_variants, write_plot
 from sim.machine import simulate
 from sim.report import power_cut_text
 from sim.report.study_json import variant_json
@@ -42,7 +43,7 @@ from sim.study.power_cut import NothingPromisedError, cut_power
 @options.set_option
 @options.fit_option
 @options.replications_option(1)
-@options.jobs_option
+@laboratory_options
 @options.json_option
 @options.plot_option
 @click.option("--save", "save_path", metavar="FILE", help="Keep the readings of the first run.")
@@ -66,9 +67,9 @@ def command(
     sets: tuple[str, ...],
     fit_path: str | None,
     replications: int,
-    jobs: int | None,
     json_path: str | None,
     plot_path: str | None,
+    where: Where,
     save_path: str | None,
     crash_ns: int | None,
     block_dump_path: str | None,
@@ -96,14 +97,15 @@ def command(
     if crash_ns is not None:
         if plot_path is not None or save_path is not None:
             raise click.UsageError("--crash-at has neither --plot nor --save")
-        crash(scenario, crash_ns, replications, json_path)
+        crash(scenario, crash_ns, replications, where, json_path)
         return
     if block_dump_path is not None:
         if plot_path or save_path or json_path or replications > 1:
             raise click.UsageError("--block-dump is one run's text: it has no other output")
         block_dump(scenario, block_dump_path)
         return
-    study = run_variants([scenario], replications, jobs, fit)
+    keep = plot_path is not None or save_path is not None
+    study = run_variants([scenario], replications, where, fit, sets=sets, keep=keep)
     [outcome] = study.variants
     if plot_path is not None:
         write_plot(study, plot_path)
@@ -117,9 +119,12 @@ def command(
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
         click.echo("\n" + notes([outcome]), nl=False)
+    exit_unfinished(study)
 
 
-def crash(scenario: Scenario, at_ns: int, replications: int, json_path: str | None) -> None:
+def crash(
+    scenario: Scenario, at_ns: int, replications: int, where: Where, json_path: str | None
+) -> None:
     """Cut the power, and tell."""
     longest_ns = scenario.run.duration_ns
     if not 0 < at_ns <= longest_ns:
@@ -127,9 +132,9 @@ def crash(scenario: Scenario, at_ns: int, replications: int, json_path: str | No
             f"{at_ns / 1e9:g} s is not within the run: more than 0, at most {longest_ns / 1e9:g} s",
             param_hint="--crash-at",
         )
-    with Progress(f"simulating {scenario.label}") as progress:
+    with where.laboratory(f"simulating {scenario.label}") as laboratory:
         try:
-            cut = cut_power(scenario, at_ns, replications, progress)
+            cut = cut_power(scenario, at_ns, replications, laboratory)
         except (NothingPromisedError, UnmodelledError) as error:
             raise click.BadParameter(str(error), param_hint="--crash-at") from None
     if json_path is not None:

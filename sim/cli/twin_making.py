@@ -30,7 +30,7 @@ from sim.cli import options
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
 from sim.cli.progress import Progress
 from sim.scenario.cases import data_sets
-from sim.study.replicate import processes
+from sim.study.executors import processes
 
 
 def make(
