@@ -1,8 +1,8 @@
 """Service levels: whether a server does what is asked of it, and how sure that is.
 
-Models: a level of a quantile ("95 of 100 mails within a second") is one of transactions: of those of
- all runs together less than 5 % may take longer. A level of any other figure is one of its mean over
- runs, "in 90 % of runs" one of how often a run keeps it.
+Models: a level of a quantile ("95 of 100 mails within a second") is one of transactions: of those
+ of all runs together less than 5 % may take longer. A level of any other figure is one of its mean
+ over runs, "in 90 % of runs" one of how often a run keeps it.
 Verdicts: *met* and *missed* are said with 95 % on one side: of servers that are just on the level
  one in twenty is called met. In between is *undecided*; fewer than three runs decide nothing. A
  level of a figure that half of the runs have not, or more, has *no data*, and that is missed: a

@@ -29,9 +29,9 @@ class Seen:
     `unsteady` why there is no steady state where one was asked for.
     """
 
-    missing: tuple[str, ...]
-    until: str
-    part: str
+    missing: tuple[str, ...] = ()
+    until: str = ""
+    part: str = ""
     unsteady: str = ""
 
     @classmethod
