@@ -5,7 +5,8 @@ An option means the same in every command that has it.
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit, read_fit
+from sim.scenario.levels import read_option
 from sim.scenario.load import SEED_MAX
 from sim.study.executors import cores
 from sim.toml.layers import Table
@@ -46,6 +48,13 @@ jobs_option: Decorator = click.option(
 )
 
 
+slo_option: Decorator = click.option(
+    "--slo",
+    "slos",
+    metavar="'FIGURE < VALUE'",
+    multiple=True,
+    help="Judge a service level, such as 'load1_peak < 12'; may be given several times.",
+)
 fit_option: Decorator = click.option(
     "--fit", "fit_path", metavar="FILE", help="Fitted parameters, from `iotwin calibrate`."
 )
@@ -75,6 +84,11 @@ def layer_of(fit: Fit | None) -> Table | None:
 def fit_layer_of(path: str | None, scenario: str) -> Table | None:
     """Return the best member of a fit of the scenario as a layer over it; raise FitError."""
     return layer_of(fit_of(path, scenario))
+
+
+def with_levels(scenario: Scenario, slos: Sequence[str]) -> Scenario:
+    """Return the scenario with the levels of --slo beside its own; raise ScenarioError."""
+    return replace(scenario, slo=(*scenario.slo, *map(read_option, slos)))
 
 
 def tell_omissions(*scenarios: Scenario) -> None:

@@ -126,9 +126,9 @@ class Laboratory:
         return Replication(
             seed=row.seed,
             metrics=dict(row.outcome["figures"]),
-            histograms={mark: from_plain(one) for mark, one in row.outcome["times"].items()},
             digest=row.digest,
-            seen=Seen(**{**seen, "missing": tuple(seen["missing"])}),
+            histograms={mark: from_plain(one) for mark, one in row.outcome["histograms"].items()},
+            seen=Seen(**(seen | {"missing": tuple(seen["missing"])})),
             cpu_s=row.cpu_s,
             result=None,
         )
@@ -148,7 +148,7 @@ class Laboratory:
                 cpu_s=outcome.cpu_s,
                 outcome={
                     "figures": outcome.metrics,
-                    "times": {mark: one.plain() for mark, one in outcome.histograms.items()},
+                    "histograms": {mark: one.plain() for mark, one in outcome.histograms.items()},
                     "seen": asdict(outcome.seen),
                 },
             )
