@@ -13,7 +13,7 @@ from calibration.fit.prediction_report import widest
 from docs.declared import BASE, Exercise, Figure, Run, Table, Variant
 from docs.runs import Sample, Store, fit_of, scenario_of, subject_of
 from sim.report.exercise_table import exercise_table as printed_table
-from sim.report.study_tables import INTERVAL, spread_name
+from sim.report.study_tables import INTERVAL, RANGE
 from sim.report.tables import figure as figure_text
 from sim.report.tables import interval as interval_text
 from sim.scenario import Scenario, load
@@ -21,7 +21,7 @@ from sim.study import power_cut
 from sim.study.metrics import units_of
 from sim.study.recorded import Figure as Recorded
 from sim.study.recorded import load_figures
-from sim.study.summary import Summary, summarise
+from sim.study.summary import SPREAD_RUNS_MIN, Summary, summarise
 from sim.study.trial import Figures, Trial
 
 Row = Sequence[str]
@@ -141,7 +141,8 @@ _HEADINGS = {
 
 def _heading(column: str, variant: Variant) -> str:
     """Return a column's heading; few runs have a range, and no interval of 90 %."""
-    return _HEADINGS[column].replace(INTERVAL, spread_name(variant.samples))
+    spread = INTERVAL if variant.samples >= SPREAD_RUNS_MIN else RANGE
+    return _HEADINGS[column].replace(INTERVAL, spread)
 
 
 def _figures_as_rows(table: Table, shown: Sequence[_Shown]) -> str:

@@ -32,6 +32,7 @@ from sim.engine import Streams
 from sim.fs import aio, read_write, sync
 from sim.fs.direct_io import direct_io
 from sim.fs.discard import blkdiscard
+from sim.fs.errors import invalid
 from sim.fs.io_uring import (
     IORING_ENTER_GETEVENTS,
     IORING_ENTER_SQ_WAKEUP,
@@ -67,6 +68,14 @@ from sim.fs.super import (
 from sim.mm.address_space import Vm
 from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab
+from sim.mm.fadvise import (
+    KNOWN,
+    POSIX_FADV_DONTNEED,
+    POSIX_FADV_NORMAL,
+    POSIX_FADV_RANDOM,
+    POSIX_FADV_SEQUENTIAL,
+    generic_fadvise,
+)
 from sim.mm.filemap import touch_mapped
 from sim.mm.memory import Mm, touch_at_random, touch_in_order
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
@@ -108,6 +117,10 @@ __all__ = [
     "O_SYNC",
     "O_TRUNC",
     "O_WRONLY",
+    "POSIX_FADV_DONTNEED",
+    "POSIX_FADV_NORMAL",
+    "POSIX_FADV_RANDOM",
+    "POSIX_FADV_SEQUENTIAL",
     "RWF_DSYNC",
     "IoUring",
     "Kernel",
@@ -742,12 +755,16 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._files[fd].inode.size
 
-    def fadvise_dontneed(self, fd: int) -> None:
-        """Drop the clean pages of a file from memory (posix_fadvise, POSIX_FADV_DONTNEED)."""
+    def fadvise(self, fd: int, advice: int) -> None:
+        """Tell how a file will be read (posix_fadvise of all of it); EINVAL for what is unknown."""
         self.task.charge_system(self._entry_ns)
-        mapping = self._files[fd].inode.mapping
-        if mapping.nr_pages:
-            mapping.invalidate_clean(0, mapping.pages.end())
+        file = self._files[fd]
+        if self._tracer.enabled:
+            self._trace_enter("fadvise64")
+            self._trace_exit("fadvise64", 0 if advice in KNOWN else -errno.EINVAL)
+        if advice not in KNOWN:
+            raise invalid(file.path)
+        generic_fadvise(file.inode.mapping, file.ra, advice)
 
     def drop_pagecache(self) -> int:
         """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""

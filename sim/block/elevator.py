@@ -84,6 +84,11 @@ class Elevator:
     limits_sync_writes: ClassVar[bool] = False  # its limit is for all that is no read
     wake_batch: int = 0  # waiters for a tag woken at a time; 0: by the tags
 
+    @classmethod
+    def make(cls, params: object) -> "Elevator":
+        """Return a new elevator with these parameters, in the form that they ask for."""
+        return cls(params)  # type: ignore[call-arg]
+
     def async_depth(self, tags: int) -> int:
         """Return how many of the tags requests may have that nobody waits for (limit_depth)."""
         return tags

@@ -131,6 +131,7 @@ CFQ_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 20), "merge_across", False, _CFQ + " 2.6.20: cfq_allow_merge, da775265021b"),
     ((2, 6, 20), "sync_preempts", True, _CFQ + " 2.6.20: cfq_should_preempt"),
     ((2, 6, 22), "restarts_idling", False, _CFQ + " 2.6.22: cfq_select_queue, timer_pending"),
+    ((2, 6, 33), "service_trees", True, _CFQ + " 2.6.33: choose_service_tree, 718eee0579b8"),
     ((2, 6, 34), "quantum", 8, _CFQ + " 2.6.34: cfq_quantum"),
 )
 

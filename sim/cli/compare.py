@@ -10,7 +10,7 @@ from sim.cli.output import check_apart, check_json, check_picture, write_json
 from sim.cli.variants import exit_unfinished, run_variants, write_plot
 from sim.registry import nearest
 from sim.report.study_json import study_json
-from sim.report.study_tables import beyond_text, compare_table, heading, notes, run_table
+from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
 from sim.scenario import Scenario, open_scenario
 from sim.scenario.load import JOINED
@@ -39,16 +39,15 @@ def command(
 ) -> None:
     """Compare what-ifs (all of them if none is named) with the base.
 
-    Every variant is run with the same seeds, so that only what was changed differs. Median and
-    range of the replications (of 20 and more: 90 % interval, 5th to 95th percentile), and of the
-    change seed by seed.
-    A figure is beyond the base's interval if its median is outside it and all but a twentieth of
-    the seeds at either end change the same way.
+    Every variant is run with the same seeds, so that only what was changed differs. Mean of the
+    replications with its 90 % interval, median, and range of the runs; mean of the change seed by
+    seed with its 90 % interval. Three runs at least say which figures changed by more than chance:
+    of comparisons of a server with itself, one in ten would name any.
 
     \b
     Examples:
       iotwin compare sendmail tmpfs ssd
-      iotwin compare sendmail ssd+more_cpus
+      iotwin compare sendmail ssd+deadline
       iotwin compare sendmail --replications 20 --json compare.json
       iotwin compare sendmail tmpfs --plot storm.png
     """
@@ -77,7 +76,7 @@ def command(
         for outcome in others:
             click.echo(f"what-if {outcome.name}: {outcome.title}")
             print_table(compare_table(study, outcome), sys.stdout)
-            click.echo(beyond_text(study, outcome))
+            click.echo(changes_text(outcome))
         click.echo(notes(study.variants), nl=False)
     exit_unfinished(study)
 

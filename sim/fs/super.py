@@ -258,7 +258,7 @@ class File:
         self.flags = flags
         self.path = path
         self.pos = 0
-        self.ra = FileRaState()
+        self.ra = FileRaState(inode.mapping.bdi.ra_pages)
         # What it was opened for; neither once it is closed.
         self.readable: bool = flags & O_ACCMODE != O_WRONLY and inode.entries is None
         self.writable: bool = flags & O_ACCMODE != O_RDONLY

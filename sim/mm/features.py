@@ -22,6 +22,9 @@ class Features:
     on_demand_readahead: bool
     context_readahead: bool
     context_is_cautious: bool
+    random_flag: bool
+    forced_in_pieces: bool
+    forced_as_ahead: bool
     reads_of_io_pages: bool
     one_window_at_first: bool
     windows_keep_size: bool
@@ -102,6 +105,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 12),
         "only if more pages are cached there than are wanted, and with the pages found at most",
         "2cad40180197: mm/readahead.c try_context_readahead",
+    ),
+    "random_flag": (
+        (2, 6, 34),
+        "a file read at random is read as it is asked for, not page by page",
+        "0141450f66c3: mm/fadvise.c, FMODE_RANDOM",
+    ),
+    "forced_in_pieces": (
+        (3, 15),
+        "a file read at random is read 2 MiB at a time at most",
+        "6d2be915e589: mm/readahead.c max_sane_readahead",
+    ),
+    "forced_as_ahead": (
+        (4, 4),
+        "a file read at random is read as much at a time as is read ahead, at most",
+        "600e19afc5f8: mm/readahead.c force_page_cache_readahead",
     ),
     "reads_of_io_pages": (
         (4, 10),

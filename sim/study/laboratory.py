@@ -17,17 +17,19 @@ are workers and one more, so that the pieces of a study need not be in memory at
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache, partial
 from time import process_time
 from typing import Any, Final, Generic, TypeVar
 
+from sim.histogram import from_plain
 from sim.machine import simulate
 from sim.observation import Observation
 from sim.scenario.load import open_scenario
 from sim.scenario.spec import Scenario
 from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.executors import HERE, Place, check_sources, ending
+from sim.study.metrics import compute_histograms
 from sim.study.outcome import Replication, Seen, Shortfall
 from sim.study.store import Row, Store
 from sim.study.trial import Keys, Measure, Trial, figures_of, model
@@ -123,11 +125,13 @@ class Laboratory:
         row = self.store.get(key) if self.store is not None else None
         if row is None:
             return None
+        seen = row.outcome["seen"]
         return Replication(
             seed=row.seed,
             metrics=dict(row.outcome["figures"]),
+            histograms={mark: from_plain(one) for mark, one in row.outcome["times"].items()},
             digest=row.digest,
-            seen=Seen(**row.outcome["seen"]),
+            seen=Seen(**{**seen, "missing": tuple(seen["missing"])}),
             cpu_s=row.cpu_s,
             result=None,
         )
@@ -135,7 +139,6 @@ class Laboratory:
     def _put(self, key: str, trial: Trial, outcome: Replication) -> None:
         if self.store is None:
             return
-        seen = outcome.seen
         self.store.put(
             Row(
                 key=key,
@@ -148,7 +151,8 @@ class Laboratory:
                 cpu_s=outcome.cpu_s,
                 outcome={
                     "figures": outcome.metrics,
-                    "seen": {"missing": seen.missing, "until": seen.until, "part": seen.part},
+                    "times": {mark: one.plain() for mark, one in outcome.histograms.items()},
+                    "seen": asdict(outcome.seen),
                 },
             )
         )
@@ -330,12 +334,12 @@ def run_once(
         result = dump.in_result(simulate(scenario, seed, progress, dump.attach))
     else:
         result = simulate(scenario, seed, progress)
-    seen = Observation(result, scenario.measure)
     return Replication(
         seed=seed,
         metrics=dict(measure(scenario, result)),
+        histograms=compute_histograms(result, scenario.measure),
         digest=result.digest(),
-        seen=Seen(missing=seen.missing, until=seen.unfinished(), part=seen.describe()),
+        seen=Seen.of(Observation(result, scenario.measure)),
         cpu_s=round(process_time() - begin_s, 3),
         result=result if keep else None,
     )

@@ -8,13 +8,15 @@ mixture, or trims; sequential or at random.
 `FioSession` is fio as it is typed: it forks a process for each job; at a stonewall it waits for
 those before.
 Counterpart: fio backend.c (do_io, thread_main, run_threads, reap_threads), io_u.c, rate-submit.c,
- filesetup.c, options.c, stat.c, lib/lfsr.c, lib/zipf.c, HOWTO; 3.36.
+ ioengines.c, filesetup.c, options.c, stat.c, lib/lfsr.c, lib/zipf.c, HOWTO; 3.36.
 Invariants: an operation that was started before the time was up is counted when it ends, as fio
  does. What ends before `ramp` is over is not counted. Records: "fio_start", "fio_done" (the number
  of operations), and "fio_ns" for each with `latency_log`; "fio_end" with the number of jobs.
  The jobs of one group run at the same time; when the session ends, every job has ended.
 A file that is read, or written asynchronously, or overwritten (`overwrite`), is there beforehand
  with its size (fio lays it out in a run of its own). What else is written is made by the job.
+When a job has opened its file it tells the kernel how it will read it (`fadvise_hint`): at random, so
+that nothing is read ahead, or in sequence, so that twice as much is.
 What `fsync` and `fdatasync` ask for is an operation of its own, after the write that made it due
 and before the next one (get_rw_ddir): a job does not end with it. With several in flight it is a
 plain fsync() beside them (fio_libaio_queue), with io_uring an operation of the ring. The one of
@@ -79,6 +81,9 @@ from sim.syscall import (
     O_RDWR,
     O_SYNC,
     O_WRONLY,
+    POSIX_FADV_DONTNEED,
+    POSIX_FADV_RANDOM,
+    POSIX_FADV_SEQUENTIAL,
     Sys,
 )
 from sim.units import NS_PER_S
@@ -533,6 +538,7 @@ DIRECTIONS: Final[Mapping[str, tuple[int, ...]]] = {
 PSYNC: Final = "psync"
 SYNCHRONOUS: Final = ("psync", "sync", "pvsync", "pvsync2", "vsync")
 IO_URING: Final = "io_uring"
+ADVICE: Final = ("0", "1", "random", "sequential")
 FALLOCATES: Final = ("native", "keep", "truncate", "none")
 ENGINES: Final = (*SYNCHRONOUS, "libaio", IO_URING)
 # Options of io_uring -> the feature of the release that has it (sim/fs/features.py).
@@ -657,6 +663,14 @@ class FioParams:
     end_fsync: bool = param(False, dim="bool", source="fio: 0", doc="fsync at the end")
     invalidate: bool = param(
         True, dim="bool", source="fio: invalidate=1", doc="drop the file's cached pages first"
+    )
+    fadvise_hint: str = param(
+        "1",
+        dim="text",
+        choices=ADVICE,
+        source="fio: fadvise_hint=1",
+        doc="what the kernel is told for its read-ahead: random, sequential, 1 = whichever `rw` is,"
+        " 0 = nothing",
     )
     laid_out: bool = param(
         True, dim="bool", source="fio: create_on_open=0", doc="what is read is there beforehand"
@@ -937,7 +951,8 @@ class Fio(ServerProgram):
         if self._makes_its_file() and params.laid_out:
             yield from self._fallocate(sys, fd)
         if params.invalidate:
-            sys.fadvise_dontneed(fd)
+            sys.fadvise(fd, POSIX_FADV_DONTNEED)
+        self._advise(sys, fd)
         self._set_up(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
         sys.trace_marker("fio_start", 0)
         self._begin(sys)
@@ -965,6 +980,14 @@ class Fio(ServerProgram):
         except OSError as error:
             if error.errno != errno.EOPNOTSUPP:
                 raise
+
+    def _advise(self, sys: Sys, fd: int) -> None:
+        """Tell the kernel how the file will be read (td_io_open_file); direct I/O does so too."""
+        hint = self.params.fadvise_hint
+        if hint == "0":
+            return
+        is_random = self.params.rw.startswith("rand") if hint == "1" else hint == "random"
+        sys.fadvise(fd, POSIX_FADV_RANDOM if is_random else POSIX_FADV_SEQUENTIAL)
 
     def _flags(self) -> int:
         """Return the flags of open()."""

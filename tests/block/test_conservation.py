@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE, Plug
+from sim.block.cfq import Cfq, CfqParams
 from sim.drivers.ebs import Ebs, Gp2Params
 from sim.drivers.frontend import Frontend
 from sim.drivers.hdd import Hdd, HddParams
@@ -118,6 +119,16 @@ def test_every_sector_ends_once(driver, elevator, bios):
     stats = rig.stats
     assert stats.read_sectors + stats.write_sectors == PAGE * wanted.total()
     assert stats.reads + stats.writes + stats.read_merges + stats.write_merges <= wanted.total()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("use_plug", [False, True])
+@settings(max_examples=40, deadline=None)
+@given(bios=st.lists(bios, max_size=40))
+def test_every_sector_ends_once_in_service_trees(driver, use_plug, bios):
+    rig = Rig(DRIVERS[driver](), Cfq.make(CfqParams(service_trees=True, early=False)))
+    wanted, ended = play(rig, bios, use_plug)
+    assert wanted == ended and len(rig.ended) == len(bios)
 
 
 @settings(max_examples=60, deadline=None)
