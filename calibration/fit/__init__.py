@@ -11,6 +11,6 @@ Invariants: the same seed gives the same file, whatever the number of processes 
 Left out: choosing between models (file system, dirsync): a prior over numbers cannot.
 
 Reading order: `space` (parameters) - `columns` (what was recorded, how sure) - `emulator` -
-`posterior` - `chain` (the whole; sim.study's laboratory simulates) - `fitfile`, `report`, `picture` -
-`predict` (the ensemble in a what-if) - `sbc` (is all this to be trusted?).
+`posterior` - `chain` (the whole; sim.study's laboratory simulates) - `fitfile`, `report`,
+`picture` - `predict` (the ensemble in a what-if) - `sbc` (is all this to be trusted?).
 """
