@@ -142,14 +142,15 @@ def submit_direct(
     op = WRITE if kiocb.write else READ
     kiocb.deferred = kiocb.write and kiocb.needs_worker(first, last)
     runs = inode.op.get_blocks(inode, first, last)
-    if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.
-        sector = runs[0][0] * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
+    if len(runs) == 1 and (block := runs[0][0]) >= 0:  # As most are: without make_bios()'s list.
+        sector = (block - first) * SECTORS_PER_PAGE + (pos >> SECTOR_SHIFT)
+        sectors = count >> SECTOR_SHIFT
         bio = kiocb.bio
         if bio is None:
-            bio = Bio(op, sector, count >> SECTOR_SHIFT, kiocb.end_io, None, 1, flags, task.pid)
+            bio = Bio(op, sector, sectors, kiocb.end_io, None, 1, flags, task.pid)
             kiocb.bio = bio
         else:
-            bio.renew(op, sector, count >> SECTOR_SHIFT, None, flags, task.pid)
+            bio.renew(op, sector, sectors, None, flags, task.pid)
         bio.plug = plug
         return ALL_SUBMITTED if device.offer(bio) else (bio,)
     bios = make_bios(runs, pos, count, op, task.pid, kiocb.end_io, None, flags)
