@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("sim.cli.run", "Run a scenario, beside what was recorded."),
     "compare": ("sim.cli.compare", "Compare what-ifs with the base, seed by seed."),
     "explain": ("sim.cli.explain", "Say where a transaction's time goes, and what is busy."),
+    "trace": ("sim.cli.trace", "Record a part of a run, for Perfetto, blkparse and btt."),
     "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
     "calibrate": ("sim.cli.calibrate", "Fit a scenario's parameters to its recording."),
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),
@@ -30,6 +31,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
     "twin": ("sim.cli.twin", "Make a twin of a server from its recording alone."),
+    "store": ("sim.cli.store", "List, export or clean the finished runs that are kept."),
+    "cluster": ("sim.cli.cluster", "Say how to run studies on several machines."),
     "samples": ("sim.cli.samples", "Read recordings of any tool into one table."),
     "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
 }

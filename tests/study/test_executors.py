@@ -1,4 +1,4 @@
-"""Where work is done: the same everywhere, no worker outlives its parent, bad places are refused."""
+"""Where work is done: the same everywhere; no worker outlives its parent; bad places are told."""
 
 import multiprocessing
 import os
