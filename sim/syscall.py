@@ -759,16 +759,15 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._files[fd].inode.size
 
-    def fadvise(self, fd: int, advice: int) -> None:
+    def fadvise(self, fd: int, advice: int) -> Blocking[None]:
         """Tell how a file will be read (posix_fadvise of all of it); EINVAL for what is unknown."""
         self.task.charge_system(self._entry_ns)
-        file = self._files[fd]
-        if self._tracer.enabled:
-            self._trace_enter("fadvise64")
-            self._trace_exit("fadvise64", 0 if advice in KNOWN else -errno.EINVAL)
+        return self._call("fadvise64", self._fadvise(self._files[fd], advice))
+
+    def _fadvise(self, file: File, advice: int) -> Blocking[None]:
         if advice not in KNOWN:
             raise invalid(file.path)
-        generic_fadvise(file.inode.mapping, file.ra, advice)
+        yield from generic_fadvise(self.task, file.inode.mapping, file.ra, advice)
 
     def drop_pagecache(self) -> int:
         """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""

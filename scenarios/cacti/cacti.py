@@ -411,7 +411,7 @@ class Cacti(ServerProgram):
                 return
             sys.compute(self.params.update_user_ns)
             fd = yield from sys.open(self._rrd(number), O_RDWR)
-            sys.fadvise(fd, POSIX_FADV_RANDOM)
+            yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
             yield from sys.pread(fd, HEADER_BYTES, 0)
             for place in self._rows(number):
                 yield from sys.pwrite(fd, ROW_BYTES, place)

@@ -357,7 +357,7 @@ class Disk(BlockDevice):
         if size > self.max_sectors and size > self._longest(bio.op):
             return self._submit_pieces(bio, self._longest(bio.op))
         now_ns = self.calendar.now
-        if self.tracer.enabled:
+        if self.tracer.enabled and not bio.submitted and not bio.granted:
             self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
         pool = READS if self._has_tags and bio.op == READ else self.pool_of(bio)
         plug = bio.plug
@@ -426,6 +426,8 @@ class Disk(BlockDevice):
         if bio.plug is not None:
             bio.plug.flush()
         while not self.requests.get(pool, bio.task_id, self.calendar.now):
+            if self.tracer.enabled:
+                self._trace_bio("block_sleeprq", bio, bio.sector + bio.submitted * bio.size, 1)
             self.unplug()
             yield from self.requests.sleep(task, pool)
             self.requests.allow_batch(bio.task_id, self.calendar.now)
@@ -449,6 +451,8 @@ class Disk(BlockDevice):
         else:
             request = Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
         request.pool = pool
+        if self.tracer.enabled:
+            self.trace("block_getrq", request)
         self.stats.start(1, now_ns)
         if bio.partition is not None:
             bio.partition.start(1, now_ns)
@@ -456,11 +460,11 @@ class Disk(BlockDevice):
 
     def insert(self, request: Request, now_ns: int) -> None:
         """Give an accounted request to the elevator; plug or unplug (elv_insert)."""
-        if self.tracer.enabled:
-            self._trace("block_rq_insert", request)
         waiting = self.nr_waiting
         if not waiting and self._plugs_itself and not self.plugged:
             self._plug(now_ns)
+        if self.tracer.enabled:
+            self.trace("block_rq_insert", request)
         self.nr_waiting = waiting + 1
         self.merges.add(request)
         self.elevator.insert(request)
@@ -504,12 +508,12 @@ class Disk(BlockDevice):
                 count = min(most, self.merges.room(request, bio))
                 if count:
                     if self.tracer.enabled:
-                        self._trace_bio("block_bio_backmerge", bio.op, sector, count * bio.size)
+                        self._trace_bio("block_bio_backmerge", bio, sector, count)
                     append_bios(request, bio, count)
                     return count
             elif request.sector == sector + bio.size and self.merges.room(request, bio):
                 if self.tracer.enabled:
-                    self._trace_bio("block_bio_frontmerge", bio.op, sector, bio.size)
+                    self._trace_bio("block_bio_frontmerge", bio, sector, 1)
                 prepend_bio(request, bio)
                 return 1
             if self._plug_merges_last:
@@ -531,6 +535,8 @@ class Disk(BlockDevice):
             plug.flush()
             requests = plug.list_of(self._flush_list)
         plug.last = request
+        if self.tracer.enabled and not requests:
+            self.tracer.emit("block_plug", self.name)
         plug.count += 1
         self.nr_plugged += 1
         requests.append(request)
@@ -540,6 +546,8 @@ class Disk(BlockDevice):
         now_ns = self.calendar.now
         self.nr_plugged -= len(requests)
         direct = self._direct_room()
+        if self.tracer.enabled and requests:
+            self.tracer.emit("block_unplug", self.name, len(requests))
         for request in requests:
             if direct:  # blk_mq_plug_issue_direct
                 direct -= 1
@@ -572,7 +580,10 @@ class Disk(BlockDevice):
                 self._unplug_timer = True
                 self.calendar.post(left_ns, self._unplug_timeout, None)
             else:
-                self.unplug()
+                self.plugged = False
+                if self.tracer.enabled:
+                    self.tracer.emit("block_unplug_timer", self.name, self.nr_waiting)
+                self.run_queue()
 
     def unplug(self) -> None:
         """Remove the plug, and if there was one, run the queue (__generic_unplug_device)."""
@@ -627,7 +638,7 @@ class Disk(BlockDevice):
         """Give a request to the driver (blk_mq_start_request, queue_rq)."""
         self.in_driver += 1
         if self.tracer.enabled:
-            self._trace("block_rq_issue", request)
+            self.trace("block_rq_issue", request)
         wbt = self.wbt
         if wbt is not None:  # wbt_issue
             request.issue_ns = self.calendar.now
@@ -650,7 +661,7 @@ class Disk(BlockDevice):
         if interrupt is not None and (not special or not special & BIO_POLLED):
             interrupt(request.task_id)
         if self.tracer.enabled:
-            self._trace("block_rq_complete", request)
+            self.trace("block_rq_complete", request)
         self.in_driver -= 1
         if special and special & BIO_ORDERED_MASK:
             self.ordered.completed(request)
@@ -697,6 +708,8 @@ class Disk(BlockDevice):
 
     def absorb(self, request: Request, now_ns: int) -> None:
         """Give back the slot of a request that became part of another."""
+        if self.tracer.enabled:
+            self.trace("block_rq_merge", request)
         self.nr_waiting -= 1
         self.stats.absorb(now_ns)
         if request.partition is not None:
@@ -722,13 +735,20 @@ class Disk(BlockDevice):
         else:
             self.run_queue()
 
-    def _trace(self, name: str, request: Request) -> None:
+    def trace(self, name: str, request: Request) -> None:
+        """Hit a tracepoint of requests; call only ``if tracer.enabled``."""
         self.tracer.emit(
-            name, self.name, request.op, request.sector, request.nr_sectors, request.start_ns
+            name,
+            self.name,
+            request.op,
+            request.sector,
+            request.nr_sectors,
+            request.start_ns,
+            request.flags,
         )
 
-    def _trace_bio(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
-        self.tracer.emit(name, self.name, op, sector, nr_sectors)
+    def _trace_bio(self, name: str, bio: Bio, sector: int, count: int) -> None:
+        self.tracer.emit(name, self.name, bio.op, sector, count * bio.size, bio.flags, count)
 
     # -- When the power goes.
 
@@ -832,6 +852,8 @@ class Ordered:
             request = self._disk.start_request(bio, bio.sector, pool, now_ns)
         else:
             request = Request(FLUSH, bio.sector, 0, now_ns, bio, 0, bio.flags)
+            if self._disk.tracer.enabled:
+                self._disk.trace("block_getrq", request)
         self._disk.bios_held += 1
         bio.submitted = 1
         if bio.plug is not None:
@@ -1019,6 +1041,16 @@ class Ordered:
     def _account_empty(self, request: Request) -> None:
         """Count a bio without data as the write of no sectors that its request is."""
         now_ns = self._disk.calendar.now
+        if self._disk.tracer.enabled:
+            self._disk.tracer.emit(
+                "block_rq_complete",
+                self._disk.name,
+                WRITE,
+                request.sector,
+                0,
+                request.start_ns,
+                request.flags,
+            )
         self._disk.stats.done(WRITE, 1, 0, now_ns - request.start_ns, now_ns)
 
     def _end_flush_bio(self, request: Request) -> None:

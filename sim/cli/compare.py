@@ -7,8 +7,9 @@ import click
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_json
-from sim.cli.variants import exit_unfinished, run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, run_variants, write_plot
 from sim.registry import nearest
+from sim.report.levels_table import levels_table
 from sim.report.study_json import study_json
 from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
@@ -22,6 +23,7 @@ from sim.scenario.load import JOINED
 @options.seed_option
 @options.set_option
 @options.fit_option
+@options.slo_option
 @options.replications_option(5)
 @laboratory_options
 @options.json_option
@@ -32,6 +34,7 @@ def command(
     seed: int | None,
     sets: tuple[str, ...],
     fit_path: str | None,
+    slos: tuple[str, ...],
     replications: int,
     json_path: str | None,
     plot_path: str | None,
@@ -44,12 +47,16 @@ def command(
     seed with its 90 % interval. Three runs at least say which figures changed by more than chance:
     of comparisons of a server with itself, one in ten would name any.
 
+    Service levels of [slo] and --slo are met, missed (no data is missed as well) or undecided, with
+    95 % on one side. The exit code is 3 if one is missed, 4 if one is undecided and none missed.
+
     \b
     Examples:
       iotwin compare sendmail tmpfs ssd
       iotwin compare sendmail ssd+deadline
       iotwin compare sendmail --replications 20 --json compare.json
       iotwin compare sendmail tmpfs --plot storm.png
+      iotwin compare sendmail tmpfs --slo 'load1_peak < 12'
     """
     fit = options.fit_of(fit_path, scenario_name)
     layer = options.layer_of(fit)
@@ -63,7 +70,8 @@ def command(
     check_picture(plot_path)
     check_apart(json_path, plot_path, read=(base.path, fit_path))
     keep = plot_path is not None
-    study = run_variants([base, *variants], replications, where, fit, sets=sets, keep=keep)
+    scenarios = [options.with_levels(one, slos) for one in (base, *variants)]
+    study = run_variants(scenarios, replications, where, fit, sets=sets, keep=keep)
     if plot_path is not None:
         write_plot(study, plot_path)
     if json_path is not None:
@@ -77,8 +85,12 @@ def command(
             click.echo(f"what-if {outcome.name}: {outcome.title}")
             print_table(compare_table(study, outcome), sys.stdout)
             click.echo(changes_text(outcome))
+        if any(outcome.levels for outcome in study.variants):
+            print_table(levels_table(study.variants), sys.stdout)
+            click.echo()
         click.echo(notes(study.variants), nl=False)
     exit_unfinished(study)
+    exit_judged(study)
 
 
 def _check_names(base: Scenario, names: tuple[str, ...]) -> None:

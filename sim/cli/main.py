@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("sim.cli.run", "Run a scenario, beside what was recorded."),
     "compare": ("sim.cli.compare", "Compare what-ifs with the base, seed by seed."),
     "explain": ("sim.cli.explain", "Say where a transaction's time goes, and what is busy."),
+    "trace": ("sim.cli.trace", "Record a part of a run, for Perfetto, blkparse and btt."),
     "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
     "calibrate": ("sim.cli.calibrate", "Fit a scenario's parameters to its recording."),
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),

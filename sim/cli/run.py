@@ -24,9 +24,10 @@ from sim.cli.output import (
     write_text,
 )
 from sim.cli.progress import Progress
-from sim.cli.variants import exit_unfinished, run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, run_variants, write_plot
 from sim.machine import simulate
 from sim.report import power_cut_text
+from sim.report.levels_table import levels_table
 from sim.report.study_json import variant_json
 from sim.report.study_tables import heading, notes, run_table
 from sim.report.tables import print_table
@@ -42,6 +43,7 @@ from sim.study.power_cut import NothingPromisedError, cut_power
 @options.seed_option
 @options.set_option
 @options.fit_option
+@options.slo_option
 @options.replications_option(1)
 @laboratory_options
 @options.json_option
@@ -66,6 +68,7 @@ def command(
     seed: int | None,
     sets: tuple[str, ...],
     fit_path: str | None,
+    slos: tuple[str, ...],
     replications: int,
     json_path: str | None,
     plot_path: str | None,
@@ -76,13 +79,15 @@ def command(
 ) -> None:
     """Run a scenario (a name from `iotwin list`, or the path of a .toml file).
 
-    Prints the simulated figures beside the recorded ones, with a verdict.
+    Prints the simulated figures beside the recorded ones, with a verdict. Service levels of [slo]
+    and --slo are met, missed (exit code 3) or undecided (4); to decide takes three replications.
 
     \b
     Examples:
       iotwin run sendmail
       iotwin run sendmail --what-if tmpfs --plot tmpfs.png
       iotwin run sendmail --set machine.cpus=8 --replications 10 --json -
+      iotwin run sendmail --replications 5 --slo 'load1_peak < 12'
       iotwin run ./my-server.toml --seed 3
       iotwin run sendmail --what-if tmpfs --crash-at "50 s"
       iotwin run exim-io --block-dump blocks.txt
@@ -95,16 +100,17 @@ def command(
     check_writable(save_path, block_dump_path)
     check_apart(json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path))
     if crash_ns is not None:
-        if plot_path is not None or save_path is not None:
-            raise click.UsageError("--crash-at has neither --plot nor --save")
+        if plot_path is not None or save_path is not None or slos:
+            raise click.UsageError("--crash-at has neither --plot nor --save nor --slo")
         crash(scenario, crash_ns, replications, where, json_path)
         return
     if block_dump_path is not None:
-        if plot_path or save_path or json_path or replications > 1:
+        if plot_path or save_path or json_path or slos or replications > 1:
             raise click.UsageError("--block-dump is one run's text: it has no other output")
         block_dump(scenario, block_dump_path)
         return
     keep = plot_path is not None or save_path is not None
+    scenario = options.with_levels(scenario, slos)
     study = run_variants([scenario], replications, where, fit, sets=sets, keep=keep)
     [outcome] = study.variants
     if plot_path is not None:
@@ -118,8 +124,12 @@ def command(
     if json_path != "-":
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
+        if outcome.levels:
+            click.echo()
+            print_table(levels_table([outcome]), sys.stdout)
         click.echo("\n" + notes([outcome]), nl=False)
     exit_unfinished(study)
+    exit_judged(study)
 
 
 def crash(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -15,7 +16,11 @@ from sim.cli.output import write_file
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
 from sim.study.compare import run_study
+from sim.study.levels import UNDECIDED
 from sim.study.outcome import Study
+
+EXIT_MISSED: Final = 3
+EXIT_UNDECIDED: Final = 4
 
 
 def run_variants(
@@ -37,6 +42,15 @@ def exit_unfinished(study: Study) -> None:
     if study.unfinished is not None:
         click.echo(f"iotwin: {study.unfinished.message}", err=True)
         sys.exit(study.unfinished.exit_code)
+
+
+def exit_judged(study: Study) -> None:
+    """End the command with the code of its service levels, if one is not met."""
+    judged = [one for outcome in study.variants for one in outcome.levels]
+    if any(one.is_missed for one in judged):
+        sys.exit(EXIT_MISSED)
+    if any(one.verdict == UNDECIDED for one in judged):
+        sys.exit(EXIT_UNDECIDED)
 
 
 def write_plot(study: Study, path: str) -> None:

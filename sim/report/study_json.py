@@ -3,15 +3,16 @@
 Models: the machine-readable form of the tables.
 Linux counterpart: none.
 Invariants: the keys of one variant are scenario, what_if, seed, replications, version, kind,
- metrics, and unfinished, if there are marks of the measured part that did not come; each metric
- has median, lo, hi, unit, the number of runs n, mean, mean_lo, mean_hi, median_lo, median_hi (null
- where the runs are too few), min, max, and `recorded` where a value was recorded. A change has
- `named`: whether it is more than chance.
+ metrics, levels if it has service levels, and unfinished, if there are marks of the measured part
+ that did not come; each metric has median, lo, hi, unit, the number of runs n, mean, mean_lo,
+ mean_hi, median_lo, median_hi (null where the runs are too few), min, max, and `recorded` where a
+ value was recorded. A change has `named`: whether it is more than chance.
 Left out: bounds and verdicts, which are judgements of the recording's own file.
 """
 
 from typing import Any
 
+from sim.report.levels_table import levels_json
 from sim.report.study_tables import recorded_figures
 from sim.scenario import Scenario
 from sim.study.intervals import Interval
@@ -34,6 +35,7 @@ def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
         "kind": outcome.kind,
         **({"unfinished": missing} if missing else {}),
         "metrics": metrics,
+        **({"levels": levels_json(outcome.levels)} if outcome.levels else {}),
     }
 
 

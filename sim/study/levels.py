@@ -1,8 +1,8 @@
 """Service levels: whether a server does what is asked of it, and how sure that is.
 
-Models: a level of a quantile ("95 of 100 mails within a second") is one of transactions: of those of
- all runs together less than 5 % may take longer. A level of any other figure is one of its mean over
- runs, "in 90 % of runs" one of how often a run keeps it.
+Models: a level of a quantile ("95 of 100 mails within a second") is one of transactions: of those
+ of all runs together less than 5 % may take longer. A level of any other figure is one of its mean
+ over runs, "in 90 % of runs" one of how often a run keeps it.
 Verdicts: *met* and *missed* are said with 95 % on one side: of servers that are just on the level
  one in twenty is called met. In between is *undecided*; fewer than three runs decide nothing. A
  level of a figure that half of the runs have not, or more, has *no data*, and that is missed: a
@@ -43,6 +43,8 @@ MET: Final = "met"
 MISSED: Final = "missed"
 UNDECIDED: Final = "undecided"
 NO_DATA: Final = "no data"
+RUNS: Final = "runs"
+TRANSACTIONS: Final = "transactions"
 
 # unit of a figure -> dimension, and how many of its canonical unit that is
 _DIMENSIONS: Final[Mapping[str, tuple[str, float]]] = {
@@ -90,12 +92,14 @@ class Level:
 class Judged:
     """A level and its verdict; `seen` is the mean or the share that decided, within `interval`.
 
-    The unit of both is the figure's, or % of what `of` says. `runs` had data.
+    The unit of both is the figure's, or % of what `of` says: runs that keep the level, transactions
+    beyond it. Of the runs `asked`, `runs` had data.
     """
 
     level: Level
     verdict: str
     runs: int
+    asked: int
     seen: float | None = None
     interval: tuple[float, float] | None = None
     of: str = ""
@@ -125,7 +129,8 @@ def resolve(given: Sequence[LevelText], measure: MeasureSpec) -> tuple[Level, ..
         for _, other in found:
             if _exclude(level, other):
                 message = f"no server keeps this level and '{other.text}'"
-                problems.append(Problem(one.at, message, given_text(one.words.strip())))
+                words = given_text(one.words.strip())
+                problems.append(Problem(one.at, message, words, f"what leaves '{other.text}' room"))
         found.append((one, level))
     if problems:
         raise ScenarioError(problems)
@@ -203,19 +208,23 @@ def judge(
         return _of_transactions(level, level.quantile, histograms)
     values = [run[level.figure] for run in metrics if level.figure in run]
     if 2 * len(values) <= len(metrics):
-        return Judged(level=level, verdict=NO_DATA, runs=len(values))
+        return Judged(level=level, verdict=NO_DATA, runs=len(values), asked=len(metrics))
     if level.share is not None:
         return _of_runs(level, level.share, sum(map(level.holds, values)), len(metrics))
     interval = mean_interval(values)
-    mean = fmean(values)
-    if interval is None:
-        return Judged(level=level, verdict=UNDECIDED, runs=len(values), seen=mean)
     verdict = UNDECIDED
-    if all(map(level.holds, interval)):
+    if interval is not None and all(map(level.holds, interval)):
         verdict = MET
-    elif not any(map(level.holds, interval)):
+    elif interval is not None and not any(map(level.holds, interval)):
         verdict = MISSED
-    return Judged(level=level, verdict=verdict, runs=len(values), seen=mean, interval=interval)
+    return Judged(
+        level=level,
+        verdict=verdict,
+        runs=len(values),
+        asked=len(metrics),
+        seen=fmean(values),
+        interval=interval,
+    )
 
 
 def _of_runs(level: Level, share: float, kept: int, runs: int) -> Judged:
@@ -225,7 +234,9 @@ def _of_runs(level: Level, share: float, kept: int, runs: int) -> Judged:
         verdict = MET
     elif runs >= RUNS_MIN and binomial_share(kept, runs, share) <= 1 - ONE_SIDED:
         verdict = MISSED
-    return Judged(level=level, verdict=verdict, runs=runs, seen=100 * kept / runs, of="runs")
+    return Judged(
+        level=level, verdict=verdict, runs=runs, asked=runs, seen=100 * kept / runs, of=RUNS
+    )
 
 
 def _at_least(number: int, trials: int, chance: float) -> float:
@@ -240,25 +251,44 @@ def _of_transactions(
     found = [run[quantile.mark] for run in histograms if quantile.mark in run]
     times = [one for one in found if one.total]
     if 2 * len(times) <= len(histograms):
-        return Judged(level=level, verdict=NO_DATA, runs=len(times))
+        return Judged(level=level, verdict=NO_DATA, runs=len(times), asked=len(histograms))
     totals = [one.total for one in times]
     beyond = [one.beyond(level.limit * quantile.per) for one in times]
     total = sum(totals)
     share, allowed = sum(beyond) / total, 1 - quantile.share
     judged = Judged(
-        level=level, verdict=UNDECIDED, runs=len(times), seen=100 * share, of="transactions"
+        level=level,
+        verdict=UNDECIDED,
+        runs=len(times),
+        asked=len(histograms),
+        seen=100 * share,
+        of=TRANSACTIONS,
     )
     if len(times) < RUNS_MIN:
         return judged
-    off = math.fsum((b - share * n) ** 2 for b, n in zip(beyond, totals, strict=True))
-    error = math.sqrt(off * len(times) / (len(times) - 1)) / total
-    half = t_quantile(ONE_SIDED, len(times) - 1) * error
+    low, high = _share_interval(beyond, totals)
     few = binomial_share(math.ceil(sum(beyond)), total, allowed)
     many = _at_least(math.floor(sum(beyond)), total, allowed)
     verdict = UNDECIDED
-    if share + half < allowed and few <= 1 - ONE_SIDED:
+    if high < allowed and few <= 1 - ONE_SIDED:
         verdict = MET if level.relation in _BELOW else MISSED
-    elif share - half > allowed and many <= 1 - ONE_SIDED:
+    elif low > allowed and many <= 1 - ONE_SIDED:
         verdict = MISSED if level.relation in _BELOW else MET
-    between = 100 * max(0.0, share - half), 100 * min(1.0, share + half)
-    return replace(judged, verdict=verdict, interval=between)
+    return replace(judged, verdict=verdict, interval=(100 * low, 100 * high))
+
+
+def _share_interval(beyond: Sequence[float], totals: Sequence[int]) -> tuple[float, float]:
+    """Return the 90 % interval of a share of all runs' transactions, each run being a cluster.
+
+    The interval is one of the log-odds: bad runs are few and very bad, which makes shares skewed.
+    """
+    total, runs = sum(totals), len(totals)
+    share = sum(beyond) / total
+    if share in (0, 1):
+        return share, share
+    off = math.fsum((b - share * n) ** 2 for b, n in zip(beyond, totals, strict=True))
+    error = math.sqrt(off * runs / (runs - 1)) / total
+    half = t_quantile(ONE_SIDED, runs - 1) * error / (share * (1 - share))
+    odds = share / (1 - share)
+    low, high = (odds * math.exp(max(-700.0, min(700.0, by))) for by in (-half, half))
+    return low / (1 + low), high / (1 + high)

@@ -16,6 +16,7 @@ from sim.results import RunResult
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
 from sim.study.label import kind_of
+from sim.study.levels import Judged, Level, judge
 from sim.study.metrics import units_of
 from sim.study.recorded import FigureSet
 from sim.study.summary import Summary, differences, named_changes, summarise, summarise_all
@@ -29,9 +30,9 @@ class Seen:
     `unsteady` why there is no steady state where one was asked for.
     """
 
-    missing: tuple[str, ...]
-    until: str
-    part: str
+    missing: tuple[str, ...] = ()
+    until: str = ""
+    part: str = ""
     unsteady: str = ""
 
     @classmethod
@@ -73,7 +74,7 @@ class Shortfall:
 class VariantOutcome:
     """One variant: its replications, their summary, the change against the base, the recording.
 
-    `named` are the figures whose change is more than chance.
+    `named` are the figures whose change is more than chance, `levels` the service levels, judged.
     """
 
     scenario: Scenario
@@ -81,6 +82,7 @@ class VariantOutcome:
     metrics: dict[str, Summary]
     change: dict[str, Summary] | None
     named: tuple[str, ...]
+    levels: tuple[Judged, ...]
     recorded: tuple[FigureSet, ...]
     kind: str | None = None  # "reproduction", "prediction"; None: nothing fitted, nothing recorded
 
@@ -120,6 +122,7 @@ def assemble(
     scenarios: Sequence[Scenario],
     runs: Sequence[Sequence[Replication]],
     recorded: Sequence[tuple[FigureSet, ...]],
+    levels: Sequence[tuple[Level, ...]],
     fit: Fit | None = None,
     unfinished: Shortfall | None = None,
 ) -> Study:
@@ -135,6 +138,7 @@ def assemble(
             continue
         units = units_of(scenario.measure)
         figures = [run.metrics for run in done]
+        times = [run.histograms for run in done]
         pairs = [run for run in done if run.seed in of_base]
         base = [of_base[run.seed] for run in pairs]
         kind = kind_of(scenario, recorded[number], fit)
@@ -149,6 +153,7 @@ def assemble(
                 metrics=summarise_all(figures, units),
                 change=_summaries(changes, units) if number else None,
                 named=tuple(named_changes(changes)),
+                levels=tuple(judge(one, figures, times) for one in levels[number]),
                 recorded=beside,
                 kind=kind,
             )

@@ -44,4 +44,4 @@ def study(replications: int = 1, *what_ifs: str) -> Study:
         )
         spec = RecordedSpec(figures=WHAT_IFS[name], folder=data_sets()["sendmail"])
         recorded.append((load_figures(spec),))
-    return assemble(scenarios, runs, recorded)
+    return assemble(scenarios, runs, recorded, [()] * len(scenarios))
