@@ -84,8 +84,9 @@ from sim.block.bio import (
     end_bios,
     prepend_bio,
 )
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, ElevatorQueue, best_effort
+from sim.block.elevator import Elevator, ElevatorQueue, best_effort, no_cgroup
 from sim.block.features import DIRECTION, PER_QUEUE, PER_TASK, QUEUE_CHANGES, SYNC
 from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
@@ -259,8 +260,12 @@ class Disk(BlockDevice):
         elevator: Elevator,
         params: QueueParams,
         ioprio: Callable[[int], int] = best_effort,
+        blkcg: Callable[[int], BlkioCgroup | None] = no_cgroup,
     ) -> None:
-        """Put the queue before its driver; ``ioprio`` tells the I/O priority of a process."""
+        """Put the queue before its driver.
+
+        ``ioprio`` tells the I/O priority of a process, ``blkcg`` its control group.
+        """
         super().__init__(stats, driver.capacity_sectors)
         told = params.rotational
         self.rotational = driver.rotational if told is None else told
@@ -323,6 +328,8 @@ class Disk(BlockDevice):
                 schedule_run=self.schedule_run,
                 start_queueing=self._start_queueing,
                 ioprio=ioprio,
+                dev=f"{stats.major}:{stats.minor}",
+                blkcg=blkcg,
             )
         )
 

@@ -47,7 +47,7 @@ def command(
     \b
     Examples:
       iotwin compare sendmail tmpfs ssd
-      iotwin compare sendmail ssd+more_cpus
+      iotwin compare sendmail ssd+deadline
       iotwin compare sendmail --replications 20 --json compare.json
       iotwin compare sendmail tmpfs --plot storm.png
     """

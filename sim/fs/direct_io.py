@@ -83,12 +83,19 @@ def lock_for_submission(
     """Take the lock as one who will not wait for the device; return whether it is wanted."""
     if write:
         return (yield from lock_for_write(task, inode, pos, count))
-    mode = inode.sb.dio_read_lock
-    if mode == SHARED:
-        yield from inode.shared_lock().lock_shared(task)
-    elif mode == SUBMITTING:
-        yield from inode.i_rwsem.lock(task)
-    return mode != UNLOCKED
+    if inode.sb.dio_read_lock == UNLOCKED:
+        return False
+    yield from lock_for_read(task, inode)
+    return True
+
+
+def lock_for_read(task: Task, inode: Inode) -> Blocking[None]:
+    """Take the lock of a file as a direct read wants it, on a file system that has one."""
+    lock = inode.shared_lock()
+    if inode.sb.dio_read_lock == SUBMITTING:
+        yield from lock.lock(task)
+    elif not lock.trylock_shared_fast(task):
+        yield from lock.lock_shared(task)
 
 
 def unlock_direct(task: Task, inode: Inode) -> None:
@@ -151,11 +158,8 @@ def direct_io(
         raise invalid(file.path)
     lock: RwSemaphore | None = None
     if not write and inode.count > 1 and sb.dio_read_lock != UNLOCKED:  # Others have it open.
+        yield from lock_for_read(task, inode)
         lock = inode.shared_lock()
-        if sb.dio_read_lock == SUBMITTING:
-            yield from lock.lock(task)
-        elif not lock.trylock_shared_fast(task):
-            yield from lock.lock_shared(task)
     try:
         op = inode.op
         start = pos >> PAGE_SHIFT

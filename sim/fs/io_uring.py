@@ -96,6 +96,7 @@ class IoKiocb(Kiocb):
     def __init__(self, vfs: Vfs, ring: "IoUring") -> None:
         super().__init__(vfs)
         self.ring = ring
+        self.ends_in_task = vfs.features.uring_ends_dio and not ring.iopoll
 
     def ki_complete(self, result: int) -> None:
         """Post the completion, or let who polls find it (io_complete_rw, io_complete_rw_iopoll)."""

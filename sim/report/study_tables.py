@@ -201,16 +201,12 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
 
 def _unsteady(outcome: VariantOutcome) -> list[str]:
     """Say which runs reached no steady state where one was asked for."""
-    seeds = [str(run.seed) for run in outcome.replications if not run.metrics]
-    if not outcome.scenario.measure.steady or not seeds:
+    runs = [run for run in outcome.replications if run.seen.unsteady]
+    if not runs:
         return []
-    of = f"{len(seeds)} of {replications_text(len(outcome.replications))}"
-    why = outcome.seen.unsteady
-    reason = f"; seed {seeds[0]}: {why}" if why else ""
-    return [
-        f"{outcome.name}: no steady state in {of} (seeds {', '.join(seeds)}), which have no figures"
-        f"{reason}"
-    ]
+    of = f"{len(runs)} of {replications_text(len(outcome.replications))}"
+    first = f"seed {runs[0].seed}: {runs[0].seen.unsteady}"
+    return [f"{outcome.name}: no steady state in {of}, which have no figures ({first})"]
 
 
 def _kind_note(found: FigureSet) -> str:

@@ -30,6 +30,7 @@ from sim.scenario.cases import (
     scenario_files,
     use,
 )
+from sim.scenario.levels import read_levels
 from sim.scenario.omissions import omissions_of
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
@@ -63,6 +64,7 @@ _TOP_KEYS = (
     "process",
     "run",
     "measure",
+    "slo",
     "recorded",
     "what_if",
     "calibrate",
@@ -178,7 +180,9 @@ class ScenarioFile:
             self._is_checked = True
         else:
             chosen = self._alone(document, what_if, assignments, seed)
-        return replace(chosen, plan=self._plan, omissions=omissions_of(chosen))
+        return replace(
+            chosen, plan=self._plan, omissions=(*chosen.omissions, *omissions_of(chosen))
+        )
 
     def _alone(
         self,
@@ -517,6 +521,7 @@ def _read(
     for path in document.below:
         sets = data_sets_beside(path) | sets
     recorded = read_recorded(reading, root, sets)
+    slo = read_levels(reading, root)
     calibrate = read_calibrate(reading, root, reading.parameters, document.variants, sets)
     title = _text(reading, root, "title", ())
     doc = _text(reading, root, "doc", ())
@@ -538,8 +543,10 @@ def _read(
         run=run,
         measure=measure,
         recorded=recorded,
+        slo=slo,
         parameters=_fitted(reading.parameters, document.fitted_paths()),
         calibrate=calibrate,
+        omissions=tuple(reading.remarks),
         neighbours=neighbours,
     )
     return scenario, []

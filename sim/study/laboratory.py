@@ -126,9 +126,9 @@ class Laboratory:
         return Replication(
             seed=row.seed,
             metrics=dict(row.outcome["figures"]),
+            histograms={mark: from_plain(one) for mark, one in row.outcome["times"].items()},
             digest=row.digest,
-            histograms={mark: from_plain(one) for mark, one in row.outcome["histograms"].items()},
-            seen=Seen(**(seen | {"missing": tuple(seen["missing"])})),
+            seen=Seen(**{**seen, "missing": tuple(seen["missing"])}),
             cpu_s=row.cpu_s,
             result=None,
         )
@@ -148,7 +148,7 @@ class Laboratory:
                 cpu_s=outcome.cpu_s,
                 outcome={
                     "figures": outcome.metrics,
-                    "histograms": {mark: one.plain() for mark, one in outcome.histograms.items()},
+                    "times": {mark: one.plain() for mark, one in outcome.histograms.items()},
                     "seen": asdict(outcome.seen),
                 },
             )
@@ -326,18 +326,12 @@ def run_once(
         result = dump.in_result(simulate(scenario, seed, progress, dump.attach))
     else:
         result = simulate(scenario, seed, progress)
-    seen = Observation(result, scenario.measure)
     return Replication(
         seed=seed,
         metrics=dict(measure(scenario, result)),
         histograms=compute_histograms(result, scenario.measure),
         digest=result.digest(),
-        seen=Seen(
-            missing=seen.missing,
-            until=seen.unfinished(),
-            part=seen.describe(),
-            unsteady=seen.unsteady,
-        ),
+        seen=Seen.of(Observation(result, scenario.measure)),
         cpu_s=round(process_time() - begin_s, 3),
         result=result if keep else None,
     )

@@ -29,10 +29,20 @@ class Seen:
     `unsteady` why there is no steady state where one was asked for.
     """
 
-    missing: tuple[str, ...] = ()
-    until: str = ""
-    part: str = ""
+    missing: tuple[str, ...]
+    until: str
+    part: str
     unsteady: str = ""
+
+    @classmethod
+    def of(cls, seen: Observation) -> "Seen":
+        """Return what an observation says of itself."""
+        return cls(
+            missing=seen.missing,
+            until=seen.unfinished(),
+            part=seen.describe(),
+            unsteady=seen.unsteady,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ Invariants: an operation that was started before the time was up is counted when
  The jobs of one group run at the same time; when the session ends, every job has ended.
 A file that is read, or written asynchronously, or overwritten (`overwrite`), is there beforehand
  with its size (fio lays it out in a run of its own). What else is written is made by the job.
-When a job has opened its file it tells the kernel how it will read it (`fadvise_hint`): at random, so
-that nothing is read ahead, or in sequence, so that twice as much is.
+When a job has opened its file it tells the kernel how it will read it (`fadvise_hint`): at random,
+so that nothing is read ahead, or in sequence, so that twice as much is.
 What `fsync` and `fdatasync` ask for is an operation of its own, after the write that made it due
 and before the next one (get_rw_ddir): a job does not end with it. With several in flight it is a
 plain fsync() beside them (fio_libaio_queue), with io_uring an operation of the ring. The one of

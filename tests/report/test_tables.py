@@ -210,7 +210,7 @@ def test_an_output_begins_with_scenario_seed_version_and_command() -> None:
     found = study(2, "tmpfs")
     assert heading(found.variants[1], found.version, "iotwin run sendmail") == (
         "sendmail: A mail storm\nwhat-if tmpfs: The queue on tmpfs\n"
-        "seed 7, 2 replications, iotwin 0.0\n$ iotwin run sendmail\n"
+        f"seed 7, 2 replications, iotwin {found.version}\n$ iotwin run sendmail\n"
     )
 
 
