@@ -55,6 +55,7 @@ class Path:
     path: str
     dim: str
     place: Place
+    spec: str
 
     def text(self, value: Value) -> str:
         """Return a value as people write it, with its unit."""
@@ -73,6 +74,10 @@ class Listed(Path):
     """A parameter and the values that it takes, in canonical units."""
 
     values: tuple[Value, ...]
+
+    def at(self, share: float) -> Value:
+        """Return the value at a share of the list, 0 to 1; all are equally likely."""
+        return self.values[min(math.floor(share * len(self.values)), len(self.values) - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +104,11 @@ def read_listed(text: str, scenarios: Sequence[Scenario], option: str = "--over"
 
     Raise ScenarioError.
     """
-    path, spec, at = _taken_apart(text, scenarios, option, SPEC)
-    if path.dim in ("text", "bool") or ".." not in spec:
-        values = _list(spec, path.dim, at)
-    else:
-        low, high, step = _ends(spec, path.dim, at)
-        if step is None:
-            problem = "a range alone has no values: say by what they grow, *FACTOR or +STEP"
-            raise ScenarioError([Problem(at, problem, spec, SPEC)])
-        values = _stepped(low, high, step, path.dim, at)
-    return Listed(path=path.path, dim=path.dim, place=path.place, values=values)
+    found = read_over(text, scenarios, option)
+    if isinstance(found, Range):
+        problem = "a range alone has no values: say by what they grow, *FACTOR or +STEP"
+        raise ScenarioError([Problem(found.place, problem, found.spec, SPEC)])
+    return found
 
 
 def read_range(text: str, scenarios: Sequence[Scenario], option: str = "--over") -> Range:
@@ -116,17 +116,27 @@ def read_range(text: str, scenarios: Sequence[Scenario], option: str = "--over")
 
     Raise ScenarioError.
     """
-    path, spec, at = _taken_apart(text, scenarios, option, RANGE)
-    if path.dim in ("text", "bool"):
-        problem = f"{path.path} is no number, and has no range"
-        raise ScenarioError([Problem(at, problem, spec, "a parameter with a unit or a count")])
-    if ".." not in spec:
-        raise ScenarioError([Problem(at, "not a range", spec, RANGE)])
-    low, high, step = _ends(spec, path.dim, at)
-    if step is not None:
-        problem = "a step has no meaning here: the points are chosen between LOW and HIGH"
-        raise ScenarioError([Problem(at, problem, spec, RANGE)])
-    return Range(path=path.path, dim=path.dim, place=path.place, low=low, high=high)
+    found = read_over(text, scenarios, option, RANGE)
+    if isinstance(found, Listed):
+        problem = "not a range alone: the points are chosen between LOW and HIGH"
+        raise ScenarioError([Problem(found.place, problem, found.spec, RANGE)])
+    return found
+
+
+def read_over(
+    text: str, scenarios: Sequence[Scenario], option: str = "--over", allowed: str = SPEC
+) -> Listed | Range:
+    """Return a range if PATH=SPEC is one alone, else the values; raise ScenarioError."""
+    path = _taken_apart(text, scenarios, option, allowed)
+    dim, place, spec = path.dim, path.place, path.spec
+    if dim in ("text", "bool") or ".." not in spec:
+        values = _list(spec, dim, place)
+        return Listed(path=path.path, dim=dim, place=place, spec=spec, values=values)
+    low, high, step = _ends(spec, dim, place)
+    if step is None:
+        return Range(path=path.path, dim=dim, place=place, spec=spec, low=low, high=high)
+    values = _stepped(low, high, step, dim, place)
+    return Listed(path=path.path, dim=dim, place=place, spec=spec, values=values)
 
 
 def check_once(paths: Sequence[Path], sets: Sequence[str] = ()) -> None:
@@ -174,10 +184,8 @@ def _blamed(problem: Problem, paths: Sequence[Path]) -> Problem:
 # -- PATH
 
 
-def _taken_apart(
-    text: str, scenarios: Sequence[Scenario], option: str, allowed: str
-) -> tuple[Path, str, Place]:
-    """Return the parameter, SPEC, and where SPEC stands."""
+def _taken_apart(text: str, scenarios: Sequence[Scenario], option: str, allowed: str) -> Path:
+    """Return the parameter with SPEC, and where that stands."""
     file = f"{option} {text}"
     whole = Place(file, 0, 1, len(text), text)
     path_text, equals = split_assignment(text)
@@ -189,7 +197,7 @@ def _taken_apart(
     key = Place(file, 0, 1, len(path_text.rstrip()), text)
     at = Place(file, 0, text.index(spec, equals + 1) + 1, len(spec), text)
     found = [_parameter(parts, path_text.strip(), one, key) for one in scenarios]
-    return Path(path=found[0].path, dim=found[0].dim, place=at), spec, at
+    return Path(path=found[0].path, dim=found[0].dim, place=at, spec=spec)
 
 
 def _parts(text: str) -> tuple[str, ...] | None:
