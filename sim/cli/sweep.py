@@ -126,7 +126,7 @@ def command(
     points = [point_of(variants, name, paths, one) for name in names for one in values]
     with where.laboratory(f"sweeping {scenarios[0].name}") as laboratory:
         done, unfinished = measure(points, runs, laboratory, sets)
-    sweep = assemble_sweep(scenarios, paths, design, done, unfinished)
+    sweep = assemble_sweep(scenarios[0], paths, design, done, unfinished)
     if plot_path is not None and done:
         # By name: matplotlib takes a second, and most sweeps draw nothing.
         plot = import_module("sim.report.sweep_plot").plot_sweep

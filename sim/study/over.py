@@ -300,10 +300,9 @@ def _stepped(
     if last >= VALUES_MAX:
         problem = f"{last + 1:,} values, and a parameter takes at most {VALUES_MAX:,}"
         raise ScenarioError([Problem(at, problem, "", "a larger step")])
-    numbers = (low * by**k if kind == "*" else low + k * by for k in range(last + 1))
-    found = [_tidy(number, dim) for number in numbers]
-    found[0] = low
-    if abs(found[-1] - high) <= _SLIP * abs(high):
+    numbers = [low * by**k if kind == "*" else low + k * by for k in range(last + 1)]
+    found = [low, *(_tidy(number, dim) for number in numbers[1:])]
+    if abs(numbers[-1] - high) <= _SLIP * abs(high):
         found[-1] = high
     return tuple(dict.fromkeys(found))
 

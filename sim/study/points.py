@@ -83,8 +83,9 @@ def point_of(
     settings = tuple(path.setting(value) for path, value in zip(paths, values, strict=True))
     with blaming(paths):
         scenario = variants.read(what_if, settings)
-    # What only readers of a single variant ask for: there may be very many points.
-    scenario = replace(scenario, parameters=(), what_ifs=(), recorded=(), omissions=())
+    # Without what only readers of a single variant ask for: there may be very many points.
+    load = tuple(one for one in scenario.parameters if one.path.startswith("process."))
+    scenario = replace(scenario, parameters=load, what_ifs=(), recorded=(), omissions=())
     return Point(scenario=scenario, what_if=what_if, values=tuple(values), settings=settings)
 
 

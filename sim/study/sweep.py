@@ -17,7 +17,7 @@ from itertools import product
 from math import prod
 
 from sim.scenario.spec import Scenario
-from sim.study.bounds import Bounds, Load, bounds_of, load_of, throughput_of
+from sim.study.bounds import Bounds, bounds_of, load_of, throughput_of
 from sim.study.knee import knee
 from sim.study.outcome import Shortfall
 from sim.study.over import Listed, Path, Range
@@ -98,19 +98,19 @@ def sampled(
 
 
 def assemble_sweep(
-    variants: Sequence[Scenario],
+    base: Scenario,
     paths: Sequence[Path],
     design: Design,
     points: Sequence[Measured],
     unfinished: Shortfall | None = None,
 ) -> Sweep:
-    """Return what the points of a sweep say; `variants` are the what-ifs as they are."""
+    """Return what the points of a sweep say; `base` is the scenario as it is, or a what-if."""
     along = next((one for one in paths if one.dim not in ("text", "bool")), None)
     series: tuple[Series, ...] = ()
     if along is not None and design.kind == GRID:
-        series = tuple(_series(variants, list(paths).index(along), along, points))
+        series = tuple(_series(list(paths).index(along), along, points))
     return Sweep(
-        base=variants[0],
+        base=base,
         paths=tuple(paths),
         design=design,
         points=tuple(points),
@@ -120,20 +120,15 @@ def assemble_sweep(
     )
 
 
-def _series(
-    variants: Sequence[Scenario], number: int, along: Path, points: Sequence[Measured]
-) -> Iterator[Series]:
+def _series(number: int, along: Path, points: Sequence[Measured]) -> Iterator[Series]:
     lines: dict[tuple[str | None, tuple[str, ...]], list[Measured]] = {}
     for one in points:
         settings = one.point.settings
         others = (*settings[:number], *settings[number + 1 :])
         lines.setdefault((one.point.what_if, others), []).append(one)
-    loads = {
-        one.what_if.name if one.what_if else None: load_of(one, along.path) for one in variants
-    }
     for (what_if, others), line in lines.items():
         line.sort(key=lambda one: one.point.values[number])
-        yield _one_series(what_if, others, line, number, loads[what_if])
+        yield _one_series(what_if, others, line, number, along)
 
 
 def _one_series(
@@ -141,9 +136,10 @@ def _one_series(
     others: tuple[str, ...],
     line: Sequence[Measured],
     number: int,
-    load: Load | None,
+    along: Path,
 ) -> Series:
     scenario = line[0].point.scenario
+    load = load_of(scenario, along.path)
     found = throughput_of(scenario)
     of = found[0] if found is not None else ""
     known = [one for one in line if of in one.metrics]
