@@ -18,7 +18,9 @@ capacity = "4 GiB"
 servers = 1
 sigma = 0
 read = "5 ms"
+read_rate = "100 GB/s"
 write = "5 ms"
+write_rate = "100 GB/s"
 scheduler = "noop"
 [machine.mount."/"]
 type = "ext3"
