@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.block.elevator import Elevator
 from sim.engine import Streams
 from sim.fs import aio, read_write, sync
@@ -256,7 +257,8 @@ class Kernel:
     streams: Streams
     elevators: Sequence[Elevator]  # of all disks: they keep something for each process
     terms: Mapping[str, SchedAttr]  # on which a process competes, if they are not the usual ones
-    cgroups: Mapping[str, str]  # process in the scenario: the control group that limits its memory
+    cgroups: Mapping[str, str]  # process in the scenario: its top control group
+    blkcgs: Mapping[str, BlkioCgroup]  # the control groups of block I/O by name
     mark: Callable[[str, str, int | str], None]
     on_last_exit: Callable[[], None] | None  # when all programs that init started are through
     log: DatagramSocket = field(default_factory=DatagramSocket)
@@ -358,6 +360,8 @@ class Sys:
         self._mm: Mm | None = None  # the program's own memory, if it has any
         if kernel.vm.memcgs:
             task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
+        if kernel.blkcgs:
+            task.blkcg = kernel.blkcgs.get(kernel.cgroups.get(name, ""))
 
     def _exit(self, task: Task) -> None:
         """Undo and charge what the end of a program does that init started."""
@@ -755,16 +759,15 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._files[fd].inode.size
 
-    def fadvise(self, fd: int, advice: int) -> None:
+    def fadvise(self, fd: int, advice: int) -> Blocking[None]:
         """Tell how a file will be read (posix_fadvise of all of it); EINVAL for what is unknown."""
         self.task.charge_system(self._entry_ns)
-        file = self._files[fd]
-        if self._tracer.enabled:
-            self._trace_enter("fadvise64")
-            self._trace_exit("fadvise64", 0 if advice in KNOWN else -errno.EINVAL)
+        return self._call("fadvise64", self._fadvise(self._files[fd], advice))
+
+    def _fadvise(self, file: File, advice: int) -> Blocking[None]:
         if advice not in KNOWN:
             raise invalid(file.path)
-        generic_fadvise(file.inode.mapping, file.ra, advice)
+        yield from generic_fadvise(self.task, file.inode.mapping, file.ra, advice)
 
     def drop_pagecache(self) -> int:
         """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""

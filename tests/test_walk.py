@@ -72,7 +72,7 @@ class Walk(NamedTuple):
     def requests(self, name: str) -> list[tuple[int, int]]:
         """Return (block of the volume, blocks) of the disk's requests, in order."""
         fields = [self.trace[place].args for place in self.where(name, "sdb")]
-        return [((sector - OFFSET) // PAGE, count // PAGE) for _, _, sector, count, _ in fields]
+        return [((sector - OFFSET) // PAGE, count // PAGE) for _, _, sector, count, *_ in fields]
 
 
 @cache

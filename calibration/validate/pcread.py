@@ -101,7 +101,7 @@ class Pcread(ServerProgram):
         params = self.params
         draw = sys.stream(f"pages.{number}").random
         fd = yield from sys.open(params.filename, O_RDONLY)
-        sys.fadvise(fd, POSIX_FADV_RANDOM)
+        yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
         for _ in range(params.warm_reads // params.procs):
             yield from sys.pread(fd, PAGE, self._page(draw()) * PAGE)
         self.warm += 1

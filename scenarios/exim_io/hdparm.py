@@ -47,7 +47,7 @@ class Hdparm(ServerProgram):
         sys.lseek(fd, 0)
         cached = yield from self._time(sys, fd, CACHED_NS, rewind=True)
         sys.trace_marker("hdparm_cached_bytes_per_s", round(cached))
-        sys.fadvise(fd, POSIX_FADV_DONTNEED)
+        yield from sys.fadvise(fd, POSIX_FADV_DONTNEED)
         buffered = yield from self._time(sys, fd, BUFFERED_NS, rewind=False)
         sys.trace_marker("hdparm_buffered_bytes_per_s", round(buffered))
         yield from sys.close(fd)

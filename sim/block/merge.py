@@ -101,7 +101,7 @@ class MergeTable:
 
     def _back_merge(self, request: Request, bio: Bio, count: int, now_ns: int) -> None:
         if self._tracer.enabled:
-            self._trace("block_bio_backmerge", bio.op, request.end, count * bio.size)
+            self._trace("block_bio_backmerge", bio, request.end, count)
         self._unlink_end(request)
         append_bios(request, bio, count)
         following = self._by_start[request.op].get(request.end)
@@ -116,7 +116,7 @@ class MergeTable:
         old_sector = request.sector
         prepend_bio(request, bio)
         if self._tracer.enabled:
-            self._trace("block_bio_frontmerge", bio.op, request.sector, bio.size)
+            self._trace("block_bio_frontmerge", bio, request.sector, 1)
         by_start[request.sector] = request
         self._elevator.moved(request, old_sector)
         former = self.former_of(request)
@@ -125,8 +125,8 @@ class MergeTable:
             self._unite(former, request, now_ns)
             self._by_end[former.op][former.end] = former
 
-    def _trace(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
-        self._tracer.emit(name, self._name, op, sector, nr_sectors)
+    def _trace(self, name: str, bio: Bio, sector: int, count: int) -> None:
+        self._tracer.emit(name, self._name, bio.op, sector, count * bio.size, bio.flags, count)
 
     def try_unite(self, former: Request, now_ns: int) -> None:
         """Merge a waiting request with the one that starts where it ends (attempt_back_merge)."""

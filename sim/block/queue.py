@@ -84,8 +84,9 @@ from sim.block.bio import (
     end_bios,
     prepend_bio,
 )
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, ElevatorQueue, best_effort
+from sim.block.elevator import Elevator, ElevatorQueue, best_effort, no_cgroup
 from sim.block.features import DIRECTION, PER_QUEUE, PER_TASK, QUEUE_CHANGES, SYNC
 from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
@@ -103,6 +104,7 @@ from sim.sched.workqueue import Workqueue
 from sim.units import Value
 
 POOL_REQUESTS: Final = 128  # BLKDEV_MAX_RQ, include/linux/blkdev.h; BLKDEV_DEFAULT_RQ
+ANY_NUMBER: Final = 1 << 60
 TAGS_FOR_EACH: Final = 2  # with an elevator, for each request that the device takes
 PENDING_NS_MAX: Final = 5_000_000_000  # FLUSH_PENDING_TIMEOUT, block/blk-flush.c
 _DRAIN: Final = 0
@@ -224,7 +226,10 @@ class Disk(BlockDevice):
         "_has_tags",
         "_is_direct",
         "_peeked",
+        "_plug_large",
         "_plug_merges_last",
+        "_plug_requests",
+        "_plug_together",
         "_plugs_itself",
         "_run_scheduled",
         "_running",
@@ -259,8 +264,12 @@ class Disk(BlockDevice):
         elevator: Elevator,
         params: QueueParams,
         ioprio: Callable[[int], int] = best_effort,
+        blkcg: Callable[[int], BlkioCgroup | None] = no_cgroup,
     ) -> None:
-        """Put the queue before its driver; ``ioprio`` tells the I/O priority of a process."""
+        """Put the queue before its driver.
+
+        ``ioprio`` tells the I/O priority of a process, ``blkcg`` its control group.
+        """
         super().__init__(stats, driver.capacity_sectors)
         told = params.rotational
         self.rotational = driver.rotational if told is None else told
@@ -301,6 +310,9 @@ class Disk(BlockDevice):
         )
         # Without an elevator a request goes straight to a driver that has room.
         self._plug_merges_last: bool = params.plug_merges_last
+        self._plug_requests: int = params.plug_requests or ANY_NUMBER
+        self._plug_together: int = params.plug_together
+        self._plug_large: int = -(-params.plug_flush_bytes // SECTOR) or ANY_NUMBER
         self._is_direct: bool = elevator.multiqueue and not elevator.schedules
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self.max_sectors = params.max_bytes // SECTOR
@@ -323,6 +335,8 @@ class Disk(BlockDevice):
                 schedule_run=self.schedule_run,
                 start_queueing=self._start_queueing,
                 ioprio=ioprio,
+                dev=f"{stats.major}:{stats.minor}",
+                blkcg=blkcg,
             )
         )
 
@@ -343,9 +357,9 @@ class Disk(BlockDevice):
         if size > self.max_sectors and size > self._longest(bio.op):
             return self._submit_pieces(bio, self._longest(bio.op))
         now_ns = self.calendar.now
-        if self.tracer.enabled:
+        if self.tracer.enabled and not bio.submitted and not bio.granted:
             self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
-        pool = self.pool_of(bio)
+        pool = READS if self._has_tags and bio.op == READ else self.pool_of(bio)
         plug = bio.plug
         sync = plug is None and flags & BIO_SYNC != 0
         count = bio.count
@@ -356,12 +370,19 @@ class Disk(BlockDevice):
             if bio.granted:
                 bio.granted = False
             else:
-                # The first sync bio removes the plug, so the bios have to go one at a time.
-                most = 1 if sync and self.plugged else count - done
                 merged = 0
-                if plug is not None and plug.count:
-                    merged = self._plug_merge(plug.list_of(self._flush_list), bio, sector, most)
-                if not merged and self.nr_waiting:
+                if plug is not None:
+                    last = plug.last
+                    if last is not None and (
+                        last.end == sector
+                        or last.sector == sector + size
+                        or plug.has_several
+                        or not self._plug_merges_last
+                    ):
+                        merged = self._plug_merge(plug, bio, sector, count - done)
+                if self.nr_waiting and not merged:
+                    # The first sync bio removes the plug, so the bios have to go one at a time.
+                    most = 1 if sync and self.plugged else count - done
                     merged = self.merges.try_merge(bio, sector, most, now_ns)
                 if merged:
                     self._count_merge(bio, merged)
@@ -373,11 +394,11 @@ class Disk(BlockDevice):
                     has_slot = False
                     break
             done += 1
-            if plug is not None:
-                self._add_to_plug(plug, bio, sector, pool, now_ns)
-                continue
             request = self.start_request(bio, sector, pool, now_ns)
-            if self._is_direct and self._may_issue():
+            if plug is not None:
+                self._add_to_plug(plug, request)
+                continue
+            if self._direct_room():
                 self._issue(request)
                 continue
             self.insert(request, now_ns)
@@ -405,6 +426,8 @@ class Disk(BlockDevice):
         if bio.plug is not None:
             bio.plug.flush()
         while not self.requests.get(pool, bio.task_id, self.calendar.now):
+            if self.tracer.enabled:
+                self._trace_bio("block_sleeprq", bio, bio.sector + bio.submitted * bio.size, 1)
             self.unplug()
             yield from self.requests.sleep(task, pool)
             self.requests.allow_batch(bio.task_id, self.calendar.now)
@@ -424,10 +447,12 @@ class Disk(BlockDevice):
         """Begin a request of one bio of the run, which has a slot (drive_stat_acct)."""
         if self.spare:
             request = self.spare.pop()
-            request.begin(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
+            request.renew(bio, sector, now_ns)
         else:
             request = Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
         request.pool = pool
+        if self.tracer.enabled:
+            self.trace("block_getrq", request)
         self.stats.start(1, now_ns)
         if bio.partition is not None:
             bio.partition.start(1, now_ns)
@@ -435,11 +460,11 @@ class Disk(BlockDevice):
 
     def insert(self, request: Request, now_ns: int) -> None:
         """Give an accounted request to the elevator; plug or unplug (elv_insert)."""
-        if self.tracer.enabled:
-            self._trace("block_rq_insert", request)
         waiting = self.nr_waiting
         if not waiting and self._plugs_itself and not self.plugged:
             self._plug(now_ns)
+        if self.tracer.enabled:
+            self.trace("block_rq_insert", request)
         self.nr_waiting = waiting + 1
         self.merges.add(request)
         self.elevator.insert(request)
@@ -471,8 +496,9 @@ class Disk(BlockDevice):
 
     # -- The plug on a task's stack.
 
-    def _plug_merge(self, requests: list[Request], bio: Bio, sector: int, most: int) -> int:
-        """Merge bios of the run into a request of the list; return how many."""
+    def _plug_merge(self, plug: Plug, bio: Bio, sector: int, most: int) -> int:
+        """Merge bios of the run into a request that the plug holds; return how many."""
+        requests = plug.list_of(self._flush_list)
         for request in reversed(requests):
             if request.op != bio.op:
                 if self._plug_merges_last:
@@ -482,35 +508,35 @@ class Disk(BlockDevice):
                 count = min(most, self.merges.room(request, bio))
                 if count:
                     if self.tracer.enabled:
-                        self._trace_bio("block_bio_backmerge", bio.op, sector, count * bio.size)
+                        self._trace_bio("block_bio_backmerge", bio, sector, count)
                     append_bios(request, bio, count)
                     return count
             elif request.sector == sector + bio.size and self.merges.room(request, bio):
                 if self.tracer.enabled:
-                    self._trace_bio("block_bio_frontmerge", bio.op, sector, bio.size)
+                    self._trace_bio("block_bio_frontmerge", bio, sector, 1)
                 prepend_bio(request, bio)
                 return 1
             if self._plug_merges_last:
                 break
         return 0
 
-    def _add_to_plug(self, plug: Plug, bio: Bio, sector: int, pool: int, now_ns: int) -> None:
+    def _add_to_plug(self, plug: Plug, request: Request) -> None:
         """Hold a new request back; before that, let all go if the release allows no more."""
         requests = plug.list_of(self._flush_list)
-        most = self.params.plug_requests
-        held = len(requests)
-        if self.params.plug_together:
+        most = self._plug_requests
+        if not self._plug_together:
+            held = len(requests)
+        else:
             held = plug.count
-            if plug.has_several():
-                most = self.params.plug_together
-        large = self.params.plug_flush_bytes
+            if plug.has_several:
+                most = self._plug_together
         last = plug.last
-        if (most and held >= most) or (
-            large and last is not None and last.nr_sectors * SECTOR >= large
-        ):
+        if held >= most or (last is not None and last.nr_sectors >= self._plug_large):
             plug.flush()
             requests = plug.list_of(self._flush_list)
-        request = plug.last = self.start_request(bio, sector, pool, now_ns)
+        plug.last = request
+        if self.tracer.enabled and not requests:
+            self.tracer.emit("block_plug", self.name)
         plug.count += 1
         self.nr_plugged += 1
         requests.append(request)
@@ -518,9 +544,13 @@ class Disk(BlockDevice):
     def _flush_plug_list(self, requests: list[Request]) -> None:
         """Take what a task's plug held, and run the queue."""
         now_ns = self.calendar.now
+        self.nr_plugged -= len(requests)
+        direct = self._direct_room()
+        if self.tracer.enabled and requests:
+            self.tracer.emit("block_unplug", self.name, len(requests))
         for request in requests:
-            self.nr_plugged -= 1
-            if self._is_direct and self._may_issue():  # blk_mq_plug_issue_direct
+            if direct:  # blk_mq_plug_issue_direct
+                direct -= 1
                 self._issue(request)
                 continue
             self.insert(request, now_ns)
@@ -550,7 +580,10 @@ class Disk(BlockDevice):
                 self._unplug_timer = True
                 self.calendar.post(left_ns, self._unplug_timeout, None)
             else:
-                self.unplug()
+                self.plugged = False
+                if self.tracer.enabled:
+                    self.tracer.emit("block_unplug_timer", self.name, self.nr_waiting)
+                self.run_queue()
 
     def unplug(self) -> None:
         """Remove the plug, and if there was one, run the queue (__generic_unplug_device)."""
@@ -605,31 +638,32 @@ class Disk(BlockDevice):
         """Give a request to the driver (blk_mq_start_request, queue_rq)."""
         self.in_driver += 1
         if self.tracer.enabled:
-            self._trace("block_rq_issue", request)
-        if self.wbt is not None:
-            self.wbt.issued(request)
+            self.trace("block_rq_issue", request)
+        wbt = self.wbt
+        if wbt is not None:  # wbt_issue
+            request.issue_ns = self.calendar.now
+            if wbt.watched is None and request.op == READ:
+                wbt.watched = request
         self.driver.submit(request)
 
-    def _may_issue(self) -> bool:
-        """Return whether a new request needs no queue (blk_mq_try_issue_directly)."""
-        return (
-            not self.nr_waiting
-            and self.in_driver < self._depth
-            and not self.ordered.active
-            and not self._running
-        )
+    def _direct_room(self) -> int:
+        """Return how many new requests need no queue (blk_mq_try_issue_directly)."""
+        if not self._is_direct or self.nr_waiting or self.ordered.active or self._running:
+            return 0
+        return max(0, self._depth - self.in_driver)
 
     # -- Up: the driver is done (interrupt context).
 
     def complete(self, request: Request) -> None:
         """End a request's bios, free its slot, run the queue."""
+        special = request.flags & (BIO_POLLED | BIO_ORDERED_MASK)
         interrupt = self.on_interrupt
-        if interrupt is not None and not request.flags & BIO_POLLED:
+        if interrupt is not None and (not special or not special & BIO_POLLED):
             interrupt(request.task_id)
         if self.tracer.enabled:
-            self._trace("block_rq_complete", request)
+            self.trace("block_rq_complete", request)
         self.in_driver -= 1
-        if request.flags & BIO_ORDERED_MASK:
+        if special and special & BIO_ORDERED_MASK:
             self.ordered.completed(request)
         else:
             self.finish(request)
@@ -645,26 +679,37 @@ class Disk(BlockDevice):
         count = request.bio_count
         self.bios_held -= count
         now_ns = self.calendar.now
-        end_bios(bio, request.sector, count)
+        if bio.pending == count and bio.end_part is None:  # end_bios() without the call: 1.02x
+            bio.pending = 0
+            bio.end_io(bio)
+        else:
+            end_bios(bio, request.sector, count)
         if request.rest is not None:
             sector = request.sector + count * bio.size
             for bio, count in request.rest:
                 self.bios_held -= count
                 end_bios(bio, sector, count)
                 sector += count * bio.size
+            request.rest = None
         duration_ns = now_ns - request.start_ns
         self.stats.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         if request.partition is not None:
             request.partition.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         if self._elevator_follows:
             self.elevator.completed(request)
-        if self.wbt is not None:
-            self.wbt.done(request)
+        wbt = self.wbt
+        if wbt is not None and (wbt.timer or wbt.watched is request):
+            wbt.done(request)
+        if request.started:  # else it was in no elevator
+            request.started = False
+            request.elevator_private = None
         self.requests.put(request.pool, request.task_id)
         self.spare.append(request)
 
     def absorb(self, request: Request, now_ns: int) -> None:
         """Give back the slot of a request that became part of another."""
+        if self.tracer.enabled:
+            self.trace("block_rq_merge", request)
         self.nr_waiting -= 1
         self.stats.absorb(now_ns)
         if request.partition is not None:
@@ -690,13 +735,20 @@ class Disk(BlockDevice):
         else:
             self.run_queue()
 
-    def _trace(self, name: str, request: Request) -> None:
+    def trace(self, name: str, request: Request) -> None:
+        """Hit a tracepoint of requests; call only ``if tracer.enabled``."""
         self.tracer.emit(
-            name, self.name, request.op, request.sector, request.nr_sectors, request.start_ns
+            name,
+            self.name,
+            request.op,
+            request.sector,
+            request.nr_sectors,
+            request.start_ns,
+            request.flags,
         )
 
-    def _trace_bio(self, name: str, op: int, sector: int, nr_sectors: int) -> None:
-        self.tracer.emit(name, self.name, op, sector, nr_sectors)
+    def _trace_bio(self, name: str, bio: Bio, sector: int, count: int) -> None:
+        self.tracer.emit(name, self.name, bio.op, sector, count * bio.size, bio.flags, count)
 
     # -- When the power goes.
 
@@ -800,6 +852,8 @@ class Ordered:
             request = self._disk.start_request(bio, bio.sector, pool, now_ns)
         else:
             request = Request(FLUSH, bio.sector, 0, now_ns, bio, 0, bio.flags)
+            if self._disk.tracer.enabled:
+                self._disk.trace("block_getrq", request)
         self._disk.bios_held += 1
         bio.submitted = 1
         if bio.plug is not None:
@@ -987,6 +1041,16 @@ class Ordered:
     def _account_empty(self, request: Request) -> None:
         """Count a bio without data as the write of no sectors that its request is."""
         now_ns = self._disk.calendar.now
+        if self._disk.tracer.enabled:
+            self._disk.tracer.emit(
+                "block_rq_complete",
+                self._disk.name,
+                WRITE,
+                request.sector,
+                0,
+                request.start_ns,
+                request.flags,
+            )
         self._disk.stats.done(WRITE, 1, 0, now_ns - request.start_ns, now_ns)
 
     def _end_flush_bio(self, request: Request) -> None:

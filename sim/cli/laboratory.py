@@ -36,7 +36,7 @@ class Where:
 
     @contextmanager
     def laboratory(self, label: str, measure: "Measure | None" = None) -> "Iterator[Laboratory]":
-        """Open a laboratory with progress under a label; say what came out of the store.
+        """Open a laboratory with progress under a label; say what is in the store.
 
         Raise click.UsageError for an executor or a store that is none.
         """
@@ -45,19 +45,17 @@ class Where:
             place = executors.place_of(self.executor, self.jobs)
         except executors.BadExecutorError as error:
             raise click.UsageError(str(error)) from None
+        made = import_module("sim.study.laboratory").Laboratory
+        more = {} if measure is None else {"measure": measure}
         with ExitStack() as stack:
-            store = self._store(stack)
-            progress = stack.enter_context(Progress(label))
-            more = {} if measure is None else {"measure": measure}
-            made = import_module("sim.study.laboratory").Laboratory
-            laboratory = made(place, store=store, progress=progress, **more)
-            yield laboratory
-        if store is not None and laboratory.known:
-            click.echo(
-                f"iotwin: {laboratory.known} of {laboratory.done} runs were done before, and are"
-                f" in {store.path} (--store none simulates them again)",
-                err=True,
-            )
+            laboratory = made(place, store=self._store(stack), **more)
+            is_done = False
+            try:
+                with Progress(label) as laboratory.progress:
+                    yield laboratory
+                is_done = laboratory.done >= laboratory.planned
+            finally:
+                _tell_stored(laboratory, is_done=is_done)
 
     def _store(self, stack: ExitStack) -> "Store | None":
         """Return the store; None if there is to be none, or if the user's cache cannot be used."""
@@ -76,6 +74,23 @@ class Where:
         if found.told:
             click.echo(f"iotwin: {found.told}", err=True)
         return found
+
+
+def _tell_stored(laboratory: "Laboratory", *, is_done: bool) -> None:
+    """Say which runs came out of the store; of a command that did not end, how many are there."""
+    store, stored = laboratory.store, laboratory.known + laboratory.kept
+    if store is None or not stored:
+        return
+    if not is_done:
+        told = f"{stored} runs are kept in {store.path}: the same command again goes on with them"
+    elif laboratory.known:
+        told = (
+            f"{laboratory.known} of {laboratory.done} runs were done before, and are in"
+            f" {store.path} (--store none simulates them again)"
+        )
+    else:
+        return
+    click.echo(f"iotwin: {told}", err=True)
 
 
 def laboratory_options(command: Callable[..., Any]) -> Callable[..., Any]:

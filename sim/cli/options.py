@@ -16,7 +16,6 @@ from sim.scenario import Scenario
 from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.levels import read_option
 from sim.scenario.load import SEED_MAX
-from sim.study.executors import cores
 from sim.toml.layers import Table
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -41,13 +40,6 @@ json_option: Decorator = click.option(
 plot_option: Decorator = click.option(
     "--plot", "plot_path", metavar="FILE.png", help="Draw load, CPU, disks, mail over time."
 )
-jobs_option: Decorator = click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="Runs at the same time (default: one per CPU).",
-)
-
-
 slo_option: Decorator = click.option(
     "--slo",
     "slos",
@@ -69,6 +61,22 @@ def replications_option(default: int) -> Decorator:
         show_default=True,
         help="Runs of each variant, with seeds SEED, SEED+1, ...",
     )
+
+
+def precision_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --precision and --replications-max."""
+    of = click.option(
+        "--precision",
+        metavar="PERCENT",
+        help="Instead of --replications: run until the figure's mean is known so well.",
+    )
+    most = click.option(
+        "--replications-max",
+        type=click.IntRange(3, 10_000),
+        metavar="N",
+        help="Most runs of each point with --precision (default: 160).",
+    )
+    return of(most(command))
 
 
 def fit_of(path: str | None, scenario: str) -> Fit | None:
@@ -96,11 +104,6 @@ def tell_omissions(*scenarios: Scenario) -> None:
     lines = (line for scenario in scenarios for line in scenario.omissions)
     for line in dict.fromkeys(lines):
         click.echo(f"iotwin: {line}", err=True)
-
-
-def jobs_of(jobs: int | None, runs: int) -> int:
-    """Return how many processes to use for that many runs."""
-    return min(jobs or cores(), runs)
 
 
 def command_line() -> str:

@@ -168,6 +168,7 @@ class Disks(Component[DiskSpec]):
             elevator.make(spec.elevator_params),
             spec.queue,
             machine.sched.processes.ioprio,
+            machine.sched.processes.blkcg,
         )
         merged_ns = 0 if driver.coalesces else None
         interrupt_ns = machine.interrupt_ns

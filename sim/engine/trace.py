@@ -25,17 +25,22 @@ from sim.units import NS_PER_S
 
 # Field names, for printing; the kernel's own where it has them. What a probe program would look up
 # elsewhere at that moment follows them: who woke (by_pid; 0: an interrupt), where a task sleeps and
-# its CPU time so far (cpu_ns: with what it still owes), since when a request exists. A name that is
-# not here is printed with its arguments as they are.
+# its CPU time so far (cpu_ns: with what it still owes), since when a request exists (start_ns) and
+# with which flags (of sim.block.bio). A name that is not here is printed with its arguments as they
+# are.
 TRACEPOINTS: dict[str, tuple[str, ...]] = {
     "block_bio_queue": ("dev", "rwbs", "sector", "nr_sector"),
-    "block_bio_frontmerge": ("dev", "rwbs", "sector", "nr_sector"),
-    "block_bio_backmerge": ("dev", "rwbs", "sector", "nr_sector"),
-    "block_rq_insert": ("dev", "rwbs", "sector", "nr_sector", "start_ns"),
-    "block_rq_issue": ("dev", "rwbs", "sector", "nr_sector", "start_ns"),
-    "block_rq_complete": ("dev", "rwbs", "sector", "nr_sector", "start_ns"),
+    "block_bio_frontmerge": ("dev", "rwbs", "sector", "nr_sector", "flags", "nr_bio"),
+    "block_bio_backmerge": ("dev", "rwbs", "sector", "nr_sector", "flags", "nr_bio"),
+    "block_getrq": ("dev", "rwbs", "sector", "nr_sector", "start_ns", "flags"),
+    "block_sleeprq": ("dev", "rwbs", "sector", "nr_sector", "flags", "nr_bio"),
+    "block_rq_insert": ("dev", "rwbs", "sector", "nr_sector", "start_ns", "flags"),
+    "block_rq_merge": ("dev", "rwbs", "sector", "nr_sector", "start_ns", "flags"),
+    "block_rq_issue": ("dev", "rwbs", "sector", "nr_sector", "start_ns", "flags"),
+    "block_rq_complete": ("dev", "rwbs", "sector", "nr_sector", "start_ns", "flags"),
     "block_plug": ("dev",),
     "block_unplug": ("dev", "nr_rq"),
+    "block_unplug_timer": ("dev", "nr_rq"),
     "disk_access": ("dev", "sector", "overhead_ns", "seek_ns", "rotation_ns", "transfer_ns"),
     "sched_switch": (
         "cpu",

@@ -86,6 +86,9 @@ class Features:
     dirtyable_reserve: bool
     paced_writers: bool
     own_background: bool
+    shares_age: bool
+    exact_own_dirty: bool
+    share_of_room: bool
     memcg_dirty_limits: bool
 
 
@@ -377,6 +380,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 2),
         "a flusher writes until its device is below its share of the background threshold as well",
         "b00949aa2df9: fs/fs-writeback.c over_bground_thresh",
+    ),
+    "shares_age": (
+        (3, 6),
+        "a device's share of what was written lately ages with time, not with what is written",
+        "f3109a51f8dc, eb608e3a344b: lib/flex_proportions.c",
+    ),
+    "exact_own_dirty": (
+        (5, 14),
+        "a device with next to no share counts its dirty pages over all CPUs",
+        "ab19939a6a50: mm/page-writeback.c wb_over_bg_thresh",
+    ),
+    "share_of_room": (
+        (6, 14),
+        "a device's share is an eighth of what may be dirty yet, at least; a hundredth if strict",
+        "6aeb991c54b2, 39ac99852fca: mm/page-writeback.c __wb_calc_thresh",
     ),
     "memcg_dirty_limits": (
         (4, 2),

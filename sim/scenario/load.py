@@ -180,7 +180,9 @@ class ScenarioFile:
             self._is_checked = True
         else:
             chosen = self._alone(document, what_if, assignments, seed)
-        return replace(chosen, plan=self._plan, omissions=omissions_of(chosen))
+        return replace(
+            chosen, plan=self._plan, omissions=(*chosen.omissions, *omissions_of(chosen))
+        )
 
     def _alone(
         self,
@@ -545,6 +547,7 @@ def _read(
         slo=slo,
         parameters=_fitted(reading.parameters, document.fitted_paths()),
         calibrate=calibrate,
+        omissions=tuple(reading.remarks),
         neighbours=neighbours,
     )
     return scenario, []

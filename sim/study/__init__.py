@@ -1,7 +1,7 @@
 """Studies: figures of runs, replications, comparisons, and what was recorded.
 
-Reading order: `trial` (one simulation, and its key) - `laboratory` (does trials, with `executors` and
-`store`) - `replicate` - `outcome` (what a study found, with `summary` and `intervals`).
+Reading order: `trial` (one simulation, and its key) - `laboratory` (does trials, with `executors`
+and `store`) - `replicate` - `outcome` (what a study found, with `summary` and `intervals`).
 
 Models: what is done with the readings of an experiment.
 Linux counterpart: none.

@@ -18,13 +18,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cache, partial
 from time import process_time
 from typing import Any, Final, Generic, TypeVar
 
 from sim.histogram import from_plain
 from sim.machine import simulate
 from sim.observation import Observation
+from sim.scenario.load import open_scenario
 from sim.scenario.spec import Scenario
 from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.executors import HERE, Place, check_sources, ending
@@ -71,7 +72,9 @@ class Laboratory:
         self.planned = 0  # pieces of work in all, as the caller announces: for progress
         self.done = 0
         self.known = 0  # of those that are done, what the store had
+        self.kept = 0  # and what was put into it
         self._keys = Keys(measure)
+        self._opened = cache(open_scenario)  # a file is read once for all trials of it
 
     # -- Trials
 
@@ -80,7 +83,7 @@ class Laboratory:
 
         Raise ScenarioError before anything runs; UnfinishedError if some could not be done.
         """
-        scenarios = [trial.resolve() for trial in trials]
+        scenarios = [trial.resolve(self._opened) for trial in trials]
         keys = [self._keys.of(*one) for one in zip(scenarios, trials, strict=True)]
         kept = {key for key, trial in zip(keys, trials, strict=True) if trial.keep}
         found: dict[str, Replication] = {}
@@ -153,6 +156,7 @@ class Laboratory:
                 },
             )
         )
+        self.kept += 1
 
     def _count(self, number: int) -> None:
         self.done += number
@@ -173,17 +177,21 @@ class Laboratory:
         names: Sequence[str],
         *,
         tells: bool = False,
+        each: Callable[[int, B], None] | None = None,
     ) -> list[B]:
         """Return function(item) for each item, in their order; `names` say what each is.
 
-        `tells`: the function takes `progress` as well. Raise what the function raises;
-        UnfinishedError if it was interrupted or a worker died.
+        `tells`: the function takes `progress` as well. `each` is called with the number of an item
+        and its value as soon as that is known. Raise what the function raises; UnfinishedError if
+        it was interrupted or a worker died.
         """
         found: dict[int, B] = {}
 
         def finish(number: int, value: B) -> None:
             found[number] = value
             self._count(1)
+            if each is not None:
+                each(number, value)
 
         try:
             self._map(function, [(item,) for item in items], names, finish, tells=tells)

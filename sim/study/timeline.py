@@ -72,6 +72,11 @@ class Span(NamedTuple):
     system_ns: int = 0
 
 
+def spent_within(start_ns: int, end_ns: int, used_ns: int, left_ns: int) -> int:
+    """Return when a task on a CPU had all but `left_ns` spent of what it used; evenly spread."""
+    return end_ns - left_ns * (end_ns - start_ns) // used_ns
+
+
 @dataclass(slots=True)
 class TaskLine:
     """One task's spans, oldest first, and what it is doing now."""
@@ -110,7 +115,7 @@ class TaskLine:
             used = span.user_ns + span.system_ns
             if left >= used:  # Before this span already.
                 return max(now_ns, span.start_ns)
-            return max(now_ns, span.end_ns - left * (span.end_ns - span.start_ns) // used)
+            return max(now_ns, spent_within(span.start_ns, span.end_ns, used, left))
         return max(now_ns, self.since_ns)
 
     def waited_for(self, waker: int, until_ns: int) -> None:
@@ -278,7 +283,7 @@ class Timeline:
     # -- Disks and journals
 
     def _issue(
-        self, now_ns: int, device: str, op: int, sector: int, _nr: int, accepted_ns: int
+        self, now_ns: int, device: str, op: int, sector: int, _nr: int, accepted_ns: int, *_: Any
     ) -> None:
         # A flush is no program's request: it exists from the moment on at which it is issued.
         io = BlockIo(device, op, min(accepted_ns, now_ns) or now_ns, now_ns)

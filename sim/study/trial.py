@@ -61,12 +61,12 @@ class Trial:
     given: Scenario | None = None
     keep: bool = False  # the readings are wanted, not only the figures
 
-    def resolve(self) -> Scenario:
-        """Return the scenario to run; raise ScenarioError."""
+    def resolve(self, opened: Callable[[str], ScenarioFile] = open_scenario) -> Scenario:
+        """Return the scenario to run; `opened` gives its file by name. Raise ScenarioError."""
         scenario = self.given
         if scenario is None:
             layer = fit_layer(dict(self.values), "fit: design") if self.values else None
-            file = _opened(self.scenario)
+            file = opened(self.scenario)
             scenario = file.read(self.what_if, sets=self.sets, seed=self.seed, fit=layer)
         if self.duration_ns is None or self.duration_ns >= scenario.run.duration_ns:
             return scenario
@@ -92,11 +92,6 @@ def trial_of(
     shipped = scenario_files().get(scenario.name) == scenario.path
     name = scenario.name if shipped else str(scenario.path)
     return Trial(name, what_if, (), seed, sets, given=scenario, keep=keep)
-
-
-@cache
-def _opened(name: str) -> ScenarioFile:
-    return open_scenario(name)
 
 
 class Keys:

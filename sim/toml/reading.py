@@ -58,12 +58,17 @@ class Reading:
         self.kernel = kernel  # "" if it is not known: then declared defaults count
         self.version = version  # the same as numbers; None if it is not known
         self.problems: list[Problem] = []
+        self.remarks: list[str] = []  # what is right, and does not do what its author may think
         self.parameters: list[Parameter] = []
         self.code: CodeTime | None = None  # None: as on the machine of the defaults
 
     def error(self, place: Place, message: str, *, given: str = "", allowed: str = "") -> None:
         """Note a problem."""
         self.problems.append(Problem(place, message, given, allowed))
+
+    def remark(self, place: Place, message: str) -> None:
+        """Note what the author should know; it does not stop the scenario."""
+        self.remarks.append(f"{place}: {message}")
 
     def refuses(self, table: Table, path: Sequence[str], why: str | None, otherwise: str) -> bool:
         """Note why values cannot be together, if they cannot: `why` is what refusal() has returned.

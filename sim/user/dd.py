@@ -369,7 +369,7 @@ class Dd(ServerProgram):
                 if not size:
                     return
                 if params.input_nocache:
-                    sys.fadvise(source, POSIX_FADV_DONTNEED)
+                    yield from sys.fadvise(source, POSIX_FADV_DONTNEED)
             self.read.count(size, bs)
             if params.output_direct:
                 yield  # The record is filled before the device hears of it.

@@ -88,7 +88,7 @@ class RandomReader(ServerProgram):
         flags = O_RDONLY | O_DIRECT if params.direct else O_RDONLY
         fd = yield from sys.open(params.path, flags)
         if not params.direct:
-            sys.fadvise(fd, POSIX_FADV_RANDOM)
+            yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
         if params.depth > 1:
             yield from self._many(sys, fd)
             return

@@ -87,9 +87,10 @@ def test_tracepoints_tell_plug_and_unplug():
     rig.run()
     assert rig.tracer.names() == [
         "block_bio_queue",
-        "block_rq_insert",
+        "block_getrq",
         "block_plug",
-        "block_unplug",
+        "block_rq_insert",
+        "block_unplug_timer",
         "block_rq_issue",
         "block_rq_complete",
     ]

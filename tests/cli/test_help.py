@@ -29,6 +29,7 @@ Commands:
   run        Run a scenario, beside what was recorded.
   compare    Compare what-ifs with the base, seed by seed.
   explain    Say where a transaction's time goes, and what is busy.
+  trace      Record a part of a run, for Perfetto, blkparse and btt.
   params     Show every parameter with unit, source and layer.
   calibrate  Fit a scenario's parameters to its recording.
   predict    Carry a fit into a what-if: median and 90 % interval.

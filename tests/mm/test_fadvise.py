@@ -14,7 +14,7 @@ from sim.mm.fadvise import (
 )
 from sim.mm.filemap import do_generic_file_read, touch_mapped
 from sim.mm.readahead import FileRaState
-from tests.mm.machines import KERNELS, MIB, Machine
+from tests.mm.machines import KERNELS, MIB, Machine, S
 
 PAGE = 4096
 FLAGGED = ["2.6.34", "3.1", "3.15", "4.4", "4.10", "6.5", "6.18"]
@@ -25,7 +25,7 @@ def advised(machine, *advice):
     """Return an open file about which all of that was told, the last thing last."""
     ra = FileRaState(machine.bdi.ra_pages)
     for each in advice:
-        generic_fadvise(machine.file, ra, each)
+        machine.do(generic_fadvise, machine.file, ra, each)
     return ra
 
 
@@ -162,3 +162,33 @@ def test_dontneed_drops_clean_pages():
     machine.do(reader, machine, [(0, 8 * PAGE)], advised(machine))
     advised(machine, POSIX_FADV_DONTNEED)
     assert machine.file.nr_pages == 0
+
+
+def test_dontneed_begins_to_write_what_is_dirty_and_drops_what_is_written():
+    """The estimate of fadvise.py: 128 requests of 512 KiB have room."""
+    machine = Machine(kernel="6.18", memory_mib=4096, rate_mib_per_s=100)
+    machine.file.set_dirty(0, 65_536)
+    advised(machine, POSIX_FADV_DONTNEED)
+    assert machine.calendar.now == pytest.approx(1.92 * S, rel=0.01)
+    assert machine.file.nr_dirty == 0
+    assert machine.file.nr_pages == machine.file.nr_writeback == pytest.approx(64 * 256, abs=256)
+    machine.vm.check()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_after_dontneed_and_a_while_nothing_is_dirty_and_a_second_one_drops_all(kernel):
+    machine = Machine(kernel=kernel)
+    machine.file.set_dirty(100, 400)
+    advised(machine, POSIX_FADV_DONTNEED)
+    machine.run_until(2)
+    assert (machine.file.nr_dirty, machine.vm.written) == (0, 300)
+    advised(machine, POSIX_FADV_DONTNEED)
+    assert machine.file.nr_pages == 0
+
+
+def test_dontneed_leaves_a_congested_device_alone():
+    machine = Machine(kernel="2.6.18")
+    machine.device.congested = lambda op: True
+    machine.file.set_dirty(0, 300)
+    advised(machine, POSIX_FADV_DONTNEED)
+    assert machine.file.nr_dirty == 300

@@ -16,7 +16,7 @@ from sim.study.executors import Place, place_of
 from sim.study.laboratory import Laboratory, UnfinishedError
 from sim.study.store import Store
 from sim.study.trial import Figures, Trial, trial_of
-from tests.cli.small import SMALL
+from tests.cli.small import SMALL, small_file
 
 FILE = Path("small.toml")
 SHORT = SMALL.replace("messages = 60", "messages = 4")
@@ -55,6 +55,29 @@ def test_what_comes_out_is_in_the_order_of_what_went_in(place: str) -> None:
     items = [5, 3, 9, 1, 1]
     assert lab.map(square, items, [str(one) for one in items]) == [25, 9, 81, 1, 1]
     assert [one.seed for one in lab.run(trials(7, 3, 5))] == [7, 3, 5]
+
+
+def test_each_value_is_told_with_its_number_before_the_next_is_done() -> None:
+    told: list[tuple[int, int]] = []
+    done: list[list[tuple[int, int]]] = []
+
+    def remember(item: int) -> int:
+        done.append(list(told))
+        return square(item)
+
+    items = [5, 3, 9]
+    Laboratory().map(remember, items, ["", "", ""], each=lambda *one: told.append(one))
+    assert told == [(0, 25), (1, 9), (2, 81)]
+    assert done == [told[:0], told[:1], told[:2]]
+
+
+def test_a_scenario_of_another_laboratory_is_read_anew(tmp_path: Path) -> None:
+    """What somebody changes between two studies counts, also in one process."""
+    trial = Trial(small_file(tmp_path, SHORT), None, (), 1)
+    [before] = Laboratory().figures([trial])
+    small_file(tmp_path, SHORT.replace("messages = 4", "messages = 6"))
+    [after] = Laboratory().figures([trial])
+    assert (before["messages_accepted"], after["messages_accepted"]) == (4, 6)
 
 
 def test_a_trial_that_is_asked_for_twice_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,11 +55,46 @@ def test_advice_that_nobody_knows_is_refused():
 
     def program(sys):
         fd = yield from sys.open("/dev/sda", O_RDONLY)
-        sys.fadvise(fd, POSIX_FADV_RANDOM)
+        yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
         try:
-            sys.fadvise(fd, 3)
+            yield from sys.fadvise(fd, 3)
         except OSError as error:
             seen.append(error.errno)
 
     run_program(machine, program)
     assert seen == [errno.EINVAL]
+
+
+def pages_written(rw, engine, options):
+    """Let a buffered job overwrite 2 MiB for 30 ms; return (operations, pages on the disk)."""
+    job = f'''[process.fio]
+program = "fio"
+filename = "/dev/sda"
+rw = "{rw}"
+ioengine = "{engine}"
+direct = false
+size = "2 MiB"
+runtime = "30 ms"
+time_based = true
+{options}'''
+    device = DEVICE.replace("noop", "none")
+    machine = boot(job, machine=device, sets=['machine.kernel = "6.18"'])
+    run_for(machine, 1)
+    [done] = values_of(machine, "fio_done")
+    return done, machine.devices["sda"].stats.write_sectors // 8
+
+
+@pytest.mark.parametrize("rw", ["write", "randwrite"])
+@pytest.mark.parametrize("engine", ["psync", "io_uring"])
+def test_a_buffered_job_writes_its_file_before_each_further_pass(rw, engine):
+    """fio's loop_cache_invalidate, far below all limits; the close of a device writes the rest."""
+    done, written = pages_written(rw, engine, "norandommap = false")
+    assert done > 4 * PAGES
+    assert written == done
+
+
+@pytest.mark.parametrize("option", ["invalidate = false", "norandommap = true"])
+def test_one_that_does_not_invalidate_or_has_no_passes_writes_when_it_closes(option):
+    done, written = pages_written("randwrite", "psync", option)
+    assert done > 4 * PAGES
+    assert written == PAGES
