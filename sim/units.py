@@ -73,7 +73,7 @@ _UNITS: Final[Mapping[str, Mapping[str, int | Fraction]]] = {
 # What a number without a unit means: the canonical unit. Not for times: nobody writes plain
 # nanoseconds, and "5" could be seconds as well as milliseconds. Nor for clocks: 2400 or 2.4?
 _NEEDS_UNIT: Final = frozenset({"time_ns", "clock_khz"})
-_INTEGER: Final = frozenset({"time_ns", "bytes", "count", "clock_khz"})
+INTEGER: Final = frozenset({"time_ns", "bytes", "count", "clock_khz"})
 # What is beyond can only be a slip, and times a random number it would be more than a float holds.
 _LARGEST: Final[Mapping[str, int | float]] = {
     "time_ns": 10**18,  # 31.7 years
@@ -175,7 +175,7 @@ def parse_quantity(given: object, dim: str) -> Value:
         raise ValueError(f"no dimension {dim!r}; known: {', '.join(DIMS)}")
     exact = _exact(given, dim)
     _check_size(exact, given, dim)
-    if dim not in _INTEGER:
+    if dim not in INTEGER:
         return float(exact)
     if exact.denominator != 1 and dim != "time_ns":
         raise UnitError(

@@ -15,7 +15,7 @@ Theory of operation (Cacti 0.8.7: poller.php, cmd.php, lib/poller.php; spine 0.8
    up to `max_oids` values in one GET, and makes one INSERT for all that a device has said.
  - rrdtool, one process, updates a file for each data source: opens it, reads its header, writes the
    header's counters and the row, and leaves it to the kernel when that reaches the disk. It tells
-   the kernel to read nothing ahead (rrd_open.c of rrdtool 1.2.24, 2007).
+   the kernel to read nothing ahead (rrd_open.c from 1.2.24 on; Plonka and others, LISA 2007).
 Invariants: each data source is asked at most once in an interval; a poll that is over has asked all
  of them; each value polled is written to its file once.
 Left out: graphs that somebody looks at, the boost plug-in, several processes of cmd.php or spine,

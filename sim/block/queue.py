@@ -104,6 +104,7 @@ from sim.sched.workqueue import Workqueue
 from sim.units import Value
 
 POOL_REQUESTS: Final = 128  # BLKDEV_MAX_RQ, include/linux/blkdev.h; BLKDEV_DEFAULT_RQ
+ANY_NUMBER: Final = 1 << 60
 TAGS_FOR_EACH: Final = 2  # with an elevator, for each request that the device takes
 PENDING_NS_MAX: Final = 5_000_000_000  # FLUSH_PENDING_TIMEOUT, block/blk-flush.c
 _DRAIN: Final = 0
@@ -309,9 +310,9 @@ class Disk(BlockDevice):
         )
         # Without an elevator a request goes straight to a driver that has room.
         self._plug_merges_last: bool = params.plug_merges_last
-        self._plug_requests: int = params.plug_requests
+        self._plug_requests: int = params.plug_requests or ANY_NUMBER
         self._plug_together: int = params.plug_together
-        self._plug_large: int = -(-params.plug_flush_bytes // SECTOR)
+        self._plug_large: int = -(-params.plug_flush_bytes // SECTOR) or ANY_NUMBER
         self._is_direct: bool = elevator.multiqueue and not elevator.schedules
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self.max_sectors = params.max_bytes // SECTOR
@@ -523,14 +524,14 @@ class Disk(BlockDevice):
         """Hold a new request back; before that, let all go if the release allows no more."""
         requests = plug.list_of(self._flush_list)
         most = self._plug_requests
-        held = len(requests)
-        if self._plug_together:
+        if not self._plug_together:
+            held = len(requests)
+        else:
             held = plug.count
             if plug.has_several:
                 most = self._plug_together
-        if (held >= most and most) or (
-            self._plug_large and plug.last is not None and plug.last.nr_sectors >= self._plug_large
-        ):
+        last = plug.last
+        if held >= most or (last is not None and last.nr_sectors >= self._plug_large):
             plug.flush()
             requests = plug.list_of(self._flush_list)
         plug.last = request

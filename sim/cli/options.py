@@ -63,6 +63,22 @@ def replications_option(default: int) -> Decorator:
     )
 
 
+def precision_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --precision and --replications-max."""
+    of = click.option(
+        "--precision",
+        metavar="PERCENT",
+        help="Instead of --replications: run until the figure's mean is known so well.",
+    )
+    most = click.option(
+        "--replications-max",
+        type=click.IntRange(3, 10_000),
+        metavar="N",
+        help="Most runs of each point with --precision (default: 160).",
+    )
+    return of(most(command))
+
+
 def fit_of(path: str | None, scenario: str) -> Fit | None:
     """Return the fit of the scenario in a file, None without one; raise FitError."""
     return None if path is None else read_fit(Path(path), Path(scenario).stem)

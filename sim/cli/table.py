@@ -19,9 +19,10 @@ from sim.registry import did_you_mean
 from sim.report.exercise_table import exercise_json, exercise_table
 from sim.report.study_json import study_json
 from sim.report.tables import Column, Table, print_table
-from sim.report.what_if_table import own_figures, what_if_table
+from sim.report.what_if_table import what_if_table
 from sim.scenario import Scenario, load, open_scenario, scenario_files
 from sim.study.exercise import DEVICES, PROFILE, Exercise, access, fill, raid
+from sim.study.metrics import own_figures
 
 SEED: Final = 1
 LEVELS: Final = ("0", "1", "5", "10")
@@ -145,7 +146,7 @@ def _scenario(name: str, choices: Mapping[str, Any], plot_path: str | None) -> S
     if plot_path is not None:
         raise click.UsageError(f"--plot is for table {' and '.join(TABLES)}, not {name}")
     scenario = load(name)
-    if not own_figures(scenario):
+    if not own_figures(scenario.measure):
         message = f"no program of '{name}' has figures of its own that its [measure] asks for"
         raise click.UsageError(f"{message} (`iotwin compare {name}` shows all)")
     return scenario

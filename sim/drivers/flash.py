@@ -342,6 +342,42 @@ class Programs:
 class Dies:
     """Dies and the channels to them: when each is free, and of what."""
 
+    __slots__ = (
+        "_begin_ns",
+        "_block_programs",
+        "_channel_of",
+        "_channels",
+        "_die_of",
+        "_end_ns",
+        "_erase_from_ns",
+        "_erase_ns",
+        "_erase_to_ns",
+        "_factors",
+        "_filled_ns",
+        "_held_ns",
+        "_held_up",
+        "_in_block",
+        "_late_ns",
+        "_next",
+        "_page_ns",
+        "_page_sectors",
+        "_paused_to_ns",
+        "_planes",
+        "_programs",
+        "_read_ns",
+        "_sector_ns",
+        "_sensed_ns",
+        "_senses_ns",
+        "_suspend_ns",
+        "_units",
+        "_width",
+        "_work_ns",
+        "count",
+        "has_others",
+        "program_ns",
+        "sense_ns",
+    )
+
     def __init__(self, params: FlashParams) -> None:
         self.count = params.dies
         self.program_ns: float = float(params.program_ns)

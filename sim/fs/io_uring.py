@@ -146,6 +146,41 @@ class IoKiocb(Kiocb):
 class IoUring:
     """Both rings, and what the kernel has for them (struct io_ring_ctx)."""
 
+    __slots__ = (
+        "_bio_flags",
+        "_closed",
+        "_cq_wait",
+        "_direct_ns",
+        "_direct_page_ns",
+        "_features",
+        "_files",
+        "_fixed",
+        "_has_buffers",
+        "_hashed",
+        "_idle_ns",
+        "_is_special",
+        "_params",
+        "_sched",
+        "_spinner",
+        "_sq_spins",
+        "_sq_thread",
+        "_sq_wait",
+        "_task_work",
+        "_vfs",
+        "_wanted",
+        "_workers",
+        "cq",
+        "ended",
+        "entries",
+        "in_flight",
+        "iopoll",
+        "is_watched",
+        "needs_wakeup",
+        "spare",
+        "sq",
+        "sqpoll",
+    )
+
     def __init__(
         self,
         vfs: Vfs,

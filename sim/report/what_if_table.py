@@ -9,30 +9,17 @@ Left out: intervals and changes, which `iotwin compare` has; figures of disks an
 
 from typing import Final
 
-from sim.observation import Metric, figures_of
-from sim.registry import lookup
 from sim.report.tables import Column, Table, figure
-from sim.scenario import Scenario
+from sim.study.metrics import own_figures
 from sim.study.outcome import Study
 
 NONE: Final = "-"
 AS_IT_IS: Final = "(as it is)"
 
 
-def own_figures(scenario: Scenario) -> tuple[Metric, ...]:
-    """Return the figures that the programs of a scenario declare, of the families it measures."""
-    measure = scenario.measure
-    found: dict[str, Metric] = {}
-    for program in measure.programs:
-        for family in figures_of(lookup("program", program).cls):
-            if family.name in measure.families:
-                found |= {metric.name: metric for metric in family.metrics}
-    return tuple(found.values())
-
-
 def what_if_table(study: Study) -> Table:
     """Return a row for each variant of the study."""
-    metrics = own_figures(study.variants[0].scenario)
+    metrics = own_figures(study.variants[0].scenario.measure)
     columns = (
         Column("what-if"),
         *(Column(metric.name, is_number=True) for metric in metrics),

@@ -314,19 +314,30 @@ _FAMILIES: Final = (
 
 def metrics_of(measure: MeasureSpec) -> tuple[Metric, ...]:
     """Return the figures that a scenario asks for: the programs' first, then the server's."""
-    declared = [
-        family
-        for program in dict.fromkeys(measure.programs)
-        for family in figures_of(lookup("program", program).cls)
-    ]
     found: dict[str, Metric] = {
         metric.name: metric
-        for family in (*declared, *_FAMILIES)
+        for family in (*own_families(measure), *_FAMILIES)
         if family.name in measure.families
         for metric in family.metrics
     }
     for metric in _of_devices(measure):
         found[metric.name] = metric
+    return tuple(found.values())
+
+
+def own_families(measure: MeasureSpec) -> list[Family]:
+    """Return what the programs of a scenario declare, of what it measures."""
+    return [
+        family
+        for program in dict.fromkeys(measure.programs)
+        for family in figures_of(lookup("program", program).cls)
+        if family.name in measure.families
+    ]
+
+
+def own_figures(measure: MeasureSpec) -> tuple[Metric, ...]:
+    """Return the figures that the programs of a scenario declare, of those that it measures."""
+    found = {one.name: one for family in own_families(measure) for one in family.metrics}
     return tuple(found.values())
 
 

@@ -221,7 +221,7 @@ def quoted(part: str) -> str:
 def read_assignment(text: str) -> Table:
     """Return the tree of one --set PATH=VALUE; a value that is no TOML is taken as a text."""
     file = f"--set {text}"
-    path_text, equals = _split_assignment(text)
+    path_text, equals = split_assignment(text)
     value_text = text[equals + 1 :].strip() if equals >= 0 else ""
     start = equals + 1 + (len(text[equals + 1 :]) - len(text[equals + 1 :].lstrip()))
     try:
@@ -238,14 +238,14 @@ def read_assignment(text: str) -> Table:
         raise ScenarioError([Problem(whole, problem, "", ".".join(map(quoted, parts[2:])))])
     key = Place(file, 0, 1, len(path_text.rstrip()), text)
     at = Place(file, 0, start + 1, len(value_text), text)
-    tree: Leaf | Table = Leaf(_set_value(value_text), Layer.SET, key, at, "", value_text)
+    tree: Leaf | Table = Leaf(set_value(value_text), Layer.SET, key, at, "", value_text)
     for part in reversed(parts):
         tree = Table(key, Layer.SET, {part: tree})
     assert isinstance(tree, Table)
     return tree
 
 
-def _split_assignment(text: str) -> tuple[str, int]:
+def split_assignment(text: str) -> tuple[str, int]:
     """Return what stands before the first equals sign outside quotes, and its offset."""
     quote = ""
     for offset, letter in enumerate(text):
@@ -258,7 +258,7 @@ def _split_assignment(text: str) -> tuple[str, int]:
     return text, -1
 
 
-def _set_value(text: str) -> object:
+def set_value(text: str) -> object:
     """Return a number, boolean, list or quoted text as TOML reads it; anything else as a text."""
     try:
         tree = tomllib.loads(f"x = {text}\n")

@@ -1,0 +1,229 @@
+"""`iotwin sweep`: a scenario and its what-ifs over values of some parameters."""
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+
+import sim
+from sim.cli import options
+from sim.cli.extras import need
+from sim.cli.laboratory import Where, laboratory_options
+from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.observation import Metric
+from sim.registry import did_you_mean
+from sim.report.study_file import study_file
+from sim.report.study_tables import replications_text
+from sim.report.sweep_text import notes, sweep_result, sweep_table
+from sim.report.tables import print_table
+from sim.scenario import Scenario, open_scenario
+from sim.study.metrics import metrics_of, own_figures
+from sim.study.over import Listed, check_once, check_runs, read_listed, read_over
+from sim.study.points import Precision, Variants, measure, point_of
+from sim.study.precision import RUNS_MAX
+from sim.study.sweep import GRID, Design, Sweep, assemble_sweep, grid, number_of, sampled
+from sim.units import UnitError, parse_quantity
+
+BASE: Final = "base"
+_DESIGN: Final = re.compile(r"(sobol|lhs):(\d+)")
+_DESIGNS: Final = "grid, sobol:N, lhs:N"
+
+
+@click.command("sweep", short_help="Run a scenario over values of a parameter.")
+@options.scenario_argument
+@click.argument("what_ifs", metavar="[WHAT_IF]...", nargs=-1)
+@click.option(
+    "--over",
+    "overs",
+    metavar="PATH=SPEC",
+    multiple=True,
+    required=True,
+    help="What to vary: 1,2,4 or 1..64*2 or 10..50+5; may be given several times.",
+)
+@click.option(
+    "--design",
+    "design_text",
+    metavar="DESIGN",
+    default=GRID,
+    show_default=True,
+    help="Which points: grid (all combinations), or sobol:N, lhs:N of LOW..HIGH.",
+)
+@click.option(
+    "--of",
+    "figures",
+    metavar="FIGURE",
+    multiple=True,
+    help="Show this figure (default: those of the programs); may be given several times.",
+)
+@options.seed_option
+@options.set_option
+@options.fit_option
+@options.replications_option(5)
+@options.precision_options
+@laboratory_options
+@click.option("--yes", is_flag=True, help="More than 100,000 runs are meant.")
+@options.json_option
+@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw each figure with its band.")
+def command(
+    scenario_name: str,
+    what_ifs: tuple[str, ...],
+    overs: tuple[str, ...],
+    design_text: str,
+    figures: tuple[str, ...],
+    seed: int | None,
+    sets: tuple[str, ...],
+    fit_path: str | None,
+    replications: int,
+    precision: str | None,
+    replications_max: int | None,
+    yes: bool,
+    json_path: str | None,
+    plot_path: str | None,
+    where: Where,
+) -> None:
+    """Run a scenario, or what-ifs of it ('base': as it is), over values of parameters.
+
+    PATH is what `iotwin params` lists. SPEC is a list (1,2,4; ssd,hdd), a range with a factor
+    (1..64*2) or with a step (10 ms..50 ms+5 ms); for sobol:N and lhs:N a range alone. All points
+    have the same seeds. A row a point: each figure's mean with its 90 % interval.
+
+    The knee is where throughput stops to follow the load (Kneedle). Where the first parameter is a
+    load, the plot has the operational bounds, dashed: from the demands of the lightest load.
+
+    \b
+    Examples:
+      iotwin sweep sendmail --over 'process.blast.concurrency=1..64*2' --plot s.png
+      iotwin sweep generic base ssd --over 'process.server.rate=10..90+20 /s'
+      iotwin sweep generic --over machine.memory=2..8GiB*2 --over machine.cpus=1,2
+      iotwin sweep generic --design lhs:20 --over 'process.server.rate=10..90 /s'
+    """
+    fit = options.fit_of(fit_path, scenario_name)
+    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    names = _names(what_ifs)
+    scenarios = [variants.read(name) for name in names]
+    design = _design(design_text)
+    reader = read_listed if design.kind == GRID else read_over
+    paths = [reader(text, scenarios) for text in overs]
+    check_once(paths, sets)
+    shown = [_figures(one, figures) for one in scenarios]
+    runs = _runs(replications, precision, replications_max, figures)
+    points_each = number_of([one for one in paths if isinstance(one, Listed)], design)
+    most = runs.runs_max if isinstance(runs, Precision) else runs
+    check_runs(len(names) * points_each * most, meant=yes)
+    options.tell_omissions(*scenarios)
+    check_json(json_path)
+    check_picture(plot_path)
+    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
+    values = list(
+        grid([one for one in paths if isinstance(one, Listed)])
+        if design.kind == GRID
+        else sampled(paths, design, scenarios[0].seed)
+    )
+    points = [point_of(variants, name, paths, one) for name in names for one in values]
+    with where.laboratory(f"sweeping {scenarios[0].name}") as laboratory:
+        done, unfinished = measure(points, runs, laboratory, sets)
+    sweep = assemble_sweep(scenarios[0], paths, design, done, unfinished)
+    if plot_path is not None and done:
+        # By name: matplotlib takes a second, and most sweeps draw nothing.
+        plot = import_module("sim.report.sweep_plot").plot_sweep
+        write_file(Path(plot_path), lambda place: plot(sweep, shown[0], place))
+        click.echo(f"plot written to {plot_path}", err=True)
+    if json_path is not None:
+        content = study_file(
+            "sweep",
+            command=options.command_line(),
+            version=sim.__version__,
+            base=scenarios[0],
+            points=done,
+            result=sweep_result(sweep),
+            unfinished=unfinished,
+        )
+        write_json(content, json_path)
+    if json_path != "-":
+        _print(sweep, names, scenarios, shown, runs)
+    if unfinished is not None:
+        click.echo(f"iotwin: {unfinished.message}", err=True)
+        sys.exit(unfinished.exit_code)
+
+
+def _print(
+    sweep: Sweep,
+    names: Sequence[str | None],
+    scenarios: Sequence[Scenario],
+    shown: Sequence[Sequence[Metric]],
+    runs: int | Precision,
+) -> None:
+    """Print heading, a table for each what-if, and notes."""
+    number = runs if isinstance(runs, int) else runs.runs_max
+    often = replications_text(number) if isinstance(runs, int) else f"at most {number} replications"
+    base = sweep.base
+    conditions = f"seed {base.seed}, {often} of each point, iotwin {sim.__version__}"
+    click.echo(f"{base.name}: {base.title}\n{conditions}\n$ {options.command_line()}\n")
+    if sweep.unfinished is not None:
+        click.echo(f"{sweep.unfinished.message}\n")
+    for name, scenario, figures in zip(names, scenarios, shown, strict=True):
+        if len(names) > 1 or name is not None:
+            title = scenario.what_if.title if scenario.what_if else scenario.title
+            click.echo(f"what-if {name}: {title}" if name else f"{BASE}: {title}")
+        print_table(sweep_table(sweep, name, figures), sys.stdout)
+        click.echo()
+    click.echo(notes(sweep), nl=False)
+
+
+def _names(what_ifs: tuple[str, ...]) -> list[str | None]:
+    """Return the what-ifs, None for the scenario as it is; refuse one that is named twice."""
+    twice = sorted({name for name in what_ifs if what_ifs.count(name) > 1})
+    if twice:
+        raise click.UsageError(f"named twice: {', '.join(twice)}")
+    return [None if name == BASE else name for name in what_ifs or (BASE,)]
+
+
+def _design(text: str) -> Design:
+    """Return the design that --design names; refuse one that is none."""
+    if text == GRID:
+        return Design(GRID)
+    match = _DESIGN.fullmatch(text)
+    if match is None or not int(match[2]):
+        raise click.BadParameter(f"'{text}' (allowed: {_DESIGNS})", param_hint="--design")
+    need("scipy")
+    return Design(match[1], int(match[2]))
+
+
+def _figures(scenario: Scenario, wanted: tuple[str, ...]) -> tuple[Metric, ...]:
+    """Return the figures to show: those asked for, else those of the programs, else all."""
+    known = {one.name: one for one in metrics_of(scenario.measure)}
+    for name in wanted:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            message = f"'{scenario.label}' has no figure '{name}'{hint}"
+            raise click.BadParameter(f"{message} (known: {', '.join(known)})", param_hint="--of")
+    chosen = tuple(known[name] for name in dict.fromkeys(wanted))
+    return chosen or own_figures(scenario.measure) or tuple(known.values())
+
+
+def _runs(
+    replications: int,
+    precision: str | None,
+    replications_max: int | None,
+    figures: tuple[str, ...],
+) -> int | Precision:
+    """Return how many runs each point has, or how well which figure is to be known."""
+    if precision is None:
+        if replications_max is not None:
+            raise click.UsageError("--replications-max goes with --precision")
+        return replications
+    try:
+        share = parse_quantity(precision, "percent") / 100
+    except UnitError as error:
+        raise click.BadParameter(str(error), param_hint="--precision") from None
+    if not 0 < share < 1:
+        message = f"'{precision}' (allowed: more than 0 % and less than 100 %)"
+        raise click.BadParameter(message, param_hint="--precision")
+    if len(figures) != 1:
+        message = "--precision is of one figure: name it with --of FIGURE"
+        raise click.UsageError(message)
+    return Precision(figure=figures[0], share=share, runs_max=replications_max or RUNS_MAX)

@@ -1,0 +1,168 @@
+"""Points of a study: variants of a scenario under settings, run and measured together.
+
+Models: the cells of an experiment's plan, each with its replications.
+Linux counterpart: none.
+Invariants: all points have the same seeds, so that they meet the same arrivals and differ only by
+ what was changed. A point is its settings: `iotwin run` with them as --set does one of its runs.
+Left out: which points there are (sim.study.over, and what asks for them).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sim.scenario.fitted import Fit
+from sim.scenario.load import ScenarioFile
+from sim.scenario.spec import Scenario
+from sim.study.laboratory import Laboratory, UnfinishedError
+from sim.study.metrics import units_of
+from sim.study.outcome import Replication, Shortfall
+from sim.study.over import Path, blaming
+from sim.study.precision import look, looks
+from sim.study.summary import Summary, summarise_all
+from sim.study.trial import trial_of
+from sim.units import Value
+
+PRECISE = "precise"
+NOT_REACHED = "not reached"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variants:
+    """What lies under all points: a file, and what was laid over it."""
+
+    file: ScenarioFile
+    sets: tuple[str, ...] = ()
+    seed: int | None = None
+    fit: Fit | None = None
+
+    def read(self, what_if: str | None, settings: Sequence[str] = ()) -> Scenario:
+        """Return a variant under settings; raise UnknownScenario or ScenarioError."""
+        layer = None if self.fit is None else self.fit.layer(self.fit.best)
+        sets = (*self.sets, *settings)
+        return self.file.read(what_if, sets=sets, seed=self.seed, fit=layer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One variant with one value of each parameter that is varied."""
+
+    scenario: Scenario
+    what_if: str | None
+    values: tuple[Value, ...]
+    settings: tuple[str, ...]  # the same as PATH=VALUE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A point and its runs; `stopped` says why there are as many, "" if so many were asked for."""
+
+    point: Point
+    replications: tuple[Replication, ...]
+    metrics: dict[str, Summary]
+    stopped: str = ""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The marks of the measured part that some run ended without."""
+        return tuple(dict.fromkeys(name for run in self.replications for name in run.seen.missing))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """How well the mean of a figure must be known: to a share of it, with so many runs at most."""
+
+    figure: str
+    share: float
+    runs_max: int
+
+
+def point_of(
+    variants: Variants, what_if: str | None, paths: Sequence[Path], values: Sequence[Value]
+) -> Point:
+    """Return a point; raise ScenarioError where a value cannot be, at the option that gave it."""
+    settings = tuple(path.setting(value) for path, value in zip(paths, values, strict=True))
+    with blaming(paths):
+        scenario = variants.read(what_if, settings)
+    # Without what only readers of a single variant ask for: there may be very many points.
+    load = tuple(one for one in scenario.parameters if one.path.startswith("process."))
+    scenario = replace(scenario, parameters=load, what_ifs=(), recorded=(), omissions=())
+    return Point(scenario=scenario, what_if=what_if, values=tuple(values), settings=settings)
+
+
+def measure(
+    points: Sequence[Point],
+    runs: int | Precision,
+    laboratory: Laboratory,
+    sets: tuple[str, ...] = (),
+) -> tuple[list[Measured], Shortfall | None]:
+    """Run all points together, so many times or until a figure is known well enough.
+
+    A study that did not end comes with its shortfall and what is done of it.
+    """
+    done: list[list[Replication]] = [[] for _point in points]
+    stopped = [""] * len(points)
+    numbers = (runs,) if isinstance(runs, int) else tuple(looks(runs.runs_max))
+    for number in numbers:
+        still = [i for i, why in enumerate(stopped) if why != PRECISE]
+        try:
+            _add_runs(points, still, done, number, laboratory, sets)
+        except UnfinishedError as error:
+            return _measured(points, done, stopped), error.shortfall
+        if isinstance(runs, Precision):
+            for i in still:
+                stopped[i] = PRECISE if _is_precise(done[i], runs) else NOT_REACHED
+    return _measured(points, done, stopped), None
+
+
+def _add_runs(
+    points: Sequence[Point],
+    still: Sequence[int],
+    done: list[list[Replication]],
+    number: int,
+    laboratory: Laboratory,
+    sets: tuple[str, ...],
+) -> None:
+    """Run points up to a number of replications; keep what is done if not all is."""
+    where = [i for i in still for _run in range(len(done[i]), number)]
+    trials = [
+        trial_of(
+            points[i].scenario, points[i].scenario.seed + run, sets=(*sets, *points[i].settings)
+        )
+        for i in still
+        for run in range(len(done[i]), number)
+    ]
+    try:
+        _keep(where, laboratory.run(trials), done)
+    except UnfinishedError as error:
+        _keep(where, error.done, done)
+        raise
+
+
+def _keep(
+    where: Sequence[int], outcomes: Sequence[Replication | None], done: list[list[Replication]]
+) -> None:
+    for i, outcome in zip(where, outcomes, strict=True):
+        if outcome is not None:
+            done[i].append(outcome)
+
+
+def _is_precise(done: Sequence[Replication], wanted: Precision) -> bool:
+    values = [run.metrics[wanted.figure] for run in done if wanted.figure in run.metrics]
+    found = look(values, wanted.share)
+    return found is not None and found.reached
+
+
+def _measured(
+    points: Sequence[Point], done: Sequence[Sequence[Replication]], stopped: Sequence[str]
+) -> list[Measured]:
+    """Return the points that have a run at least."""
+    return [
+        Measured(
+            point=point,
+            replications=tuple(runs),
+            metrics=summarise_all([run.metrics for run in runs], units_of(point.scenario.measure)),
+            stopped=why,
+        )
+        for point, runs, why in zip(points, done, stopped, strict=True)
+        if runs
+    ]
