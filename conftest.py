@@ -21,6 +21,9 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("hunt", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile("steady")
 
+# A test simulates; it does not look up what another one, or the user, simulated before.
+os.environ["IOTWIN_STORE"] = "none"
+
 TWIN = pytest.StashKey[str]()
 
 

@@ -12,10 +12,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import as_completed
+from functools import partial
 from pathlib import Path
 
-import sim
 from calibration.fit.chain import Plan, first_wave
 from calibration.fit.recorded import columns_of
 from calibration.fit.sbc import (
@@ -23,13 +22,15 @@ from calibration.fit.sbc import (
     coverage,
     fit_one,
     fit_shared,
-    laboratory,
+    halves_of,
     shared_wave,
     synthesise,
 )
 from calibration.fit.space import Space
 from sim.scenario import load
-from sim.study.replicate import processes
+from sim.study.executors import place_of
+from sim.study.laboratory import Laboratory, UnfinishedError
+from sim.study.trial import model
 
 BINS = 5  # of the histogram of ranks
 
@@ -99,20 +100,19 @@ def fit_all(plan: Plan, number: int, jobs: int, kept: Kept, *, shared: bool) -> 
         return [kept.outcomes[i] for i in range(number)]
     columns = columns_of(load(plan.scenario), plan.spec, plan.states)
     fit = fit_shared if shared else fit_one
-    with processes(jobs) as executor:
-        lab = laboratory(executor, None)
-        tell(f"simulating the first wave and {number} recordings")
-        space = Space(plan.spec.priors)
-        wave = shared_wave(plan, lab) if shared else first_wave(plan, space, lab)
-        recordings = synthesise(plan, number, lab)
-        futures = {
-            executor.submit(fit, plan, wave, columns, one): one.number
-            for one in recordings
-            if one.number not in kept.outcomes
-        }
-        for future in as_completed(futures):
-            kept.add(futures[future], future.result())
-            tell(f"fitted {len(kept.outcomes)} of {number}")
+    laboratory = Laboratory(place_of("local", jobs), measure=halves_of)
+    tell(f"simulating the first wave and {number} recordings")
+    space = Space(plan.spec.priors)
+    wave = shared_wave(plan, laboratory) if shared else first_wave(plan, space, laboratory)
+    recordings = synthesise(plan, number, laboratory)
+    left = [one for one in recordings if one.number not in kept.outcomes]
+
+    def keep(i: int, outcome: Outcome) -> None:
+        kept.add(left[i].number, outcome)
+        tell(f"fitted {len(kept.outcomes)} of {number}")
+
+    names = [f"the fit of recording {one.number}" for one in left]
+    laboratory.map(partial(fit, plan, wave, columns), left, names, each=keep)
     return [kept.outcomes[i] for i in range(number)]
 
 
@@ -159,10 +159,14 @@ def main() -> None:
         options.messages,
         options.simulations,
         options.shared,
-        sim.__version__,
+        model(),
     ]
     kept = Kept(options.keep, run)
-    outcomes = fit_all(plan, options.recordings, options.jobs, kept, shared=options.shared)
+    try:
+        outcomes = fit_all(plan, options.recordings, options.jobs, kept, shared=options.shared)
+    except UnfinishedError as error:
+        tell(str(error))
+        sys.exit(error.shortfall.exit_code)
     print_table(plan, outcomes)
     if options.json:
         rows = [{"ranks": one.ranks, "second": dict(one.second)} for one in outcomes]

@@ -20,7 +20,7 @@ from pathlib import Path
 from sim.machine import simulate
 from sim.scenario import load
 from sim.scenario.load import headlines
-from sim.study.replicate import processes
+from sim.study.executors import processes
 from sim.units import NS_PER_S
 
 Trial = tuple[str, str | None, int]  # scenario, what-if, seconds after the last start

@@ -9,7 +9,6 @@ Invariants: every complaint says where, and the command that mends it where ther
 import json
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import Executor
 from pathlib import Path
 
 from docs import laws, picture
@@ -19,7 +18,8 @@ from docs.declared import Block, Exercise, Output, Run
 from docs.make import PICTURE, PICTURE_POINTS, text_of, wanted_runs
 from docs.pages import Page, all_pages
 from docs.render import MissingRun
-from docs.runs import Store, Tell, simulate
+from docs.runs import Sample, Store, Tell, simulate
+from sim.study.laboratory import Laboratory
 
 LIMIT_S = 2.0  # CPU time of a sample that is simulated again
 
@@ -45,7 +45,11 @@ def stale_blocks(
 
 
 def old_runs(
-    declared: Mapping[str, Block], store: Store, executor: Executor, limit_s: float, tell: Tell
+    declared: Mapping[str, Block],
+    store: Store,
+    laboratory: Laboratory,
+    limit_s: float,
+    tell: Tell,
 ) -> Iterator[str]:
     """Yield runs that come out otherwise today."""
     chosen: list[tuple[Run | Exercise, int, float]] = []
@@ -60,10 +64,10 @@ def old_runs(
         else:
             chosen.append((what, number, cpu_s))
     chosen.sort(key=lambda one: -one[2])  # the longest first, so that none is left at the end
-    futures = [executor.submit(simulate, what, number) for what, number, _cost in chosen]
+    todo = [(what, number) for what, number, _cost in chosen]
+    found = laboratory.map(_again, todo, [what.command for what, _number in todo])
     total_s = 0.0
-    for (what, number, _cost), future in zip(chosen, futures, strict=True):
-        again = future.result()
+    for (what, number), again in zip(todo, found, strict=True):
         total_s += again.cpu_s
         stored = store.get(what)
         assert stored is not None
@@ -77,6 +81,10 @@ def old_runs(
     tell(f"{len(chosen)} runs simulated again, {total_s:.0f} s of CPU")
 
 
+def _again(one: tuple[Run | Exercise, int]) -> Sample:
+    return simulate(*one)
+
+
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     names = [name for name in before if before[name] != after.get(name)]
     if not names:
@@ -86,13 +94,13 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     return f"{first}: {before[first]} there, {after.get(first)} now{more}"
 
 
-def old_picture(executor: Executor) -> Iterator[str]:
+def old_picture(laboratory: Laboratory) -> Iterator[str]:
     """Yield a complaint if the picture's points come out otherwise today."""
     mend = f"python -m docs make {PICTURE}"
     if not PICTURE_POINTS.is_file() or not picture.PICTURE.is_file():
         yield f"docs/pictures/storm.png: not there; {mend}"
         return
-    points = list(executor.map(picture.points_of, [run for _label, run in picture.VARIANTS]))
+    points = picture.points(laboratory)
     if json.loads(PICTURE_POINTS.read_text(encoding="utf-8")) != json.loads(json.dumps(points)):
         yield f"docs/pictures/storm.png shows another storm than today's; {mend}"
 
@@ -141,7 +149,7 @@ def _old_outputs(
 
 def check_all(
     declared: Mapping[str, Block],
-    executor: Executor,
+    laboratory: Laboratory,
     jobs: int,
     tell: Tell,
     *,
@@ -162,8 +170,8 @@ def check_all(
             block.name for page in pages.values() for block in placed_blocks(page.text, page.name)
         }
         shown = {name: one for name, one in declared.items() if name in placed}
-        complaints += old_runs(shown, store, executor, limit_s, tell)
-        complaints += old_picture(executor)
+        complaints += old_runs(shown, store, laboratory, limit_s, tell)
+        complaints += old_picture(laboratory)
     if "commands" in parts:
         complaints += wrong_commands(pages, declared, jobs, tell)
     return complaints

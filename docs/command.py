@@ -15,7 +15,8 @@ from docs.render import MissingRun
 from docs.runs import RunFailed
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.fitted import FitError
-from sim.study.replicate import processes
+from sim.study.executors import place_of
+from sim.study.laboratory import Laboratory, UnfinishedError
 
 PARTS = ("text", "age", "commands")
 _MISTAKES = (
@@ -27,6 +28,7 @@ _MISTAKES = (
     UnknownScenario,
     FitError,
     BadData,
+    UnfinishedError,
 )
 
 jobs_option = click.option(
@@ -54,8 +56,7 @@ def make_command(names: tuple[str, ...], jobs: int) -> None:
     """Make the blocks NAME of docs/tables.toml, or all, and the picture."""
     begin_s = time.monotonic()
     try:
-        with processes(jobs) as executor:
-            make_all(names, read(), executor, tell)
+        make_all(names, read(), Laboratory(place_of("local", jobs)), tell)
     except _MISTAKES as error:
         raise click.ClickException(str(error)) from None
     tell(f"made in {time.monotonic() - begin_s:.0f} s")
@@ -69,10 +70,8 @@ def check_command(parts: tuple[str, ...], limit: float, jobs: int) -> None:
     """Check the documents: text, age, commands, or (without PART) all three."""
     begin_s = time.monotonic()
     try:
-        with processes(jobs) as executor:
-            complaints = check_all(
-                read(), executor, jobs, tell, limit_s=limit, parts=parts or PARTS
-            )
+        laboratory = Laboratory(place_of("local", jobs))
+        complaints = check_all(read(), laboratory, jobs, tell, limit_s=limit, parts=parts or PARTS)
     except _MISTAKES as error:
         raise click.ClickException(str(error)) from None
     for one in complaints:

@@ -8,7 +8,6 @@ Invariants: what is stored of the present sources is not simulated again, so tha
 import json
 import tempfile
 from collections.abc import Collection, Mapping
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +29,7 @@ from docs.reference import reference_text
 from docs.render import exercise_table, figures_table
 from docs.runs import Store, Tell, make
 from sim.registry import did_you_mean
+from sim.study.laboratory import Laboratory
 
 PICTURE_POINTS: Final = TOP / "docs" / "runs" / "pictures" / "storm.json"
 PICTURE: Final = "picture"
@@ -57,18 +57,18 @@ def chosen(names: Collection[str], declared: Mapping[str, Block]) -> dict[str, B
 
 
 def make_all(
-    names: Collection[str], declared: Mapping[str, Block], executor: Executor, tell: Tell
+    names: Collection[str], declared: Mapping[str, Block], laboratory: Laboratory, tell: Tell
 ) -> None:
     """Make the blocks of these names, or all."""
     blocks = chosen(names, declared)
     placed = _places(declared)
     store = Store()
     shown = {name: one for name, one in blocks.items() if name in placed}
-    make(wanted_runs(shown.values()), store, executor, tell)
+    make(wanted_runs(shown.values()), store, laboratory, tell)
     if not names:
         store.keep_only({one.command for one in wanted_runs(declared.values())})
     if not names or PICTURE in names:
-        make_picture(executor)
+        make_picture(laboratory)
         tell("docs/pictures/storm.png drawn")
     texts = {
         name: text_of(one, store) for name, one in shown.items() if not isinstance(one, Output)
@@ -134,9 +134,9 @@ def fill_pages(texts: Mapping[str, str], tell: Tell, top: Path = TOP) -> None:
             tell(f"{page.name} written")
 
 
-def make_picture(executor: Executor) -> None:
+def make_picture(laboratory: Laboratory) -> None:
     """Simulate what the picture shows, keep its points, draw it."""
-    points = list(executor.map(picture.points_of, [run for _label, run in picture.VARIANTS]))
+    points = picture.points(laboratory)
     PICTURE_POINTS.parent.mkdir(parents=True, exist_ok=True)
     PICTURE_POINTS.write_text(json.dumps(points) + "\n", encoding="utf-8")
     picture.draw(points)

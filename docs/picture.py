@@ -12,6 +12,7 @@ from typing import Any, Final
 from docs.declared import TOP, Run
 from sim.machine import simulate as simulate_machine
 from sim.scenario import load
+from sim.study.laboratory import Laboratory
 from sim.study.recorded import load_figures
 from sim.tools.parse import parse_loadavg
 from sim.units import NS_PER_S
@@ -23,6 +24,12 @@ VARIANTS: Final = (
     ("the queue on tmpfs", Run(scenario="sendmail", what_if="tmpfs")),
 )
 _BLUE, _ORANGE, _RED = "#0072b2", "#d55e00", "#cc3311"
+
+
+def points(laboratory: Laboratory) -> list[dict[str, Any]]:
+    """Simulate what is drawn."""
+    runs = [run for _label, run in VARIANTS]
+    return laboratory.map(points_of, runs, [run.command for run in runs])
 
 
 def points_of(run: Run) -> dict[str, Any]:

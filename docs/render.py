@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from calibration.fit.predict import Prediction, predict
 from calibration.fit.prediction_report import widest
-from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from docs.declared import BASE, Exercise, Figure, Run, Table, Variant
 from docs.runs import Sample, Store, fit_of, scenario_of, subject_of
 from sim.report.exercise_table import exercise_table as printed_table
-from sim.report.study_tables import INTERVAL, spread_name
+from sim.report.study_tables import INTERVAL, RANGE
 from sim.report.tables import figure as figure_text
 from sim.report.tables import interval as interval_text
 from sim.scenario import Scenario, load
@@ -22,7 +21,8 @@ from sim.study import power_cut
 from sim.study.metrics import units_of
 from sim.study.recorded import Figure as Recorded
 from sim.study.recorded import load_figures
-from sim.study.summary import Summary, summarise
+from sim.study.summary import SPREAD_RUNS_MIN, Summary, summarise
+from sim.study.trial import Figures, Trial
 
 Row = Sequence[str]
 
@@ -141,7 +141,8 @@ _HEADINGS = {
 
 def _heading(column: str, variant: Variant) -> str:
     """Return a column's heading; few runs have a range, and no interval of 90 %."""
-    return _HEADINGS[column].replace(INTERVAL, spread_name(variant.samples))
+    spread = INTERVAL if variant.samples >= SPREAD_RUNS_MIN else RANGE
+    return _HEADINGS[column].replace(INTERVAL, spread)
 
 
 def _figures_as_rows(table: Table, shown: Sequence[_Shown]) -> str:
@@ -213,22 +214,27 @@ def prediction_of(variant: Variant, samples: Sequence[Sample]) -> Prediction:
     run, fit = variant.run, fit_of(variant.run)
     assert fit is not None
     base = load(run.scenario, what_if=run.what_if, sets=run.sets, fit=fit.layer(fit.best))
-    by_seed: dict[int, Figures] = {one.seed: one.figures for one in samples}
-
-    def look_up(trial: Trial) -> Figures:
-        return by_seed[trial.seed]
-
-    laboratory = Laboratory("", Journal(None), None, None, look_up)
     return predict(
         fit,
         base,
         run.scenario,
-        laboratory,
+        _Stored(samples),
         members=len(samples),
         replications=1,
         seed=base.seed,
         sets=run.sets,
     )
+
+
+class _Stored:
+    """Gives the figures of trials that were done before, by their seed (a Simulator)."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self.planned = len(samples)
+        self._by_seed = {one.seed: one.figures for one in samples}
+
+    def figures(self, trials: Sequence[Trial]) -> list[Figures]:
+        return [self._by_seed[trial.seed] for trial in trials]
 
 
 # -- Exercise tables.

@@ -15,7 +15,6 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -29,8 +28,8 @@ from sim.scenario.cases import HOME, SCENARIO, shipped_fit
 from sim.scenario.fitted import Fit, read_fit
 from sim.study.exercise import Exercise as Subject
 from sim.study.exercise import fill
+from sim.study.laboratory import Laboratory, run_once
 from sim.study.power_cut import cut_power
-from sim.study.replicate import run_once
 from sim.units import parse_quantity
 
 FOLDER: Final = TOP / "docs" / "runs" / "scenarios"
@@ -105,7 +104,7 @@ def _simulate_run(run: Run, number: int) -> tuple[int, dict[str, Any], str]:
 
 def _fill(exercise: Exercise) -> tuple[int, dict[str, Any], str]:
     """Fill an exercise table; its rows are the figures."""
-    return SEED, {"rows": fill(subject_of(exercise), SEED, None, None)}, ""
+    return SEED, {"rows": fill(subject_of(exercise), SEED)}, ""
 
 
 def subject_of(exercise: Exercise) -> Subject:
@@ -257,34 +256,46 @@ class Tell(Protocol):
 
 
 def make(
-    wanted: Mapping[Run | Exercise, int], store: Store, executor: Executor, tell: Tell
+    wanted: Mapping[Run | Exercise, int], store: Store, laboratory: Laboratory, tell: Tell
 ) -> None:
     """Simulate the samples that are not stored, or of other sources; store each run when done."""
     sources = Sources()
-    waiting: dict[Future[Sample], tuple[Run | Exercise, int]] = {}
     left: dict[Run | Exercise, dict[int, Sample | None]] = {}
     for what, number in wanted.items():
         stored = store.get(what)
         known = stored.samples if stored and stored.sources == sources.of(what) else []
         left[what] = {i: known[i] if i < len(known) else None for i in range(number)}
-        for i, sample in left[what].items():
-            if sample is None:
-                waiting[executor.submit(simulate, what, i)] = (what, i)
-    total = len(waiting)
+    todo = [(what, i) for what, found in left.items() for i, one in found.items() if one is None]
+    total = len(todo)
     failed: list[str] = []
     tell(f"{total} simulations to do, of {sum(wanted.values())}")
-    for done, future in enumerate(as_completed(waiting), start=1):
-        what, i = waiting[future]
-        error = future.exception()
-        if error is not None:
-            failed.append(f"{what.command}, sample {i}: {type(error).__name__}: {error}")
-            continue
-        left[what][i] = future.result()
+
+    def finish(number: int, sample: Sample | str) -> None:
+        what, i = todo[number]
+        if isinstance(sample, str):
+            failed.append(f"{_named(what, i)}: {sample}")
+            return
+        left[what][i] = sample
         samples = [one for one in left[what].values() if one is not None]
         if len(samples) == len(left[what]):
             stored = Stored(command=what.command, sources=sources.of(what), samples=samples)
             store.put(what, stored)
             cpu_s = sum(one.cpu_s for one in samples)
-            tell(f"[{done}/{total}] {what.command}: {len(samples)} samples, {cpu_s:.0f} s of CPU")
+            done = f"[{laboratory.done}/{total}]"
+            tell(f"{done} {what.command}: {len(samples)} samples, {cpu_s:.0f} s of CPU")
+
+    laboratory.map(_tried, todo, [_named(*one) for one in todo], each=finish)
     if failed:
         raise RunFailed("\n".join(failed))
+
+
+def _named(what: Run | Exercise, number: int) -> str:
+    return f"{what.command}, sample {number}"
+
+
+def _tried(one: tuple[Run | Exercise, int]) -> Sample | str:
+    """Simulate one sample; return what went wrong as a text, so that the others go on."""
+    try:
+        return simulate(*one)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"

@@ -1,22 +1,28 @@
-"""Control groups: limits of memory and of CPU time for some programs: [machine.cgroup.NAME].
+"""Control groups: limits of memory and CPU time, and shares of disks: [machine.cgroup.NAME].
 
-Models: what is written into the files of the memory, cpu and cpuset controllers at boot, and what
-these files then say: below /sys/fs, in the version of the interface that a group has.
+Models: what is written into the files of the memory, cpu, cpuset and blkio controllers at boot, and
+what these files then say: below /sys/fs, in the version of the interface that a group has.
 Linux counterpart: kernel/cgroup/; mm/memcontrol.c (memory_files, swap_files, memory_stat_format of
  version 2; mem_cgroup_legacy_files, memcg_stat_show of version 1); kernel/sched/core.c (cpu_files,
  cpu_legacy_files, cpu_extra_stat_show, cpu_cfs_stat_show), kernel/sched/cpuacct.c,
- kernel/cgroup/rstat.c (usage_usec), kernel/cgroup/cpuset.c.
+ kernel/cgroup/rstat.c (usage_usec), kernel/cgroup/cpuset.c; block/cfq-iosched.c
+ (cfq_blkcg_files: weight, time, sectors; cfq_blkcg_files of version 2: io.weight).
 Invariants: every parent of a group is described. If one group says anything to the cpu controller
- it is on for all: each competes with its siblings as one. Sizes are multiples of a page; a limit of
- none is "max" in version 2; times are in us, but throttled_time and cpuacct.usage in ns.
-Left out: memory limits of groups in groups; changes in a run; events of children
- (memory.events.local), pressure, peak, kernel memory, user_usec and system_usec, cgroup.procs.
+ it is on for all: each competes with its siblings as one; likewise the blkio controller. Sizes are
+ multiples of a page; a limit of none is "max" in version 2; times are in us, but throttled_time and
+ cpuacct.usage in ns, blkio.time in ms.
+Left out: memory limits and disk shares of groups in groups (they count in the top one); changes in
+ a run; events of children (memory.events.local), pressure, peak, kernel memory, user_usec and
+ system_usec, cgroup.procs, io.stat.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from sim.block.blk_cgroup import DEFAULT_WEIGHT, UNIFIED_SCALE, BlkioCgroup
+from sim.block.elevator import Elevator
+from sim.block.features import BLKIO_ENDED, BLKIO_SINCE, BLKIO_UNTIL, IO_WEIGHT_SINCE, WEIGHT_MIN
 from sim.component import Component, Described, GivenTable
 from sim.mm.address_space import Vm
 from sim.mm.anon import ACTIVE, INACTIVE
@@ -25,22 +31,29 @@ from sim.mm.mmzone import LRU_ACTIVE_ANON, LRU_ACTIVE_FILE, LRU_INACTIVE_ANON, L
 from sim.mm.page_writeback import memcg_nr_dirty, memcg_nr_unclean
 from sim.mm.params import PAGE_SIZE
 from sim.param import param
-from sim.registry import Entry, register
+from sim.registry import Entry, lookup, register
 from sim.sched.bandwidth import Bandwidth
 from sim.sched.core import Sched
 from sim.sched.features import BANDWIDTH_SINCE, BURST_SINCE, GROUPS_SINCE, UNIFIED_SINCE
 from sim.sched.syscalls import CPUS_MAX, parse_cpus
 from sim.sched.task_group import SHARES_DEFAULT, WEIGHT_DEFAULT, TaskGroup, weight_to_shares
-from sim.sched.version import numbers
+from sim.sched.version import in_force, numbers
 from sim.toml.errors import unknown
-from sim.toml.layers import Table
+from sim.toml.layers import Leaf, Table
 from sim.toml.reading import Reading
-from sim.units import NS_PER_US, given_text
+from sim.units import NS_PER_MS, NS_PER_US, given_text
 
 LEGACY: Final = 1  # the version of the interface before the unified hierarchy
 NO_LIMIT: Final = (1 << 63) - PAGE_SIZE  # PAGE_COUNTER_MAX in bytes: memsw without a limit
 PERIOD_DEFAULT_US: Final = 100_000
-OWN_VERSION: Final = {"cpu_shares": 1, "cpu_weight": 2}  # keys that one version has
+# Keys that one version has, and what the other version has for it.
+OWN_VERSION: Final = {"cpu_shares": 1, "cpu_weight": 2, "blkio_weight": 1, "io_weight": 2}
+COUNTERPART: Final = {
+    "cpu_shares": "cpu_weight",
+    "cpu_weight": "cpu_shares",
+    "blkio_weight": "io_weight",
+    "io_weight": "blkio_weight",
+}
 # The keys of the cpu controller, and the release that each came with.
 SINCE: Final = {
     "cpu_weight": UNIFIED_SINCE,
@@ -49,6 +62,8 @@ SINCE: Final = {
     "cpu_period": BANDWIDTH_SINCE,
     "cpu_burst": BURST_SINCE,
 }
+# The keys of the blkio controller that weigh.
+WEIGHT_SINCE: Final = {"blkio_weight": BLKIO_SINCE, "io_weight": IO_WEIGHT_SINCE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +131,22 @@ class CgroupParams:
         minimum=0,
         doc="what may be saved up of earlier quotas (cpu.max.burst, from 5.14 on)",
     )
+    blkio_weight: int | None = param(
+        None,
+        dim="count",
+        source="kernel: block/blk-cgroup.h 2.6.33: BLKIO_WEIGHT_DEFAULT 500",
+        minimum=10,
+        maximum=1000,
+        doc="its weight on disks with cfq, in version 1 (blkio.weight); left away: 500",
+    )
+    io_weight: int | None = param(
+        None,
+        dim="count",
+        source="kernel: include/linux/cgroup.h 4.3: CGROUP_WEIGHT_DFL 100",
+        minimum=1,
+        maximum=10000,
+        doc="its weight on disks with cfq, in version 2 (io.weight); left away: 100",
+    )
     cpus: str | None = param(
         None,
         dim="text",
@@ -127,6 +158,11 @@ class CgroupParams:
     def has_cpu_limits(self) -> bool:
         """Whether it says anything to the cpu controller."""
         return self.cpu_quota_ns is not None or (self.cpu_weight, self.cpu_shares) != (100, 1024)
+
+    @property
+    def disk_weight(self) -> int | None:
+        """Its weight on disks in the scale of version 1, None if it says nothing."""
+        return self.io_weight * UNIFIED_SCALE if self.io_weight else self.blkio_weight
 
 
 def parent_of(name: str) -> str:
@@ -140,6 +176,7 @@ class Machine(Protocol):
     sched: Sched
     vm: Vm
     groups: dict[str, TaskGroup]
+    blkcgs: dict[str, BlkioCgroup]
 
 
 @register("component", "cgroup", params=CgroupParams, doc="a control group: limits for programs")
@@ -152,6 +189,7 @@ class Cgroups(Component[CgroupParams]):
         super().__init__(tables)
         self.task_groups: dict[str, TaskGroup] = {}
         self.memcgs: list[tuple[Vm, MemCgroup]] = []
+        self.blkcgs: dict[str, BlkioCgroup] = {}
         self._sched: Sched | None = None
 
     # --- while a scenario is read
@@ -169,6 +207,7 @@ class Cgroups(Component[CgroupParams]):
         table = described.given("cgroup", name)
         cls._check_place(described, name, table, params)
         cls._check_cpu_keys(described.reading, name, table, params)
+        cls._check_weights(described, name, table, params)
         cpus = CPUS_MAX if described.cpus is None else described.cpus
         check_cpus(described.reading, table, f"machine.cgroup.{name}.cpus", params.cpus, cpus)
 
@@ -201,14 +240,9 @@ class Cgroups(Component[CgroupParams]):
             if leaf is None or release is None:
                 continue
             path = f"machine.cgroup.{name}"
-            if OWN_VERSION.get(key, params.version) != params.version:
-                right = next(other for other in OWN_VERSION if other != key)
-                reading.error(
-                    leaf.key,
-                    f"{path}.{key}: no such file in version {params.version} of the interface",
-                    allowed=f"{right}, or another 'version'",
-                )
-            elif params.version > 1 and release < UNIFIED_SINCE:
+            if _is_of_other_version(reading, leaf, key, name, params):
+                continue
+            if params.version > 1 and release < UNIFIED_SINCE:
                 reading.error(
                     leaf.key,
                     f"{path}: version 2 has a cpu controller from {numbers(UNIFIED_SINCE)} on",
@@ -225,11 +259,51 @@ class Cgroups(Component[CgroupParams]):
             message = f"machine.cgroup.{name}.cpu_burst: more than the quota"
             reading.error(table.place_of("cpu_burst"), message)
 
+    @classmethod
+    def _check_weights(
+        cls, described: Described, name: str, table: Table, params: CgroupParams
+    ) -> None:
+        """Note weights that the release or the interface's version lacks; remark idle ones."""
+        reading = described.reading
+        release = reading.version
+        for key, since in WEIGHT_SINCE.items():
+            leaf = table.leaf(key)
+            if leaf is None or release is None:
+                continue
+            path = f"machine.cgroup.{name}.{key}"
+            if _is_of_other_version(reading, leaf, key, name, params):
+                continue
+            if not since <= release < BLKIO_ENDED:
+                reading.error(
+                    leaf.key,
+                    f"{path}: only cfq weighs groups of processes",
+                    given=f"Linux {numbers(release)}",
+                    allowed=f"{numbers(since)} to {numbers(BLKIO_UNTIL)}",
+                )
+            elif parent_of(name):
+                reading.error(leaf.key, f"{path}: disks are shared among the groups at the top")
+            elif params.blkio_weight and params.blkio_weight < in_force(WEIGHT_MIN, release):
+                reading.error(
+                    leaf.at,
+                    f"{path}: too little for this release",
+                    given=f"{params.blkio_weight}",
+                    allowed=f"{in_force(WEIGHT_MIN, release)} to 1000",
+                )
+            else:
+                _remark_blind_disks(described, leaf, path)
+
     # --- in a machine
 
     def early_init(self, machine: Machine) -> None:
         """Make the groups of the cpu controller, none if it is off."""
         sched = self._sched = machine.sched
+        if any(params.disk_weight for params in self.tables.values()):
+            self.blkcgs = {
+                name: BlkioCgroup(name, params.disk_weight or DEFAULT_WEIGHT)
+                for name, params in self.tables.items()
+                if not parent_of(name)
+            }
+            machine.blkcgs |= self.blkcgs
         if not any(params.has_cpu_limits for params in self.tables.values()):
             return
         for name, params in self.tables.items():
@@ -267,7 +341,43 @@ class Cgroups(Component[CgroupParams]):
             else:
                 own, below = _memory_files_2(vm, memcg), f"cgroup/{memcg.name}"
             found |= {f"{below}/{file}": text for file, text in own.items()}
+        for name, blkcg in self.blkcgs.items():
+            if self.tables[name].version == LEGACY:
+                own, below = _blkio_files(blkcg), f"cgroup/blkio/{name}"
+            else:
+                own = {"io.weight": f"default {blkcg.weight // UNIFIED_SCALE}\n"}
+                below = f"cgroup/{name}"
+            found |= {f"{below}/{file}": text for file, text in own.items()}
         return found
+
+
+def _is_of_other_version(
+    reading: Reading, leaf: Leaf, key: str, name: str, params: CgroupParams
+) -> bool:
+    """Return whether only the other version of the interface has a file; note that."""
+    if OWN_VERSION.get(key, params.version) == params.version:
+        return False
+    reading.error(
+        leaf.key,
+        f"machine.cgroup.{name}.{key}: no such file in version {params.version} of the interface",
+        allowed=f"{COUNTERPART[key]}, or another 'version'",
+    )
+    return True
+
+
+def _remark_blind_disks(described: Described, leaf: Leaf, path: str) -> None:
+    """Remark disks whose elevators know no groups: the kernel takes the weight and says nothing."""
+    blind = []
+    for name, disk in described.tables.get("disk", {}).items():
+        if disk is None:
+            continue
+        elevator = lookup("elevator", disk.scheduler).cls
+        assert issubclass(elevator, Elevator)
+        if not elevator.weighs_groups(disk.elevator_params):
+            blind.append(f"{name} ({disk.scheduler})")
+    if blind:
+        told = f"{path}: without effect on disks whose elevator weighs no groups"
+        described.reading.remark(leaf.at, f"{told}: {', '.join(blind)}")
 
 
 def _depth(name: str) -> int:
@@ -373,6 +483,18 @@ def _counts(bandwidth: Bandwidth | None) -> tuple[int, int, int]:
     if bandwidth is None:
         return 0, 0, 0
     return bandwidth.nr_periods, bandwidth.nr_throttled, bandwidth.throttled_ns
+
+
+# --- the files of the blkio controller
+
+
+def _blkio_files(group: BlkioCgroup) -> dict[str, str]:
+    stats = group.stats.items()
+    return {
+        "blkio.weight": f"{group.weight}\n",
+        "blkio.time": "".join(f"{dev} {stat.time_ns // NS_PER_MS}\n" for dev, stat in stats),
+        "blkio.sectors": "".join(f"{dev} {stat.sectors}\n" for dev, stat in stats),
+    }
 
 
 # --- the files of the memory controller

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import sim
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.block.features import features as block_features
 from sim.block.genhd import BlockDevice
 from sim.block.queue import Disk
@@ -143,6 +144,7 @@ class Machine:
         self.disks: list[Disk] = []  # with a request queue
         self.devices: dict[str, BlockDevice] = {}  # all block devices, in the order of diskstats
         self.groups: dict[str, TaskGroup] = {}  # of tasks that compete as one
+        self.blkcgs: dict[str, BlkioCgroup] = {}  # of tasks that share a disk by weight
 
     def _do_initcalls(self, scenario: Scenario) -> None:
         """Make the components; the scheduler knows all groups before there is a task."""
@@ -217,12 +219,13 @@ class Machine:
             elevators=[disk.elevator for disk in self.disks],
             terms=self._terms(),
             cgroups=self._cgroups(),
+            blkcgs=self.blkcgs,
             mark=self.mark,
             on_last_exit=on_last_exit,
         )
 
     def _cgroups(self) -> dict[str, str]:
-        """Return the top control group of each process: memory is limited there only."""
+        """Return the top control group of each process: memory and block I/O know no others."""
         return {
             own: process.cgroup.partition("/")[0]
             for process in self.scenario.processes.values()

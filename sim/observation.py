@@ -3,7 +3,10 @@
 Models: the reports and marks that an administrator would go by.
 Linux counterpart: sysstat's formulas, which sim.tools has.
 Invariants: a full report is one of one interval that lies wholly inside the measured part, from the
- `begin` mark to the `end` mark of [measure].
+ `begin` mark to the `end` mark of [measure]. Where that asks for a steady state, the measured part
+ begins when the transient is over (sim/truncation.py), as the times of transactions show it; a run
+ that reaches no steady state, or completes less than is offered, has no measured part to speak of:
+ `unsteady` says why, and no figure is computed.
 Left out: figures weighted by time between reports; every report covers the same interval.
 
 A program declares the figures that are made of its marks beside it, in its class:
@@ -15,6 +18,7 @@ A program declares the figures that are made of its marks beside it, in its clas
 A scenario that runs the program may name the family in [measure].
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +26,11 @@ from itertools import pairwise
 from statistics import fmean
 
 from sim.param import param
+from sim.registry import lookup
 from sim.results import Record, RunResult
 from sim.tools.iostat import DeviceReport, IostatReport, compute_iostat
 from sim.tools.parse import parse_meminfo
+from sim.truncation import SHORTEST, mser_5
 from sim.units import NS_PER_S
 
 
@@ -45,6 +51,12 @@ class MeasureSpec:
     end: str = param(
         "storm_end", dim="text", source="scenario", doc="marker that ends the measured part"
     )
+    steady: bool = param(
+        False,
+        dim="bool",
+        source="scenario",
+        doc="whether the measured part begins only when the transient is over (MSER-5)",
+    )
     families: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
@@ -61,6 +73,28 @@ class Observation:
         self.is_marked = begin is not None and end is not None
         self.begin_ns = 0 if begin is None else begin
         self.end_ns = last_ns if end is None else end
+        self.unsteady = ""
+        self.cut = 0  # transactions before the steady state
+        if measure.steady:
+            self._truncate()
+
+    def _truncate(self) -> None:
+        """Begin the measured part where the transient ends, or say why there is no steady state."""
+        timed = timed_by(self.measure)
+        assert timed is not None
+        done = self.marked(timed.mark)
+        cut = mser_5([float(record.value) for record in done])
+        if len(done) < SHORTEST:
+            self.unsteady = f"{len(done)} transactions, of at least {SHORTEST}"
+        elif cut is None:
+            self.unsteady = f"of {len(done)} transactions more than half would be cut (MSER-5)"
+        elif cut:
+            self.begin_ns = done[cut].t_ns
+            self.cut = cut
+        offered = len(self.marked(timed.offered)) if timed.offered else 0
+        # By chance they differ by the root of the arrivals, and twice that is rare.
+        if not self.unsteady and len(done) - self.cut < offered - 2 * math.sqrt(offered):
+            self.unsteady = f"{len(done) - self.cut} transactions done of {offered} offered"
 
     @cached_property
     def reports(self) -> tuple[IostatReport, ...]:
@@ -129,6 +163,8 @@ class Observation:
     def _part(self) -> str:
         """Name the ends of the measured part."""
         begin = self._moment(self.measure.begin, self.begin_ns, "the run's beginning")
+        if self.cut:
+            begin = f"the steady state at {self.begin_ns / NS_PER_S:.1f} s"
         end = self._moment(self.measure.end, self.end_ns, "the run's end")
         return f"{begin} to {end}"
 
@@ -236,11 +272,49 @@ def max_within(mark: str, per: int = 1) -> Compute:
     return compute
 
 
-def percentile_within(mark: str, share: float, per: int = 1) -> Compute:
+@dataclass(frozen=True)
+class Quantile:
+    """The figure that is a quantile of a mark's values in the measured part.
+
+    A run keeps a histogram of these values, so that a limit can be held against them later. `never`
+    is a mark of transactions that did not end as they should: they are longer than any value.
+    `offered` is left when one arrives, where arrivals do not wait for the server.
+    """
+
+    mark: str
+    share: float
+    per: int = 1
+    never: str = ""
+    offered: str = ""
+
+    def __call__(self, seen: Observation) -> float | None:
+        """Return the quantile; None of nothing, and if it lies among those that never ended."""
+        values = sorted(float(record.value) / self.per for record in seen.marked(self.mark))
+        if not values:
+            return None
+        whole = values + [values[-1]] * self.lost(seen)
+        is_known = self.share * (len(whole) - 1) <= len(values) - 1
+        return percentile(whole, self.share) if is_known else None
+
+    def lost(self, seen: Observation) -> int:
+        """Return how many transactions of the measured part did not end as they should."""
+        return len(seen.marked(self.never)) if self.never else 0
+
+
+def percentile_within(
+    mark: str, share: float, per: int = 1, *, never: str = "", offered: str = ""
+) -> Quantile:
     """Return a quantile of a mark's values in the measured part."""
+    return Quantile(mark, share, per, never, offered)
 
-    def compute(seen: Observation) -> float | None:
-        values = sorted(float(record.value) / per for record in seen.marked(mark))
-        return percentile(values, share) if values else None
 
-    return compute
+def timed_by(measure: MeasureSpec) -> Quantile | None:
+    """Return the first quantile of times that [measure] asks for: it tells a steady state."""
+    declared = (
+        metric.compute
+        for program in measure.programs
+        for family in figures_of(lookup("program", program).cls)
+        if family.name in measure.families
+        for metric in family.metrics
+    )
+    return next((compute for compute in declared if isinstance(compute, Quantile)), None)

@@ -14,6 +14,7 @@ of the kernel's tree, or the name of a document of DOCUMENTS.
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from typing import Final
 
 
@@ -129,6 +130,7 @@ ALLOWED: Final = (
 _WORD: Final = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})(?![\w-])")
 
 
+@cache
 def origin_of(source: str) -> Origin | None:
     """Return the origin that a source's first words tell, None if they tell none."""
     if word := _WORD.match(source):

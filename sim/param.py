@@ -29,7 +29,7 @@ returning the same for these, so that `iotwin params` lists what takes effect.
 """
 
 import copyreg
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Final
 
@@ -182,20 +182,28 @@ def redeclare(parent: type, name: str, default: Any, *, source: str) -> Any:
     )
 
 
+_declared: dict[type, tuple[Param, ...]] = {}
+
+
 def params_of(cls: type) -> tuple[Param, ...]:
     """Return the declared parameters of a frozen dataclass, in order; other fields are skipped.
 
     Who reads a scenario comes by here before there is an instance: the place to make instances fit
     for another process. A frozen class that mypyc compiled would not let pickle set its fields.
     """
-    copyreg.pickle(cls, _reduce)
-    found = []
+    known = _declared.get(cls)
+    if known is None:
+        copyreg.pickle(cls, _reduce)
+        known = _declared[cls] = tuple(_found(cls))
+    return known
+
+
+def _found(cls: type) -> Iterator[Param]:
     for item in fields(cls):
         declared = item.metadata.get(_METADATA_KEY)
         if declared is not None:
             key = declared.key or _short(item.name, declared.dim)
-            found.append(replace(declared, name=item.name, key=key))
-    return tuple(found)
+            yield replace(declared, name=item.name, key=key)
 
 
 def _reduce(record: Any) -> tuple[Any, ...]:

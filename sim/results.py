@@ -3,7 +3,8 @@
 Models: the administrator's notebook: readings of /proc at times, log lines, the conditions.
 Linux counterpart: sysstat's data file.
 Invariants: nothing but texts and plain numbers; save and load give an equal result; the digest
- covers all but the version: two versions that simulate the same show the same digest.
+ covers what was simulated, and no name of it: two versions, or two files, that simulate the same
+ show the same digest.
 Left out: kernel objects. For more figures take more readings.
 """
 
@@ -51,9 +52,10 @@ class RunResult:
         return next((record.t_ns for record in self.marks(name)), None)
 
     def digest(self) -> str:
-        """Return SHA-256 of everything simulated, as hexadecimal digits."""
+        """Return SHA-256 of everything simulated, as hexadecimal digits; of no name or title."""
         content = self.to_json()
-        del content["version"]
+        for name in ("version", "scenario", "title", "what_if"):
+            del content[name]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -27,11 +27,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.block.elevator import Elevator
 from sim.engine import Streams
 from sim.fs import aio, read_write, sync
 from sim.fs.direct_io import direct_io
 from sim.fs.discard import blkdiscard
+from sim.fs.errors import invalid
 from sim.fs.io_uring import (
     IORING_ENTER_GETEVENTS,
     IORING_ENTER_SQ_WAKEUP,
@@ -67,6 +69,14 @@ from sim.fs.super import (
 from sim.mm.address_space import Vm
 from sim.mm.anon import Pool, Region
 from sim.mm.drop_caches import drop_pagecache, drop_slab
+from sim.mm.fadvise import (
+    KNOWN,
+    POSIX_FADV_DONTNEED,
+    POSIX_FADV_NORMAL,
+    POSIX_FADV_RANDOM,
+    POSIX_FADV_SEQUENTIAL,
+    generic_fadvise,
+)
 from sim.mm.filemap import touch_mapped
 from sim.mm.memory import Mm, touch_at_random, touch_in_order
 from sim.net import Connection, DatagramSocket, ListeningSocket, Network, UdpSocket
@@ -108,6 +118,10 @@ __all__ = [
     "O_SYNC",
     "O_TRUNC",
     "O_WRONLY",
+    "POSIX_FADV_DONTNEED",
+    "POSIX_FADV_NORMAL",
+    "POSIX_FADV_RANDOM",
+    "POSIX_FADV_SEQUENTIAL",
     "RWF_DSYNC",
     "IoUring",
     "Kernel",
@@ -243,7 +257,8 @@ class Kernel:
     streams: Streams
     elevators: Sequence[Elevator]  # of all disks: they keep something for each process
     terms: Mapping[str, SchedAttr]  # on which a process competes, if they are not the usual ones
-    cgroups: Mapping[str, str]  # process in the scenario: the control group that limits its memory
+    cgroups: Mapping[str, str]  # process in the scenario: its top control group
+    blkcgs: Mapping[str, BlkioCgroup]  # the control groups of block I/O by name
     mark: Callable[[str, str, int | str], None]
     on_last_exit: Callable[[], None] | None  # when all programs that init started are through
     log: DatagramSocket = field(default_factory=DatagramSocket)
@@ -345,6 +360,8 @@ class Sys:
         self._mm: Mm | None = None  # the program's own memory, if it has any
         if kernel.vm.memcgs:
             task.memcg = kernel.vm.memcgs.get(kernel.cgroups.get(name, ""))
+        if kernel.blkcgs:
+            task.blkcg = kernel.blkcgs.get(kernel.cgroups.get(name, ""))
 
     def _exit(self, task: Task) -> None:
         """Undo and charge what the end of a program does that init started."""
@@ -742,12 +759,15 @@ class Sys:
         self.task.charge_system(self._entry_ns)
         return self._files[fd].inode.size
 
-    def fadvise_dontneed(self, fd: int) -> None:
-        """Drop the clean pages of a file from memory (posix_fadvise, POSIX_FADV_DONTNEED)."""
+    def fadvise(self, fd: int, advice: int) -> Blocking[None]:
+        """Tell how a file will be read (posix_fadvise of all of it); EINVAL for what is unknown."""
         self.task.charge_system(self._entry_ns)
-        mapping = self._files[fd].inode.mapping
-        if mapping.nr_pages:
-            mapping.invalidate_clean(0, mapping.pages.end())
+        return self._call("fadvise64", self._fadvise(self._files[fd], advice))
+
+    def _fadvise(self, file: File, advice: int) -> Blocking[None]:
+        if advice not in KNOWN:
+            raise invalid(file.path)
+        yield from generic_fadvise(self.task, file.inode.mapping, file.ra, advice)
 
     def drop_pagecache(self) -> int:
         """Drop all clean page cache (write 1 to /proc/sys/vm/drop_caches); return the pages."""

@@ -16,7 +16,7 @@ import pytest
 
 from sim.block.bio import BIO_BARRIER, BIO_SYNC, FLUSH, READ, WRITE, Request
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, ElevatorQueue
+from sim.block.elevator import Elevator, ElevatorQueue, no_cgroup
 from sim.drivers.disk import profile_names
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
@@ -170,6 +170,8 @@ class Queue:
                 schedule_run=lambda: None,
                 start_queueing=lambda: None,
                 ioprio=lambda pid: 4,
+                dev="8:0",
+                blkcg=no_cgroup,
             )
         )
 

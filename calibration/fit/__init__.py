@@ -10,7 +10,7 @@ Invariants: the same seed gives the same file, whatever the number of processes 
  it was interrupted.
 Left out: choosing between models (file system, dirsync): a prior over numbers cannot.
 
-Reading order: `space` (parameters) - `columns` (what was recorded, how sure) - `runs` (simulations,
-journal) - `emulator` - `posterior` - `chain` (the whole) - `fitfile`, `report`, `picture` -
-`predict` (the ensemble in a what-if) - `sbc` (is all this to be trusted?).
+Reading order: `space` (parameters) - `columns` (what was recorded, how sure) - `emulator` -
+`posterior` - `chain` (the whole; sim.study's laboratory simulates) - `fitfile`, `report`,
+`picture` - `predict` (the ensemble in a what-if) - `sbc` (is all this to be trusted?).
 """

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -23,14 +24,23 @@ from calibration.fit.budget import MEMBERS, SIMULATIONS, WAVES
 from calibration.fit.columns import RecordedColumn, matrix
 from calibration.fit.emulator import Emulator
 from calibration.fit.posterior import STEPS, Posterior, Target, sample
-from calibration.fit.runs import Figures, Laboratory, Trial
 from calibration.fit.space import Array, Space
 from sim.scenario.calibrate import CalibrateSpec
+from sim.study.trial import Figures, Trial
 
 _FIRST_SHARE = 0.4  # of the simulations: the design over the prior
 _LATER = WAVES - 1
 _MARGIN = 0.25  # of the posterior's box, on each side
 _NEAR_MIN = 3  # points kept for each coefficient of a plane
+
+
+class Simulator(Protocol):
+    """What gives the figures of trials: a laboratory (sim.study), or what knows them without."""
+
+    planned: int  # how many are going to be asked for in all: for progress
+
+    def figures(self, trials: Sequence[Trial]) -> Sequence[Figures]:
+        """Return the figures of trials, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +118,7 @@ def target_of(columns: Sequence[RecordedColumn]) -> Target:
     )
 
 
-def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Laboratory) -> FitResult:
+def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Simulator) -> FitResult:
     """Carry the plan out."""
     space = Space(plan.spec.priors)
     laboratory.planned = sum(plan.waves) * len(plan.states)
@@ -125,7 +135,7 @@ def calibrate(plan: Plan, columns: tuple[RecordedColumn, ...], laboratory: Labor
     )
 
 
-def first_wave(plan: Plan, space: Space, laboratory: Laboratory) -> Wave:
+def first_wave(plan: Plan, space: Space, laboratory: Simulator) -> Wave:
     """Simulate a design over the prior."""
     points = space.sobol(plan.waves[0], plan.seed, "fit.design")
     return simulate_points(plan, space, points, plan.seed, laboratory)
@@ -136,7 +146,7 @@ def refine(
     space: Space,
     columns: tuple[RecordedColumn, ...],
     wave: Wave,
-    laboratory: Laboratory,
+    laboratory: Simulator,
 ) -> tuple[Wave, Posterior, Emulator]:
     """Simulate the later waves where the recording is; return all points near, and the result."""
     seed = plan.seed + plan.waves[0]
@@ -180,7 +190,7 @@ def box_around(space: Space, posterior: Posterior) -> Array:
 
 
 def simulate_points(
-    plan: Plan, space: Space, points: Array, seed: int, laboratory: Laboratory
+    plan: Plan, space: Space, points: Array, seed: int, laboratory: Simulator
 ) -> Wave:
     """Simulate points in every state of the plan, point i with seed + i."""
     trials = [

@@ -18,12 +18,13 @@ from typing import Final
 import numpy as np
 from scipy.stats import rankdata
 
-from calibration.fit.runs import Figures, Laboratory, Trial
+from calibration.fit.chain import Simulator
 from calibration.fit.space import Array
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
 from sim.study.metrics import units_of
 from sim.study.summary import Summary, summarise_all
+from sim.study.trial import Figures, Trial
 from sim.units import Value, parse_quantity
 
 BASE: Final = "base"
@@ -58,7 +59,7 @@ def predict(
     fit: Fit,
     scenario: Scenario,
     name: str,
-    laboratory: Laboratory,
+    laboratory: Simulator,
     *,
     members: int,
     replications: int,

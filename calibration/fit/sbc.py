@@ -13,21 +13,29 @@ Left out: the discrepancy between twin and server, which no simulation can show:
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from calibration.fit.chain import Plan, Wave, emulate, infer, refine, simulate_points
+from calibration.fit.chain import (
+    Plan,
+    Simulator,
+    Wave,
+    emulate,
+    infer,
+    refine,
+    simulate_points,
+)
 from calibration.fit.columns import RecordedColumn, matrix
 from calibration.fit.posterior import STEPS
-from calibration.fit.runs import Figures, Journal, Laboratory, Progress, Trial
 from calibration.fit.space import Array, Space, generator
-from sim.machine import simulate
 from sim.observation import MeasureSpec, Observation
 from sim.results import RunResult
+from sim.scenario.spec import Scenario
+from sim.study.laboratory import Laboratory
 from sim.study.metrics import compute_metrics, metrics_of
+from sim.study.trial import Figures
 
 FIRST, SECOND = "first half: ", "second half: "
 _SEED_APART: Final = 10**6  # of synthetic recordings, from those of the design
@@ -52,10 +60,8 @@ class Outcome:
     narrowed: tuple[float, ...]
 
 
-def simulate_halves(trial: Trial) -> Figures:
+def halves_of(scenario: Scenario, result: RunResult) -> Figures:
     """Return the figures of a run, and those of the first and second half of its measured part."""
-    scenario = trial.load()
-    result = simulate(scenario, trial.seed)
     figures = dict(compute_metrics(result, scenario.measure))
     whole = Observation(result, scenario.measure)
     middle_ns = (whole.begin_ns + whole.end_ns) // 2
@@ -74,16 +80,11 @@ def _part(
     return {name + key: value for key, value in values.items() if value is not None}
 
 
-def laboratory(executor: Executor | None, progress: Progress | None) -> Laboratory:
-    """Return one that simulates halves as well."""
-    return Laboratory("", Journal(None), executor, progress, simulate_halves)
-
-
-def synthesise(plan: Plan, number: int, lab: Laboratory) -> list[Synthetic]:
-    """Return recordings from parameters drawn from the priors."""
+def synthesise(plan: Plan, number: int, laboratory: Simulator) -> list[Synthetic]:
+    """Return recordings from parameters drawn from the priors; halves_of() is what is measured."""
     space = Space(plan.spec.priors)
     truths = space.sobol(number, plan.seed, "sbc.truth")
-    wave = simulate_points(plan, space, truths, plan.seed + _SEED_APART, lab)
+    wave = simulate_points(plan, space, truths, plan.seed + _SEED_APART, laboratory)
     return [
         Synthetic(number=i, truth=truth, figures=run)
         for i, (truth, run) in enumerate(zip(truths, wave.runs, strict=True))
@@ -97,8 +98,8 @@ def fit_one(
     space = Space(plan.spec.priors)
     own = replace(plan, seed=plan.seed + 1000 * (synthetic.number + 1))
     recorded = record(columns, synthetic, own.seed)
-    lab = laboratory(None, None)
-    _wave, posterior, _emulator = refine(own, space, recorded, first, lab)
+    here = Laboratory(measure=halves_of)
+    _wave, posterior, _emulator = refine(own, space, recorded, first, here)
     return Outcome(
         ranks=_ranks(posterior.points, synthetic.truth, own.seed),
         second=_second_half(own, space, columns, synthetic, first),
@@ -106,7 +107,7 @@ def fit_one(
     )
 
 
-def shared_wave(plan: Plan, laboratory: Laboratory) -> Wave:
+def shared_wave(plan: Plan, laboratory: Simulator) -> Wave:
     """Simulate all points of a plan over the priors: one wave for all recordings."""
     space = Space(plan.spec.priors)
     points = space.sobol(plan.simulations, plan.seed, "fit.design")

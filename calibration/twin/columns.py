@@ -16,7 +16,6 @@ from statistics import stdev
 from typing import Final
 
 from calibration.fit.columns import RecordedColumn
-from calibration.fit.runs import Figures, Trial
 from calibration.look import Look
 from calibration.look.devices import SEEK_MS
 from calibration.look.intervals import COUNTED, Interval
@@ -24,9 +23,10 @@ from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
 from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Load
 from calibration.twin.server import Server, turns
-from sim.machine import simulate
 from sim.results import RunResult
 from sim.scenario.calibrate import ColumnSpec
+from sim.scenario.spec import Scenario
+from sim.study.trial import Figures
 from sim.tools.iostat import compute_iostat
 
 PART: Final = "recorded"
@@ -218,6 +218,6 @@ def figures_of(result: RunResult) -> dict[str, float]:
     return figures
 
 
-def simulate_twin(trial: Trial) -> Figures:
-    """Simulate a trial; return its columns."""
-    return figures_of(simulate(trial.load(), trial.seed))
+def columns_of_run(_scenario: Scenario, result: RunResult) -> Figures:
+    """Return the columns of a run: what a laboratory measures that fits a twin."""
+    return figures_of(result)

@@ -10,7 +10,6 @@ Left out: fitting which class there is, or whether arrivals are open: a prior ov
 """
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -20,20 +19,13 @@ from scipy.optimize import least_squares
 from threadpoolctl import threadpool_limits
 
 from calibration.dataset import sha256_of
-from calibration.fit.chain import FitResult, Plan, calibrate
+from calibration.fit.chain import FitResult, Plan, Simulator, calibrate
 from calibration.fit.columns import RecordedColumn
 from calibration.fit.fitfile import sealed_text
 from calibration.fit.report import ParameterRow, parameter_rows
-from calibration.fit.runs import Figures, Journal, Laboratory, Progress, Trial
 from calibration.fit.space import Array
 from calibration.look import Look
-from calibration.twin.columns import (
-    LEFT_OUT,
-    PART,
-    column_specs,
-    recorded_columns,
-    simulate_twin,
-)
+from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_columns
 from calibration.twin.cpu_time import draw_cpu
 from calibration.twin.demands import loads_of
 from calibration.twin.draft import Draft, draw_classes, draw_run
@@ -43,6 +35,7 @@ from calibration.twin.verdict import Verdict, verdict_of
 from calibration.twin.what_ifs import what_ifs_of
 from sim.scenario import load
 from sim.scenario.calibrate import AgainstSpec, CalibrateSpec
+from sim.study.trial import Figures, trial_of
 
 MEMBERS: Final = 64
 TITLE: Final = "Twin of"
@@ -89,21 +82,21 @@ def fit_draft(
     comment: str,
     seed: int,
     simulations: int,
-    executor: Executor | None,
-    progress: Progress | None,
+    laboratory: Simulator,
 ) -> Twin:
-    """Return the fitted twin; `beside` is a file that the draft may use while it is fitted."""
+    """Return the fitted twin; `beside` is a file that the draft may use while it is fitted.
+
+    The laboratory measures the columns_of_run().
+    """
     columns = recorded_columns(seen, draft.loads, draft.server)
     beside.write_text(draft.sheet.text("A draft, while it is fitted."), encoding="utf-8")
     plan = _plan(draft, seen, columns, str(beside), seed, simulations)
-    text = beside.read_text(encoding="utf-8")
-    laboratory = Laboratory(text, Journal(None), executor, progress, simulate_twin)
     fit = calibrate(plan, columns, laboratory)
     enter_fit(draft, fit, seen.source.name)
     draft.sheet.what_ifs += what_ifs_of(draft)
     beside.write_text(draft.sheet.text(comment), encoding="utf-8")
-    _check(str(beside))
-    simulated = simulate_twin(Trial(str(beside), None, (), seed))
+    # Read anew, and as a user will: a mistake in it is one of this package.
+    [simulated] = laboratory.figures([trial_of(load(str(beside)), seed)])
     verdict = verdict_of(columns, simulated)
     text = draft.sheet.text(f"{comment}Its run against the recording: {verdict.text}\n")
     return Twin(
@@ -192,8 +185,3 @@ def ensemble_text(twin: Twin, place: Path, command: str, files: Sequence[Path]) 
     plan = replace(twin.fit.plan, scenario=str(place))
     hashes = {path.name: sha256_of(path) for path in files}
     return sealed_text(replace(twin.fit, plan=plan), command, hashes)
-
-
-def _check(scenario: str) -> None:
-    """Read the twin as a user will: a mistake in it is one of this package."""
-    load(scenario)

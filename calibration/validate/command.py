@@ -10,11 +10,12 @@ from calibration.validate.compare import Row, validate
 from calibration.validate.conditions import CONDITIONS, Condition
 from calibration.validate.describe import BadRun, describe
 from calibration.validate.report import family_table, run_table
-from sim.cli.options import jobs_of
+from sim.cli.laboratory import EXECUTOR, Where
 from sim.cli.output import check_json, write_rows
-from sim.cli.progress import Progress
 from sim.report.tables import print_table
-from sim.study.replicate import processes
+from sim.study.laboratory import UnfinishedError
+from sim.study.outcome import Shortfall
+from sim.study.store import NONE
 
 
 @click.command("validate", short_help="Predict recorded runs from their descriptions.")
@@ -52,7 +53,8 @@ def command(
 
     A RUN_DIR holds a run.json with the keys workload, kernel and disk (or fs_plain); everything
     else in it is looked at after the prediction, if it is there. Errors are relative and signed.
-    What is predicted is the middle one, by throughput, of three simulations.
+    What is predicted is the middle one, by throughput, of three simulations. A run whose worker
+    died is named at the end, with exit code 1; the others are there.
 
     \b
     Examples:
@@ -67,7 +69,7 @@ def command(
             _check_concerns(directory, condition)
         if store is not None and store.exists():
             stored.read(store)
-        rows = _run(directories, seed, jobs, condition)
+        rows, shortfall = _run(directories, seed, jobs, condition)
     except (BadRun, stored.BadData) as problem:
         raise click.UsageError(str(problem)) from None
     if store is not None:
@@ -80,6 +82,9 @@ def command(
             click.echo()
         print_table(family_table(rows), sys.stdout)
         click.echo("errors: median of the absolute relative errors, in per cent")
+    if shortfall is not None:
+        click.echo(f"iotwin: {shortfall.message}", err=True)
+        sys.exit(shortfall.exit_code)
 
 
 def _check_concerns(directory: Path, condition: Condition | None) -> None:
@@ -94,10 +99,11 @@ def _check_concerns(directory: Path, condition: Condition | None) -> None:
 
 def _run(
     directories: tuple[Path, ...], seed: int, jobs: int | None, condition: Condition | None
-) -> list[Row]:
-    number = jobs_of(jobs, len(directories))
-    with Progress(f"simulating {len(directories)} runs") as progress:
-        if number == 1:
-            return validate(directories, seed, None, progress, condition)
-        with processes(number) as executor:
-            return validate(directories, seed, executor, progress, condition)
+) -> tuple[list[Row], Shortfall | None]:
+    """Return the rows of what could be done, and why that is not all."""
+    label = f"simulating {len(directories)} runs"
+    with Where(EXECUTOR, jobs, NONE).laboratory(label) as laboratory:
+        try:
+            return validate(directories, seed, laboratory, condition), None
+        except UnfinishedError as error:
+            return [row for row in error.done if row is not None], error.shortfall

@@ -8,9 +8,9 @@ Invariants: the rows come in the order of the directories, whatever the number o
 Left out: judging whether an error is due to the recording (other people's work on the machine).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from calibration.validate.machine import simulated_text
 from calibration.validate.measure import predict
 from calibration.validate.measured import measured
 from sim.scenario import ScenarioError
-
-Progress = Callable[[int, int], None]
+from sim.study.laboratory import Laboratory, UnfinishedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +89,27 @@ def _row(directory: Path, outcome: Outcome, condition: Condition | None) -> Row:
 def validate(
     directories: Sequence[Path],
     seed: int,
-    executor: Executor | None,
-    progress: Progress,
+    laboratory: Laboratory,
     condition: Condition | None = None,
 ) -> list[Row]:
-    """Validate runs, here or in other processes; repeats of one run are simulated once."""
+    """Validate runs in a laboratory; repeats of one run are simulated once.
+
+    Raise UnfinishedError with the rows that could be done.
+    """
     alike = {directory: _what_is_simulated(directory) for directory in directories}
     first = {alike[directory]: directory for directory in reversed(directories)}
-    outcomes = _simulate(first, seed, executor, progress, condition)
-    return [_row(directory, outcomes[alike[directory]], condition) for directory in directories]
+    one = partial(outcome_of, seed=seed, condition=condition)
+    names = [f"python -m calibration validate {directory}" for directory in first.values()]
+
+    def rows_of(done: Sequence[Outcome | None]) -> list[Row]:
+        outcomes = dict(zip(first, done, strict=True))
+        pairs = [(directory, outcomes[alike[directory]]) for directory in directories]
+        return [_row(directory, found, condition) for directory, found in pairs if found]
+
+    try:
+        return rows_of(laboratory.map(one, list(first.values()), names))
+    except UnfinishedError as error:
+        raise UnfinishedError(rows_of(error.done), error.shortfall) from None
 
 
 def _what_is_simulated(directory: Path) -> str:
@@ -110,30 +121,6 @@ def _what_is_simulated(directory: Path) -> str:
         return f"{asked}\n{simulated_text(description)}"
     except Unsupported as reason:
         return f"not supported: {reason}"
-
-
-def _simulate(
-    first: Mapping[str, Path],
-    seed: int,
-    executor: Executor | None,
-    progress: Progress,
-    condition: Condition | None,
-) -> dict[str, Outcome]:
-    """Predict each kind of run by the first that is of it."""
-    outcomes: dict[str, Outcome] = {}
-    if executor is None:
-        for key, directory in first.items():
-            outcomes[key] = outcome_of(directory, seed, condition)
-            progress(len(outcomes), len(first))
-        return outcomes
-    pending: dict[Future[Outcome], str] = {
-        executor.submit(outcome_of, directory, seed, condition): key
-        for key, directory in first.items()
-    }
-    for future in as_completed(pending):
-        outcomes[pending[future]] = future.result()
-        progress(len(outcomes), len(first))
-    return outcomes
 
 
 def _errors(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Models: a parent that forks `procs` children. Each warms the cache with its part of the reads; when
 all have, and a while has passed, it reads as long as it is told. The page of rank r is read with
 probability 1 / (r + 1)^alpha, and lies at a place that the golden ratio scatters over the file.
+The kernel is told that reads are at random, so that it reads nothing ahead.
 Counterpart: pcread.c of the rigs, some sixty lines; fio with rw=randread and a zipf distribution.
 Invariants: records: "pcread_warm" when all warm-up is done, "pcread_begun" when children may go on,
 "pcread_hits" and "pcread_reads" of each child at its end, "pcread_done" when the last is gone; a
@@ -22,7 +23,7 @@ from typing import ClassVar, Final
 
 from sim.param import param
 from sim.sched.task import Blocking
-from sim.syscall import O_RDONLY, Sys
+from sim.syscall import O_RDONLY, POSIX_FADV_RANDOM, Sys
 from sim.user.program import ServerProgram
 
 PAGE: Final = 4096
@@ -100,6 +101,7 @@ class Pcread(ServerProgram):
         params = self.params
         draw = sys.stream(f"pages.{number}").random
         fd = yield from sys.open(params.filename, O_RDONLY)
+        yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
         for _ in range(params.warm_reads // params.procs):
             yield from sys.pread(fd, PAGE, self._page(draw()) * PAGE)
         self.warm += 1

@@ -10,13 +10,11 @@ import click
 from calibration.drive.bad_input import BadInput
 from calibration.withheld.predict import Answer, answer, first_members, simulate
 from calibration.withheld.table import TABLE, chosen, read_questions
-from sim.cli.options import jobs_of
+from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import UnwritableError, check_writable, write_text
-from sim.cli.progress import Progress
 from sim.report.tables import Column, Table, figure, interval, print_table
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.fitted import FitError
-from sim.study.replicate import processes
 
 
 @click.command("withheld", short_help="Predict the withheld figures of the recorded cases.")
@@ -30,7 +28,7 @@ from sim.study.replicate import processes
     default=TABLE,
     help="Another table of figures than calibration/predictions/withheld.toml.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes; as many as CPUs if not given.")
+@laboratory_options
 @click.option(
     "--first-members",
     "check",
@@ -42,9 +40,9 @@ def command(
     output: str | None,
     only: tuple[str, ...],
     table: Path,
-    jobs: int | None,
     check: str | None,
     as_json: bool,
+    where: Where,
 ) -> None:
     """Simulate the ensembles behind the withheld figures; print medians and 90 % intervals.
 
@@ -64,10 +62,11 @@ def command(
         check_writable(output, check)
         if check is not None:
             questions = read_questions(table)
-            found = first_members(questions, chosen(questions, only))
+            with where.laboratory("simulating first members") as laboratory:
+                found = first_members(questions, chosen(questions, only), laboratory)
             write_text(json.dumps(found, indent=1) + "\n", Path(check))
             return
-        answers = _answers(table, only, jobs)
+        answers = _answers(table, only, where)
     except (BadInput, UnwritableError, FitError, UnknownScenario, ScenarioError) as problem:
         raise click.UsageError(str(problem)) from None
     text = json.dumps([one.to_json() for one in answers], indent=2) + "\n"
@@ -79,16 +78,11 @@ def command(
         print_table(_table(answers), sys.stdout)
 
 
-def _answers(table: Path, only: tuple[str, ...], jobs: int | None) -> list[Answer]:
+def _answers(table: Path, only: tuple[str, ...], where: Where) -> list[Answer]:
     questions = read_questions(table)
     wanted = chosen(questions, only)
-    number = jobs_of(jobs, sum(one.members for one in questions.ensembles.values()))
-    with Progress("predicting withheld figures") as progress:
-        if number == 1:
-            values = simulate(questions, wanted, None, progress)
-        else:
-            with processes(number) as executor:
-                values = simulate(questions, wanted, executor, progress)
+    with where.laboratory("predicting withheld figures") as laboratory:
+        values = simulate(questions, wanted, laboratory)
     return [answer(questions, question, values) for question in wanted]
 
 

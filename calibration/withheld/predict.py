@@ -10,22 +10,21 @@ Left out: correlations between figures.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
 from calibration.drive.bad_input import BadInput
-from calibration.fit.runs import Journal, Laboratory, Trial, simulate_trial
+from calibration.fit.chain import Simulator
 from calibration.fit.space import Space
 from calibration.withheld.table import Ensemble, Question, Questions
-from sim.scenario import find, load
+from sim.scenario import load
 from sim.scenario.cases import shipped_fit
 from sim.scenario.fitted import FitError, read_fit
+from sim.study.trial import Figures, Trial
 
-Progress = Callable[[int, int], None]
-Values = dict[str, list[Mapping[str, float]]]  # figures of each member, by ensemble
+Values = dict[str, list[Figures]]  # figures of each member, by ensemble
 
 _HALF_90: Final = NormalDist().inv_cdf(0.95)
 _SPREAD: Final = tuple(NormalDist().inv_cdf((i + 0.5) / 201) for i in range(201))
@@ -98,36 +97,19 @@ def _same(ensemble: Ensemble, member: Mapping[str, str]) -> dict[str, str]:
     return {path: member[source] for path, source in ensemble.same.items()}
 
 
-def simulate(
-    questions: Questions,
-    wanted: Sequence[Question],
-    executor: Executor | None,
-    progress: Progress | None,
-    run: Callable[[Trial], Mapping[str, float]] = simulate_trial,
-) -> Values:
+def simulate(questions: Questions, wanted: Sequence[Question], laboratory: Simulator) -> Values:
     """Simulate the ensembles that the wanted figures need."""
     names = dict.fromkeys(
         name for question in wanted for name in (*question.of, *question.gain_over.values())
     )
     plans = {name: trials_of(questions.ensembles[name], questions.seed) for name in names}
-    total = sum(len(trials) for trials in plans.values())
-    found: Values = {}
-    done = 0
-    for name, trials in plans.items():
-        text = find(questions.ensembles[name].scenario).read_text(encoding="utf-8-sig")
-        before = done
-
-        def tell(part: int, _all: int, before: int = before) -> None:
-            if progress is not None:
-                progress(before + part, total)
-
-        laboratory = Laboratory(text, Journal(None), executor, tell, run)
-        found[name] = list(laboratory.figures(trials))
-        done += len(trials)
-    return found
+    figures = iter(laboratory.figures([one for trials in plans.values() for one in trials]))
+    return {name: [next(figures) for _trial in trials] for name, trials in plans.items()}
 
 
-def first_members(questions: Questions, wanted: Sequence[Question]) -> dict[str, dict[str, float]]:
+def first_members(
+    questions: Questions, wanted: Sequence[Question], laboratory: Simulator
+) -> dict[str, dict[str, float]]:
     """Simulate the first member of each ensemble that the wanted figures need, by ensemble.
 
     What is shipped of them is a check that costs a run each: a tree that gives other figures would
@@ -137,11 +119,11 @@ def first_members(questions: Questions, wanted: Sequence[Question]) -> dict[str,
     for question in wanted:
         for name in (*question.of, *question.gain_over.values()):
             metrics.setdefault(name, []).append(question.metric)
-    found = {}
-    for name, asked in metrics.items():
-        figures = simulate_trial(trials_of(questions.ensembles[name], questions.seed)[0])
-        found[name] = {metric: figures[metric] for metric in asked}
-    return found
+    firsts = [trials_of(questions.ensembles[name], questions.seed)[0] for name in metrics]
+    return {
+        name: {metric: figures[metric] for metric in asked}
+        for (name, asked), figures in zip(metrics.items(), laboratory.figures(firsts), strict=True)
+    }
 
 
 def answer(questions: Questions, question: Question, values: Values) -> Answer:

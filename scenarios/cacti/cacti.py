@@ -14,7 +14,8 @@ Theory of operation (Cacti 0.8.7: poller.php, cmd.php, lib/poller.php; spine 0.8
  - spine, C, has `threads` that take one device each, with a connection to MySQL each. It asks for
    up to `max_oids` values in one GET, and makes one INSERT for all that a device has said.
  - rrdtool, one process, updates a file for each data source: opens it, reads its header, writes the
-   header's counters and the row, and leaves it to the kernel when that reaches the disk.
+   header's counters and the row, and leaves it to the kernel when that reaches the disk. It tells
+   the kernel to read nothing ahead (rrd_open.c of rrdtool 1.2.24, 2007).
 Invariants: each data source is asked at most once in an interval; a poll that is over has asked all
  of them; each value polled is written to its file once.
 Left out: graphs that somebody looks at, the boost plug-in, several processes of cmd.php or spine,
@@ -41,7 +42,7 @@ from sim.observation import Family
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import O_RDWR, Pipe, Sys
+from sim.syscall import O_RDWR, POSIX_FADV_RANDOM, Pipe, Sys
 from sim.user.mysql.client import (
     DELETE,
     INSERT,
@@ -410,6 +411,7 @@ class Cacti(ServerProgram):
                 return
             sys.compute(self.params.update_user_ns)
             fd = yield from sys.open(self._rrd(number), O_RDWR)
+            yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
             yield from sys.pread(fd, HEADER_BYTES, 0)
             for place in self._rows(number):
                 yield from sys.pwrite(fd, ROW_BYTES, place)

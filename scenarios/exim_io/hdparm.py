@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import O_RDONLY, Sys
+from sim.syscall import O_RDONLY, POSIX_FADV_DONTNEED, Sys
 from sim.units import NS_PER_S
 from sim.user.program import ServerProgram
 
@@ -47,7 +47,7 @@ class Hdparm(ServerProgram):
         sys.lseek(fd, 0)
         cached = yield from self._time(sys, fd, CACHED_NS, rewind=True)
         sys.trace_marker("hdparm_cached_bytes_per_s", round(cached))
-        sys.fadvise_dontneed(fd)
+        yield from sys.fadvise(fd, POSIX_FADV_DONTNEED)
         buffered = yield from self._time(sys, fd, BUFFERED_NS, rewind=False)
         sys.trace_marker("hdparm_buffered_bytes_per_s", round(buffered))
         yield from sys.close(fd)

@@ -11,8 +11,8 @@ import pytest
 from sim.machine import simulate
 from sim.scenario import load
 from sim.study.explain import explain
+from sim.study.laboratory import run_once
 from sim.study.recorded import load_figures
-from sim.study.replicate import run_once
 from sim.tools.run import run_tool
 from sim.tools.snapshot import Snapshot
 

@@ -210,18 +210,6 @@ class Request:
         count: int = 0,
         flags: int = 0,
     ) -> None:
-        self.begin(op, sector, nr_sectors, start_ns, bio, count, flags)
-
-    def begin(
-        self,
-        op: int,
-        sector: int,
-        nr_sectors: int,
-        start_ns: int,
-        bio: Bio | None,
-        count: int,
-        flags: int,
-    ) -> None:
         """Describe what one bio of a run asks for; a flush has no sectors, and counts for none."""
         self.op = op
         self.sector = sector
@@ -241,6 +229,21 @@ class Request:
         self.rest = None
         self.started = False
         self.elevator_private = None
+
+    def renew(self, bio: Bio, sector: int, start_ns: int) -> None:
+        """Describe one bio of a run with a request that has ended, whose last three are as made."""
+        nr_sectors = bio.size
+        self.op = bio.op
+        self.sector = sector
+        self.nr_sectors = nr_sectors
+        self.end = sector + nr_sectors
+        self.start_ns = start_ns
+        self.flags = bio.flags
+        self.nr_segments = 1 if nr_sectors <= PAGE_SECTORS else -(-nr_sectors // PAGE_SECTORS)
+        self.task_id = bio.task_id
+        self.partition = bio.partition
+        self.bio = bio
+        self.bio_count = 1
 
 
 def is_sync(request: Request) -> bool:
@@ -305,26 +308,32 @@ class Plug:
 
     def __init__(self) -> None:
         self._lists: list[tuple[FlushList, list[Request]]] = []
+        self._latest: FlushList | None = None  # the queue that was asked for last,
+        self._requests: list[Request] = []  # and its list
         self.last: Request | None = None  # the youngest one here
         self.count: int = 0  # requests here, of all queues
+        self.has_several: bool = False  # requests of several queues are here (multiple_queues)
 
     def list_of(self, flush_list: FlushList) -> list[Request]:
         """Return the requests for the queue that takes them by calling ``flush_list``."""
+        if flush_list is self._latest:
+            return self._requests
+        self._latest = flush_list
         for known, requests in self._lists:
             if known is flush_list:
+                self._requests = requests
                 return requests
-        fresh: list[Request] = []
-        self._lists.append((flush_list, fresh))
-        return fresh
-
-    def has_several(self) -> bool:
-        """Return whether requests of several queues are here (multiple_queues)."""
-        return len(self._lists) > 1
+        self._requests = []
+        self.has_several = len(self._lists) > 0
+        self._lists.append((flush_list, self._requests))
+        return self._requests
 
     def flush(self) -> None:
         """Give all requests to their queues, by sector (blk_flush_plug_list)."""
         lists = self._lists
         self._lists = []
+        self._latest = None
+        self.has_several = False
         self.last = None
         self.count = 0
         for flush_list, requests in lists:

@@ -18,6 +18,7 @@ from typing import ClassVar, Final
 from mypy_extensions import mypyc_attr
 
 from sim.block.bio import Bio, ElevatorData, Request
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.engine.calendar import Calendar
 from sim.engine.ranges import bisect_left
 
@@ -27,6 +28,11 @@ DEFAULT_IOPRIO: Final = 4  # IOPRIO_NORM: of a process of nice 0
 def best_effort(pid: int) -> int:
     """Return the I/O priority of a process of nice 0."""
     return DEFAULT_IOPRIO
+
+
+def no_cgroup(pid: int) -> BlkioCgroup | None:
+    """Return the control group of a process where none is described: the root group, None."""
+    return None
 
 
 class ElevatorQueue:
@@ -41,8 +47,11 @@ class ElevatorQueue:
         schedule_run: Callable[[], None],
         start_queueing: Callable[[], None],
         ioprio: Callable[[int], int],
+        dev: str,
+        blkcg: Callable[[int], BlkioCgroup | None],
     ) -> None:
         self.calendar = calendar
+        self.dev = dev  # its number, such as "8:16"
         self.rotational = rotational  # the device has heads to move
         # Run the queue soon, from a fresh stack (kblockd_schedule_work).
         self.schedule_run: Callable[[], None] = schedule_run
@@ -50,6 +59,8 @@ class ElevatorQueue:
         self.start_queueing: Callable[[], None] = start_queueing
         # A process's I/O priority, 0 (highest) to 7 (task_nice_ioprio).
         self.ioprio: Callable[[int], int] = ioprio
+        # The control group of a process, None: the root group (bio_blkcg).
+        self.blkcg: Callable[[int], BlkioCgroup | None] = blkcg
         self._timeout: Callable[[], None] = timeout
         self._due_ns: int = 0
         self._timer: bool = False  # in the calendar, at _due_ns or before
@@ -83,6 +94,16 @@ class Elevator:
     throttles_writeback: ClassVar[bool] = False  # wbt has nothing to do beside it
     limits_sync_writes: ClassVar[bool] = False  # its limit is for all that is no read
     wake_batch: int = 0  # waiters for a tag woken at a time; 0: by the tags
+
+    @classmethod
+    def make(cls, params: object) -> "Elevator":
+        """Return a new elevator with these parameters, in the form that they ask for."""
+        return cls(params)  # type: ignore[call-arg]
+
+    @classmethod
+    def weighs_groups(cls, params: object) -> bool:
+        """Return whether control groups have shares of the disk, by their weights."""
+        return False
 
     def async_depth(self, tags: int) -> int:
         """Return how many of the tags requests may have that nobody waits for (limit_depth)."""

@@ -53,6 +53,13 @@ IO_TICKS: Final = (
 )
 READING_COUNTS: Final = ((2, 6, 0), True), ((5, 0), False), ((5, 18), True)  # 86d7331299fd
 
+# blkio.weight: 25bc6b07767f; CFQ alone weighs groups, and ended with 4.20
+BLKIO_SINCE: Final = (2, 6, 33)
+BLKIO_UNTIL: Final = (4, 20)
+BLKIO_ENDED: Final = (5, 0)
+IO_WEIGHT_SINCE: Final = (4, 5)  # the io controller of version 2: 67e9c74b8a87
+# The least weight in version 1 (blk-cgroup.h BLKIO_WEIGHT_MIN): df457f845e54
+WEIGHT_MIN: Final = ((2, 6, 33), 100), ((2, 6, 39), 10)
 THROTTLE_SINCE: Final = (2, 6, 37)  # blkio.throttle.*: e43473b7f223
 WBT_SINCE: Final = (4, 10)  # block/blk-wbt.c
 
@@ -131,7 +138,11 @@ CFQ_CHANGES: Final[tuple[Change, ...]] = (
     ((2, 6, 20), "merge_across", False, _CFQ + " 2.6.20: cfq_allow_merge, da775265021b"),
     ((2, 6, 20), "sync_preempts", True, _CFQ + " 2.6.20: cfq_should_preempt"),
     ((2, 6, 22), "restarts_idling", False, _CFQ + " 2.6.22: cfq_select_queue, timer_pending"),
+    ((2, 6, 33), "service_trees", True, _CFQ + " 2.6.33: choose_service_tree, 718eee0579b8"),
     ((2, 6, 34), "quantum", 8, _CFQ + " 2.6.34: cfq_quantum"),
+    ((2, 6, 36), "group_idle_ns", 8_000_000, _CFQ + " 2.6.36: HZ / 125, 80bdf0c78f86"),
+    ((2, 6, 39), "group_isolation", True, _CFQ + " 2.6.39: none to choose, 0bbfeb832042"),
+    ((4, 2), "idles_without_heads", False, _CFQ + " 4.2: slice_idle 0 on flash, 41c0126b3f22"),
 )
 
 # Defaults of deadline.py's and mq_deadline.py's parameters.

@@ -28,6 +28,7 @@ from mypy_extensions import i64
 
 from sim.block.features import EXACT, IN_FLIGHT, ONE_JIFFY, SINCE_LAST, Features
 
+NEVER_NS: Final = 1 << 62
 _WRITE: Final = 1  # bio.WRITE; bio.py imports this module
 _DISCARD: Final = 3  # bio.DISCARD
 
@@ -40,6 +41,7 @@ class DiskStats:
         "_busy_since_ns",
         "_if_in_flight",
         "_jiffy_ns",
+        "_next_look_ns",
         "_reading_counts",
         "_stamp",
         "_waited_ns",
@@ -91,6 +93,7 @@ class DiskStats:
         self._waited_ns: i64 = 0  # time_in_queue_ns, less the start of each I/O in flight
         self._jiffy_ns: int = 0  # 0: io_ticks are exact; else as they are sampled
         self._stamp: int = 0  # jiffies at the last look (bd_stamp)
+        self._next_look_ns: i64 = NEVER_NS  # an earlier one finds no jiffy that has passed
         self._all_at_end: bool = False
         self._if_in_flight: bool = False
         self._reading_counts: bool = True
@@ -98,7 +101,9 @@ class DiskStats:
 
     def sample(self, release: Features, jiffy_ns: int) -> None:
         """Count io_ticks as the release does; before the first I/O."""
-        self._jiffy_ns = 0 if release.io_ticks == EXACT else jiffy_ns
+        if release.io_ticks != EXACT:
+            self._jiffy_ns = jiffy_ns
+            self._next_look_ns = jiffy_ns
         self._all_at_end = release.io_ticks in (SINCE_LAST, IN_FLIGHT)
         self._if_in_flight = release.io_ticks == IN_FLIGHT
         self._reading_counts = release.reading_counts
@@ -125,6 +130,7 @@ class DiskStats:
         if passed <= 0:
             return
         self._stamp = jiffies
+        self._next_look_ns = (jiffies + 1) * self._jiffy_ns
         if self._if_in_flight:
             if not end and not self.in_flight:
                 return
@@ -134,7 +140,7 @@ class DiskStats:
 
     def start(self, count: int, now_ns: i64) -> None:
         """Begin ``count`` I/Os."""
-        if self._jiffy_ns:
+        if now_ns >= self._next_look_ns:
             self.look(now_ns, end=False)
         in_flight = self.in_flight
         if not in_flight:
@@ -159,28 +165,27 @@ class DiskStats:
 
     def done(self, op: int, count: int, sectors: int, duration_ns: int, now_ns: i64) -> None:
         """End ``count`` I/Os of ``sectors`` in all that took ``duration_ns`` in all."""
-        sampled = self._jiffy_ns != 0
-        if sampled:
+        if now_ns >= self._next_look_ns:
             self.look(now_ns, end=True)
         waited_ns = self._waited_ns + (now_ns if count == 1 else count * now_ns)
         self._waited_ns = waited_ns
         in_flight = self.in_flight = self.in_flight - count
         if not in_flight:
-            if not sampled:
+            if not self._jiffy_ns:
                 self.io_ticks_ns += now_ns - self._busy_since_ns
             self.time_in_queue_ns = waited_ns
-        if op == _WRITE:
-            self.writes += count
-            self.write_sectors += sectors
-            self.write_ns += duration_ns
-        elif op == _DISCARD:
-            self.discards += count
-            self.discard_sectors += sectors
-            self.discard_ns += duration_ns
-        else:
+        if not op & 1:
             self.reads += count
             self.read_sectors += sectors
             self.read_ns += duration_ns
+        elif op == _WRITE:
+            self.writes += count
+            self.write_sectors += sectors
+            self.write_ns += duration_ns
+        else:
+            self.discards += count
+            self.discard_sectors += sectors
+            self.discard_ns += duration_ns
 
     def check(self, now_ns: int) -> None:
         """Assert that no I/O was lost or made up."""

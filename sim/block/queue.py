@@ -84,8 +84,9 @@ from sim.block.bio import (
     end_bios,
     prepend_bio,
 )
+from sim.block.blk_cgroup import BlkioCgroup
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, ElevatorQueue, best_effort
+from sim.block.elevator import Elevator, ElevatorQueue, best_effort, no_cgroup
 from sim.block.features import DIRECTION, PER_QUEUE, PER_TASK, QUEUE_CHANGES, SYNC
 from sim.block.genhd import BlockDevice
 from sim.block.merge import MergeTable
@@ -224,7 +225,10 @@ class Disk(BlockDevice):
         "_has_tags",
         "_is_direct",
         "_peeked",
+        "_plug_large",
         "_plug_merges_last",
+        "_plug_requests",
+        "_plug_together",
         "_plugs_itself",
         "_run_scheduled",
         "_running",
@@ -259,8 +263,12 @@ class Disk(BlockDevice):
         elevator: Elevator,
         params: QueueParams,
         ioprio: Callable[[int], int] = best_effort,
+        blkcg: Callable[[int], BlkioCgroup | None] = no_cgroup,
     ) -> None:
-        """Put the queue before its driver; ``ioprio`` tells the I/O priority of a process."""
+        """Put the queue before its driver.
+
+        ``ioprio`` tells the I/O priority of a process, ``blkcg`` its control group.
+        """
         super().__init__(stats, driver.capacity_sectors)
         told = params.rotational
         self.rotational = driver.rotational if told is None else told
@@ -301,6 +309,9 @@ class Disk(BlockDevice):
         )
         # Without an elevator a request goes straight to a driver that has room.
         self._plug_merges_last: bool = params.plug_merges_last
+        self._plug_requests: int = params.plug_requests
+        self._plug_together: int = params.plug_together
+        self._plug_large: int = -(-params.plug_flush_bytes // SECTOR)
         self._is_direct: bool = elevator.multiqueue and not elevator.schedules
         self._sync_pools: bool = params.pools == SYNC or self._has_tags
         self.max_sectors = params.max_bytes // SECTOR
@@ -323,6 +334,8 @@ class Disk(BlockDevice):
                 schedule_run=self.schedule_run,
                 start_queueing=self._start_queueing,
                 ioprio=ioprio,
+                dev=f"{stats.major}:{stats.minor}",
+                blkcg=blkcg,
             )
         )
 
@@ -345,7 +358,7 @@ class Disk(BlockDevice):
         now_ns = self.calendar.now
         if self.tracer.enabled and not bio.submitted and not bio.granted:
             self.tracer.emit("block_bio_queue", self.name, bio.op, bio.sector, bio.nr_sectors)
-        pool = self.pool_of(bio)
+        pool = READS if self._has_tags and bio.op == READ else self.pool_of(bio)
         plug = bio.plug
         sync = plug is None and flags & BIO_SYNC != 0
         count = bio.count
@@ -356,12 +369,19 @@ class Disk(BlockDevice):
             if bio.granted:
                 bio.granted = False
             else:
-                # The first sync bio removes the plug, so the bios have to go one at a time.
-                most = 1 if sync and self.plugged else count - done
                 merged = 0
-                if plug is not None and plug.count:
-                    merged = self._plug_merge(plug.list_of(self._flush_list), bio, sector, most)
-                if not merged and self.nr_waiting:
+                if plug is not None:
+                    last = plug.last
+                    if last is not None and (
+                        last.end == sector
+                        or last.sector == sector + size
+                        or plug.has_several
+                        or not self._plug_merges_last
+                    ):
+                        merged = self._plug_merge(plug, bio, sector, count - done)
+                if self.nr_waiting and not merged:
+                    # The first sync bio removes the plug, so the bios have to go one at a time.
+                    most = 1 if sync and self.plugged else count - done
                     merged = self.merges.try_merge(bio, sector, most, now_ns)
                 if merged:
                     self._count_merge(bio, merged)
@@ -373,11 +393,11 @@ class Disk(BlockDevice):
                     has_slot = False
                     break
             done += 1
-            if plug is not None:
-                self._add_to_plug(plug, bio, sector, pool, now_ns)
-                continue
             request = self.start_request(bio, sector, pool, now_ns)
-            if self._is_direct and self._may_issue():
+            if plug is not None:
+                self._add_to_plug(plug, request)
+                continue
+            if self._direct_room():
                 self._issue(request)
                 continue
             self.insert(request, now_ns)
@@ -426,7 +446,7 @@ class Disk(BlockDevice):
         """Begin a request of one bio of the run, which has a slot (drive_stat_acct)."""
         if self.spare:
             request = self.spare.pop()
-            request.begin(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
+            request.renew(bio, sector, now_ns)
         else:
             request = Request(bio.op, sector, bio.size, now_ns, bio, 1, bio.flags)
         request.pool = pool
@@ -475,8 +495,9 @@ class Disk(BlockDevice):
 
     # -- The plug on a task's stack.
 
-    def _plug_merge(self, requests: list[Request], bio: Bio, sector: int, most: int) -> int:
-        """Merge bios of the run into a request of the list; return how many."""
+    def _plug_merge(self, plug: Plug, bio: Bio, sector: int, most: int) -> int:
+        """Merge bios of the run into a request that the plug holds; return how many."""
+        requests = plug.list_of(self._flush_list)
         for request in reversed(requests):
             if request.op != bio.op:
                 if self._plug_merges_last:
@@ -498,23 +519,21 @@ class Disk(BlockDevice):
                 break
         return 0
 
-    def _add_to_plug(self, plug: Plug, bio: Bio, sector: int, pool: int, now_ns: int) -> None:
+    def _add_to_plug(self, plug: Plug, request: Request) -> None:
         """Hold a new request back; before that, let all go if the release allows no more."""
         requests = plug.list_of(self._flush_list)
-        most = self.params.plug_requests
+        most = self._plug_requests
         held = len(requests)
-        if self.params.plug_together:
+        if self._plug_together:
             held = plug.count
-            if plug.has_several():
-                most = self.params.plug_together
-        large = self.params.plug_flush_bytes
-        last = plug.last
-        if (most and held >= most) or (
-            large and last is not None and last.nr_sectors * SECTOR >= large
+            if plug.has_several:
+                most = self._plug_together
+        if (held >= most and most) or (
+            self._plug_large and plug.last is not None and plug.last.nr_sectors >= self._plug_large
         ):
             plug.flush()
             requests = plug.list_of(self._flush_list)
-        request = plug.last = self.start_request(bio, sector, pool, now_ns)
+        plug.last = request
         if self.tracer.enabled and not requests:
             self.tracer.emit("block_plug", self.name)
         plug.count += 1
@@ -524,11 +543,13 @@ class Disk(BlockDevice):
     def _flush_plug_list(self, requests: list[Request]) -> None:
         """Take what a task's plug held, and run the queue."""
         now_ns = self.calendar.now
+        self.nr_plugged -= len(requests)
+        direct = self._direct_room()
         if self.tracer.enabled and requests:
             self.tracer.emit("block_unplug", self.name, len(requests))
         for request in requests:
-            self.nr_plugged -= 1
-            if self._is_direct and self._may_issue():  # blk_mq_plug_issue_direct
+            if direct:  # blk_mq_plug_issue_direct
+                direct -= 1
                 self._issue(request)
                 continue
             self.insert(request, now_ns)
@@ -617,30 +638,31 @@ class Disk(BlockDevice):
         self.in_driver += 1
         if self.tracer.enabled:
             self.trace("block_rq_issue", request)
-        if self.wbt is not None:
-            self.wbt.issued(request)
+        wbt = self.wbt
+        if wbt is not None:  # wbt_issue
+            request.issue_ns = self.calendar.now
+            if wbt.watched is None and request.op == READ:
+                wbt.watched = request
         self.driver.submit(request)
 
-    def _may_issue(self) -> bool:
-        """Return whether a new request needs no queue (blk_mq_try_issue_directly)."""
-        return (
-            not self.nr_waiting
-            and self.in_driver < self._depth
-            and not self.ordered.active
-            and not self._running
-        )
+    def _direct_room(self) -> int:
+        """Return how many new requests need no queue (blk_mq_try_issue_directly)."""
+        if not self._is_direct or self.nr_waiting or self.ordered.active or self._running:
+            return 0
+        return max(0, self._depth - self.in_driver)
 
     # -- Up: the driver is done (interrupt context).
 
     def complete(self, request: Request) -> None:
         """End a request's bios, free its slot, run the queue."""
+        special = request.flags & (BIO_POLLED | BIO_ORDERED_MASK)
         interrupt = self.on_interrupt
-        if interrupt is not None and not request.flags & BIO_POLLED:
+        if interrupt is not None and (not special or not special & BIO_POLLED):
             interrupt(request.task_id)
         if self.tracer.enabled:
             self.trace("block_rq_complete", request)
         self.in_driver -= 1
-        if request.flags & BIO_ORDERED_MASK:
+        if special and special & BIO_ORDERED_MASK:
             self.ordered.completed(request)
         else:
             self.finish(request)
@@ -656,21 +678,30 @@ class Disk(BlockDevice):
         count = request.bio_count
         self.bios_held -= count
         now_ns = self.calendar.now
-        end_bios(bio, request.sector, count)
+        if bio.pending == count and bio.end_part is None:  # end_bios() without the call: 1.02x
+            bio.pending = 0
+            bio.end_io(bio)
+        else:
+            end_bios(bio, request.sector, count)
         if request.rest is not None:
             sector = request.sector + count * bio.size
             for bio, count in request.rest:
                 self.bios_held -= count
                 end_bios(bio, sector, count)
                 sector += count * bio.size
+            request.rest = None
         duration_ns = now_ns - request.start_ns
         self.stats.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         if request.partition is not None:
             request.partition.done(request.op, 1, request.nr_sectors, duration_ns, now_ns)
         if self._elevator_follows:
             self.elevator.completed(request)
-        if self.wbt is not None:
-            self.wbt.done(request)
+        wbt = self.wbt
+        if wbt is not None and (wbt.timer or wbt.watched is request):
+            wbt.done(request)
+        if request.started:  # else it was in no elevator
+            request.started = False
+            request.elevator_private = None
         self.requests.put(request.pool, request.task_id)
         self.spare.append(request)
 

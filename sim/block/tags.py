@@ -154,18 +154,16 @@ class TagSet:
         self.wait = WaitQueue()
         by_tags = min(max(1, tags // WAKE_BATCH_MAX), WAKE_BATCH_MAX)
         self._wake_batch: int = wake_batch or by_tags
-        self._freed: int = 0
+        self.freed: int = 0  # since the last batch was woken
 
-    def put(self) -> None:
-        """Free a tag; wake a batch of waiters after as many (sbitmap_queue_wake_up)."""
-        self.used -= 1
-        assert self.used >= 0
+    def wake(self) -> None:
+        """A tag is free: wake a batch of waiters after as many (sbitmap_queue_wake_up)."""
         if not self.wait.waiters:
-            self._freed = 0
+            self.freed = 0
             return
-        self._freed += 1
-        if self._freed >= self._wake_batch or not self.used:
-            self._freed = 0
+        self.freed += 1
+        if self.freed >= self._wake_batch or not self.used:
+            self.freed = 0
             for _ in range(self._wake_batch):
                 self.wait.wake_one()
 
@@ -190,10 +188,11 @@ class Tags(RequestList):
         self.pressed = [True] * KINDS
         self.wbt = wbt
         self._limits: list[int] = [limit if kind in limited else tags for kind in range(KINDS)]
+        self._queues: int = hardware_queues
         self._sets: list[TagSet] = [TagSet(tags, wake_batch) for _ in range(hardware_queues)]
 
     def get(self, pool: int, pid: int, now_ns: int) -> bool:
-        used = self._sets[pid % len(self._sets)]
+        used = self._sets[pid % self._queues]
         if used.used >= self._limits[pool]:
             return False
         if pool > READS and self.wbt is not None and not self.wbt.get(pool, now_ns):
@@ -204,10 +203,14 @@ class Tags(RequestList):
     def put(self, pool: int, pid: int = 0) -> None:
         if pool > READS and self.wbt is not None:
             self.wbt.put(pool)
-        self._sets[pid % len(self._sets)].put()
+        used = self._sets[pid % self._queues]
+        used.used -= 1
+        assert used.used >= 0
+        if used.wait.waiters or used.freed:
+            used.wake()
 
     def sleep(self, task: Task, pool: int) -> Blocking[None]:
-        used = self._sets[task.pid % len(self._sets)]
+        used = self._sets[task.pid % self._queues]
         if used.used < self._limits[pool] and self.wbt is not None:
             yield from self.wbt.sleep(task, pool)
         else:

@@ -137,10 +137,10 @@ class Wbt:
         self.in_flight: list[int] = [0, 0]  # of writes, of discards; as the waiters
         self._wait: tuple[WaitQueue, WaitQueue] = (WaitQueue(), WaitQueue())
         self.dirty_sleep_ns: int = LONG_AGO_NS  # a dirtier last slept
-        self._watched: Request | None = None  # sync_cookie: a read with the driver
+        self.watched: Request | None = None  # sync_cookie: a read with the driver
         self._window = Window()
         self._window_ns: int = WINDOW_NS
-        self._timer: bool = False
+        self.timer: bool = False
         self._unknown: int = 0
 
     def _limit(self) -> None:
@@ -159,7 +159,7 @@ class Wbt:
         if self.in_flight[which] >= self._limit_of(kind, now_ns):
             return False
         self.in_flight[which] += 1
-        if not self._timer:
+        if not self.timer:
             self._arm()
         return True
 
@@ -179,20 +179,14 @@ class Wbt:
         queue = self._wait[1 if kind == DISCARDS else 0]
         yield from queue.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "rq_qos_wait")
 
-    def issued(self, request: Request) -> None:
-        """Watch a read that goes to the driver, unless one is watched (wbt_issue)."""
-        request.issue_ns = self._calendar.now
-        if request.op == READ and self._watched is None:
-            self._watched = request
-
     # -- Requests end.
 
     def done(self, request: Request) -> None:
-        """Learn how long the device took (blk_stat_add, wbt_done)."""
+        """Learn how long the device took (blk_stat_add, wbt_done); if timed or watched."""
         now_ns = self._calendar.now
-        if request is self._watched:
-            self._watched = None
-        if self._timer:
+        if request is self.watched:
+            self.watched = None
+        if self.timer:
             self._window.add(request.op == READ, now_ns - request.issue_ns)
 
     def put(self, kind: int) -> None:
@@ -220,12 +214,12 @@ class Wbt:
         if step > 0:
             self._window_ns = (WINDOW_NS << 4) // isqrt((step + 1) << 8)
         self._window = Window()
-        self._timer = True
+        self.timer = True
         self._calendar.post(self._window_ns, self._look, None)
 
     def _look(self, _: object) -> None:
         """Adjust the depth after a window (wb_timer_fn)."""
-        self._timer = False
+        self.timer = False
         in_flight = sum(self.in_flight)
         status = self._status(in_flight)
         if status == LAT_EXCEEDED:
@@ -241,7 +235,7 @@ class Wbt:
         """Judge the window (latency_exceeded)."""
         window = self._window
         now_ns = self._calendar.now
-        waited_ns = now_ns - self._watched.issue_ns if self._watched is not None else 0
+        waited_ns = now_ns - self.watched.issue_ns if self.watched is not None else 0
         if waited_ns > self._window_ns or (waited_ns > self._min_lat_ns and not window.reads):
             return LAT_EXCEEDED
         if not window.reads or window.writes < WRITE_SAMPLES_MIN:

@@ -6,6 +6,7 @@ import click
 
 from calibration.fit.budget import MEMBERS, SIMULATIONS, SIMULATIONS_MIN, WAVES
 from sim.cli import options
+from sim.cli.laboratory import laboratory_options
 
 
 @click.command("calibrate", short_help="Fit a scenario's parameters to its recording.")
@@ -47,8 +48,7 @@ from sim.cli import options
     show_default=True,
     help="Parameter sets in the ensemble.",
 )
-@options.jobs_option
-@click.option("--resume", is_flag=True, help="Go on where an interrupted fit stopped.")
+@laboratory_options
 @options.json_option
 @click.option(
     "--plot",
@@ -61,13 +61,14 @@ def command(**given: object) -> None:
 
     The twin is simulated at a design over the priors and again where the first wave fits; an
     emulator of the recorded columns is held against the recording (Bayes), and the result is an
-    ensemble of parameter sets for `iotwin predict` and `iotwin run --fit`. Each finished
-    simulation is kept in FILE.journal until the fit is done. --json has what the file has.
+    ensemble of parameter sets for `iotwin predict` and `iotwin run --fit`. Finished simulations
+    are kept in the store: the same command again goes on where an interrupted one stopped. --json
+    has what the file has.
 
     \b
     Examples:
       iotwin calibrate sendmail -o sendmail.before.toml
       iotwin calibrate sendmail --against both --plot fit.png
-      iotwin calibrate sendmail --resume
+      iotwin calibrate sendmail --simulations 48 --store fits.sqlite
     """
     import_module("sim.cli.calibrating").calibrate_scenario(**given)

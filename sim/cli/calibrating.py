@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 import sim
-from calibration.fit.chain import FitResult, Plan, calibrate
+from calibration.fit.chain import Plan, calibrate
 from calibration.fit.fitfile import command_of, fit_text
 from calibration.fit.recorded import columns_of
 from calibration.fit.report import report
-from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
+from sim.cli.laboratory import Where
 from sim.cli.output import (
     check_apart,
     check_json,
@@ -22,11 +22,9 @@ from sim.cli.output import (
     write_json,
     write_text,
 )
-from sim.cli.progress import Progress
-from sim.scenario import Scenario, find, load
+from sim.scenario import Scenario, load
 from sim.scenario.calibrate import CalibrateSpec
 from sim.scenario.fitted import FitError
-from sim.study.replicate import processes
 
 
 def calibrate_scenario(
@@ -39,10 +37,9 @@ def calibrate_scenario(
     simulations: int,
     waves_done: int,
     members: int,
-    jobs: int | None,
-    resume: bool,
     json_path: str | None,
     plot_path: str | None,
+    where: Where,
 ) -> None:
     """Fit, write the file, report."""
     scenario = load(scenario_name, sets=sets, seed=seed)
@@ -66,16 +63,15 @@ def calibrate_scenario(
         members=members,
         sets=sets,
     )
-    journal = Journal(place.with_name(place.name + ".journal"))
-    _prepare(journal, resume=resume)
-    result = _calibrate(scenario, plan, journal, jobs)
+    columns = columns_of(scenario, plan.spec, plan.states)
+    with where.laboratory(f"calibrating {scenario.name}") as laboratory:
+        result = calibrate(plan, columns, laboratory)
     text = fit_text(result)
     write_text(text, place)
     if plot_path is not None:
         # By name: matplotlib takes a second, and most fits draw nothing.
         plot_fit = import_module("calibration.fit.picture").plot_fit
         write_file(Path(plot_path), lambda path: plot_fit(result, path))
-    journal.remove()
     if json_path is not None:
         write_json(tomllib.loads(text), json_path)
     if json_path != "-":
@@ -105,32 +101,3 @@ def _states(spec: CalibrateSpec, against: str | None) -> tuple[str, ...]:
             f"no recorded state '{against}' (known: {known})", param_hint="--against"
         )
     return (against,)
-
-
-def _prepare(journal: Journal, *, resume: bool) -> None:
-    """Take up what an interrupted fit left, or begin anew."""
-    if not resume:
-        journal.clear()
-        return
-    number = journal.resume()
-    click.echo(f"{number} simulations found in {journal.path}", err=True)
-
-
-def _calibrate(scenario: Scenario, plan: Plan, journal: Journal, jobs: int | None) -> FitResult:
-    columns = columns_of(scenario, plan.spec, plan.states)
-    text = find(plan.scenario).read_text(encoding="utf-8-sig")
-    number = options.jobs_of(jobs, plan.simulations)
-    with Progress(f"calibrating {scenario.name}") as progress, processes(number) as executor:
-        try:
-            return calibrate(plan, columns, Laboratory(text, journal, executor, progress))
-        except KeyboardInterrupt:
-            click.echo(_interrupted(journal), err=True)
-            raise
-
-
-def _interrupted(journal: Journal) -> str:
-    """Say what an interrupt left."""
-    number = len(journal)
-    if not number:
-        return "interrupted before a simulation was done: nothing to go on with"
-    return f"interrupted: {number} simulations are kept in {journal.path}, --resume goes on"

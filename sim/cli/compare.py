@@ -5,13 +5,16 @@ import sys
 import click
 
 from sim.cli import options
+from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_json
-from sim.cli.variants import run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, run_variants, write_plot
 from sim.registry import nearest
+from sim.report.levels_table import levels_table
 from sim.report.study_json import study_json
-from sim.report.study_tables import beyond_text, compare_table, heading, notes, run_table
+from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
-from sim.scenario import Scenario, load
+from sim.scenario import Scenario, open_scenario
+from sim.scenario.load import JOINED
 
 
 @click.command("compare", short_help="Compare what-ifs with the base, seed by seed.")
@@ -20,8 +23,9 @@ from sim.scenario import Scenario, load
 @options.seed_option
 @options.set_option
 @options.fit_option
+@options.slo_option
 @options.replications_option(5)
-@options.jobs_option
+@laboratory_options
 @options.json_option
 @options.plot_option
 def command(
@@ -30,38 +34,44 @@ def command(
     seed: int | None,
     sets: tuple[str, ...],
     fit_path: str | None,
+    slos: tuple[str, ...],
     replications: int,
-    jobs: int | None,
     json_path: str | None,
     plot_path: str | None,
+    where: Where,
 ) -> None:
     """Compare what-ifs (all of them if none is named) with the base.
 
-    Every variant is run with the same seeds, so that only what was changed differs. Median and
-    range of the replications (of 20 and more: 90 % interval, 5th to 95th percentile), and of the
-    change seed by seed.
-    A figure is beyond the base's interval if its median is outside it and all but a twentieth of
-    the seeds at either end change the same way.
+    Every variant is run with the same seeds, so that only what was changed differs. Mean of the
+    replications with its 90 % interval, median, and range of the runs; mean of the change seed by
+    seed with its 90 % interval. Three runs at least say which figures changed by more than chance:
+    of comparisons of a server with itself, one in ten would name any.
+
+    Service levels of [slo] and --slo are met, missed (no data is missed as well) or undecided, with
+    95 % on one side. The exit code is 3 if one is missed, 4 if one is undecided and none missed.
 
     \b
     Examples:
       iotwin compare sendmail tmpfs ssd
+      iotwin compare sendmail ssd+deadline
       iotwin compare sendmail --replications 20 --json compare.json
       iotwin compare sendmail tmpfs --plot storm.png
+      iotwin compare sendmail tmpfs --slo 'load1_peak < 12'
     """
     fit = options.fit_of(fit_path, scenario_name)
     layer = options.layer_of(fit)
-    base = load(scenario_name, sets=sets, seed=seed, fit=layer)
+    file = open_scenario(scenario_name)
+    base = file.read(sets=sets, seed=seed, fit=layer)
     names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
     _check_names(base, names)
-    variants = [
-        load(scenario_name, what_if=name, sets=sets, seed=seed, fit=layer) for name in names
-    ]
+    variants = [file.read(name, sets=sets, seed=seed, fit=layer) for name in names]
     options.tell_omissions(base, *variants)
     check_json(json_path)
     check_picture(plot_path)
     check_apart(json_path, plot_path, read=(base.path, fit_path))
-    study = run_variants([base, *variants], replications, jobs, fit)
+    keep = plot_path is not None
+    scenarios = [options.with_levels(one, slos) for one in (base, *variants)]
+    study = run_variants(scenarios, replications, where, fit, sets=sets, keep=keep)
     if plot_path is not None:
         write_plot(study, plot_path)
     if json_path is not None:
@@ -74,8 +84,13 @@ def command(
         for outcome in others:
             click.echo(f"what-if {outcome.name}: {outcome.title}")
             print_table(compare_table(study, outcome), sys.stdout)
-            click.echo(beyond_text(study, outcome))
+            click.echo(changes_text(outcome))
+        if any(outcome.levels for outcome in study.variants):
+            print_table(levels_table(study.variants), sys.stdout)
+            click.echo()
         click.echo(notes(study.variants), nl=False)
+    exit_unfinished(study)
+    exit_judged(study)
 
 
 def _check_names(base: Scenario, names: tuple[str, ...]) -> None:
@@ -84,8 +99,9 @@ def _check_names(base: Scenario, names: tuple[str, ...]) -> None:
     if twice:
         raise click.UsageError(f"named twice: {', '.join(twice)}")
     known = tuple(what_if.name for what_if in base.what_ifs)
+    parts = dict.fromkeys(part for name in names for part in name.split(JOINED))
     told = []
-    for name in (name for name in names if name not in known):
+    for name in (name for name in parts if name not in known):
         near = nearest(name, known)
         told.append(f"'{name}'" + (f" (did you mean '{near}'?)" if near else ""))
     if told:

@@ -5,7 +5,6 @@ needs it.
 """
 
 import traceback
-from concurrent.futures import BrokenExecutor
 
 import click
 
@@ -16,7 +15,10 @@ from sim.mm.page_alloc import OutOfMemory
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.cases import own_files
 from sim.scenario.fitted import FitError
+from sim.study.executors import OtherSourcesError
+from sim.study.laboratory import UnfinishedError
 from sim.study.recorded import DatasetError
+from sim.study.store import StoreFullError
 from sim.tools.usage import ToolUsageError
 
 EXIT_FAILED = 1
@@ -56,9 +58,15 @@ def diagnose(error: Exception) -> int:
         where = error.filename or "the output"
         click.echo(f"iotwin: error: {where}: {error.strerror or error}", err=True)
         return EXIT_FAILED
-    if isinstance(error, BrokenExecutor):
-        click.echo("iotwin: error: a worker process was killed (out of memory?)", err=True)
+    if isinstance(error, UnfinishedError):
+        click.echo(f"iotwin: {error.shortfall.message}", err=True)
+        return error.shortfall.exit_code
+    if isinstance(error, StoreFullError):
+        click.echo(f"iotwin: error: {error}; what is stored is kept", err=True)
         return EXIT_FAILED
+    if isinstance(error, OtherSourcesError):
+        click.echo(f"iotwin: error: {error}", err=True)
+        return EXIT_USAGE
     click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     click.echo(f"iotwin: the simulation failed; {_whose(error)}", err=True)
     return EXIT_FAILED

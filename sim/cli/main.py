@@ -31,6 +31,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
     "twin": ("sim.cli.twin", "Make a twin of a server from its recording alone."),
+    "store": ("sim.cli.store", "List, export or clean the finished runs that are kept."),
+    "cluster": ("sim.cli.cluster", "Say how to run studies on several machines."),
     "samples": ("sim.cli.samples", "Read recordings of any tool into one table."),
     "doctor": ("sim.cli.doctor", "Show versions, what is compiled, what is there."),
 }

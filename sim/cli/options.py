@@ -5,7 +5,8 @@ An option means the same in every command that has it.
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import click
 
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit, read_fit
+from sim.scenario.levels import read_option
 from sim.scenario.load import SEED_MAX
-from sim.study.replicate import cores
 from sim.toml.layers import Table
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -39,13 +40,13 @@ json_option: Decorator = click.option(
 plot_option: Decorator = click.option(
     "--plot", "plot_path", metavar="FILE.png", help="Draw load, CPU, disks, mail over time."
 )
-jobs_option: Decorator = click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="Runs at the same time (default: one per CPU).",
+slo_option: Decorator = click.option(
+    "--slo",
+    "slos",
+    metavar="'FIGURE < VALUE'",
+    multiple=True,
+    help="Judge a service level, such as 'load1_peak < 12'; may be given several times.",
 )
-
-
 fit_option: Decorator = click.option(
     "--fit", "fit_path", metavar="FILE", help="Fitted parameters, from `iotwin calibrate`."
 )
@@ -77,16 +78,16 @@ def fit_layer_of(path: str | None, scenario: str) -> Table | None:
     return layer_of(fit_of(path, scenario))
 
 
+def with_levels(scenario: Scenario, slos: Sequence[str]) -> Scenario:
+    """Return the scenario with the levels of --slo beside its own; raise ScenarioError."""
+    return replace(scenario, slo=(*scenario.slo, *map(read_option, slos)))
+
+
 def tell_omissions(*scenarios: Scenario) -> None:
     """Say once what these scenarios leave out and a figure would show."""
     lines = (line for scenario in scenarios for line in scenario.omissions)
     for line in dict.fromkeys(lines):
         click.echo(f"iotwin: {line}", err=True)
-
-
-def jobs_of(jobs: int | None, runs: int) -> int:
-    """Return how many processes to use for that many runs."""
-    return min(jobs or cores(), runs)
 
 
 def command_line() -> str:

@@ -5,6 +5,7 @@ from importlib import import_module
 import click
 
 from sim.cli import options
+from sim.cli.laboratory import laboratory_options
 
 
 @click.command("predict", short_help="Carry a fit into a what-if: median and 90 % interval.")
@@ -15,7 +16,7 @@ from sim.cli import options
 @options.replications_option(1)
 @options.seed_option
 @options.set_option
-@options.jobs_option
+@laboratory_options
 @options.json_option
 def command(**given: object) -> None:
     """Simulate every member of a fit's ensemble in a what-if (the base if none is named).

@@ -9,17 +9,15 @@ import sim
 from calibration.fit.envelope import envelope_beside, envelope_json, envelope_text
 from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import held, prediction_json, prediction_table
-from calibration.fit.runs import Journal, Laboratory
 from sim.cli import options
+from sim.cli.laboratory import Where
 from sim.cli.output import check_apart, check_json, write_json
-from sim.cli.progress import Progress
 from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
-from sim.scenario import Scenario, find, load
+from sim.scenario import Scenario, load
 from sim.scenario.cases import fit_beside
 from sim.scenario.fitted import Fit, FitError, read_fit
 from sim.study.recorded import Figure, load_figures
-from sim.study.replicate import processes
 
 _LABELS = {
     "prediction": "prediction: no parameter was fitted to figures of this variant",
@@ -41,8 +39,8 @@ def predict_variant(
     replications: int,
     seed: int | None,
     sets: tuple[str, ...],
-    jobs: int | None,
     json_path: str | None,
+    where: Where,
 ) -> None:
     """Simulate the members, and report."""
     base = load(scenario_name, sets=sets, seed=seed)
@@ -55,7 +53,17 @@ def predict_variant(
     for one in scenario.recorded:
         recorded |= load_figures(one).figures
     number = min(members or len(fit.members), len(fit.members))
-    prediction = _predict(scenario, scenario_name, fit, number, replications, sets, jobs)
+    with where.laboratory(f"predicting {scenario.label}") as laboratory:
+        prediction = predict(
+            fit,
+            scenario,
+            scenario_name,
+            laboratory,
+            members=number,
+            replications=replications,
+            seed=scenario.seed,
+            sets=sets,
+        )
     spec = base.calibrate
     envelope = (
         envelope_beside(prediction, spec.folder) if spec is not None and spec.folder else None
@@ -89,31 +97,6 @@ def _fit(base: Scenario, path: str | None) -> Fit:
             f" `iotwin calibrate {base.name} -o FILE` makes one, --fit FILE takes it"
         )
     return read_fit(shipped, base.name)
-
-
-def _predict(
-    scenario: Scenario,
-    name: str,
-    fit: Fit,
-    members: int,
-    replications: int,
-    sets: tuple[str, ...],
-    jobs: int | None,
-) -> Prediction:
-    number = options.jobs_of(jobs, members * replications)
-    text = find(name).read_text(encoding="utf-8-sig")
-    with Progress(f"predicting {scenario.label}") as progress, processes(number) as executor:
-        laboratory = Laboratory(text, Journal(None), executor, progress)
-        return predict(
-            fit,
-            scenario,
-            name,
-            laboratory,
-            members=members,
-            replications=replications,
-            seed=scenario.seed,
-            sets=sets,
-        )
 
 
 def _heading(prediction: Prediction) -> str:

@@ -14,6 +14,7 @@ import click
 from sim.block.genhd import UnmodelledError
 from sim.cli import options
 from sim.cli.exec_tool import TimeType
+from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import (
     check_apart,
     check_json,
@@ -23,9 +24,10 @@ from sim.cli.output import (
     write_text,
 )
 from sim.cli.progress import Progress
-from sim.cli.variants import run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, run_variants, write_plot
 from sim.machine import simulate
 from sim.report import power_cut_text
+from sim.report.levels_table import levels_table
 from sim.report.study_json import variant_json
 from sim.report.study_tables import heading, notes, run_table
 from sim.report.tables import print_table
@@ -41,8 +43,9 @@ from sim.study.power_cut import NothingPromisedError, cut_power
 @options.seed_option
 @options.set_option
 @options.fit_option
+@options.slo_option
 @options.replications_option(1)
-@options.jobs_option
+@laboratory_options
 @options.json_option
 @options.plot_option
 @click.option("--save", "save_path", metavar="FILE", help="Keep the readings of the first run.")
@@ -65,23 +68,26 @@ def command(
     seed: int | None,
     sets: tuple[str, ...],
     fit_path: str | None,
+    slos: tuple[str, ...],
     replications: int,
-    jobs: int | None,
     json_path: str | None,
     plot_path: str | None,
+    where: Where,
     save_path: str | None,
     crash_ns: int | None,
     block_dump_path: str | None,
 ) -> None:
     """Run a scenario (a name from `iotwin list`, or the path of a .toml file).
 
-    Prints the simulated figures beside the recorded ones, with a verdict.
+    Prints the simulated figures beside the recorded ones, with a verdict. Service levels of [slo]
+    and --slo are met, missed (exit code 3) or undecided (4); to decide takes three replications.
 
     \b
     Examples:
       iotwin run sendmail
       iotwin run sendmail --what-if tmpfs --plot tmpfs.png
       iotwin run sendmail --set machine.cpus=8 --replications 10 --json -
+      iotwin run sendmail --replications 5 --slo 'load1_peak < 12'
       iotwin run ./my-server.toml --seed 3
       iotwin run sendmail --what-if tmpfs --crash-at "50 s"
       iotwin run exim-io --block-dump blocks.txt
@@ -94,16 +100,18 @@ def command(
     check_writable(save_path, block_dump_path)
     check_apart(json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path))
     if crash_ns is not None:
-        if plot_path is not None or save_path is not None:
-            raise click.UsageError("--crash-at has neither --plot nor --save")
-        crash(scenario, crash_ns, replications, json_path)
+        if plot_path is not None or save_path is not None or slos:
+            raise click.UsageError("--crash-at has neither --plot nor --save nor --slo")
+        crash(scenario, crash_ns, replications, where, json_path)
         return
     if block_dump_path is not None:
-        if plot_path or save_path or json_path or replications > 1:
+        if plot_path or save_path or json_path or slos or replications > 1:
             raise click.UsageError("--block-dump is one run's text: it has no other output")
         block_dump(scenario, block_dump_path)
         return
-    study = run_variants([scenario], replications, jobs, fit)
+    keep = plot_path is not None or save_path is not None
+    scenario = options.with_levels(scenario, slos)
+    study = run_variants([scenario], replications, where, fit, sets=sets, keep=keep)
     [outcome] = study.variants
     if plot_path is not None:
         write_plot(study, plot_path)
@@ -116,10 +124,17 @@ def command(
     if json_path != "-":
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
+        if outcome.levels:
+            click.echo()
+            print_table(levels_table([outcome]), sys.stdout)
         click.echo("\n" + notes([outcome]), nl=False)
+    exit_unfinished(study)
+    exit_judged(study)
 
 
-def crash(scenario: Scenario, at_ns: int, replications: int, json_path: str | None) -> None:
+def crash(
+    scenario: Scenario, at_ns: int, replications: int, where: Where, json_path: str | None
+) -> None:
     """Cut the power, and tell."""
     longest_ns = scenario.run.duration_ns
     if not 0 < at_ns <= longest_ns:
@@ -127,9 +142,9 @@ def crash(scenario: Scenario, at_ns: int, replications: int, json_path: str | No
             f"{at_ns / 1e9:g} s is not within the run: more than 0, at most {longest_ns / 1e9:g} s",
             param_hint="--crash-at",
         )
-    with Progress(f"simulating {scenario.label}") as progress:
+    with where.laboratory(f"simulating {scenario.label}") as laboratory:
         try:
-            cut = cut_power(scenario, at_ns, replications, progress)
+            cut = cut_power(scenario, at_ns, replications, laboratory)
         except (NothingPromisedError, UnmodelledError) as error:
             raise click.BadParameter(str(error), param_hint="--crash-at") from None
     if json_path is not None:

@@ -11,18 +11,17 @@ import click
 
 import sim
 from sim.cli import options
+from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_json, check_picture, write_file, write_json
-from sim.cli.progress import Progress
-from sim.cli.variants import run_variants
+from sim.cli.variants import exit_unfinished, run_variants
 from sim.drivers.disk import profile_names
 from sim.registry import did_you_mean
-from sim.report.exercise_table import Rows, exercise_json, exercise_table
+from sim.report.exercise_table import exercise_json, exercise_table
 from sim.report.study_json import study_json
 from sim.report.tables import Column, Table, print_table
 from sim.report.what_if_table import own_figures, what_if_table
-from sim.scenario import Scenario, load, scenario_files
+from sim.scenario import Scenario, load, open_scenario, scenario_files
 from sim.study.exercise import DEVICES, PROFILE, Exercise, access, fill, raid
-from sim.study.replicate import processes
 
 SEED: Final = 1
 LEVELS: Final = ("0", "1", "5", "10")
@@ -69,15 +68,15 @@ TABLES: Final[Mapping[str, Offer]] = {
 )
 @click.option("--profile", help="raid: the disks, ec2/m3.xlarge if not given.")
 @options.seed_option
-@options.jobs_option
+@laboratory_options
 @options.json_option
 @options.plot_option
 def command(
     name: str | None,
     seed: int | None,
-    jobs: int | None,
     json_path: str | None,
     plot_path: str | None,
+    where: Where,
     **choices: Any,
 ) -> None:
     """Fill a table of the exercises, raid or access, or that of a scenario; else list them.
@@ -102,11 +101,12 @@ def command(
         print_table(Table((Column("table"), Column("what it shows")), rows), sys.stdout)
         return
     if name not in TABLES:
-        _fill_of_scenario(_scenario(name, choices, plot_path), seed, jobs, json_path)
+        _fill_of_scenario(_scenario(name, choices, plot_path), seed, where, json_path)
         return
     exercise = _exercise(name, choices)
     chosen = SEED if seed is None else seed
-    rows_found = _rows(exercise, chosen, jobs)
+    with where.laboratory(f"filling table {exercise.name}") as laboratory:
+        rows_found = fill(exercise, chosen, laboratory)
     if plot_path is not None:
         # By name: matplotlib takes a second, and most tables draw nothing.
         plot = import_module("sim.report.exercise_plot").plot_exercise
@@ -152,23 +152,16 @@ def _scenario(name: str, choices: Mapping[str, Any], plot_path: str | None) -> S
 
 
 def _fill_of_scenario(
-    base: Scenario, seed: int | None, jobs: int | None, json_path: str | None
+    base: Scenario, seed: int | None, where: Where, json_path: str | None
 ) -> None:
     """Run the base and every what-if once, and print them."""
     names = (None, *(what_if.name for what_if in base.what_ifs))
-    variants = [load(str(base.path), what_if=name, seed=seed) for name in names]
-    study = run_variants(variants, 1, jobs, None)
+    file = open_scenario(str(base.path))
+    variants = [file.read(name, seed=seed) for name in names]
+    study = run_variants(variants, 1, where, None)
     if json_path is not None:
         write_json(study_json(study), json_path)
     if json_path != "-":
         click.echo(f"{base.title}\nseed {variants[0].seed}, iotwin {study.version}\n")
         print_table(what_if_table(study), sys.stdout)
-
-
-def _rows(exercise: Exercise, seed: int, jobs: int | None) -> Rows:
-    number = options.jobs_of(jobs, len(exercise.subjects) * len(exercise.loads))
-    with Progress(f"filling table {exercise.name}") as progress:
-        if number == 1:
-            return fill(exercise, seed, None, progress)
-        with processes(number) as executor:
-            return fill(exercise, seed, executor, progress)
+    exit_unfinished(study)

@@ -6,6 +6,7 @@ import click
 
 from calibration.fit.budget import SIMULATIONS_MIN
 from sim.cli import options
+from sim.cli.laboratory import Where, laboratory_options
 from sim.scenario.load import SEED_MAX
 
 SIMULATIONS = 48
@@ -40,7 +41,7 @@ SIMULATIONS = 48
     metavar="PERCENT",
     help="Fit without the last PERCENT of the intervals, and predict these.",
 )
-@options.jobs_option
+@laboratory_options
 @options.json_option
 def command(
     paths: tuple[str, ...],
@@ -48,8 +49,8 @@ def command(
     simulations: int,
     seed: int,
     hold_out_percent: int | None,
-    jobs: int | None,
     json_path: str | None,
+    where: Where,
 ) -> None:
     """Make a twin of a server from its recording alone.
 
@@ -69,4 +70,4 @@ def command(
     """
     # By name: numpy and scipy cost more than the help that --help gives.
     making = import_module("sim.cli.twin_making")
-    making.make(paths, output, simulations, seed, hold_out_percent, jobs, json_path)
+    making.make(paths, output, simulations, seed, hold_out_percent, json_path, where)

@@ -15,6 +15,7 @@ import sim
 from calibration.dataset import open_source
 from calibration.look import Look, look
 from calibration.look.summary import NothingToLookAt
+from calibration.twin.columns import columns_of_run
 from calibration.twin.demands import NothingToTwin
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import Twin, draw_draft, ensemble_text, fit_draft
@@ -26,11 +27,9 @@ from calibration.twin.held_out import (
     split,
 )
 from calibration.twin.report import twin_json, twin_text
-from sim.cli import options
+from sim.cli.laboratory import Where
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
-from sim.cli.progress import Progress
 from sim.scenario.cases import data_sets
-from sim.study.replicate import processes
 
 
 def make(
@@ -39,8 +38,8 @@ def make(
     simulations: int,
     seed: int,
     hold_out_percent: int | None,
-    jobs: int | None,
     json_path: str | None,
+    where: Where,
 ) -> None:
     """Make a twin of the recording at `paths`; raise click.UsageError if there is none in it."""
     try:
@@ -56,7 +55,7 @@ def make(
     held_out = f" --hold-out {hold_out_percent}" if hold_out_percent else ""
     made_by = f"iotwin twin --simulations {simulations} --seed {seed}{held_out} {shlex.join(paths)}"
     comment = _comment(seen, made_by)
-    twin = _fit(draft, seen, comment, simulations, seed, jobs)
+    twin = _fit(draft, seen, comment, simulations, seed, where)
     fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
     write_text(twin.text, place)
     write_text(fit_text, fit_place)
@@ -104,14 +103,11 @@ def _comment(seen: Look, made_by: str) -> str:
     )
 
 
-def _fit(
-    draft: Draft, seen: Look, comment: str, simulations: int, seed: int, jobs: int | None
-) -> Twin:
+def _fit(draft: Draft, seen: Look, comment: str, simulations: int, seed: int, where: Where) -> Twin:
     """Fit in a folder that vanishes: nothing half made is left if it is interrupted."""
     with (
         tempfile.TemporaryDirectory(prefix="iotwin.") as folder,
-        Progress(f"fitting {seen.source.name}") as progress,
-        processes(options.jobs_of(jobs, simulations)) as executor,
+        where.laboratory(f"fitting {seen.source.name}", columns_of_run) as laboratory,
     ):
         return fit_draft(
             draft,
@@ -120,6 +116,5 @@ def _fit(
             comment=comment,
             seed=seed,
             simulations=simulations,
-            executor=executor,
-            progress=progress,
+            laboratory=laboratory,
         )

@@ -1,34 +1,56 @@
-"""Run variants of a scenario for a command: processes, progress, plot, JSON.
+"""Run variants of a scenario for a command: laboratory, plot, and the end of what did not finish.
 
 Used by `run` and `compare`. Files that cannot be written are found before the run.
 """
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 import click
 
-from sim.cli.options import jobs_of
+from sim.cli.laboratory import Where
 from sim.cli.output import write_file
-from sim.cli.progress import Progress
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
 from sim.study.compare import run_study
+from sim.study.levels import UNDECIDED
 from sim.study.outcome import Study
-from sim.study.replicate import processes
+
+EXIT_MISSED: Final = 3
+EXIT_UNDECIDED: Final = 4
 
 
 def run_variants(
-    scenarios: Sequence[Scenario], replications: int, jobs: int | None, fit: Fit | None
+    scenarios: Sequence[Scenario],
+    replications: int,
+    where: Where,
+    fit: Fit | None,
+    *,
+    sets: tuple[str, ...] = (),
+    keep: bool = False,
 ) -> Study:
-    """Run all variants, in several processes where that helps; `fit` is what lies over them."""
-    number = jobs_of(jobs, len(scenarios) * replications)
-    with Progress(f"simulating {scenarios[0].name}") as progress:
-        if number == 1:
-            return run_study(scenarios, replications, progress=progress, fit=fit)
-        with processes(number) as executor:
-            return run_study(scenarios, replications, executor=executor, progress=progress, fit=fit)
+    """Run all variants; `fit` and `sets` are what lies over them, `keep`: readings are wanted."""
+    with where.laboratory(f"simulating {scenarios[0].name}") as laboratory:
+        return run_study(scenarios, replications, laboratory, fit=fit, sets=sets, keep=keep)
+
+
+def exit_unfinished(study: Study) -> None:
+    """End the command with the code of a study that did not end, if it did not."""
+    if study.unfinished is not None:
+        click.echo(f"iotwin: {study.unfinished.message}", err=True)
+        sys.exit(study.unfinished.exit_code)
+
+
+def exit_judged(study: Study) -> None:
+    """End the command with the code of its service levels, if one is not met."""
+    judged = [one for outcome in study.variants for one in outcome.levels]
+    if any(one.is_missed for one in judged):
+        sys.exit(EXIT_MISSED)
+    if any(one.verdict == UNDECIDED for one in judged):
+        sys.exit(EXIT_UNDECIDED)
 
 
 def write_plot(study: Study, path: str) -> None:

@@ -25,6 +25,7 @@ from typing import Final, Protocol
 
 from sim.block.bio import SECTOR
 from sim.block.driver import Driver
+from sim.block.elevator import Elevator
 from sim.block.features import SCSI, THROTTLE_SINCE, WBT_SINCE, default_elevator, features
 from sim.block.genhd import BlockDevice, Partition
 from sim.block.part_stat import DiskStats
@@ -156,15 +157,18 @@ class Disks(Component[DiskSpec]):
         if spec.frontend is not None:
             driver = lookup("frontend", spec.frontend).cls(spec.frontend_params, driver)
         driver.share(shared)
+        elevator = lookup("elevator", spec.scheduler).cls
+        assert issubclass(elevator, Elevator)
         disk = Disk(
             DiskStats(spec.name, MAJOR, MINORS * index),
             machine.calendar,
             machine.streams,
             machine.tracer,
             driver,
-            lookup("elevator", spec.scheduler).cls(spec.elevator_params),
+            elevator.make(spec.elevator_params),
             spec.queue,
             machine.sched.processes.ioprio,
+            machine.sched.processes.blkcg,
         )
         merged_ns = 0 if driver.coalesces else None
         interrupt_ns = machine.interrupt_ns

@@ -51,7 +51,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Any, Final
+
+from mypy_extensions import i64
 
 from sim.block.bio import BIO_FUA, DISCARD, FLUSH, PAGE_SECTORS, READ, SECTOR, Request
 from sim.block.driver import Complete, Driver
@@ -68,6 +70,7 @@ HELD_PAGES_MIN: Final = 1024  # below, looking for programmed ones is not worth 
 SHORT_PAGES: Final = 4  # a write of more is known as a run in the buffer, not page by page
 SKEW: Final = 0x9E3779B1  # a prime whose multiples look random: which die a stripe begins on
 PAGE_KINDS: Final = 4096  # a page is of one of so many, by a hash of its number
+HASHED: Final = 0x7FFFFFFF  # the part of a number that is hashed: its product with SKEW is an i64
 HASH_SHIFT: Final = 20  # lower bits of a hash of 32 are left out: they know the lower bits only
 SPARE_PERCENT_MIN: Final = 1.0
 assert SPARE_PERCENT_MIN / 100 > 2 / SEGMENTS, "two segments are never full"
@@ -361,7 +364,9 @@ class Dies:
         self._planes = params.planes
         # When each plane has sensed and sent all; a die's are a multiple of the dies apart.
         self._sensed_ns: list[float] = [0.0] * (count * params.planes)
-        self._units = count * params.planes
+        self._units: i64 = count * params.planes
+        self._die_of = [plane % count for plane in range(count * params.planes)]
+        self._channel_of = [die % params.channels for die in self._die_of]
         # What each has to program: when it begins, ends, how long the last of it takes.
         self._begin_ns: list[float] = [0.0] * count
         self._end_ns: list[float] = [0.0] * count
@@ -381,48 +386,49 @@ class Dies:
         self._next: int = 0  # die
         self._programs: int = 0  # so far
 
-    def read(self, ready_ns: int, sector: int, sectors: int) -> int:
+    def read(self, when_ns: int, sector: int, sectors: int) -> int:
         """Sense and move these sectors; return when the last is in the controller."""
-        size = self._page_sectors
-        page = sector // size
-        here = (page + 1) * size - sector
-        if sectors <= here:
-            return ceil(self._read_page(ready_ns, page, sectors))
-        left = sectors
-        last_ns = 0.0
-        while left:
-            last_ns = max(last_ns, self._read_page(ready_ns, page, here))
-            page += 1
-            left -= here
-            here = left if left < size else size
-        return ceil(last_ns)
-
-    def _read_page(self, ready_ns: float, page: int, sectors: int) -> float:
+        ready_ns = float(when_ns)  # Comparing floats with an int takes longer.
         units = self._units
-        plane = (page + (page // units * SKEW >> HASH_SHIFT)) % units
-        die = plane % self.count
-        sense_ns = self._senses_ns[(page * SKEW >> HASH_SHIFT) % PAGE_KINDS]
-        start_ns = self._sensed_ns[plane]
-        if start_ns < ready_ns:
-            start_ns = ready_ns
-        if self._end_ns[die] > start_ns:
-            start_ns += self._wait_ns(die, start_ns, sense_ns, start_ns > ready_ns)
-        channel = die % self._channels
-        move_ns = sectors * self._sector_ns
-        moved_ns = start_ns + sense_ns + move_ns
-        # One page of a program at most is in the way.
-        if self._filled_ns[channel] > moved_ns - move_ns:
-            moved_ns += (self._filled_ns[channel] - moved_ns + move_ns) % self._page_ns
-            self._filled_ns[channel] += move_ns
-        # The channel has a backlog in the order of asking: who waits for a die leaves it to others.
-        backlog_ns = self._read_ns[channel]
-        if backlog_ns < ready_ns:
-            backlog_ns = ready_ns
-        self._read_ns[channel] = backlog_ns = backlog_ns + move_ns
-        if moved_ns < backlog_ns:
-            moved_ns = backlog_ns
-        self._sensed_ns[plane] = moved_ns
-        return moved_ns
+        size = self._page_sectors
+        filled_ns = self._filled_ns
+        page: i64 = sector // size  # Products with SKEW are slow where they are no i64.
+        here: int = (page + 1) * size - sector
+        last_ns = 0.0
+        while True:
+            if here > sectors:
+                here = sectors
+            plane = (page + ((page // units & HASHED) * SKEW >> HASH_SHIFT)) % units
+            die = self._die_of[plane]
+            sense_ns = self._senses_ns[((page & HASHED) * SKEW >> HASH_SHIFT) % PAGE_KINDS]
+            start_ns = self._sensed_ns[plane]
+            if start_ns < ready_ns:
+                start_ns = ready_ns
+            if self._end_ns[die] > start_ns:
+                start_ns += self._wait_ns(die, start_ns, sense_ns, start_ns > ready_ns)
+            channel = self._channel_of[plane]
+            move_ns = here * self._sector_ns
+            moved_ns = start_ns + sense_ns + move_ns
+            # One page of a program at most is in the way.
+            if filled_ns[channel] > moved_ns - move_ns:
+                moved_ns += (filled_ns[channel] - moved_ns + move_ns) % self._page_ns
+                filled_ns[channel] += move_ns
+            # The channel has a backlog in the order of asking: who waits for a die leaves it to
+            # others.
+            backlog_ns = self._read_ns[channel]
+            if backlog_ns < ready_ns:
+                backlog_ns = ready_ns
+            self._read_ns[channel] = backlog_ns = backlog_ns + move_ns
+            if moved_ns < backlog_ns:
+                moved_ns = backlog_ns
+            self._sensed_ns[plane] = moved_ns
+            if moved_ns > last_ns:
+                last_ns = moved_ns
+            sectors -= here
+            if not sectors:
+                return ceil(last_ns)
+            page += 1
+            here = size
 
     def _wait_ns(self, die: int, start_ns: float, sense_ns: float, queued: bool) -> float:
         """Return how long a read waits for a die with programs to do; hold these up for it.
@@ -865,6 +871,7 @@ class FlashDrive(Driver):
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar
         self._complete = complete
+        self._read_fn: Any = self._read  # Bound once, as it is needed for each read.
         self.flash.attach(calendar, self._taken, self._flushed)
 
     def unsafe_runs(self) -> list[tuple[int, int]]:
@@ -872,15 +879,14 @@ class FlashDrive(Driver):
 
     def _carry_out(self, request: Request, ready_ns: int) -> None:
         """Begin a command that the processor has at ``ready_ns``."""
-        now_ns = self._calendar.now
         if request.op == READ:
             done_ns = self.flash.read(ready_ns, request.sector, request.nr_sectors)
-            self._calendar.post_at(done_ns, self._read, request)
+            self._calendar.post_at(done_ns, self._read_fn, request)
         elif request.op == FLUSH:
             self.flash.flush(request)
         elif request.op == DISCARD:
             self.flash.trim(request.sector, request.nr_sectors)
-            self._calendar.post(ready_ns - now_ns + self._trim_ns, self._complete, request)
+            self._calendar.post_at(ready_ns + self._trim_ns, self._complete, request)
         else:
             self.flash.write(request)
 

@@ -25,7 +25,8 @@ class Pipe:
     def carry(self, ready_ns: int, sectors: int) -> int:
         """Send so many sectors that are ready at ``ready_ns``; return when they have arrived."""
         free_ns = self._free_ns
-        if free_ns < ready_ns:
-            free_ns = float(ready_ns)
+        from_ns = float(ready_ns)  # Comparing a float with an int takes longer.
+        if free_ns < from_ns:
+            free_ns = from_ns
         self._free_ns = free_ns = free_ns + sectors * self._sector_ns
         return ceil(free_ns)

@@ -27,7 +27,9 @@ import random
 from bisect import insort
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
+
+from mypy_extensions import i64
 
 Handler: TypeAlias = Callable[[Any], object]  # what it returns is dropped
 Entry: TypeAlias = tuple[int, int, Handler, Any]
@@ -42,7 +44,8 @@ NEAR_NS: Final = 100_000_000
 # Inserting into a longer list takes time. Looked at when so many more were posted: a power of two.
 NEAR_ENTRIES_MAX: Final = 1024
 NEAR_LOOK_MASK: Final = NEAR_ENTRIES_MAX - 1
-SHORT_ENTRIES_MAX: Final = 16  # So few are looked through from the front; more are bisected.
+SHORT_ENTRIES_MAX: Final = 8  # So few are looked through from the front; more are bisected.
+COMPILED: Final = not __file__.endswith(".py")
 DEAD_ENTRIES_MIN: Final = 256  # Below this many cancelled entries, compaction is not worth a look.
 
 
@@ -99,15 +102,18 @@ class Calendar:
         "_near",
         "_removed",
         "_running",
+        "_searches",
         "_sequence",
-        "_short",
         "_shuffle",
+        "_untyped_near",
         "now",
     )
 
     def __init__(self, now_ns: int = 0) -> None:
         self.now: int = now_ns  # ns; read freely, written by the loop only
         self._near: list[Entry] = []  # sorted
+        # The same list. To get an Entry from it, compiled code unpacks the whole of it.
+        self._untyped_near: list[tuple[Any, ...]] = cast("Any", self._near)
         self._far: list[Entry] = []  # a heap
         self._horizon_ns: int = now_ns
         self._sequence: int = 0  # entries ever posted
@@ -118,7 +124,7 @@ class Calendar:
         self._shuffle: _ShuffledKeys | None = None
         # Attributes, so that shuffling ties costs the ordinary run no test per entry.
         self._insert: Callable[[list[Entry], Entry], None] = insort
-        self._short: int = SHORT_ENTRIES_MAX
+        self._searches: bool = COMPILED
 
     # -- Posting.
 
@@ -137,18 +143,35 @@ class Calendar:
             self._post_far((when_ns, sequence, fn, arg))
             return
         near = self._near
-        if len(near) > self._short:
+        if self._searches:
+            near.insert(self._place_near(when_ns, sequence), (when_ns, sequence, fn, arg))
+        else:
             self._insert(near, (when_ns, sequence, fn, arg))
-            if not sequence & NEAR_LOOK_MASK:
-                self._shorten_near()
-            return
-        # insort() compares any objects, this the times: 1.06x in the compiled storm.
-        at = 0
-        for entry in near:
-            if when_ns <= entry[0] and (when_ns < entry[0] or sequence < entry[1]):
-                break
-            at += 1
-        near.insert(at, (when_ns, sequence, fn, arg))
+        if not sequence & NEAR_LOOK_MASK:
+            self._shorten_near()
+
+    def _place_near(self, when_ns: int, key: int) -> int:
+        """Return where an entry goes in near, as insort() would place it.
+
+        insort() compares any objects, this compiled numbers: 1.1x in the compiled io_uring.
+        """
+        near = self._untyped_near
+        low: i64 = 0
+        high: i64 = len(near)
+        while low < high:
+            # Most new entries go to the front of the list.
+            middle = (low + high) >> 1 if high - low > SHORT_ENTRIES_MAX else low
+            entry = near[middle]
+            there_ns: int = entry[0]
+            if when_ns <= there_ns:
+                there_key: int = entry[1]
+                if when_ns < there_ns or key < there_key:
+                    if middle == low:
+                        break
+                    high = middle
+                    continue
+            low = middle + 1
+        return low
 
     def post_priority(self, when_ns: int, priority: int, fn: Handler, arg: Any) -> None:
         """Call ``fn(arg)`` at ``when_ns``, before what is due then with a higher ``priority``."""
@@ -247,7 +270,9 @@ class Calendar:
         self._running = True
         near = self._near
         try:
-            while near or self._refill():
+            while True:  # and not "while near", which CPython 3.11 takes for no loop to specialise
+                if not near and not self._refill():
+                    break
                 # Not "_", which mypyc would make an object of: 1.01x in the compiled storm.
                 when_ns, _key, fn, arg = near.pop(0)
                 self.now = when_ns
@@ -336,7 +361,7 @@ class Calendar:
         """Test mode: from now on, entries of equal time and priority run in a random order."""
         self._shuffle = _ShuffledKeys(seed)
         self._insert = self._shuffle.insert
-        self._short = -1
+        self._searches = False
 
     def note_dead_entry(self) -> None:
         """Count a cancelled timer's entry; sweep when more than half are dead."""

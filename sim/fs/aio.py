@@ -9,11 +9,17 @@ Linux counterpart: fs/aio.c (io_submit_one, read_events, aio_complete), 6.18; ki
 fs/direct-io.c and block/fops.c.
 A write that makes the file larger is done before io_submit() returns (ext4: IOMAP_DIO_FORCE_WAIT),
 one into a hole gets its blocks there. With O_DSYNC or O_SYNC a worker makes the data durable when
-they have been written, and only then there is an event (from 3.12 on, 02afc27faec9).
+they have been written, and only then there is an event (from 3.12 on, 02afc27faec9). A worker, too,
+makes blocks of its range valid that had no data. Each other write ends in the interrupt, but not
+under iomap to 6.18 (XFS from 4.10 on, ext4 from 5.5 on): there a worker ends it, though it has
+nothing to do, or from 6.6 on the task that has the ring of io_uring. Devices need no worker.
+Estimate: writes of 12 us, one at a time, and a worker that is woken and run in 2 us: 1 / 14 us =
+71,000 writes a second with libaio on ext4 under 6.1, and 83,000 under 5.4 or 6.19.
 Invariants: operations submitted = events handed out + events waiting + operations in flight; with
  O_DSYNC, from 3.12 on, what has an event survives a power cut.
 Left out: cancelling, buffered files (they would be synchronous), the size of the ring; XFS's writes
- behind the end of the file, which are asynchronous; to 3.11 O_DSYNC did nothing here, or too early.
+ behind the end of the file, which are asynchronous; to 3.11 O_DSYNC did nothing here, or too early;
+ that a worker ends writes of a file with cached pages from 4.14 on, without iomap (332391a9935d).
 """
 
 from collections import deque
@@ -46,7 +52,17 @@ ALL_SUBMITTED: Final[Sequence[Bio]] = ()
 class Kiocb:
     """An asynchronous operation (struct kiocb); when it is complete it may be used again."""
 
-    __slots__ = ("bio", "count", "durable", "file", "pos", "vfs", "write")
+    __slots__ = (
+        "bio",
+        "count",
+        "deferred",
+        "durable",
+        "ends_in_task",
+        "file",
+        "pos",
+        "vfs",
+        "write",
+    )
 
     vfs: Vfs
     file: File
@@ -54,22 +70,23 @@ class Kiocb:
     count: int
     write: bool
     durable: bool  # O_DSYNC, O_SYNC, RWF_DSYNC: it ends when the data survive a power cut
+    deferred: bool  # a worker ends it
 
     def __init__(self, vfs: Vfs) -> None:
         self.vfs = vfs
+        self.ends_in_task: bool = False  # What a worker would have nothing to do for.
         self.bio: Bio | None = None  # of the last transfer that was in one piece
 
     def end_io(self, bio: Bio) -> None:
         """The device is through with all of it; some writes go on in a worker.
 
-        Those that are to be durable, as a rule by a flush of the drive's cache, and those into
-        blocks that had no data: iomap_dio_complete_work, dio_aio_complete_work of the file system's
-        workqueue dio/NAME (s_dio_done_wq).
+        It is of the file system's workqueue dio/NAME (s_dio_done_wq): iomap_dio_complete_work,
+        dio_aio_complete_work.
         """
         if bio.error:
             self.bio = None
             self.ki_complete(-bio.error)
-        elif self.durable or (self.write and self.file.inode.has_unwritten):
+        elif self.deferred:
             self.file.inode.sb.dio_done_wq().queue(self.complete_work)
         else:
             self.ki_complete(self.count)
@@ -86,6 +103,17 @@ class Kiocb:
     def ki_complete(self, result: int) -> None:
         """Tell who submitted it: bytes, or a negative errno."""
         raise NotImplementedError
+
+    def needs_worker(self, first: int, last: int) -> bool:
+        """Return whether a worker ends this write of pages from `first` on, `last` not among them.
+
+        What it does: it makes the write durable, as a rule by a flush of the drive's cache; it
+        makes blocks valid that had no data (IOMAP_DIO_UNWRITTEN, buffer_defer_completion); nothing.
+        """
+        inode = self.file.inode
+        if self.durable or (inode.has_unwritten and inode.op.is_unwritten(inode, first, last)):
+            return True
+        return inode.sb.dio_ends_in_worker and not self.ends_in_task
 
 
 def prepare_write(task: Task, kiocb: Kiocb) -> Blocking[None]:
@@ -110,16 +138,19 @@ def submit_direct(
     if kiocb.durable and writes_through(inode, kiocb.file.flags | O_DSYNC, pos, count):
         kiocb.durable = False
         flags |= BIO_FUA
+    first, last = pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT
     op = WRITE if kiocb.write else READ
-    runs = inode.op.get_blocks(inode, pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT)
-    if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.
-        sector = runs[0][0] * SECTORS_PER_PAGE + ((pos & PAGE_MASK) >> SECTOR_SHIFT)
+    kiocb.deferred = kiocb.write and kiocb.needs_worker(first, last)
+    runs = inode.op.get_blocks(inode, first, last)
+    if len(runs) == 1 and (block := runs[0][0]) >= 0:  # As most are: without make_bios()'s list.
+        sector = (block - first) * SECTORS_PER_PAGE + (pos >> SECTOR_SHIFT)
+        sectors = count >> SECTOR_SHIFT
         bio = kiocb.bio
         if bio is None:
-            bio = Bio(op, sector, count >> SECTOR_SHIFT, kiocb.end_io, None, 1, flags, task.pid)
+            bio = Bio(op, sector, sectors, kiocb.end_io, None, 1, flags, task.pid)
             kiocb.bio = bio
         else:
-            bio.renew(op, sector, count >> SECTOR_SHIFT, None, flags, task.pid)
+            bio.renew(op, sector, sectors, None, flags, task.pid)
         bio.plug = plug
         return ALL_SUBMITTED if device.offer(bio) else (bio,)
     bios = make_bios(runs, pos, count, op, task.pid, kiocb.end_io, None, flags)

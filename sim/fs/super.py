@@ -258,7 +258,7 @@ class File:
         self.flags = flags
         self.path = path
         self.pos = 0
-        self.ra = FileRaState()
+        self.ra = FileRaState(inode.mapping.bdi.ra_pages)
         # What it was opened for; neither once it is closed.
         self.readable: bool = flags & O_ACCMODE != O_WRONLY and inode.entries is None
         self.writable: bool = flags & O_ACCMODE != O_RDONLY
@@ -556,6 +556,9 @@ class Operations:
     fill_holes: RangeOp = _none
     end_direct: RangeOp = _none
     update_time: InodeOp = _at_once
+    # `is_unwritten` tells whether some of these pages have blocks without data; files that have any
+    # are asked.
+    is_unwritten: PagesOp = _none
     # How a direct write of `count` bytes at a position holds the file's lock.
     dio_write_lock: LockOp = always_exclusive
     # `fallocate` gives blocks to a range of bytes; the file grows unless told to keep its size.
@@ -691,6 +694,7 @@ class FileSystem:
         self.write_lock: int = EXCLUSIVE
         self.dio_read_lock: int = SUBMITTING
         self.dio_fua: bool = False  # O_DSYNC of a direct overwrite is FUA (IOMAP_DIO_WRITE_FUA).
+        self.dio_ends_in_worker: bool = False  # Each asynchronous direct write, needed or not.
         if context.journal_device is not None:
             context.journal_device.hold()
         self.mounted_on: str = ""  # set by Vfs.mount(), for messages

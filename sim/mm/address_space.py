@@ -57,6 +57,7 @@ from sim.mm.mmzone import (
 from sim.mm.page_alloc import alloc_pages
 from sim.mm.page_tags import NO_TAG
 from sim.mm.params import PAGE_SIZE, VmParams
+from sim.mm.proportions import FlexProportions, FloatingProportions, LocalEvents, Proportions
 from sim.mm.slab import Slabs
 from sim.mm.swap import lru_cache_add, lru_cache_del, mark_page_accessed
 from sim.mm.workingset import leave_shadows, refault
@@ -76,7 +77,6 @@ I_DIRTY_PAGES: Final = 4  # The inode was put on the dirty list for its pages.
 
 CONGESTION_WAIT_NS: Final = 100_000_000  # HZ/10
 READ_AHEAD_PAGES: Final = 32  # VM_MAX_READAHEAD: 128 KiB, include/linux/mm.h (to 6.5)
-COMPLETIONS_MIN: Final = 1024  # pages written until the shares of devices are halved, at least
 UNCLEAN_MAX: Final = 256  # files until those are forgotten that are clean again
 
 
@@ -146,6 +146,7 @@ class BackingDevInfo:
         self.dirtied: int = 0  # pages since boot
         self.written: int = 0  # pages since boot
         self.bandwidth = WriteBandwidth()
+        self.completions = LocalEvents()  # pages written lately
         self.min_share: float = 0.0  # of the dirty limit, that it has at least,
         self.max_share: float = 1.0  # and at most;
         self.strict_limit: bool = False  # BDI_CAP_STRICTLIMIT: it is held to that always
@@ -436,7 +437,7 @@ class AddressSpace(PageTree):
         bdi = self.bdi
         bdi.nr_writeback -= pages
         bdi.written += pages
-        vm.count_completions(bdi, pages)
+        vm.wb.completions.add(bdi.completions, pages, vm.calendar.now)
         if self._page_waiters:
             self._wake_page_waiters(start, end)
         if vm.wb.nr_congestion_waiters:
@@ -578,6 +579,7 @@ class WbDomain:
     """How writers are held back: what there is one of in a machine (struct wb_domain)."""
 
     __slots__ = (
+        "completions",
         "congestion_wqh",
         "dirty_exceeded",
         "flusher",
@@ -588,8 +590,9 @@ class WbDomain:
         "unclean",
     )
 
-    def __init__(self, nr_total: int, nr_cpus: int) -> None:
+    def __init__(self, nr_total: int, nr_cpus: int, completions: Proportions) -> None:
         """``nr_total`` is the machine's memory in pages."""
+        self.completions = completions  # whose pages were written lately
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0
         self.flusher = Flusher()  # replaced by start_writeback()
@@ -617,7 +620,7 @@ class Vm(Memory):
         self.dirtied: int = 0  # since boot
         self.written: int = 0  # since boot
         self.discarded: int = 0  # since boot: dirty pages that were truncated
-        self.wb = WbDomain(self.nr_total, self.nr_cpus)
+        self.wb = WbDomain(self.nr_total, self.nr_cpus, self._completions())
         self.mappings: dict[AddressSpace, None] = {}  # that have pages
         self.bdis: list[BackingDevInfo] = []
         self.slabs = Slabs(self)
@@ -691,15 +694,17 @@ class Vm(Memory):
         if not bdi.write_congested():
             self.wb.congestion_wqh.wake_all()
 
-    def count_completions(self, bdi: BackingDevInfo, pages: int) -> None:
-        """Count pages written towards the device's share of write-outs (bdi_writeout_inc)."""
-        pacing = self.wb.pacing
-        pacing.completions += pages
-        bdi.bandwidth.completions += pages
-        if pacing.completions > max(pacing.dirty_limit, COMPLETIONS_MIN):
-            pacing.completions /= 2
-            for other in self.bdis:
-                other.bandwidth.completions /= 2
+    def _completions(self) -> Proportions:
+        """Return how this release counts whose pages were written lately, at boot."""
+        if self.features.shares_age:
+            return FlexProportions()
+        params = self.params
+        limit = params.dirty_limit_bytes // PAGE_SIZE
+        return FloatingProportions(limit or int(self.nr_total * params.dirty_ratio / 100))
+
+    def share_of(self, bdi: BackingDevInfo) -> float:
+        """Return which part of what was written lately the device wrote (wb_writeout_fraction)."""
+        return self.wb.completions.fraction(bdi.completions, self.calendar.now)
 
     def check(self) -> None:
         """Assert the invariants of the file's opening lines, and those of all parts."""

@@ -1,11 +1,11 @@
 """How fast a device takes dirty pages, and how fast tasks may dirty them (Linux 3.2 on).
 
 Models: the estimates behind balance_dirty_pages(): a device's write bandwidth, the rate at which
-each of its dirtiers may go on (dirty_ratelimit), its share of recent write-outs, and the feedback
+each of its dirtiers may go on (dirty_ratelimit), and the feedback
 pos_ratio that keeps the number of dirty pages near the setpoint, midway between "everything is
 free" (freerun) and the limit.
 Linux counterpart: mm/page-writeback.c 3.3: bdi_position_ratio, bdi_update_write_bandwidth,
-bdi_update_dirty_ratelimit, bdi_max_pause, bdi_min_pause; lib/proportions.c.
+bdi_update_dirty_ratelimit, bdi_max_pause, bdi_min_pause.
 Invariants: rates are in pages per second and at least 1; 0 <= pos_ratio; decisions are elsewhere
 (page_writeback.py): here is arithmetic only.
 Left out: strict limits have an arithmetic of their own (page_writeback.py).
@@ -31,7 +31,6 @@ class WriteBandwidth:
     __slots__ = (
         "avg_pages_per_s",
         "balanced_ratelimit",
-        "completions",
         "dirtied_stamp",
         "dirty_ratelimit",
         "pages_per_s",
@@ -47,7 +46,6 @@ class WriteBandwidth:
         self.stamp_ns: int = 0
         self.dirtied_stamp: int = 0
         self.written_stamp: int = 0
-        self.completions: float = 0.0  # recent write-outs, halved each period (Pacing)
 
     def start(self, pages_per_s: float) -> None:
         """Take over estimates from before the run."""
@@ -141,14 +139,13 @@ class Dirtier:
 
 
 class Pacing:
-    """The machine-wide part: the limit that is in force, shares of write-out, the dirtiers."""
+    """The machine-wide part: the limit that is in force, and the dirtiers."""
 
-    __slots__ = ("completions", "dirtied_recent", "dirtiers", "dirty_limit", "limit_stamp_ns")
+    __slots__ = ("dirtied_recent", "dirtiers", "dirty_limit", "limit_stamp_ns")
 
     def __init__(self) -> None:
         self.dirty_limit: float = 0.0  # follows the threshold down slowly
         self.limit_stamp_ns: int = 0
-        self.completions: float = 0.0
         self.dirtied_recent: float = 0.0  # sum over all dirtiers' recent
         self.dirtiers: dict[int, Dirtier] = {}  # by pid
 

@@ -22,6 +22,9 @@ class Features:
     on_demand_readahead: bool
     context_readahead: bool
     context_is_cautious: bool
+    random_flag: bool
+    forced_in_pieces: bool
+    forced_as_ahead: bool
     reads_of_io_pages: bool
     one_window_at_first: bool
     windows_keep_size: bool
@@ -83,6 +86,9 @@ class Features:
     dirtyable_reserve: bool
     paced_writers: bool
     own_background: bool
+    shares_age: bool
+    exact_own_dirty: bool
+    share_of_room: bool
     memcg_dirty_limits: bool
 
 
@@ -102,6 +108,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 12),
         "only if more pages are cached there than are wanted, and with the pages found at most",
         "2cad40180197: mm/readahead.c try_context_readahead",
+    ),
+    "random_flag": (
+        (2, 6, 34),
+        "a file read at random is read as it is asked for, not page by page",
+        "0141450f66c3: mm/fadvise.c, FMODE_RANDOM",
+    ),
+    "forced_in_pieces": (
+        (3, 15),
+        "a file read at random is read 2 MiB at a time at most",
+        "6d2be915e589: mm/readahead.c max_sane_readahead",
+    ),
+    "forced_as_ahead": (
+        (4, 4),
+        "a file read at random is read as much at a time as is read ahead, at most",
+        "600e19afc5f8: mm/readahead.c force_page_cache_readahead",
     ),
     "reads_of_io_pages": (
         (4, 10),
@@ -359,6 +380,21 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         (3, 2),
         "a flusher writes until its device is below its share of the background threshold as well",
         "b00949aa2df9: fs/fs-writeback.c over_bground_thresh",
+    ),
+    "shares_age": (
+        (3, 6),
+        "a device's share of what was written lately ages with time, not with what is written",
+        "f3109a51f8dc, eb608e3a344b: lib/flex_proportions.c",
+    ),
+    "exact_own_dirty": (
+        (5, 14),
+        "a device with next to no share counts its dirty pages over all CPUs",
+        "ab19939a6a50: mm/page-writeback.c wb_over_bg_thresh",
+    ),
+    "share_of_room": (
+        (6, 14),
+        "a device's share is an eighth of what may be dirty yet, at least; a hundredth if strict",
+        "6aeb991c54b2, 39ac99852fca: mm/page-writeback.c __wb_calc_thresh",
     ),
     "memcg_dirty_limits": (
         (4, 2),

@@ -36,6 +36,7 @@ from sim.mm.mmzone import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, WORKIN
 from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import (
     FileRaState,
+    force_page_cache_readahead,
     handle_ra_miss,
     ondemand_readahead,
     page_cache_readahead,
@@ -100,7 +101,9 @@ def _read_on_demand(
             continue
         if miss > index and read_congested(mapping):
             ra.async_size = 0
-        elif mapping.bdi.ra_pages:
+        elif ra.is_random and miss == index and ra.ra_pages:
+            yield from force_page_cache_readahead(task, mapping, ra, index, last - index, end_page)
+        elif ra.ra_pages:
             yield from ondemand_readahead(task, mapping, ra, index, last - index, end_page)
         if mapping.first_missing(index, index + 1) == index:
             yield from submit_pages(task, mapping, index, 1, end_page)
@@ -177,7 +180,7 @@ def _filemap_fault(task: Task, mapping: AddressSpace, ra: FileRaState, page: int
         vm.events.pgmajfault += 1
         ra.mmap_miss += 1
         if ra.mmap_miss <= MMAP_LOTSAMISS:
-            start, count = read_around(page, mapping.bdi.ra_pages)
+            start, count = read_around(page, ra.ra_pages)
             yield from submit_pages(task, mapping, start, count, end_page)
     while not mapping.is_uptodate(page, page + 1):
         yield from submit_pages(task, mapping, page, 1, end_page)

@@ -15,9 +15,13 @@ Limits. The background threshold and the limit (get_dirty_limits to 2.6.36, glob
 - 3.3: without the free pages that the watermarks keep back (ab8fabd46f81)
 
 A device's own background threshold (3.2, b00949aa2df9). It is the device's share of the machine's,
-by what it wrote lately. Its flusher looks each time that it wakes up for old data. A disk that is
-seldom written has next to no share: what is dirty there is written after 5 s, not after 30 s. By
-hand: T = 10 % of 1 GiB, of 20 write-outs lately 19 to sda and 1 to sdb: 97 MiB and 5 MiB.
+by what it wrote lately (proportions.py). Its flusher looks each time that it wakes up for old data.
+By hand: T = 10 % of 1 GiB, of 20 write-outs lately 19 to sda and 1 to sdb: 97 MiB and 5 MiB.
+A disk that is seldom written, or was not since boot, has no share: what is dirty there is written
+when its flusher wakes up next, within 5 s, not after 30 s. To 5.13 with a rest: what each CPU has
+counted and not told yet, below 8 (1 + log2 CPUs) pages (WB_STAT_BATCH). From 6.14 on such a disk
+may have an eighth of what is left of T: by hand D < (T - D) / 8, so up to T / 9 = 11 MiB wait for
+the 30 s.
 
 Memory cgroups. The second domain that balance_dirty_pages() looks at: the ratios are of the group's
 file pages and of what is left to its limit; a writer goes on at the stricter of the machine's and
@@ -58,10 +62,11 @@ Invariants:
 Left out: highmem; 25 % more for real-time tasks; lowmem_reserve; mapped file pages (the cut before
 2.6.24 looks at anonymous pages only); of 2.6.24 to 3.1 the device's own limit, pauses that double
 (2.6.32); of 3.2 on dirty_exceeded of single devices, leaked dirtying of tasks that exit; a rate of
-each group and device: all groups on a device share one dirty_ratelimit; that after boot, before
-anything was written, all devices' shares are nothing, so that the first data go after 5 s; the tags
-of 2.6.36, with which fsync ends although another task keeps appending: here a pass goes through the
-file once, in ascending order, and so it ends too.
+each group and device: all groups on a device share one dirty_ratelimit; that from 4.2 on
+(947e9762a8dd, until 74d369443325) a flusher stopped at the device's share of the limit, not of the
+background threshold; pages on several CPUs that each has not told yet; the tags of 2.6.36, with
+which fsync ends although another task keeps appending: here a pass goes through the file once, in
+ascending order, and so it ends too.
 """
 
 from __future__ import annotations
@@ -79,7 +84,9 @@ from sim.units import NS_PER_S
 
 RUN_PAGES: Final = 128  # pages between two checks for congestion: one request of 512 KiB
 DIRTY_RATIO_MIN: Final = 5  # percent
-FEW: Final = 8  # pages: so many are let through whatever the share is
+FEW: Final = 8  # pages: so many are let through whatever a strict share is, to 6.13
+ROOM_SHARE: Final = 8  # a device has one part in so many of what may be dirty yet,
+STRICT_ROOM_SHARE: Final = 100  # or in so many if its limit is strict (6.14 on)
 RATELIMIT_EXCEEDED: Final = 8  # pages between looks while the limit is exceeded
 
 
@@ -156,25 +163,40 @@ def group_limits(vm: Vm, memcg: MemCgroup) -> tuple[int, int]:
     return (limit // 2 if background_pages >= limit else background_pages), limit
 
 
-def bdi_dirty_limit(vm: Vm, bdi: BackingDevInfo, thresh: int) -> float:
-    """Return a device's share of a threshold, by what it wrote lately (__wb_calc_thresh)."""
-    completions = vm.wb.pacing.completions
-    share = bdi.bandwidth.completions / completions if completions else 0.0
+def bdi_dirty_limit(vm: Vm, bdi: BackingDevInfo, thresh: int, dirty: int) -> float:
+    """Return a device's share of a threshold, by what it wrote lately (__wb_calc_thresh).
+
+    ``dirty`` is what is dirty of that threshold: who wrote little is given of the rest.
+    """
     promised = sum(other.min_share for other in vm.bdis)
-    pages = thresh * max(1.0 - promised, 0.0) * share + thresh * bdi.min_share
+    pages = thresh * max(1.0 - promised, 0.0) * vm.share_of(bdi) + thresh * bdi.min_share
+    if vm.features.share_of_room and thresh > dirty:
+        room = (thresh - dirty) // (STRICT_ROOM_SHARE if bdi.strict_limit else ROOM_SHARE)
+        pages = max(pages, float(room))
     return min(pages, thresh * bdi.max_share)
 
 
 def over_background(vm: Vm, bdi: BackingDevInfo) -> bool:
     """Return whether so much is dirty that the device's flusher goes on (wb_over_bg_thresh)."""
-    if vm.features.own_background and vm.wb.pacing.completions and _over_share(vm, bdi):
+    if vm.features.own_background and _over_share(vm, bdi):
         return True
     return dirtier_wakes_flusher(vm, bdi)
 
 
 def _over_share(vm: Vm, bdi: BackingDevInfo) -> bool:
-    own = bdi_dirty_limit(vm, bdi, dirty_limits(vm)[0])
-    return bdi.nr_dirty + bdi.nr_unstable > own
+    """Return whether more of the device is dirty than its share of the background threshold."""
+    reclaimable = bdi.nr_dirty + bdi.nr_unstable
+    if not vm.features.exact_own_dirty:
+        reclaimable -= reclaimable % stat_batch(vm.nr_cpus)
+    if not reclaimable:
+        return False
+    background = dirty_limits(vm)[0]
+    return reclaimable > bdi_dirty_limit(vm, bdi, background, vm.nr_reclaimable())
+
+
+def stat_batch(nr_cpus: int) -> int:
+    """Return how many pages a CPU counts for a device before others see them (WB_STAT_BATCH)."""
+    return 8 * nr_cpus.bit_length()
 
 
 def dirtier_wakes_flusher(vm: Vm, bdi: BackingDevInfo) -> bool:
@@ -253,15 +275,19 @@ def group_domain(vm: Vm, task: Task) -> GroupDomain | None:
 class StrictDomain(DirtyDomain):
     """One look at a device's own share; pages."""
 
-    __slots__ = ()
+    __slots__ = ("few",)
+
+    def __init__(self, dirty: int, background: int, thresh: int, few: int) -> None:
+        super().__init__(dirty, background, thresh)
+        self.few = few  # so many are let through in any case
 
     def is_below_setpoint(self) -> bool:
         """Return whether more may be dirty than is; the setpoint is where freerun ends."""
-        return self.dirty < self.freerun or self.dirty < FEW
+        return self.dirty < self.freerun or self.dirty < self.few
 
     def pos_ratio(self, bdi: BackingDevInfo, share: float) -> float:
         """Return the feedback (wb_position_ratio, the part for strict limits)."""
-        if self.dirty < FEW:
+        if self.dirty < self.few:
             return 2.0
         if self.dirty >= self.thresh:
             return 0.0
@@ -274,9 +300,10 @@ def strict_domain(vm: Vm, bdi: BackingDevInfo) -> StrictDomain | None:
     if not bdi.strict_limit:
         return None
     background, thresh = dirty_limits(vm)
-    own = int(bdi_dirty_limit(vm, bdi, thresh))
+    own = int(bdi_dirty_limit(vm, bdi, thresh, vm.nr_reclaimable() + vm.nr_writeback))
     dirty = bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback
-    return StrictDomain(dirty, own * background // thresh, own)
+    few = 0 if vm.features.share_of_room else FEW
+    return StrictDomain(dirty, own * background // thresh, own, few)
 
 
 # -- To 3.1: the writer writes.
@@ -444,14 +471,14 @@ def update_bandwidth(
     due = elapsed_ns >= BANDWIDTH_INTERVAL_NS
     if due or not pacing.dirty_limit:
         pacing.update_dirty_limit(thresh, dirty, now_ns)
-    share = bandwidth.completions / pacing.completions if pacing.completions else 0.0
+    share = vm.share_of(bdi)
     limit = max(pacing.dirty_limit, float(thresh))
     ratio = pos_ratio(
         dirty=dirty,
         thresh=thresh,
         freerun=freerun,
         limit=limit,
-        bdi_thresh=bdi_dirty_limit(vm, bdi, thresh),
+        bdi_thresh=bdi_dirty_limit(vm, bdi, thresh, dirty),
         bdi_dirty=bdi.nr_dirty + bdi.nr_unstable + bdi.nr_writeback,
         bandwidth=bandwidth.avg_pages_per_s,
     )

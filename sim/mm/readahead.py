@@ -16,18 +16,23 @@ Theory of operation
  - From 2.6.31 a missing page that nothing announced is looked at once more: cached pages before it
    may be what a sequential stream has left there, such as one of several readers of an open file
    (context read-ahead). A window as large as what was found begins. So random reads of a file that
-   is half in memory read more than they want.
+   is half in memory read more than they want, unless the reader has told that it reads at random.
+Advice (posix_fadvise, fadvise.py) is kept with the open file, as is the limit: a reader in sequence
+has twice the device's. One at random has none to 2.6.33, so that it reads and waits page by page.
+From 2.6.34 on it reads just what it asks for, all at once: to 3.14 as much as it likes, then 2 MiB
+at a time; from 4.4 on as much as read-ahead, from 4.10 on as much as the device takes.
 Hand estimate: dd bs=1M over a device that takes 1280 KiB at a time. The first read() brings 256
 pages. To 4.18 the next 256 come with them; their first is marked, and so each read() finds its mark
 at its own beginning: windows of 256 pages. From 4.19 on the first window's mark is in its middle,
 where the read() still wants 128 pages. So windows are of 256, 128 and 128 pages in turn, and from
 6.13 on, where none is smaller than the one before, of 256 again.
 Linux counterpart: mm/readahead.c page_cache_readahead (2.6.20), ondemand_readahead (2.6.23 to 6.9),
-page_cache_sync_ra, page_cache_async_ra (6.10 to 6.18).
+page_cache_sync_ra, page_cache_async_ra (6.10 to 6.18), force_page_cache_readahead.
 Invariants: no page is submitted that is resident; nothing is read beyond the end of the file.
-Left out: posix_fadvise, the window's shrinking by 2 pages after a read-ahead page was dropped
+Left out: the window's shrinking by 2 pages after a read-ahead page was dropped
 unread, several marked pages (only the last window's mark is kept; so a mark without its window says
-nothing). Reading around page faults: filemap.py.
+nothing); that to 3.14 a reader at random got half of the free and inactive pages at most. Reading
+around page faults: filemap.py.
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ from sim.mm.vmscan import reserve_for_read
 from sim.sched.task import Blocking, Task
 
 VM_MAX_CACHE_HIT: Final = 256  # pages, include/linux/mm.h (to 2.6.22)
+MAX_READAHEAD: Final = 512  # pages, mm/readahead.c (3.15 to 4.3)
 
 
 class FileRaState:
@@ -51,14 +57,18 @@ class FileRaState:
         "async_size",
         "cache_hit",
         "in_cache",
+        "is_random",
         "mmap_miss",
         "prev_page",
         "prev_pos",
+        "ra_pages",
         "size",
         "start",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, ra_pages: int) -> None:
+        self.ra_pages: int = ra_pages  # the largest window: the device's when it was opened
+        self.is_random: bool = False  # FMODE_RANDOM, from 2.6.34
         self.start: int = 0
         self.size: int = 0  # 0: no window
         self.prev_page: int = -1  # the last page of the last read
@@ -134,7 +144,7 @@ def ondemand_readahead(
 ) -> Blocking[None]:
     """Read a window at ``page``, missing or marked, for a read of ``count`` pages."""
     release = mapping.vm.features
-    max_pages = mapping.bdi.ra_pages
+    max_pages = ra.ra_pages
     if release.reads_of_io_pages and count > max_pages:
         max_pages = max(max_pages, min(count, mapping.bdi.io_pages))
     if page and (page == ra.mark or page == ra.start + ra.size):
@@ -161,6 +171,20 @@ def ondemand_readahead(
     submitted = yield from submit_pages(task, mapping, ra.start, ra.size, end_page)
     if not submitted:
         ra.async_size = 0  # Only a page newly read is marked.
+
+
+def force_page_cache_readahead(
+    task: Task, mapping: AddressSpace, ra: FileRaState, page: int, count: int, end_page: int
+) -> Blocking[None]:
+    """Submit the ``count`` pages that a reader at random wants, or as many as go at once."""
+    release = mapping.vm.features
+    if release.reads_of_io_pages:
+        count = min(count, max(ra.ra_pages, mapping.bdi.io_pages))
+    elif release.forced_as_ahead:
+        count = min(count, mapping.bdi.ra_pages)
+    elif release.forced_in_pieces:
+        count = min(count, MAX_READAHEAD)
+    yield from submit_pages(task, mapping, page, count, end_page)
 
 
 def try_context_readahead(
@@ -191,7 +215,7 @@ def page_cache_readahead(
     task: Task, mapping: AddressSpace, ra: FileRaState, page: int, count: int, end_page: int
 ) -> Blocking[int]:
     """Look at a read of ``count`` pages at ``page``; return the page at which to call again."""
-    max_pages = mapping.bdi.ra_pages
+    max_pages = ra.ra_pages
     if page == ra.prev_page:  # A further part of the page read last.
         count -= 1
         if count:
@@ -235,7 +259,7 @@ def _advance_windows(
 def _make_ahead_window(
     task: Task, mapping: AddressSpace, ra: FileRaState, end_page: int, *, force: bool
 ) -> Blocking[bool]:
-    ra.ahead_size = get_next_ra_size(ra.size, mapping.bdi.ra_pages)
+    ra.ahead_size = get_next_ra_size(ra.size, ra.ra_pages)
     ra.ahead_start = ra.start + ra.size
     made = False
     if force or ra.prev_page >= ra.ahead_start or not read_congested(mapping):

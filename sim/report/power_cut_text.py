@@ -9,7 +9,7 @@ Left out: which messages.
 from typing import Any
 
 from sim.report.study_json import summary_json, variant_head
-from sim.report.study_tables import replications_text, scenario_heading, spread_name
+from sim.report.study_tables import RANGE, replications_text, scenario_heading
 from sim.report.tables import Column, Table, figure, interval
 from sim.study.power_cut import PowerCut
 
@@ -40,11 +40,11 @@ def table(cut: PowerCut) -> Table:
     """Return the figures with what they mean."""
     several = len(cut.cuts) > 1
     columns = [Column("figure"), Column("simulated", is_number=True)]
-    columns += [Column(spread_name(len(cut.cuts)), is_number=True)] if several else []
+    columns += [Column(RANGE, is_number=True)] if several else []
     rows = []
     for name, one in cut.figures.items():
         row = [name, figure(one.median, "messages")]
-        row += [interval(one.lo, one.hi, "messages")] if several else []
+        row += [interval(one.least, one.greatest, "messages")] if several else []
         rows.append((*row, MEANINGS[name]))
     return Table((*columns, Column("")), tuple(rows))
 

@@ -3,7 +3,9 @@
 Models: the table in an administrator's report.
 Linux counterpart: none.
 Invariants: each text begins with scenario, seed, version and command; recorded figures stand
- beside simulated ones with their kind (reproduction or prediction) and a verdict.
+ beside simulated ones with their kind (reproduction or prediction) and a verdict, which is that of
+ the median. A spread goes by its name: an interval of all runs' mean or median, or the range of
+ those that were made.
 Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 """
 
@@ -13,12 +15,14 @@ from textwrap import fill
 from sim.report.tables import Column, Table, figure, interval, signed
 from sim.scenario import Scenario
 from sim.scenario.calibrate import FOLLOWS, SAYS_NOTHING
+from sim.study.intervals import RUNS_MIN, Interval
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.recorded import AGREES, Figure, FigureSet
-from sim.study.summary import INTERVAL_RUNS_MIN, Summary, is_beyond
+from sim.study.summary import Summary
 
 INTERVAL = "90 % interval"
 RANGE = "range of runs"
+TOO_FEW = "too few"
 WIDTH = 100  # of prose, characters
 KIND_NOTES = {
     "reproduction": (
@@ -38,7 +42,7 @@ def heading(outcome: VariantOutcome, version: str, command: str) -> str:
     """Return the lines that say what was run, and how to run it again."""
     runs = replications_text(len(outcome.replications))
     conditions = f"seed {outcome.scenario.seed}, {runs}, iotwin {version}"
-    unfinished = outcome.observation().unfinished()
+    unfinished = outcome.seen.until
     text = scenario_heading(outcome.scenario, conditions, command)
     return f"{text}{unfinished}\n" if unfinished else text
 
@@ -56,36 +60,34 @@ def replications_text(number: int) -> str:
     return "1 replication" if number == 1 else f"{number} replications"
 
 
-def spread_name(runs: int) -> str:
-    """Return what the two numbers beside a median of so many runs are."""
-    return INTERVAL if runs >= INTERVAL_RUNS_MIN else RANGE
-
-
 def spread_note(runs: int) -> str:
-    """Say what they mean."""
-    if runs >= INTERVAL_RUNS_MIN:
-        return f"figures: median of the replications; {INTERVAL}: 5th to 95th percentile"
+    """Say what the numbers beside a mean and a median of so many runs are."""
     share = 100 * (runs - 1) / (runs + 1)
     return (
-        f"figures: median of the replications; {RANGE}: the least and the greatest of {runs}, where"
-        f" one more run would lie {share:.0f} times in a hundred"
+        "figures and changes: mean of the replications; verdicts: of their median\n"
+        f"{INTERVAL}: where the mean, or the median, of all such runs lies, nine times in ten\n"
+        f"{RANGE}: the least and the greatest of {runs}, where one more run would lie"
+        f" {share:.0f} times in a hundred"
     )
 
 
 def run_table(outcome: VariantOutcome) -> Table:
     """Return one variant beside its recording."""
     several = len(outcome.replications) > 1
-    unfinished = bool(outcome.observation().missing)
+    unfinished = bool(outcome.seen.missing)
     recorded = recorded_figures(outcome)
     standing = _standing(outcome)
-    columns = [Column("figure"), Column("simulated", is_number=True), Column("unit")]
-    columns += [Column(spread_name(len(outcome.replications)), is_number=True)] if several else []
+    simulated = ("mean", INTERVAL, "median", INTERVAL, RANGE) if several else ("simulated",)
+    columns = [Column("figure"), *[Column(name, is_number=True) for name in simulated]]
+    columns += [Column("unit")]
     columns += [Column("recorded", is_number=True), Column("verdict")] if recorded else []
     rows = []
     for name, summary in outcome.metrics.items():
         if name in recorded or not _is_idle(name, summary):
-            row = [name, figure(summary.median, summary.unit), summary.unit]
-            row += [interval(summary.lo, summary.hi, summary.unit)] if several else []
+            row = [name, *_mean(summary, several)]
+            row += _median(summary) if several else []
+            row += [_range(summary)] if several else []
+            row += [summary.unit]
             if recorded:
                 row += _beside(summary, recorded.get(name), standing.get(name, ""), unfinished)
             rows.append(tuple(row))
@@ -138,7 +140,7 @@ def not_fitted(outcome: VariantOutcome) -> list[str]:
 
 def _is_idle(name: str, *summaries: Summary | None) -> bool:
     """Whether a figure of a disk is zero throughout: then its row says nothing."""
-    bounds = [(one.lo, one.hi) for one in summaries if one is not None]
+    bounds = [(one.least, one.greatest) for one in summaries if one is not None]
     return name.startswith("disk.") and all(pair == (0, 0) for pair in bounds)
 
 
@@ -186,14 +188,25 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
     ]
     for outcome in outcomes:
         seed = outcome.replications[0].seed
-        seen = outcome.observation()
-        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.describe()}")
-        if seen.unfinished():
-            lines.append(f"{outcome.name}, seed {seed}, {seen.unfinished()}: {_HALF_DONE}")
+        seen = outcome.seen
+        lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.part}")
+        lines += _unsteady(outcome)
+        if seen.until:
+            lines.append(f"{outcome.name}, seed {seed}, {seen.until}: {_HALF_DONE}")
     if len(outcomes[0].replications) > 1:
         lines.append(spread_note(len(outcomes[0].replications)))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")
     return "\n".join(lines) + "\n"
+
+
+def _unsteady(outcome: VariantOutcome) -> list[str]:
+    """Say which runs reached no steady state where one was asked for."""
+    runs = [run for run in outcome.replications if run.seen.unsteady]
+    if not runs:
+        return []
+    of = f"{len(runs)} of {replications_text(len(outcome.replications))}"
+    first = f"seed {runs[0].seed}: {runs[0].seen.unsteady}"
+    return [f"{outcome.name}: no steady state in {of}, which have no figures ({first})"]
 
 
 def _kind_note(found: FigureSet) -> str:
@@ -212,9 +225,10 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
     base = study.variants[0]
     assert variant.change is not None
     several = len(base.replications) > 1
-    spread = [spread_name(len(base.replications))] if several else []
+    interval_of = [INTERVAL] if several else []
+    spread = [*interval_of, "median", RANGE] if several else []
     headings = ["base", *spread, "recorded", variant.name, *spread, "recorded"]
-    headings += ["change", *spread, "change %"]
+    headings += ["change", *interval_of, "change %"]
     columns = (Column("figure"), Column("unit"), *[Column(h, is_number=True) for h in headings])
     recorded = [recorded_figures(base), recorded_figures(variant)]
     rows = []
@@ -222,7 +236,7 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
         low, high = base.metrics.get(name), variant.metrics.get(name)
         if _is_idle(name, low, high) and not any(name in figures for figures in recorded):
             continue
-        row = [name, (low or high or Summary(0, 0, 0, "")).unit]
+        row = [name, next(one.unit for one in (low, high) if one is not None)]
         row += [*_cells(low, several), _recorded_text(recorded[0], name)]
         row += [*_cells(high, several), _recorded_text(recorded[1], name)]
         row += _change(variant.change.get(name), low, several)
@@ -230,19 +244,16 @@ def compare_table(study: Study, variant: VariantOutcome) -> Table:
     return Table(columns, _grouped(rows))
 
 
-def beyond_text(study: Study, variant: VariantOutcome) -> str:
-    """Return which figures change by more than runs alike differ; "" for one replication."""
-    base = study.variants[0]
+def changes_text(variant: VariantOutcome) -> str:
+    """Return which figures change by more than chance, or that the runs are too few to tell."""
     assert variant.change is not None
-    if len(base.replications) == 1:
-        return ""
-    names = [
-        name
-        for name, change in variant.change.items()
-        if is_beyond(base.metrics[name], variant.metrics[name], change)
-    ]
-    listed = ", ".join(names) or "no figure"
-    return fill(f"beyond the base's interval: {listed}", WIDTH, subsequent_indent="  ") + "\n"
+    test = f"paired t, Holm's correction for {len(variant.change)} figures, 10 %"
+    listed = ", ".join(variant.named) or "no figure"
+    if len(variant.replications) < RUNS_MIN:
+        test = f"{replications_text(len(variant.replications))}, of at least {RUNS_MIN}"
+        listed = "too few to tell"
+    text = f"changed by more than chance ({test}): {listed}"
+    return fill(text, WIDTH, subsequent_indent="  ") + "\n"
 
 
 def _recorded_text(recorded: dict[str, Figure], name: str) -> str:
@@ -250,18 +261,36 @@ def _recorded_text(recorded: dict[str, Figure], name: str) -> str:
 
 
 def _cells(summary: Summary | None, several: bool) -> list[str]:
-    """Return the median, and the interval if there are several replications."""
+    """Return the mean; if there are several replications its interval, the median, the range."""
     if summary is None:
-        return ["-", ""] if several else ["-"]
-    spread = [interval(summary.lo, summary.hi, summary.unit)] if several else []
-    return [figure(summary.median, summary.unit), *spread]
+        return ["-", "", "", ""] if several else ["-"]
+    spread = [figure(summary.median, summary.unit), _range(summary)] if several else []
+    return [*_mean(summary, several), *spread]
+
+
+def _mean(summary: Summary, several: bool) -> list[str]:
+    spread = [_interval(summary.mean_interval, summary.unit)] if several else []
+    return [figure(summary.mean, summary.unit), *spread]
+
+
+def _median(summary: Summary) -> list[str]:
+    spread = _interval(summary.median_interval, summary.unit)
+    return [figure(summary.median, summary.unit), spread]
+
+
+def _interval(found: Interval | None, unit: str) -> str:
+    return TOO_FEW if found is None else interval(*found, unit)
+
+
+def _range(summary: Summary) -> str:
+    return interval(summary.least, summary.greatest, summary.unit)
 
 
 def _change(change: Summary | None, base: Summary | None, several: bool) -> list[str]:
-    """Return the paired change, its interval, and its share of the base."""
+    """Return the mean of the paired changes, its interval, and its share of the base's mean."""
     if change is None:
         return ["-", "", ""] if several else ["-", ""]
-    share = f"{100 * change.median / base.median:+.0f} %" if base and base.median else ""
-    low, high = signed(change.lo, change.unit), signed(change.hi, change.unit)
-    spread = [f"{low} .. {high}"] if several else []
-    return [signed(change.median, change.unit), *spread, share]
+    share = f"{100 * change.mean / base.mean:+.0f} %" if base and base.mean else ""
+    found = change.mean_interval
+    between = TOO_FEW if found is None else " .. ".join(signed(one, change.unit) for one in found)
+    return [signed(change.mean, change.unit), *([between] if several else []), share]

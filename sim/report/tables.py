@@ -57,21 +57,22 @@ def print_table(table: Table, stream: TextIO) -> None:
 
 
 def figure(value: float, unit: str = "") -> str:
-    """Return a figure with about four digits, never in exponential form; messages are whole."""
-    if unit == "messages":
-        return f"{value:.0f}"
+    """Return a figure with about four digits, never in exponential form; messages are whole.
+
+    What is shown as zero has no sign.
+    """
     size = abs(value)
-    if size >= 1000 or (size >= 100 and float(value).is_integer()):
-        return f"{value:.0f}"
-    return f"{value:.1f}" if size >= 100 else f"{value:.2f}"
+    digits = 1 if size >= 100 else 2
+    if unit == "messages" or size >= 1000 or (size >= 100 and float(value).is_integer()):
+        digits = 0
+    text = f"{value:.{digits}f}"
+    return text if text.strip("-0.") else text.removeprefix("-")
 
 
 def signed(value: float, unit: str = "") -> str:
     """Return a change with its sign; no sign for what is shown as zero."""
     text = figure(value, unit)
-    if not text.strip("-0."):
-        return text.removeprefix("-")
-    return text if value < 0 else f"+{text}"
+    return text if value < 0 or not text.strip("0.") else f"+{text}"
 
 
 def interval(low: float, high: float, unit: str = "") -> str:

@@ -13,7 +13,14 @@ into declared parameters) - `server` (the kernel's core, and the components, eac
 
 from sim.observation import MeasureSpec
 from sim.scenario.cases import scenario_files
-from sim.scenario.load import UnknownScenario, find, load, load_text
+from sim.scenario.load import (
+    ScenarioFile,
+    UnknownScenario,
+    find,
+    load,
+    load_text,
+    open_scenario,
+)
 from sim.scenario.spec import (
     LinkSpec,
     ProcessSpec,
@@ -39,11 +46,13 @@ __all__ = [
     "RunSpec",
     "Scenario",
     "ScenarioError",
+    "ScenarioFile",
     "ServerSpec",
     "UnknownScenario",
     "WhatIf",
     "find",
     "load",
     "load_text",
+    "open_scenario",
     "scenario_files",
 ]

@@ -13,6 +13,7 @@ Left out: correlated priors; what is known together is one parameter of a model.
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -298,8 +299,13 @@ def _left_out(
 def recorded_metrics(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return the names of the figures of each state in a data set's dataset.toml."""
     try:
-        content = tomllib.loads((folder / DATASET).read_text(encoding="utf-8"))
+        return _metrics_in((folder / DATASET).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}  # who reads the figures (sim.study.recorded) says what is wrong with it
+
+
+@cache
+def _metrics_in(text: str) -> dict[str, tuple[str, ...]]:
+    content = tomllib.loads(text)
     figures: Mapping[str, Values] = content.get("figures", {})
     return {name: tuple(one.get("metrics", {})) for name, one in figures.items()}

@@ -29,6 +29,7 @@ from typing import Any, Final
 from sim.registry import nearest
 from sim.toml.errors import Place, Problem, ScenarioError, unreadable
 from sim.user.fio import (
+    ADVICE,
     DIRECTIONS,
     ENGINES,
     FALLOCATES,
@@ -348,6 +349,7 @@ OPTIONS: Final[Mapping[str, Reader]] = {
     "overwrite": _flag("overwrite"),
     "fallocate": _choice("fallocate", FALLOCATES),
     "invalidate": _flag("invalidate"),
+    "fadvise_hint": _choice("fadvise_hint", ADVICE),
     "nrfiles": _count("nrfiles", 1, 1),
     "kb_base": _choice("kb_base", ("1024", "1000")),
 }
@@ -468,7 +470,6 @@ REFUSED: Final[Mapping[str, str]] = {
             "fill_device",
             "fill_fs",
             "allow_mounted_write",
-            "fadvise_hint",
         ),
         _FILES,
     ),

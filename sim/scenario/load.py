@@ -8,6 +8,8 @@ Invariants: base and every what-if are read in full, whichever is asked for, so 
  shows the first time the file is used; all problems are reported together.
  A what-if inherits neither [recorded] nor [calibrate]: what was recorded was the base. Nor does
  an extension that changes anything.
+ What-ifs that are laid over each other, such as day+ssd, are read from left to right: where two
+ change the same value, the later one counts.
 Left out: several files laid over each other side by side, and expressions.
 """
 
@@ -18,7 +20,7 @@ from pathlib import Path
 
 from sim.origin import Origin
 from sim.registry import did_you_mean
-from sim.scenario.calibrate import read_calibrate
+from sim.scenario.calibrate import CalibrateSpec, read_calibrate
 from sim.scenario.cases import (
     SCENARIO,
     BadPart,
@@ -28,6 +30,7 @@ from sim.scenario.cases import (
     scenario_files,
     use,
 )
+from sim.scenario.levels import read_levels
 from sim.scenario.omissions import omissions_of
 from sim.scenario.server import is_kernel, read_server
 from sim.scenario.spec import Scenario, WhatIf
@@ -61,12 +64,14 @@ _TOP_KEYS = (
     "process",
     "run",
     "measure",
+    "slo",
     "recorded",
     "what_if",
     "calibrate",
     "neighbour",
 )
 SEED_MAX = 2**63 - 1
+JOINED = "+"  # between the names of what-ifs that are laid over each other
 
 
 class UnknownScenario(LookupError):
@@ -122,10 +127,79 @@ def load(
     file given by its path every what-if is checked. The scenarios that come along are checked by
     their tests: of them only what is asked for is read, which takes a tenth of the time.
     """
+    return open_scenario(name).read(what_if, sets=sets, seed=seed, fit=fit)
+
+
+def open_scenario(name: str) -> "ScenarioFile":
+    """Return a scenario's file by name or path, to read variants of it.
+
+    Raise UnknownScenario, or ScenarioError if it is no scenario.
+    """
     path = find(name)
     document = _document(_text_of(path), path)
-    others = () if name in scenario_files() else document.own_variants
-    return _load(document, others, what_if=what_if, sets=sets, seed=seed, fit=fit)
+    return ScenarioFile(document, () if name in scenario_files() else document.own_variants)
+
+
+class ScenarioFile:
+    """A scenario's file: taken apart once, checked at the first reading, read as often as wanted.
+
+    The first read() reads base and the `checked` what-ifs as well, to tell their mistakes. Each
+    further one reads a single variant.
+    """
+
+    def __init__(self, document: "_Document", checked: tuple[str, ...]) -> None:
+        self._document = document
+        self._checked = checked
+        self._plan: CalibrateSpec | None = None
+        self._is_checked = False
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._document.path
+
+    def read(
+        self,
+        what_if: str | None = None,
+        *,
+        sets: Sequence[str] = (),
+        seed: int | None = None,
+        fit: Table | None = None,
+    ) -> Scenario:
+        """Return a variant; raise UnknownScenario if there is none, ScenarioError.
+
+        A name such as "day+ssd" lays what-ifs over each other, from left to right.
+        """
+        document = self._document
+        if fit is not None:
+            document = replace(document, base=merge(document.base, fit))
+        document.check_variant(what_if)
+        assignments = _assignments(sets)
+        if not self._is_checked:
+            chosen, self._plan = _checked(document, self._checked, what_if, assignments, seed)
+            self._is_checked = True
+        else:
+            chosen = self._alone(document, what_if, assignments, seed)
+        return replace(
+            chosen, plan=self._plan, omissions=(*chosen.omissions, *omissions_of(chosen))
+        )
+
+    def _alone(
+        self,
+        document: "_Document",
+        what_if: str | None,
+        assignments: Sequence[Table],
+        seed: int | None,
+    ) -> Scenario:
+        """Return a variant of a file whose base is known to be right."""
+        table = _laid(document.table(what_if), assignments)
+        keeps_plan = not any("calibrate" in one.children for one in assignments)
+        if keeps_plan:
+            table = table.without("calibrate")
+        scenario, problems = _read(table, document, what_if, seed)
+        if scenario is None or problems:
+            raise ScenarioError(problems)
+        return replace(scenario, calibrate=self._plan) if keeps_plan and not what_if else scenario
 
 
 def _text_of(path: Path) -> str:
@@ -146,37 +220,28 @@ def load_text(
 ) -> Scenario:
     """Return the scenario of a TOML text; `path` names it and is where its own files lie."""
     document = _document(text, path)
-    return _load(document, document.own_variants, what_if=what_if, sets=sets, seed=seed, fit=fit)
+    file = ScenarioFile(document, document.own_variants)
+    return file.read(what_if, sets=sets, seed=seed, fit=fit)
 
 
-def _load(
+def _checked(
     document: "_Document",
     checked: tuple[str, ...],
-    *,
     what_if: str | None,
-    sets: Sequence[str],
+    assignments: Sequence[Table],
     seed: int | None,
-    fit: Table | None,
-) -> Scenario:
-    """Return one variant; read base and the `checked` what-ifs as well, to tell their mistakes."""
-    if fit is not None:
-        document = replace(document, base=merge(document.base, fit))
-    if what_if is not None and what_if not in document.variants:
-        raise UnknownScenario(
-            f"'{name_of(document.path)}' has no what-if", what_if, sorted(document.variants)
-        )
-    assignments = _assignments(sets)
+) -> tuple[Scenario, CalibrateSpec | None]:
+    """Return a variant and the base's plan; read base and the `checked` what-ifs as well."""
     found: list[Problem] = list(document.problems)
     chosen = None
     plan = None
     told: set[Place] = set()
-    for variant in (None, *document.variants):
+    for variant in dict.fromkeys((None, *document.variants, what_if)):
         if variant not in (None, what_if, *checked):
             continue
         table = document.table(variant)
         if variant == what_if:
-            for assignment in assignments:
-                table = merge(table, assignment)
+            table = _laid(table, assignments)
         scenario, problems = _read(table, document, variant, seed)
         if variant is None:
             plan = scenario.calibrate if scenario is not None else None
@@ -188,17 +253,20 @@ def _load(
     if found:
         raise ScenarioError(found)
     assert chosen is not None
-    return replace(chosen, plan=plan, omissions=omissions_of(chosen))
+    return chosen, plan
+
+
+def _laid(table: Table, assignments: Sequence[Table]) -> Table:
+    for assignment in assignments:
+        table = merge(table, assignment)
+    return table
 
 
 def _guest(name: str, what_if: str | None) -> Scenario:
     """Return a scenario that is another's neighbour: one variant of it alone is read."""
     path = find(name)
     document = _document(_text_of(path), path)
-    if what_if is not None and what_if not in document.variants:
-        raise UnknownScenario(
-            f"'{name_of(path)}' has no what-if", what_if, sorted(document.variants)
-        )
+    document.check_variant(what_if)
     table = document.table(what_if)
     if "neighbour" in table.children:
         message = "a neighbour has no [neighbour.NAME] of its own: name all guests in one scenario"
@@ -251,10 +319,36 @@ class _Document:
     problems: tuple[Problem, ...]
 
     def table(self, variant: str | None) -> Table:
-        """Return base with one what-if laid over it."""
+        """Return base with a what-if, or several joined by a plus sign, laid over it."""
         if variant is None:
             return self.base
-        return merge(self.base.without("recorded", "calibrate"), self.variants[variant])
+        table = self.base.without("recorded", "calibrate")
+        for name in variant.split(JOINED):
+            table = merge(table, self.variants[name])
+        return table
+
+    def what_if(self, variant: str | None) -> WhatIf | None:
+        """Return the record of a what-if; of several laid over each other one of all of them."""
+        if variant is None:
+            return None
+        known = {one.name: one for one in self.what_ifs}
+        parts = [known[name] for name in variant.split(JOINED)]
+        return WhatIf(
+            name=variant,
+            title="; ".join(one.title for one in parts),
+            doc="\n\n".join(one.doc for one in parts if one.doc),
+        )
+
+    def check_variant(self, variant: str | None) -> None:
+        """Raise UnknownScenario if a what-if is not there, or is named twice in a sum."""
+        parts = [] if variant is None else variant.split(JOINED)
+        for name in parts:
+            if name not in self.variants:
+                problem = f"'{name_of(self.path)}' has no what-if"
+                raise UnknownScenario(problem, name, sorted(self.variants))
+        if len(set(parts)) < len(parts):
+            others = [name for name in sorted(self.variants) if name not in parts]
+            raise UnknownScenario("a what-if is in it twice:", str(variant), others)
 
     def fitted_paths(self) -> frozenset[str]:
         """Return the parameters that [calibrate] fits to the recording, in every variant."""
@@ -292,6 +386,9 @@ def _document(text: str, path: Path, above: tuple[Path, ...] = ()) -> _Document:
         for key in ("seed", "uses", "extends", "what_if"):
             if key in table.children:
                 reading.error(table.place, f"a what-if has no '{key}'")
+        if JOINED in name:
+            message = f"a what-if's name has no '{JOINED}': it joins the names of several"
+            reading.error(table.place, message)
         what_ifs.append(
             WhatIf(
                 name=name,
@@ -424,6 +521,7 @@ def _read(
     for path in document.below:
         sets = data_sets_beside(path) | sets
     recorded = read_recorded(reading, root, sets)
+    slo = read_levels(reading, root)
     calibrate = read_calibrate(reading, root, reading.parameters, document.variants, sets)
     title = _text(reading, root, "title", ())
     doc = _text(reading, root, "doc", ())
@@ -437,7 +535,7 @@ def _read(
         path=document.path,
         uses=document.uses,
         seed=seed,
-        what_if=next((w for w in document.what_ifs if w.name == variant), None),
+        what_if=document.what_if(variant),
         what_ifs=document.what_ifs,
         server=server,
         links=links,
@@ -445,8 +543,10 @@ def _read(
         run=run,
         measure=measure,
         recorded=recorded,
+        slo=slo,
         parameters=_fitted(reading.parameters, document.fitted_paths()),
         calibrate=calibrate,
+        omissions=tuple(reading.remarks),
         neighbours=neighbours,
     )
     return scenario, []

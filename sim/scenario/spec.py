@@ -16,6 +16,7 @@ from sim.observation import MeasureSpec
 from sim.param import param
 from sim.scenario.calibrate import CalibrateSpec
 from sim.scenario.cases import name_of_data_set, use
+from sim.scenario.levels import LevelText
 from sim.toml.reading import Parameter
 
 
@@ -161,6 +162,7 @@ class Scenario:
     parameters: tuple[Parameter, ...]
     calibrate: CalibrateSpec | None = None
     plan: CalibrateSpec | None = None  # that of the base, in each variant: what was fitted to
+    slo: tuple[LevelText, ...] = ()  # service levels, as they are written
     neighbours: Mapping[str, "Scenario"] = field(default_factory=dict)  # guests of the same host
     uses: tuple[Path, ...] = ()  # files of its own parts
     omissions: tuple[str, ...] = ()  # what its author should know: a line each

@@ -22,7 +22,7 @@ from typing import Any
 from sim.cgroup import allowed_cpus, check_cpus
 from sim.component import Described
 from sim.fs.features import features, since
-from sim.observation import MeasureSpec, figures_of
+from sim.observation import MeasureSpec, figures_of, timed_by
 from sim.param import param, params_of
 from sim.registry import lookup
 from sim.scenario.calibrate import recorded_metrics
@@ -233,7 +233,14 @@ def read_measure(
     if known is not None:
         values |= {key: "" for key in ("begin", "end") if values[key] not in known}
     asked = families or tuple(name for name in all_families if name not in UNASKED)
-    return MeasureSpec(**values, families=asked, devices=chosen, programs=programs)
+    measure = MeasureSpec(**values, families=asked, devices=chosen, programs=programs)
+    if measure.steady and are_all_read and timed_by(measure) is None:
+        reading.error(
+            table.place_of("steady"),
+            "measure.steady: times of transactions tell a steady state, and no figure here has any",
+            allowed="false, or a family of a program that measures times",
+        )
+    return measure
 
 
 def check_terms(

@@ -24,7 +24,7 @@ from sim.engine.trace import Tracer
 from sim.sched.balance import ActiveBalance
 from sim.sched.core import Sched
 from sim.sched.cpufreq import Cpufreq, CpufreqParams, Load, Policy
-from sim.sched.cpuidle import HOUSEKEEPING_NS, POLL, CpuidleParams, CState, Menu
+from sim.sched.cpuidle import HOUSEKEEPING_NS, POLL, CpuidleParams, CState, HaltPoll, Menu, governor
 from sim.sched.params import SchedParams
 from sim.sched.pelt import decayed
 from sim.sched.runqueue import RunQueue
@@ -45,8 +45,8 @@ class ClockedRunQueue(RunQueue):
         "_denominator",
         "_exit_permille",
         "_far_ns",
+        "_governor",
         "_idle_since_ns",
-        "_menu",
         "_numerator",
         "_overhead_permille",
         "_seen",
@@ -94,9 +94,7 @@ class ClockedRunQueue(RunQueue):
         self.states: tuple[CState, ...] = (POLL,) if idle is None else idle.states()
         self._far_ns: int = 0 if idle is None else HOUSEKEEPING_NS
         self._exit_permille: int = 0 if idle is None else round(idle.exit_scale * PERMILLE)
-        self._menu: Menu | None = None
-        if idle is not None:
-            self._menu = Menu(self.states, idle.latency_limit_ns, kernel)
+        self._governor: Menu | HaltPoll | None = None if idle is None else governor(idle, kernel)
         self.residency_ns: list[int] = [0] * len(self.states)
         self.usage: list[int] = [0] * len(self.states)
         self.idle_state: int = 0
@@ -259,17 +257,28 @@ class ClockedRunQueue(RunQueue):
         latency_ns = 0
         idle_ns = self._calendar.now - self._idle_since_ns
         if idle_ns > 0:
+            if self._governor is not None:
+                self._note_polled(self._governor.reflect(idle_ns), idle_ns)
             state = self.states[self.idle_state]
             latency_ns = state.exit_latency_ns * self._exit_permille // PERMILLE
             self._wake_state = self.idle_state
             self.usage[self.idle_state] += 1
-            if self._menu is not None:
-                self._menu.reflect(idle_ns)
         self._waking_ns += latency_ns + delay_ns
         self.stolen_ns += latency_ns + delay_ns
         if self.policy is not None:
             self.policy.cpu_woke()
         return latency_ns
+
+    def _note_polled(self, polled_ns: int, idle_ns: int) -> None:
+        """Count as polling what came before the idle state; it may never have been entered."""
+        if not polled_ns:
+            return
+        self.residency_ns[self.idle_state] -= polled_ns
+        self.residency_ns[0] += polled_ns
+        if polled_ns == idle_ns:
+            self.idle_state = 0
+        else:
+            self.usage[0] += 1
 
     def _go_idle(self) -> None:
         super()._go_idle()
@@ -282,9 +291,9 @@ class ClockedRunQueue(RunQueue):
     def _enter_idle(self, since_ns: int) -> None:
         """Sleep from `since_ns` on, as deep as the governor says."""
         self._idle_since_ns = since_ns
-        if self._menu is not None:
+        if self._governor is not None:
             timer_ns = self._calendar.next_timer_ns(self._is_mine, self._far_ns)
-            self.idle_state = self._menu.select(timer_ns, self.nr_iowait)
+            self.idle_state = self._governor.select(timer_ns, self.nr_iowait)
 
     def _is_mine(self, arg: object) -> bool:
         """Whether a timer wakes a task of this CPU."""

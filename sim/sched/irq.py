@@ -52,6 +52,7 @@ class InterruptLine:
 
     def backlog_ns(self) -> int:
         """Return how long until the CPU has served what it was interrupted for."""
+        self._rq.account()
         return self._rq.stolen_ns
 
 

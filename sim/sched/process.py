@@ -7,7 +7,7 @@ Invariants: a pid is given once; every live task and zombie is in the table; a z
 Left out: exit codes, process groups, waiting for state changes other than exit, pid wrap-around.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from sim.sched.task import EXIT_DEAD, EXIT_ZOMBIE, TASK_INTERRUPTIBLE, Blocking, Scheduler, Task
 from sim.sched.wait import WaitQueue
@@ -42,6 +42,11 @@ class ProcessTable:
         """Return a process's I/O priority, 0 (highest) to 7, from nice (task_nice_ioprio)."""
         task = self.tasks.get(pid)
         return ((0 if task is None else task.nice) + 20) // 5
+
+    def blkcg(self, pid: int) -> Any:
+        """Return a process's control group of block I/O, None: the root group (task_blkcg)."""
+        task = self.tasks.get(pid)
+        return None if task is None else task.blkcg
 
     def exit_notify(self, task: Task) -> None:
         """Hand the task's children to init, and the task to its parent."""

@@ -257,9 +257,13 @@ class RunQueue:
         return (now // step_ns - (now - elapsed) // step_ns) * step_ns
 
     def interrupted(self, ns: int) -> None:
-        """Serve an interrupt that takes `ns`, of whatever runs here."""
+        """Serve an interrupt that takes `ns`, of whatever runs here.
+
+        While the CPU serves earlier ones, all time since is theirs: that can be told later.
+        """
         if ns:
-            self.account()
+            if self._calendar.now - self.clock_ns > self.stolen_ns:
+                self.account()
             self.stolen_ns += ns
 
     def _pass_tick(self, now: int) -> None:

@@ -130,6 +130,7 @@ class Task:
     __slots__ = (
         "allowed",
         "at_exit",
+        "blkcg",
         "children",
         "comm",
         "cpu",
@@ -201,6 +202,7 @@ class Task:
         self.allowed: frozenset[int] | None = None  # CPUs that it may run on; None: all
         self.group: str = ""  # the name of the group that it competes in; "" for none
         self.memcg: Any = None  # the memory cgroup (sim.mm's) that its pages count in
+        self.blkcg: Any = None  # the cgroup of block I/O (sim.block's); None: the root group
         self.policy: int = SCHED_NORMAL
         self.cpu: int = 0  # where it runs, or ran last
         self.on_rq: bool = False

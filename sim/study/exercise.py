@@ -9,9 +9,9 @@ Left out: file systems (devices are used directly, past the page cache); layouts
  mapper, which `[machine.array]` has too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,10 +21,10 @@ from sim.registry import lookup
 from sim.scenario import Scenario, load_text
 from sim.scenario.fio_file import read_fio_text
 from sim.study.fio_run import run_fio
+from sim.study.laboratory import Laboratory
 from sim.units import NS_PER_S
 from sim.user.fio import READ, WRITE
 
-Progress = Callable[[int, int], None]
 Fact = str | int | float
 
 MEGA: Final = 1e6
@@ -282,35 +282,19 @@ def measure(subject: Subject, one: Load, seed: int) -> float:
 
 
 def fill(
-    exercise: Exercise, seed: int, executor: Executor | None, progress: Progress | None
+    exercise: Exercise, seed: int, laboratory: Laboratory | None = None
 ) -> list[dict[str, Fact]]:
     """Return the rows, facts first; raise ScenarioError before the first run."""
     for subject in exercise.subjects:
         subject.scenario(seed)
     cells = [(subject, one) for subject in exercise.subjects for one in exercise.loads]
-    tell = progress or _tell_nobody
-    if executor is None:
-        values = []
-        for number, (subject, one) in enumerate(cells, start=1):
-            values.append(measure(subject, one, seed))
-            tell(number, len(cells))
-    else:
-        values = _fill_elsewhere(cells, seed, executor, tell)
-    found = iter(values)
+    names = [f"{exercise.name}: {one.heading}" for _subject, one in cells]
+    found = iter((laboratory or Laboratory()).map(partial(_cell, seed), cells, names))
     return [
         dict(subject.facts) | {one.key: next(found) for one in exercise.loads}
         for subject in exercise.subjects
     ]
 
 
-def _fill_elsewhere(
-    cells: Sequence[tuple[Subject, Load]], seed: int, executor: Executor, tell: Progress
-) -> list[float]:
-    futures = [executor.submit(measure, subject, one, seed) for subject, one in cells]
-    for number, _done in enumerate(as_completed(futures), start=1):
-        tell(number, len(futures))
-    return [future.result() for future in futures]
-
-
-def _tell_nobody(_done: int, _total: int) -> None:
-    """Nobody waits."""
+def _cell(seed: int, cell: tuple[Subject, Load]) -> float:
+    return measure(*cell, seed)

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from sim.observation import Family, MeasureSpec, Metric, Observation, figures_of, mean
+from sim.histogram import Histogram, histogram_of
+from sim.observation import Family, MeasureSpec, Metric, Observation, Quantile, figures_of, mean
 from sim.registry import lookup
 from sim.results import RunResult
 from sim.study.block_dump import BLOCKS, EVENTS, JOURNAL_THREAD
@@ -345,10 +346,37 @@ def _of_devices(measure: MeasureSpec) -> Iterator[Metric]:
 
 
 def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]:
-    """Return the figures of one run by name; a figure without data is left out."""
+    """Return the figures of one run by name; a figure without data is left out.
+
+    A run without the steady state that was asked for has none.
+    """
     seen = Observation(result, measure)
+    if seen.unsteady:
+        return {}
     values = {metric.name: metric.compute(seen) for metric in metrics_of(measure)}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def compute_histograms(result: RunResult, measure: MeasureSpec) -> dict[str, Histogram]:
+    """Return the times, by mark, of which the figures of one run have quantiles."""
+    seen = Observation(result, measure)
+    if seen.unsteady:
+        return {}
+    return {
+        one.mark: histogram_of(
+            (float(record.value) for record in seen.marked(one.mark)), one.lost(seen)
+        )
+        for one in quantiles_of(measure).values()
+    }
+
+
+def quantiles_of(measure: MeasureSpec) -> dict[str, Quantile]:
+    """Return the figures that are quantiles of times, by name."""
+    return {
+        metric.name: metric.compute
+        for metric in metrics_of(measure)
+        if isinstance(metric.compute, Quantile)
+    }
 
 
 def units_of(measure: MeasureSpec) -> dict[str, str]:

@@ -6,37 +6,83 @@ Invariants: the first variant is the base of every change; all variants have the
 Left out: running (sim.study.replicate) and rendering (sim.report).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import sim
+from sim.histogram import Histogram
 from sim.observation import Observation
 from sim.results import RunResult
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
 from sim.study.label import kind_of
+from sim.study.levels import Judged, Level, judge
 from sim.study.metrics import units_of
 from sim.study.recorded import FigureSet
-from sim.study.summary import Summary, paired_change, summarise_all
+from sim.study.summary import Summary, differences, named_changes, summarise, summarise_all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a run's measured part was.
+
+    `missing` are the marks that it ended without, `until` says so, `part` is what was measured,
+    `unsteady` why there is no steady state where one was asked for.
+    """
+
+    missing: tuple[str, ...] = ()
+    until: str = ""
+    part: str = ""
+    unsteady: str = ""
+
+    @classmethod
+    def of(cls, seen: Observation) -> "Seen":
+        """Return what an observation says of itself."""
+        return cls(
+            missing=seen.missing,
+            until=seen.unfinished(),
+            part=seen.describe(),
+            unsteady=seen.unsteady,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replication:
-    """One run of one variant: its figures; its readings are kept for the first seed only."""
+    """One run of one variant: its figures; its readings, if they were to be kept.
+
+    `histograms` are the times, by mark, of which it has quantiles.
+    """
 
     seed: int
     metrics: dict[str, float]
+    histograms: Mapping[str, Histogram]
     digest: str
-    result: RunResult | None
+    seen: Seen
+    cpu_s: float = 0.0
+    result: RunResult | None = None
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why a study did not end, and the exit code that says so."""
+
+    message: str
+    exit_code: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantOutcome:
-    """One variant: its replications, their summary, the change against the base, the recording."""
+    """One variant: its replications, their summary, the change against the base, the recording.
+
+    `named` are the figures whose change is more than chance, `levels` the service levels, judged.
+    """
 
     scenario: Scenario
     replications: tuple[Replication, ...]
     metrics: dict[str, Summary]
     change: dict[str, Summary] | None
+    named: tuple[str, ...]
+    levels: tuple[Judged, ...]
     recorded: tuple[FigureSet, ...]
     kind: str | None = None  # "reproduction", "prediction"; None: nothing fitted, nothing recorded
 
@@ -51,6 +97,11 @@ class VariantOutcome:
         what_if = self.scenario.what_if
         return what_if.title if what_if else self.scenario.title
 
+    @property
+    def seen(self) -> Seen:
+        """What the measured part of the first replication was."""
+        return self.replications[0].seen
+
     def observation(self) -> Observation:
         """Return the first replication, whose readings were kept."""
         result = self.replications[0].result
@@ -64,22 +115,35 @@ class Study:
 
     variants: tuple[VariantOutcome, ...]
     version: str
+    unfinished: Shortfall | None = None
 
 
 def assemble(
     scenarios: Sequence[Scenario],
     runs: Sequence[Sequence[Replication]],
     recorded: Sequence[tuple[FigureSet, ...]],
+    levels: Sequence[tuple[Level, ...]],
     fit: Fit | None = None,
+    unfinished: Shortfall | None = None,
 ) -> Study:
-    """Summarise the replications of each variant; the first variant is the base."""
-    base = [run.metrics for run in runs[0]]
+    """Summarise the replications of each variant; the first variant is the base, and has some.
+
+    Of a study that is `unfinished` a variant may have fewer runs than the base, or none: then it is
+    left out.
+    """
+    of_base = {run.seed: run.metrics for run in runs[0]}
     variants = []
     for number, (scenario, done) in enumerate(zip(scenarios, runs, strict=True)):
+        if not done:
+            continue
         units = units_of(scenario.measure)
         figures = [run.metrics for run in done]
+        times = [run.histograms for run in done]
+        pairs = [run for run in done if run.seed in of_base]
+        base = [of_base[run.seed] for run in pairs]
         kind = kind_of(scenario, recorded[number], fit)
         beside = recorded[number]
+        changes = differences(base, [run.metrics for run in pairs], units) if number else {}
         if fit is not None:
             beside = tuple(replace(one, kind=kind or one.kind) for one in beside)
         variants.append(
@@ -87,11 +151,17 @@ def assemble(
                 scenario=scenario,
                 replications=tuple(done),
                 metrics=summarise_all(figures, units),
-                change=paired_change(base, figures, units) if number else None,
+                change=_summaries(changes, units) if number else None,
+                named=tuple(named_changes(changes)),
+                levels=tuple(judge(one, figures, times) for one in levels[number]),
                 recorded=beside,
                 kind=kind,
             )
         )
-    result = runs[0][0].result
-    assert result is not None
-    return Study(variants=tuple(variants), version=result.version)
+    return Study(variants=tuple(variants), version=sim.__version__, unfinished=unfinished)
+
+
+def _summaries(
+    changes: Mapping[str, Sequence[float]], units: Mapping[str, str]
+) -> dict[str, Summary]:
+    return {name: summarise(values, units[name]) for name, values in changes.items()}

@@ -13,14 +13,16 @@ Left out: what the programs do after the next boot.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
+import sim
 from sim.component import mount_point_of
 from sim.engine.trace import Record
 from sim.fs.super import Remains
 from sim.machine import Machine, simulate
 from sim.scenario import Scenario
-from sim.study.replicate import Progress, ShareOfProgress
+from sim.study.laboratory import Laboratory, Progress
 from sim.study.summary import Summary, summarise_all
 
 UNITS: Final = {
@@ -98,26 +100,21 @@ class PowerCut:
 
 
 def cut_power(
-    scenario: Scenario,
-    at_ns: int,
-    replications: int,
-    progress: Progress | None = None,
+    scenario: Scenario, at_ns: int, replications: int, laboratory: Laboratory | None = None
 ) -> PowerCut:
     """Run the scenario up to ``at_ns`` under successive seeds, and look what remains.
 
     Raises NothingPromisedError, and UnmodelledError where no mechanism tells what remains.
     """
-    cuts = []
-    version = ""
-    for number in range(replications):
-        share = None if progress is None else ShareOfProgress(progress, number, replications)
-        cut, version = _cut(scenario, at_ns, scenario.seed + number, share)
-        cuts.append(cut)
+    seeds = [scenario.seed + number for number in range(replications)]
+    names = [f"{scenario.label}, cut at {at_ns / 1e9:g} s, seed {seed}" for seed in seeds]
+    work = partial(_cut, scenario, at_ns)
+    cuts = (laboratory or Laboratory()).map(work, seeds, names, tells=True)
     figures = summarise_all([cut.figures for cut in cuts], UNITS)
-    return PowerCut(scenario, at_ns, tuple(cuts), figures, version)
+    return PowerCut(scenario, at_ns, tuple(cuts), figures, sim.__version__)
 
 
-def _cut(scenario: Scenario, at_ns: int, seed: int, progress: Progress | None) -> tuple[Cut, str]:
+def _cut(scenario: Scenario, at_ns: int, seed: int, progress: Progress | None = None) -> Cut:
     """Run once; the last reading of /proc comes at the cut."""
     promises = Promises()
     machines: list[Machine] = []
@@ -132,7 +129,7 @@ def _cut(scenario: Scenario, at_ns: int, seed: int, progress: Progress | None) -
     step_ns = max(1, at_ns // max(1, at_ns // scenario.measure.interval_ns))
     run = replace(scenario.run, duration_ns=at_ns // step_ns * step_ns, until=None)
     measure = replace(scenario.measure, interval_ns=step_ns)
-    result = simulate(replace(scenario, run=run, measure=measure), seed, progress, watch)
+    simulate(replace(scenario, run=run, measure=measure), seed, progress, watch)
     [machine] = machines
     if not promises.made:
         raise NothingPromisedError(
@@ -140,7 +137,7 @@ def _cut(scenario: Scenario, at_ns: int, seed: int, progress: Progress | None) -
             " power cut could break (sendmail does, at its answer 250)"
         )
     mounts = {path or "/": fs.remains() for path, fs in machine.vfs.mounts if path != "/dev"}
-    return Cut(seed, _figures(promises, mounts), mounts), result.version
+    return Cut(seed, _figures(promises, mounts), mounts)
 
 
 def _figures(promises: Promises, mounts: dict[str, Remains]) -> dict[str, float]:

@@ -1,40 +1,69 @@
-"""Median and spread of replications, and paired differences.
+"""Figures of replications: where runs lie, where their mean lies, what changed seed by seed.
 
-With `INTERVAL_RUNS_MIN` replications or more, `lo` and `hi` are their 5th and 95th percentile,
-interpolated linearly between order statistics. With fewer they are the least and the greatest, and
-that is no 90 % interval: one more run lies between those of n with a probability of
-(n - 1) / (n + 1).
-They are the spread of runs, not the error of the median.
+Three spreads are told apart, and each goes by its own name. The *range of runs* is the least and
+the greatest that came. The *interval of the mean*, and that of the median, say how well so many
+runs know it: of a hundred studies ninety hold the true one. `lo` and `hi` say where one more run
+would lie: with `SPREAD_RUNS_MIN` replications or more they are their 5th and 95th percentile,
+interpolated linearly between order statistics; with fewer they are the range, in which one more run
+lies with a probability of (n - 1) / (n + 1).
 
-Left out: confidence intervals of means, which answer another question.
+A change is *named* if it is more than chance: Student's t tells the mean of the differences, seed
+by seed, from zero, after Holm's correction for all figures of the table. Of comparisons of a
+variant with itself at most one in ten names anything.
+
+Left out: differences of variants that were not run with the same seeds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Final
 
 from sim.observation import percentile
+from sim.study.intervals import (
+    Interval,
+    holm,
+    mean_interval,
+    median_interval,
+    paired_chance,
+)
 
-INTERVAL_RUNS_MIN: Final = 20  # of fewer, the extremes are inside the 5th and 95th percentile
+SPREAD_RUNS_MIN: Final = 20  # of fewer, the extremes are inside the 5th and 95th percentile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Median and spread of the replications of one figure."""
+    """One figure of so many replications; intervals are None where the runs are too few."""
 
+    unit: str
+    runs: int
     median: float
     lo: float
     hi: float
-    unit: str
+    mean: float
+    mean_interval: Interval | None
+    median_interval: Interval | None
+    least: float
+    greatest: float
 
 
 def summarise(values: Sequence[float], unit: str) -> Summary:
-    """Return median and spread; at least one value."""
+    """Return what the values say; at least one."""
     ordered = sorted(values)
-    if len(ordered) < INTERVAL_RUNS_MIN:
-        return Summary(percentile(ordered, 0.5), ordered[0], ordered[-1], unit)
+    lo, hi = ordered[0], ordered[-1]
+    if len(ordered) >= SPREAD_RUNS_MIN:
+        lo, hi = percentile(ordered, 0.05), percentile(ordered, 0.95)
     return Summary(
-        percentile(ordered, 0.5), percentile(ordered, 0.05), percentile(ordered, 0.95), unit
+        unit=unit,
+        runs=len(ordered),
+        median=percentile(ordered, 0.5),
+        lo=lo,
+        hi=hi,
+        mean=fmean(ordered),
+        mean_interval=mean_interval(ordered),
+        median_interval=median_interval(ordered),
+        least=ordered[0],
+        greatest=ordered[-1],
     )
 
 
@@ -50,28 +79,26 @@ def summarise_all(
     return found
 
 
-def is_beyond(base: Summary, variant: Summary, change: Summary) -> bool:
-    """Return whether a change shows: beyond the base's interval, and of one sign seed by seed.
-
-    The first is what one sees who measures once before and once after; the second rules out chance.
-    """
-    outside = not base.lo <= variant.median <= base.hi
-    return outside and (change.lo > 0 or change.hi < 0)
-
-
-def paired_change(
+def differences(
     base: Sequence[Mapping[str, float]],
     variant: Sequence[Mapping[str, float]],
-    units: Mapping[str, str],
-) -> dict[str, Summary]:
-    """Return the summary of variant - base, seed by seed; both in the order of the same seeds."""
-    found = {}
-    for name, unit in units.items():
-        differences = [
+    names: Iterable[str],
+) -> dict[str, list[float]]:
+    """Return variant - base by figure, seed by seed; both in the order of the same seeds.
+
+    A seed is left out that lacks the figure on either side, and a figure that no seed has on both.
+    """
+    found = {
+        name: [
             high[name] - low[name]
             for low, high in zip(base, variant, strict=True)
             if name in low and name in high
         ]
-        if differences:
-            found[name] = summarise(differences, unit)
-    return found
+        for name in names
+    }
+    return {name: values for name, values in found.items() if values}
+
+
+def named_changes(changes: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return the figures that change by more than chance, of all whose differences are given."""
+    return holm({name: paired_chance(values) for name, values in changes.items()})

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cache
 from typing import Final
 
 from sim.origin import ALLOWED, origin_of
@@ -211,6 +212,7 @@ def _dotted(path: Path) -> str:
     return ".".join(quoted(str(part)) for part in path)
 
 
+@cache
 def quoted(part: str) -> str:
     """Return a part of a dotted key, quoted where TOML wants it."""
     return part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"'

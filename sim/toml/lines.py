@@ -11,6 +11,7 @@ Left out: checking. The text has gone through tomllib before; the scanner relies
 import bisect
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 
 Path = tuple[str | int, ...]
 
@@ -59,6 +60,7 @@ def key_positions(text: str) -> dict[Path, Position]:
     return scanner.found
 
 
+@cache
 def split_key(text: str) -> tuple[str, ...]:
     """Return the parts of a dotted key such as `machine.mount."/var"`; ValueError if it is none."""
     try:

@@ -10,6 +10,7 @@ Left out: profiles that build on each other.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from sim.origin import origin_of
@@ -54,7 +55,7 @@ class Shelf:
                 reading.problems.append(unknown(leaf.at, self.kind, leaf.value, self.names()))
             return None
         try:
-            profile = read_table(text, self._shown(path), Layer.PROFILE)
+            profile = _read(text, self._shown(path))
         except ScenarioError as error:
             reading.problems += error.problems
             return None
@@ -76,6 +77,12 @@ class Shelf:
             reading.problems.append(unknown_source(source.at, f"the {self.kind}", source.value))
             return values
         return _sourced(values, source.value)
+
+
+@cache
+def _read(text: str, shown: str) -> Table:
+    """Return the table of a profile's text, which every variant of a scenario lies on."""
+    return read_table(text, shown, Layer.PROFILE)
 
 
 def _sourced(table: Table, source: str) -> Table:

@@ -10,6 +10,7 @@ Invariants: no problem stops the reading; what could not be read is noted and an
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -57,12 +58,17 @@ class Reading:
         self.kernel = kernel  # "" if it is not known: then declared defaults count
         self.version = version  # the same as numbers; None if it is not known
         self.problems: list[Problem] = []
+        self.remarks: list[str] = []  # what is right, and does not do what its author may think
         self.parameters: list[Parameter] = []
         self.code: CodeTime | None = None  # None: as on the machine of the defaults
 
     def error(self, place: Place, message: str, *, given: str = "", allowed: str = "") -> None:
         """Note a problem."""
         self.problems.append(Problem(place, message, given, allowed))
+
+    def remark(self, place: Place, message: str) -> None:
+        """Note what the author should know; it does not stop the scenario."""
+        self.remarks.append(f"{place}: {message}")
 
     def refuses(self, table: Table, path: Sequence[str], why: str | None, otherwise: str) -> bool:
         """Note why values cannot be together, if they cannot: `why` is what refusal() has returned.
@@ -295,10 +301,17 @@ def source_of(leaf: Leaf) -> str:
         return leaf.source
     if not leaf.at.line:
         return "command line"
-    path = PurePath(leaf.at.file)
-    # Where it lies on this machine is nobody else's business: its folder's name will do.
-    file = "/".join(path.parts[1:][-2:]) if path.is_absolute() else leaf.at.file
-    return f"{file}:{leaf.at.line}"
+    return f"{_file_stated(leaf.at.file)}:{leaf.at.line}"
+
+
+@cache
+def _file_stated(name: str) -> str:
+    """Return a file's name as a source has it.
+
+    Where it lies on this machine is nobody else's business: its folder's name will do.
+    """
+    path = PurePath(name)
+    return "/".join(path.parts[1:][-2:]) if path.is_absolute() else name
 
 
 # Where it stands is all that is known of a value.

@@ -29,7 +29,17 @@ from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
 from sim.sched.version import kernel_version
-from sim.syscall import O_CREAT, O_DIRECT, O_DSYNC, O_RDONLY, O_SYNC, O_TRUNC, O_WRONLY, Sys
+from sim.syscall import (
+    O_CREAT,
+    O_DIRECT,
+    O_DSYNC,
+    O_RDONLY,
+    O_SYNC,
+    O_TRUNC,
+    O_WRONLY,
+    POSIX_FADV_DONTNEED,
+    Sys,
+)
 from sim.units import NS_PER_S, Value
 from sim.user.program import ServerProgram
 
@@ -359,7 +369,7 @@ class Dd(ServerProgram):
                 if not size:
                     return
                 if params.input_nocache:
-                    sys.fadvise_dontneed(source)
+                    yield from sys.fadvise(source, POSIX_FADV_DONTNEED)
             self.read.count(size, bs)
             if params.output_direct:
                 yield  # The record is filled before the device hears of it.

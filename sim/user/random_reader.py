@@ -2,7 +2,7 @@
 
 Models: a process that reads a block at a random, aligned place of a file, thinks, and goes on. One
 with several reads in flight takes all completions that are there, thinks, and puts as many reads
-into the ring.
+into the ring. Through the page cache it asks for no read-ahead, as fio does (fadvise_hint=1).
 Counterpart: fio with rw=randread, ioengine=psync; io_uring with iodepth_batch_complete_max=iodepth.
 Invariants: with O_DIRECT exactly one read of the device a block; reads never leave the file.
 Left out: everything else that fio can do (a later program).
@@ -19,7 +19,14 @@ from typing import ClassVar, Final
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
-from sim.syscall import IORING_ENTER_GETEVENTS, IORING_OP_READ, O_DIRECT, O_RDONLY, Sys
+from sim.syscall import (
+    IORING_ENTER_GETEVENTS,
+    IORING_OP_READ,
+    O_DIRECT,
+    O_RDONLY,
+    POSIX_FADV_RANDOM,
+    Sys,
+)
 from sim.user.program import ServerProgram
 
 NO_END: Final = 1 << 62
@@ -80,6 +87,8 @@ class RandomReader(ServerProgram):
         pauses = sys.stream("pauses")
         flags = O_RDONLY | O_DIRECT if params.direct else O_RDONLY
         fd = yield from sys.open(params.path, flags)
+        if not params.direct:
+            yield from sys.fadvise(fd, POSIX_FADV_RANDOM)
         if params.depth > 1:
             yield from self._many(sys, fd)
             return

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sim.block.bio import READ, WRITE, Bio
 from sim.block.driver import Driver
-from sim.block.elevator import Elevator, best_effort
+from sim.block.elevator import Elevator, best_effort, no_cgroup
 from sim.block.noop import Noop, NoopParams
 from sim.block.part_stat import DiskStats
 from sim.block.queue import Disk, QueueParams
@@ -53,6 +53,7 @@ class Rig:
         elevator: Elevator | None = None,
         params: QueueParams | None = None,
         ioprio=best_effort,
+        blkcg=no_cgroup,
         **changes,
     ):
         self.calendar = Calendar()
@@ -67,6 +68,7 @@ class Rig:
             elevator or Noop(NoopParams()),
             replace(params or QueueParams(), **changes),
             ioprio,
+            blkcg,
         )
         self.stats = self.disk.stats
         self.ended = []

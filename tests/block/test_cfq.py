@@ -167,6 +167,7 @@ def test_versions_set_the_defaults():
         "merge_across": False,
         "sync_preempts": True,
         "restarts_idling": False,
+        "service_trees": True,
         "quantum": 8,
     }
 

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_BARRIER, BIO_FLUSH, BIO_FUA, BIO_SYNC, READ, WRITE, Plug
+from sim.block.blk_cgroup import BlkioCgroup
+from sim.block.cfq import Cfq, CfqParams
 from sim.drivers.ebs import Ebs, Gp2Params
 from sim.drivers.frontend import Frontend
 from sim.drivers.hdd import Hdd, HddParams
@@ -118,6 +120,22 @@ def test_every_sector_ends_once(driver, elevator, bios):
     stats = rig.stats
     assert stats.read_sectors + stats.write_sectors == PAGE * wanted.total()
     assert stats.reads + stats.writes + stats.read_merges + stats.write_merges <= wanted.total()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("use_plug", [False, True])
+@pytest.mark.parametrize("isolation", [False, True])
+@settings(max_examples=30, deadline=None)
+@given(bios=st.lists(bios, max_size=40))
+def test_every_sector_ends_once_in_service_trees(driver, use_plug, isolation, bios):
+    """Every other process is in one of two control groups."""
+    groups = [None, BlkioCgroup("heavy", 1000), None, BlkioCgroup("light", 10)]
+    params = CfqParams(service_trees=True, early=False, group_isolation=isolation)
+    rig = Rig(DRIVERS[driver](), Cfq.make(params), blkcg=lambda pid: groups[pid % 4])
+    wanted, ended = play(rig, bios, use_plug)
+    assert wanted == ended and len(rig.ended) == len(bios)
+    sectors = sum(stat.sectors for group in groups if group for stat in group.stats.values())
+    assert sectors <= PAGE * wanted.total()
 
 
 @settings(max_examples=60, deadline=None)

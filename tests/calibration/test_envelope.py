@@ -7,12 +7,12 @@ from calibration.fit.predict import Prediction
 from sim.scenario import load
 from sim.scenario.cases import data_sets, shipped_fit
 from sim.scenario.fitted import read_fit
-from sim.study.summary import Summary
+from sim.study.summary import Summary, summarise
 
 
 def summary(low: float, high: float, unit: str = "/s") -> Summary:
     """Return an interval."""
-    return Summary(median=(low + high) / 2, lo=low, hi=high, unit=unit)
+    return summarise([low, high], unit)
 
 
 def predicted(what_if: str | None, *, low: float, high: float, util: float = 0.0) -> Prediction:

@@ -12,7 +12,6 @@ from calibration.fit.chain import FitResult, Plan, calibrate
 from calibration.fit.fitfile import command_of, fit_text
 from calibration.fit.picture import plot_fit
 from calibration.fit.report import parameter_rows, report
-from calibration.fit.runs import Journal, Laboratory
 from sim.scenario.cases import data_sets
 from sim.scenario.fitted import read_fit
 from sim.units import parse_quantity
@@ -21,7 +20,7 @@ from tests.calibration import server_of_formulas as server
 
 @pytest.fixture(scope="module")
 def result() -> FitResult:
-    return calibrate(server.plan(), server.recorded(), server.laboratory())
+    return calibrate(server.plan(), server.recorded(), server.Formulas())
 
 
 def test_the_truth_is_inside_the_90_percent_intervals(result: FitResult) -> None:
@@ -46,25 +45,22 @@ def test_the_report_has_every_column_and_says_that_the_sampler_converged(result:
     assert "sampler: converged" in text
 
 
-def test_an_interrupt_changes_no_byte_of_the_fit(result: FitResult, tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal")
-    calls = iter(range(40))
+def test_the_same_plan_gives_the_same_file_and_says_beforehand_how_many_trials_it_takes(
+    result: FitResult,
+) -> None:
+    asked: list[server.Trial] = []
 
-    def stops(trial: server.Trial) -> server.Figures:
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
+    def counted(trial: server.Trial) -> server.Figures:
+        asked.append(trial)
         return server.figures(trial)
 
-    with pytest.raises(KeyboardInterrupt):
-        calibrate(server.plan(), server.recorded(), Laboratory("text", journal, None, None, stops))
-    again = Journal(tmp_path / "journal")
-    assert again.resume() == 40
-    resumed = calibrate(server.plan(), server.recorded(), server.laboratory(again))
-    assert fit_text(resumed) == fit_text(result)
+    again = server.Formulas(counted)
+    assert fit_text(calibrate(server.plan(), server.recorded(), again)) == fit_text(result)
+    assert again.planned == len(asked) == len(set(asked)) == server.plan().simulations
 
 
 def test_another_seed_is_another_sample(result: FitResult) -> None:
-    other = calibrate(server.plan(seed=2), server.recorded(), server.laboratory())
+    other = calibrate(server.plan(seed=2), server.recorded(), server.Formulas())
     assert fit_text(other) != fit_text(result)
 
 
@@ -124,7 +120,7 @@ def test_a_count_that_settles_on_one_value_freezes_nothing(tmp_path: Path) -> No
     """So sure a recording that one number of workers is left: no box without an inside."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sure = calibrate(server.plan(), server.recorded(discrepancy=1e-4), server.laboratory())
+        sure = calibrate(server.plan(), server.recorded(discrepancy=1e-4), server.Formulas())
     [workers, *_others] = parameter_rows(sure)
     assert (workers.low, workers.high) == ("16", "16")
     assert np.isfinite(sure.posterior.r_hat).all()

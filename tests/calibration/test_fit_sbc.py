@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from calibration.fit.columns import matrix
-from calibration.fit.runs import Trial
 from calibration.fit.sbc import (
     FIRST,
     SECOND,
     Synthetic,
     coverage,
     fit_shared,
+    halves_of,
     record,
     shared_wave,
-    simulate_halves,
     synthesise,
 )
+from sim.study.laboratory import Laboratory
+from sim.study.trial import Trial
 from tests.calibration import server_of_formulas as server
 from tests.cli.small import small_file
 
@@ -28,7 +29,8 @@ def test_coverage_is_the_share_of_ranks_in_the_middle_nine_tenths() -> None:
 
 
 def test_the_halves_of_a_storm_have_all_of_its_messages(tmp_path: Path) -> None:
-    found = simulate_halves(Trial(small_file(tmp_path), None, (), seed=5))
+    trial = Trial(small_file(tmp_path), None, (), seed=5)
+    [found] = Laboratory(measure=halves_of).figures([trial])
     name = "messages_accepted"
     assert found[FIRST + name] + found[SECOND + name] == found[name] == 60
     assert found[FIRST + "duration_s"] == pytest.approx(found["duration_s"] / 2)
@@ -55,9 +57,9 @@ def test_a_column_that_the_simulation_lacks_is_not_recorded() -> None:
 def test_one_wave_shared_by_all_recordings_covers_their_truths() -> None:
     """Twelve fits of three parameters are 36 intervals: 28 or fewer inside is one in forty."""
     plan = server.plan()
-    wave = shared_wave(plan, server.laboratory())
+    wave = shared_wave(plan, server.Formulas())
     assert len(wave.points) == plan.simulations
-    truths = synthesise(plan, 12, server.laboratory())
+    truths = synthesise(plan, 12, server.Formulas())
     outcomes = [fit_shared(plan, wave, server.recorded(), one) for one in truths]
     assert all(one.second == {} for one in outcomes)
     assert coverage([rank for one in outcomes for rank in one.ranks]) >= 0.78

@@ -7,12 +7,13 @@ import pytest
 
 from calibration.fit.predict import MEMBERS_MIN, Prediction, predict
 from calibration.fit.prediction_report import held, prediction_json, prediction_table, widest
-from calibration.fit.runs import Figures, Journal, Laboratory, Trial
 from sim.report.tables import plain
 from sim.scenario import Scenario, load
 from sim.scenario.fitted import Fit, fit_layer
 from sim.study.recorded import Figure
+from sim.study.trial import Figures, Trial
 from sim.units import parse_quantity
+from tests.calibration.server_of_formulas import Formulas
 
 WORKERS, THINK = "process.blast.concurrency", "process.blast.think_time"
 MEMBERS = 100
@@ -56,12 +57,11 @@ def server(trial: Trial) -> Figures:
 def predicted(
     replications: int = 1, what_if: str | None = "tmpfs", members: int = MEMBERS
 ) -> Prediction:
-    lab = Laboratory("text", Journal(None), None, None, server)
     return predict(
         ensemble(),
         scenario(what_if),
         "sendmail",
-        lab,
+        Formulas(server),
         members=members,
         replications=replications,
         seed=1,
@@ -105,7 +105,7 @@ def test_members_have_chance_of_their_own_and_what_ifs_the_same() -> None:
         return server(trial)
 
     for what_if in (None, "tmpfs"):
-        lab = Laboratory("text", Journal(None), None, None, remembers)
+        lab = Formulas(remembers)
         predict(ensemble(), scenario(what_if), "sendmail", lab, members=5, replications=2, seed=9)
     assert seen[None] == seen["tmpfs"] == list(range(9, 19))
 

@@ -9,14 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from calibration.dataset import open_source
-from calibration.fit.runs import Trial
 from calibration.look import Look, look
-from calibration.twin.columns import figures_of, simulate_twin
+from calibration.twin.columns import columns_of_run, figures_of
 from calibration.twin.fitting import Twin, draw_draft, fit_draft
 from calibration.twin.report import twin_text
 from sim.cli.main import cli
 from sim.scenario import load
 from sim.scenario.fitted import read_fit
+from sim.study.laboratory import Laboratory
+from sim.study.trial import Trial
 from tests.calibration.recorded_twin import record_run, run_truth
 
 # parameter -> (the true value in its canonical unit, how far the twin may be off, relative): the
@@ -64,8 +65,7 @@ def make_twin(seen: Look, folder: Path) -> Twin:
         comment="a test",
         seed=1,
         simulations=32,
-        executor=None,
-        progress=None,
+        laboratory=Laboratory(measure=columns_of_run),
     )
 
 
@@ -118,7 +118,8 @@ def test_the_twin_reproduces_the_recorded_columns(twin: Twin) -> None:
 
 @pytest.mark.slow
 def test_twice_the_load_is_predicted_as_the_true_server_bears_it(scenario_file: str) -> None:
-    predicted = simulate_twin(Trial(scenario_file, "double_load", (), 1))
+    trial = Trial(scenario_file, "double_load", (), 1)
+    [predicted] = Laboratory(measure=columns_of_run).figures([trial])
     true = figures_of(run_truth("double_load"))
     for column, tolerance in DOUBLED.items():
         assert predicted[column] == pytest.approx(true[column], rel=tolerance), column

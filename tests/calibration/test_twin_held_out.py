@@ -15,9 +15,11 @@ from calibration.dataset import DataSet, Source
 from calibration.look import look
 from calibration.look.summary import Look
 from calibration.readers import read_text
+from calibration.twin.columns import columns_of_run
 from calibration.twin.fitting import draw_draft, fit_draft
 from calibration.twin.held_out import TooShort, held_out_text, predict_rest, split
 from sim.cli.main import cli
+from sim.study.laboratory import Laboratory
 
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
 TITLE = "Linux 6.1.0 (one)  2026-11-21  _x86_64_  (2 CPU)\n\n"
@@ -127,8 +129,7 @@ def test_the_second_half_of_a_real_recording_is_inside_what_the_first_predicts(
         comment="a test\n",
         seed=1,
         simulations=32,
-        executor=None,
-        progress=None,
+        laboratory=Laboratory(measure=columns_of_run),
     )
     held = predict_rest(twin, first, rest)
     assert held.inside >= len(held.rows) - 1, held_out_text(held)

@@ -14,7 +14,9 @@ import pytest
 from calibration.dataset import Source
 from calibration.look import Look, look
 from calibration.readers import read_text
+from calibration.twin.columns import columns_of_run
 from calibration.twin.fitting import Twin, draw_draft, fit_draft
+from sim.study.laboratory import Laboratory
 from sim.units import parse_quantity
 
 GROUND_TRUTH = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "groundtruth"
@@ -47,8 +49,7 @@ def twin_of(run: str, folder: Path) -> Twin:
         comment="a test\n",
         seed=1,
         simulations=32,
-        executor=None,
-        progress=None,
+        laboratory=Laboratory(measure=columns_of_run),
     )
 
 

@@ -12,6 +12,8 @@ from calibration.__main__ import main
 from calibration.drive.bad_input import BadInput
 from calibration.withheld.predict import answer, first_members, simulate, trials_of
 from calibration.withheld.table import PREDICTIONS, chosen, read_questions
+from sim.study.laboratory import Laboratory
+from tests.calibration.server_of_formulas import Formulas
 
 ASKED = (
     "lvm.snapshot_same_disk.real_s",
@@ -110,7 +112,8 @@ def test_every_ensemble_can_be_run(name):
     questions = read_questions()
     trials = trials_of(questions.ensembles[name], questions.seed)
     assert len(trials) == questions.ensembles[name].members
-    assert trials[0].load().what_if is None or trials[0].load().what_if.name == trials[0].what_if
+    what_if = trials[0].resolve().what_if
+    assert what_if is None or what_if.name == trials[0].what_if
 
 
 def predicted(jobs):
@@ -142,7 +145,8 @@ FIRST = PREDICTIONS / "first_members.json"
 def test_the_first_member_of_the_ping_gain_comes_out_again_to_the_digit():
     """What the tree computes today is what its predictions are made of: exactly, not nearly."""
     questions = read_questions()
-    found = first_members(questions, chosen(questions, ["web.max_cstate_0.ping_gain_ms"]))
+    asked = chosen(questions, ["web.max_cstate_0.ping_gain_ms"])
+    found = first_members(questions, asked, Laboratory())
     assert set(found) == {"web_max_cstate_0", "web_bare_metal"}
     kept = json.loads(FIRST.read_text(encoding="utf-8"))
     assert found == {name: kept[name] for name in found}
@@ -206,7 +210,7 @@ def test_a_trial_is_simulated_once_for_all_figures(table):
         seen.append(trial)
         return {"x": 1.0}
 
-    values = simulate(questions, chosen(questions, ()), None, None, run)
+    values = simulate(questions, chosen(questions, ()), Formulas(run))
     assert len(seen) == 8
     assert {one.seed for one in seen} == {1, 2, 3, 4}
     assert [len(values[name]) for name in ("slow", "fast")] == [4, 4]

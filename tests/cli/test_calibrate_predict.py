@@ -1,7 +1,6 @@
 """iotwin calibrate and predict, from the recording to the what-if."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sim.cli.main import cli
+from sim.study.store import Store
 from tests.cli.fitted import FITTED
 from tests.cli.small import small_file
 
@@ -42,17 +42,6 @@ def test_the_report_tells_scenario_seed_command_and_every_parameter(folder: Path
 
 def test_nothing_is_left_beside_the_fit(folder: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == ["a.toml", "report.txt", "small.toml"]
-
-
-def test_the_file_does_not_depend_on_processes_or_on_an_interrupt(
-    folder: Path, tmp_path: Path
-) -> None:
-    scenario, place = str(folder / "small.toml"), tmp_path / "b.toml"
-    journal = tmp_path / "b.toml.journal"
-    journal.write_text('\n{"key": "cut o')
-    done = iotwin("calibrate", scenario, "-o", str(place), "--jobs", "1", "--resume", *SMALL_FIT)
-    assert done.exit_code == 0, done.output
-    assert place.read_text() == (folder / "a.toml").read_text()
 
 
 def test_with_a_fit_to_the_base_a_what_if_is_run_as_a_prediction(folder: Path) -> None:
@@ -124,9 +113,13 @@ def test_a_mistake_ends_with_2_and_says_what_is_allowed(
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupt_ends_at_once_and_says_how_to_go_on(folder: Path, tmp_path: Path) -> None:
-    words = ["calibrate", str(folder / "small.toml"), "-o", str(tmp_path / "c.toml"), *SMALL_FIT]
-    journal = tmp_path / "c.toml.journal"
+def test_an_interrupted_fit_goes_on_by_the_same_command_and_gives_the_same_file(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Here in one process, and the fit of the other tests in two: the same bytes."""
+    place, store = tmp_path / "c.toml", tmp_path / "runs.sqlite"
+    words = ["calibrate", str(folder / "small.toml"), "-o", str(place), "--executor", "here"]
+    words += ["--store", str(store), *SMALL_FIT]
     with subprocess.Popen(
         [sys.executable, "-m", "sim", *words],
         stdout=subprocess.PIPE,
@@ -135,11 +128,39 @@ def test_an_interrupt_ends_at_once_and_says_how_to_go_on(folder: Path, tmp_path:
         # Who starts the tests in the background has interrupts ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
-        while process.poll() is None and not journal.exists():
+        while process.poll() is None and not stored(store):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _out, told = process.communicate(timeout=600)
     assert process.returncode == 130
-    assert re.search(r"interrupted: \d+ simulations are kept in .*c\.toml\.journal, --resume", told)
+    done = stored(store)
+    assert f"{done} runs are kept in {store}: the same command again goes on with them" in told
+    assert f"interrupted after {done} of 24 runs" in told
     assert "Traceback" not in told
-    assert not (tmp_path / "c.toml").exists()
+    assert not place.exists()
+    again = iotwin(*words)
+    assert again.exit_code == 0, again.output
+    assert f"{done} of 24 runs were done before" in again.stderr
+    assert place.read_text() == (folder / "a.toml").read_text()
+    assert stored(store) == 24
+
+
+def stored(path: Path) -> int:
+    """Return how many runs a store has; 0 while there is none."""
+    if not path.exists():
+        return 0
+    with Store(path) as store:
+        return len(store)
+
+
+def test_a_prediction_of_more_members_simulates_the_further_ones_alone(
+    folder: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "runs.sqlite"
+    words = ("predict", str(folder / "small.toml"), "slow", "--fit", str(folder / "a.toml"))
+    words += ("--store", str(store), "--executor", "here", "--json", "-")
+    assert "before" not in iotwin(*words, "--members", "2").stderr
+    more = iotwin(*words, "--members", "3")
+    assert "2 of 3 runs were done before" in more.stderr
+    alone = iotwin(*words[:5], "--members", "3", "--json", "-")
+    assert json.loads(more.stdout) == json.loads(alone.stdout)

@@ -1,5 +1,6 @@
 """What the calendar runs, when, in which order."""
 
+from bisect import bisect
 from typing import Any
 
 import pytest
@@ -308,3 +309,22 @@ def test_advance_does_not_pass_the_end_of_a_run(noting: Noting) -> None:
     calendar.post(10, lambda _: went.extend([calendar.advance(20), calendar.advance(19)]), None)
     calendar.run_until(20)
     assert went == [False, True]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(NORMAL, NORMAL + 1)), max_size=60),
+    st.integers(0, 10),
+)
+def test_compiled_code_finds_the_place_that_bisect_finds(
+    posted: list[tuple[int, int]], when_ns: int
+) -> None:
+    """Of which build this is, both ways to sort an entry in give one order."""
+    calendar = Calendar()
+    calendar.post_at(NEAR_NS, len, "")
+    calendar.peek()  # Near takes what is due before the horizon from now on.
+    for at_ns, priority in posted:
+        calendar.post_priority(at_ns, priority, len, "")
+    key = len(posted) + 2
+    keys = [entry[:2] for entry in calendar._near]
+    assert len(keys) == len(posted) + 1
+    assert calendar._place_near(when_ns, key) == bisect(keys, (when_ns, key))

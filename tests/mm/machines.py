@@ -145,6 +145,13 @@ class Machine:
     def new_file(self, size_mib=1 << 20):
         return AddressSpace(self.vm, FlatFile(size_mib * MIB), self.ops, self.bdi)
 
+    def has_been_written(self, mib=4096):
+        """Give the device nearly all of the recent write-outs, as after hours of work."""
+        for _ in range(mib):
+            completions = self.vm.wb.completions
+            completions.add(self.bdi.completions, PAGES_PER_MIB, self.calendar.now)
+        return self
+
     def run_until(self, seconds):
         self.calendar.run_until(int(seconds * S))
         return self

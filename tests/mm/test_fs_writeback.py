@@ -31,7 +31,7 @@ def written_at(machine):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("when_s", [0, 0.1, 2.5, 4.9, 5.1, 8])
 def test_a_file_written_once_is_flushed_30_to_35_s_later_as_a_whole(kernel, when_s):
-    machine = Machine(kernel=kernel)
+    machine = Machine(kernel=kernel).has_been_written()
     machine.run_until(when_s)
     machine.file.set_dirty(0, 5000)
     machine.run_until(when_s + 29.9)
@@ -45,7 +45,7 @@ def test_a_file_written_once_is_flushed_30_to_35_s_later_as_a_whole(kernel, when
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_file_dirtied_again_and_again_is_flushed_30_s_after_the_first_time(kernel):
-    machine = Machine(kernel=kernel)
+    machine = Machine(kernel=kernel).has_been_written()
     for second in range(1, 33):
         machine.run_until(second)
         machine.file.set_dirty(second, second + 1)
@@ -78,7 +78,7 @@ def test_older_files_are_written_first(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_background_writeback_starts_at_its_threshold_and_ends_below_it(kernel):
-    machine = Machine(kernel=kernel, rate_mib_per_s=100)
+    machine = Machine(kernel=kernel, rate_mib_per_s=100).has_been_written()
     vm = machine.vm
     background, _ = dirty_limits(vm)
     machine.do(dirtier, machine.file, background // 64 * 64 - 2048)
@@ -92,7 +92,7 @@ def test_background_writeback_starts_at_its_threshold_and_ends_below_it(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_file_removed_before_it_is_30_s_old_costs_no_write(kernel):
-    machine = Machine(kernel=kernel)
+    machine = Machine(kernel=kernel).has_been_written()
     machine.file.set_dirty(0, 1000)
     machine.run_until(20)
     machine.do(truncate_inode_pages, machine.file, 0)
@@ -184,15 +184,18 @@ def test_an_integrity_pass_writes_a_page_again_that_changed_under_way():
     assert machine.device.sectors[WRITE] * 512 == 129 * 4096 < MIB
 
 
+WRITTEN = 1_000_000  # pages by both disks
+
+
 def two_disks(kernel, share):
     """Return a machine and a second device that had this share of the write-outs of late."""
     machine = Machine(kernel=kernel)
     other = machine.vm.add_bdi(BackingDevInfo("other", FixedRate(machine.calendar, 100 * MIB, 128)))
     thread = FlusherThread(machine.vm, other)
     machine.sched.spawn(thread.comm, thread.main)
-    machine.vm.wb.pacing.completions = 1000.0
-    machine.bdi.bandwidth.completions = 1000.0 * (1 - share)
-    other.bandwidth.completions = 1000.0 * share
+    completions = machine.vm.wb.completions
+    completions.add(machine.bdi.completions, int((1 - share) * WRITTEN), 0)
+    completions.add(other.completions, int(share * WRITTEN), 0)
     file = AddressSpace(machine.vm, FlatFile(1 << 30), FlatOps(other.device), other)
     return machine, file
 
@@ -214,6 +217,40 @@ def test_a_disk_that_is_seldom_written_is_written_after_5_s(kernel, share, secon
     assert file.nr_dirty == 200
     machine.run_until(seconds + 6)
     assert file.nr_dirty == 0
+
+
+@pytest.mark.parametrize(
+    "kernel, pages, seconds",
+    [
+        ("3.1", 200, 30),
+        ("3.2", 200, 5),  # b00949aa2df9: its share of what was written so far is nothing
+        ("6.13", 200, 5),
+        ("6.14", 200, 30),  # 6aeb991c54b2: it has an eighth of what is left, at least
+        ("6.14", 4000, 5),  # of 25,000 pages; 4000 > (25,000 - 4000) / 8
+        ("5.13", 15, 30),  # two CPUs keep 15 pages each for themselves (WB_STAT_BATCH)
+        ("5.13", 16, 5),
+        ("5.14", 1, 5),  # ab19939a6a50
+    ],
+)
+def test_a_disk_that_was_never_written_is_written_after_5_s(kernel, pages, seconds):
+    machine = Machine(kernel=kernel, cpus=2, memory_mib=1024)
+    machine.run_until(1)
+    machine.file.set_dirty(0, pages)
+    machine.run_until(seconds - 0.1)
+    assert machine.file.nr_dirty == pages
+    machine.run_until(seconds + 6)
+    assert machine.file.nr_dirty < pages
+
+
+def test_a_strict_disk_that_was_never_written_stops_its_writer_until_6_14():
+    """39ac99852fca: a share of 0 lets few pages through; then the writer waits for the flusher."""
+    seen = []
+    for kernel in ("6.13", "6.14"):
+        machine = Machine(kernel=kernel, memory_mib=1024)
+        machine.bdi.strict_limit = True
+        machine.do(dirtier, machine.file, 256, None, 64)
+        seen.append(machine.calendar.now)
+    assert seen[0] > 10 * seen[1]
 
 
 def test_a_flusher_stops_at_its_device_s_share():

@@ -19,7 +19,7 @@ PAGE = 4096
 def runner(task, machine, pages, mapping=None, ra=None):
     """Run through pages one after the other; return which had to be read."""
     mapping = mapping or machine.file
-    ra = ra or FileRaState()
+    ra = ra or FileRaState(machine.bdi.ra_pages)
     faults = []
     for page in pages:
         missed = yield from touch_mapped(task, mapping, ra, page)
@@ -101,7 +101,7 @@ def text_beside_a_stream(task, machine, rounds):
 
     Return the faults of each round.
     """
-    ra, stream_ra, stream = FileRaState(), FileRaState(), machine.new_file()
+    ra, stream_ra, stream = FileRaState(WINDOW), FileRaState(WINDOW), machine.new_file()
     faults = []
     for turn in range(rounds):
         faults.append(sum((yield from runner(task, machine, range(TEXT_PAGES), ra=ra))))

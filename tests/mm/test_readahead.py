@@ -18,7 +18,7 @@ PAGE = 4096
 
 def reader(task, machine, reads, ra=None, mapping=None):
     """Read (position, count) one after the other; return when each was done."""
-    ra = ra or FileRaState()
+    ra = ra or FileRaState(machine.bdi.ra_pages)
     mapping = mapping or machine.file
     done = []
     for pos, count in reads:
@@ -112,7 +112,7 @@ def test_the_next_window_is_under_way_while_this_one_is_used(kernel):
     machine = Machine(kernel=kernel, rate_mib_per_s=10)
 
     def program(task):
-        ra = FileRaState()
+        ra = FileRaState(machine.bdi.ra_pages)
         for pos, count in sequential(20 * MIB, PAGE):
             yield from do_generic_file_read(task, machine.file, ra, pos, count)
             task.charge_user(300_000)  # 4 KiB in 390 us is the device's rate
@@ -268,7 +268,7 @@ def test_old_kernels_look_no_further_ahead_in_a_file_that_is_cached(kernel, page
     machine = Machine(kernel=kernel)
     machine.do(reader, machine, sequential(pages * PAGE, PAGE))
     submitted = len(sizes(machine))
-    again = FileRaState()
+    again = FileRaState(machine.bdi.ra_pages)
     machine.do(reader, machine, sequential(pages * PAGE, PAGE), again)
     assert again.in_cache == is_off
     if is_off:

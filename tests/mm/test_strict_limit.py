@@ -56,18 +56,19 @@ def test_shares_are_between_their_bounds_and_without_bounds_sum_up_to_the_limit(
     machine = Machine("6.2")
     vm, one = machine.vm, machine.bdi
     other = vm.add_bdi(BackingDevInfo("other", FixedRate(machine.calendar, MIB)))
-    vm.wb.pacing.completions = 1000.0
-    one.bandwidth.completions, other.bandwidth.completions = 900.0, 100.0
-    assert bdi_dirty_limit(vm, one, 1000) + bdi_dirty_limit(vm, other, 1000) == 1000
+    vm.wb.completions.add(one.completions, 900_000, 0)
+    vm.wb.completions.add(other.completions, 100_000, 0)
+    shares = [bdi_dirty_limit(vm, bdi, 1000, 0) for bdi in (one, other)]
+    assert sum(shares) == pytest.approx(1000, rel=1e-5)
     other.min_share = 0.5
-    assert bdi_dirty_limit(vm, other, 1000) == 550
+    assert bdi_dirty_limit(vm, other, 1000, 0) == pytest.approx(550, rel=1e-5)
     one.max_share = 0.2
-    assert bdi_dirty_limit(vm, one, 1000) == 200
+    assert bdi_dirty_limit(vm, one, 1000, 0) == 200
 
 
 @pytest.mark.parametrize(("dirty", "ratio"), [(0, 2.0), (7, 2.0), (60, 1.0), (80, 0.0), (200, 0.0)])
 def test_the_feedback_is_1_at_the_setpoint_and_0_at_the_limit(dirty, ratio):
-    domain = StrictDomain(dirty, 40, 80)
+    domain = StrictDomain(dirty, 40, 80, few=8)
     assert domain.pos_ratio(BackingDevInfo("x", None), 1.0) == ratio
 
 

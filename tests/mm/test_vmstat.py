@@ -10,7 +10,7 @@ from tests.mm.machines import KERNELS, MIB, Machine, S, dirtier
 
 
 def reader(task, mapping, mib):
-    ra = FileRaState()
+    ra = FileRaState(mapping.bdi.ra_pages)
     for pos in range(0, mib * MIB, 65536):
         yield from do_generic_file_read(task, mapping, ra, pos, 65536)
 

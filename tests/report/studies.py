@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import scenarios.sendmail.program  # noqa: F401  (registers sendmail, whose figures some are)
+from sim.observation import Observation
 from sim.scenario import RecordedSpec, WhatIf, load_text
 from sim.scenario.cases import data_sets
 from sim.study.metrics import compute_metrics
-from sim.study.outcome import Replication, Study, assemble
+from sim.study.outcome import Replication, Seen, Study, assemble
 from sim.study.recorded import load_figures
 from tests.scenario.things import EXAMPLE, things
 from tests.study.storms import storm
@@ -33,7 +34,9 @@ def study(replications: int = 1, *what_ifs: str) -> Study:
                 Replication(
                     seed=result.seed,
                     metrics=compute_metrics(result, scenario.measure),
+                    histograms={},
                     digest=result.digest(),
+                    seen=Seen.of(Observation(result, scenario.measure)),
                     result=result,
                 )
                 for result in results
@@ -41,4 +44,4 @@ def study(replications: int = 1, *what_ifs: str) -> Study:
         )
         spec = RecordedSpec(figures=WHAT_IFS[name], folder=data_sets()["sendmail"])
         recorded.append((load_figures(spec),))
-    return assemble(scenarios, runs, recorded)
+    return assemble(scenarios, runs, recorded, [()] * len(scenarios))

@@ -18,6 +18,14 @@ def test_one_variant_has_exactly_the_agreed_keys() -> None:
         "lo": 37.0,
         "hi": 37.0,
         "unit": "tasks",
+        "n": 1,
+        "mean": 37.0,
+        "mean_lo": None,
+        "mean_hi": None,
+        "median_lo": None,
+        "median_hi": None,
+        "min": 37.0,
+        "max": 37.0,
         "recorded": 37,
     }
     assert "recorded" not in content["metrics"]["cpu.idle_pct"]
@@ -43,6 +51,18 @@ def test_the_agreed_names_are_there() -> None:
     }
     found = study()
     assert names <= set(variant_json(found.variants[0], found.version)["metrics"])
+
+
+def test_several_runs_have_intervals() -> None:
+    found = study(5, "tmpfs")
+    base, tmpfs = study_json(found)["variants"]
+    duration = base["metrics"]["duration_s"]
+    order = [duration[key] for key in ("min", "median_lo", "median", "median_hi", "max")]
+    assert order == sorted(order)
+    assert duration["mean_lo"] < duration["mean"] < duration["mean_hi"]
+    assert duration["n"] == 5
+    assert tmpfs["change"]["duration_s"]["named"] is True
+    assert tmpfs["change"]["cpu.system_pct"]["named"] is False
 
 
 def test_a_study_has_its_variants_and_their_change_and_survives_json() -> None:

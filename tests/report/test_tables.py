@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sim.report.study_tables import (
-    beyond_text,
+    changes_text,
     compare_table,
     heading,
     not_fitted,
@@ -89,7 +89,14 @@ def test_prose_wraps_beside_what_does_not(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(2030, "2030"), (187.04, "187.0"), (10.86, "10.86"), (0.0, "0.00"), (-3.14159, "-3.14")],
+    [
+        (2030, "2030"),
+        (187.04, "187.0"),
+        (10.86, "10.86"),
+        (0.0, "0.00"),
+        (-0.001, "0.00"),
+        (-3.14159, "-3.14"),
+    ],
 )
 def test_a_figure_has_about_four_digits(value: float, text: str) -> None:
     assert figure(value) == text
@@ -172,13 +179,24 @@ def test_a_withheld_figure_shows_its_outcome_and_never_agrees() -> None:
     assert figure_.verdict(182.6, "s") == "outcome, off by -50 %"
 
 
-def test_several_replications_show_their_range_and_twenty_their_interval() -> None:
-    text = plain(run_table(study(3).variants[0]))
-    assert text.splitlines()[0].split("  ")[-1] == "verdict"
-    assert "range of runs" in text.splitlines()[0]
-    assert "187.0 .. 187.0" in text
-    text = plain(run_table(study(20).variants[0]))
-    assert "90 % interval" in text.splitlines()[0]
+def test_several_replications_show_mean_and_median_with_their_intervals_and_the_range() -> None:
+    lines = plain(run_table(study(5).variants[0])).splitlines()
+    headings = "figure mean 90 % interval median 90 % interval range of runs unit recorded verdict"
+    assert " ".join(lines[0].split()) == headings
+    row = next(line for line in lines if line.startswith("duration_s"))
+    between = "187.0 .. 187.0"
+    assert (
+        " ".join(row.split())
+        == f"duration_s 187.0 {between} 187.0 {between} {between} s 187 agrees"
+    )
+
+
+@pytest.mark.parametrize(("runs", "too_few"), [(2, 2), (3, 1), (4, 1), (5, 0)])
+def test_too_few_runs_have_no_interval_and_say_so(runs: int, too_few: int) -> None:
+    """A mean's interval takes three runs, a median's five."""
+    lines = plain(run_table(study(runs).variants[0])).splitlines()
+    row = next(line for line in lines if line.startswith("duration_s"))
+    assert row.count("too few") == too_few
 
 
 def test_a_range_says_how_often_one_more_run_lies_in_it() -> None:
@@ -186,14 +204,13 @@ def test_a_range_says_how_often_one_more_run_lies_in_it() -> None:
     assert spread_note(5).endswith(
         "the greatest of 5, where one more run would lie 67 times in a hundred"
     )
-    assert "5th to 95th percentile" in spread_note(20)
 
 
 def test_an_output_begins_with_scenario_seed_version_and_command() -> None:
     found = study(2, "tmpfs")
     assert heading(found.variants[1], found.version, "iotwin run sendmail") == (
         "sendmail: A mail storm\nwhat-if tmpfs: The queue on tmpfs\n"
-        "seed 7, 2 replications, iotwin 0.0\n$ iotwin run sendmail\n"
+        f"seed 7, 2 replications, iotwin {found.version}\n$ iotwin run sendmail\n"
     )
 
 
@@ -211,24 +228,28 @@ def test_a_comparison_shows_the_paired_change() -> None:
     found = study(3, "tmpfs")
     lines = plain(compare_table(found, found.variants[1])).splitlines()
     row = next(line for line in lines if line.startswith("duration_s"))
-    numbers = "187.0 187.0 .. 187.0 187 34.01 34.01 .. 34.01 34 -153 -153 .. -153 -82 %"
+    base, tmpfs = "187.0 187.0 .. 187.0", "34.01 34.01 .. 34.01"
+    numbers = f"{base} {base} 187 {tmpfs} {tmpfs} 34 -153 -153 .. -153 -82 %"
     assert " ".join(row.split()) == f"duration_s s {numbers}"
 
 
-def test_a_comparison_names_the_figures_that_change_beyond_the_base_s_interval() -> None:
-    found = study(3, "tmpfs")
-    named = beyond_text(found, found.variants[1])
-    assert named.startswith("beyond the base's interval: ")
+def test_a_comparison_names_the_figures_that_change_by_more_than_chance() -> None:
+    variant = study(3, "tmpfs").variants[1]
+    assert variant.change is not None
+    named = changes_text(variant)
+    test = f"paired t, Holm's correction for {len(variant.change)} figures, 10 %"
+    assert named.startswith(f"changed by more than chance ({test}): ")
     assert "duration_s" in named
     assert "cpu.system_pct" not in named  # 0 in both
     assert max(map(len, named.splitlines())) <= 100
-    alike = replace(found.variants[1], metrics=found.variants[0].metrics)
-    assert beyond_text(found, alike) == "beyond the base's interval: no figure\n"
+    alike = changes_text(replace(variant, named=()))
+    assert alike == f"changed by more than chance ({test}): no figure\n"
 
 
-def test_one_replication_tells_of_no_interval_that_a_change_could_be_beyond() -> None:
-    found = study(1, "tmpfs")
-    assert not beyond_text(found, found.variants[1])
+@pytest.mark.parametrize(("runs", "said"), [(1, "1 replication"), (2, "2 replications")])
+def test_fewer_than_three_runs_cannot_tell_a_change(runs: int, said: str) -> None:
+    told = changes_text(study(runs, "tmpfs").variants[1])
+    assert told == f"changed by more than chance ({said}, of at least 3): too few to tell\n"
 
 
 def test_a_single_replication_shows_no_intervals() -> None:

@@ -209,3 +209,110 @@ def test_with_autogroups_nice_counts_in_a_session_alone(kernel, share):
     [used] = [task.utime_ns for task in tasks if task.nice == 0 and task.comm == "cpuburn"]
     assert used / 1e9 == pytest.approx(share, abs=0.03)
     assert not [name for name in files(machine) if name.rpartition("/")[2].startswith("cpu")]
+
+
+WEIGHTS = """
+[machine.disk.sda]
+profile = "%s"
+[machine.cgroup.heavy]
+version = 1
+blkio_weight = 800
+[machine.cgroup.light]
+version = 1
+blkio_weight = 200
+[machine.mount."/data"]
+type = "ext3"
+device = "sda"
+%s"""
+READERS = """
+[process.%s]
+program = "fio"
+filename = "/data/%s"
+size = "1 GiB"
+rw = "randread"
+block_size = "4 KiB"
+direct = true
+runtime = "20 s"
+cgroup = "%s"
+"""
+
+
+def readers(*names):
+    return "".join(READERS % (name, name, name) for name in names)
+
+
+def test_weights_share_a_disk():
+    """Two random readers of one file each: 800 to 200 of the disk's time."""
+    text = BASE.replace('duration = "1 s"', 'duration = "10 s"') % ("3.2", "", "")
+    scenario = load_text(
+        text + WEIGHTS % ("sata-7200", readers("heavy", "light")), Path("limits.toml"), seed=1
+    )
+    assert scenario.omissions == ()
+    machine = Machine(scenario, 1)
+    machine.run_until(10_000_000_000)
+    machine.check()
+    found = files(machine)
+    assert found["cgroup/blkio/heavy/blkio.weight"] == "800\n"
+    times = [
+        int(found[f"cgroup/blkio/{name}/blkio.time"].split()[1]) for name in ("heavy", "light")
+    ]
+    assert times[0] / times[1] == pytest.approx(4, rel=0.1)
+    assert sum(times) == pytest.approx(10_000, rel=0.1)
+    assert found["cgroup/blkio/light/blkio.sectors"].startswith("8:0 ")
+
+
+def test_version_2_has_weights_under_its_own_name_and_its_own_scale():
+    group = """
+[machine.disk.sda]
+profile = "sata-7200"
+[machine.cgroup.g]
+io_weight = 20
+"""
+    machine = ran(group, kernel="4.14")
+    assert files(machine)["cgroup/g/io.weight"] == "default 20\n"
+    assert machine.blkcgs["g"].weight == 100
+
+
+@pytest.mark.parametrize(("elevator", "told"), [("cfq", False), ("deadline", True)])
+def test_a_weight_that_no_elevator_asks_for_is_told_with_its_place(elevator, told):
+    group = f"""
+[machine.disk.sda]
+profile = "sata-7200"
+scheduler = "{elevator}"
+[machine.cgroup.g]
+version = 1
+blkio_weight = 100
+"""
+    line = (
+        "limits.toml:27:16: machine.cgroup.g.blkio_weight: without effect on disks whose elevator"
+        " weighs no groups: sda (deadline)"
+    )
+    assert load(group, kernel="3.2").omissions == ((line,) if told else ())
+
+
+WEIGHT = "[machine.cgroup.g]\nversion = 1\nblkio_weight = %s\n"
+
+
+@pytest.mark.parametrize(
+    ("group", "kernel", "problem"),
+    [
+        (WEIGHT % 1001, "3.2", "blkio_weight: must be at most 1000, got 1001"),
+        (WEIGHT % 5, "3.2", "blkio_weight: must be at least 10, got 5"),
+        (WEIGHT % 99, "2.6.38", "too little for this release, got 99 (accepted: 100 to 1000)"),
+        (WEIGHT % 100, "2.6.32", "got Linux 2.6.32 (accepted: 2.6.33 to 4.20)"),
+        (WEIGHT % 100, "5.0", "got Linux 5.0 (accepted: 2.6.33 to 4.20)"),
+        ("[machine.cgroup.g]\nblkio_weight = 100\n", "4.9", "accepted: io_weight, or another"),
+        ("[machine.cgroup.g]\nversion = 1\nio_weight = 9\n", "4.9", "accepted: blkio_weight, or"),
+        ("[machine.cgroup.g]\nio_weight = 9\n", "4.4", "got Linux 4.4 (accepted: 4.5 to 4.20)"),
+        (
+            '[machine.cgroup.a]\n[machine.cgroup."a/b"]\nio_weight = 9\n',
+            "4.9",
+            "shared among the groups at the top",
+        ),
+    ],
+)
+def test_a_wrong_weight_is_told_with_its_place(group, kernel, problem):
+    with pytest.raises(ScenarioError) as told:
+        load(group, kernel=kernel)
+    assert problem in str(told.value)
+    assert "limits.toml:" in str(told.value)

@@ -161,6 +161,12 @@ def test_comments_and_blanks_are_passed_over():
     assert job("; a comment\n\n  # another\n  bs = 8k  ").params.read_split == ((8192, 100.0),)
 
 
+@pytest.mark.parametrize("hint", ["0", "1", "random", "sequential"])
+def test_a_job_says_what_the_kernel_is_told_for_its_read_ahead(hint):
+    assert job("").params.fadvise_hint == "1"
+    assert job(f"fadvise_hint={hint}").params.fadvise_hint == hint
+
+
 # -- Mistakes.
 
 
@@ -173,6 +179,7 @@ def test_comments_and_blanks_are_passed_over():
         ("rw=trimwrite", 4, "rw: mixtures with trims are not modelled"),
         ("rw=read:8", 4, "rw: several of a kind in turn are not modelled"),
         ("ioengine=mmap", 10, "ioengine: 'mmap' is not modelled"),
+        ("fadvise_hint=willneed", 14, "fadvise_hint: 'willneed' is not modelled"),
         ("iodepth=0", 9, "iodepth: no such number"),
         ("numjobs=many", 9, "numjobs: no such number"),
         ("runtime=5 parsecs", 9, "runtime: no time"),

@@ -183,6 +183,7 @@ filename = "/file"
 rw = "read"
 ioengine = "psync"
 direct = false
+fadvise_hint = "HINT"
 block_size = "BLOCK"
 size = "32 MiB"
 [run]
@@ -195,19 +196,23 @@ families = ["disk"]
 
 
 @pytest.mark.parametrize(
-    "kernel, block, kib",
+    "kernel, block, hint, kib",
     [
-        ("4.9", "1 MiB", 128),
-        ("4.18", "1 MiB", 1024),
-        ("6.1", "1 MiB", 683),  # 256, 128 and 128 pages in turn: sim/mm/readahead.py
-        ("6.18", "1 MiB", 1024),
-        ("6.18", "128 KiB", 128),
+        ("4.9", "1 MiB", "0", 128),
+        ("4.9", "1 MiB", "1", 256),  # POSIX_FADV_SEQUENTIAL: twice as far
+        ("4.18", "1 MiB", "0", 1024),
+        ("4.18", "1 MiB", "1", 1024),
+        ("6.1", "1 MiB", "0", 683),  # 256, 128 and 128 pages in turn: sim/mm/readahead.py
+        ("6.18", "1 MiB", "0", 1024),
+        ("6.18", "128 KiB", "0", 128),
+        ("6.18", "128 KiB", "1", 256),
     ],
 )
-def test_one_stream_reads_as_its_read_calls_are_large(tmp_path, kernel, block, kib):
+def test_one_stream_reads_as_its_read_calls_are_large(tmp_path, kernel, block, hint, kib):
     """mm/readahead.c from 4.10 on: windows up to what the device takes at a time (io_pages)."""
     path = tmp_path / "stream.toml"
-    path.write_text(STREAM.replace("KERNEL", kernel).replace("BLOCK", block))
+    stream = STREAM.replace("KERNEL", kernel).replace("BLOCK", block).replace("HINT", hint)
+    path.write_text(stream)
     machine = Machine(load(str(path)), 1)
     machine.run_until(machine.end_ns)
     stats = machine.disks[0].stats

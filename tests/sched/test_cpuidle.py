@@ -3,12 +3,24 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sim.sched.cpuidle import TABLES, US, CpuidleParams, Menu, typical_interval_us, which_bucket
+from sim.scenario import ScenarioError
+from sim.sched.cpuidle import (
+    TABLES,
+    US,
+    CpuidleParams,
+    HaltPoll,
+    Menu,
+    typical_interval_us,
+    which_bucket,
+)
 from sim.sched.irq import InterruptLine
 from sim.sched.task import TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE
 from tests.sched.clocks import HASWELL, ClockedRig, bursts
 from tests.sched.rig import CFS, MODERN, MS, Rig, S
+from tests.user.servers import boot
 
 C1E, C6 = 2, 4
 
@@ -143,3 +155,72 @@ def test_buckets_are_powers_of_ten():
 def test_a_typical_interval_forgets_two_long_ones():
     assert typical_interval_us([100, 101, 99, 100, 102, 98, 9000, 70_000]) == 100
     assert typical_interval_us([1, 10, 100, 1000, 10_000, 5, 50, 500]) is None
+
+
+# -- haltpoll
+
+GUEST = CpuidleParams(table="haltpoll", governor="haltpoll", exit_scale=40)
+
+
+def answers_us(every_us, params=GUEST, wanted=12):
+    """Ask a device that takes so long, one question after the other; return what each took, us."""
+    rig = ClockedRig(1, cpuidle=params)
+    log = []
+
+    def asker(task):
+        while len(log) < wanted:
+            began_ns = rig.calendar.now
+            rig.calendar.post(every_us * US, rig.sched.wake_up, task)
+            task.set_state(TASK_UNINTERRUPTIBLE, "disk")
+            yield
+            task.charge_user(US)
+            yield
+            log.append((rig.calendar.now - began_ns) / US - 1)
+
+    rig.sched.spawn("asker", asker)
+    rig.run(1)
+    return log, rig
+
+
+def test_a_guest_polls_for_answers_that_come_soon_and_halts_for_others():
+    """The example at the head of cpuidle.py."""
+    assert answers_us(100)[0] == [140, 140] + 10 * [100]
+    assert answers_us(5000)[0] == 12 * [5040]
+
+
+def test_an_answer_that_takes_as_long_as_a_guest_polls_at_most_is_never_polled_for():
+    assert set(answers_us(201)[0]) == {241}
+
+
+def test_without_polling_each_answer_costs_an_exit():
+    params = CpuidleParams(
+        table="haltpoll", governor="haltpoll", exit_scale=40, guest_halt_poll_ns=0
+    )
+    assert set(answers_us(100, params)[0]) == {140}
+
+
+def test_what_was_polled_and_what_was_halted_sum_to_the_idle_time():
+    _, rig = answers_us(100)
+    polled, halted = rig.residency_ns()
+    idle_ns = S - 12 * US
+    assert polled + halted == pytest.approx(idle_ns, abs=US)
+    assert polled == (50 + 10 * 100) * US  # and what the CPU does now is not known yet
+
+
+@given(st.lists(st.integers(1, 1000), max_size=40))
+def test_a_guest_polls_for_nothing_or_for_50_to_200_us(idle_times_us):
+    one = HaltPoll(GUEST)
+    for idle_us in idle_times_us:
+        before_ns = one.poll_limit_ns
+        assert one.reflect(idle_us * US) == min(idle_us * US, before_ns)
+        assert one.poll_limit_ns == 0 or 50 * US <= one.poll_limit_ns <= 200 * US
+
+
+def test_a_release_without_haltpoll_refuses_it():
+    table = '[machine.mount."/"]\ntype = "tmpfs"\n'
+    table += '[machine.cpuidle]\ntable = "haltpoll"\ngovernor = "haltpoll"'
+    boot(machine=table, sets=['machine.kernel = "5.4"'])
+    with pytest.raises(ScenarioError) as refused:
+        boot(machine=table, sets=['machine.kernel = "5.3"'])
+    assert "Linux 5.3 has no governor haltpoll" in str(refused.value)
+    assert "5.4 and later, or menu" in str(refused.value)

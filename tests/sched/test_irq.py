@@ -1,8 +1,11 @@
 """Interrupt lines: whose CPU serves them, and for how long."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sim.sched.irq import InterruptLine
+from sim.sched.task import TASK_UNINTERRUPTIBLE, sleep_ns
 from sim.syscall import O_DIRECT, O_RDONLY
 from tests.sched.rig import MS, US, Rig
 from tests.user.servers import S, boot
@@ -28,6 +31,35 @@ def test_what_comes_in_one_instant_is_one_interrupt_where_the_card_waits_for_it(
     rig.run(0.01)
     assert rig.cpu_s("softirq_ns") == (100 + 3 * 30 + 100) * 1e-6
     assert rig.sched.nr_interrupts == 2
+
+
+def times_of_a_sleeper(interrupts, look_ns):
+    """Return when a task slept that long, and what the CPU did, looked at every `look_ns`."""
+    rig = Rig()
+    ended_ns = []
+
+    def program(task):
+        for _ in range(3):
+            task.charge_user(20 * US)
+            yield from sleep_ns(task, 50 * US, TASK_UNINTERRUPTIBLE, "test")
+            ended_ns.append(rig.calendar.now)
+
+    rig.sched.spawn("worker", program)
+    for at_ns, ns in interrupts:
+        rig.at(at_ns, lambda _, ns=ns: InterruptLine(rig.sched, 0, ns).serve())
+    for at_ns in range(0, 2 * MS, look_ns):
+        rig.at(at_ns, lambda _: rig.sched.update())
+    rig.run(0.002)
+    (times,) = rig.sched.cpu_times
+    return ended_ns, times.user_ns, times.system_ns, times.softirq_ns, times.idle_ns
+
+
+@given(st.lists(st.tuples(st.integers(0, 300 * US), st.integers(1, 40 * US)), max_size=40))
+def test_who_looks_at_the_times_of_the_cpus_changes_none(interrupts):
+    """Time in which a CPU serves interrupts is accounted for later, or when somebody looks."""
+    found = times_of_a_sleeper(interrupts, 7 * US)
+    assert found == times_of_a_sleeper(interrupts, MS)
+    assert found[3] == sum(ns for _, ns in interrupts)
 
 
 def reads_in_50_ms(queues, jobs):

@@ -8,7 +8,7 @@ from calibration.validate.parts import rig_parts
 from sim.machine import Machine, simulate
 from sim.scenario.load import load_text
 from sim.study.block_dump import BlockDump, counts_text
-from sim.study.replicate import run_once
+from sim.study.laboratory import run_once
 from tests.user.mail import process
 from tests.user.servers import scenario
 

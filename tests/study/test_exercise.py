@@ -72,8 +72,6 @@ def test_an_arm_is_a_hundred_times_slower_at_random_and_flash_is_not():
                 subjects=tuple(s for s in table.subjects if s.facts["device"] == name),
             ),
             1,
-            None,
-            None,
         )[0]
         for name in ("sata-7200", "ssd-sata")
     )

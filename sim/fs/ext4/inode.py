@@ -602,6 +602,11 @@ def dio_write_lock(inode: Ext4Inode, pos: int, count: int) -> int:
     return SHARED
 
 
+def is_unwritten(inode: Ext4Inode, start: int, end: int) -> bool:
+    """Return whether some of the pages have blocks without data."""
+    return inode.unwritten.intersects(start, end)
+
+
 def needs_datasync(inode: Ext4Inode, start: int, end: int) -> bool:
     """Return whether the last change of size or blocks waits for a commit, or these will change.
 

@@ -210,6 +210,11 @@ def fill_holes(task: Task, inode: XfsInode, start: int, end: int) -> Blocking[No
         raise no_space(f"inode {inode.ino}", inode.sb.mounted_on)
 
 
+def is_unwritten(inode: XfsInode, start: int, end: int) -> bool:
+    """Return whether some of the pages have blocks without data."""
+    return inode.unwritten.intersects(start, end)
+
+
 def end_direct(task: Task, inode: XfsInode, pos: int, end: int) -> Blocking[None]:
     """Make blocks valid that a direct write has filled, and the file longer (xfs_dio_write_end_io).
 

@@ -38,6 +38,7 @@ from sim.fs.xfs.file import (
     fallocate,
     fill_holes,
     get_blocks,
+    is_unwritten,
     needs_datasync,
     sync_file,
     touch_atime,
@@ -93,6 +94,7 @@ OPERATIONS: Final = Operations(
     get_blocks=get_blocks,
     fill_holes=fill_holes,
     end_direct=end_direct,
+    is_unwritten=is_unwritten,
     fallocate=fallocate,
     update_time=update_time,
     dio_write_lock=dio_write_lock,
@@ -138,7 +140,9 @@ class Xfs(FileSystem):
         self.locks_fsync = not self.features.locks_in_fsync
         self.lock_rules = rwsem_rules(context.scheduler.features)  # XFS_IOLOCK
         self.read_lock = self.dio_read_lock = SHARED
-        self.dio_fua = self.features.xfs_dio_fua
+        has = self.features
+        self.dio_fua = has.xfs_dio_fua
+        self.dio_ends_in_worker = has.xfs_iomap_dio and not has.dio_ends_by_need
         info = self.info = XfsMount(self, params, context, geometry)
         self.a_ops = XfsAddressSpaceOps(info)
         info.root_chunk = info.chunks[0].make_chunk()

@@ -1,6 +1,7 @@
 """`python -m calibration validate`: what it may look at, what it says, and how it fails."""
 
 import json
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +19,8 @@ from calibration.validate.measured import measured
 from calibration.validate.parts import rig_parts
 from calibration.validate.report import family_table
 from sim.machine import Machine
+from sim.study.executors import Here, Place
+from sim.study.laboratory import Laboratory, UnfinishedError
 
 KERNEL = {"release": "6.18.44", "hz": 250, "ncpu": 2, "mem_total_kb": 1 << 21, "vm": {}}
 QUEUE = {"nr_requests": "128", "max_sectors_kb": "1280"}
@@ -155,10 +158,34 @@ def test_repeats_are_simulated_once_and_each_run_has_its_row(tmp_path, monkeypat
         "predict",
         lambda told, seed, claimed: simulated.append(told.id) or predict(told, seed, claimed),
     )
-    rows = validate(directories, 1, None, lambda done, of: None)
+    rows = validate(directories, 1, Laboratory())
     assert sorted(simulated) == ["a/deeper.r1", "a/reads.r1"]
     assert [row.id for row in rows] == ["a/reads.r1", "a/reads.r2", "a/deeper.r1", "a/reads.r3"]
     assert rows[0].predicted == rows[1].predicted == rows[3].predicted != rows[2].predicted
+
+
+def test_a_run_whose_worker_dies_is_named_and_the_others_have_their_rows(tmp_path):
+    directories = []
+    for name, depth in (("one", 1), ("dies", 2), ("three", 3)):
+        directories.append(tmp_path / name)
+        directories[-1].mkdir()
+        workload = {"type": "fio", "params": {**READS, "n": depth}}
+        content = json.dumps(run(id=f"a/{name}.r1", workload=workload))
+        (directories[-1] / "run.json").write_text(content, encoding="utf-8")
+
+    class Killed(Here):
+        def submit(self, fn, *arguments):
+            if (directories[1],) not in arguments:
+                return super().submit(fn, *arguments)
+            future = Future()
+            future.set_exception(BrokenExecutor())
+            return future
+
+    with pytest.raises(UnfinishedError) as caught:
+        validate(directories, 1, Laboratory(Place(2, lambda _jobs: Killed())))
+    assert [row.id for row in caught.value.done] == ["a/one.r1", "a/three.r1"]
+    assert f"calibration validate {directories[1]}" in str(caught.value)
+    assert caught.value.shortfall.exit_code == 1
 
 
 def test_a_closed_storm_is_one_of_smtp_source_and_a_mailer_that_takes_everything(directory):

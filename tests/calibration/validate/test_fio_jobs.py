@@ -8,6 +8,7 @@ from calibration.validate.compare import validate, validate_run
 from calibration.validate.describe import Unsupported, describe
 from calibration.validate.fio_jobs import fio_jobs, measured_fio_result
 from calibration.validate.rigs import LOOP
+from sim.study.laboratory import Laboratory
 from tests.calibration.validate.test_description import HDD, QUEUE, run
 
 JOBS = """
@@ -92,5 +93,5 @@ def test_runs_that_differ_in_their_jobs_alone_are_simulated_apart(tmp_path):
         folders[-1].mkdir()
         content = run(workload={"type": "fio", "job": job, "params": {}})
         (folders[-1] / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    alone, queued = validate(folders, 1, None, lambda done, whole: None)
+    alone, queued = validate(folders, 1, Laboratory())
     assert queued.predicted["aqu_sz"] > 2 * alone.predicted["aqu_sz"]
