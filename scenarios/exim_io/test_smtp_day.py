@@ -31,6 +31,10 @@ def test_as_many_are_accepted_and_rejected_as_were_sent() -> None:
     machine = run_for(exim_server(client), 60)
     assert len(times_of(machine, "message_accepted")) == pytest.approx(100, abs=30)
     assert len(times_of(machine, "message_rejected")) == pytest.approx(200, abs=42)
+    wanted = len(times_of(machine, "message_accepted"))
+    assert len(values_of(machine, "accept_ns")) == len(values_of(machine, "message_offered"))
+    assert len(values_of(machine, "accept_ns")) == wanted
+    assert not values_of(machine, "not_accepted")  # What is not wanted is nobody's to accept.
     assert all(time < 30 for time in times_of(machine, "message_rejected"))
 
 

@@ -9,7 +9,7 @@ Invariants: base and every what-if are read in full, whichever is asked for, so 
  A what-if inherits neither [recorded] nor [calibrate]: what was recorded was the base. Nor does
  an extension that changes anything.
  What-ifs that are laid over each other, such as day+ssd, are read from left to right: where two
- change the same value, the later one counts.
+ change the same value, the later one counts. What was recorded was none of these sums.
 Left out: several files laid over each other side by side, and expressions.
 """
 
@@ -323,9 +323,10 @@ class _Document:
         if variant is None:
             return self.base
         table = self.base.without("recorded", "calibrate")
-        for name in variant.split(JOINED):
+        parts = variant.split(JOINED)
+        for name in parts:
             table = merge(table, self.variants[name])
-        return table
+        return table if len(parts) == 1 else table.without("recorded")
 
     def what_if(self, variant: str | None) -> WhatIf | None:
         """Return the record of a what-if; of several laid over each other one of all of them."""

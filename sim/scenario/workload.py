@@ -315,7 +315,7 @@ def check_marks(reading: Reading, root: Table, processes: dict[str, ProcessSpec]
         table = root.table(name)
         leaf = table.leaf(key) if table else None
         allowed = known.union(more)
-        if leaf is not None and isinstance(leaf.value, str) and leaf.value not in allowed:
+        if leaf is not None and isinstance(leaf.value, str) and leaf.value not in ("", *allowed):
             where = f" in [{name}] {key}: no program here leaves it"
             reading.problems.append(unknown(leaf.at, "mark", leaf.value, sorted(known), where))
 

@@ -1,4 +1,4 @@
-"""Capacity: the greatest load at which all service levels hold, between what is shown on both sides.
+"""Capacity: the greatest load at which all levels hold, between what is shown on both sides.
 
 Models: a load test. The load is raised and lowered, always with the same seeds; at each load the
  levels are judged after 10, 20 and 40 runs, until they are met or one of them is missed. What is
@@ -24,7 +24,7 @@ Left out: loads of several parameters at a time.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -101,9 +101,7 @@ class Search:
     @property
     def is_monotone(self) -> bool:
         """Whether no load is met that is greater than one that is missed."""
-        return not any(
-            one.load > two.load for one in self._with(MET) for two in self._with(MISSED)
-        )
+        return not any(one.load > two.load for one in self._with(MET) for two in self._with(MISSED))
 
     @property
     def is_precise(self) -> bool:

@@ -1,13 +1,14 @@
 """Figures come out of /proc text and marks as an administrator would work them out."""
 
+import random
 from dataclasses import replace
 
 import pytest
 
 import scenarios.sendmail.program  # noqa: F401  (registers sendmail, whose figures some are)
 from sim.observation import MeasureSpec, Observation
-from sim.results import Record
-from sim.study.metrics import compute_metrics, metrics_of, units_of
+from sim.results import Record, RunResult
+from sim.study.metrics import compute_histograms, compute_metrics, metrics_of, units_of
 from sim.user.smtp.figures import refused_spans
 from tests.study.storms import NS_PER_S, storm
 
@@ -117,3 +118,71 @@ def test_a_scenario_gets_the_families_it_asks_for() -> None:
 def test_every_figure_has_a_name_of_its_own() -> None:
     metrics = metrics_of(MEASURE)
     assert len(units_of(MEASURE)) == len(metrics)
+
+
+MAIL = MeasureSpec(families=("accept",), programs=("smtp_sender",))
+
+
+def mails(times_ms: list[float], refused: int = 0) -> RunResult:
+    """Return a storm in which mails, ten a second from 31 s on, took these times."""
+    base = storm(None, 0)
+    records = [
+        Record(31 * NS_PER_S + n * NS_PER_S // 10, "accept_ns", "mail", round(1e6 * time))
+        for n, time in enumerate(times_ms)
+    ]
+    offered = [replace(record, name="message_offered", value=1) for record in records]
+    lost = [Record(32 * NS_PER_S, "not_accepted", "mail", 1)] * refused
+    return replace(base, records=(*base.records, *offered, *records, *lost))
+
+
+def test_what_was_not_accepted_took_longer_than_anything() -> None:
+    whole = compute_metrics(mails([10.0] * 90 + [20.0] * 10), MAIL)
+    assert whole == {
+        "accept_ms": pytest.approx(11),
+        "accept_p95_ms": pytest.approx(20),
+        "not_accepted": 0,
+    }
+    few = compute_metrics(mails([10.0] * 97, refused=3), MAIL)
+    assert (few["accept_p95_ms"], few["not_accepted"]) == (10, 3)
+    many = compute_metrics(mails([10.0] * 90, refused=10), MAIL)
+    assert "accept_p95_ms" not in many
+    assert many["accept_ms"] == 10
+
+
+def test_a_run_keeps_the_times_of_its_quantiles() -> None:
+    [(mark, found)] = compute_histograms(mails([10.0] * 90 + [20.0] * 10, 5), MAIL).items()
+    assert (mark, found.total, found.never) == ("accept_ns", 105, 5)
+    assert found.beyond(15e6) == 15
+
+
+def test_a_steady_state_begins_after_the_transient() -> None:
+    steady = replace(MAIL, steady=True)
+    chance = random.Random(1)
+    times = [500 + chance.gauss(0, 1) for _ in range(100)]
+    times += [10 + chance.gauss(0, 1) for _ in range(900)]
+    seen = Observation(mails(times), steady)
+    assert (seen.unsteady, seen.cut) == ("", 100)
+    assert seen.begin_ns == 41 * NS_PER_S
+    assert "the steady state at 41.0 s" in seen.describe()
+    assert compute_metrics(mails(times), steady)["accept_ms"] == pytest.approx(10, abs=0.2)
+    assert compute_metrics(mails(times), MAIL)["accept_ms"] == pytest.approx(59, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("times", "offered", "why"),
+    [
+        ([10.0 + n for n in range(1000)], 0, "more than half would be cut"),
+        ([10.0] * 40, 0, "40 transactions, of at least 50"),
+        ([10.0] * 400, 50, "400 transactions done of 450 offered"),
+    ],
+)
+def test_a_run_without_a_steady_state_has_no_figures(
+    times: list[float], offered: int, why: str
+) -> None:
+    steady = replace(MAIL, steady=True)
+    result = mails(times)
+    more = [Record(60 * NS_PER_S, "message_offered", "mail", 1)] * offered
+    result = replace(result, records=(*result.records, *more))
+    assert why in Observation(result, steady).unsteady
+    assert compute_metrics(result, steady) == {}
+    assert compute_histograms(result, steady) == {}

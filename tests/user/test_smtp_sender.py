@@ -38,6 +38,28 @@ def test_an_open_stream_loses_nothing_when_refused() -> None:
     assert len(times_of(machine, "message_accepted")) == 6
 
 
+def test_the_time_to_be_accepted_is_from_the_connection_to_the_250() -> None:
+    """The server's 0.3 s, some commits of its queue, and seven round trips of 0.2 ms."""
+    client = blast(5, arrivals="open", rate="0.2 msg/s")
+    machine = run_for(mail_server(client, message_user="0.3 s"), 60)
+    offered, accepted = times_of(machine, "message_offered"), times_of(machine, "accept_ns")
+    times = [float(value) / S for value in values_of(machine, "accept_ns")]
+    assert times == pytest.approx(
+        [end - begin for begin, end in zip(offered, accepted, strict=True)]
+    )
+    assert len(times) == 5
+    assert 0.3 < min(times) <= max(times) < 0.5
+
+
+def test_every_attempt_is_accepted_or_not() -> None:
+    client = blast(6, arrivals="open", rate="10 msg/s", retry="1 s")
+    machine = run_for(mail_server(client, max_daemon_children=1, machine=FAST), 100)
+    assert len(values_of(machine, "accept_ns")) == len(values_of(machine, "message_offered")) == 6
+    refused = times_of(machine, "connection_refused")
+    assert refused
+    assert len(values_of(machine, "not_accepted")) >= len(refused)
+
+
 def test_it_begins_when_it_is_told_to() -> None:
     machine = run_for(mail_server(blast(1, start="3 s"), machine=FAST), 5)
     assert times_of(machine, "storm_begin") == [3.0]
@@ -171,6 +193,9 @@ def test_a_message_whose_connection_breaks_is_sent_again(arrivals: str) -> None:
     run_for(machine, 30)
     assert sum(taken) == 5
     assert len(taken) in (9, 10)
+    assert len(values_of(machine, "accept_ns")) == 5
+    assert len(values_of(machine, "not_accepted")) == len(taken) - 5
+    assert len(values_of(machine, "message_offered")) == (5 if arrivals == "open" else 0)
 
 
 def test_a_profile_moves_arrivals_to_the_busy_hours_and_keeps_their_mean() -> None:

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from sim.net import ConnectionRefused, ConnectionTimedOut
+from sim.observation import Family
 from sim.param import param
 from sim.registry import register
+from sim.user.smtp.figures import ACCEPT, ACCEPT_MARKS
 from sim.user.smtp.protocol import HELLO, Reply, transaction
 from sim.world import World
 
@@ -154,12 +156,14 @@ class SmtpSender:
     """One client host. The World runs `main`; workers share the list of messages left."""
 
     runs = "outside"
-    marks: ClassVar[tuple[str, ...]] = ("connection_refused", *STORM)
+    figures: ClassVar[tuple[Family, ...]] = (ACCEPT,)
+    marks: ClassVar[tuple[str, ...]] = ("connection_refused", *ACCEPT_MARKS, *STORM)
 
     @staticmethod
     def unmade_marks(params: SmtpSenderParams) -> tuple[str, ...]:
         """Return the marks that it does not leave with these parameters."""
-        return () if params.marks_storm else STORM
+        storm = () if params.marks_storm else STORM
+        return storm if params.arrivals == "open" else (*storm, "message_offered")
 
     @staticmethod
     def refusal(params: SmtpSenderParams) -> str:
@@ -202,6 +206,7 @@ class SmtpSender:
             if not self._is_due(world):
                 continue
             number += 1
+            world.trace_marker("message_offered", 1)
             world.process(self._single(world, self._size(world, f"size.{number}")))
 
     def _is_due(self, world: World) -> bool:
@@ -214,17 +219,20 @@ class SmtpSender:
     def _single(self, world: World, size: int) -> Generator[Any, Any, None]:
         """Submit one message, trying again until it is accepted."""
         while True:
+            begin_ns = world.clock_ns()
             try:
                 connection = yield from self._connect(world)
                 if (yield from self._greet(connection)) and (
                     yield from self._submit(connection, size)
                 ):
+                    world.trace_marker("accept_ns", world.clock_ns() - begin_ns)
                     connection.close()
                     self.accepted += 1
                     return
                 connection.close()
             except (ConnectionRefused, ConnectionTimedOut):
                 world.trace_marker("connection_refused", 1)
+            world.trace_marker("not_accepted", 1)
             yield world.timeout(self.params.retry_ns)
 
     def _worker(self, world: World, number: int) -> Generator[Any, Any, None]:
@@ -235,9 +243,11 @@ class SmtpSender:
                 connection = yield from self._connect(world)
             except (ConnectionRefused, ConnectionTimedOut):
                 world.trace_marker("connection_refused", 1)
+                world.trace_marker("not_accepted", 1)
                 yield world.timeout(self.params.retry_ns)
                 continue
             if not (yield from self._greet(connection)):
+                world.trace_marker("not_accepted", 1)
                 connection.close()
                 yield world.timeout(self.params.retry_ns)
                 continue
@@ -270,11 +280,14 @@ class SmtpSender:
             if self.params.think_time_ns:
                 yield world.timeout(round(thinking.expovariate(1.0) * self.params.think_time_ns))
             sent += 1
+            begin_ns = world.clock_ns()
             if not (yield from self._submit(connection, self._size(world, f"size.{number}"))):
+                world.trace_marker("not_accepted", 1)
                 self.left += 1
                 connection.close()
                 yield world.timeout(self.params.retry_ns)
                 return
+            world.trace_marker("accept_ns", world.clock_ns() - begin_ns)
             self.accepted += 1
         connection.close()
 
