@@ -13,6 +13,7 @@ from sim.report.levels_table import levels_json
 from sim.report.study_file import point_json
 from sim.report.tables import Column, Table
 from sim.study.capacity import Capacity
+from sim.study.levels import NO_DATA, Judged
 
 COLUMNS = (
     Column("variant"),
@@ -45,10 +46,15 @@ def _row(one: Capacity) -> tuple[str, ...]:
         "none" if met is None else _text(one, met.load),
         "none" if missed is None else _text(one, missed.load),
         "" if one.headroom is None else f"{100 * one.headroom:+.0f} %",
-        ", ".join(judged.level.text for judged in one.levels),
+        ", ".join(_level(judged) for judged in one.levels),
         f"{uses[0].name}, {uses[0].busy_pct:.0f} %" if uses else "",
         str(one.search.spent),
     )
+
+
+def _level(one: Judged) -> str:
+    """Return a level that is missed, and whether that is for want of data."""
+    return f"{one.level.text} ({NO_DATA})" if one.verdict == NO_DATA else one.level.text
 
 
 def _text(one: Capacity, load: float) -> str:
@@ -93,7 +99,8 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
     if one.unfinished is not None:
         lines.append(f"{name}: {one.unfinished.message.splitlines()[0]}")
     if low is None and high is not None and high.load == one.axis.low:
-        lines.append(f"{name}: missed already at {_text(one, high.load)}")
+        levels = ", ".join(map(_level, one.levels))
+        lines.append(f"{name}: missed already at {_text(one, high.load)}: {levels}")
     elif low is None:
         lines.append(f"{name}: no load is shown to meet all levels: more runs would be needed")
     elif high is None:
