@@ -46,7 +46,9 @@ def known(truth: float, seen: list[tuple[float, int]]) -> Callable[[float, int],
 
     def judge(load: float, runs: int) -> list[Judged]:
         seen.append((load, runs))
-        return [Judged(level=LEVEL, verdict=MET if load <= truth else MISSED, runs=runs, asked=runs)]
+        return [
+            Judged(level=LEVEL, verdict=MET if load <= truth else MISSED, runs=runs, asked=runs)
+        ]
 
     return judge
 
