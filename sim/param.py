@@ -29,8 +29,9 @@ returning the same for these, so that `iotwin params` lists what takes effect.
 """
 
 import copyreg
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Final
 
 from sim.origin import ALLOWED, origin_of
@@ -182,28 +183,25 @@ def redeclare(parent: type, name: str, default: Any, *, source: str) -> Any:
     )
 
 
-_declared: dict[type, tuple[Param, ...]] = {}
-
-
 def params_of(cls: type) -> tuple[Param, ...]:
     """Return the declared parameters of a frozen dataclass, in order; other fields are skipped.
 
     Who reads a scenario comes by here before there is an instance: the place to make instances fit
     for another process. A frozen class that mypyc compiled would not let pickle set its fields.
     """
-    known = _declared.get(cls)
-    if known is None:
-        copyreg.pickle(cls, _reduce)
-        known = _declared[cls] = tuple(_found(cls))
-    return known
+    return _params_of(cls)
 
 
-def _found(cls: type) -> Iterator[Param]:
+@cache
+def _params_of(cls: Any) -> tuple[Param, ...]:
+    copyreg.pickle(cls, _reduce)
+    found = []
     for item in fields(cls):
         declared = item.metadata.get(_METADATA_KEY)
         if declared is not None:
             key = declared.key or _short(item.name, declared.dim)
-            yield replace(declared, name=item.name, key=key)
+            found.append(replace(declared, name=item.name, key=key))
+    return tuple(found)
 
 
 def _reduce(record: Any) -> tuple[Any, ...]:

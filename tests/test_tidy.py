@@ -17,6 +17,9 @@ FOLDERS = ("sim", "calibration", "benchmarks", "scenarios")
 EXEMPT: dict[tuple[str, str], str] = {
     ("wall_clock", "sim/cli"): "progress is shown to a person, in that person's time",
     ("wall_clock", "benchmarks"): "they measure time",
+    ("wall_clock", "sim/study/executors.py"): "a worker that is refused is named by its process",
+    ("wall_clock", "sim/study/laboratory.py"): "what a run cost is told beside its outcome",
+    ("wall_clock", "sim/study/store.py"): "a row says when it was put, for whoever cleans",
     ("wall_clock", "calibration/record.py"): "records a live host, at that host's times",
     ("unnamed_chance", "sim/engine"): "makes the streams",
     ("unnamed_chance", "benchmarks"): "the naive models beside ours are standard Python",

@@ -51,7 +51,7 @@ class Where:
             laboratory = made(place, store=self._store(stack), **more)
             is_done = False
             try:
-                with Progress(label) as laboratory.progress:
+                with Progress(label) as laboratory.progress, laboratory:
                     yield laboratory
                 is_done = laboratory.done >= laboratory.planned
             finally:

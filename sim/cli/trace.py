@@ -33,6 +33,7 @@ from sim.study.perfetto import Perfetto
 from sim.study.trace import NothingTracedError, Taker, Traced, record_trace
 
 _TRACES: Final = "*.blktrace.*"
+_NO_DISK: Final = "the server has no disk with a request queue"
 _NOWHERE: Final = "nothing to write: give --perfetto FILE, --blktrace DIR, or both"
 
 
@@ -140,6 +141,8 @@ def write_traces(
             if perfetto is not None:
                 takers.append(Perfetto(machine, perfetto))
             if folder is not None:
+                if not machine.disks:
+                    raise click.BadParameter(_NO_DISK, param_hint="--blktrace")
                 takers.append(BlkTrace(machine, folder))
             return takers
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
+from sim.report.levels_table import levels_json
 from sim.report.study_json import summary_json
 from sim.scenario.spec import Scenario
 from sim.study.outcome import Shortfall
@@ -64,7 +65,7 @@ def point_json(one: Measured) -> dict[str, Any]:
         "stopped": one.stopped or None,
         "unfinished": list(one.missing),
         "figures": {name: summary_json(summary) for name, summary in one.metrics.items()},
-        "levels": [],
+        "levels": levels_json(one.levels),
     }
 
 

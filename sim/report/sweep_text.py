@@ -16,6 +16,7 @@ from sim.report.study_tables import INTERVAL, TOO_FEW, WIDTH
 from sim.report.tables import Column, Table, figure, interval
 from sim.study.bounds import CLOSED, Bounds
 from sim.study.intervals import RUNS_MIN
+from sim.study.levels import MET, MISSED, UNDECIDED
 from sim.study.points import NOT_REACHED, Measured
 from sim.study.summary import Summary
 from sim.study.sweep import GRID, Series, Sweep
@@ -35,12 +36,15 @@ def sweep_table(sweep: Sweep, what_if: str | None, figures: Sequence[Metric]) ->
     for one in figures:
         columns.append(Column(_heading(one), is_number=True))
         columns += [Column(INTERVAL, is_number=True)] if several else []
+    if any(one.levels for one in points):
+        columns.append(Column("levels"))
     rows = []
     for point in points:
         cells = [path.text(value) for path, value in _given(sweep, point)]
         cells += [str(len(point.replications))] if len(counts) > 1 else []
         for one in figures:
             cells += _cells(point.metrics.get(one.name), several)
+        cells += [_verdict(point)] if point.levels else []
         rows.append(tuple(cells))
     return Table(tuple(columns), tuple(rows))
 
@@ -63,6 +67,13 @@ def _cells(summary: Summary | None, several: bool) -> list[str]:
         return [mean]
     found = summary.mean_interval
     return [mean, TOO_FEW if found is None else interval(*found, summary.unit)]
+
+
+def _verdict(point: Measured) -> str:
+    """Return missed if a level is, met if all are."""
+    if any(one.is_missed for one in point.levels):
+        return MISSED
+    return MET if all(one.verdict == MET for one in point.levels) else UNDECIDED
 
 
 def notes(sweep: Sweep) -> str:

@@ -196,6 +196,10 @@ class _DiskFiles:
         self._sequences[at.cpu] = sequence = self._sequences[at.cpu] + 1
         self._append(at, action, sequence, sector, nr_sectors * SECTOR, pdu)
 
+    def forget(self, pid: int) -> None:
+        """A process has ended."""
+        self._named.pop(pid, None)
+
     def _append(
         self, at: Moment, action: int, sequence: int, sector: int, size: int, pdu: bytes
     ) -> None:
@@ -232,7 +236,7 @@ class BlkTrace:
     """Takes the records of a tracer that fall into a time, and writes them into a folder."""
 
     NAMES: ClassVar[frozenset[str]] = frozenset(
-        ("block_getrq", "block_plug", *_BIOS, *_REQUESTS, *_UNPLUGS)
+        ("block_getrq", "block_plug", "sched_process_exit", *_BIOS, *_REQUESTS, *_UNPLUGS)
     )
 
     def __init__(self, machine: Machine, folder: Path) -> None:
@@ -251,9 +255,14 @@ class BlkTrace:
 
     def take(self, record: Record) -> None:
         """Write what happens within the time."""
+        name = record.name
+        if name == "sched_process_exit":
+            _comm, pid = record.args
+            for files in self._files.values():
+                files.forget(pid)
+            return
         disk, *args = record.args
         files = self._files[disk]
-        name = record.name
         at = moment(self._machine)
         if name in _REQUESTS:
             op, sector, nr_sectors, _start_ns, flags = args

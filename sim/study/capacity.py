@@ -1,4 +1,4 @@
-"""Capacity: the greatest load at which all service levels hold, between what is shown on both sides.
+"""Capacity: the greatest load at which all levels hold, between what is shown on both sides.
 
 Models: a load test. The load is raised and lowered, always with the same seeds; at each load the
  levels are judged after 10, 20 and 40 runs, until they are met or one of them is missed. What is
@@ -24,11 +24,25 @@ Left out: loads of several parameters at a time.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Final, Protocol
 
-from sim.study.levels import MET, MISSED, NO_DATA, UNDECIDED, Judged
+from sim.scenario.fitted import Fit
+from sim.scenario.levels import LevelText
+from sim.scenario.load import ScenarioFile
+from sim.scenario.spec import Scenario
+from sim.study.laboratory import Laboratory, UnfinishedError
+from sim.study.levels import MET, MISSED, NO_DATA, UNDECIDED, Judged, Level, judge, resolve
+from sim.study.metrics import units_of
+from sim.study.outcome import Replication, Shortfall
+from sim.study.over import Range, blaming
+from sim.study.points import Measured
+from sim.study.points import Point as StudyPoint
+from sim.study.summary import summarise_all
+from sim.study.trial import Trial, trial_of
+from sim.toml.errors import Problem, ScenarioError
 
 LOOKS: Final = (10, 20, 40)
 MORE: Final = (80, 160)  # where the zone is wider than what was asked for
@@ -101,9 +115,7 @@ class Search:
     @property
     def is_monotone(self) -> bool:
         """Whether no load is met that is greater than one that is missed."""
-        return not any(
-            one.load > two.load for one in self._with(MET) for two in self._with(MISSED)
-        )
+        return not any(one.load > two.load for one in self._with(MET) for two in self._with(MISSED))
 
     @property
     def is_precise(self) -> bool:
@@ -118,9 +130,13 @@ class Search:
 
     # -- Searching
 
+    def judged_first(self) -> Point | None:
+        """Judge the least load, once; None if the budget does not reach so far."""
+        return self._at(self.axis.low)
+
     def run(self, guess: float | None = None) -> None:
         """Search; `guess` is where the capacity may be."""
-        first = self._at(self.axis.low)
+        first = self.judged_first()
         if first is None or first.verdict == MISSED:
             return
         self._rise(guess)
@@ -187,3 +203,206 @@ class Search:
             self.spent += runs - before
             point = self.points[load] = Point(load, runs, self.judge(load, runs))
         return point
+
+
+# -- On the twin
+
+LOADS: Final = ("rate_per_s", "count")  # dimensions of what a program is asked to do
+_BUSY: Final = ("cpu", "busy", "disk", "load")  # families that say what is busy
+_LIGHT: Final = 0.02  # a lighter use of a resource says nothing of where it is full
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked: of which file, under what, along which load, with which further levels."""
+
+    file: ScenarioFile
+    axis: Range
+    sets: tuple[str, ...] = ()
+    seed: int | None = None
+    fit: Fit | None = None
+    slo: tuple[LevelText, ...] = ()
+    precision: float = PRECISION
+    budget: int = BUDGET
+
+    def read(self, what_if: str | None, load: float | None = None, member: int = 0) -> Scenario:
+        """Return a variant at a load, today's if none is given, with all that may be busy measured.
+
+        With a fit each member of its ensemble is one server that may be this one.
+        """
+        layer = None
+        if self.fit is not None:
+            layer = self.fit.layer(self.fit.member(member % len(self.fit.members)))
+        sets = self.sets if load is None else (*self.sets, self.axis.setting(load))
+        with blaming((self.axis,)):
+            scenario = self.file.read(what_if, sets=sets, seed=self.seed, fit=layer)
+        families = dict.fromkeys((*scenario.measure.families, *_BUSY))
+        devices = dict.fromkeys((*scenario.measure.devices, *scenario.server.all("disk")))
+        measure = replace(scenario.measure, families=tuple(families), devices=tuple(devices))
+        return replace(scenario, measure=measure, slo=(*scenario.slo, *self.slo))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """How busy a resource is, in percent, and how many wait there or are served."""
+
+    name: str
+    busy_pct: float
+    queue: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """The answer for one variant."""
+
+    scenario: Scenario
+    what_if: str | None
+    axis: Range
+    today: float | None
+    search: Search
+    points: tuple[Measured, ...]
+    unfinished: Shortfall | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The greatest load shown to meet the levels and the least shown to miss one, if both."""
+        met, missed = self.search.met, self.search.missed
+        return None if met is None or missed is None else (met.load, missed.load)
+
+    @property
+    def value(self) -> float | None:
+        """The load at which the levels just hold: the interval's middle; None if it has no end."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return self.axis.near(low) if self.axis.near((low + high) / 2) == high else (low + high) / 2
+
+    @property
+    def headroom(self) -> float | None:
+        """Capacity over today's load, less one."""
+        if self.value is None or not self.today:
+            return None
+        return self.value / self.today - 1
+
+    @property
+    def levels(self) -> tuple[Judged, ...]:
+        """The levels that the least load beyond the capacity misses."""
+        missed = self.search.missed
+        return () if missed is None else tuple(one for one in missed.judged if one.is_missed)
+
+    @property
+    def uses(self) -> list[Use]:
+        """The resources at the greatest load that meets the levels, else at the least, by use."""
+        point = self.search.met or self.search.missed
+        if point is None:
+            return []
+        [found] = [one for one in self.points if one.point.values == (point.load,)]
+        return uses_of({name: one.mean for name, one in found.metrics.items()})
+
+
+def uses_of(figures: dict[str, float]) -> list[Use]:
+    """Return how busy the CPUs and disks are by figures, the busiest first."""
+    found = []
+    if "cpu.busy_pct" in figures:
+        found.append(Use(name="CPUs", busy_pct=figures["cpu.busy_pct"], queue=figures.get("load1")))
+    for name, value in figures.items():
+        if name.startswith("disk.") and name.endswith(".util_pct"):
+            disk = name.removeprefix("disk.").removesuffix(".util_pct")
+            queue = figures.get(f"disk.{disk}.avgqu_sz")
+            found.append(Use(name=disk, busy_pct=value, queue=queue))
+    return sorted(found, key=lambda one: -one.busy_pct)
+
+
+def check_load(axis: Range) -> None:
+    """Raise ScenarioError for a parameter that is no load."""
+    parts = axis.path.split(".")
+    if parts[0] != "process" or axis.dim not in LOADS:
+        allowed = "a rate or a number of a program, such as process.NAME.rate or .concurrency"
+        problem = "not a load: it says what the server is, not what it is asked to do"
+        raise ScenarioError([Problem(axis.place, problem, axis.path, allowed)])
+
+
+def find_capacity(question: Question, what_if: str | None, laboratory: Laboratory) -> Capacity:
+    """Search one variant; an interrupted search has what it found, and says so."""
+    today = question.read(what_if)
+    levels = resolve(today.slo, today.measure)
+    asked = _Asked(question, what_if, levels, laboratory)
+    search = Search(
+        asked.judge, question.axis, precision=question.precision, budget=question.budget
+    )
+    unfinished = None
+    try:
+        search.judged_first()
+        search.run(_guess(asked, question.axis))
+    except UnfinishedError as error:
+        unfinished = error.shortfall
+    value = next((one.value for one in today.parameters if one.path == question.axis.path), None)
+    return Capacity(
+        scenario=today,
+        what_if=what_if,
+        axis=question.axis,
+        today=float(value) if isinstance(value, int | float) else None,
+        search=search,
+        points=tuple(asked.measured()),
+        unfinished=unfinished,
+    )
+
+
+def _guess(asked: "_Asked", axis: Range) -> float | None:
+    """Return where the busiest resource would be full, from its use at the least load."""
+    done = asked.done.get(axis.low, [])
+    if axis.dim != "rate_per_s" or not done:
+        return None
+    names = {name for run in done for name in run.metrics}
+    means = {
+        name: fmean(run.metrics[name] for run in done if name in run.metrics) for name in names
+    }
+    busiest = max((one.busy_pct / 100 for one in uses_of(means)), default=0.0)
+    return axis.low / busiest if busiest > _LIGHT else None
+
+
+@dataclass
+class _Asked:
+    """The runs of one variant at all loads that were asked for."""
+
+    question: Question
+    what_if: str | None
+    levels: Sequence[Level]
+    laboratory: Laboratory
+    done: dict[float, list[Replication]] = field(default_factory=dict)
+    scenarios: dict[float, Scenario] = field(default_factory=dict)
+
+    def judge(self, load: float, runs: int) -> list[Judged]:
+        """Return the verdicts after so many runs at a load."""
+        done = self.done.setdefault(load, [])
+        done += self.laboratory.run([self._trial(load, i) for i in range(len(done), runs)])
+        figures = [run.metrics for run in done]
+        times = [run.histograms for run in done]
+        return [judge(level, figures, times) for level in self.levels]
+
+    def _trial(self, load: float, number: int) -> Trial:
+        member = number if self.question.fit is not None else 0
+        scenario = self.scenarios.get(load)
+        if scenario is None or member:
+            scenario = self.question.read(self.what_if, load, member)
+            self.scenarios.setdefault(load, scenario)
+        sets = (*self.question.sets, self.question.axis.setting(load))
+        return trial_of(scenario, scenario.seed + number, sets=sets)
+
+    def measured(self) -> list[Measured]:
+        """Return what was measured at each load, the least first."""
+        found = []
+        for load, runs in sorted(self.done.items()):
+            if runs:
+                scenario = self.scenarios[load]
+                point = StudyPoint(
+                    scenario=scenario,
+                    what_if=self.what_if,
+                    values=(load,),
+                    settings=(self.question.axis.setting(load),),
+                )
+                metrics = summarise_all([run.metrics for run in runs], units_of(scenario.measure))
+                found.append(
+                    Measured(point=point, replications=tuple(runs), metrics=metrics, stopped="")
+                )
+        return found

@@ -197,8 +197,13 @@ def _dask(text: str, address: str) -> Place:
             f"--executor {text}: other sources than here ({own[:8]}) on {named}:"
             " install the same iotwin on all"
         )
-    lost = (distributed.scheduler.KilledWorker,)
-    return Place(_AHEAD * threads, lambda _jobs: _DaskExecutor(client), lost=lost)
+    client.close()
+
+    def start(_jobs: int) -> Executor:
+        # A connection for each executor: the place may be worked at more than once.
+        return _DaskExecutor(distributed.Client(address, timeout=10, set_as_default=False))
+
+    return Place(_AHEAD * threads, start, lost=(distributed.scheduler.KilledWorker,))
 
 
 def _models(client: object, text: str) -> dict[str, str]:

@@ -15,11 +15,13 @@ are workers and one more, so that the pieces of a study need not be in memory at
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import cache, partial
 from time import process_time
+from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 from sim.histogram import from_plain
@@ -54,7 +56,11 @@ class UnfinishedError(Exception, Generic[B]):
 
 
 class Laboratory:
-    """Does trials at a place, those whose outcome the store has not."""
+    """Does trials at a place, those whose outcome the store has not.
+
+    A context manager for studies of several calls: inside, workers stay from one call to the next,
+    which spares a second for each.
+    """
 
     def __init__(
         self,
@@ -75,6 +81,22 @@ class Laboratory:
         self.kept = 0  # and what was put into it
         self._keys = Keys(measure)
         self._opened = cache(open_scenario)  # a file is read once for all trials of it
+        self._is_entered = False
+        self._workers: Executor | None = None  # that stay, and what ends them
+        self._end = ExitStack()
+
+    def __enter__(self) -> "Laboratory":
+        self._is_entered = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_entered, self._workers = False, None
+        self._end.__exit__(kind, error, trace)
 
     # -- Trials
 
@@ -216,7 +238,7 @@ class Laboratory:
             if self.place.is_here or len(work) == 1:
                 bench.do_here(self._share if tells else None)
             else:
-                bench.do_elsewhere(self.place)
+                bench.do_elsewhere(self.place, self._executor)
         except KeyboardInterrupt:
             message = f"interrupted after {self.done} of {self.planned} runs"
             raise UnfinishedError((), Shortfall(message, EXIT_INTERRUPTED)) from None
@@ -225,9 +247,31 @@ class Laboratory:
             lines += [f"  {names[number]}" for number in sorted(bench.failed)]
             raise UnfinishedError((), Shortfall("\n".join(lines), EXIT_FAILED))
 
+    @contextmanager
+    def _executor(self, jobs: int) -> Iterator[Executor]:
+        """Yield an executor; after an error it is gone, else it stays while this is entered."""
+        if not self._is_entered:
+            with ending(partial(self.place.start, jobs)) as executor:
+                yield executor
+            return
+        workers, self._workers = self._workers, None
+        with self._end.pop_all() as end:
+            if workers is None:
+                workers = end.enter_context(ending(partial(self.place.start, self.place.jobs)))
+            yield workers
+            self._workers, self._end = workers, end.pop_all()
+
     def _share(self, done: int, total: int) -> None:
         """Tell the progress of a run here; one that ends between two readings is asked for more."""
         self._tell(min(SHARES * done // max(total, 1), SHARES - 1))
+
+
+class _BrokenError(Exception):
+    """A worker died; `suspects` are the numbers of what was under way."""
+
+    def __init__(self, suspects: list[int]) -> None:
+        super().__init__("a worker died")
+        self.suspects = suspects
 
 
 class _Bench(Generic[B]):
@@ -250,26 +294,32 @@ class _Bench(Generic[B]):
         for number, arguments in enumerate(self.work):
             self.finish(number, self.function(*arguments, **more))
 
-    def do_elsewhere(self, place: Place) -> None:
+    def do_elsewhere(
+        self, place: Place, executor_of: Callable[[int], AbstractContextManager[Executor]]
+    ) -> None:
         """Do all work at a place; again, and alone, what was under way when a worker died."""
         waiting = deque(range(len(self.work)))
         while waiting:
-            for suspect in self._until_broken(place, waiting):
-                self._alone(place, suspect)
+            jobs = min(place.jobs, len(waiting))
+            try:
+                with executor_of(jobs) as executor:
+                    self._until_broken(place, executor, waiting, jobs + 1)
+            except _BrokenError as error:
+                for suspect in error.suspects:
+                    self._alone(place, suspect)
 
-    def _until_broken(self, place: Place, waiting: deque[int]) -> list[int]:
-        """Do what waits; return what was under way when a worker died."""
-        jobs = min(place.jobs, len(waiting))
+    def _until_broken(
+        self, place: Place, executor: Executor, waiting: deque[int], most: int
+    ) -> None:
+        """Do what waits, so many pieces at a time; raise _BrokenError if a worker dies."""
         running: dict[Future[B], int] = {}
-        with ending(partial(place.start, jobs)) as executor:
-            while waiting or running:
-                broken = not self._submit(place, executor, waiting, running, jobs + 1)
-                ready = wait(running, return_when=FIRST_COMPLETED).done if running else set()
-                broken |= self._collect(place, ready, running)
-                if broken:
-                    self._collect(place, set(running), running)
-                    return sorted(running.values())
-        return []
+        while waiting or running:
+            broken = not self._submit(place, executor, waiting, running, most)
+            ready = wait(running, return_when=FIRST_COMPLETED).done if running else set()
+            broken |= self._collect(place, ready, running)
+            if broken:
+                self._collect(place, set(running), running)
+                raise _BrokenError(sorted(running.values()))
 
     def _submit(
         self,

@@ -14,6 +14,7 @@ from sim.scenario.fitted import Fit
 from sim.scenario.load import ScenarioFile
 from sim.scenario.spec import Scenario
 from sim.study.laboratory import Laboratory, UnfinishedError
+from sim.study.levels import Judged, Level, judge, resolve
 from sim.study.metrics import units_of
 from sim.study.outcome import Replication, Shortfall
 from sim.study.over import Path, blaming
@@ -50,6 +51,7 @@ class Point:
     what_if: str | None
     values: tuple[Value, ...]
     settings: tuple[str, ...]  # the same as PATH=VALUE
+    levels: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Measured:
     point: Point
     replications: tuple[Replication, ...]
     metrics: dict[str, Summary]
+    levels: tuple[Judged, ...] = ()
     stopped: str = ""
 
     @property
@@ -83,10 +86,17 @@ def point_of(
     settings = tuple(path.setting(value) for path, value in zip(paths, values, strict=True))
     with blaming(paths):
         scenario = variants.read(what_if, settings)
+    levels = resolve(scenario.slo, scenario.measure)
     # Without what only readers of a single variant ask for: there may be very many points.
     load = tuple(one for one in scenario.parameters if one.path.startswith("process."))
     scenario = replace(scenario, parameters=load, what_ifs=(), recorded=(), omissions=())
-    return Point(scenario=scenario, what_if=what_if, values=tuple(values), settings=settings)
+    return Point(
+        scenario=scenario,
+        what_if=what_if,
+        values=tuple(values),
+        settings=settings,
+        levels=levels,
+    )
 
 
 def measure(
@@ -157,12 +167,19 @@ def _measured(
 ) -> list[Measured]:
     """Return the points that have a run at least."""
     return [
-        Measured(
-            point=point,
-            replications=tuple(runs),
-            metrics=summarise_all([run.metrics for run in runs], units_of(point.scenario.measure)),
-            stopped=why,
-        )
+        _measured_point(point, runs, why)
         for point, runs, why in zip(points, done, stopped, strict=True)
         if runs
     ]
+
+
+def _measured_point(point: Point, runs: Sequence[Replication], stopped: str) -> Measured:
+    figures = [run.metrics for run in runs]
+    times = [run.histograms for run in runs]
+    return Measured(
+        point=point,
+        replications=tuple(runs),
+        metrics=summarise_all(figures, units_of(point.scenario.measure)),
+        levels=tuple(judge(one, figures, times) for one in point.levels),
+        stopped=stopped,
+    )

@@ -99,14 +99,13 @@ class Keys:
 
     def __init__(self, measure: Measure) -> None:
         self._measure = measure
-        self._hashes: dict[int, tuple[Scenario, str]] = {}  # by identity; kept, so that it stays
+        self._last: tuple[Scenario, str] | None = None  # replications follow each other
 
     def of(self, scenario: Scenario, trial: Trial) -> str:
         """Return the key of a trial, given what it resolves to."""
-        known = self._hashes.get(id(scenario))
-        if known is None:
-            known = self._hashes[id(scenario)] = scenario, _hash_of(scenario)
-        return _key(known[1], trial.seed, self._measure)
+        if self._last is None or self._last[0] is not scenario:
+            self._last = scenario, _hash_of(scenario)
+        return _key(self._last[1], trial.seed, self._measure)
 
 
 def _key(scenario_hash: str, seed: int, measure: Measure) -> str:

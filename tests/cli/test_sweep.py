@@ -120,6 +120,17 @@ def test_precision_instead_of_replications(tmp_path):
     assert (point["runs"], point["stopped"]) == (10, "precise")
 
 
+def test_levels_of_the_scenario_are_judged_at_each_point(tmp_path):
+    """4 readers wait 20 ms for a read, and 1 waits 5 ms."""
+    out = tmp_path / "sweep.json"
+    words = ["--over", f"{OVER}=1,4", "--set", "slo.transaction_ms=< 10 ms", "--json", str(out)]
+    result = run(readers_file(tmp_path), *words, "--replications", "3")
+    assert result.exit_code == 0
+    assert [row.split()[-1] for row in result.output.splitlines()[5:7]] == ["met", "missed"]
+    judged = [one["levels"][0]["verdict"] for one in valid(out)["points"]]
+    assert judged == ["met", "missed"]
+
+
 def test_an_interrupted_sweep_prints_what_is_done(tmp_path, monkeypatch):
     real = Laboratory.run
 

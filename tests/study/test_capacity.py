@@ -46,9 +46,8 @@ def known(truth: float, seen: list[tuple[float, int]]) -> Callable[[float, int],
 
     def judge(load: float, runs: int) -> list[Judged]:
         seen.append((load, runs))
-        return [
-            Judged(level=LEVEL, verdict=MET if load <= truth else MISSED, runs=runs, asked=runs)
-        ]
+        verdict = MET if load <= truth else MISSED
+        return [Judged(level=LEVEL, verdict=verdict, runs=runs, asked=runs)]
 
     return judge
 
@@ -156,8 +155,8 @@ def repair(study: int) -> Callable[[float, int], list[Judged]]:
     steady state. The level: fewer than one machine waits or is being repaired, in the mean.
     """
     chance = np.random.default_rng(study)
-    draws = chance.standard_exponential((160, 2000))
-    picks = chance.random((160, 2000))
+    draws = chance.standard_exponential((160, 700))
+    picks = chance.random((160, 700))
     begins = chance.random(160)
 
     def judge(load: float, runs: int) -> list[Judged]:

@@ -1,5 +1,6 @@
 """The laboratory: order, no trial done twice, workers that die, and Ctrl-C."""
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -32,6 +33,11 @@ def trials(*seeds: int) -> list[Trial]:
 def square(number: int) -> int:
     """Return a number's square."""
     return number * number
+
+
+def own_number(_item: int) -> int:
+    """Return the number of this worker."""
+    return os.getpid()
 
 
 def deadly(place: str) -> str:
@@ -69,6 +75,28 @@ def test_each_value_is_told_with_its_number_before_the_next_is_done() -> None:
     Laboratory().map(remember, items, ["", "", ""], each=lambda *one: told.append(one))
     assert told == [(0, 25), (1, 9), (2, 81)]
     assert done == [told[:0], told[:1], told[:2]]
+
+
+def test_inside_a_laboratory_workers_stay_and_outside_none_is_left() -> None:
+    place = place_of("local:2")
+    with Laboratory(place) as lab:
+        first, second = (set(lab.map(own_number, range(6), "abcdef")) for _call in range(2))
+        assert len(first | second) <= 2
+        assert set(multiprocessing.active_children()) != set()
+    assert not multiprocessing.active_children()
+    alone = Laboratory(place)
+    one, other = (set(alone.map(own_number, range(6), "abcdef")) for _call in range(2))
+    assert not one & other
+    assert not multiprocessing.active_children()
+
+
+def test_a_laboratory_whose_worker_died_has_others_for_the_next_call(tmp_path: Path) -> None:
+    path = tmp_path / "once"
+    path.write_text("1")
+    with Laboratory(place_of("local:2")) as lab:
+        assert lab.map(deadly, [str(path), str(path)], ["", ""]) == ["once", "once"]
+        assert lab.map(square, [1, 2, 3], ["", "", ""]) == [1, 4, 9]
+    assert not multiprocessing.active_children()
 
 
 def test_a_scenario_of_another_laboratory_is_read_anew(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.user.servers import EXT3, MS, scenario
 FROM_NS = 100 * MS
 TO_NS = 400 * MS
 END_NS = 500 * MS
-DISK = 'disk.sda = {{ profile = "sas-15k", write_cache = {cache} }}\n'
+DISK = 'disk.sda = {{ profile = "sas-15k", write_cache = {cache}, scheduler = "deadline" }}\n'
 FLASH = 'disk.sda = { profile = "ssd-sata", buffer_protected = false }\n'
 RAM = 'disk.sda = { device = "ram", capacity = "4 GiB", latency = "2 ms", scheduler = "none" }\n'
 MOUNT = 'mount."/" = {{ type = "{fs}", device = "sda" }}\n'

@@ -1,0 +1,99 @@
+"""`iotwin capacity`: what is found, what binds, and what is refused before anything runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sim.cli.main import cli
+from sim.study.capacity import uses_of
+
+
+def iotwin(*arguments: str) -> Result:
+    """Type a command."""
+    return CliRunner().invoke(cli, arguments)
+
+
+LOAD = "process.server.rate=10..150 /s"
+SHORT = ("--set", "run.duration=30 s", "--jobs", "1")
+
+
+def test_the_busiest_comes_first() -> None:
+    figures = {
+        "cpu.busy_pct": 20.0,
+        "load1": 3.0,
+        "disk.sda.util_pct": 90.0,
+        "disk.sda.avgqu_sz": 4.0,
+        "disk.sdb.util_pct": 5.0,
+    }
+    found = uses_of(figures)
+    assert [one.name for one in found] == ["sda", "CPUs", "sdb"]
+    assert [one.queue for one in found] == [4.0, 3.0, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--load", LOAD), "no service level to hold"),
+        (("--load", "machine.cpus=1..4", "--slo", "load1_peak < 9"), "not a load"),
+        (("--load", "process.server.rate=150..10 /s"), "LOW must be below HIGH"),
+        (("--load", "process.server.rote=1..2 /s"), "process.server.rate"),
+        (("--load", "process.server.rate=1..2 parsec"), "parsec"),
+        (("--load", LOAD, "--slo", "load1_peek < 9"), "load1_peak"),
+        (
+            ("--load", LOAD, "--slo", "load1_peak < 9", "--slo", "load1_peak > 10"),
+            "no server keeps",
+        ),
+        (("--load", LOAD, "--slo", "load1_peak < 9", "--precision", "0"), "precision"),
+        (("--load", LOAD, "--slo", "load1_peak < 9", "--budget", "200000"), "--yes"),
+        (
+            ("--load", LOAD, "--slo", "load1_peak < 9", "--set", "process.server.rate=3 /s"),
+            "given twice",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(arguments: tuple[str, ...], told: str) -> None:
+    result = iotwin("capacity", "generic", *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_a_level_that_is_missed_at_the_least_load_says_so(tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    slo = ("--slo", "disk.sda.util_pct < 1 %")
+    result = iotwin("capacity", "generic", "--load", LOAD, *slo, *SHORT, "--json", str(out))
+    assert result.exit_code == 0
+    assert "base: missed already at 10 /s: disk.sda.util_pct < 1 %\n" in result.stdout
+    found = json.loads(out.read_text())["result"]
+    assert found["capacity"] is None
+    assert found["hi"] == 10
+    assert found["binds"]["levels"] == ["disk.sda.util_pct < 1 %"]
+
+
+def test_a_figure_that_no_run_has_is_missed_and_that_is_said() -> None:
+    slo = ("--slo", "disk.sda.util_pct < 50 %")
+    never = ("--set", "measure.begin=oom_kill", "--jobs", "1")
+    result = iotwin("capacity", "generic", "--load", LOAD, *slo, *never, "--budget", "10")
+    assert "missed already" in result.stdout
+    assert "(no data)" in result.stdout
+
+
+def test_the_load_that_keeps_a_disk_half_busy_is_half_of_what_fills_it(tmp_path: Path) -> None:
+    """Utilisation law: busy = rate times demand, so the capacity follows from the least load."""
+    out = tmp_path / "c.json"
+    slo = ("--slo", "disk.sda.util_pct < 50 %", "--precision", "8%")
+    result = iotwin("capacity", "generic", "--load", LOAD, *slo, *SHORT, "--json", str(out))
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(out.read_text())
+    assert content["schema"] == "iotwin.study/1"
+    found = content["result"]
+    assert found["lo"] < found["capacity"] < found["hi"]
+    assert found["monotone"]
+    assert found["binds"] == {"levels": ["disk.sda.util_pct < 50 %"], "resource": "sda"}
+    loads = [one["set"]["process.server.rate"] for one in content["points"]]
+    busy = [one["figures"]["disk.sda.util_pct"]["mean"] for one in content["points"]]
+    assert len(loads) > 2
+    assert busy == sorted(busy)
+    [use] = [one for one in found["resources"] if one["name"] == "sda"]
+    assert use["busy_pct"] < 50
