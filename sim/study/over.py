@@ -39,13 +39,13 @@ T = TypeVar("T")
 SPEC: Final = "PATH=1,2,4 or PATH=1..64*2 or PATH=10..50+5"
 RANGE: Final = "PATH=LOW..HIGH, such as process.normal.rate=1..100 msg/s"
 VALUES_MAX: Final = 1_000_000  # of one parameter: more can only be a slip
-_SLIP: Final = 1e-12  # of a number that was reckoned in binary fractions
 RUNS_MAX: Final = 100_000  # of a study, unless --yes says that they are meant
+_SLIP: Final = 1e-12  # of a number that was reckoned in binary fractions
 
 _NUMBER: Final = r"\s*[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
 _HIGH: Final = re.compile(rf"(?P<high>{_NUMBER}[^*+]*)(?:(?P<kind>[*+])(?P<step>.*))?")
 _UNIT: Final = re.compile(rf"{_NUMBER}(?P<unit>[^\s\d._]\S*)\s*")
-_QUOTED: Final = re.compile(r""",(?=(?:[^"]*"[^"]*")*[^"]*$)""")  # a comma outside quotes
+_COMMA: Final = re.compile(r""",(?=(?:[^"]*"[^"]*")*[^"]*$)""")  # a comma outside quotes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,11 +157,11 @@ def check_once(paths: Sequence[Path], sets: Sequence[str] = ()) -> None:
         raise ScenarioError(problems)
 
 
-def check_runs(runs: int, *, meant: bool, option: str = "--yes") -> None:
+def check_runs(runs: int, *, meant: bool) -> None:
     """Refuse a study of very many runs unless they are meant; raise ScenarioError."""
     if runs > RUNS_MAX and not meant:
         place = Place(f"{runs:,} runs", 0, 1, 1, "")
-        problem = f"more than {RUNS_MAX:,} need {option}"
+        problem = f"more than {RUNS_MAX:,} need --yes"
         raise ScenarioError([Problem(place, problem)])
 
 
@@ -225,7 +225,7 @@ def _parameter(parts: tuple[str, ...], given: str, scenario: Scenario, place: Pl
 
 
 def _list(spec: str, dim: str, at: Place) -> tuple[Value, ...]:
-    texts = [text.strip() for text in _QUOTED.split(spec)]
+    texts = [text.strip() for text in _COMMA.split(spec)]
     if not all(texts):
         raise ScenarioError([Problem(at, "nothing between two commas", spec, SPEC)])
     values: list[Value] = []
