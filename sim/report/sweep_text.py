@@ -118,7 +118,9 @@ def _bounds_text(bounds: Bounds) -> str:
     if bounds.load.kind == CLOSED:
         think = f"Z = {figure(1000 * bounds.load.think_s)} ms"
         crossing = f"the bounds cross at {figure(bounds.crossing)}"
-        return f"bounds: {full}, {crossing} ({demand}, {fullest}, {think}; {lightest})"
+        beside = f", others bring {figure(bounds.beside_per_s)} a second"
+        others = beside if bounds.beside_per_s > 0.01 * bounds.saturation_per_s else ""
+        return f"bounds: {full}, {crossing} ({demand}, {fullest}, {think}{others}; {lightest})"
     return f"bounds: {full} ({demand}, {fullest}; {lightest})"
 
 
@@ -182,6 +184,7 @@ def _bounds_json(bounds: Bounds) -> dict[str, Any]:
         "demand_s": bounds.demand_s,
         "demand_s_max": bounds.demand_s_max,
         "busiest": bounds.busiest,
+        "beside_per_s": bounds.beside_per_s,
         "think_s": bounds.load.think_s,
         "saturation_per_s": bounds.saturation_per_s,
         "crossing": bounds.crossing,

@@ -10,7 +10,9 @@ Models: asymptotic bounds of a queueing network (Denning and Buzen, "The Operati
 
  Demands are measured where the load is lightest. One customer waits for nobody: of one, D is what
  is left of N / X after thinking, and holds delays that keep nothing busy. Of more, D is at least
- what CPU and busiest disk say.
+ what CPU and busiest disk say. Where the throughput at the lightest load is more than its
+ customers can bring, the rest comes from others, such as a stream of mail beside a mailing, and is
+ added to the bound.
 By hand: a disk 22 % busy with 40 transactions a second: D = 5.5 ms, and 1 / D = 182 a second; one
  customer who thinks 20 ms brings 1 / 25.5 ms = 39, so the bounds cross at 182 / 39 = 4.6 customers.
 Counterpart: none of Linux; %util of iostat, %user + %system.
@@ -60,6 +62,7 @@ class Bounds:
     demand_s: float  # D: of all resources
     demand_s_max: float  # of the fullest; of several CPUs that of each
     busiest: str
+    beside_per_s: float = 0.0  # of the throughput, what no customer brings (closed)
 
     @property
     def saturation_per_s(self) -> float:
@@ -71,13 +74,15 @@ class Bounds:
         """The load at which the two bounds of throughput meet."""
         if self.load.kind == OPEN:
             return self.saturation_per_s
-        return (self.demand_s + self.load.think_s) / self.demand_s_max
+        left = max(self.saturation_per_s - self.beside_per_s, 0.0)
+        return left * (self.demand_s + self.load.think_s)
 
     def throughput_max(self, load: float) -> float:
         """Return what the throughput cannot exceed."""
         if self.load.kind == OPEN:
             return min(load, self.saturation_per_s)
-        return min(load / (self.demand_s + self.load.think_s), self.saturation_per_s)
+        own = load / (self.demand_s + self.load.think_s)
+        return min(own + self.beside_per_s, self.saturation_per_s)
 
     def response_s_min(self, load: float) -> float:
         """Return what the mean response time cannot fall below."""
@@ -152,14 +157,18 @@ def bounds_of(
     busiest = max(demands, key=demands.__getitem__)
     disks = [demand for name, demand in demands.items() if name != "CPU"]
     demand_s = cpus * demands.get("CPU", 0.0) + max(disks, default=0.0)
-    if load.kind == CLOSED and lightest == 1:
-        demand_s = max(demand_s, 1 / rate.mean - load.think_s)
+    beside_per_s = 0.0
+    if load.kind == CLOSED:
+        if lightest == 1:
+            demand_s = max(demand_s, 1 / rate.mean - load.think_s)
+        beside_per_s = max(rate.mean - lightest / (demand_s + load.think_s), 0.0)
     return Bounds(
         load=load,
         lightest=lightest,
         demand_s=demand_s,
         demand_s_max=demands[busiest],
         busiest=busiest,
+        beside_per_s=beside_per_s,
     )
 
 

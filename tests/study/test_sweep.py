@@ -170,6 +170,16 @@ def test_what_one_customer_waits_for_is_demand() -> None:
     assert found.demand_s == pytest.approx(0.030)
 
 
+def test_what_others_bring_is_added_to_the_bound() -> None:
+    """5 a second of one customer who thinks 370 ms: with 30 ms each, 1 / 0.4 = 2.5."""
+    load = Load(kind=CLOSED, think_s=0.370, throughput="x", responses={})
+    found = bounds_of(load, 1, figures(x=5, disk__sda__util_pct=15), cpus=1)
+    assert found is not None
+    assert found.beside_per_s == pytest.approx(2.5)
+    assert found.throughput_max(1) == pytest.approx(5)
+    assert found.throughput_max(found.crossing) == pytest.approx(1 / 0.030)
+
+
 def test_an_open_stream_is_bound_by_its_rate_and_by_what_is_full_first() -> None:
     load = Load(kind=OPEN, think_s=0.0, throughput="x", responses={})
     found: Bounds | None = bounds_of(load, 10, figures(x=10, disk__sda__util_pct=20), cpus=1)
