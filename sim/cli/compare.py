@@ -7,7 +7,7 @@ import click
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_json
-from sim.cli.variants import exit_judged, exit_unfinished, run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, head_unfinished, run_variants, write_plot
 from sim.registry import nearest
 from sim.report.levels_table import levels_table
 from sim.report.study_json import study_json
@@ -78,6 +78,7 @@ def command(
         write_json(study_json(study), json_path)
     if json_path != "-":
         first, *others = study.variants
+        head_unfinished(study)
         click.echo(heading(first, study.version, options.command_line()))
         if not others:
             print_table(run_table(first), sys.stdout)

@@ -24,7 +24,7 @@ from sim.cli.output import (
     write_text,
 )
 from sim.cli.progress import Progress
-from sim.cli.variants import exit_judged, exit_unfinished, run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, head_unfinished, run_variants, write_plot
 from sim.machine import simulate
 from sim.report import power_cut_text
 from sim.report.levels_table import levels_table
@@ -122,6 +122,7 @@ def command(
     if json_path is not None:
         write_json(variant_json(outcome, study.version), json_path)
     if json_path != "-":
+        head_unfinished(study)
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
         if outcome.levels:

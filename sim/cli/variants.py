@@ -37,6 +37,12 @@ def run_variants(
         return run_study(scenarios, replications, laboratory, fit=fit, sets=sets, keep=keep)
 
 
+def head_unfinished(study: Study) -> None:
+    """Print above a table that it is of a part of the runs, if it is."""
+    if study.unfinished is not None:
+        click.echo(f"{study.unfinished.message}\n")
+
+
 def exit_unfinished(study: Study) -> None:
     """End the command with the code of a study that did not end, if it did not."""
     if study.unfinished is not None:

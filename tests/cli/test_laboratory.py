@@ -43,6 +43,8 @@ def started(arguments: Sequence[str]) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Who starts the tests in the background has interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
@@ -120,7 +122,9 @@ def test_ctrl_c_prints_what_is_done_and_keeps_it(scenario: str, tmp_path: Path) 
         out, err = running.communicate()
     assert running.returncode == 130
     assert "interrupted after" in err
+    assert "the same command again goes on" in err
     assert "of 800 runs" in err
+    assert out.startswith("interrupted after ")
     assert "message" in out  # a table of what there is
     assert rows(store) >= 5
 
