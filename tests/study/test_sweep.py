@@ -62,7 +62,9 @@ def test_the_bounds_of_thinking_readers_hold_and_the_knee_is_where_they_cross(
         found = one.metrics["transactions_per_s"].mean
         assert found <= 1.08 * bounds.throughput_max(load)  # of 800 pauses: 3 %
         response_ms = one.metrics["transaction_ms"].mean
-        assert response_ms >= 1000 * bounds.response_s_min(load) - 1  # 3 % of pause and demand
+        # The pause and each reader's demand are known to 3 %.
+        unknown_ms = 30 * (0.020 + load * DEMAND_S)
+        assert response_ms >= 1000 * bounds.response_s_min(load) - unknown_ms
     assert isinstance(series.knee, int)
     assert 4 <= series.knee <= 9
 
