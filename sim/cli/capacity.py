@@ -88,10 +88,8 @@ def command(
 
     \b
     Examples:
-      iotwin capacity sendmail day --load 'process.normal.rate=1..100 msg/s' \\
-          --slo 'accept_p95_ms < 1 s' --slo 'load1_peak < 12'
-      iotwin capacity generic base ssd --load 'process.server.rate=10..200 /s' \\
-          --slo 'response_p95_ms < 200 ms'
+      iotwin capacity sendmail day --load 'process.normal.rate=1..9 /s' --slo 'accept_p95_ms < 1 s'
+      iotwin capacity generic base ssd --load 'process.server.rate=9..99 /s' --slo 'load1_peak < 8'
     """
     file = open_scenario(scenario_name)
     fit = options.fit_of(fit_path, scenario_name)

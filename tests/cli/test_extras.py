@@ -27,6 +27,7 @@ from sim.cli.main import main
 main()
 """
 JOB = "[reads]\nrw=randread\nsize=1m\nfilename=/reads\n"
+LOAD = "--load process.blast.concurrency=1..4"
 # words, and the extra that they need
 CASES = [
     ("list", None),
@@ -34,6 +35,14 @@ CASES = [
     ("run small.toml --plot run.png", "plot"),
     ("compare small.toml slow --replications 1", None),
     ("compare small.toml slow --plot compare.png", "plot"),
+    ("sweep small.toml --over process.blast.concurrency=1,2 --replications 1", None),
+    ("sweep small.toml --over process.blast.concurrency=1,2 --plot sweep.png", "plot"),
+    ("sweep small.toml --over process.blast.concurrency=1..4 --design lhs:2", "fit"),
+    (f"capacity small.toml {LOAD} --slo load1_peak<99 --budget 10", None),
+    (f"capacity small.toml {LOAD} --slo load1_peak<99 --plot capacity.png", "plot"),
+    ("trace small.toml --from 3s --to 4s --perfetto small.pftrace", None),
+    ("store --help", None),
+    ("cluster", None),
     ("explain small.toml", None),
     ("params small.toml", None),
     ("calibrate sendmail", "fit"),
