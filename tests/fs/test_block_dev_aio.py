@@ -165,7 +165,7 @@ def test_while_somebody_has_the_device_open_a_close_writes_nothing():
     assert written == [0, 2048]
 
 
-@pytest.mark.parametrize("kernel", ["2.6.16", "3.2"])
+@pytest.mark.parametrize("kernel", ["2.6.16", "2.6.32"])
 def test_dirty_pages_of_an_open_device_are_written_when_they_are_old(kernel):
     def program(sys: Sys):
         fd = yield from sys.open("/dev/sda", O_WRONLY)
@@ -176,6 +176,19 @@ def test_dirty_pages_of_an_open_device_are_written_when_they_are_old(kernel):
         assert machine.devices["sda"].stats.write_sectors == 2048
 
     machine = boot(machine=MACHINE, sets=[of_kernel(kernel)])
+    run_program(machine, program, seconds=60)
+
+
+def test_first_dirty_pages_of_a_device_are_written_at_the_next_look_of_3_2():
+    """A disk that was not written lately has no share of the limits there."""
+
+    def program(sys: Sys):
+        fd = yield from sys.open("/dev/sda", O_WRONLY)
+        yield from sys.write(fd, 1 << 20)
+        yield from sys.sleep(7 * S)
+        assert machine.devices["sda"].stats.write_sectors == 2048
+
+    machine = boot(machine=MACHINE, sets=[of_kernel("3.2")])
     run_program(machine, program, seconds=60)
 
 
