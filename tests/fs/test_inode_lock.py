@@ -29,7 +29,7 @@ TMPFS = 'type = "tmpfs"\nsize = "64 MiB"'
 NVME = 'profile = "ssd-nvme"\n'
 WITHOUT_QUEUES = ("2.6.16", "3.2", "3.10", "4.8")  # whose disks have an elevator, and no tags
 DIRECT = "direct=1\nrw=randwrite\nsize=1g\nruntime=30ms\n"
-BUFFERED = "direct=0\nnorandommap\nsize=256M\n"
+BUFFERED = "direct=0\nnorandommap\nsize=256M\ninvalidate=0\n"  # of pages that stay in memory
 
 
 @pytest.fixture(name="fio")
