@@ -413,5 +413,6 @@ def test_sequential_reads_go_at_the_disks_rate(directory, reads, rate_mb):
     queue = QUEUE | {"read_ahead_kb": "2560"}
     content = run(workload={"type": "fio", "params": params}, disk={"params": HDD, "queue": queue})
     row = validate_run(directory(content), seed=1)
-    assert row.predicted["result"]["MB/s"] == pytest.approx(rate_mb, rel=0.03)
+    # fio says that it reads in sequence: windows are twice as long, and few in 200 MB.
+    assert row.predicted["result"]["MB/s"] == pytest.approx(rate_mb, rel=0.05)
     assert row.predicted["await_ms"]["w"] == 0
