@@ -409,10 +409,11 @@ def test_an_arms_parameters_are_the_emulators(directory, said, built):
     ids=["direct", "buffered"],
 )
 def test_sequential_reads_go_at_the_disks_rate(directory, reads, rate_mb):
-    params = {"rw": "read", "bs": "128k", "size_mb": 200, **reads}
+    # What is read ahead for nothing at the end, 1.5 windows of 5 MiB, is 2 % of it: fio says that it
+    # reads in sequence, which makes windows twice as long.
+    params = {"rw": "read", "bs": "128k", "size_mb": 400, **reads}
     queue = QUEUE | {"read_ahead_kb": "2560"}
     content = run(workload={"type": "fio", "params": params}, disk={"params": HDD, "queue": queue})
     row = validate_run(directory(content), seed=1)
-    # fio says that it reads in sequence: windows are twice as long, and few in 200 MB.
-    assert row.predicted["result"]["MB/s"] == pytest.approx(rate_mb, rel=0.05)
+    assert row.predicted["result"]["MB/s"] == pytest.approx(rate_mb, rel=0.03)
     assert row.predicted["await_ms"]["w"] == 0
