@@ -36,7 +36,7 @@ SIM = str(Path(sim.__file__).parent)
 NESTED_MAX = 8
 # So many files of sim/ are entered until the call returns, by whatever runs meanwhile.
 WRITE_FILES_MAX = 15
-FSYNC_FILES_MAX = 35
+FSYNC_FILES_MAX = 34
 
 
 class Walk(NamedTuple):

@@ -437,7 +437,7 @@ class AddressSpace(PageTree):
         bdi = self.bdi
         bdi.nr_writeback -= pages
         bdi.written += pages
-        vm.wb.completions.add(bdi.completions, pages, vm.calendar.now)
+        vm.count_completions(bdi, pages)
         if self._page_waiters:
             self._wake_page_waiters(start, end)
         if vm.wb.nr_congestion_waiters:
@@ -590,9 +590,9 @@ class WbDomain:
         "unclean",
     )
 
-    def __init__(self, nr_total: int, nr_cpus: int, completions: Proportions) -> None:
+    def __init__(self, nr_total: int, nr_cpus: int, completions: Proportions | None) -> None:
         """``nr_total`` is the machine's memory in pages."""
-        self.completions = completions  # whose pages were written lately
+        self.completions = completions  # whose pages were written lately; None: nobody asks
         self.congestion_wqh: WaitQueue = WaitQueue()  # congestion_wqh[WRITE], mm/backing-dev.c
         self.nr_congestion_waiters: int = 0
         self.flusher = Flusher()  # replaced by start_writeback()
@@ -694,17 +694,30 @@ class Vm(Memory):
         if not bdi.write_congested():
             self.wb.congestion_wqh.wake_all()
 
-    def _completions(self) -> Proportions:
-        """Return how this release counts whose pages were written lately, at boot."""
+    def _completions(self) -> Proportions | None:
+        """Return how this release counts whose pages were written lately, at boot.
+
+        None to 3.1, whose shares of devices are left out (page_writeback.py).
+        """
+        if not self.features.paced_writers:
+            return None
         if self.features.shares_age:
             return FlexProportions()
         params = self.params
         limit = params.dirty_limit_bytes // PAGE_SIZE
         return FloatingProportions(limit or int(self.nr_total * params.dirty_ratio / 100))
 
+    def count_completions(self, bdi: BackingDevInfo, pages: int) -> None:
+        """Count pages written towards the device's share of write-outs (bdi_writeout_inc)."""
+        completions = self.wb.completions
+        if completions is not None:
+            completions.add(bdi.completions, pages, self.calendar.now)
+
     def share_of(self, bdi: BackingDevInfo) -> float:
         """Return which part of what was written lately the device wrote (wb_writeout_fraction)."""
-        return self.wb.completions.fraction(bdi.completions, self.calendar.now)
+        completions = self.wb.completions
+        assert completions is not None
+        return completions.fraction(bdi.completions, self.calendar.now)
 
     def check(self) -> None:
         """Assert the invariants of the file's opening lines, and those of all parts."""

@@ -148,8 +148,7 @@ class Machine:
     def has_been_written(self, mib=4096):
         """Give the device nearly all of the recent write-outs, as after hours of work."""
         for _ in range(mib):
-            completions = self.vm.wb.completions
-            completions.add(self.bdi.completions, PAGES_PER_MIB, self.calendar.now)
+            self.vm.count_completions(self.bdi, PAGES_PER_MIB)
         return self
 
     def run_until(self, seconds):
