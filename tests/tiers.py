@@ -8,10 +8,13 @@ laws: what holds whatever the numbers are; on the installed twin, compiled, wher
 cases: whole simulations, the command line, recordings; on the installed twin, too.
 """
 
+import atexit
 import importlib
 import os
 import pkgutil
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from importlib.machinery import PathFinder
@@ -120,13 +123,24 @@ def _what_decides() -> Iterator[tuple[Path, Path]]:
                     yield source, source.relative_to(TOP)
 
 
+def _linked() -> str:
+    """Return a folder, there until this process ends, in which nothing is but a link to `tests`."""
+    folder = tempfile.mkdtemp(prefix="iotwin-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.symlink(TOP / "tests", Path(folder) / "tests", target_is_directory=True)
+    return folder
+
+
 def take_installed() -> None:
     """Have the twin and its scenarios imported as installed, here and in processes of tests.
 
-    `tests` and `benchmarks` still come from the checkout, which is what stands last. The packages
-    of the cases are imported at once: pytest would take those of their tests' folders.
+    `tests` and `benchmarks` still come from the checkout, which is what stands last. Processes of
+    tests find `tests` by a link that stands first: some package has its own installed under this
+    name. The packages of the cases are imported at once: pytest would take those of their tests'
+    folders.
     """
-    sys.path[:] = [*(place for place in sys.path if not is_checkout(place)), str(TOP)]
+    others = (place for place in sys.path if not is_checkout(place))
+    sys.path[:] = [_linked(), *others, str(TOP)]
     before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     places = [place for place in before if place and not is_checkout(place)]
     os.environ["PYTHONPATH"] = os.pathsep.join(places)

@@ -30,11 +30,9 @@ from calibration.fit.chain import (
 from calibration.fit.columns import RecordedColumn, matrix
 from calibration.fit.posterior import STEPS
 from calibration.fit.space import Array, Space, generator
-from sim.observation import MeasureSpec, Observation
-from sim.results import RunResult
-from sim.scenario.spec import Scenario
+from sim.observation import Observation
 from sim.study.laboratory import Laboratory
-from sim.study.metrics import compute_metrics, metrics_of
+from sim.study.metrics import metrics_of, metrics_seen
 from sim.study.trial import Figures
 
 FIRST, SECOND = "first half: ", "second half: "
@@ -60,23 +58,20 @@ class Outcome:
     narrowed: tuple[float, ...]
 
 
-def halves_of(scenario: Scenario, result: RunResult) -> Figures:
+def halves_of(whole: Observation) -> Figures:
     """Return the figures of a run, and those of the first and second half of its measured part."""
-    figures = dict(compute_metrics(result, scenario.measure))
-    whole = Observation(result, scenario.measure)
+    figures = metrics_seen(whole)
     middle_ns = (whole.begin_ns + whole.end_ns) // 2
     if whole.is_marked:
-        figures |= _part(FIRST, result, scenario.measure, whole.begin_ns, middle_ns)
-        figures |= _part(SECOND, result, scenario.measure, middle_ns, whole.end_ns)
+        figures |= _part(FIRST, whole, whole.begin_ns, middle_ns)
+        figures |= _part(SECOND, whole, middle_ns, whole.end_ns)
     return figures
 
 
-def _part(
-    name: str, result: RunResult, measure: MeasureSpec, begin_ns: int, end_ns: int
-) -> dict[str, float]:
-    seen = Observation(result, measure)
+def _part(name: str, whole: Observation, begin_ns: int, end_ns: int) -> dict[str, float]:
+    seen = Observation(whole.result, whole.measure)
     seen.begin_ns, seen.end_ns = begin_ns, end_ns
-    values = {metric.name: metric.compute(seen) for metric in metrics_of(measure)}
+    values = {metric.name: metric.compute(seen) for metric in metrics_of(whole.measure)}
     return {name + key: value for key, value in values.items() if value is not None}
 
 

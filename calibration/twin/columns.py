@@ -23,9 +23,9 @@ from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
 from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Load
 from calibration.twin.server import Server, turns
+from sim.observation import Observation
 from sim.results import RunResult
 from sim.scenario.calibrate import ColumnSpec
-from sim.scenario.spec import Scenario
 from sim.study.trial import Figures
 from sim.tools.iostat import compute_iostat
 
@@ -218,6 +218,6 @@ def figures_of(result: RunResult) -> dict[str, float]:
     return figures
 
 
-def columns_of_run(_scenario: Scenario, result: RunResult) -> Figures:
+def columns_of_run(seen: Observation) -> Figures:
     """Return the columns of a run: what a laboratory measures that fits a twin."""
-    return figures_of(result)
+    return figures_of(seen.result)

@@ -479,8 +479,7 @@ class Anticipatory(Elevator):
 
     def moved(self, request: Request, old_sector: int) -> None:
         kind = SYNC if request.sync else ASYNC
-        self._sorted[kind].remove(request, old_sector)
-        self._sorted[kind].add(request)
+        self._sorted[kind].move(request, old_sector)
         self._consider(request, kind)
 
     def absorbed(self, request: Request, following: Request) -> None:

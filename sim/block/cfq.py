@@ -663,17 +663,13 @@ class Cfq(Elevator):
     def moved(self, request: Request, old_sector: int) -> None:
         queue = request.elevator_private
         assert isinstance(queue, CfqQueue)
-        queue.sort_list.remove(request, old_sector)
-        queue.sort_list.add(request)
+        queue.sort_list.move(request, old_sector)
         queue.next_rq = self._choose(queue.next_rq, request)
 
     def absorbed(self, request: Request, following: Request) -> None:
         queue = following.elevator_private
         assert isinstance(queue, CfqQueue)
-        if following.start_ns < request.start_ns:
-            # The older of the two decides: request takes over following's place.
-            queue.fifo.remove(request)
-            queue.fifo.insert(queue.fifo.index(following), request)
+        queue.take_older_place(request, following)
         self._remove(queue, following)
 
     def _choose(self, one: Request | None, two: Request | None) -> Request | None:
@@ -1524,16 +1520,13 @@ class CfqTrees(Elevator):
     def moved(self, request: Request, old_sector: int) -> None:
         queue = request.elevator_private
         assert isinstance(queue, TreeQueue)
-        queue.sort_list.remove(request, old_sector)
-        queue.sort_list.add(request)
+        queue.sort_list.move(request, old_sector)
         queue.next_rq = self._choose(queue.next_rq, request)
 
     def absorbed(self, request: Request, following: Request) -> None:
         queue = following.elevator_private
         assert isinstance(queue, TreeQueue)
-        if following.start_ns < request.start_ns:
-            queue.fifo.remove(request)
-            queue.fifo.insert(queue.fifo.index(following), request)
+        queue.take_older_place(request, following)
         if queue.next_rq is following:
             queue.next_rq = request
         self._remove(queue, following)

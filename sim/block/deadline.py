@@ -147,8 +147,7 @@ class Deadline(Elevator):
         return waiting
 
     def moved(self, request: Request, old_sector: int) -> None:
-        self._sorted[request.op & 1].remove(request, old_sector)
-        self._sorted[request.op & 1].add(request)
+        self._sorted[request.op & 1].move(request, old_sector)
 
     def absorbed(self, request: Request, following: Request) -> None:
         op = following.op & 1

@@ -189,6 +189,11 @@ class SortedRequests:
         del self.requests[at]
         return at
 
+    def move(self, request: Request, old_sector: int) -> None:
+        """Put a request that begins at another sector now where it belongs."""
+        self.remove(request, old_sector)
+        self.add(request)
+
     def first_from(self, sector: int) -> Request | None:
         """Return the first request that starts at ``sector`` or later."""
         at = bisect_left(self.sectors, sector)
@@ -212,6 +217,12 @@ class ExpiringQueue(ElevatorData):
             return None
         self.fifo_expired = True
         return self.fifo[0]
+
+    def take_older_place(self, request: Request, following: Request) -> None:
+        """Let a request that takes in another have its place, if that came before it."""
+        if following.start_ns < request.start_ns:
+            self.fifo.remove(request)
+            self.fifo.insert(self.fifo.index(following), request)
 
 
 def nearer_request(

@@ -14,7 +14,7 @@ of its own, and only its own end counts against it. At most as many pieces are u
 are workers and one more, so that the pieces of a study need not be in memory at once.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -31,10 +31,10 @@ from sim.scenario.load import open_scenario
 from sim.scenario.spec import Scenario
 from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.executors import HERE, Place, check_sources, ending
-from sim.study.metrics import compute_histograms
+from sim.study.metrics import histograms_seen, metrics_seen
 from sim.study.outcome import Replication, Seen, Shortfall
 from sim.study.store import Row, Store
-from sim.study.trial import Keys, Measure, Trial, figures_of, model
+from sim.study.trial import Keys, Measure, Trial, model
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -68,7 +68,7 @@ class Laboratory:
         *,
         store: Store | None = None,
         progress: Progress | None = None,
-        measure: Measure = figures_of,
+        measure: Measure = metrics_seen,
     ) -> None:
         """Open a laboratory; `measure` makes the figures of a run."""
         self.place = place
@@ -118,7 +118,8 @@ class Laboratory:
                 chosen[key] = number
             else:
                 found[key] = stored
-        known = sum(key in found for key in keys)
+        times = Counter(keys)
+        known = sum(times[key] for key in found)
         if known:
             self.known += known
             self._count(known)
@@ -129,7 +130,7 @@ class Laboratory:
             key, first = todo[number]
             self._put(key, trials[first], outcome)
             found[key] = outcome
-            self._count(keys.count(key))
+            self._count(times[key])
 
         names = [trials[number].command for number in chosen.values()]
         try:
@@ -375,7 +376,7 @@ def run_once(
     seed: int,
     keep: bool = False,
     progress: Progress | None = None,
-    measure: Measure = figures_of,
+    measure: Measure = metrics_seen,
 ) -> Replication:
     """Simulate and compute the figures; keep the readings if asked to."""
     begin_s = process_time()
@@ -384,12 +385,13 @@ def run_once(
         result = dump.in_result(simulate(scenario, seed, progress, dump.attach))
     else:
         result = simulate(scenario, seed, progress)
+    seen = Observation(result, scenario.measure)
     return Replication(
         seed=seed,
-        metrics=dict(measure(scenario, result)),
-        histograms=compute_histograms(result, scenario.measure),
+        metrics=dict(measure(seen)),
+        histograms=histograms_seen(seen),
         digest=result.digest(),
-        seen=Seen.of(Observation(result, scenario.measure)),
+        seen=Seen.of(seen),
         cpu_s=round(process_time() - begin_s, 3),
         result=result if keep else None,
     )

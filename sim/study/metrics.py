@@ -361,23 +361,26 @@ def compute_metrics(result: RunResult, measure: MeasureSpec) -> dict[str, float]
 
     A run without the steady state that was asked for has none.
     """
-    seen = Observation(result, measure)
+    return metrics_seen(Observation(result, measure))
+
+
+def metrics_seen(seen: Observation) -> dict[str, float]:
+    """Return the figures of a run that is looked at already; see compute_metrics()."""
     if seen.unsteady:
         return {}
-    values = {metric.name: metric.compute(seen) for metric in metrics_of(measure)}
+    values = {metric.name: metric.compute(seen) for metric in metrics_of(seen.measure)}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def compute_histograms(result: RunResult, measure: MeasureSpec) -> dict[str, Histogram]:
+def histograms_seen(seen: Observation) -> dict[str, Histogram]:
     """Return the times, by mark, of which the figures of one run have quantiles."""
-    seen = Observation(result, measure)
     if seen.unsteady:
         return {}
     return {
         one.mark: histogram_of(
             (float(record.value) for record in seen.marked(one.mark)), one.lost(seen)
         )
-        for one in quantiles_of(measure).values()
+        for one in quantiles_of(seen.measure).values()
     }
 
 

@@ -20,15 +20,14 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from sim.results import RunResult
+from sim.observation import Observation
 from sim.scenario.cases import scenario_files
 from sim.scenario.fitted import fit_layer
 from sim.scenario.load import ScenarioFile, open_scenario
 from sim.scenario.spec import Scenario
-from sim.study.metrics import compute_metrics
 
 Figures = Mapping[str, float]
-Measure = Callable[[Scenario, RunResult], Figures]
+Measure = Callable[[Observation], Figures]
 
 SIM: Final = Path(__file__).resolve().parents[1]
 # Folders of sim/ that neither simulate nor measure, and what measures in them all the same.
@@ -36,11 +35,6 @@ _NEITHER: Final = ("cli", "report", "study")
 MEASURING: Final = ("study/metrics.py", "study/block_dump.py")
 _KEY_DIGITS: Final = 32
 _RESOLVED: Final = ("server", "links", "processes", "run", "measure", "neighbours")
-
-
-def figures_of(scenario: Scenario, result: RunResult) -> Figures:
-    """Return the figures that the scenario's [measure] asks for."""
-    return compute_metrics(result, scenario.measure)
 
 
 @dataclass(frozen=True)
@@ -89,9 +83,14 @@ def trial_of(
 ) -> Trial:
     """Return the trial of a scenario that was read already."""
     what_if = scenario.what_if.name if scenario.what_if else None
-    shipped = scenario_files().get(scenario.name) == scenario.path
-    name = scenario.name if shipped else str(scenario.path)
+    name = _typed_name(scenario.name, scenario.path)
     return Trial(name, what_if, (), seed, sets, given=scenario, keep=keep)
+
+
+@cache
+def _typed_name(name: str, path: Path) -> str:
+    """Return by what name a scenario is asked for: one that does not come along by its path."""
+    return name if scenario_files().get(name) == path else str(path)
 
 
 class Keys:

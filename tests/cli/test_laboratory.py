@@ -38,7 +38,7 @@ def started(arguments: Sequence[str]) -> "subprocess.Popen[str]":
     """Start a command in a process group of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "sim", *arguments],
-        env={**os.environ, "PYTHONPATH": str(TOP)},
+        cwd=TOP,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

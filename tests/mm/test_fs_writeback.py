@@ -193,9 +193,8 @@ def two_disks(kernel, share):
     other = machine.vm.add_bdi(BackingDevInfo("other", FixedRate(machine.calendar, 100 * MIB, 128)))
     thread = FlusherThread(machine.vm, other)
     machine.sched.spawn(thread.comm, thread.main)
-    completions = machine.vm.wb.completions
-    completions.add(machine.bdi.completions, int((1 - share) * WRITTEN), 0)
-    completions.add(other.completions, int(share * WRITTEN), 0)
+    machine.vm.count_completions(machine.bdi, int((1 - share) * WRITTEN))
+    machine.vm.count_completions(other, int(share * WRITTEN))
     file = AddressSpace(machine.vm, FlatFile(1 << 30), FlatOps(other.device), other)
     return machine, file
 

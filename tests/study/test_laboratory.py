@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.results import RunResult
+from sim.observation import Observation
 from sim.scenario import Scenario, load_text
 from sim.study import laboratory as laboratories
 from sim.study.executors import Place, place_of
@@ -50,9 +50,9 @@ def deadly(place: str) -> str:
     return path.name
 
 
-def seed_alone(scenario: Scenario, result: RunResult) -> Figures:
+def seed_alone(seen: Observation) -> Figures:
     """Measure one thing."""
-    return {"seed": float(result.seed)}
+    return {"seed": float(seen.result.seed)}
 
 
 @pytest.mark.parametrize("place", ["here", "local:2"])

@@ -8,7 +8,7 @@ import pytest
 import scenarios.sendmail.program  # noqa: F401  (registers sendmail, whose figures some are)
 from sim.observation import MeasureSpec, Observation
 from sim.results import Record, RunResult
-from sim.study.metrics import compute_histograms, compute_metrics, metrics_of, units_of
+from sim.study.metrics import compute_metrics, histograms_seen, metrics_of, units_of
 from sim.user.smtp.figures import refused_spans
 from tests.study.storms import NS_PER_S, storm
 
@@ -150,7 +150,8 @@ def test_what_was_not_accepted_took_longer_than_anything() -> None:
 
 
 def test_a_run_keeps_the_times_of_its_quantiles() -> None:
-    [(mark, found)] = compute_histograms(mails([10.0] * 90 + [20.0] * 10, 5), MAIL).items()
+    result = mails([10.0] * 90 + [20.0] * 10, 5)
+    [(mark, found)] = histograms_seen(Observation(result, MAIL)).items()
     assert (mark, found.total, found.never) == ("accept_ns", 105, 5)
     assert found.beyond(15e6) == 15
 
@@ -185,4 +186,4 @@ def test_a_run_without_a_steady_state_has_no_figures(
     result = replace(result, records=(*result.records, *more))
     assert why in Observation(result, steady).unsteady
     assert compute_metrics(result, steady) == {}
-    assert compute_histograms(result, steady) == {}
+    assert histograms_seen(Observation(result, steady)) == {}

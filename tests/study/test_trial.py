@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.results import RunResult
+from sim.observation import Observation
 from sim.scenario import Scenario, load, load_text, open_scenario, scenario_files
 from sim.study import trial as trials
-from sim.study.trial import Figures, Keys, Trial, figures_of, model, trial_of
+from sim.study.metrics import metrics_seen
+from sim.study.trial import Figures, Keys, Trial, model, trial_of
 from tests.cli.small import SMALL
 
 FILE = Path("small.toml")
-KEYS = Keys(figures_of)
+KEYS = Keys(metrics_seen)
 
 
 def key(scenario: Scenario, seed: int = 1) -> str:
@@ -46,8 +47,8 @@ def test_words_about_a_scenario_are_not_in_its_key() -> None:
 
 
 def test_the_seed_the_variant_and_the_measure_are_in_it() -> None:
-    def another(scenario: Scenario, result: RunResult) -> Figures:
-        return figures_of(scenario, result)
+    def another(seen: Observation) -> Figures:
+        return metrics_seen(seen)
 
     scenario = small()
     others = {
@@ -87,7 +88,7 @@ def with_change(value: Any, path: tuple[str, ...]) -> Any:
         return {**value, name: with_change(value[name], tuple(rest))}
     values = {one.name: getattr(value, one.name) for one in fields(value)}
     values[name] = with_change(values[name], tuple(rest))
-    made = object.__new__(type(value))  # unchecked: any value will do here
+    made = type(value).__new__(type(value))  # unchecked: any value will do here
     for field, one in values.items():
         object.__setattr__(made, field, one)
     return made

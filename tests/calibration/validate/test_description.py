@@ -409,8 +409,8 @@ def test_an_arms_parameters_are_the_emulators(directory, said, built):
     ids=["direct", "buffered"],
 )
 def test_sequential_reads_go_at_the_disks_rate(directory, reads, rate_mb):
-    # What is read ahead for nothing at the end, 1.5 windows of 5 MiB, is 2 % of it: fio says that it
-    # reads in sequence, which makes windows twice as long.
+    # What is waited for at the end, 1.5 windows of 5 MiB, is 2 % of it: fio says that it reads in
+    # sequence, which makes windows twice as long.
     params = {"rw": "read", "bs": "128k", "size_mb": 400, **reads}
     queue = QUEUE | {"read_ahead_kb": "2560"}
     content = run(workload={"type": "fio", "params": params}, disk={"params": HDD, "queue": queue})
