@@ -10,10 +10,10 @@ import sim
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.variants import exit_unfinished
 from sim.report.capacity_text import (
     capacity_result,
     capacity_table,
-    points_json,
     resources_table,
     sentences,
 )
@@ -24,9 +24,7 @@ from sim.scenario.levels import read_option
 from sim.study.capacity import BUDGET, PRECISION, Capacity, Question, check_load, find_capacity
 from sim.study.levels import resolve
 from sim.study.over import check_once, check_runs, read_range
-from sim.units import UnitError, parse_quantity
-
-BASE = "base"
+from sim.study.points import Variants
 
 
 @click.command("capacity", short_help="Find the load at which service levels just hold.")
@@ -91,24 +89,19 @@ def command(
       iotwin capacity sendmail day --load 'process.normal.rate=1..9 /s' --slo 'accept_p95_ms < 1 s'
       iotwin capacity generic base ssd --load 'process.server.rate=9..99 /s' --slo 'load1_peak < 8'
     """
-    file = open_scenario(scenario_name)
     fit = options.fit_of(fit_path, scenario_name)
-    names = _names(what_ifs)
-    layer = options.layer_of(fit)
-    scenarios = [file.read(name, sets=sets, seed=seed, fit=layer) for name in names]
+    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    names = options.variants_of(what_ifs)
+    scenarios = [variants.read(name) for name in names]
     axis = read_range(load_text, scenarios, "--load")
     check_load(axis)
     check_once((axis,), sets)
     check_runs(budget * len(names), meant=yes)
-    extra = tuple(map(read_option, slos))
     question = Question(
-        file=file,
+        variants=variants,
         axis=axis,
-        sets=sets,
-        seed=seed,
-        fit=fit,
-        slo=extra,
-        precision=_share(precision),
+        slo=tuple(map(read_option, slos)),
+        precision=options.share_of(precision, "--precision", 50),
         budget=budget,
     )
     for name in names:
@@ -123,7 +116,7 @@ def command(
     options.tell_omissions(*scenarios)
     check_json(json_path)
     check_picture(plot_path)
-    check_apart(json_path, plot_path, read=(file.path, fit_path))
+    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
     found: list[Capacity] = []
     with where.laboratory(f"capacity of {scenarios[0].name}") as laboratory:
         for name in names:
@@ -142,11 +135,11 @@ def command(
             command=options.command_line(),
             version=sim.__version__,
             base=scenarios[0],
-            points=(),
+            points=[point for one in found for point in one.points],
             result=capacity_result(found),
             unfinished=unfinished,
         )
-        write_json(content | {"points": points_json(found)}, json_path)
+        write_json(content, json_path)
     if json_path != "-":
         base = scenarios[0]
         click.echo(f"{base.name}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
@@ -155,28 +148,4 @@ def command(
         click.echo()
         print_table(resources_table(found), sys.stdout)
         click.echo("\n" + sentences(found, question.precision), nl=False)
-    if unfinished is not None:
-        click.echo(f"iotwin: {unfinished.message}", err=True)
-        sys.exit(unfinished.exit_code)
-
-
-def _names(what_ifs: tuple[str, ...]) -> list[str | None]:
-    """Return the what-ifs, None for the scenario as it is; refuse one that is named twice."""
-    twice = sorted({name for name in what_ifs if what_ifs.count(name) > 1})
-    if twice:
-        raise click.UsageError(f"named twice: {', '.join(twice)}")
-    return [None if name == BASE else name for name in what_ifs or (BASE,)]
-
-
-def _share(text: str) -> float:
-    """Return a precision as a share."""
-    try:
-        percent = parse_quantity(text, "percent")
-    except UnitError as error:
-        raise click.BadParameter(str(error), param_hint="--precision") from None
-    assert isinstance(percent, int | float)
-    if not 0 < percent < 50:
-        raise click.BadParameter(
-            f"{percent:g} % (allowed: more than 0, less than 50 %)", param_hint="--precision"
-        )
-    return percent / 100
+    exit_unfinished(unfinished)

@@ -78,7 +78,7 @@ def command(
         write_json(study_json(study), json_path)
     if json_path != "-":
         first, *others = study.variants
-        head_unfinished(study)
+        head_unfinished(study.unfinished)
         click.echo(heading(first, study.version, options.command_line()))
         if not others:
             print_table(run_table(first), sys.stdout)
@@ -90,15 +90,13 @@ def command(
             print_table(levels_table(study.variants), sys.stdout)
             click.echo()
         click.echo(notes(study.variants), nl=False)
-    exit_unfinished(study)
+    exit_unfinished(study.unfinished)
     exit_judged(study)
 
 
 def _check_names(base: Scenario, names: tuple[str, ...]) -> None:
     """Raise click.UsageError for what-ifs named twice, and for all that are not there."""
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise click.UsageError(f"named twice: {', '.join(twice)}")
+    options.check_once(names)
     known = tuple(what_if.name for what_if in base.what_ifs)
     parts = dict.fromkeys(part for name in names for part in name.split(JOINED))
     told = []

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -17,8 +17,10 @@ from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.levels import read_option
 from sim.scenario.load import SEED_MAX
 from sim.toml.layers import Table
+from sim.units import UnitError, parse_quantity
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+BASE: Final = "base"  # as a what-if's name: the scenario as it is
 
 scenario_argument: Decorator = click.argument("scenario_name", metavar="SCENARIO")
 what_if_option: Decorator = click.option(
@@ -92,6 +94,31 @@ def layer_of(fit: Fit | None) -> Table | None:
 def fit_layer_of(path: str | None, scenario: str) -> Table | None:
     """Return the best member of a fit of the scenario as a layer over it; raise FitError."""
     return layer_of(fit_of(path, scenario))
+
+
+def check_once(what_ifs: Sequence[str]) -> None:
+    """Raise click.UsageError for what-ifs that are named twice."""
+    twice = sorted({name for name in what_ifs if what_ifs.count(name) > 1})
+    if twice:
+        raise click.UsageError(f"named twice: {', '.join(twice)}")
+
+
+def variants_of(what_ifs: Sequence[str]) -> list[str | None]:
+    """Return the what-ifs that are named, None for the scenario as it is, which is the default."""
+    check_once(what_ifs)
+    return [None if name == BASE else name for name in what_ifs or (BASE,)]
+
+
+def share_of(text: str, option: str, percent_max: int) -> float:
+    """Return a percentage as a share; refuse one that is not between nothing and `percent_max`."""
+    try:
+        percent = parse_quantity(text, "percent")
+    except UnitError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+    if not 0 < percent < percent_max:
+        allowed = f"more than 0 % and less than {percent_max} %"
+        raise click.BadParameter(f"'{text}' (allowed: {allowed})", param_hint=option)
+    return percent / 100
 
 
 def with_levels(scenario: Scenario, slos: Sequence[str]) -> Scenario:

@@ -122,14 +122,14 @@ def command(
     if json_path is not None:
         write_json(variant_json(outcome, study.version), json_path)
     if json_path != "-":
-        head_unfinished(study)
+        head_unfinished(study.unfinished)
         click.echo(heading(outcome, study.version, options.command_line()))
         print_table(run_table(outcome), sys.stdout)
         if outcome.levels:
             click.echo()
             print_table(levels_table([outcome]), sys.stdout)
         click.echo("\n" + notes([outcome]), nl=False)
-    exit_unfinished(study)
+    exit_unfinished(study.unfinished)
     exit_judged(study)
 
 

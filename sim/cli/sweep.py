@@ -14,6 +14,7 @@ from sim.cli import options
 from sim.cli.extras import need
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.variants import exit_unfinished, head_unfinished
 from sim.observation import Metric
 from sim.registry import did_you_mean
 from sim.report.study_file import study_file
@@ -26,9 +27,7 @@ from sim.study.over import Listed, check_once, check_runs, read_listed, read_ove
 from sim.study.points import Precision, Variants, measure, point_of
 from sim.study.precision import RUNS_MAX
 from sim.study.sweep import GRID, Design, Sweep, assemble_sweep, grid, number_of, sampled
-from sim.units import UnitError, parse_quantity
 
-BASE: Final = "base"
 _DESIGN: Final = re.compile(r"(sobol|lhs):(\d+)")
 _DESIGNS: Final = "grid, sobol:N, lhs:N"
 
@@ -103,7 +102,7 @@ def command(
     """
     fit = options.fit_of(fit_path, scenario_name)
     variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
-    names = _names(what_ifs)
+    names = options.variants_of(what_ifs)
     scenarios = [variants.read(name) for name in names]
     design = _design(design_text)
     reader = read_listed if design.kind == GRID else read_over
@@ -145,9 +144,7 @@ def command(
         write_json(content, json_path)
     if json_path != "-":
         _print(sweep, names, scenarios, shown, runs)
-    if unfinished is not None:
-        click.echo(f"iotwin: {unfinished.message}", err=True)
-        sys.exit(unfinished.exit_code)
+    exit_unfinished(unfinished)
 
 
 def _print(
@@ -163,23 +160,14 @@ def _print(
     base = sweep.base
     conditions = f"seed {base.seed}, {often} of each point, iotwin {sim.__version__}"
     click.echo(f"{base.name}: {base.title}\n{conditions}\n$ {options.command_line()}\n")
-    if sweep.unfinished is not None:
-        click.echo(f"{sweep.unfinished.message}\n")
+    head_unfinished(sweep.unfinished)
     for name, scenario, figures in zip(names, scenarios, shown, strict=True):
         if len(names) > 1 or name is not None:
             title = scenario.what_if.title if scenario.what_if else scenario.title
-            click.echo(f"what-if {name}: {title}" if name else f"{BASE}: {title}")
+            click.echo(f"what-if {name}: {title}" if name else f"{options.BASE}: {title}")
         print_table(sweep_table(sweep, name, figures), sys.stdout)
         click.echo()
     click.echo(notes(sweep), nl=False)
-
-
-def _names(what_ifs: tuple[str, ...]) -> list[str | None]:
-    """Return the what-ifs, None for the scenario as it is; refuse one that is named twice."""
-    twice = sorted({name for name in what_ifs if what_ifs.count(name) > 1})
-    if twice:
-        raise click.UsageError(f"named twice: {', '.join(twice)}")
-    return [None if name == BASE else name for name in what_ifs or (BASE,)]
 
 
 def _design(text: str) -> Design:
@@ -216,13 +204,7 @@ def _runs(
         if replications_max is not None:
             raise click.UsageError("--replications-max goes with --precision")
         return replications
-    try:
-        share = parse_quantity(precision, "percent") / 100
-    except UnitError as error:
-        raise click.BadParameter(str(error), param_hint="--precision") from None
-    if not 0 < share < 1:
-        message = f"'{precision}' (allowed: more than 0 % and less than 100 %)"
-        raise click.BadParameter(message, param_hint="--precision")
+    share = options.share_of(precision, "--precision", 100)
     if len(figures) != 1:
         message = "--precision is of one figure: name it with --of FIGURE"
         raise click.UsageError(message)

@@ -165,4 +165,4 @@ def _fill_of_scenario(
     if json_path != "-":
         click.echo(f"{base.title}\nseed {variants[0].seed}, iotwin {study.version}\n")
         print_table(what_if_table(study), sys.stdout)
-    exit_unfinished(study)
+    exit_unfinished(study.unfinished)

@@ -1,6 +1,6 @@
 """Run variants of a scenario for a command: laboratory, plot, and the end of what did not finish.
 
-Used by `run` and `compare`. Files that cannot be written are found before the run.
+Used by all that run variants. Files that cannot be written are found before the run.
 """
 
 import sys
@@ -17,7 +17,7 @@ from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
 from sim.study.compare import run_study
 from sim.study.levels import UNDECIDED
-from sim.study.outcome import Study
+from sim.study.outcome import Shortfall, Study
 
 EXIT_MISSED: Final = 3
 EXIT_UNDECIDED: Final = 4
@@ -37,17 +37,17 @@ def run_variants(
         return run_study(scenarios, replications, laboratory, fit=fit, sets=sets, keep=keep)
 
 
-def head_unfinished(study: Study) -> None:
+def head_unfinished(unfinished: Shortfall | None) -> None:
     """Print above a table that it is of a part of the runs, if it is."""
-    if study.unfinished is not None:
-        click.echo(f"{study.unfinished.message}\n")
+    if unfinished is not None:
+        click.echo(f"{unfinished.message}\n")
 
 
-def exit_unfinished(study: Study) -> None:
+def exit_unfinished(unfinished: Shortfall | None) -> None:
     """End the command with the code of a study that did not end, if it did not."""
-    if study.unfinished is not None:
-        click.echo(f"iotwin: {study.unfinished.message}", err=True)
-        sys.exit(study.unfinished.exit_code)
+    if unfinished is not None:
+        click.echo(f"iotwin: {unfinished.message}", err=True)
+        sys.exit(unfinished.exit_code)
 
 
 def exit_judged(study: Study) -> None:

@@ -9,8 +9,6 @@ Left out: the figures at every load: the JSON has them.
 from collections.abc import Sequence
 from typing import Any
 
-from sim.report.levels_table import levels_json
-from sim.report.study_file import point_json
 from sim.report.tables import Column, Table
 from sim.study.capacity import Capacity
 from sim.study.levels import NO_DATA, Judged
@@ -158,16 +156,3 @@ def _json(one: Capacity) -> dict[str, Any]:
         "precise": one.search.is_precise,
         "runs": one.search.spent,
     }
-
-
-def points_json(found: Sequence[Capacity]) -> list[dict[str, Any]]:
-    """Return every load that was judged, with its figures and its levels."""
-    rows = []
-    for one in found:
-        for measured in one.points:
-            [load] = measured.point.values
-            assert isinstance(load, int | float)
-            judged = one.search.points.get(load)
-            levels = [] if judged is None else levels_json(list(judged.judged))
-            rows.append(point_json(measured) | {"levels": levels})
-    return rows

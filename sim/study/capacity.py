@@ -29,18 +29,14 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Final, Protocol
 
-from sim.scenario.fitted import Fit
 from sim.scenario.levels import LevelText
-from sim.scenario.load import ScenarioFile
 from sim.scenario.spec import Scenario
 from sim.study.laboratory import Laboratory, UnfinishedError
 from sim.study.levels import MET, MISSED, NO_DATA, UNDECIDED, Judged, Level, judge, resolve
-from sim.study.metrics import units_of
 from sim.study.outcome import Replication, Shortfall
 from sim.study.over import Range, blaming
-from sim.study.points import Measured
+from sim.study.points import Measured, Variants, measured_point
 from sim.study.points import Point as StudyPoint
-from sim.study.summary import summarise_all
 from sim.study.trial import Trial, trial_of
 from sim.toml.errors import Problem, ScenarioError
 
@@ -214,13 +210,10 @@ _LIGHT: Final = 0.02  # a lighter use of a resource says nothing of where it is 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked: of which file, under what, along which load, with which further levels."""
+    """What is asked: of which variants, along which load, with which further levels."""
 
-    file: ScenarioFile
+    variants: Variants
     axis: Range
-    sets: tuple[str, ...] = ()
-    seed: int | None = None
-    fit: Fit | None = None
     slo: tuple[LevelText, ...] = ()
     precision: float = PRECISION
     budget: int = BUDGET
@@ -230,12 +223,9 @@ class Question:
 
         With a fit each member of its ensemble is one server that may be this one.
         """
-        layer = None
-        if self.fit is not None:
-            layer = self.fit.layer(self.fit.member(member % len(self.fit.members)))
-        sets = self.sets if load is None else (*self.sets, self.axis.setting(load))
+        settings = () if load is None else (self.axis.setting(load),)
         with blaming((self.axis,)):
-            scenario = self.file.read(what_if, sets=sets, seed=self.seed, fit=layer)
+            scenario = self.variants.read(what_if, settings, member)
         families = dict.fromkeys((*scenario.measure.families, *_BUSY))
         devices = dict.fromkeys((*scenario.measure.devices, *scenario.server.all("disk")))
         measure = replace(scenario.measure, families=tuple(families), devices=tuple(devices))
@@ -367,7 +357,7 @@ class _Asked:
 
     question: Question
     what_if: str | None
-    levels: Sequence[Level]
+    levels: tuple[Level, ...]
     laboratory: Laboratory
     done: dict[float, list[Replication]] = field(default_factory=dict)
     scenarios: dict[float, Scenario] = field(default_factory=dict)
@@ -381,28 +371,27 @@ class _Asked:
         return [judge(level, figures, times) for level in self.levels]
 
     def _trial(self, load: float, number: int) -> Trial:
-        member = number if self.question.fit is not None else 0
+        member = number if self.question.variants.fit is not None else 0
         scenario = self.scenarios.get(load)
         if scenario is None or member:
             scenario = self.question.read(self.what_if, load, member)
             self.scenarios.setdefault(load, scenario)
-        sets = (*self.question.sets, self.question.axis.setting(load))
+        sets = (*self.question.variants.sets, self.question.axis.setting(load))
         return trial_of(scenario, scenario.seed + number, sets=sets)
 
     def measured(self) -> list[Measured]:
         """Return what was measured at each load, the least first."""
-        found = []
-        for load, runs in sorted(self.done.items()):
-            if runs:
-                scenario = self.scenarios[load]
-                point = StudyPoint(
-                    scenario=scenario,
-                    what_if=self.what_if,
-                    values=(load,),
-                    settings=(self.question.axis.setting(load),),
-                )
-                metrics = summarise_all([run.metrics for run in runs], units_of(scenario.measure))
-                found.append(
-                    Measured(point=point, replications=tuple(runs), metrics=metrics, stopped="")
-                )
-        return found
+        return [
+            measured_point(self._point(load), runs)
+            for load, runs in sorted(self.done.items())
+            if runs
+        ]
+
+    def _point(self, load: float) -> StudyPoint:
+        return StudyPoint(
+            scenario=self.scenarios[load],
+            what_if=self.what_if,
+            values=(load,),
+            settings=(self.question.axis.setting(load),),
+            levels=self.levels,
+        )

@@ -36,9 +36,17 @@ class Variants:
     seed: int | None = None
     fit: Fit | None = None
 
-    def read(self, what_if: str | None, settings: Sequence[str] = ()) -> Scenario:
-        """Return a variant under settings; raise UnknownScenario or ScenarioError."""
-        layer = None if self.fit is None else self.fit.layer(self.fit.best)
+    def read(
+        self, what_if: str | None, settings: Sequence[str] = (), member: int | None = None
+    ) -> Scenario:
+        """Return a variant under settings; raise UnknownScenario or ScenarioError.
+
+        `member` is the number of one of the fit's ensemble, counted round; None: the best one.
+        """
+        layer = None
+        if self.fit is not None:
+            number = None if member is None else member % len(self.fit.members)
+            layer = self.fit.layer(self.fit.best if number is None else self.fit.member(number))
         sets = (*self.sets, *settings)
         return self.file.read(what_if, sets=sets, seed=self.seed, fit=layer)
 
@@ -167,13 +175,14 @@ def _measured(
 ) -> list[Measured]:
     """Return the points that have a run at least."""
     return [
-        _measured_point(point, runs, why)
+        measured_point(point, runs, why)
         for point, runs, why in zip(points, done, stopped, strict=True)
         if runs
     ]
 
 
-def _measured_point(point: Point, runs: Sequence[Replication], stopped: str) -> Measured:
+def measured_point(point: Point, runs: Sequence[Replication], stopped: str = "") -> Measured:
+    """Return what the runs of a point say: its figures, and its levels judged."""
     figures = [run.metrics for run in runs]
     times = [run.histograms for run in runs]
     return Measured(

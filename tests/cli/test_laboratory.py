@@ -143,7 +143,8 @@ def test_a_study_that_is_killed_goes_on_where_it_was(scenario: str, tmp_path: Pa
             deadline = time.monotonic() + chance.uniform(0.5, 4.0)
             while time.monotonic() < deadline and running.poll() is None:
                 time.sleep(0.05)
-            os.killpg(running.pid, signal.SIGKILL)
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
             running.communicate()
         assert rows(store) >= seen
         seen = rows(store)
