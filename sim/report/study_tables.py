@@ -9,7 +9,7 @@ Invariants: each text begins with scenario, seed, version and command; recorded 
 Left out: plots (sim.report.plot) and JSON (sim.report.study_json).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import fill
 
 from sim.report.tables import Column, Table, figure, interval, signed
@@ -34,6 +34,12 @@ FITTED_NOTES = {
     "reproduction": "reproduction: parameters were fitted to a recording of this variant",
     "prediction": "prediction: parameters were fitted to a recording, but not of this variant",
 }
+
+PAIRED_NOTE = (
+    "figures: mean of the replications; change: mean of the differences, seed by seed\n"
+    "±: the mean of all such runs lies within it, nine times in ten; median and range of the runs:"
+    " iotwin run, and --json"
+)
 
 _HALF_DONE = "figures are of what there was until then; run.duration may be too short"
 
@@ -193,8 +199,11 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
         lines += _unsteady(outcome)
         if seen.until:
             lines.append(f"{outcome.name}, seed {seed}, {seen.until}: {_HALF_DONE}")
-    if len(outcomes[0].replications) > 1:
-        lines.append(spread_note(len(outcomes[0].replications)))
+    runs = len(outcomes[0].replications)
+    if len(outcomes) > 1 and runs >= RUNS_MIN:
+        lines.append(PAIRED_NOTE)
+    elif len(outcomes) == 1 and runs > 1:
+        lines.append(spread_note(runs))
     lines.append("figures of disks that are zero throughout and were not recorded are left out")
     return "\n".join(lines) + "\n"
 
@@ -221,27 +230,32 @@ def _kind_note(found: FigureSet) -> str:
 
 
 def compare_table(study: Study, variant: VariantOutcome) -> Table:
-    """Return a what-if beside the base, with the paired change."""
+    """Return a what-if beside the base, with the paired change.
+
+    Means and changes go with half their 90 % interval; a single variant's table has the rest.
+    """
     base = study.variants[0]
     assert variant.change is not None
-    several = len(base.replications) > 1
-    interval_of = [INTERVAL] if several else []
-    spread = [*interval_of, "median", RANGE] if several else []
-    headings = ["base", *spread, "recorded", variant.name, *spread, "recorded"]
-    headings += ["change", *interval_of, "change %"]
-    columns = (Column("figure"), Column("unit"), *[Column(h, is_number=True) for h in headings])
     recorded = [recorded_figures(base), recorded_figures(variant)]
+    headings = ["base", *_recorded_heading(recorded[0])]
+    headings += [variant.name, *_recorded_heading(recorded[1]), "change", "change %"]
+    columns = (Column("figure"), Column("unit"), *[Column(h, is_number=True) for h in headings])
     rows = []
     for name in dict.fromkeys([*base.metrics, *variant.metrics]):
         low, high = base.metrics.get(name), variant.metrics.get(name)
         if _is_idle(name, low, high) and not any(name in figures for figures in recorded):
             continue
         row = [name, next(one.unit for one in (low, high) if one is not None)]
-        row += [*_cells(low, several), _recorded_text(recorded[0], name)]
-        row += [*_cells(high, several), _recorded_text(recorded[1], name)]
-        row += _change(variant.change.get(name), low, several)
+        for summary, figures in zip((low, high), recorded, strict=True):
+            row.append("-" if summary is None else _around(figure, summary))
+            row += [figures[name].text if name in figures else ""] if figures else []
+        row += _change(variant.change.get(name), low)
         rows.append(tuple(row))
     return Table(columns, _grouped(rows))
+
+
+def _recorded_heading(recorded: dict[str, Figure]) -> list[str]:
+    return ["recorded"] if recorded else []
 
 
 def changes_text(variant: VariantOutcome) -> str:
@@ -254,18 +268,6 @@ def changes_text(variant: VariantOutcome) -> str:
         listed = "too few to tell"
     text = f"changed by more than chance ({test}): {listed}"
     return fill(text, WIDTH, subsequent_indent="  ") + "\n"
-
-
-def _recorded_text(recorded: dict[str, Figure], name: str) -> str:
-    return recorded[name].text if name in recorded else ""
-
-
-def _cells(summary: Summary | None, several: bool) -> list[str]:
-    """Return the mean; if there are several replications its interval, the median, the range."""
-    if summary is None:
-        return ["-", "", "", ""] if several else ["-"]
-    spread = [figure(summary.median, summary.unit), _range(summary)] if several else []
-    return [*_mean(summary, several), *spread]
 
 
 def _mean(summary: Summary, several: bool) -> list[str]:
@@ -286,11 +288,18 @@ def _range(summary: Summary) -> str:
     return interval(summary.least, summary.greatest, summary.unit)
 
 
-def _change(change: Summary | None, base: Summary | None, several: bool) -> list[str]:
-    """Return the mean of the paired changes, its interval, and its share of the base's mean."""
+def _around(text_of: Callable[[float, str], str], summary: Summary) -> str:
+    """Return a mean, and half its interval with as many decimals if there is one."""
+    mean, found = text_of(summary.mean, summary.unit), summary.mean_interval
+    if found is None:
+        return mean
+    decimals = len(mean.partition(".")[2])
+    return f"{mean} ± {(found[1] - found[0]) / 2:.{decimals}f}"
+
+
+def _change(change: Summary | None, base: Summary | None) -> list[str]:
+    """Return the mean of the paired changes, and its share of the base's mean."""
     if change is None:
-        return ["-", "", ""] if several else ["-", ""]
+        return ["-", ""]
     share = f"{100 * change.mean / base.mean:+.0f} %" if base and base.mean else ""
-    found = change.mean_interval
-    between = TOO_FEW if found is None else " .. ".join(signed(one, change.unit) for one in found)
-    return [signed(change.mean, change.unit), *([between] if several else []), share]
+    return [_around(signed, change), share]

@@ -19,6 +19,7 @@ from sim.report.tables import Column, Table, figure, plain, print_table, signed
 from sim.scenario import RecordedSpec, load
 from sim.scenario.cases import data_sets
 from sim.study.recorded import load_figures
+from sim.study.summary import summarise_all
 from tests.report.studies import study
 
 SMALL = Table(
@@ -228,9 +229,33 @@ def test_a_comparison_shows_the_paired_change() -> None:
     found = study(3, "tmpfs")
     lines = plain(compare_table(found, found.variants[1])).splitlines()
     row = next(line for line in lines if line.startswith("duration_s"))
-    base, tmpfs = "187.0 187.0 .. 187.0", "34.01 34.01 .. 34.01"
-    numbers = f"{base} {base} 187 {tmpfs} {tmpfs} 34 -153 -153 .. -153 -82 %"
+    numbers = "187.0 ± 0.0 187 34.01 ± 0.00 34 -153 ± 0 -82 %"
     assert " ".join(row.split()) == f"duration_s s {numbers}"
+    assert "±: the mean of all such runs" in notes(found.variants)
+
+
+def test_a_mean_goes_with_half_its_interval() -> None:
+    """Of 10, 11 and 12: mean 11, standard error 1/sqrt(3), times t(0.95, 2) = 2.920: 1.69."""
+    found = study(3, "tmpfs")
+    spread = summarise_all([{"load1": value} for value in (10.0, 11.0, 12.0)], {"load1": "tasks"})
+    base, variant = (replace(one, metrics=spread) for one in found.variants)
+    lines = plain(compare_table(replace(found, variants=(base, variant)), variant)).splitlines()
+    row = next(line for line in lines if line.startswith("load1"))
+    assert row.count("11.00 ± 1.69") == 2
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_too_few_runs_have_no_half_interval(runs: int) -> None:
+    found = study(runs, "tmpfs")
+    assert "±" not in plain(compare_table(found, found.variants[1])) + notes(found.variants)
+
+
+def test_a_comparison_without_recordings_has_no_columns_for_them() -> None:
+    found = study(3, "tmpfs")
+    base, variant = (replace(one, recorded=()) for one in found.variants)
+    table = compare_table(replace(found, variants=(base, variant)), variant)
+    headings = ["figure", "unit", "base", "tmpfs", "change", "change %"]
+    assert [column.heading for column in table.columns] == headings
 
 
 def test_a_comparison_names_the_figures_that_change_by_more_than_chance() -> None:
@@ -255,7 +280,6 @@ def test_fewer_than_three_runs_cannot_tell_a_change(runs: int, said: str) -> Non
 def test_a_single_replication_shows_no_intervals() -> None:
     found = study(1, "tmpfs")
     lines = plain(compare_table(found, found.variants[1])).splitlines()
-    assert "interval" not in lines[0]
     row = next(line for line in lines if line.startswith("port_refused_s"))
     expected = "port_refused_s s 60.00 some minutes 0.00 never -60.00 -100 %"
     assert " ".join(row.split()) == expected
