@@ -276,9 +276,9 @@ SINCE: Final[Mapping[str, tuple[KernelVersion, str, str]]] = {
         "fs/jbd/transaction.c round_jiffies_up",
     ),
     "always_sync": (
-        (3, 4),
+        (3, 0),
         "the commit's writes are synchronous, whoever asked",
-        "fs/jbd2/commit.c; not yet in 2.6.38",
+        "fs/jbd2/commit.c of 3.0, fs/jbd/commit.c of 3.4; not yet in 2.6.38",
     ),
     "journal_idle": (
         (6, 8),

@@ -429,7 +429,7 @@ class Log:
     def commit_flags(self, synchronous: bool) -> int:
         """Return the bio flags of a commit's writes.
 
-        Synchronous from 2.6.29 on if a handle of the transaction was, from 3.4 on always.
+        Synchronous from 2.6.29 on if a handle of the transaction was, from 3.0 on always.
         """
         return self._commit_flags if synchronous or self._always_sync else 0
 

@@ -388,6 +388,8 @@ def test_a_commit_with_barriers_flushes_before_and_after_its_commit_block(
     [
         ("2.6.16", 0, 0),
         ("2.6.32", BIO_PROCESS_SYNC, 0),
+        ("2.6.38", BIO_PROCESS_SYNC, 0),
+        ("3.0", BIO_SYNC, BIO_SYNC),
         ("3.10", BIO_SYNC, BIO_SYNC),
         ("6.18", BIO_SYNC | BIO_IDLE, BIO_SYNC | BIO_IDLE),
     ],
