@@ -75,6 +75,8 @@ class Trial:
             parts += ["--set", f"{path}={value}"]
         for text in self.sets:
             parts += ["--set", text]
+        if self.duration_ns is not None:
+            parts += ["--set", f"run.duration={self.duration_ns} ns"]
         return shlex.join([*parts, "--seed", str(self.seed)])
 
 

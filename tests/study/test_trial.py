@@ -201,6 +201,8 @@ def test_a_trial_may_end_earlier_and_not_later() -> None:
     shorter = Trial("generic", None, (), 1, duration_ns=10**9).resolve()
     longer = Trial("generic", None, (), 1, duration_ns=whole * 2).resolve()
     assert shorter.run.duration_ns == 10**9
+    command = Trial("generic", None, (), 1, duration_ns=10**9).command
+    assert command == "iotwin run generic --set 'run.duration=1000000000 ns' --seed 1"
     assert longer.run.duration_ns == whole
 
 
