@@ -18,9 +18,10 @@ import sys
 import tomllib
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from sim.registry import registered_by
@@ -47,10 +48,11 @@ def name_of(path: Path) -> str:
     return path.resolve().parent.name.replace("_", "-")
 
 
-def scenario_files() -> dict[str, Path]:
-    """Return the scenarios that come along, by name."""
+@cache
+def scenario_files() -> Mapping[str, Path]:
+    """Return the scenarios that come along, by name; looked for once."""
     files = list(HOME.glob("*.toml")) + list(HOME.glob(f"*/{SCENARIO}"))
-    return {name_of(path): path for path in sorted(files, key=name_of)}
+    return MappingProxyType({name_of(path): path for path in sorted(files, key=name_of)})
 
 
 # -- Recordings and fits.
@@ -63,17 +65,18 @@ def name_of_data_set(folder: Path) -> str:
     return folder.resolve().name
 
 
-def data_sets() -> dict[str, Path]:
-    """Return the folders of the recordings that come along, by the names of their cases."""
+@cache
+def data_sets() -> Mapping[str, Path]:
+    """Return the folders of the recordings that come along, by case; looked for once."""
     folders = (path.parent for path in HOME.glob(f"*/{RECORDING}/{DATASET}"))
-    return {name_of_data_set(folder): folder for folder in sorted(folders)}
+    return MappingProxyType({name_of_data_set(folder): folder for folder in sorted(folders)})
 
 
 def data_sets_beside(path: Path) -> dict[str, Path]:
     """Return the recordings that a scenario's file may name: its own, and those that come along."""
     own = path.parent / RECORDING
     beside = {name_of(path): own} if path.name == SCENARIO and (own / DATASET).is_file() else {}
-    return data_sets() | beside
+    return {**data_sets(), **beside}
 
 
 def fit_beside(path: Path, against: str) -> Path:

@@ -85,14 +85,9 @@ def trial_of(
 ) -> Trial:
     """Return the trial of a scenario that was read already."""
     what_if = scenario.what_if.name if scenario.what_if else None
-    name = _typed_name(scenario.name, scenario.path)
+    shipped = scenario_files().get(scenario.name) == scenario.path
+    name = scenario.name if shipped else str(scenario.path)
     return Trial(name, what_if, (), seed, sets, given=scenario, keep=keep)
-
-
-@cache
-def _typed_name(name: str, path: Path) -> str:
-    """Return by what name a scenario is asked for: one that does not come along by its path."""
-    return name if scenario_files().get(name) == path else str(path)
 
 
 class Keys:
