@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal, overload
 
 Value = int | float | str | bool
@@ -173,6 +174,11 @@ def parse_quantity(given: object, dim: str) -> Value:
         return given
     if dim not in _UNITS:
         raise ValueError(f"no dimension {dim!r}; known: {', '.join(DIMS)}")
+    return _number_of_text(given, dim) if isinstance(given, str) else _number(given, dim)
+
+
+def _number(given: object, dim: str) -> int | float:
+    """Return a number, or the number that a text says, in the canonical unit."""
     exact = _exact(given, dim)
     _check_size(exact, given, dim)
     if dim not in INTEGER:
@@ -182,6 +188,12 @@ def parse_quantity(given: object, dim: str) -> Value:
             given, f"expected a whole number of {unit_of(dim) or 'things'}", _EXAMPLES[dim]
         )
     return round(exact)
+
+
+@lru_cache(maxsize=4096)
+def _number_of_text(given: str, dim: str) -> int | float:
+    """Return _number() of a text: scenarios say the same texts again for each of their variants."""
+    return _number(given, dim)
 
 
 def _check_size(exact: Fraction, given: object, dim: str) -> None:
