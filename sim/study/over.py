@@ -94,9 +94,16 @@ class Range(Path):
         return min(int(self.low) + math.floor(share * (self.high - self.low + 1)), int(self.high))
 
     def near(self, number: float) -> int | float:
-        """Return the value nearest to a number, inside the range, and whole where it must be."""
+        """Return the value nearest to a number, inside the range, and whole where it must be.
+
+        Others have four digits, so that they can be typed again.
+        """
         inside = min(max(number, self.low), self.high)
-        return round(inside) if self.dim in INTEGER else inside
+        if self.dim in INTEGER:
+            return round(inside)
+        if inside in (self.low, self.high):
+            return inside
+        return min(max(float(f"{inside:.4g}"), self.low), self.high)
 
 
 def read_listed(text: str, scenarios: Sequence[Scenario], option: str = "--over") -> Listed:

@@ -57,6 +57,16 @@ def test_a_range_alone_has_its_ends() -> None:
     assert (found.at(0), found.at(0.5), found.at(1)) == (1.0, 50.5, 100.0)
 
 
+@given(st.floats(0.5, 200))
+def test_a_load_that_is_searched_can_be_typed_and_lies_in_the_range(number: float) -> None:
+    found = read_range(f"{RATE}=1.00005..100.0001 msg/s", [SENDMAIL])
+    near = found.near(number)
+    inside = min(max(number, found.low), found.high)
+    assert found.low <= near <= found.high
+    assert near == pytest.approx(inside, rel=1e-3)
+    assert near in (found.low, found.high) or len(f"{near:.10g}".replace(".", "").lstrip("0")) <= 4
+
+
 def test_whole_numbers_of_a_range_are_equally_likely() -> None:
     found = read_range(f"{SENDERS}=1..4", [SENDMAIL])
     shares = [(n + 0.5) / 400 for n in range(400)]
