@@ -1,6 +1,7 @@
 """Capacity: exact answers of bare queues lie in the interval, in nine cases of ten."""
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from sim.study.capacity import LOOKS, Search
 from sim.study.intervals import mean_interval
 from sim.study.levels import MET, MISSED, UNDECIDED, Judged, Level
+from tests.study.queues import SERVICES, shared_processor
 
 LEVEL = Level(
     figure="ms", relation="<", limit=1.0, share=None, unit="ms", quantile=None, text="ms < 1 ms"
 )
 STUDIES = 200
+PER_LAW = 10  # studies, each of some 100,000 customers by event
 
 
 @dataclass(frozen=True)
@@ -222,3 +225,36 @@ def test_nine_of_ten_intervals_hold_the_capacity_of_machine_repair() -> None:
         assert search.missed is not None
         inside += search.met.load <= truth < search.missed.load
     assert inside >= 0.86 * STUDIES // 4
+
+
+def shared(service: str, study: int) -> Callable[[float, int], list[Judged]]:
+    """Return the judge of the mean time in M/G/1-PS, whose services have a mean of 1."""
+
+    def judge(load: float, runs: int) -> list[Judged]:
+        seeds = [f"{study}.{run}" for run in range(runs)]
+        times = [
+            shared_processor(random.Random(seed), SERVICES[service], load, 1500) for seed in seeds
+        ]
+        return judged(times, SHARED_LIMIT)
+
+    return judge
+
+
+SHARED_LIMIT = 4.0
+
+
+@pytest.mark.slow
+def test_nine_of_ten_intervals_hold_the_capacity_of_a_shared_processor_whatever_the_law() -> None:
+    """The mean time is 1 / (1 - load): 4 at 0.75."""
+    truth = 1 - 1 / SHARED_LIMIT
+    studies = [(law, number) for law in SERVICES for number in range(PER_LAW)]
+    inside, widths = 0, []
+    for law, number in studies:
+        search = Search(shared(law, number), Line(0.2, 0.99))
+        search.run(guess=0.6)
+        assert search.met is not None
+        assert search.missed is not None
+        inside += search.met.load <= truth <= search.missed.load
+        widths.append((search.missed.load - search.met.load) / truth)
+    assert inside >= 0.86 * len(studies)
+    assert float(np.median(widths)) <= 0.12
