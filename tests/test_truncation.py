@@ -43,6 +43,21 @@ def test_what_is_alike_from_the_beginning_stays_whole(seed: int, length: int) ->
         assert cut <= length / 2
 
 
+@given(st.integers(0, 10**6), st.floats(2, 1e6))
+def test_rare_long_times_are_no_transient(seed: int, size: float) -> None:
+    """Four of 2,000, wherever they stand: all of the series counts."""
+    rng = random.Random(seed)
+    values = [1 + rng.gauss(0, 0.05) for _ in range(2000)]
+    for where in rng.sample(range(2000), 4):
+        values[where] += size
+    assert mser_5(values) == 0
+
+
+@given(st.integers(50, 200), st.floats(2, 1e6))
+def test_what_follows_a_transient_may_be_all_alike(length: int, size: float) -> None:
+    assert mser_5([size] * 5 * length + [1.0] * 20 * length) == 5 * length
+
+
 @given(st.floats(1.1, 3), st.integers(0, 20))
 def test_a_queue_that_grows_has_no_steady_state(load: float, seed: int) -> None:
     assert mser_5(queue_times(seed, 3000, load)) is None

@@ -9,6 +9,7 @@ Left out: the figures at every load: the JSON has them.
 from collections.abc import Sequence
 from typing import Any
 
+from sim.report.study_tables import unsteady
 from sim.report.tables import Column, Table
 from sim.study.capacity import Capacity
 from sim.study.levels import NO_DATA, Judged
@@ -108,6 +109,9 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
     elif not one.search.is_precise:
         why = "the budget is spent" if one.search.is_out_of_budget else "chance is too great"
         lines.append(f"{name}: not known to {100 * precision:g} %: {why}")
+    if high is not None:
+        [missed] = [point for point in one.points if point.point.values == (high.load,)]
+        lines += unsteady(f"{name}, {_text(one, high.load)}", missed.replications)
     if not one.search.is_monotone:
         lines.append(f"{name}: not monotone: a greater load was shown to meet the levels as well")
     return lines

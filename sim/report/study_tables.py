@@ -16,7 +16,7 @@ from sim.report.tables import Column, Table, figure, interval, signed
 from sim.scenario import Scenario
 from sim.scenario.calibrate import FOLLOWS, SAYS_NOTHING
 from sim.study.intervals import RUNS_MIN, Interval
-from sim.study.outcome import Study, VariantOutcome
+from sim.study.outcome import Replication, Study, VariantOutcome
 from sim.study.recorded import AGREES, Figure, FigureSet
 from sim.study.summary import Summary
 
@@ -196,7 +196,7 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
         seed = outcome.replications[0].seed
         seen = outcome.seen
         lines.append(f"cpu.*, disk.* ({outcome.name}, seed {seed}): {seen.part}")
-        lines += _unsteady(outcome)
+        lines += unsteady(outcome.name, outcome.replications)
         if seen.until:
             lines.append(f"{outcome.name}, seed {seed}, {seen.until}: {_HALF_DONE}")
     runs = len(outcomes[0].replications)
@@ -208,14 +208,14 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _unsteady(outcome: VariantOutcome) -> list[str]:
-    """Say which runs reached no steady state where one was asked for."""
-    runs = [run for run in outcome.replications if run.seen.unsteady]
+def unsteady(name: str, replications: Sequence[Replication]) -> list[str]:
+    """Say in how many runs there was no steady state where one was asked for."""
+    runs = [run for run in replications if run.seen.unsteady]
     if not runs:
         return []
-    of = f"{len(runs)} of {replications_text(len(outcome.replications))}"
+    of = f"{len(runs)} of {replications_text(len(replications))}"
     first = f"seed {runs[0].seed}: {runs[0].seen.unsteady}"
-    return [f"{outcome.name}: no steady state in {of}, which have no figures ({first})"]
+    return [f"{name}: no steady state in {of}, which have no figures ({first})"]
 
 
 def _kind_note(found: FigureSet) -> str:

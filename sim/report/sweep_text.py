@@ -12,7 +12,7 @@ from typing import Any
 
 from sim.observation import Metric
 from sim.report.study_file import split_setting
-from sim.report.study_tables import INTERVAL, TOO_FEW, WIDTH
+from sim.report.study_tables import INTERVAL, TOO_FEW, WIDTH, unsteady
 from sim.report.tables import Column, Table, figure, interval
 from sim.study.bounds import CLOSED, Bounds
 from sim.study.intervals import RUNS_MIN
@@ -144,6 +144,7 @@ def _crossed(sweep: Sweep, series: Series, bounds: Bounds) -> list[str]:
 def _unfinished(sweep: Sweep) -> Iterator[str]:
     for one in sweep.points:
         where = ", ".join([one.point.what_if or "base", *one.point.settings])
+        yield from unsteady(where, one.replications)
         if one.missing:
             yield (
                 f"{where}: a run ended without {' and '.join(one.missing)}: its figures are of what"
