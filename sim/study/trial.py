@@ -5,7 +5,8 @@ Linux counterpart: none.
 Invariants: the key is a hash of what decides the outcome: the resolved server, links, processes,
  run and measure, those of the neighbours, the seed, the sources that simulate or measure, and the
  programs of the scenario's own. A title, a comment or the source of a value is in none of these;
- any value is. So one key means one outcome, on every machine, compiled or interpreted.
+ any value is. Code that reads text is not: what it returns is. So one key means one outcome, on
+ every machine, compiled or interpreted.
 Left out: what a simulation reads besides, since it reads nothing.
 
 Hand estimate: reading three megabytes of sources takes 10 ms, once in a process; hashing a scenario
@@ -30,9 +31,10 @@ Figures = Mapping[str, float]
 Measure = Callable[[Observation], Figures]
 
 SIM: Final = Path(__file__).resolve().parents[1]
-# Folders of sim/ that neither simulate nor measure, and what measures in them all the same.
-_NEITHER: Final = ("cli", "report", "study")
-MEASURING: Final = ("study/metrics.py", "study/block_dump.py")
+# Folders of sim/ that neither simulate nor measure, and what does in them all the same. How text is
+# read is not in the key, but what comes out of it: all values of a trial are.
+_NEITHER: Final = ("cli", "report", "scenario", "serve", "study", "toml")
+MEASURING: Final = ("scenario/spec.py", "study/block_dump.py", "study/metrics.py")
 _KEY_DIGITS: Final = 32
 _RESOLVED: Final = ("server", "links", "processes", "run", "measure", "neighbours")
 

@@ -1,15 +1,18 @@
 """The key of a trial: every value and every line that simulates is in it, no word about them."""
 
+import os
 import re
 import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from sim.machine import simulate
 from sim.observation import Observation
 from sim.scenario import Scenario, load, load_text, open_scenario, scenario_files
 from sim.study import trial as trials
@@ -156,7 +159,7 @@ def test_a_constant_of_the_kernel_is_in_the_model(tmp_path: Path) -> None:
 
 
 def test_the_model_covers_all_that_simulates_and_measures() -> None:
-    """What a simulation and its figures import in a fresh interpreter is hashed."""
+    """What a simulation and its figures import is hashed, but for the reading of text."""
     code = (
         "import sys\n"
         "from sim.scenario import load\n"
@@ -178,10 +181,32 @@ def test_the_model_covers_all_that_simulates_and_measures() -> None:
         path.relative_to(top).with_name(path.name.partition(".")[0])
         for path in map(Path, told.split())
     }
-    package = {Path("study/__init__")}
+    others = {path for path in imported - known if path.parts[0] not in ("scenario", "toml")}
     assert len(imported) > 100
-    assert imported - known <= package
+    assert others <= {Path("study/__init__")}
     assert re.fullmatch(r"[0-9a-f]{32}", model())
+
+
+@pytest.mark.parametrize("name", ["generic", "sendmail"])
+def test_nothing_that_reads_text_runs_while_one_simulates(name: str) -> None:
+    scenario = load(name, sets=("run.duration=200 ms", "measure.interval=100 ms"))
+    top = Path(trials.__file__).parents[1]
+    reading = tuple(str(top / folder) + os.sep for folder in ("scenario", "toml"))
+    called: set[str] = set()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            called.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        simulate(scenario, 1)
+    finally:
+        sys.setprofile(None)
+    assert called
+    assert {path for path in called if path.startswith(reading)} <= {
+        str(top / "scenario" / "spec.py")
+    }
 
 
 def test_a_trial_resolves_as_its_command_would() -> None:
