@@ -106,11 +106,7 @@ def command(
     )
     for name in names:
         today = question.read(name)
-        if not resolve(today.slo, today.measure):
-            raise click.UsageError(
-                "no service level to hold: give --slo, such as --slo 'load1_peak < 12',"
-                " or [slo] in the scenario"
-            )
+        options.check_levels(resolve(today.slo, today.measure))
     for end in (axis.low, axis.high):
         question.read(names[0], end)  # a load that cannot be is told before anything runs
     options.tell_omissions(*scenarios)

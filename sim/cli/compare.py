@@ -95,9 +95,9 @@ def command(
 
 
 def _check_names(base: Scenario, names: tuple[str, ...]) -> None:
-    """Raise click.UsageError for what-ifs named twice, and for all that are not there."""
+    """Raise click.UsageError for names that come twice, and for all that are not there."""
     options.check_once(names)
-    known = tuple(what_if.name for what_if in base.what_ifs)
+    known = (*(one.name for one in base.what_ifs), *(one.name for one in base.options))
     parts = dict.fromkeys(part for name in names for part in name.split(JOINED))
     told = []
     for name in (name for name in parts if name not in known):

@@ -16,6 +16,7 @@ from sim.scenario import Scenario
 from sim.scenario.fitted import Fit, read_fit
 from sim.scenario.levels import read_option
 from sim.scenario.load import SEED_MAX
+from sim.study.levels import Level
 from sim.toml.layers import Table
 from sim.units import UnitError, parse_quantity
 
@@ -119,6 +120,15 @@ def share_of(text: str, option: str, percent_max: int) -> float:
         allowed = f"more than 0 % and less than {percent_max} %"
         raise click.BadParameter(f"'{text}' (allowed: {allowed})", param_hint=option)
     return percent / 100
+
+
+def check_levels(levels: Sequence[Level]) -> None:
+    """Raise click.UsageError where no service level is asked for."""
+    if not levels:
+        raise click.UsageError(
+            "no service level to hold: give --slo, such as --slo 'load1_peak < 12',"
+            " or [slo] in the scenario"
+        )
 
 
 def with_levels(scenario: Scenario, slos: Sequence[str]) -> Scenario:

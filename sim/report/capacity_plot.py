@@ -49,7 +49,7 @@ def plot_capacity(found: Sequence[Capacity], path: Path) -> None:
 
 def _draw(axes: Axes, points: Sequence[Point], at: int, colour: str, label: str) -> None:
     """Draw one level of one variant: what was seen, in its band."""
-    drawn = [(one.load, found) for one in points if (found := _bands(one.judged[at])) is not None]
+    drawn = [(one.load, found) for one in points if (found := bands(one.judged[at])) is not None]
     if not drawn:
         return
     loads = [load for load, _found in drawn]
@@ -58,7 +58,7 @@ def _draw(axes: Axes, points: Sequence[Point], at: int, colour: str, label: str)
     axes.fill_between(loads, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _bands(one: Judged) -> tuple[float, float, float] | None:
+def bands(one: Judged) -> tuple[float, float, float] | None:
     """Return what was seen, between its interval's ends, over what is allowed."""
     if one.seen is None or one.interval is None:
         return None

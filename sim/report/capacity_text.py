@@ -9,10 +9,10 @@ Left out: the figures at every load: the JSON has them.
 from collections.abc import Sequence
 from typing import Any
 
+from sim.report.levels_table import missed_text
 from sim.report.study_tables import unsteady
 from sim.report.tables import Column, Table
 from sim.study.capacity import Capacity
-from sim.study.levels import NO_DATA, Judged
 
 COLUMNS = (
     Column("variant"),
@@ -45,15 +45,10 @@ def _row(one: Capacity) -> tuple[str, ...]:
         "none" if met is None else _text(one, met.load),
         "none" if missed is None else _text(one, missed.load),
         "" if one.headroom is None else f"{100 * one.headroom:+.0f} %",
-        ", ".join(_level(judged) for judged in one.levels),
+        ", ".join(missed_text(judged) for judged in one.levels),
         f"{uses[0].name}, {uses[0].busy_pct:.0f} %" if uses else "",
         str(one.search.spent),
     )
-
-
-def _level(one: Judged) -> str:
-    """Return a level that is missed, and whether that is for want of data."""
-    return f"{one.level.text} ({NO_DATA})" if one.verdict == NO_DATA else one.level.text
 
 
 def _text(one: Capacity, load: float) -> str:
@@ -98,7 +93,7 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
     if one.unfinished is not None:
         lines.append(f"{name}: {one.unfinished.message.splitlines()[0]}")
     if low is None and high is not None and high.load == one.axis.low:
-        levels = ", ".join(map(_level, one.levels))
+        levels = ", ".join(map(missed_text, one.levels))
         lines.append(f"{name}: missed already at {_text(one, high.load)}: {levels}")
     elif low is None:
         lines.append(f"{name}: no load is shown to meet all levels: more runs would be needed")

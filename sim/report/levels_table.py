@@ -42,6 +42,11 @@ def _cells(judged: Judged) -> list[str]:
     return [seen, judged.verdict]
 
 
+def missed_text(one: Judged) -> str:
+    """Return a level that is missed, and whether that is for want of data."""
+    return f"{one.level.text} ({NO_DATA})" if one.verdict == NO_DATA else one.level.text
+
+
 def levels_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
     """Return the levels of one variant."""
     return [

@@ -16,7 +16,7 @@ from sim.report.study_tables import INTERVAL, TOO_FEW, WIDTH, unsteady
 from sim.report.tables import Column, Table, figure, interval
 from sim.study.bounds import CLOSED, Bounds
 from sim.study.intervals import RUNS_MIN
-from sim.study.levels import MET, MISSED, UNDECIDED
+from sim.study.levels import overall
 from sim.study.points import NOT_REACHED, Measured
 from sim.study.summary import Summary
 from sim.study.sweep import GRID, Series, Sweep
@@ -44,7 +44,7 @@ def sweep_table(sweep: Sweep, what_if: str | None, figures: Sequence[Metric]) ->
         cells += [str(len(point.replications))] if len(counts) > 1 else []
         for one in figures:
             cells += _cells(point.metrics.get(one.name), several)
-        cells += [_verdict(point)] if point.levels else []
+        cells += [overall(point.levels)] if point.levels else []
         rows.append(tuple(cells))
     return Table(tuple(columns), tuple(rows))
 
@@ -67,13 +67,6 @@ def _cells(summary: Summary | None, several: bool) -> list[str]:
         return [mean]
     found = summary.mean_interval
     return [mean, TOO_FEW if found is None else interval(*found, summary.unit)]
-
-
-def _verdict(point: Measured) -> str:
-    """Return missed if a level is, met if all are."""
-    if any(one.is_missed for one in point.levels):
-        return MISSED
-    return MET if all(one.verdict == MET for one in point.levels) else UNDECIDED
 
 
 def notes(sweep: Sweep) -> str:

@@ -32,8 +32,9 @@ from sim.scenario.cases import (
 )
 from sim.scenario.levels import read_levels
 from sim.scenario.omissions import omissions_of
+from sim.scenario.options import OWN_KEYS, read_options
 from sim.scenario.server import is_kernel, read_server
-from sim.scenario.spec import Scenario, WhatIf
+from sim.scenario.spec import Option, Scenario, WhatIf
 from sim.scenario.workload import (
     check_hosts,
     check_interval,
@@ -67,9 +68,11 @@ _TOP_KEYS = (
     "slo",
     "recorded",
     "what_if",
+    "option",
     "calibrate",
     "neighbour",
 )
+_NOT_IN_LAYERS = ("seed", "uses", "extends", "what_if", "option")
 SEED_MAX = 2**63 - 1
 JOINED = "+"  # between the names of what-ifs that are laid over each other
 
@@ -307,14 +310,15 @@ def _places(table: Table) -> Iterator[Place]:
 
 @dataclass(frozen=True)
 class _Document:
-    """A scenario file taken apart: the base and the what-ifs to lay over it."""
+    """A scenario file taken apart: the base, and the what-ifs and options to lay over it."""
 
     path: Path
     below: tuple[Path, ...]  # the files that it extends, the next first
     base: Table
-    variants: dict[str, Table]
+    variants: dict[str, Table]  # of what-ifs and options
     own_variants: tuple[str, ...]  # those that are not inherited
     what_ifs: tuple[WhatIf, ...]
+    options: tuple[Option, ...]
     uses: tuple[Path, ...]
     problems: tuple[Problem, ...]
 
@@ -333,6 +337,7 @@ class _Document:
         if variant is None:
             return None
         known = {one.name: one for one in self.what_ifs}
+        known |= {one.name: one.what_if for one in self.options}
         parts = [known[name] for name in variant.split(JOINED)]
         return WhatIf(
             name=variant,
@@ -382,33 +387,50 @@ def _document(text: str, path: Path, above: tuple[Path, ...] = ()) -> _Document:
     if reading.problems:  # its processes would be of programs that nobody knows
         raise ScenarioError(reading.problems)
     variants: dict[str, Table] = {}
-    what_ifs = []
-    for name, table, below in reading.named_tables(root, (), "what_if"):
-        for key in ("seed", "uses", "extends", "what_if"):
-            if key in table.children:
-                reading.error(table.place, f"a what-if has no '{key}'")
-        if JOINED in name:
-            message = f"a what-if's name has no '{JOINED}': it joins the names of several"
-            reading.error(table.place, message)
-        what_ifs.append(
-            WhatIf(
-                name=name,
-                title=_text(reading, table, "title", below) or name,
-                doc=_text(reading, table, "doc", below),
-            )
-        )
-        variants[name] = _raised(table.without("title", "doc"))
+    what_ifs, _tables = _layers(reading, root, "what_if", "a what-if", variants)
+    offered, tables = _layers(reading, root, "option", "an option", variants)
+    inherited = () if extended is None else extended.options
+    options = read_options(reading, tables, offered, inherited)
+    for name in tables:
+        variants[name] = variants[name].without(*OWN_KEYS)
     own = _Document(
         path=path,
         below=(),
-        base=root.without("uses", "extends", "what_if"),
+        base=root.without("uses", "extends", "what_if", "option"),
         variants=variants,
         own_variants=tuple(variants),
         what_ifs=tuple(what_ifs),
+        options=options,
         uses=uses,
         problems=tuple(reading.problems),
     )
     return own if extended is None else _laid_over(extended, own)
+
+
+def _layers(
+    reading: Reading, root: Table, key: str, kind: str, variants: dict[str, Table]
+) -> tuple[list[WhatIf], dict[str, Table]]:
+    """Return what-ifs, or options, and their tables; put the layers that they are into `variants`.
+
+    `kind` is what one of them is called.
+    """
+    found, tables = [], {}
+    for name, table, below in reading.named_tables(root, (), key):
+        for one in _NOT_IN_LAYERS:
+            if one in table.children:
+                reading.error(table.place, f"{kind} has no '{one}'")
+        if JOINED in name:
+            message = f"the name of {kind} has no '{JOINED}': it joins the names of several"
+            reading.error(table.place, message)
+            continue
+        if name in variants:
+            reading.error(table.place, f"{kind} has the name of a what-if: '{name}'")
+            continue
+        title = _text(reading, table, "title", below) or name
+        found.append(WhatIf(name=name, title=title, doc=_text(reading, table, "doc", below)))
+        tables[name] = table
+        variants[name] = _raised(table.without("title", "doc"))
+    return found, tables
 
 
 def _extended(
@@ -435,12 +457,14 @@ def _laid_over(low: _Document, high: _Document) -> _Document:
     tells_only = high.base.children.keys() <= {"title", "doc", "seed"}
     base = low.base if tells_only else low.base.without("recorded", "calibrate")
     inherited = tuple(one for one in low.what_ifs if one.name not in high.variants)
+    options = tuple(one for one in low.options if one.name not in high.variants)
     return replace(
         high,
         below=(low.path, *low.below),
         base=merge(base, _raised(high.base)),
         variants=low.variants | high.variants,
         what_ifs=(*inherited, *high.what_ifs),
+        options=(*options, *high.options),
         uses=(*low.uses, *high.uses),
         problems=(*low.problems, *high.problems),
     )
@@ -538,6 +562,7 @@ def _read(
         seed=seed,
         what_if=document.what_if(variant),
         what_ifs=document.what_ifs,
+        options=document.options,
         server=server,
         links=links,
         processes=processes,

@@ -143,6 +143,22 @@ class WhatIf:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Option:
+    """A what-if with a price, which may exclude other options, or need them."""
+
+    what_if: WhatIf
+    price: float
+    unit: str  # of money; "" for none
+    excludes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name by which it is taken."""
+        return self.what_if.name
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scenario:
     """A scenario as it will be run: base or one what-if, with every value's origin."""
 
@@ -166,6 +182,7 @@ class Scenario:
     neighbours: Mapping[str, "Scenario"] = field(default_factory=dict)  # guests of the same host
     uses: tuple[Path, ...] = ()  # files of its own parts
     omissions: tuple[str, ...] = ()  # what its author should know: a line each
+    options: tuple[Option, ...] = ()  # what could be bought
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Take the files of parts along to another process, which has not imported them."""

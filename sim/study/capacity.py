@@ -32,7 +32,7 @@ from typing import Final, Protocol
 from sim.scenario.levels import LevelText
 from sim.scenario.spec import Scenario
 from sim.study.laboratory import Laboratory, UnfinishedError
-from sim.study.levels import MET, MISSED, NO_DATA, UNDECIDED, Judged, Level, judge, resolve
+from sim.study.levels import MET, MISSED, UNDECIDED, Judged, Level, judge, overall, resolve
 from sim.study.outcome import Replication, Shortfall
 from sim.study.over import Range, blaming
 from sim.study.points import Measured, Variants, measured_point
@@ -76,10 +76,7 @@ class Point:
     @property
     def verdict(self) -> str:
         """Met if all levels are, missed if one is, else undecided."""
-        verdicts = {one.verdict for one in self.judged}
-        if verdicts & {MISSED, NO_DATA}:
-            return MISSED
-        return MET if verdicts == {MET} else UNDECIDED
+        return overall(self.judged)
 
 
 @dataclass

@@ -67,11 +67,14 @@ def deviation(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
-def mean_interval(values: Sequence[float]) -> Interval | None:
-    """Return the 90 % interval of the mean of all runs; None for too few."""
+def mean_interval(values: Sequence[float], one_sided: float = ONE_SIDED) -> Interval | None:
+    """Return the interval of the mean of all runs, of 90 % as it is; None for too few.
+
+    `one_sided` is how sure each of its ends is.
+    """
     if len(values) < RUNS_MIN:
         return None
-    half = t_quantile(ONE_SIDED, len(values) - 1) * deviation(values) / math.sqrt(len(values))
+    half = t_quantile(one_sided, len(values) - 1) * deviation(values) / math.sqrt(len(values))
     centre = fmean(values)
     return centre - half, centre + half
 

@@ -404,6 +404,7 @@ def _stripped(scenario: Scenario) -> Scenario:
         scenario,
         doc="",
         what_ifs=(),
+        options=(),
         recorded=(),
         parameters=(),
         calibrate=None,

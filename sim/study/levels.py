@@ -13,6 +13,7 @@ By hand: 5 runs of 1800 mails, of which 2 % took longer than the limit, in some 
 Counterpart: ratio estimator of a cluster sample, the run being the cluster, since transactions of
  one run wait for each other (Cochran, Sampling Techniques, 3rd edition, 1977, chapter 6). It says
  too little where hardly any is beyond: then the binomial tail of transactions counts as well.
+Who judges many levels, or one several times, and wants all to be right, asks for more than 95 %.
 Invariants: a level's figure is one of the scenario's, its limit has the figure's dimension; no two
  levels of a scenario exclude each other.
 Left out: levels of two figures together, error budgets over time.
@@ -202,16 +203,21 @@ def judge(
     level: Level,
     metrics: Sequence[Mapping[str, float]],
     histograms: Sequence[Mapping[str, Histogram]],
+    sure: float = ONE_SIDED,
 ) -> Judged:
-    """Return the verdict of a level over runs: their figures, and their times by mark."""
+    """Return the verdict of a level over runs: their figures, and their times by mark.
+
+    `sure` is how sure, on one side, *met* and *missed* are.
+    """
     if level.quantile is not None:
-        return _of_transactions(level, level.quantile, histograms)
+        return _of_transactions(level, level.quantile, histograms, sure)
     values = [run[level.figure] for run in metrics if level.figure in run]
     if 2 * len(values) <= len(metrics):
         return Judged(level=level, verdict=NO_DATA, runs=len(values), asked=len(metrics))
     if level.share is not None:
-        return _of_runs(level, level.share, sum(map(level.holds, values)), len(metrics))
-    interval = mean_interval(values)
+        kept = sum(map(level.holds, values))
+        return _of_runs(level, level.share, kept, len(metrics), sure)
+    interval = mean_interval(values, sure)
     verdict = UNDECIDED
     if interval is not None and all(map(level.holds, interval)):
         verdict = MET
@@ -227,12 +233,19 @@ def judge(
     )
 
 
-def _of_runs(level: Level, share: float, kept: int, runs: int) -> Judged:
+def overall(judged: Sequence[Judged]) -> str:
+    """Return met if all levels are, missed if one is, else undecided."""
+    if any(one.is_missed for one in judged):
+        return MISSED
+    return MET if all(one.verdict == MET for one in judged) else UNDECIDED
+
+
+def _of_runs(level: Level, share: float, kept: int, runs: int, sure: float) -> Judged:
     """Judge how often runs keep it; a run without the figure does not."""
     verdict = UNDECIDED
-    if runs >= RUNS_MIN and _at_least(kept, runs, share) <= 1 - ONE_SIDED:
+    if runs >= RUNS_MIN and _at_least(kept, runs, share) <= 1 - sure:
         verdict = MET
-    elif runs >= RUNS_MIN and binomial_share(kept, runs, share) <= 1 - ONE_SIDED:
+    elif runs >= RUNS_MIN and binomial_share(kept, runs, share) <= 1 - sure:
         verdict = MISSED
     return Judged(
         level=level, verdict=verdict, runs=runs, asked=runs, seen=100 * kept / runs, of=RUNS
@@ -245,7 +258,7 @@ def _at_least(number: int, trials: int, chance: float) -> float:
 
 
 def _of_transactions(
-    level: Level, quantile: Quantile, histograms: Sequence[Mapping[str, Histogram]]
+    level: Level, quantile: Quantile, histograms: Sequence[Mapping[str, Histogram]], sure: float
 ) -> Judged:
     """Judge the share of all transactions of all runs that are beyond the limit."""
     found = [run[quantile.mark] for run in histograms if quantile.mark in run]
@@ -266,21 +279,24 @@ def _of_transactions(
     )
     if len(times) < RUNS_MIN:
         return judged
-    low, high = _share_interval(beyond, totals)
+    low, high = _share_interval(beyond, totals, sure)
     few = binomial_share(math.ceil(sum(beyond)), total, allowed)
     many = _at_least(math.floor(sum(beyond)), total, allowed)
     verdict = UNDECIDED
-    if high < allowed and few <= 1 - ONE_SIDED:
+    if high < allowed and few <= 1 - sure:
         verdict = MET if level.relation in _BELOW else MISSED
-    elif low > allowed and many <= 1 - ONE_SIDED:
+    elif low > allowed and many <= 1 - sure:
         verdict = MISSED if level.relation in _BELOW else MET
     return replace(judged, verdict=verdict, interval=(100 * low, 100 * high))
 
 
-def _share_interval(beyond: Sequence[float], totals: Sequence[int]) -> tuple[float, float]:
-    """Return the 90 % interval of a share of all runs' transactions, each run being a cluster.
+def _share_interval(
+    beyond: Sequence[float], totals: Sequence[int], sure: float
+) -> tuple[float, float]:
+    """Return the interval of a share of all runs' transactions, each run being a cluster.
 
-    The interval is one of the log-odds: bad runs are few and very bad, which makes shares skewed.
+    Each of its ends is so `sure`. The interval is one of the log-odds: bad runs are few and very
+    bad, which makes shares skewed.
     """
     total, runs = sum(totals), len(totals)
     share = sum(beyond) / total
@@ -288,7 +304,7 @@ def _share_interval(beyond: Sequence[float], totals: Sequence[int]) -> tuple[flo
         return share, share
     off = math.fsum((b - share * n) ** 2 for b, n in zip(beyond, totals, strict=True))
     error = math.sqrt(off * runs / (runs - 1)) / total
-    half = t_quantile(ONE_SIDED, runs - 1) * error / (share * (1 - share))
+    half = t_quantile(sure, runs - 1) * error / (share * (1 - share))
     odds = share / (1 - share)
     low, high = (odds * math.exp(max(-700.0, min(700.0, by))) for by in (-half, half))
     return low / (1 + low), high / (1 + high)

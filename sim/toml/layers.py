@@ -233,8 +233,8 @@ def read_assignment(text: str) -> Table:
         problem = "no value" if parts and equals >= 0 else "not an assignment"
         allowed = 'PATH=VALUE, such as machine.cpus=8 or machine.mount."/var".type=tmpfs'
         raise ScenarioError([Problem(whole, problem, "", allowed)])
-    if parts[0] == "what_if":
-        problem = "--set lies over the what-if that --what-if chooses: give the path itself"
+    if parts[0] in ("what_if", "option"):
+        problem = "--set lies over the what-if or option that is chosen: give the path itself"
         raise ScenarioError([Problem(whole, problem, "", ".".join(map(quoted, parts[2:])))])
     key = Place(file, 0, 1, len(path_text.rstrip()), text)
     at = Place(file, 0, start + 1, len(value_text), text)

@@ -40,6 +40,8 @@ CASES = [
     ("sweep small.toml --over process.blast.concurrency=1..4 --design lhs:2", "fit"),
     (f"capacity small.toml {LOAD} --slo load1_peak<99 --budget 10", None),
     (f"capacity small.toml {LOAD} --slo load1_peak<99 --plot capacity.png", "plot"),
+    ("optimise small.toml --slo load1_peak<99 --budget 10", None),
+    ("optimise small.toml --slo load1_peak<99 --plot optimise.png", "plot"),
     ("trace small.toml --from 3s --to 4s --perfetto small.pftrace", None),
     ("store --help", None),
     ("cluster", None),

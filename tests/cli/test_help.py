@@ -30,6 +30,7 @@ Commands:
   compare    Compare what-ifs with the base, seed by seed.
   sweep      Run a scenario over values of a parameter.
   capacity   Find the load at which service levels just hold.
+  optimise   Find the cheapest options that keep service levels.
   explain    Say where a transaction's time goes, and what is busy.
   trace      Record a part of a run, for Perfetto, blkparse and btt.
   params     Show every parameter with unit, source and layer.

@@ -18,4 +18,6 @@ def test_an_example_can_be_added_to_the_smallest_scenario(example: str, tmp_path
     added = load(str(path))
     for what_if in added.what_ifs:
         assert load(str(path), what_if=what_if.name).what_if == what_if
+    for option in added.options:
+        assert load(str(path), what_if=option.name).what_if == option.what_if
     assert added.title == "A log on a disk"

@@ -2,12 +2,16 @@
 
 Models: M/G/1 with processor sharing, whose mean time depends on the mean of the service alone
 (Kleinrock, Queueing Systems 2, 1976, 4.4): s / (1 - load); machine repair, N machines that break
-after z and one who mends each in s (Lazowska and others, Quantitative System Performance, 1984, 6).
+after z and one who mends each in s (Lazowska and others, Quantitative System Performance, 1984, 6);
+who waits in any queue of one server, by Lindley's recursion.
 """
 
 import random
 from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
 
 Draw = Callable[[random.Random], float]
 
@@ -66,3 +70,10 @@ def repaired(rng: random.Random, machines: int, think: float, repairs: int) -> f
         else:
             broken += 1
     return area / done
+
+
+def waits(gaps: np.ndarray[Any, Any], services: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return waiting times (Lindley's recursion) of rows of customers, first in first out."""
+    steps = services[:, :-1] - gaps[:, 1:]
+    sums = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
+    return np.asarray(sums - np.minimum.accumulate(np.minimum(sums, 0), axis=1))

@@ -12,7 +12,7 @@ import pytest
 from sim.study.capacity import LOOKS, Search
 from sim.study.intervals import mean_interval
 from sim.study.levels import MET, MISSED, UNDECIDED, Judged, Level
-from tests.study.queues import SERVICES, shared_processor
+from tests.study.queues import SERVICES, shared_processor, waits
 
 LEVEL = Level(
     figure="ms", relation="<", limit=1.0, share=None, unit="ms", quantile=None, text="ms < 1 ms"
@@ -120,13 +120,6 @@ def test_what_is_not_monotone_is_told() -> None:
 SERVICE_S = 0.01
 LIMIT_S = 0.05
 CUSTOMERS = 1500
-
-
-def waits(gaps: np.ndarray[Any, Any], services: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return waiting times (Lindley's recursion) of rows of customers, first in first out."""
-    steps = services[:, :-1] - gaps[:, 1:]
-    sums = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
-    return np.asarray(sums - np.minimum.accumulate(np.minimum(sums, 0), axis=1))
 
 
 def mm1(study: int) -> Callable[[float, int], list[Judged]]:
