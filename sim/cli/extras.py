@@ -24,6 +24,7 @@ EXTRA_OF: Final[Mapping[str, str]] = {
     "emcee": "fit",
     "threadpoolctl": "fit",
     "matplotlib": "plot",
+    "SALib": "sensitivity",
     "distributed": "cluster",
 }
 

@@ -14,9 +14,8 @@ from sim.cli import options
 from sim.cli.extras import need
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
-from sim.cli.variants import exit_unfinished, head_unfinished
+from sim.cli.variants import exit_unfinished, figures_named, head_unfinished
 from sim.observation import Metric
-from sim.registry import did_you_mean
 from sim.report.study_file import study_file
 from sim.report.study_tables import replications_text
 from sim.report.sweep_text import notes, sweep_result, sweep_table
@@ -183,14 +182,8 @@ def _design(text: str) -> Design:
 
 def _figures(scenario: Scenario, wanted: tuple[str, ...]) -> tuple[Metric, ...]:
     """Return the figures to show: those asked for, else those of the programs, else all."""
-    known = {one.name: one for one in metrics_of(scenario.measure)}
-    for name in wanted:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            message = f"'{scenario.label}' has no figure '{name}'{hint}"
-            raise click.BadParameter(f"{message} (known: {', '.join(known)})", param_hint="--of")
-    chosen = tuple(known[name] for name in dict.fromkeys(wanted))
-    return chosen or own_figures(scenario.measure) or tuple(known.values())
+    measure = scenario.measure
+    return figures_named(scenario, wanted) or own_figures(measure) or metrics_of(measure)
 
 
 def _runs(

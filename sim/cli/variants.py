@@ -13,10 +13,13 @@ import click
 
 from sim.cli.laboratory import Where
 from sim.cli.output import write_file
+from sim.observation import Metric
+from sim.registry import did_you_mean
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
 from sim.study.compare import run_study
 from sim.study.levels import UNDECIDED
+from sim.study.metrics import metrics_of
 from sim.study.outcome import Shortfall, Study
 
 EXIT_MISSED: Final = 3
@@ -35,6 +38,17 @@ def run_variants(
     """Run all variants; `fit` and `sets` are what lies over them, `keep`: readings are wanted."""
     with where.laboratory(f"simulating {scenarios[0].name}") as laboratory:
         return run_study(scenarios, replications, laboratory, fit=fit, sets=sets, keep=keep)
+
+
+def figures_named(scenario: Scenario, wanted: Sequence[str]) -> tuple[Metric, ...]:
+    """Return the figures that --of names, each once; refuse one that the variant does not have."""
+    known = {one.name: one for one in metrics_of(scenario.measure)}
+    for name in wanted:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            message = f"'{scenario.label}' has no figure '{name}'{hint}"
+            raise click.BadParameter(f"{message} (known: {', '.join(known)})", param_hint="--of")
+    return tuple(known[name] for name in dict.fromkeys(wanted))
 
 
 def head_unfinished(unfinished: Shortfall | None) -> None:

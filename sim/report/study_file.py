@@ -61,6 +61,7 @@ def point_json(one: Measured) -> dict[str, Any]:
     return {
         "what_if": one.point.what_if,
         "set": dict(_assignment(text) for text in one.point.settings),
+        "seed": one.point.scenario.seed,
         "runs": len(one.replications),
         "stopped": one.stopped or None,
         "unfinished": list(one.missing),

@@ -164,6 +164,13 @@ def check_once(paths: Sequence[Path], sets: Sequence[str] = ()) -> None:
         raise ScenarioError(problems)
 
 
+def setting_of(path: str, sets: Sequence[str]) -> str | None:
+    """Return the --set that gives a parameter, None if none does."""
+    wanted = split_key(path)
+    given = (text for text in sets if _parts(split_assignment(text)[0]) == wanted)
+    return next(given, None)
+
+
 def check_runs(runs: int, *, meant: bool) -> None:
     """Refuse a study of very many runs unless they are meant; raise ScenarioError."""
     if runs > RUNS_MAX and not meant:

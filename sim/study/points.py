@@ -2,8 +2,9 @@
 
 Models: the cells of an experiment's plan, each with its replications.
 Linux counterpart: none.
-Invariants: all points have the same seeds, so that they meet the same arrivals and differ only by
- what was changed. A point is its settings: `iotwin run` with them as --set does one of its runs.
+Invariants: points of the same Variants have the same seeds, so that they meet the same arrivals and
+ differ only by what was changed. A point is its settings: `iotwin run` with them as --set does one
+ of its runs.
 Left out: which points there are (sim.study.over, and what asks for them).
 """
 

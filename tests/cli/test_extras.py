@@ -28,6 +28,7 @@ main()
 """
 JOB = "[reads]\nrw=randread\nsize=1m\nfilename=/reads\n"
 LOAD = "--load process.blast.concurrency=1..4"
+OVER = "--over process.blast.concurrency=1..4"
 # words, and the extra that they need
 CASES = [
     ("list", None),
@@ -42,6 +43,7 @@ CASES = [
     (f"capacity small.toml {LOAD} --slo load1_peak<99 --plot capacity.png", "plot"),
     ("optimise small.toml --slo load1_peak<99 --budget 10", None),
     ("optimise small.toml --slo load1_peak<99 --plot optimise.png", "plot"),
+    (f"sensitivity small.toml {OVER} --of load1_peak", "sensitivity"),
     ("trace small.toml --from 3s --to 4s --perfetto small.pftrace", None),
     ("store --help", None),
     ("cluster", None),

@@ -25,28 +25,29 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
-  list       List the scenarios and their what-ifs.
-  run        Run a scenario, beside what was recorded.
-  compare    Compare what-ifs with the base, seed by seed.
-  sweep      Run a scenario over values of a parameter.
-  capacity   Find the load at which service levels just hold.
-  optimise   Find the cheapest options that keep service levels.
-  explain    Say where a transaction's time goes, and what is busy.
-  trace      Record a part of a run, for Perfetto, blkparse and btt.
-  params     Show every parameter with unit, source and layer.
-  calibrate  Fit a scenario's parameters to its recording.
-  predict    Carry a fit into a what-if: median and 90 % interval.
-  exec       Type iostat, sar, free, top, dd ... on the simulated server.
-  fio        Run a job file of fio on a machine.
-  table      Fill a table: RAID levels, access, what-ifs.
-  import     Make a data set of recorded text.
-  look       Say what a recording says, before any simulation.
-  record     Record this host's /proc into a folder.
-  twin       Make a twin of a server from its recording alone.
-  store      List, export or clean the finished runs that are kept.
-  cluster    Say how to run studies on several machines.
-  samples    Read recordings of any tool into one table.
-  doctor     Show versions, what is compiled, what is there.
+  list         List the scenarios and their what-ifs.
+  run          Run a scenario, beside what was recorded.
+  compare      Compare what-ifs with the base, seed by seed.
+  sweep        Run a scenario over values of a parameter.
+  capacity     Find the load at which service levels just hold.
+  optimise     Find the cheapest options that keep service levels.
+  sensitivity  Say which parameter decides a figure.
+  explain      Say where a transaction's time goes, and what is busy.
+  trace        Record a part of a run, for Perfetto, blkparse and btt.
+  params       Show every parameter with unit, source and layer.
+  calibrate    Fit a scenario's parameters to its recording.
+  predict      Carry a fit into a what-if: median and 90 % interval.
+  exec         Type iostat, sar, free, top, dd ... on the simulated server.
+  fio          Run a job file of fio on a machine.
+  table        Fill a table: RAID levels, access, what-ifs.
+  import       Make a data set of recorded text.
+  look         Say what a recording says, before any simulation.
+  record       Record this host's /proc into a folder.
+  twin         Make a twin of a server from its recording alone.
+  store        List, export or clean the finished runs that are kept.
+  cluster      Say how to run studies on several machines.
+  samples      Read recordings of any tool into one table.
+  doctor       Show versions, what is compiled, what is there.
 """
 WITHOUT_JSON = ("store", "cluster")  # they simulate nothing; the store has CSV
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
