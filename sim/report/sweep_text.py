@@ -17,7 +17,7 @@ from sim.report.tables import Column, Table, figure, interval
 from sim.study.bounds import CLOSED, Bounds
 from sim.study.intervals import RUNS_MIN
 from sim.study.levels import overall
-from sim.study.points import NOT_REACHED, Measured
+from sim.study.points import NOT_REACHED, PRECISE, Measured
 from sim.study.summary import Summary
 from sim.study.sweep import GRID, Series, Sweep
 from sim.toml.layers import set_value
@@ -79,6 +79,11 @@ def notes(sweep: Sweep) -> str:
         lines.append(
             f"figures: mean of the replications; {INTERVAL}: where the mean of all such runs lies,"
             " nine times in ten"
+        )
+    if any(one.stopped == PRECISE for one in sweep.points):
+        lines.append(
+            f"{INTERVAL} of the figure that was to be precise: as wide as was asked for; who stops"
+            " where runs happen to lie near each other must not claim more"
         )
     return "".join(fill(line, WIDTH, subsequent_indent="  ") + "\n" for line in lines)
 

@@ -19,7 +19,7 @@ from sim.study.levels import Judged, Level, judge, resolve
 from sim.study.metrics import units_of
 from sim.study.outcome import Replication, Shortfall
 from sim.study.over import Path, blaming
-from sim.study.precision import look, looks
+from sim.study.precision import Precise, look, looks
 from sim.study.summary import Summary, summarise_all
 from sim.study.trial import trial_of
 from sim.units import Value
@@ -65,7 +65,10 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A point and its runs; `stopped` says why there are as many, "" if so many were asked for."""
+    """A point and its runs; `stopped` says why there are as many, "" if so many were asked for.
+
+    Where that is since a figure's mean was precise, its interval is as wide as was asked for.
+    """
 
     point: Point
     replications: tuple[Replication, ...]
@@ -119,18 +122,18 @@ def measure(
     A study that did not end comes with its shortfall and what is done of it.
     """
     done: list[list[Replication]] = [[] for _point in points]
-    stopped = [""] * len(points)
+    seen: list[Precise | None] = [None] * len(points)
     numbers = (runs,) if isinstance(runs, int) else tuple(looks(runs.runs_max))
     for number in numbers:
-        still = [i for i, why in enumerate(stopped) if why != PRECISE]
+        still = [i for i, found in enumerate(seen) if found is None or not found.reached]
         try:
             _add_runs(points, still, done, number, laboratory, sets)
         except UnfinishedError as error:
-            return _measured(points, done, stopped), error.shortfall
+            return _measured(points, done, seen, runs), error.shortfall
         if isinstance(runs, Precision):
             for i in still:
-                stopped[i] = PRECISE if _is_precise(done[i], runs) else NOT_REACHED
-    return _measured(points, done, stopped), None
+                seen[i] = _look(done[i], runs)
+    return _measured(points, done, seen, runs), None
 
 
 def _add_runs(
@@ -165,24 +168,27 @@ def _keep(
             done[i].append(outcome)
 
 
-def _is_precise(done: Sequence[Replication], wanted: Precision) -> bool:
+def _look(done: Sequence[Replication], wanted: Precision) -> Precise | None:
     values = [run.metrics[wanted.figure] for run in done if wanted.figure in run.metrics]
-    found = look(values, wanted.share)
-    return found is not None and found.reached
+    return look(values, wanted.share)
 
 
 def _measured(
-    points: Sequence[Point], done: Sequence[Sequence[Replication]], stopped: Sequence[str]
+    points: Sequence[Point],
+    done: Sequence[Sequence[Replication]],
+    seen: Sequence[Precise | None],
+    wanted: int | Precision,
 ) -> list[Measured]:
     """Return the points that have a run at least."""
-    return [
-        measured_point(point, runs, why)
-        for point, runs, why in zip(points, done, stopped, strict=True)
-        if runs
-    ]
+    found = []
+    for point, runs, precise in zip(points, done, seen, strict=True):
+        if runs:
+            one = measured_point(point, runs)
+            found.append(one if isinstance(wanted, int) else _stopped(one, precise, wanted.figure))
+    return found
 
 
-def measured_point(point: Point, runs: Sequence[Replication], stopped: str = "") -> Measured:
+def measured_point(point: Point, runs: Sequence[Replication]) -> Measured:
     """Return what the runs of a point say: its figures, and its levels judged."""
     figures = [run.metrics for run in runs]
     times = [run.histograms for run in runs]
@@ -191,5 +197,12 @@ def measured_point(point: Point, runs: Sequence[Replication], stopped: str = "")
         replications=tuple(runs),
         metrics=summarise_all(figures, units_of(point.scenario.measure)),
         levels=tuple(judge(one, figures, times) for one in point.levels),
-        stopped=stopped,
     )
+
+
+def _stopped(measured: Measured, seen: Precise | None, figure: str) -> Measured:
+    """Return a point with why it stopped, and with the interval that may be stated then."""
+    if seen is None or not seen.reached:
+        return replace(measured, stopped=NOT_REACHED)
+    stated = replace(measured.metrics[figure], mean_interval=seen.interval)
+    return replace(measured, stopped=PRECISE, metrics=measured.metrics | {figure: stated})

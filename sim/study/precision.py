@@ -10,10 +10,10 @@ Invariants: who looks often stops where the runs by chance lie near each other, 
  that look holds the mean in fewer than ninety of a hundred studies. Therefore a study that stopped
  because it was precise states the width that was asked for, not the narrower one that it saw. One
  that did not get there states what it has. Runs before a look are runs of the next one.
-Left out: several figures at once; a precision of differences.
+Left out: doing the runs (sim.study.points); several figures at once; a precision of differences.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
@@ -26,11 +26,9 @@ RUNS_MAX: Final = 160
 
 @dataclass(frozen=True)
 class Precise:
-    """Where a study stopped: after so many runs, and what is said of the mean then."""
+    """What a look found: whether the mean is known well enough, and the interval to be stated."""
 
-    runs: int
     reached: bool
-    mean: float
     interval: Interval
 
 
@@ -51,20 +49,4 @@ def look(values: Sequence[float], share: float) -> Precise | None:
     mean, wanted = fmean(values), share * abs(fmean(values))
     reached = interval[1] - mean <= wanted
     stated = (mean - wanted, mean + wanted) if reached else interval
-    return Precise(len(values), reached, mean, stated)
-
-
-def until_precise(
-    figures: Callable[[int], Sequence[float]], share: float, runs_max: int = RUNS_MAX
-) -> Precise | None:
-    """Ask for runs until the mean is known to that share of it, or all are done.
-
-    `figures(n)` returns the figure of the first n runs, of those that have it. None: fewer than
-    three of all runs have it.
-    """
-    found = None
-    for runs in looks(runs_max):
-        found = look(figures(runs), share)
-        if found is not None and found.reached:
-            break
-    return found
+    return Precise(reached, stated)
