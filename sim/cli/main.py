@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "sweep": ("sim.cli.sweep", "Run a scenario over values of a parameter."),
     "capacity": ("sim.cli.capacity", "Find the load at which service levels just hold."),
     "optimise": ("sim.cli.optimise", "Find the cheapest options that keep service levels."),
+    "forecast": ("sim.cli.forecast", "Find the month in which growth breaks each level."),
     "sensitivity": ("sim.cli.sensitivity", "Say which parameter decides a figure."),
     "explain": ("sim.cli.explain", "Say where a transaction's time goes, and what is busy."),
     "trace": ("sim.cli.trace", "Record a part of a run, for Perfetto, blkparse and btt."),

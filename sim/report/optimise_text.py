@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import Any, Final
 
 from sim.report.levels_table import missed_text
-from sim.report.study_tables import WIDTH
+from sim.report.study_tables import WIDTH, unsteady
 from sim.report.tables import Column, Table
 from sim.study.levels import MISSED, UNDECIDED, Judged
 from sim.study.optimise import Combination, Optimum
@@ -66,6 +66,8 @@ def _decides(judged: Judged, verdict: str) -> bool:
 def sentences(found: Optimum) -> str:
     """Return the answer, how sure it is, the next one, and what it took."""
     lines = [*_answer(found), *_spent(found)]
+    for number, measured in found.measured.items():
+        lines += unsteady(options_text(found.combinations[number]), measured.replications)
     return "".join(fill(line, WIDTH, subsequent_indent="  ") + "\n" for line in lines)
 
 

@@ -34,7 +34,7 @@ from sim.scenario.spec import Scenario
 from sim.study.laboratory import Laboratory, UnfinishedError
 from sim.study.levels import MET, MISSED, UNDECIDED, Judged, Level, judge, overall, resolve
 from sim.study.outcome import Replication, Shortfall
-from sim.study.over import Range, blaming
+from sim.study.over import Path, Range, blaming
 from sim.study.points import Measured, Variants, measured_point
 from sim.study.points import Point as StudyPoint
 from sim.study.trial import Trial, trial_of
@@ -300,7 +300,7 @@ def uses_of(figures: dict[str, float]) -> list[Use]:
     return sorted(found, key=lambda one: -one.busy_pct)
 
 
-def check_load(axis: Range) -> None:
+def check_load(axis: Path) -> None:
     """Raise ScenarioError for a parameter that is no load."""
     parts = axis.path.split(".")
     if parts[0] != "process" or axis.dim not in LOADS:
@@ -313,14 +313,14 @@ def find_capacity(question: Question, what_if: str | None, laboratory: Laborator
     """Search one variant; an interrupted search has what it found, and says so."""
     today = question.read(what_if)
     levels = resolve(today.slo, today.measure)
-    asked = _Asked(question, what_if, levels, laboratory)
+    asked = Asked(question, what_if, levels, laboratory)
     search = Search(
         asked.judge, question.axis, precision=question.precision, budget=question.budget
     )
     unfinished = None
     try:
         search.judged_first()
-        search.run(_guess(asked, question.axis))
+        search.run(guess(asked, question.axis))
     except UnfinishedError as error:
         unfinished = error.shortfall
     value = next((one.value for one in today.parameters if one.path == question.axis.path), None)
@@ -335,7 +335,7 @@ def find_capacity(question: Question, what_if: str | None, laboratory: Laborator
     )
 
 
-def _guess(asked: "_Asked", axis: Range) -> float | None:
+def guess(asked: "Asked", axis: Range) -> float | None:
     """Return where the busiest resource would be full, from its use at the least load."""
     done = asked.done.get(axis.low, [])
     if axis.dim != "rate_per_s" or not done:
@@ -349,7 +349,7 @@ def _guess(asked: "_Asked", axis: Range) -> float | None:
 
 
 @dataclass
-class _Asked:
+class Asked:
     """The runs of one variant at all loads that were asked for."""
 
     question: Question
@@ -363,8 +363,8 @@ class _Asked:
         """Return the verdicts after so many runs at a load."""
         done = self.done.setdefault(load, [])
         done += self.laboratory.run([self._trial(load, i) for i in range(len(done), runs)])
-        figures = [run.metrics for run in done]
-        times = [run.histograms for run in done]
+        figures = [run.metrics for run in done[:runs]]
+        times = [run.histograms for run in done[:runs]]
         return [judge(level, figures, times) for level in self.levels]
 
     def _trial(self, load: float, number: int) -> Trial:

@@ -146,6 +146,19 @@ def read_over(
     return Listed(path=path.path, dim=dim, place=place, spec=spec, values=values)
 
 
+def read_path(text: str, scenario: Scenario, option: str) -> Path:
+    """Return the parameter that PATH names, without any values; raise ScenarioError."""
+    file = f"{option} {text}"
+    whole = Place(file, 0, 1, len(text), text)
+    parts = _parts(text)
+    if parts is None:
+        given_values = split_assignment(text)[1] >= 0
+        problem = "not PATH alone: the values are not given here" if given_values else "not a path"
+        raise ScenarioError([Problem(whole, problem, "", "PATH, such as process.normal.rate")])
+    found = _parameter(parts, text.strip(), scenario, whole)
+    return Path(path=found.path, dim=found.dim, place=whole, spec="")
+
+
 def check_once(paths: Sequence[Path], sets: Sequence[str] = ()) -> None:
     """Refuse a path that is varied twice, or that --set gives as well; raise ScenarioError."""
     seen: dict[str, str] = {}

@@ -28,6 +28,7 @@ main()
 """
 JOB = "[reads]\nrw=randread\nsize=1m\nfilename=/reads\n"
 LOAD = "--load process.blast.concurrency=1..4"
+GROWS = "--load process.blast.concurrency --growth 5%/month --months 3"
 OVER = "--over process.blast.concurrency=1..4"
 # words, and the extra that they need
 CASES = [
@@ -43,6 +44,8 @@ CASES = [
     (f"capacity small.toml {LOAD} --slo load1_peak<99 --plot capacity.png", "plot"),
     ("optimise small.toml --slo load1_peak<99 --budget 10", None),
     ("optimise small.toml --slo load1_peak<99 --plot optimise.png", "plot"),
+    (f"forecast small.toml {GROWS} --slo load1_peak<99 --budget 10", None),
+    (f"forecast small.toml {GROWS} --slo load1_peak<99 --plot forecast.png", "plot"),
     (f"sensitivity small.toml {OVER} --of load1_peak", "sensitivity"),
     ("trace small.toml --from 3s --to 4s --perfetto small.pftrace", None),
     ("store --help", None),

@@ -31,6 +31,7 @@ Commands:
   sweep        Run a scenario over values of a parameter.
   capacity     Find the load at which service levels just hold.
   optimise     Find the cheapest options that keep service levels.
+  forecast     Find the month in which growth breaks each level.
   sensitivity  Say which parameter decides a figure.
   explain      Say where a transaction's time goes, and what is busy.
   trace        Record a part of a run, for Perfetto, blkparse and btt.

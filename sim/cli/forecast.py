@@ -1,0 +1,150 @@
+"""`iotwin forecast`: the month in which growth breaks each service level."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+import sim
+from sim.cli import options
+from sim.cli.laboratory import Where, laboratory_options
+from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.variants import exit_unfinished
+from sim.report.forecast_text import forecast_result, forecast_table, sentences
+from sim.report.study_file import study_file
+from sim.report.tables import print_table
+from sim.scenario import open_scenario
+from sim.scenario.levels import read_option
+from sim.study.capacity import BUDGET, PRECISION
+from sim.study.forecast import MONTHS, MONTHS_MAX, Ask, forecast, read_growth
+from sim.study.levels import resolve
+from sim.study.over import check_runs
+from sim.study.points import Variants
+
+
+@click.command("forecast", short_help="Find the month in which growth breaks each level.")
+@options.scenario_argument
+@click.argument("what_if", metavar="[WHAT_IF]", required=False)
+@click.option(
+    "--load",
+    "load_text",
+    metavar="PATH",
+    required=True,
+    help="The load that grows, from its value in the scenario on, such as process.normal.rate.",
+)
+@click.option(
+    "--growth",
+    "growth_text",
+    metavar="'LOW..HIGH %/month'",
+    required=True,
+    help="By how much it grows: '3..5 %/month', '4 %/month', '30..60 %/year'.",
+)
+@click.option(
+    "--months",
+    type=click.IntRange(1, MONTHS_MAX),
+    default=MONTHS,
+    show_default=True,
+    help="How far to look.",
+)
+@options.slo_option
+@click.option(
+    "--precision",
+    metavar="PERCENT",
+    default=f"{100 * PRECISION:g}%",
+    show_default=True,
+    help="How near the load that breaks a level must be known, to either side.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(10),
+    default=BUDGET,
+    show_default=True,
+    help="Runs for each level at the most.",
+)
+@options.seed_option
+@options.set_option
+@options.fit_option
+@laboratory_options
+@click.option("--yes", is_flag=True, help="More than 100,000 runs are meant.")
+@options.json_option
+@click.option(
+    "--plot", "plot_path", metavar="FILE.png", help="Draw the load, and what each level bears."
+)
+def command(
+    scenario_name: str,
+    what_if: str | None,
+    load_text: str,
+    growth_text: str,
+    months: int,
+    slos: tuple[str, ...],
+    precision: str,
+    budget: int,
+    seed: int | None,
+    sets: tuple[str, ...],
+    fit_path: str | None,
+    yes: bool,
+    json_path: str | None,
+    plot_path: str | None,
+    where: Where,
+) -> None:
+    """Find the month in which the growth of a load breaks each service level.
+
+    Today's load is the scenario's, or that of --set. The load at which each level breaks is
+    searched as `iotwin capacity` does it, up to what the fastest growth makes of today's load.
+    The interval of the month goes from the fastest growth and the greatest load shown to meet the
+    level to the slowest growth and the least shown to miss it.
+
+    \b
+    Examples:
+      iotwin forecast generic --load process.server.rate --growth '3..5 %/month' \\
+        --slo 'transaction_p95_ms < 150 ms' --plot forecast.png
+      iotwin forecast sendmail day --load process.normal.rate --growth '30..60 %/year' \\
+        --slo 'accept_p95_ms < 1 s' --months 60
+    """
+    fit = options.fit_of(fit_path, scenario_name)
+    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    [name] = options.variants_of((what_if,) if what_if else ())
+    base = variants.read(name)
+    ask = Ask(
+        variants=variants,
+        what_if=name,
+        load=load_text,
+        growth=read_growth(growth_text),
+        months=months,
+        slo=tuple(map(read_option, slos)),
+        precision=options.share_of(precision, "--precision", 50),
+        budget=budget,
+    )
+    today = ask.question().read(name)
+    levels = resolve(today.slo, today.measure)
+    options.check_levels(levels)
+    check_runs(budget * len(levels), meant=yes)
+    options.tell_omissions(base)
+    check_json(json_path)
+    check_picture(plot_path)
+    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
+    with where.laboratory(f"forecast of {base.name}") as laboratory:
+        found = forecast(ask, laboratory)
+    if plot_path is not None:
+        # By name: matplotlib takes a second.
+        plot = import_module("sim.report.forecast_plot").plot_forecast
+        write_file(Path(plot_path), lambda place: plot(found, place))
+        click.echo(f"plot written to {plot_path}", err=True)
+    if json_path is not None:
+        content = study_file(
+            "forecast",
+            command=options.command_line(),
+            version=sim.__version__,
+            base=base,
+            points=list(found.points),
+            result=forecast_result(found),
+            unfinished=found.unfinished,
+        )
+        write_json(content, json_path)
+    if json_path != "-":
+        click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
+        click.echo(f"$ {options.command_line()}\n")
+        print_table(forecast_table(found), sys.stdout)
+        click.echo("\n" + sentences(found), nl=False)
+    exit_unfinished(found.unfinished)
