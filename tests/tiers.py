@@ -68,6 +68,7 @@ NAMED = {
         "cli/*",
         "oracle/*",
         "report/*",
+        "serve/*",
         "study/*",
         "user/*",
         "test_compiled.py",

@@ -26,6 +26,8 @@ EXTRA_OF: Final[Mapping[str, str]] = {
     "matplotlib": "plot",
     "SALib": "sensitivity",
     "distributed": "cluster",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 
 

@@ -1,17 +1,15 @@
 """`iotwin params`: every parameter of a scenario with value, unit, source and layer."""
 
 import sys
-from collections import Counter
-from typing import Any
 
 import click
 
 from sim.cli import options
 from sim.cli.output import check_apart, check_json, write_json
 from sim.origin import Origin
-from sim.report.tables import Column, Table, print_table
-from sim.scenario import Parameter, Scenario, load
-from sim.units import format_quantity, unit_of
+from sim.report.params_text import parameters_json, parameters_table, share_line
+from sim.report.tables import print_table
+from sim.scenario import load
 
 
 @click.command("params", short_help="Show every parameter with unit, source and layer.")
@@ -56,70 +54,9 @@ def command(
     check_json(json_path)
     check_apart(json_path, read=(scenario.path, fit_path))
     if json_path is not None:
-        write_json(_json(scenario), json_path)
+        write_json(parameters_json(scenario), json_path)
     if json_path != "-":
         click.echo(f"{scenario.label}: {scenario.title}\n")
         shown = [p for p in scenario.parameters if p.origin is Origin.ASSUMED or not assumed]
-        print_table(_table(shown), sys.stdout)
-        click.echo("\n" + _share_line(scenario))
-
-
-def _table(parameters: list[Parameter]) -> Table:
-    columns = (
-        Column("parameter"),
-        Column("value", is_number=True),
-        Column("unit"),
-        Column("layer"),
-        Column("origin"),
-        Column("source"),
-    )
-    return Table(columns, tuple(_row(parameter) for parameter in parameters))
-
-
-def _row(parameter: Parameter) -> tuple[str, ...]:
-    value, unit = "-", ""
-    if parameter.value is not None:
-        value = format_quantity(parameter.value, parameter.dim)
-        if parameter.dim not in ("text", "bool"):
-            value, _space, unit = value.partition(" ")
-    origin = parameter.origin.value
-    return parameter.path, value, unit, parameter.layer.label, origin, parameter.source
-
-
-def _counts(scenario: Scenario) -> dict[Origin, int]:
-    """Return how many values are of each origin."""
-    found = Counter(parameter.origin for parameter in scenario.parameters)
-    return {origin: found[origin] for origin in Origin}
-
-
-def _share_line(scenario: Scenario) -> str:
-    number = len(scenario.parameters)
-    parts = [
-        f"{count} {origin.value} ({100 * count / number:.0f} %)"
-        for origin, count in _counts(scenario).items()
-    ]
-    return f"{number} values: {', '.join(parts)}"
-
-
-def _json(scenario: Scenario) -> dict[str, Any]:
-    parameters = scenario.parameters
-    return {
-        "scenario": scenario.name,
-        "what_if": scenario.what_if.name if scenario.what_if else None,
-        **{
-            f"{origin.key}_share": count / len(parameters)
-            for origin, count in _counts(scenario).items()
-        },
-        "parameters": [
-            {
-                "path": p.path,
-                "value": p.value,
-                "unit": unit_of(p.dim),
-                "source": p.source,
-                "origin": p.origin.value,
-                "layer": p.layer.label,
-                "doc": p.doc,
-            }
-            for p in parameters
-        ],
-    }
+        print_table(parameters_table(shown), sys.stdout)
+        click.echo("\n" + share_line(scenario))

@@ -77,14 +77,17 @@ def _share(part: Part, kind: Kind) -> str:
 def resource_text(found: Explanation) -> str:
     """Return how busy everything was, the busiest first, and what to make of it."""
     lines = [f"  {one.busy_pct:5.1f} %  {one.name}" for one in found.resources]
+    return "busy:\n" + "\n".join(lines) + f"\n{resource_verdict(found)}\n"
+
+
+def resource_verdict(found: Explanation) -> str:
+    """Say what to make of how busy everything was."""
     busiest = found.resources[0]
     if busiest.busy_pct >= 90:
-        verdict = f"bottleneck: {busiest.name}"
-    elif busiest.busy_pct >= 60:
-        verdict = f"nearest to its limit: {busiest.name}; what runs one by one leaves it gaps"
-    else:
-        verdict = "nothing is near its limit: the load sets the pace"
-    return "busy:\n" + "\n".join(lines) + f"\n{verdict}\n"
+        return f"bottleneck: {busiest.name}"
+    if busiest.busy_pct >= 60:
+        return f"nearest to its limit: {busiest.name}; what runs one by one leaves it gaps"
+    return "nothing is near its limit: the load sets the pace"
 
 
 def load_text(found: Explanation) -> str:

@@ -31,15 +31,22 @@ def levels_table(outcomes: Sequence[VariantOutcome]) -> Table:
 
 
 def _cells(judged: Judged) -> list[str]:
-    if judged.verdict == NO_DATA or judged.seen is None:
-        return [f"in {judged.runs} of {judged.asked} runs", f"{NO_DATA}, which is missed"]
+    if judged.verdict == NO_DATA:
+        return [seen_text(judged), f"{NO_DATA}, which is missed"]
+    return [seen_text(judged), judged.verdict]
+
+
+def seen_text(judged: Judged) -> str:
+    """Return what decided: a mean or a share with its interval, or how few runs have data."""
+    if judged.seen is None:
+        return f"in {judged.runs} of {judged.asked} runs"
     unit = "%" if judged.of else judged.level.unit
     seen = f"{figure(judged.seen, unit)} {unit}".rstrip()
     if judged.interval is not None:
         seen += f" ({interval(*judged.interval, unit)})"
     if judged.of:
         seen += f" of {judged.of} {'beyond it' if judged.of == TRANSACTIONS else 'keep it'}"
-    return [seen, judged.verdict]
+    return seen
 
 
 def missed_text(one: Judged) -> str:

@@ -7,9 +7,7 @@ Invariants: drawn from the readings of each variant's first replication; all var
 Left out: interactive plots.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +21,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from sim.observation import Observation
-from sim.report.study_tables import recorded_figures
+from sim.report.time_lines import Lines, Mark, Panel, panels_of
 from sim.study.outcome import Study, VariantOutcome
-from sim.tools.parse import parse_loadavg
 from sim.units import NS_PER_S
-from sim.user.smtp.figures import refused_spans
 
 # Okabe and Ito's palette: told apart by everybody.
 BLUE, ORANGE, GREEN, RED, PINK, GREY = (
@@ -42,22 +38,9 @@ DASHED: Final = (0, (4, 2))
 WIDTH_IN, HEIGHT_IN = 4.3, 2.7
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One kind of graph: which family of figures it belongs to, its title, what draws it.
-
-    `draw` returns the axes of a second scale, if it made one.
-    """
-
-    family: str
-    title: str
-    draw: Callable[[Axes, VariantOutcome, Observation], Axes | None]
-
-
 def plot_study(study: Study, path: Path) -> None:
     """Draw all variants of a study into a PNG file."""
-    families = study.variants[0].scenario.measure.families
-    panels = [panel for panel in PANELS if panel.family in families]
+    panels = panels_of(study)
     figure, grid = _grid(len(study.variants), len(panels))
     second = [
         _draw_row(outcome, panels, row) for outcome, row in zip(study.variants, grid, strict=True)
@@ -100,7 +83,7 @@ def _draw_row(
     seen = outcome.observation()
     second = []
     for panel, axes in zip(panels, row, strict=True):
-        second.append(panel.draw(axes, outcome, seen))
+        second.append(_DRAWN[panel.family](axes, panel.lines(outcome, seen)))
         _finish(axes, seen)
         axes.set_title(panel.title, loc="left", fontsize=9)
         axes.set_xlabel("time, s", fontsize=8)
@@ -149,110 +132,79 @@ def _finish(axes: Axes, seen: Observation) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
-def _recorded(
-    axes: Axes, outcome: VariantOutcome, name: str, word: str, height: float | None = None
-) -> None:
-    """Draw a recorded figure as a dashed line with its value, at `height` or at the value."""
-    figure = recorded_figures(outcome).get(name)
-    if figure is None or figure.value is None:
-        return
-    level = figure.value if height is None else height
-    axes.axhline(level, color="black", linewidth=0.9, linestyle=DASHED, zorder=5)
-    axes.annotate(
-        f"recorded {word} {figure.text}",
-        xy=(1, level),
-        xycoords=("axes fraction", "data"),
-        xytext=(-2, 2),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        fontsize=7.5,
-        zorder=6,
-        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
-    )
+def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
+    """Draw recorded figures as dashed lines with their values."""
+    for mark in marks:
+        axes.axhline(mark.height, color="black", linewidth=0.9, linestyle=DASHED, zorder=5)
+        axes.annotate(
+            mark.words,
+            xy=(1, mark.height),
+            xycoords=("axes fraction", "data"),
+            xytext=(-2, 2),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=7.5,
+            zorder=6,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
+        )
 
 
-def _highest(values: Sequence[float], outcome: VariantOutcome, name: str) -> float:
-    """Return what an axis must reach: the values, the recorded figure, at least one."""
-    recorded = recorded_figures(outcome).get(name)
-    return max([1.0, *values, (recorded.value or 0.0) if recorded else 0.0])
+def _highest(values: Sequence[float], marks: Sequence[Mark]) -> float:
+    """Return what an axis must reach: the values, the recorded figures, at least one."""
+    return max([1.0, *values, *(mark.height for mark in marks)])
 
 
-def _draw_load(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
-    samples = seen.result.samples
-    loads = [parse_loadavg(sample.text("loadavg")).load1 for sample in samples]
-    times = [sample.t_ns / NS_PER_S for sample in samples]
-    axes.plot(times, loads, color=BLUE, linewidth=1.6)
-    axes.fill_between(times, loads, color=BLUE, alpha=0.12, linewidth=0)
-    axes.set_ylim(0, 1.15 * _highest(loads, outcome, "load1_peak"))
-    _recorded(axes, outcome, "load1_peak", "peak")
+def _draw_load(axes: Axes, shown: Lines) -> None:
+    [load] = shown.lines
+    axes.plot(shown.times_s, load.values, color=BLUE, linewidth=1.6)
+    axes.fill_between(shown.times_s, load.values, color=BLUE, alpha=0.12, linewidth=0)
+    axes.set_ylim(0, 1.15 * _highest(load.values, shown.marks))
+    _draw_marks(axes, shown.marks)
 
 
-def _draw_cpu(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
-    states = (("user", BLUE), ("system", ORANGE), ("iowait", PINK))
-    times = _steps(seen)
-    series = [
-        _doubled([getattr(report.cpu, f"{state}_pct") for report in seen.reports])
-        for state, _colour in states
+def _draw_cpu(axes: Axes, shown: Lines) -> None:
+    colours = (BLUE, ORANGE, PINK)
+    series = [line.values for line in shown.lines]
+    axes.stackplot(shown.times_s, *series, colors=colours, linewidth=0)
+    axes.set_ylim(0, shown.top)
+    _draw_marks(axes, shown.marks)
+    handles = [
+        Patch(color=colour, label=line.name)
+        for line, colour in zip(shown.lines, colours, strict=True)
     ]
-    axes.stackplot(times, *series, colors=[colour for _state, colour in states], linewidth=0)
-    axes.set_ylim(0, 100)
-    idle = recorded_figures(outcome).get("cpu_idle_pct_min")
-    if idle is not None and idle.value is not None:
-        _recorded(axes, outcome, "cpu_idle_pct_min", "lowest idle, %:", 100 - idle.value)
-    handles = [Patch(color=colour, label=state) for state, colour in states]
     handles.append(Patch(facecolor="white", edgecolor=GREY, label="idle"))
     _legend(axes, handles)
 
 
-def _draw_disk(axes: Axes, outcome: VariantOutcome, seen: Observation) -> Axes:
-    name = outcome.scenario.measure.devices[0]
-    rows = [next((d for d in report.devices if d.name == name), None) for report in seen.reports]
-    times = _steps(seen)
-    busy = _doubled([row.util_pct if row else 0.0 for row in rows])
-    axes.fill_between(times, busy, color=GREEN, alpha=0.3, linewidth=0)
-    axes.plot(times, busy, color=GREEN, linewidth=1)
-    axes.set_ylim(0, 105)
-    axes.set_ylabel(f"{name} %util", fontsize=8, color=GREEN)
+def _draw_disk(axes: Axes, shown: Lines) -> Axes:
+    busy, awaits_ms = shown.lines
+    axes.fill_between(shown.times_s, busy.values, color=GREEN, alpha=0.3, linewidth=0)
+    axes.plot(shown.times_s, busy.values, color=GREEN, linewidth=1)
+    axes.set_ylim(0, shown.top)
+    axes.set_ylabel(busy.name, fontsize=8, color=GREEN)
     awaits = axes.twinx()
-    await_ms = [row.await_ms if row else 0.0 for row in rows]
-    awaits.plot(times, _doubled(await_ms), color=RED)
-    awaits.set_ylim(0, 1.15 * _highest(await_ms, outcome, f"disk.{name}.await_ms"))
+    awaits.plot(shown.times_s, awaits_ms.values, color=RED)
+    awaits.set_ylim(0, 1.15 * _highest(awaits_ms.values, shown.marks))
     awaits.set_ylabel("await, ms", fontsize=8, color=RED)
     awaits.tick_params(labelsize=8)
     awaits.spines[["top", "left"]].set_visible(False)
     awaits.yaxis.set_major_locator(MaxNLocator(5))
-    _recorded(awaits, outcome, f"disk.{name}.await_ms", "await, ms:")
+    _draw_marks(awaits, shown.marks)
     return awaits
 
 
-def _draw_mail(axes: Axes, outcome: VariantOutcome, seen: Observation) -> None:
-    samples = seen.result.samples
-    accepted = [record.t_ns for record in seen.result.marks("message_accepted")]
-    rates = []
-    for prev, cur in pairwise(samples):
-        number = sum(prev.t_ns < t_ns <= cur.t_ns for t_ns in accepted)
-        rates.append(number * NS_PER_S / (cur.t_ns - prev.t_ns))
-    times = _steps(seen)
-    axes.fill_between(times, _doubled(rates), color=BLUE, alpha=0.3, linewidth=0)
-    axes.plot(times, _doubled(rates), color=BLUE, linewidth=1)
-    for begin_ns, end_ns in refused_spans(seen.result):
-        axes.axvspan(begin_ns / NS_PER_S, end_ns / NS_PER_S, color=RED, alpha=0.18, linewidth=0)
-    axes.set_ylim(0, 1.2 * _highest(rates, outcome, "throughput_per_s"))
-    _recorded(axes, outcome, "throughput_per_s", "mean")
-    handles = [Patch(color=BLUE, alpha=0.3, label="accepted")]
-    handles.append(Patch(color=RED, alpha=0.18, label="port refused"))
+def _draw_mail(axes: Axes, shown: Lines) -> None:
+    [rates] = shown.lines
+    axes.fill_between(shown.times_s, rates.values, color=BLUE, alpha=0.3, linewidth=0)
+    axes.plot(shown.times_s, rates.values, color=BLUE, linewidth=1)
+    for begin_s, end_s in shown.spans:
+        axes.axvspan(begin_s, end_s, color=RED, alpha=0.18, linewidth=0)
+    axes.set_ylim(0, 1.2 * _highest(rates.values, shown.marks))
+    _draw_marks(axes, shown.marks)
+    handles = [Patch(color=BLUE, alpha=0.3, label=rates.name)]
+    handles.append(Patch(color=RED, alpha=0.18, label=shown.span_name))
     _legend(axes, handles)
-
-
-def _steps(seen: Observation) -> list[float]:
-    """Return begin and end of each report in seconds, so that reports are drawn as steps."""
-    samples = seen.result.samples
-    return [t_ns / NS_PER_S for prev, cur in pairwise(samples) for t_ns in (prev.t_ns, cur.t_ns)]
-
-
-def _doubled(values: Sequence[float]) -> list[float]:
-    return [value for value in values for _end in range(2)]
 
 
 def _legend(axes: Axes, handles: list[Patch]) -> None:
@@ -269,9 +221,10 @@ def _legend(axes: Axes, handles: list[Patch]) -> None:
     )
 
 
-PANELS: Final = (
-    Panel("load", "load average, 1 minute", _draw_load),
-    Panel("cpu", "CPU, % of all", _draw_cpu),
-    Panel("disk", "disk: busy and await", _draw_disk),
-    Panel("storm", "messages accepted per second; port", _draw_mail),
-)
+# family of figures -> what draws its panel, and returns the axes of a second scale if it made one
+_DRAWN: Final[Mapping[str, Callable[[Axes, Lines], Axes | None]]] = {
+    "load": _draw_load,
+    "cpu": _draw_cpu,
+    "disk": _draw_disk,
+    "storm": _draw_mail,
+}

@@ -27,7 +27,10 @@ class FitError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What a fit file says: of which scenario, fitted to what, the best member and all members."""
+    """What a fit file says: of which scenario, fitted to what, the best member and all members.
+
+    `unidentified` are parameters of which the recording tells little more than their priors do.
+    """
 
     file: str
     scenario: str
@@ -38,6 +41,7 @@ class Fit:
     best: Mapping[str, str]
     members: tuple[tuple[str, ...], ...]
     header: Mapping[str, Any]
+    unidentified: tuple[str, ...] = ()
 
     def member(self, number: int) -> dict[str, str]:
         """Return the values of one member, by parameter."""
@@ -113,6 +117,18 @@ def _fit(content: Mapping[str, Any], path: Path) -> Fit:
         best={name: str(best[name]) for name in names},
         members=tuple(members),
         header=header,
+        unidentified=_unidentified(content, names),
+    )
+
+
+def _unidentified(content: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the parameters that the file's [parameter] says are not identified."""
+    rows = content.get("parameter", {})
+    found = {name: rows.get(name, {}) for name in names} if isinstance(rows, dict) else {}
+    return tuple(
+        name
+        for name, row in found.items()
+        if isinstance(row, dict) and row.get("identified") is False
     )
 
 

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 from sim.histogram import from_plain
-from sim.machine import simulate
+from sim.machine import Machine, simulate
 from sim.observation import Observation
 from sim.scenario.load import open_scenario
 from sim.scenario.spec import Scenario
@@ -123,7 +123,7 @@ class Laboratory:
         if known:
             self.known += known
             self._count(known)
-        work = [(_stripped(scenarios[n]), trials[n].seed, key in kept) for key, n in chosen.items()]
+        work = [(stripped(scenarios[n]), trials[n].seed, key in kept) for key, n in chosen.items()]
         todo = list(chosen.items())
 
         def finish(number: int, outcome: Replication) -> None:
@@ -377,14 +377,23 @@ def run_once(
     keep: bool = False,
     progress: Progress | None = None,
     measure: Measure = metrics_seen,
+    watch: Callable[[Machine], None] | None = None,
 ) -> Replication:
-    """Simulate and compute the figures; keep the readings if asked to."""
+    """Simulate and compute the figures; keep the readings if asked to.
+
+    `watch` gets the booted machine, to look at it whenever `progress` is told.
+    """
     begin_s = process_time()
-    if BLOCKS in scenario.measure.families:
-        dump = BlockDump(keep_lines=False)
-        result = dump.in_result(simulate(scenario, seed, progress, dump.attach))
-    else:
-        result = simulate(scenario, seed, progress)
+    dump = BlockDump(keep_lines=False) if BLOCKS in scenario.measure.families else None
+
+    def attach(machine: Machine) -> None:
+        if dump is not None:
+            dump.attach(machine)
+        if watch is not None:
+            watch(machine)
+
+    result = simulate(scenario, seed, progress, attach)
+    result = result if dump is None else dump.in_result(result)
     seen = Observation(result, scenario.measure)
     return Replication(
         seed=seed,
@@ -397,9 +406,9 @@ def run_once(
     )
 
 
-def _stripped(scenario: Scenario) -> Scenario:
+def stripped(scenario: Scenario) -> Scenario:
     """Return what a simulation needs of a scenario: less to send to a worker."""
-    guests = {name: _stripped(guest) for name, guest in scenario.neighbours.items()}
+    guests = {name: stripped(guest) for name, guest in scenario.neighbours.items()}
     return replace(
         scenario,
         doc="",

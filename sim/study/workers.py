@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.context import ForkServerContext, SpawnContext
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -24,16 +25,20 @@ class Workers(ProcessPoolExecutor):
     """Processes none of which is forgotten because Ctrl-C came while it was started."""
 
     def __init__(self, jobs: int) -> None:
-        # A server that forks clean processes is quicker than one interpreter after the other.
-        known = multiprocessing.get_all_start_methods()
-        method = "forkserver" if "forkserver" in known else "spawn"
-        context = multiprocessing.get_context(method)
-        super().__init__(jobs, mp_context=context, initializer=_begin)
+        super().__init__(jobs, mp_context=clean_context(), initializer=begin)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Start processes as they are needed, and interrupt afterwards."""
         with _interrupt_afterwards():
             return super().submit(fn, *args, **kwargs)
+
+
+def clean_context() -> ForkServerContext | SpawnContext:
+    """Return the quickest way to start a process that inherits nothing of this one."""
+    # A server that forks clean processes is quicker than one interpreter after the other.
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("forkserver")
+    return multiprocessing.get_context("spawn")
 
 
 @contextmanager
@@ -52,7 +57,7 @@ def _interrupt_afterwards() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-def _begin() -> None:
+def begin() -> None:
     """Leave Ctrl-C, which the terminal sends to all, to the parent; watch whether it lives."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

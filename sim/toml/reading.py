@@ -26,7 +26,10 @@ Values = dict[str, Any]  # field name -> canonical value, for the constructor
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One value of the scenario with its unit, source and layer, as `iotwin params` lists it."""
+    """One value of the scenario with its unit, source and layer, as `iotwin params` lists it.
+
+    `minimum` and `maximum` are what is declared of it, None where nothing is.
+    """
 
     path: str
     value: Value | None
@@ -35,6 +38,8 @@ class Parameter:
     origin: Origin
     layer: Layer
     doc: str
+    minimum: float | None = None
+    maximum: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +211,8 @@ class Reading:
                 origin=origin_stated(source),
                 layer=layer,
                 doc=declared.doc,
+                minimum=declared.minimum,
+                maximum=declared.maximum,
             )
         )
 

@@ -33,6 +33,7 @@ Commands:
   optimise     Find the cheapest options that keep service levels.
   forecast     Find the month in which growth breaks each level.
   sensitivity  Say which parameter decides a figure.
+  serve        Open a page with sliders, drawn while it runs.
   explain      Say where a transaction's time goes, and what is busy.
   trace        Record a part of a run, for Perfetto, blkparse and btt.
   params       Show every parameter with unit, source and layer.
@@ -50,7 +51,8 @@ Commands:
   samples      Read recordings of any tool into one table.
   doctor       Show versions, what is compiled, what is there.
 """
-WITHOUT_JSON = ("store", "cluster")  # they simulate nothing; the store has CSV
+# They simulate nothing, and the store has CSV; the page is served as JSON already.
+WITHOUT_JSON = ("store", "cluster", "serve")
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
 
 

@@ -4,6 +4,7 @@ import struct
 from pathlib import Path
 
 from sim.report import plot
+from sim.report.time_lines import PANELS
 from tests.report.studies import study
 
 
@@ -26,9 +27,9 @@ def test_what_ifs_are_drawn_under_the_base(tmp_path: Path) -> None:
 
 def test_variants_share_the_scales_of_a_panel() -> None:
     found = study(1, "tmpfs")
-    figure, grid = plot._grid(2, len(plot.PANELS))
+    figure, grid = plot._grid(2, len(PANELS))
     for outcome, row in zip(found.variants, grid, strict=True):
-        plot._draw_row(outcome, plot.PANELS, row)
+        plot._draw_row(outcome, PANELS, row)
     plot._share_axes(grid)
     for base, variant in zip(*grid, strict=True):
         assert base.get_ylim() == variant.get_ylim()
@@ -38,8 +39,8 @@ def test_variants_share_the_scales_of_a_panel() -> None:
 
 def test_recorded_figures_are_marked() -> None:
     found = study(1)
-    _figure, [row] = plot._grid(1, len(plot.PANELS))
-    plot._draw_row(found.variants[0], plot.PANELS, row)
+    _figure, [row] = plot._grid(1, len(PANELS))
+    plot._draw_row(found.variants[0], PANELS, row)
     texts = [text.get_text() for axes in row for text in axes.texts]
     assert "recorded peak 37" in texts
     assert "recorded lowest idle, %: 69" in texts
