@@ -7,14 +7,19 @@ import click
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_json
-from sim.cli.variants import exit_judged, exit_unfinished, head_unfinished, run_variants, write_plot
-from sim.registry import nearest
+from sim.cli.variants import (
+    check_what_ifs,
+    exit_judged,
+    exit_unfinished,
+    head_unfinished,
+    run_variants,
+    write_plot,
+)
 from sim.report.levels_table import levels_table
 from sim.report.study_json import study_json
 from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
-from sim.scenario import Scenario, open_scenario
-from sim.scenario.load import JOINED
+from sim.scenario import open_scenario
 
 
 @click.command("compare", short_help="Compare what-ifs with the base, seed by seed.")
@@ -63,7 +68,7 @@ def command(
     file = open_scenario(scenario_name)
     base = file.read(sets=sets, seed=seed, fit=layer)
     names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
-    _check_names(base, names)
+    check_what_ifs(base, names)
     variants = [file.read(name, sets=sets, seed=seed, fit=layer) for name in names]
     options.tell_omissions(base, *variants)
     check_json(json_path)
@@ -92,19 +97,3 @@ def command(
         click.echo(notes(study.variants), nl=False)
     exit_unfinished(study.unfinished)
     exit_judged(study)
-
-
-def _check_names(base: Scenario, names: tuple[str, ...]) -> None:
-    """Raise click.UsageError for names that come twice, and for all that are not there."""
-    options.check_once(names)
-    known = (*(one.name for one in base.what_ifs), *(one.name for one in base.options))
-    parts = dict.fromkeys(part for name in names for part in name.split(JOINED))
-    told = []
-    for name in (name for name in parts if name not in known):
-        near = nearest(name, known)
-        told.append(f"'{name}'" + (f" (did you mean '{near}'?)" if near else ""))
-    if told:
-        raise click.UsageError(
-            f"'{base.name}' has no what-if {' and no '.join(told)}"
-            f" (known: {', '.join(known) or 'none'})"
-        )

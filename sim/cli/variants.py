@@ -12,11 +12,13 @@ from typing import Final
 import click
 
 from sim.cli.laboratory import Where
+from sim.cli.options import check_once
 from sim.cli.output import write_file
 from sim.observation import Metric
-from sim.registry import did_you_mean
+from sim.registry import did_you_mean, nearest
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
+from sim.scenario.load import JOINED
 from sim.study.compare import run_study
 from sim.study.levels import UNDECIDED
 from sim.study.metrics import metrics_of
@@ -79,3 +81,19 @@ def write_plot(study: Study, path: str) -> None:
     plot_study = import_module("sim.report.plot").plot_study
     write_file(Path(path), lambda place: plot_study(study, place))
     click.echo(f"plot written to {path}", err=True)
+
+
+def check_what_ifs(base: Scenario, names: Sequence[str]) -> None:
+    """Raise click.UsageError for names that come twice, and for all that are not there."""
+    check_once(names)
+    known = (*(one.name for one in base.what_ifs), *(one.name for one in base.options))
+    parts = dict.fromkeys(part for name in names for part in name.split(JOINED))
+    told = []
+    for name in (name for name in parts if name not in known):
+        near = nearest(name, known)
+        told.append(f"'{name}'" + (f" (did you mean '{near}'?)" if near else ""))
+    if told:
+        raise click.UsageError(
+            f"'{base.name}' has no what-if {' and no '.join(told)}"
+            f" (known: {', '.join(known) or 'none'})"
+        )

@@ -65,6 +65,22 @@ def ways(kind: Kind) -> str:
     return "\n".join(lines) + "\n"
 
 
+def reason(found: Explanation) -> str:
+    """Say what most of the time goes into, of the kind of transactions that takes most of it."""
+    kind = max(found.kinds, key=lambda one: one.count * one.mean_ms)
+    waits: dict[str, float] = {}
+    for part in kind.parts:
+        waits[part.waits_for] = waits.get(part.waits_for, 0.0) + part.mean_ms
+    if not kind.sampled_ms:
+        return f"{kind.name} takes no time"
+    longest = max(waits, key=waits.__getitem__)
+    share = 100 * waits[longest] / kind.sampled_ms
+    text = f"{kind.name} takes {figure(kind.mean_ms)} ms, {share:.0f} % of it {longest}"
+    if kind.journal_share > SMALL_SHARE:
+        text += f", {100 * kind.journal_share:.0f} % behind a journal"
+    return text
+
+
 def _longest(kind: Kind) -> list[Part]:
     shown = [part for part in kind.parts if part.mean_ms >= SMALL_SHARE * kind.sampled_ms]
     return shown[:WAYS]
@@ -87,7 +103,7 @@ def resource_verdict(found: Explanation) -> str:
         return f"bottleneck: {busiest.name}"
     if busiest.busy_pct >= 60:
         return f"nearest to its limit: {busiest.name}; what runs one by one leaves it gaps"
-    return "nothing is near its limit: the load sets the pace"
+    return "no CPU, disk or journal is near its limit: the load sets the pace, or the network"
 
 
 def load_text(found: Explanation) -> str:

@@ -56,10 +56,7 @@ def study_json(study: Study) -> dict[str, Any]:
     for outcome in study.variants:
         variants.append(variant_json(outcome, study.version))
         if outcome.change is not None:
-            variants[-1]["change"] = {
-                name: {**summary_json(one), "named": name in outcome.named}
-                for name, one in outcome.change.items()
-            }
+            variants[-1]["change"] = changes_json(outcome)
     base = study.variants[0]
     return {
         "scenario": base.scenario.name,
@@ -67,6 +64,14 @@ def study_json(study: Study) -> dict[str, Any]:
         "replications": len(base.replications),
         "version": study.version,
         "variants": variants,
+    }
+
+
+def changes_json(outcome: VariantOutcome) -> dict[str, Any]:
+    """Return by figure the paired change of a variant; nothing of the base."""
+    return {
+        name: {**summary_json(one), "named": name in outcome.named}
+        for name, one in (outcome.change or {}).items()
     }
 
 

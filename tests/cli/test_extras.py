@@ -52,6 +52,7 @@ CASES = [
     ("store --help", None),
     ("cluster", None),
     ("explain small.toml", None),
+    ("report small.toml --html small.html --replications 1", None),
     ("params small.toml", None),
     ("calibrate sendmail", "fit"),
     ("predict sendmail", "fit"),

@@ -36,6 +36,7 @@ Commands:
   serve        Open a page with sliders, drawn while it runs.
   explain      Say where a transaction's time goes, and what is busy.
   trace        Record a part of a run, for Perfetto, blkparse and btt.
+  report       Write a page of HTML: question, answer, reasons.
   params       Show every parameter with unit, source and layer.
   calibrate    Fit a scenario's parameters to its recording.
   predict      Carry a fit into a what-if: median and 90 % interval.
