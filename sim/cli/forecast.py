@@ -10,7 +10,7 @@ import sim
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
-from sim.cli.variants import exit_unfinished
+from sim.cli.variants import exit_unfinished, head_unfinished
 from sim.report.forecast_text import forecast_result, forecast_table, sentences
 from sim.report.study_file import study_file
 from sim.report.tables import print_table
@@ -145,6 +145,7 @@ def command(
     if json_path != "-":
         click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
         click.echo(f"$ {options.command_line()}\n")
+        head_unfinished(found.unfinished)
         print_table(forecast_table(found), sys.stdout)
         click.echo("\n" + sentences(found), nl=False)
     exit_unfinished(found.unfinished)

@@ -11,7 +11,7 @@ import sim
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
-from sim.cli.variants import EXIT_MISSED, EXIT_UNDECIDED, exit_unfinished
+from sim.cli.variants import EXIT_MISSED, EXIT_UNDECIDED, exit_unfinished, head_unfinished
 from sim.report.optimise_text import optimise_result, optimise_table, sentences
 from sim.report.study_file import study_file
 from sim.report.tables import print_table
@@ -125,6 +125,7 @@ def command(
     if json_path != "-":
         click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
         click.echo(f"$ {options.command_line()}\n")
+        head_unfinished(found.unfinished)
         print_table(optimise_table(found), sys.stdout)
         click.echo("\n" + sentences(found), nl=False)
     exit_unfinished(found.unfinished)

@@ -74,8 +74,6 @@ def sentences(found: Forecast) -> str:
 
 
 def _told(found: Forecast) -> Iterator[str]:
-    if found.unfinished is not None:
-        yield found.unfinished.message.splitlines()[0]
     for one in found.levels:
         name = one.level.text
         if one.state == TODAY and one.search.missed is not None:

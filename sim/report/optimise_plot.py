@@ -33,7 +33,8 @@ def plot_optimum(found: Optimum, path: Path) -> None:
         drawn = [
             (found.combinations[number].price, band)
             for number, one in rows
-            if (band := bands(one.levels[at])) is not None
+            for judged in one.levels
+            if judged.level.text == text and (band := bands(judged)) is not None
         ]
         if not drawn:
             continue

@@ -74,8 +74,6 @@ def sentences(found: Optimum) -> str:
 def _answer(found: Optimum) -> Iterator[str]:
     search, chosen = found.search, found.chosen
     often = f"right in at least {100 * search.correct:g} of 100 such studies"
-    if found.unfinished is not None:
-        yield found.unfinished.message.splitlines()[0]
     if search.verdict == MISSED:
         yield f"no combination meets all levels: {often}"
     elif search.verdict == UNDECIDED:

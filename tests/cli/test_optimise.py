@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from sim.cli.main import cli
 from sim.report.study_file import schema
+from sim.study.laboratory import Laboratory, UnfinishedError
+from sim.study.outcome import Shortfall
 from tests.study.readers import READERS
 
 OPTIONS = """
@@ -88,6 +90,26 @@ def test_codes_of_what_cannot_be_and_of_what_is_not_known(tmp_path):
     assert few.exit_code == 4
     assert "undecided: no combination is shown to meet all levels" in few.stdout
     assert "not tried: 4 dearer combinations" in few.stdout
+
+
+def test_an_interrupted_choice_prints_what_is_done(tmp_path, monkeypatch):
+    real, calls = Laboratory.run, []
+
+    def stops(laboratory, trials):
+        calls.append(len(trials))
+        if len(calls) > 1:
+            raise UnfinishedError([None] * len(trials), Shortfall("interrupted after 10 runs", 130))
+        return real(laboratory, trials)
+
+    monkeypatch.setattr(Laboratory, "run", stops)
+    plot = tmp_path / "o.png"
+    result = run(tmp_path, *SLO, "--plot", str(plot))
+    assert result.exit_code == 130
+    lines = result.stdout.splitlines()
+    assert lines[4] == "interrupted after 10 runs"
+    assert lines[7].split()[:5] == ["no", "option", "0", "EUR", "missed"]
+    assert "no combination is shown to meet all levels (the study did not end)" in result.stdout
+    assert plot.is_file()
 
 
 def test_a_scenario_without_options_says_how_one_is_written(tmp_path):
