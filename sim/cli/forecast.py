@@ -97,10 +97,8 @@ def command(
 
     \b
     Examples:
-      iotwin forecast generic --load process.server.rate --growth '3..5 %/month' \\
-        --slo 'transaction_p95_ms < 150 ms' --plot forecast.png
-      iotwin forecast sendmail day --load process.normal.rate --growth '30..60 %/year' \\
-        --slo 'accept_p95_ms < 1 s' --months 60
+      iotwin forecast generic --load process.server.rate --growth '4 %/month' --slo 'load1_peak < 8'
+      iotwin forecast mine.toml --load process.web.rate --growth '30..60 %/year' --plot months.png
     """
     fit = options.fit_of(fit_path, scenario_name)
     variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)

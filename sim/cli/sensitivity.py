@@ -111,8 +111,7 @@ def command(
     \b
     Examples:
       iotwin sensitivity sendmail --of throughput_per_s --plot s.png
-      iotwin sensitivity generic ssd --over 'process.server.rate=20..80 /s'
-        --over 'process.server.user=5..20 ms' --of transaction_ms --method sobol --points 64
+      iotwin sensitivity generic --over process.server.reads=1..4 --of transaction_ms --method sobol
     """
     fit = options.fit_of(fit_path, scenario_name)
     variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
