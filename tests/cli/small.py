@@ -52,11 +52,6 @@ devices = ["sda"]
 title = "A slower disk"
 doc = "Does it matter?"
 machine.disk.sda.latency = "8 ms"
-
-[option.memory]
-title = "More memory"
-price = 100
-machine.memory = "2 GiB"
 """
 
 

@@ -30,6 +30,7 @@ JOB = "[reads]\nrw=randread\nsize=1m\nfilename=/reads\n"
 LOAD = "--load process.blast.concurrency=1..4"
 GROWS = "--load process.blast.concurrency --growth 5%/month --months 3"
 OVER = "--over process.blast.concurrency=1..4"
+OPTION = '\n[option.memory]\nprice = 100\nmachine.memory = "2 GiB"\n'
 # words, and the extra that they need
 CASES = [
     ("list", None),
@@ -90,7 +91,7 @@ def test_a_command_runs_or_names_the_extra_that_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, extra: str | None
 ) -> None:
     monkeypatch.chdir(tmp_path)  # The command to type depends on where one stands.
-    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "small.toml").write_text(SMALL + OPTION)
     (tmp_path / "reads.fio").write_text(JOB)
     (tmp_path / "uptime.txt").write_text(
         " 10:00:05 up 1 day,  1:00,  1 user,  load average: 0.20, 0.10, 0.05\n"
