@@ -101,7 +101,7 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
         whole = low.load == one.axis.high
         more = "" if whole else ", and above it nothing is decided"
         lines.append(f"{name}: holds up to {_text(one, low.load)} at least{more}")
-    elif not one.search.is_precise:
+    elif not one.search.is_precise and one.unfinished is None:
         why = "the budget is spent" if one.search.is_out_of_budget else "chance is too great"
         lines.append(f"{name}: not known to {100 * precision:g} %: {why}")
     if high is not None:

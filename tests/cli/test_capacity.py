@@ -1,13 +1,23 @@
 """`iotwin capacity`: what is found, what binds, and what is refused before anything runs."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from sim.cli.main import cli
-from sim.study.capacity import uses_of
+from sim.report.capacity_text import sentences
+from sim.scenario import open_scenario
+from sim.scenario.levels import read_option
+from sim.study.capacity import Question, find_capacity, uses_of
+from sim.study.executors import HERE
+from sim.study.laboratory import Laboratory, UnfinishedError
+from sim.study.outcome import Replication, Seen, Shortfall
+from sim.study.over import read_range
+from sim.study.points import Variants
+from sim.study.trial import Trial
 
 
 def iotwin(*arguments: str) -> Result:
@@ -98,3 +108,42 @@ def test_the_load_that_keeps_a_disk_half_busy_is_half_of_what_fills_it(tmp_path:
     assert busy == sorted(busy)
     [use] = [one for one in found["resources"] if one["name"] == "sda"]
     assert use["busy_pct"] < 50
+
+
+class Interrupted(Laboratory):
+    """Does nothing: the disk is as busy as the load; after so many runs somebody types Ctrl-C."""
+
+    def __init__(self, runs: int) -> None:
+        super().__init__(HERE)
+        self.left = runs
+
+    def run(self, trials: Sequence[Trial]) -> list[Replication]:
+        if self.left < len(trials):
+            raise UnfinishedError([], Shortfall("interrupted after 20 of 30 runs", 130))
+        self.left -= len(trials)
+        return [self.outcome(one) for one in trials]
+
+    def outcome(self, trial: Trial) -> Replication:
+        load = float(trial.sets[-1].partition("=")[2].partition(" ")[0])
+        busy = {"disk.sda.util_pct": load + trial.seed % 2, "disk.sda.avgqu_sz": 1.0}
+        return Replication(
+            seed=trial.seed, metrics=busy, histograms={}, digest="", seen=Seen(unsteady="it grows")
+        )
+
+
+@pytest.mark.parametrize("runs", [10, 20, 30])
+def test_an_interrupted_search_says_what_it_found_and_not_that_chance_is_too_great(
+    runs: int,
+) -> None:
+    variants = Variants(file=open_scenario("generic"))
+    axis = read_range("process.server.rate=10..90 /s", [variants.read(None)], "--load")
+    level = read_option("disk.sda.util_pct < 50 %")
+    question = Question(variants=variants, axis=axis, slo=(level,))
+    found = find_capacity(question, None, Interrupted(runs))
+    assert found.unfinished is not None
+    assert found.search.spent >= runs
+    told = sentences([found], question.precision)
+    assert "base: interrupted after 20 of 30 runs\n" in told
+    assert "chance" not in told
+    missed = found.search.missed
+    assert ("no steady state in 10 of 10 replications" in told) == (missed is not None)
