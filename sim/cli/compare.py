@@ -6,14 +6,13 @@ import click
 
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
-from sim.cli.output import check_apart, check_json, check_picture, write_json
+from sim.cli.output import check_apart, check_json, check_picture, write_json, write_picture
 from sim.cli.variants import (
     check_what_ifs,
     exit_judged,
     exit_unfinished,
     head_unfinished,
     run_variants,
-    write_plot,
 )
 from sim.report.levels_table import levels_table
 from sim.report.study_json import study_json
@@ -77,8 +76,7 @@ def command(
     keep = plot_path is not None
     scenarios = [options.with_levels(one, slos) for one in (base, *variants)]
     study = run_variants(scenarios, replications, where, fit, sets=sets, keep=keep)
-    if plot_path is not None:
-        write_plot(study, plot_path)
+    write_picture(plot_path, "plot", "plot_study", study)
     if json_path is not None:
         write_json(study_json(study), json_path)
     if json_path != "-":

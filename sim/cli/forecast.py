@@ -1,26 +1,20 @@
 """`iotwin forecast`: the month in which growth breaks each service level."""
 
 import sys
-from importlib import import_module
-from pathlib import Path
 
 import click
 
 import sim
 from sim.cli import options
-from sim.cli.laboratory import Where, laboratory_options
-from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.studies import StudyOptions, budget_option, precision_option, study_options
 from sim.cli.variants import exit_unfinished, head_unfinished
 from sim.report.forecast_text import forecast_result, forecast_table, sentences
-from sim.report.study_file import study_file
 from sim.report.tables import print_table
-from sim.scenario import open_scenario
 from sim.scenario.levels import read_option
 from sim.study.capacity import BUDGET, PRECISION
 from sim.study.forecast import MONTHS, MONTHS_MAX, Ask, forecast, read_growth
 from sim.study.levels import resolve
 from sim.study.over import check_runs
-from sim.study.points import Variants
 
 
 @click.command("forecast", short_help="Find the month in which growth breaks each level.")
@@ -48,29 +42,9 @@ from sim.study.points import Variants
     help="How far to look.",
 )
 @options.slo_option
-@click.option(
-    "--precision",
-    metavar="PERCENT",
-    default=f"{100 * PRECISION:g}%",
-    show_default=True,
-    help="How near the load that breaks a level must be known, to either side.",
-)
-@click.option(
-    "--budget",
-    type=click.IntRange(10),
-    default=BUDGET,
-    show_default=True,
-    help="Runs for each level at the most.",
-)
-@options.seed_option
-@options.set_option
-@options.fit_option
-@laboratory_options
-@click.option("--yes", is_flag=True, help="More than 100,000 runs are meant.")
-@options.json_option
-@click.option(
-    "--plot", "plot_path", metavar="FILE.png", help="Draw the load, and what each level bears."
-)
+@precision_option(PRECISION, "How near the load that breaks a level must be known, to either side.")
+@budget_option(BUDGET, "Runs for each level at the most.")
+@study_options("Draw the load, and what each level bears.")
 def command(
     scenario_name: str,
     what_if: str | None,
@@ -80,13 +54,7 @@ def command(
     slos: tuple[str, ...],
     precision: str,
     budget: int,
-    seed: int | None,
-    sets: tuple[str, ...],
-    fit_path: str | None,
-    yes: bool,
-    json_path: str | None,
-    plot_path: str | None,
-    where: Where,
+    given: StudyOptions,
 ) -> None:
     """Find the month in which the growth of a load breaks each service level.
 
@@ -100,8 +68,7 @@ def command(
       iotwin forecast generic --load process.server.rate --growth '4 %/month' --slo 'load1_peak < 8'
       iotwin forecast mine.toml --load process.web.rate --growth '30..60 %/year' --plot months.png
     """
-    fit = options.fit_of(fit_path, scenario_name)
-    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    variants = given.variants(scenario_name)
     [name] = options.variants_of((what_if,) if what_if else ())
     base = variants.read(name)
     ask = Ask(
@@ -117,30 +84,14 @@ def command(
     today = ask.question().read(name)
     levels = resolve(today.slo, today.measure)
     options.check_levels(levels)
-    check_runs(budget * len(levels), meant=yes)
+    check_runs(budget * len(levels), meant=given.yes)
     options.tell_omissions(base)
-    check_json(json_path)
-    check_picture(plot_path)
-    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
-    with where.laboratory(f"forecast of {base.name}") as laboratory:
+    given.check_files(variants)
+    with given.where.laboratory(f"forecast of {base.name}") as laboratory:
         found = forecast(ask, laboratory)
-    if plot_path is not None:
-        # By name: matplotlib takes a second.
-        plot = import_module("sim.report.forecast_plot").plot_forecast
-        write_file(Path(plot_path), lambda place: plot(found, place))
-        click.echo(f"plot written to {plot_path}", err=True)
-    if json_path is not None:
-        content = study_file(
-            "forecast",
-            command=options.command_line(),
-            version=sim.__version__,
-            base=base,
-            points=list(found.points),
-            result=forecast_result(found),
-            unfinished=found.unfinished,
-        )
-        write_json(content, json_path)
-    if json_path != "-":
+    given.draw("forecast_plot", "plot_forecast", found)
+    given.write("forecast", base, list(found.points), forecast_result(found), found.unfinished)
+    if given.prints:
         click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
         click.echo(f"$ {options.command_line()}\n")
         head_unfinished(found.unfinished)

@@ -1,27 +1,22 @@
 """`iotwin optimise`: the cheapest priced options with which service levels hold."""
 
 import sys
-from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import click
 
 import sim
 from sim.cli import options
-from sim.cli.laboratory import Where, laboratory_options
-from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.studies import StudyOptions, budget_option, study_options
 from sim.cli.variants import EXIT_MISSED, EXIT_UNDECIDED, exit_unfinished, head_unfinished
 from sim.report.optimise_text import optimise_result, optimise_table, sentences
-from sim.report.study_file import study_file
 from sim.report.tables import print_table
-from sim.scenario import Scenario, open_scenario
+from sim.scenario import Scenario
 from sim.scenario.levels import read_option
 from sim.scenario.load import JOINED
 from sim.study.levels import MISSED, UNDECIDED, resolve
 from sim.study.optimise import BUDGET, CORRECT, Question, optimise
 from sim.study.over import check_runs
-from sim.study.points import Variants
 
 _EXAMPLE: Final = """\
 [option.ssd]
@@ -42,35 +37,15 @@ machine.disk.sda.profile = "ssd-sata"
     show_default=True,
     help="Of a hundred studies so many shall be right.",
 )
-@click.option(
-    "--budget",
-    type=click.IntRange(10),
-    default=BUDGET,
-    show_default=True,
-    help="Runs of all combinations together at the most.",
-)
-@options.seed_option
-@options.set_option
-@options.fit_option
-@laboratory_options
-@click.option("--yes", is_flag=True, help="More than 100,000 runs are meant.")
-@options.json_option
-@click.option(
-    "--plot", "plot_path", metavar="FILE.png", help="Draw the levels over the price, with bands."
-)
+@budget_option(BUDGET, "Runs of all combinations together at the most.")
+@study_options("Draw the levels over the price, with bands.")
 def command(
     scenario_name: str,
     what_if: str | None,
     slos: tuple[str, ...],
     correct: str,
     budget: int,
-    seed: int | None,
-    sets: tuple[str, ...],
-    fit_path: str | None,
-    yes: bool,
-    json_path: str | None,
-    plot_path: str | None,
-    where: Where,
+    given: StudyOptions,
 ) -> None:
     """Find the cheapest combination of a scenario's priced options that keeps all service levels.
 
@@ -86,8 +61,7 @@ def command(
       iotwin optimise generic --slo 'transaction_p95_ms < 80 ms'
       iotwin optimise generic double_load --slo 'transaction_ms < 100 ms' --correct 99%
     """
-    fit = options.fit_of(fit_path, scenario_name)
-    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    variants = given.variants(scenario_name)
     [name] = options.variants_of((what_if,) if what_if else ())
     base = variants.read(name)
     _check_options(base, name)
@@ -99,30 +73,16 @@ def command(
         budget=budget,
     )
     options.check_levels(resolve((*base.slo, *question.slo), base.measure))
-    check_runs(budget, meant=yes)
+    check_runs(budget, meant=given.yes)
     options.tell_omissions(base)
-    check_json(json_path)
-    check_picture(plot_path)
-    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
-    with where.laboratory(f"optimising {base.name}") as laboratory:
+    given.check_files(variants)
+    with given.where.laboratory(f"optimising {base.name}") as laboratory:
         found = optimise(question, laboratory)
-    if plot_path is not None:
-        # By name: matplotlib takes a second.
-        plot = import_module("sim.report.optimise_plot").plot_optimum
-        write_file(Path(plot_path), lambda place: plot(found, place))
-        click.echo(f"plot written to {plot_path}", err=True)
-    if json_path is not None:
-        content = study_file(
-            "optimise",
-            command=options.command_line(),
-            version=sim.__version__,
-            base=base,
-            points=list(found.measured.values()),
-            result=optimise_result(found),
-            unfinished=found.unfinished,
-        )
-        write_json(content, json_path)
-    if json_path != "-":
+    given.draw("optimise_plot", "plot_optimum", found)
+    given.write(
+        "optimise", base, list(found.measured.values()), optimise_result(found), found.unfinished
+    )
+    if given.prints:
         click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
         click.echo(f"$ {options.command_line()}\n")
         head_unfinished(found.unfinished)

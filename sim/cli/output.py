@@ -12,6 +12,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +49,15 @@ _REFUSED: Final = (
 def write_json(content: dict[str, Any], path: str) -> None:
     """Write JSON to a file, to standard output for "-"."""
     _write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", path)
+
+
+def write_picture(path: str | None, module: str, function: str, *shown: object) -> None:
+    """Draw what is shown into a file, if one is given, by a function of sim.report.MODULE."""
+    if path is not None:
+        # By name: matplotlib takes a second, and most commands draw nothing.
+        plot = getattr(import_module(f"sim.report.{module}"), function)
+        write_file(Path(path), lambda place: plot(*shown, place))
+        click.echo(f"plot written to {path}", err=True)
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: str) -> None:

@@ -21,10 +21,11 @@ from sim.cli.output import (
     check_picture,
     check_writable,
     write_json,
+    write_picture,
     write_text,
 )
 from sim.cli.progress import Progress
-from sim.cli.variants import exit_judged, exit_unfinished, head_unfinished, run_variants, write_plot
+from sim.cli.variants import exit_judged, exit_unfinished, head_unfinished, run_variants
 from sim.machine import simulate
 from sim.report import power_cut_text
 from sim.report.levels_table import levels_table
@@ -113,8 +114,7 @@ def command(
     scenario = options.with_levels(scenario, slos)
     study = run_variants([scenario], replications, where, fit, sets=sets, keep=keep)
     [outcome] = study.variants
-    if plot_path is not None:
-        write_plot(study, plot_path)
+    write_picture(plot_path, "plot", "plot_study", study)
     result = outcome.replications[0].result
     if save_path is not None and result is not None:
         text = result.to_text()

@@ -2,16 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
 
 import click
 
 import sim
 from sim.cli import options
 from sim.cli.extras import need
-from sim.cli.laboratory import Where, laboratory_options
-from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.studies import StudyOptions, study_options
 from sim.cli.variants import exit_unfinished, figures_named, head_unfinished
 from sim.observation import Metric
 from sim.report.sensitivity_text import (
@@ -21,13 +18,12 @@ from sim.report.sensitivity_text import (
     sensitivity_table,
     sentence,
 )
-from sim.report.study_file import study_file
 from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
-from sim.scenario import Scenario, open_scenario
+from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
 from sim.study.over import RANGE, check_once, check_runs, read_range, setting_of
-from sim.study.points import Variants, measure
+from sim.study.points import measure
 from sim.study.sensitivity import (
     METHODS,
     MORRIS,
@@ -75,13 +71,7 @@ from sim.study.sensitivity import (
     metavar="N",
     help="Trajectories of morris (default: 10), rows of sobol's base sample (default: 128).",
 )
-@options.seed_option
-@options.set_option
-@options.fit_option
-@laboratory_options
-@click.option("--yes", is_flag=True, help="More than 100,000 runs are meant.")
-@options.json_option
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw the indices with intervals.")
+@study_options("Draw the indices with intervals.")
 def command(
     scenario_name: str,
     what_if: str,
@@ -89,13 +79,7 @@ def command(
     names: tuple[str, ...],
     method: str,
     points: int | None,
-    seed: int | None,
-    sets: tuple[str, ...],
-    fit_path: str | None,
-    yes: bool,
-    json_path: str | None,
-    plot_path: str | None,
-    where: Where,
+    given: StudyOptions,
 ) -> None:
     """Spread parameters over ranges, and say which one decides a figure.
 
@@ -113,45 +97,29 @@ def command(
       iotwin sensitivity sendmail --of throughput_per_s --plot s.png
       iotwin sensitivity generic --over process.server.reads=1..4 --of transaction_ms --method sobol
     """
-    fit = options.fit_of(fit_path, scenario_name)
-    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    variants = given.variants(scenario_name)
     [variant] = options.variants_of([what_if])
     scenario = variants.read(variant)
     factors = [Factor(range=read_range(text, [scenario])) for text in overs]
-    check_once([one.range for one in factors], sets)
+    check_once([one.range for one in factors], given.sets)
     figures = figures_named(scenario, names)
-    factors = factors or _unsure(scenario, fit, sets)
+    factors = factors or _unsure(scenario, variants.fit, given.sets)
     plan = Plan(method, points or POINTS[method], len(factors))
-    check_runs(plan.runs, meant=yes)
+    check_runs(plan.runs, meant=given.yes)
     need("SALib")
     options.tell_omissions(scenario)
-    check_json(json_path)
-    check_picture(plot_path)
-    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
+    given.check_files(variants)
     design = Design(plan, scenario.seed)
     wanted = points_of(variants, variant, factors, design)
     click.echo(f"iotwin: {plan_text(plan)}", err=True)
-    with where.laboratory(f"varying {scenario.name}") as laboratory:
-        done, unfinished = measure(wanted, 1, laboratory, sets)
+    with given.where.laboratory(f"varying {scenario.name}") as laboratory:
+        done, unfinished = measure(wanted, 1, laboratory, given.sets)
     of = [one.name for one in figures]
     study = assemble_sensitivity(scenario, factors, design, done, of, unfinished)
-    if plot_path is not None and unfinished is None:
-        # By name: matplotlib takes a second.
-        plot = import_module("sim.report.sensitivity_plot").plot_sensitivity
-        write_file(Path(plot_path), lambda place: plot(study, figures, place))
-        click.echo(f"plot written to {plot_path}", err=True)
-    if json_path is not None:
-        content = study_file(
-            "sensitivity",
-            command=options.command_line(),
-            version=sim.__version__,
-            base=scenario,
-            points=done,
-            result=sensitivity_result(study, figures),
-            unfinished=unfinished,
-        )
-        write_json(content, json_path)
-    if json_path != "-":
+    if unfinished is None:
+        given.draw("sensitivity_plot", "plot_sensitivity", study, figures)
+    given.write("sensitivity", scenario, done, sensitivity_result(study, figures), unfinished)
+    if given.prints:
         _print(study, figures)
     exit_unfinished(unfinished)
 

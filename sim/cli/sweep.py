@@ -3,8 +3,6 @@
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import click
@@ -12,18 +10,16 @@ import click
 import sim
 from sim.cli import options
 from sim.cli.extras import need
-from sim.cli.laboratory import Where, laboratory_options
-from sim.cli.output import check_apart, check_json, check_picture, write_file, write_json
+from sim.cli.studies import StudyOptions, study_options
 from sim.cli.variants import exit_unfinished, figures_named, head_unfinished
 from sim.observation import Metric
-from sim.report.study_file import study_file
 from sim.report.study_tables import replications_text
 from sim.report.sweep_text import notes, sweep_result, sweep_table
 from sim.report.tables import print_table
-from sim.scenario import Scenario, open_scenario
+from sim.scenario import Scenario
 from sim.study.metrics import metrics_of, own_figures
 from sim.study.over import Listed, check_once, check_runs, read_listed, read_over
-from sim.study.points import Precision, Variants, measure, point_of
+from sim.study.points import Precision, measure, point_of
 from sim.study.precision import RUNS_MAX
 from sim.study.sweep import GRID, Design, Sweep, assemble_sweep, grid, number_of, sampled
 
@@ -57,31 +53,19 @@ _DESIGNS: Final = "grid, sobol:N, lhs:N"
     multiple=True,
     help="Show this figure (default: those of the programs); may be given several times.",
 )
-@options.seed_option
-@options.set_option
-@options.fit_option
 @options.replications_option(5)
 @options.precision_options
-@laboratory_options
-@click.option("--yes", is_flag=True, help="More than 100,000 runs are meant.")
-@options.json_option
-@click.option("--plot", "plot_path", metavar="FILE.png", help="Draw each figure with its band.")
+@study_options("Draw each figure with its band.")
 def command(
     scenario_name: str,
     what_ifs: tuple[str, ...],
     overs: tuple[str, ...],
     design_text: str,
     figures: tuple[str, ...],
-    seed: int | None,
-    sets: tuple[str, ...],
-    fit_path: str | None,
     replications: int,
     precision: str | None,
     replications_max: int | None,
-    yes: bool,
-    json_path: str | None,
-    plot_path: str | None,
-    where: Where,
+    given: StudyOptions,
 ) -> None:
     """Run a scenario, or what-ifs of it ('base': as it is), over values of parameters.
 
@@ -99,49 +83,33 @@ def command(
       iotwin sweep generic --over machine.memory=2..8GiB*2 --over machine.cpus=1,2
       iotwin sweep generic --design lhs:20 --over 'process.server.rate=10..90 /s'
     """
-    fit = options.fit_of(fit_path, scenario_name)
-    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    variants = given.variants(scenario_name)
     names = options.variants_of(what_ifs)
     scenarios = [variants.read(name) for name in names]
     design = _design(design_text)
     reader = read_listed if design.kind == GRID else read_over
     paths = [reader(text, scenarios) for text in overs]
-    check_once(paths, sets)
+    check_once(paths, given.sets)
     shown = [_figures(one, figures) for one in scenarios]
     runs = _runs(replications, precision, replications_max, figures)
     points_each = number_of([one for one in paths if isinstance(one, Listed)], design)
     most = runs.runs_max if isinstance(runs, Precision) else runs
-    check_runs(len(names) * points_each * most, meant=yes)
+    check_runs(len(names) * points_each * most, meant=given.yes)
     options.tell_omissions(*scenarios)
-    check_json(json_path)
-    check_picture(plot_path)
-    check_apart(json_path, plot_path, read=(variants.file.path, fit_path))
+    given.check_files(variants)
     values = list(
         grid([one for one in paths if isinstance(one, Listed)])
         if design.kind == GRID
         else sampled(paths, design, scenarios[0].seed)
     )
     points = [point_of(variants, name, paths, one) for name in names for one in values]
-    with where.laboratory(f"sweeping {scenarios[0].name}") as laboratory:
-        done, unfinished = measure(points, runs, laboratory, sets)
+    with given.where.laboratory(f"sweeping {scenarios[0].name}") as laboratory:
+        done, unfinished = measure(points, runs, laboratory, given.sets)
     sweep = assemble_sweep(scenarios[0], paths, design, done, unfinished)
-    if plot_path is not None and done:
-        # By name: matplotlib takes a second, and most sweeps draw nothing.
-        plot = import_module("sim.report.sweep_plot").plot_sweep
-        write_file(Path(plot_path), lambda place: plot(sweep, shown[0], place))
-        click.echo(f"plot written to {plot_path}", err=True)
-    if json_path is not None:
-        content = study_file(
-            "sweep",
-            command=options.command_line(),
-            version=sim.__version__,
-            base=scenarios[0],
-            points=done,
-            result=sweep_result(sweep),
-            unfinished=unfinished,
-        )
-        write_json(content, json_path)
-    if json_path != "-":
+    if done:
+        given.draw("sweep_plot", "plot_sweep", sweep, shown[0])
+    given.write("sweep", scenarios[0], done, sweep_result(sweep), unfinished)
+    if given.prints:
         _print(sweep, names, scenarios, shown, runs)
     exit_unfinished(unfinished)
 

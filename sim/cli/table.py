@@ -3,8 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -12,7 +10,7 @@ import click
 import sim
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
-from sim.cli.output import check_json, check_picture, write_file, write_json
+from sim.cli.output import check_json, check_picture, write_json, write_picture
 from sim.cli.variants import exit_unfinished, run_variants
 from sim.drivers.disk import profile_names
 from sim.registry import did_you_mean
@@ -108,11 +106,7 @@ def command(
     chosen = SEED if seed is None else seed
     with where.laboratory(f"filling table {exercise.name}") as laboratory:
         rows_found = fill(exercise, chosen, laboratory)
-    if plot_path is not None:
-        # By name: matplotlib takes a second, and most tables draw nothing.
-        plot = import_module("sim.report.exercise_plot").plot_exercise
-        write_file(Path(plot_path), lambda place: plot(exercise, rows_found, place))
-        click.echo(f"plot written to {plot_path}", err=True)
+    write_picture(plot_path, "exercise_plot", "plot_exercise", exercise, rows_found)
     if json_path is not None:
         write_json(exercise_json(exercise, rows_found, chosen, sim.__version__), json_path)
     if json_path != "-":

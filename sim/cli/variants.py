@@ -1,19 +1,13 @@
-"""Run variants of a scenario for a command: laboratory, plot, and the end of what did not finish.
-
-Used by all that run variants. Files that cannot be written are found before the run.
-"""
+"""Run variants of a scenario for a command: their names, and the end of what did not finish."""
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 import click
 
 from sim.cli.laboratory import Where
 from sim.cli.options import check_once
-from sim.cli.output import write_file
 from sim.observation import Metric
 from sim.registry import did_you_mean, nearest
 from sim.scenario import Scenario
@@ -73,14 +67,6 @@ def exit_judged(study: Study) -> None:
         sys.exit(EXIT_MISSED)
     if any(one.verdict == UNDECIDED for one in judged):
         sys.exit(EXIT_UNDECIDED)
-
-
-def write_plot(study: Study, path: str) -> None:
-    """Draw a study into a file."""
-    # By name: matplotlib takes a second, and most runs draw nothing.
-    plot_study = import_module("sim.report.plot").plot_study
-    write_file(Path(path), lambda place: plot_study(study, place))
-    click.echo(f"plot written to {path}", err=True)
 
 
 def check_what_ifs(base: Scenario, names: Sequence[str]) -> None:
