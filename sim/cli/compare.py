@@ -8,17 +8,16 @@ from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_json, write_picture
 from sim.cli.variants import (
-    check_what_ifs,
     exit_judged,
     exit_unfinished,
     head_unfinished,
+    read_variants,
     run_variants,
 )
 from sim.report.levels_table import levels_table
 from sim.report.study_json import study_json
 from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
-from sim.scenario import open_scenario
 
 
 @click.command("compare", short_help="Compare what-ifs with the base, seed by seed.")
@@ -63,12 +62,7 @@ def command(
       iotwin compare sendmail tmpfs --slo 'load1_peak < 12'
     """
     fit = options.fit_of(fit_path, scenario_name)
-    layer = options.layer_of(fit)
-    file = open_scenario(scenario_name)
-    base = file.read(sets=sets, seed=seed, fit=layer)
-    names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
-    check_what_ifs(base, names)
-    variants = [file.read(name, sets=sets, seed=seed, fit=layer) for name in names]
+    base, *variants = read_variants(scenario_name, what_ifs, sets=sets, seed=seed, fit=fit)
     options.tell_omissions(base, *variants)
     check_json(json_path)
     check_picture(plot_path)

@@ -8,13 +8,13 @@ import click
 import sim
 from sim.cli import options
 from sim.cli.studies import StudyOptions, budget_option, study_options
-from sim.cli.variants import EXIT_MISSED, EXIT_UNDECIDED, exit_unfinished, head_unfinished
+from sim.cli.variants import exit_unfinished, exit_verdict, head_unfinished
 from sim.report.optimise_text import optimise_result, optimise_table, sentences
 from sim.report.tables import print_table
 from sim.scenario import Scenario
 from sim.scenario.levels import read_option
 from sim.scenario.load import JOINED
-from sim.study.levels import MISSED, UNDECIDED, resolve
+from sim.study.levels import resolve
 from sim.study.optimise import BUDGET, CORRECT, Question, optimise
 from sim.study.over import check_runs
 
@@ -89,8 +89,7 @@ def command(
         print_table(optimise_table(found), sys.stdout)
         click.echo("\n" + sentences(found), nl=False)
     exit_unfinished(found.unfinished)
-    codes = {MISSED: EXIT_MISSED, UNDECIDED: EXIT_UNDECIDED}
-    sys.exit(codes.get(found.search.verdict, 0))
+    exit_verdict(found.search.verdict)
 
 
 def _check_options(base: Scenario, what_if: str | None) -> None:

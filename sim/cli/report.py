@@ -9,11 +9,11 @@ import click
 from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_writable, write_json, write_text
-from sim.cli.variants import check_what_ifs, exit_judged, exit_unfinished, figures_named
+from sim.cli.variants import exit_judged, exit_unfinished, figures_named, read_variants
 from sim.report.answer_text import answer, answer_table, told_figures
 from sim.report.study_tables import heading
 from sim.report.tables import print_table
-from sim.scenario import Scenario, open_scenario
+from sim.scenario import Scenario
 from sim.scenario.cases import fit_beside
 from sim.scenario.fitted import Fit, read_fit
 from sim.study.findings import findings_of
@@ -67,12 +67,7 @@ def command(
       iotwin report sendmail ssd+deadline --html ssd.html --of throughput_per_s --json ssd.json
     """
     fit = options.fit_of(fit_path, scenario_name)
-    layer = options.layer_of(fit)
-    file = open_scenario(scenario_name)
-    base = file.read(sets=sets, seed=seed, fit=layer)
-    names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
-    check_what_ifs(base, names)
-    variants = [file.read(name, sets=sets, seed=seed, fit=layer) for name in names]
+    base, *variants = read_variants(scenario_name, what_ifs, sets=sets, seed=seed, fit=fit)
     chosen = tuple(one.name for one in figures_named(base, figures)) or told_figures(base)
     options.tell_omissions(base, *variants)
     check_json(json_path)

@@ -10,13 +10,14 @@ from sim.cli.laboratory import Where
 from sim.cli.options import check_once
 from sim.observation import Metric
 from sim.registry import did_you_mean, nearest
-from sim.scenario import Scenario
+from sim.scenario import Scenario, open_scenario
 from sim.scenario.fitted import Fit
 from sim.scenario.load import JOINED
 from sim.study.compare import run_study
-from sim.study.levels import UNDECIDED
+from sim.study.levels import MISSED, UNDECIDED, overall
 from sim.study.metrics import metrics_of
 from sim.study.outcome import Shortfall, Study
+from sim.study.points import Variants
 
 EXIT_MISSED: Final = 3
 EXIT_UNDECIDED: Final = 4
@@ -34,6 +35,25 @@ def run_variants(
     """Run all variants; `fit` and `sets` are what lies over them, `keep`: readings are wanted."""
     with where.laboratory(f"simulating {scenarios[0].name}") as laboratory:
         return run_study(scenarios, replications, laboratory, fit=fit, sets=sets, keep=keep)
+
+
+def read_variants(
+    scenario_name: str,
+    what_ifs: Sequence[str],
+    *,
+    sets: tuple[str, ...],
+    seed: int | None,
+    fit: Fit | None,
+) -> list[Scenario]:
+    """Return the scenario as it is and the what-ifs that are named, all of its own if none is.
+
+    Raise click.UsageError for names that come twice or are not there; ScenarioError.
+    """
+    variants = Variants(file=open_scenario(scenario_name), sets=sets, seed=seed, fit=fit)
+    base = variants.read(None)
+    names = what_ifs or tuple(what_if.name for what_if in base.what_ifs)
+    _check_what_ifs(base, names)
+    return [base, *map(variants.read, names)]
 
 
 def figures_named(scenario: Scenario, wanted: Sequence[str]) -> tuple[Metric, ...]:
@@ -62,14 +82,17 @@ def exit_unfinished(unfinished: Shortfall | None) -> None:
 
 def exit_judged(study: Study) -> None:
     """End the command with the code of its service levels, if one is not met."""
-    judged = [one for outcome in study.variants for one in outcome.levels]
-    if any(one.is_missed for one in judged):
-        sys.exit(EXIT_MISSED)
-    if any(one.verdict == UNDECIDED for one in judged):
-        sys.exit(EXIT_UNDECIDED)
+    exit_verdict(overall([one for outcome in study.variants for one in outcome.levels]))
 
 
-def check_what_ifs(base: Scenario, names: Sequence[str]) -> None:
+def exit_verdict(verdict: str) -> None:
+    """End the command with the code of a verdict, if it is not that all is met."""
+    codes = {MISSED: EXIT_MISSED, UNDECIDED: EXIT_UNDECIDED}
+    if verdict in codes:
+        sys.exit(codes[verdict])
+
+
+def _check_what_ifs(base: Scenario, names: Sequence[str]) -> None:
     """Raise click.UsageError for names that come twice, and for all that are not there."""
     check_once(names)
     known = (*(one.name for one in base.what_ifs), *(one.name for one in base.options))
