@@ -4,7 +4,6 @@ import sys
 
 import click
 
-import sim
 from sim.cli import options
 from sim.cli.studies import StudyOptions, budget_option, precision_option, study_options
 from sim.cli.variants import exit_unfinished
@@ -94,11 +93,10 @@ def command(
         unfinished,
     )
     if given.prints:
-        base = scenarios[0]
-        click.echo(f"{base.name}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
-        click.echo(f"$ {options.command_line()}\n")
+        given.head(scenarios[0], is_one_of_many=len(scenarios) > 1)
         print_table(capacity_table(found), sys.stdout)
-        click.echo()
-        print_table(resources_table(found), sys.stdout)
+        if any(one.uses for one in found):
+            click.echo()
+            print_table(resources_table(found), sys.stdout)
         click.echo("\n" + sentences(found, question.precision), nl=False)
     exit_unfinished(unfinished)

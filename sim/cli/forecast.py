@@ -4,7 +4,6 @@ import sys
 
 import click
 
-import sim
 from sim.cli import options
 from sim.cli.studies import StudyOptions, budget_option, precision_option, study_options
 from sim.cli.variants import exit_unfinished, head_unfinished
@@ -92,8 +91,7 @@ def command(
     given.draw("forecast_plot", "plot_forecast", found)
     given.write("forecast", base, list(found.points), forecast_result(found), found.unfinished)
     if given.prints:
-        click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
-        click.echo(f"$ {options.command_line()}\n")
+        given.head(base)
         head_unfinished(found.unfinished)
         print_table(forecast_table(found), sys.stdout)
         click.echo("\n" + sentences(found), nl=False)

@@ -5,7 +5,6 @@ from typing import Final
 
 import click
 
-import sim
 from sim.cli import options
 from sim.cli.studies import StudyOptions, budget_option, study_options
 from sim.cli.variants import exit_unfinished, exit_verdict, head_unfinished
@@ -83,8 +82,7 @@ def command(
         "optimise", base, list(found.measured.values()), optimise_result(found), found.unfinished
     )
     if given.prints:
-        click.echo(f"{base.label}: {base.title}\nseed {base.seed}, iotwin {sim.__version__}")
-        click.echo(f"$ {options.command_line()}\n")
+        given.head(base)
         head_unfinished(found.unfinished)
         print_table(optimise_table(found), sys.stdout)
         click.echo("\n" + sentences(found), nl=False)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import click
 
-import sim
 from sim.cli import options
 from sim.cli.extras import need
 from sim.cli.studies import StudyOptions, study_options
@@ -18,7 +17,6 @@ from sim.report.sensitivity_text import (
     sensitivity_table,
     sentence,
 )
-from sim.report.study_tables import scenario_heading
 from sim.report.tables import print_table
 from sim.scenario import Scenario
 from sim.scenario.fitted import Fit
@@ -120,6 +118,7 @@ def command(
         given.draw("sensitivity_plot", "plot_sensitivity", study, figures)
     given.write("sensitivity", scenario, done, sensitivity_result(study, figures), unfinished)
     if given.prints:
+        given.head(scenario, plan_text(plan))
         _print(study, figures)
     exit_unfinished(unfinished)
 
@@ -142,10 +141,7 @@ def _unsure(scenario: Scenario, fit: Fit | None, sets: Sequence[str]) -> list[Fa
 
 
 def _print(study: Sensitivity, figures: Sequence[Metric]) -> None:
-    """Print heading, a table and a sentence for each figure, and notes."""
-    base = study.base
-    conditions = f"seed {base.seed}, {plan_text(study.plan)}, iotwin {sim.__version__}"
-    click.echo(scenario_heading(base, conditions, options.command_line()))
+    """Print a table and a sentence for each figure, and notes."""
     head_unfinished(study.unfinished)
     for one in figures if study.unfinished is None else ():
         table = sensitivity_table(study, one)

@@ -6,7 +6,7 @@ makes pictures is imported when one is drawn: `--help` does without.
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -16,6 +16,7 @@ from sim.cli import options
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import check_apart, check_json, check_picture, write_json, write_picture
 from sim.report.study_file import study_file
+from sim.report.study_tables import scenario_heading
 from sim.scenario import Scenario, open_scenario
 from sim.study.outcome import Shortfall
 from sim.study.points import Measured, Variants
@@ -49,6 +50,12 @@ class StudyOptions:
         check_json(self.json_path)
         check_picture(self.plot_path)
         check_apart(self.json_path, self.plot_path, read=(variants.file.path, self.fit_path))
+
+    def head(self, base: Scenario, *conditions: str, is_one_of_many: bool = False) -> None:
+        """Print what is asked of which scenario, and of which what-if if it is a single one."""
+        told = ", ".join([f"seed {base.seed}", *conditions, f"iotwin {sim.__version__}"])
+        shown = replace(base, what_if=None) if is_one_of_many else base
+        click.echo(scenario_heading(shown, told, options.command_line()))
 
     def draw(self, module: str, function: str, *shown: object) -> None:
         """Draw what is shown into --plot, if it was given, by a function of sim.report.MODULE."""

@@ -7,7 +7,6 @@ from typing import Final
 
 import click
 
-import sim
 from sim.cli import options
 from sim.cli.extras import need
 from sim.cli.studies import StudyOptions, study_options
@@ -110,7 +109,10 @@ def command(
         given.draw("sweep_plot", "plot_sweep", sweep, shown[0])
     given.write("sweep", scenarios[0], done, sweep_result(sweep), unfinished)
     if given.prints:
-        _print(sweep, names, scenarios, shown, runs)
+        often = replications_text(most)
+        often = f"at most {often}" if isinstance(runs, Precision) else often
+        given.head(scenarios[0], f"{often} of each point", is_one_of_many=True)
+        _print(sweep, names, scenarios, shown)
     exit_unfinished(unfinished)
 
 
@@ -119,14 +121,8 @@ def _print(
     names: Sequence[str | None],
     scenarios: Sequence[Scenario],
     shown: Sequence[Sequence[Metric]],
-    runs: int | Precision,
 ) -> None:
-    """Print heading, a table for each what-if, and notes."""
-    number = runs if isinstance(runs, int) else runs.runs_max
-    often = replications_text(number) if isinstance(runs, int) else f"at most {number} replications"
-    base = sweep.base
-    conditions = f"seed {base.seed}, {often} of each point, iotwin {sim.__version__}"
-    click.echo(f"{base.name}: {base.title}\n{conditions}\n$ {options.command_line()}\n")
+    """Print a table for each what-if, and notes."""
     head_unfinished(sweep.unfinished)
     for name, scenario, figures in zip(names, scenarios, shown, strict=True):
         if len(names) > 1 or name is not None:

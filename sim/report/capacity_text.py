@@ -13,6 +13,8 @@ from sim.report.levels_table import missed_text
 from sim.report.study_tables import unsteady
 from sim.report.tables import Column, Table
 from sim.study.capacity import Capacity
+from sim.study.levels import NO_DATA
+from sim.study.points import Measured
 
 COLUMNS = (
     Column("variant"),
@@ -45,10 +47,25 @@ def _row(one: Capacity) -> tuple[str, ...]:
         "none" if met is None else _text(one, met.load),
         "none" if missed is None else _text(one, missed.load),
         "" if one.headroom is None else f"{100 * one.headroom:+.0f} %",
-        ", ".join(missed_text(judged) for judged in one.levels),
+        _binding(one),
         f"{uses[0].name}, {uses[0].busy_pct:.0f} %" if uses else "",
         str(one.search.spent),
     )
+
+
+def _binding(one: Capacity) -> str:
+    """Return the levels that end the capacity, or that the server no longer keeps up there."""
+    without_data = all(judged.verdict == NO_DATA for judged in one.levels)
+    if one.levels and without_data and any(run.seen.unsteady for run in _missed(one).replications):
+        return "no steady state"
+    return ", ".join(map(missed_text, one.levels))
+
+
+def _missed(one: Capacity) -> Measured:
+    """Return what was measured at the least load that is shown to miss the levels."""
+    assert one.search.missed is not None
+    [found] = [it for it in one.points if it.point.values == (one.search.missed.load,)]
+    return found
 
 
 def _text(one: Capacity, load: float) -> str:
@@ -93,8 +110,7 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
     if one.unfinished is not None:
         lines.append(f"{name}: {one.unfinished.message.splitlines()[0]}")
     if low is None and high is not None and high.load == one.axis.low:
-        levels = ", ".join(map(missed_text, one.levels))
-        lines.append(f"{name}: missed already at {_text(one, high.load)}: {levels}")
+        lines.append(f"{name}: missed already at {_text(one, high.load)}: {_binding(one)}")
     elif low is None:
         lines.append(f"{name}: no load is shown to meet all levels: more runs would be needed")
     elif high is None:
@@ -105,8 +121,7 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
         why = "the budget is spent" if one.search.is_out_of_budget else "chance is too great"
         lines.append(f"{name}: not known to {100 * precision:g} %: {why}")
     if high is not None:
-        [missed] = [point for point in one.points if point.point.values == (high.load,)]
-        lines += unsteady(f"{name}, {_text(one, high.load)}", missed.replications)
+        lines += unsteady(f"{name}, {_text(one, high.load)}", _missed(one).replications)
     if not one.search.is_monotone:
         lines.append(f"{name}: not monotone: a greater load was shown to meet the levels as well")
     return lines

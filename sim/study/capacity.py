@@ -201,6 +201,7 @@ class Search:
 # -- On the twin
 
 LOADS: Final = ("rate_per_s", "count")  # dimensions of what a program is asked to do
+LOAD_SCALE: Final = "load_scale"  # a program's parameter: so many times all that it is asked to do
 _BUSY: Final = ("cpu", "busy", "disk", "load")  # families that say what is busy
 _LIGHT: Final = 0.02  # a lighter use of a resource says nothing of where it is full
 
@@ -303,8 +304,11 @@ def uses_of(figures: dict[str, float]) -> list[Use]:
 def check_load(axis: Path) -> None:
     """Raise ScenarioError for a parameter that is no load."""
     parts = axis.path.split(".")
-    if parts[0] != "process" or axis.dim not in LOADS:
-        allowed = "a rate or a number of a program, such as process.NAME.rate or .concurrency"
+    is_load = axis.dim in LOADS or parts[-1] == LOAD_SCALE
+    if parts[0] != "process" or not is_load:
+        allowed = (
+            "a program's rate, number or multiple: process.NAME.rate, .concurrency, .load_scale"
+        )
         problem = "not a load: it says what the server is, not what it is asked to do"
         raise ScenarioError([Problem(axis.place, problem, axis.path, allowed)])
 

@@ -20,9 +20,9 @@ from sim.study.points import Variants
 from sim.study.trial import Trial
 
 
-def iotwin(*arguments: str) -> Result:
+def iotwin(*arguments: str | Path) -> Result:
     """Type a command."""
-    return CliRunner().invoke(cli, arguments)
+    return CliRunner().invoke(cli, [str(one) for one in arguments])
 
 
 LOAD = "process.server.rate=10..150 /s"
@@ -79,6 +79,30 @@ def test_a_level_that_is_missed_at_the_least_load_says_so(tmp_path: Path) -> Non
     assert found["capacity"] is None
     assert found["hi"] == 10
     assert found["binds"]["levels"] == ["disk.sda.util_pct < 1 %"]
+
+
+def test_a_multiple_of_a_program_s_load_is_a_load(tmp_path: Path) -> None:
+    """So many times the scenario's rate keeps the disk as busy as that rate itself."""
+    slo = ("--slo", "disk.sda.util_pct < 1 %", *SHORT, "--budget", "10")
+    rate = tmp_path / "rate.json"
+    scale = tmp_path / "scale.json"
+    iotwin("capacity", "generic", "--load", "process.server.rate=30..60 /s", *slo, "--json", rate)
+    half = "process.server.load_scale=0.5..1"
+    sixty = ("--set", "process.server.rate=60 /s")
+    iotwin("capacity", "generic", "--load", half, *sixty, *slo, "--json", scale)
+    [one], [other] = (json.loads(it.read_text())["points"] for it in (rate, scale))
+    assert one["figures"] == other["figures"]
+
+
+def test_a_server_that_no_longer_keeps_up_is_not_said_to_lack_data() -> None:
+    slo = ("--slo", "transaction_p95_ms < 1 s", "--set", "measure.steady=true")
+    short = ("--set", "run.duration=20 s", "--jobs", "1", "--budget", "10")
+    load = "process.server.rate=250..400 /s"
+    result = iotwin("capacity", "generic", "--load", load, *slo, *short)
+    assert result.exit_code == 0, result.stderr
+    assert "base: missed already at 250 /s: no steady state\n" in result.stdout
+    assert "no data" not in result.stdout
+    assert "resource" not in result.stdout.partition("base:")[0]
 
 
 def test_a_figure_that_no_run_has_is_missed_and_that_is_said() -> None:

@@ -79,7 +79,7 @@ def test_options_lie_over_a_what_if(tmp_path):
     result = run(tmp_path, "faster", *SLO)
     assert result.exit_code == 0
     assert "nothing has to be bought" in result.stdout
-    assert "readers (faster)" in result.stdout
+    assert "what-if faster: " in result.stdout
 
 
 def test_codes_of_what_cannot_be_and_of_what_is_not_known(tmp_path):
