@@ -3,6 +3,7 @@
 
     python3 bootstrap.py sendmail          the mail storm, queue on disk against queue on tmpfs
     python3 bootstrap.py iotwin ARGS       any command of iotwin
+    python3 bootstrap.py lesson 1          open a lesson (notebooks/), or make a page of it
     python3 bootstrap.py install [EXTRA]   only set up; with fit, plot or all: what these need
     python3 bootstrap.py fast              compile what a run spends its time in
     python3 bootstrap.py test [ARGS]       the tests (tests/__main__.py); compiles where it can
@@ -53,6 +54,7 @@ STORM = ["iotwin", "compare", "sendmail", "tmpfs", "--replications", "11"]
 COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
     "sendmail": ([], STORM),
     "iotwin": ([], ["iotwin"]),
+    "lesson": (["lesson"], ["python", "-P", "-m", "sim.lesson", "notebooks"]),
     "install": ([], None),
     "fast": ([], None),
     "test": (["test"], ["python", "-m", "tests"]),

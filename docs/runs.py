@@ -21,13 +21,13 @@ from typing import Any, Final, Protocol
 
 from docs.declared import TOP, Exercise, Run
 from sim.cli.main import cli
-from sim.cli.table import SEED, TABLES
+from sim.cli.table import TABLES
 from sim.cli.table import command as table_command
 from sim.scenario import Scenario, load
 from sim.scenario.cases import HOME, SCENARIO, shipped_fit
 from sim.scenario.fitted import Fit, read_fit
+from sim.study.exercise import SEED, fill
 from sim.study.exercise import Exercise as Subject
-from sim.study.exercise import fill
 from sim.study.laboratory import Laboratory, run_once
 from sim.study.power_cut import cut_power
 from sim.units import parse_quantity

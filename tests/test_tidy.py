@@ -83,7 +83,7 @@ def test_nothing_is_left_over() -> None:
     )
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
-    endings = (".py", ".md", ".toml", ".cfg", ".ipynb", "Makefile", "run")
+    endings = (".py", ".md", ".toml", ".cfg", "Makefile", "run")
     names = [name for name in listed.stdout.split("\0") if name.endswith(endings)]
     found = [
         f"{name}:{finding}"

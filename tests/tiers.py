@@ -66,6 +66,7 @@ NAMED = {
     "cases": (
         "calibration/*",
         "cli/*",
+        "lesson/*",
         "oracle/*",
         "report/*",
         "serve/*",
@@ -74,7 +75,6 @@ NAMED = {
         "test_compiled.py",
         "test_determinism.py",
         "test_neighbours.py",
-        "test_notebooks.py",
         "test_page_cache.py",
         "test_scenarios.py",
         "test_scenarios_run.py",

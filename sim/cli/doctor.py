@@ -27,7 +27,8 @@ _OPTIONAL = {
     "emcee": "the same",
     "threadpoolctl": "the same",
     "mypy": "compiling, type checks",
-    "nbclient": "tests of the notebooks",
+    "jupytext": f"lessons: {install_command('lesson')}",
+    "nbconvert": "the same",
 }
 
 

@@ -28,6 +28,8 @@ EXTRA_OF: Final[Mapping[str, str]] = {
     "distributed": "cluster",
     "starlette": "serve",
     "uvicorn": "serve",
+    "jupytext": "lesson",
+    "nbconvert": "lesson",
 }
 
 

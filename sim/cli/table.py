@@ -19,10 +19,9 @@ from sim.report.study_json import study_json
 from sim.report.tables import Column, Table, print_table
 from sim.report.what_if_table import what_if_table
 from sim.scenario import Scenario, load, open_scenario, scenario_files
-from sim.study.exercise import DEVICES, PROFILE, Exercise, access, fill, raid
+from sim.study.exercise import DEVICES, PROFILE, SEED, Exercise, access, fill, raid
 from sim.study.metrics import own_figures
 
-SEED: Final = 1
 LEVELS: Final = ("0", "1", "5", "10")
 SCENARIO_LINE: Final = "of a scenario, by its name: the base and every what-if, a row each"
 

@@ -36,10 +36,16 @@ BLUE, ORANGE, GREEN, RED, PINK, GREY = (
 )
 DASHED: Final = (0, (4, 2))
 WIDTH_IN, HEIGHT_IN = 4.3, 2.7
+DPI: Final = 110
 
 
 def plot_study(study: Study, path: Path) -> None:
-    """Draw all variants of a study into a PNG file."""
+    """Draw all variants of a study into a file."""
+    study_figure(study).savefig(path, dpi=DPI)
+
+
+def study_figure(study: Study) -> Figure:
+    """Draw all variants of a study."""
     panels = panels_of(study)
     figure, grid = _grid(len(study.variants), len(panels))
     second = [
@@ -58,7 +64,7 @@ def plot_study(study: Study, path: Path) -> None:
         fontsize=11,
         fontweight="bold",
     )
-    figure.savefig(path, dpi=110)
+    return figure
 
 
 def _grid(variants: int, panels: int) -> tuple[Figure, list[list[Axes]]]:

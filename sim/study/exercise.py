@@ -27,6 +27,7 @@ from sim.user.fio import READ, WRITE
 
 Fact = str | int | float
 
+SEED: Final = 1
 MEGA: Final = 1e6
 KERNEL: Final = "3.13"
 CPUS: Final = 8

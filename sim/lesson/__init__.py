@@ -1,0 +1,26 @@
+"""Lessons: all that a student imports.
+
+    from sim.lesson import run, compare, table, tool, plot, recording, check
+
+runs.py       run() and compare(): figures of simulations, each with its unit
+rows.py       table(): figures over values of a parameter, of what-ifs, of arrays of disks
+terminal.py   tool(): what iostat, vmstat, dd ... print; recording(): what was recorded
+picture.py    plot(): time lines of runs, or curves
+marking.py    check(): right or wrong, with a hint
+questions/    what the lessons ask, a file for each lesson
+copies.py     a lesson as a student gets it, as a notebook, and as a page
+
+Models: the bench of a laboratory course.
+Linux counterpart: none.
+Invariants: a simulation is done once in a session, whoever asks for it; a figure is a number that
+ knows its unit; what a student mistypes ends with what was given, what there is, and the nearest.
+Left out: replications beyond what compare() makes, fits, service levels: `iotwin` has them.
+"""
+
+from sim.lesson.marking import check
+from sim.lesson.picture import plot
+from sim.lesson.rows import table
+from sim.lesson.runs import compare, run
+from sim.lesson.terminal import recording, tool
+
+__all__ = ["check", "compare", "plot", "recording", "run", "table", "tool"]
