@@ -66,6 +66,7 @@ NAMED = {
     "cases": (
         "calibration/*",
         "cli/*",
+        "lab/*",
         "lesson/*",
         "oracle/*",
         "report/*",

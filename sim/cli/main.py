@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "optimise": ("sim.cli.optimise", "Find the cheapest options that keep service levels."),
     "forecast": ("sim.cli.forecast", "Find the month in which growth breaks each level."),
     "sensitivity": ("sim.cli.sensitivity", "Say which parameter decides a figure."),
+    "lab": ("sim.cli.lab", "Answer questions about a server of your own, and be marked."),
     "serve": ("sim.cli.serve", "Open a page with sliders, drawn while it runs."),
     "explain": ("sim.cli.explain", "Say where a transaction's time goes, and what is busy."),
     "trace": ("sim.cli.trace", "Record a part of a run, for Perfetto, blkparse and btt."),

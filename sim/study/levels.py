@@ -144,7 +144,7 @@ def _level(given: LevelText, unit: str, quantile: Quantile | None) -> Level | Pr
     if words is None:
         return Problem(given.at, f"slo.{given.figure}: not a level", told, EXAMPLES)
     try:
-        limit = _limit(words["value"], unit)
+        limit = in_unit(words["value"], unit)
     except UnitError as error:
         message = f"slo.{given.figure}: {error.problem}"
         return Problem(given.at, message, error.given, error.allowed)
@@ -166,7 +166,7 @@ def _level(given: LevelText, unit: str, quantile: Quantile | None) -> Level | Pr
     )
 
 
-def _limit(text: str, unit: str) -> float:
+def in_unit(text: str, unit: str) -> float:
     """Return a value in a figure's unit; raise UnitError."""
     if unit not in _DIMENSIONS:
         own = text.removesuffix(unit).rstrip() if unit else text

@@ -33,7 +33,7 @@ Measure = Callable[[Observation], Figures]
 SIM: Final = Path(__file__).resolve().parents[1]
 # Folders of sim/ that neither simulate nor measure, and what does in them all the same. How text is
 # read is not in the key, but what comes out of it: all values of a trial are.
-_NEITHER: Final = ("cli", "lesson", "report", "scenario", "serve", "study", "toml")
+_NEITHER: Final = ("cli", "lab", "lesson", "report", "scenario", "serve", "study", "toml")
 MEASURING: Final = ("scenario/spec.py", "study/block_dump.py", "study/metrics.py")
 _KEY_DIGITS: Final = 32
 _RESOLVED: Final = ("server", "links", "processes", "run", "measure", "neighbours")

@@ -49,6 +49,7 @@ CASES = [
     (f"forecast small.toml {GROWS} --slo load1_peak<99 --plot forecast.png", "plot"),
     (f"sensitivity small.toml {OVER} --of load1_peak", "sensitivity"),
     ("trace small.toml --from 3s --to 4s --perfetto small.pftrace", None),
+    ("lab list", None),
     ("serve small.toml", "serve"),
     ("store --help", None),
     ("cluster", None),

@@ -33,6 +33,7 @@ Commands:
   optimise     Find the cheapest options that keep service levels.
   forecast     Find the month in which growth breaks each level.
   sensitivity  Say which parameter decides a figure.
+  lab          Answer questions about a server of your own, and be marked.
   serve        Open a page with sliders, drawn while it runs.
   explain      Say where a transaction's time goes, and what is busy.
   trace        Record a part of a run, for Perfetto, blkparse and btt.
@@ -52,8 +53,9 @@ Commands:
   samples      Read recordings of any tool into one table.
   doctor       Show versions, what is compiled, what is there.
 """
-# They simulate nothing, and the store has CSV; the page is served as JSON already.
-WITHOUT_JSON = ("store", "cluster", "serve")
+# They simulate nothing, and the store has CSV; the page is served as JSON already; marks have the
+# JSON and the CSV that graders read.
+WITHOUT_JSON = ("store", "cluster", "serve", "lab")
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
 
 

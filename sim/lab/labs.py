@@ -1,0 +1,228 @@
+"""What labs there are, and what the file of one says.
+
+Models: the exercise as its author writes it: a scenario, what is drawn by seed, questions.
+Linux counterpart: none.
+Invariants: the same lab and seed give the same server and the same texts. A lab's file holds no
+ answer: what is right is computed.
+Left out: labs of one's own outside the package; a lab is added as one file in labs/.
+
+    title = "Where does await come from?"
+    scenario = "generic"
+    minutes = 30
+    question = "..."
+    commands = ["iotwin run {base}"]
+    settings = ["process.server.rate={rate}", "run.duration=40 s"]
+    told = "..."                      # the misconception, told after the check
+
+    [draw]
+    rate = ["36 /s", "40 /s"]         # {rate} in every text is one of them, by the seed
+
+    [task.await]
+    kind = "read"
+    question = "..."
+    figure = "disk.sda.await_ms"
+    hint = "..."
+    mistake.service = { figure = "disk.sda.svctm_ms", hint = "..." }
+
+A task of kind predict has `change`, settings that lie over the others. One of kind design has
+`goals`, such as "transaction_p95_ms < 60 ms", and `allow`, the paths that may be set: each with a
+list of values, or with a range "LOW..HIGH".
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from sim.engine.rng import Streams
+from sim.param import param
+from sim.registry import did_you_mean
+from sim.scenario import Scenario, open_scenario
+from sim.toml.errors import Problem, ScenarioError
+from sim.toml.layers import Layer, Leaf, Table, merge, read_assignment, read_table
+from sim.toml.reading import Reading
+
+HOME: Final = Path(__file__).resolve().parents[2] / "labs"
+READ: Final = "read"
+PREDICT: Final = "predict"
+DESIGN: Final = "design"
+_BLANK: Final = re.compile(r"\{([a-z_]+)\}")
+
+
+class UnknownLab(LookupError):
+    """No lab has that name."""
+
+    def __init__(self, name: str) -> None:
+        known = tuple(lab_files())
+        hint = did_you_mean(name, known)
+        super().__init__(f"no lab '{name}'{hint} (known: {', '.join(known)})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """A wrong way that leads to a number of its own: a figure of the base's run, times a factor."""
+
+    figure: str = param(dim="text", source="scenario", doc="figure that is taken by mistake")
+    factor: float = param(1.0, dim="number", source="scenario", doc="what it is multiplied by")
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One question of a lab, and how its answer is judged."""
+
+    name: str
+    kind: str = param(
+        dim="text", source="scenario", choices=(READ, PREDICT, DESIGN), doc="kind of task"
+    )
+    points: int = param(1, dim="count", source="scenario", minimum=1, doc="marks for all of it")
+    figure: str = param("", dim="text", source="scenario", doc="figure that is asked for")
+    question: str
+    hint: str
+    change: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+    allow: Mapping[str, tuple[str, ...] | str]
+    mistakes: tuple[Mistake, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lab:
+    """A lab; drawn() puts the values of a seed into its texts."""
+
+    name: str
+    scenario: str = param(dim="text", source="scenario", doc="scenario that the lab is about")
+    minutes: int = param(dim="count", source="scenario", minimum=5, doc="minutes that it takes")
+    title: str
+    question: str
+    told: str
+    commands: tuple[str, ...]
+    settings: tuple[str, ...]
+    draw: Mapping[str, tuple[str, ...]]
+    tasks: tuple[Task, ...]
+
+    def task(self, name: str) -> Task:
+        """Return a task by name."""
+        return next(one for one in self.tasks if one.name == name)
+
+    def drawn(self, seed: int) -> "Lab":
+        """Return the lab with what its seed has drawn in the place of each {name}."""
+        streams = Streams(seed)
+        values = {
+            name: streams.stream(f"lab.{self.name}.{name}").choice(known)
+            for name, known in self.draw.items()
+        }
+
+        def fill(text: str) -> str:
+            return _BLANK.sub(lambda found: values.get(found[1], found[0]), text)
+
+        def fill_all(texts: Sequence[str]) -> tuple[str, ...]:
+            return tuple(fill(text) for text in texts)
+
+        tasks = tuple(
+            replace(
+                one,
+                question=fill(one.question),
+                hint=fill(one.hint),
+                change=fill_all(one.change),
+                goals=fill_all(one.goals),
+                mistakes=tuple(replace(m, hint=fill(m.hint)) for m in one.mistakes),
+            )
+            for one in self.tasks
+        )
+        return replace(
+            self,
+            question=fill(self.question),
+            told=fill(self.told),
+            commands=fill_all(self.commands),
+            settings=fill_all(self.settings),
+            tasks=tasks,
+        )
+
+    def read(self, seed: int, change: Sequence[str] = (), design: Table | None = None) -> Scenario:
+        """Return the server of a drawn lab, with a change or a design laid over it.
+
+        Raise ScenarioError for a design that no server can be.
+        """
+        layer: Table | None = None
+        for one in (*map(read_assignment, (*self.settings, *change)), design):
+            if one is not None:
+                layer = one if layer is None else merge(layer, one)
+        return open_scenario(self.scenario).read(seed=seed, fit=layer)
+
+
+@cache
+def lab_files() -> Mapping[str, Path]:
+    """Return the labs that come along, by name; looked for once."""
+    return MappingProxyType({path.stem: path for path in sorted(HOME.glob("*.toml"))})
+
+
+@cache
+def open_lab(name: str) -> Lab:
+    """Return a lab by name; raise UnknownLab, or ScenarioError for a mistake in its file."""
+    if name not in lab_files():
+        raise UnknownLab(name)
+    path = lab_files()[name]
+    root = read_table(path.read_text(encoding="utf-8"), f"labs/{path.name}", Layer.SCENARIO)
+    reading = Reading("")
+    own = ("title", "question", "told", "commands", "settings", "draw", "task")
+    [values] = reading.values(root, (), (Lab,), others=own)
+    draw = reading.table(root, (), "draw")
+    tasks = [_task(reading, *one) for one in reading.named_tables(root, (), "task")]
+    texts = {key: _text(reading, root, key, ()) for key in ("title", "question", "told")}
+    commands, settings = (reading.texts(root, (), key) or () for key in ("commands", "settings"))
+    drawn = {key: reading.texts(draw, ("draw",), key) or () for key in draw.children}
+    if values is None or None in tasks or reading.problems:
+        raise ScenarioError(reading.problems)
+    found = tuple(one for one in tasks if one is not None)
+    return Lab(
+        name=name,
+        commands=commands,
+        settings=settings,
+        draw=drawn,
+        tasks=found,
+        **(values | texts),
+    )
+
+
+def _task(reading: Reading, name: str, table: Table, path: tuple[str, ...]) -> Task | None:
+    own = ("question", "hint", "change", "goals", "allow", "mistake")
+    [values] = reading.values(table, path, (Task,), others=own)
+    mistakes = [_mistake(reading, *one) for one in reading.named_tables(table, path, "mistake")]
+    allowed = reading.table(table, path, "allow")
+    allow: dict[str, tuple[str, ...] | str] = {}
+    for key, child in allowed.children.items():
+        is_range = isinstance(child, Leaf) and isinstance(child.value, str)
+        known = reading.texts(allowed, (*path, "allow"), key) or ()
+        allow[key] = known[0] if is_range else known
+    texts = {key: _text(reading, table, key, path) for key in ("question", "hint")}
+    change, goals = (reading.texts(table, path, key) or () for key in ("change", "goals"))
+    if values is None or None in mistakes:
+        return None
+    return Task(
+        name=name,
+        change=change,
+        goals=goals,
+        allow=allow,
+        mistakes=tuple(one for one in mistakes if one is not None),
+        **(values | texts),
+    )
+
+
+def _mistake(reading: Reading, _name: str, table: Table, path: tuple[str, ...]) -> Mistake | None:
+    [values] = reading.values(table, path, (Mistake,), others=("hint",))
+    hint = _text(reading, table, "hint", path)
+    return None if values is None else Mistake(hint=hint, **values)
+
+
+def _text(reading: Reading, table: Table, name: str, path: Sequence[str]) -> str:
+    """Return a text of one or several lines, which must be there."""
+    leaf = table.leaf(name)
+    value: Any = None if leaf is None else leaf.value
+    if not isinstance(value, str) or not value.strip():
+        place = table.place if leaf is None else leaf.at
+        reading.problems.append(Problem(place, f"{'.'.join((*path, name))} must be a text"))
+        return ""
+    return value.strip()

@@ -1,0 +1,189 @@
+"""`iotwin lab`: the student's way through a lab, and what is refused with its place."""
+
+import json
+import os
+
+import pytest
+from click.testing import CliRunner
+
+import sim
+from sim.cli.main import cli
+from sim.lab.sheet import SIZE_MAX, check_sum, sheet_text
+from sim.study.store import Store
+from tests.lab.sheets import filled
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("store") / "runs.db")
+
+
+def lab(*words):
+    return CliRunner().invoke(cli, ["lab", *words], prog_name="iotwin")
+
+
+def check(*words, store="none"):
+    return lab("check", *words, "--executor", "here", "--store", store)
+
+
+def test_start_writes_a_sheet_once(folder):
+    first = lab("start", "iowait", "-s", "4711")
+    assert first.exit_code == 0
+    assert "iotwin lab check iowait-4711.toml" in first.output
+    text = (folder / "iowait-4711.toml").read_text()
+    assert text == sheet_text("iowait", 4711)
+    assert text.startswith("# Lab iowait: ")
+    assert 'tasks_d = ""' in text
+    again = lab("start", "iowait", "-s", "4711")
+    assert again.exit_code == 2
+    assert "it is there already" in again.output
+    assert lab("start", "iowait", "-s", "4711", "-o", "other.toml").exit_code == 0
+
+
+def test_a_lab_that_is_none_is_told_with_the_nearest():
+    result = lab("start", "iowayt")
+    assert result.exit_code == 2
+    assert "no lab 'iowayt' - did you mean 'iowait'?" in result.output
+    assert lab("start", "../iowait").exit_code == 2
+
+
+def test_a_sheet_of_blanks_is_marked_without_a_run(folder):
+    lab("start", "iowait")
+    result = check("iowait-1.toml")
+    assert result.exit_code == 1
+    assert result.output.count("a blank") == 3
+    assert "score: 0 of 4" in result.output
+    assert "What you saw" not in result.output
+
+
+def test_a_prediction_is_judged_only_when_the_answers_are_shown(folder, store):
+    path = filled(folder, "iowait", 3, {"iowait": "999 %"}).path
+    before = check(path.name, store=store)
+    assert before.exit_code == 1
+    assert "--    iowait (predict), 0 of 2\n      typed; it is judged" in before.output
+    assert "[predicted]" not in path.read_text()
+    shown = check(path.name, "-c", store=store)
+    assert "FAIL  iowait (predict), 0 of 2" in shown.output
+    assert "accepted" in shown.output
+    assert "What you saw" in shown.output
+    assert path.read_text().endswith('[predicted]\niowait = "999 %"\n')
+    # What is typed now comes too late: the prediction that is kept counts.
+    path.write_text(path.read_text().replace('iowait = "999 %"\n\n', 'iowait = "1 %"\n\n'))
+    late = check(path.name, store=store)
+    assert "FAIL  iowait (predict), 0 of 2" in late.output
+
+
+def test_nothing_is_shown_before_the_predictions_are_typed(folder):
+    lab("start", "iowait")
+    result = check("iowait-1.toml", "-c")
+    assert result.exit_code == 2
+    assert "predict iowait first" in result.output
+
+
+def test_gradescope_s_results(folder, store):
+    path = filled(folder, "iowait", 3, {"tasks_d": "0.001 tasks"}).path
+    assert check(path.name, "--results", "results.json", store=store).exit_code == 1
+    content = json.loads((folder / "results.json").read_text())
+    assert content["score"] == sum(one["score"] for one in content["tests"]) == 0
+    assert [one["max_score"] for one in content["tests"]] == [1, 1, 2]
+    assert {one["status"] for one in content["tests"]} == {"failed"}
+    assert "io_schedule" not in content["tests"][2]["output"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('tasks_d = ""', 'tasks_d = "nan"', "tasks_d is a number of tasks: "),
+        ('tasks_d = ""', 'tasks_d = "1e999"', "tasks_d is a number of tasks: "),
+        ('tasks_d = ""', 'tasks_d = "12 ms"', "tasks_d is a number of tasks: "),
+        ('tasks_d = ""', 'tasks_d = ["12"]', "tasks_d: one number"),
+        ('tasks_d = ""', "tasks_d = true", "tasks_d: one number"),
+        ('tasks_d = ""', 'tasks_d = " "', "tasks_d is a number of tasks: "),
+        ('iowait = ""', 'iowait = "9,5 %"', "a decimal point, no comma"),
+        ('tasks_d = ""', 'tasks_e = "3"', "did you mean 'tasks_d'?"),
+        ('lab = "iowait"', 'lab = "iowayt"', "did you mean 'iowait'?"),
+        ('lab = "iowait"', 'lab = "../iowait"', "unknown lab '../iowait'"),
+        ('lab = "iowait"', 'lab = "quota"', "was changed since the file was made"),
+        ("seed = 1\n", "seed = 2\n", "was changed since the file was made"),
+        ("seed = 1\n", 'seed = "1"\n', "'seed' is a whole number"),
+        ("seed = 1\n", "", "'seed' is missing"),
+        (f'version = "{sim.__version__}"', 'version = "0.0.0"', "of another version"),
+        ("[answer]", "[answers]", "did you mean 'answer'?"),
+        ("[answer]", "[answer", "not valid TOML"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(folder, old, new, told):
+    path = folder / "sheet.toml"
+    path.write_text(sheet_text("iowait", 1).replace(old, new))
+    assert new in path.read_text()
+    result = check("sheet.toml")
+    assert result.exit_code == 2
+    assert "sheet.toml:" in result.output
+    assert told in result.output
+
+
+def test_what_is_no_sheet_at_all(folder):
+    (folder / "big.toml").write_text("#" * (SIZE_MAX + 1))
+    (folder / "bytes.toml").write_bytes(b"lab = \xff\n")
+    (folder / "empty.toml").write_text("")
+    os.mkdir(folder / "folder.toml")
+    told = {
+        "big.toml": "too large for a lab's file",
+        "bytes.toml": "not in UTF-8",
+        "empty.toml": "'lab' is missing",
+        "folder.toml": "cannot be read: Is a directory",
+        "none.toml": "cannot be read: No such file",
+    }
+    for name, words in told.items():
+        result = check(name)
+        assert result.exit_code == 2
+        assert words in result.output
+
+
+@pytest.mark.parametrize(
+    ("design", "told"),
+    [
+        ({"machine.memory": '"8 GiB"'}, "unknown path 'machine.memory': p95 may not set it"),
+        ({'machine.cgroup."pods/web".cpu_bust': '"9 ms"'}, "cpu_burst'?"),
+        ({'machine.cgroup."pods/web".cpu_burst': '"900 ms"'}, "more than the quota"),
+        ({'machine.cgroup."pods/web".cpu_burst': '"many"'}, 'machine.cgroup."pods/web".cpu_burst'),
+        ({"process.batch.policy": '"fifo"'}, "process.batch.policy"),
+        ({"process.batch.nice": "-5"}, "process.batch.nice: p95 may not set it so"),
+        ({"process.web.nice": "-21"}, "process.web.nice"),
+        ({"machine.cgroup.pods.cpu_weight": "0"}, "machine.cgroup.pods.cpu_weight"),
+    ],
+)
+def test_a_design_that_may_not_be_is_told_with_its_line(folder, design, told):
+    result = None
+    path = folder / "sheet.toml"
+    [(key, value)] = design.items()
+    path.write_text(
+        sheet_text("quota", 1).replace("[design.p95]\n", f"[design.p95]\n{key} = {value}\n")
+    )
+    result = check("sheet.toml")
+    assert result.exit_code == 2
+    assert f"{key} = {value}" in result.output
+    assert told in result.output
+
+
+def test_the_check_sum_covers_all_that_decides_a_server():
+    one = ("iowait", 1, "0.1.0", "ada")
+    others = [("quota", *one[1:]), ("iowait", 2, *one[2:]), (*one[:2], "2", "ada"), (*one[:3], "")]
+    assert check_sum(*one) not in [check_sum(*other) for other in others]
+
+
+def test_a_second_check_simulates_nothing(folder, store):
+    path = filled(folder, "iowait", 3, {"tasks_d": "0.001 tasks"}).path
+    check(path.name, store=store)
+    with Store(folder / store) as kept:
+        number = len(kept)
+    assert number > 0
+    check(path.name, store=store)
+    with Store(folder / store) as kept:
+        assert len(kept) == number

@@ -1,0 +1,145 @@
+"""What holds for every lab that comes along, whatever its seed."""
+
+import pytest
+
+from sim.lab.labs import DESIGN, PREDICT, READ, lab_files, open_lab
+from sim.lab.marking import FAIL, OK, PREDICT_SHARE, READ_SHARE, mark, score
+from sim.lab.sheet import sheet_text
+from sim.report.tables import figure
+from sim.study.laboratory import Laboratory
+from sim.study.store import Store
+from sim.study.trial import trial_of
+from sim.toml.errors import ScenarioError
+from tests.lab.sheets import designs_of, filled, right_answers
+
+LABS = sorted(lab_files())
+SEEDS = [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+every_lab = pytest.mark.parametrize("name", LABS)
+every_seed = pytest.mark.parametrize("seed", SEEDS)
+
+
+@pytest.fixture(scope="module")
+def laboratory(tmp_path_factory):
+    with Store(tmp_path_factory.mktemp("store") / "runs.db") as store:
+        yield Laboratory(store=store)
+
+
+def typed(answers):
+    return {task: f"{value:.6g} {unit}".strip() for task, (value, unit) in answers.items()}
+
+
+@every_lab
+@every_seed
+def test_what_is_computed_is_right_and_a_good_design_has_its_points(
+    tmp_path, laboratory, name, seed
+):
+    answers = typed(right_answers(name, seed, laboratory))
+    sheet = filled(tmp_path, name, seed, answers, designs_of(name))
+    marks = mark(sheet, laboratory, answers=True)
+    assert {one.task.name: one.told for one in marks if one.status != OK} == {}
+    got, most = score(marks)
+    assert got == most == sum(task.points for task in sheet.lab.tasks)
+
+
+@every_lab
+@every_seed
+@pytest.mark.parametrize("side", [-1, 1])
+def test_an_answer_that_is_off_fails_with_a_cause(tmp_path, laboratory, name, seed, side):
+    right = right_answers(name, seed, laboratory)
+    lab = open_lab(name).drawn(seed)
+    # A prediction has room for the interval of its mean too, where that is wider than 20 %.
+    shares = {
+        one.name: READ_SHARE if one.kind == READ else _room(one, lab, seed, laboratory)
+        for one in lab.tasks
+        if one.kind != DESIGN
+    }
+    off = {
+        task: (value * (1 + side * 1.5 * shares[task]), unit)
+        for task, (value, unit) in right.items()
+    }
+    for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
+        if one.task.kind != DESIGN:
+            half = one.task.points / 2 if one.task.kind == PREDICT else 0
+            assert (one.status, one.points) == (FAIL, half)
+            causes = (one.task.hint, *(known.hint for known in one.task.mistakes))
+            assert one.told.endswith(causes)
+
+
+def _room(task, lab, seed, laboratory):
+    scenario = lab.read(seed, task.change)
+    runs = laboratory.figures([trial_of(scenario, seed + k) for k in range(5)])
+    values = [run[task.figure] for run in runs]
+    centre = sum(values) / 5
+    half = 2.132 * (sum((value - centre) ** 2 for value in values) / 4 / 5) ** 0.5
+    return max(PREDICT_SHARE, half / centre)
+
+
+@every_lab
+@every_seed
+def test_a_wrong_unit_is_named(tmp_path, laboratory, name, seed):
+    right = right_answers(name, seed, laboratory)
+    off = {task: (value * 1000, unit) for task, (value, unit) in right.items()}
+    for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
+        if one.task.kind != DESIGN:
+            assert (one.status, one.points) == (FAIL, 0)
+            assert "look at the unit" in one.told or "await in seconds" in one.told
+
+
+@every_lab
+@every_seed
+def test_every_known_mistake_is_wrong_and_has_its_hint(tmp_path, laboratory, name, seed):
+    lab = open_lab(name).drawn(seed)
+    base = laboratory.figures([trial_of(lab.read(seed), seed)])[0]
+    right = right_answers(name, seed, laboratory)
+    for task in lab.tasks:
+        for known in task.mistakes:
+            wrong = {task.name: (known.factor * base[known.figure], right[task.name][1])}
+            marks = mark(filled(tmp_path, name, seed, typed(wrong)), laboratory, answers=True)
+            [found] = [one for one in marks if one.task.name == task.name]
+            assert (found.status, found.told) == (FAIL, known.hint)
+
+
+@every_lab
+def test_an_empty_design_has_no_points(tmp_path, laboratory, name):
+    for one in mark(filled(tmp_path, name, 1, {}), laboratory):
+        assert (one.status, one.points) == (FAIL, 0)
+        assert one.told == ("nothing is set" if one.task.kind == DESIGN else "a blank")
+
+
+@every_lab
+@every_seed
+def test_a_sheet_holds_no_answer(laboratory, name, seed):
+    text = sheet_text(name, seed)
+    for value, unit in right_answers(name, seed, laboratory).values():
+        assert f"{figure(value, unit)} {unit}".strip() not in text
+        assert f"{value:.3g} {unit}" not in text
+    lab = open_lab(name).drawn(seed)
+    assert lab.told not in " ".join(text.split())
+    assert not any(task.hint in text for task in lab.tasks)
+
+
+@every_lab
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_every_drawn_lab_is_a_server(name, seed):
+    lab = open_lab(name).drawn(seed)
+    scenario = lab.read(seed)
+    texts = [lab.question, lab.told, *lab.commands, *lab.settings]
+    texts += [text for one in lab.tasks for text in (one.question, one.hint, *one.goals)]
+    assert not [text for text in texts if "{" in text.replace("{base}", "")]
+    assert scenario.seed == seed
+    for task in lab.tasks:
+        assert lab.read(seed, task.change).run == scenario.run
+
+
+@every_lab
+def test_a_unit_of_another_dimension_is_refused_before_anything_runs(tmp_path, name):
+    laboratory = Laboratory()
+    for task in open_lab(name).tasks:
+        if task.kind != DESIGN:
+            sheet = filled(tmp_path, name, 1, {task.name: "12 rpm"})
+            with pytest.raises(ScenarioError) as told:
+                mark(sheet, laboratory)
+            [problem] = told.value.problems
+            assert problem.place.line > 0
+            assert problem.message.startswith(f"{task.name} is a ")
+    assert laboratory.done == 0
