@@ -15,19 +15,21 @@ from sim.mm.page_alloc import OutOfMemory
 from sim.scenario import ScenarioError, UnknownScenario
 from sim.scenario.cases import own_files
 from sim.scenario.fitted import FitError
-from sim.study.executors import OtherSourcesError
+from sim.study.executors import BadExecutorError, OtherSourcesError
 from sim.study.laboratory import UnfinishedError
 from sim.study.recorded import DatasetError
-from sim.study.store import StoreFullError
+from sim.study.store import StoreError, StoreFullError
 from sim.tools.usage import ToolUsageError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 _USAGE = (
+    BadExecutorError,
     UnknownScenario,
     UnwritableError,
     DatasetError,
     FitError,
+    StoreError,
     ToolUsageError,
     UnreadableRecording,
 )

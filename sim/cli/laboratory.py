@@ -48,13 +48,17 @@ class Where:
         made = import_module("sim.study.laboratory").Laboratory
         more = {} if measure is None else {"measure": measure}
         with ExitStack() as stack:
-            laboratory = made(place, store=self._store(stack), **more)
+            store = self._store(stack)
+            told = "" if store is None else store.told
+            laboratory = made(place, store=store, **more)
             is_done = False
             try:
                 with Progress(label) as laboratory.progress, laboratory:
                     yield laboratory
                 is_done = laboratory.done >= laboratory.planned
             finally:
+                if store is not None and store.told != told:
+                    click.echo(f"iotwin: {store.told}", err=True)  # damage that was met later
                 _tell_stored(laboratory, is_done=is_done)
 
     def _store(self, stack: ExitStack) -> "Store | None":

@@ -26,9 +26,12 @@ class Age(click.ParamType[float]):
         if text.endswith("d") and text[:-1].strip().replace(".", "", 1).isdigit():
             return float(text[:-1]) * 86400
         try:
-            return float(parse_quantity(text, "time_ns")) / 1e9
+            seconds = float(parse_quantity(text, "time_ns")) / 1e9
         except UnitError as error:
             self.fail(f"{error} (such as 30d, 12 h, 90 min)", param, ctx)
+        if seconds < 0:  # older than a time to come is every run
+            self.fail(f"an age is 0 or more, got {text!r} (such as 30d, 12 h, 90 min)", param, ctx)
+        return seconds
 
 
 @click.group("store", short_help="List, export or clean the finished runs that are kept.")

@@ -55,8 +55,9 @@ def _given(sweep: Sweep, point: Measured) -> Iterator[tuple[Any, Any]]:
 
 def _heading(metric: Metric) -> str:
     """Return a figure's name, and its unit where the name does not end with it."""
-    unit = metric.unit.replace("/s", "per_s").replace("%", "pct")
-    return metric.name if not unit or metric.name.endswith(unit) else f"{metric.name}, {unit}"
+    spelled = metric.unit.replace("B/s", "bytes_per_s").replace("/s", "per_s").replace("%", "pct")
+    is_told = metric.name.endswith(spelled)
+    return metric.name if is_told else f"{metric.name}, {metric.unit}"
 
 
 def _cells(summary: Summary | None, several: bool) -> list[str]:
@@ -72,7 +73,7 @@ def _cells(summary: Summary | None, several: bool) -> list[str]:
 def notes(sweep: Sweep) -> str:
     """Return knees, bounds, what did not finish, and what the intervals are."""
     lines = [line for one in sweep.series for line in _of_series(sweep, one)]
-    if not sweep.series and sweep.design.kind == GRID:
+    if sweep.along is None and sweep.design.kind == GRID:
         lines.append("knee: no parameter that is varied is a number")
     lines += list(_unfinished(sweep))
     if any(len(one.replications) >= RUNS_MIN for one in sweep.points):

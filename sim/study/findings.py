@@ -9,7 +9,8 @@ Left out: the text (sim.report.html_report).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
@@ -80,18 +81,23 @@ def _explained(
             explained, list(variants.values()), list(commands.values()), tells=True
         )
     except UnfinishedError as error:
-        return {
-            name: one or f"not explained: {error.shortfall.message}"
-            for name, one in zip(variants, error.done, strict=True)
-        }
-    return dict(zip(variants, found, strict=True))
+        found = [one or f"not explained: {error.shortfall.message}" for one in error.done]
+    return {
+        name: one if isinstance(one, str) else Explanation(scenario=scenario, **one)
+        for (name, scenario), one in zip(variants.items(), found, strict=True)
+    }
 
 
 def explained(
     scenario: Scenario, progress: Callable[[int, int], None] | None = None
-) -> Explanation | str:
-    """Return where the time went in one run; why that cannot be told, if nobody did anything."""
+) -> dict[str, Any] | str:
+    """Return where the time went in one run; why that cannot be told, if nobody did anything.
+
+    It is an Explanation without its scenario, which who asked has. A worker may not send one back:
+    it read no scenario's text, which is what makes compiled records fit to be sent (sim.param).
+    """
     try:
-        return explain(scenario, progress=progress)
+        found = explain(scenario, progress=progress)
     except NothingToExplainError as error:
         return f"not explained: {error}"
+    return {one.name: getattr(found, one.name) for one in fields(found) if one.name != "scenario"}

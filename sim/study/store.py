@@ -27,6 +27,7 @@ APPLICATION: Final = 0x696F7477  # "iotw": what file(1) shows as the application
 SCHEMA: Final = 1
 FILE: Final = "runs.sqlite"
 NONE: Final = "none"
+_UNREADABLE: Final = (sqlite3.DatabaseError, zlib.error, ValueError)  # by SQLite; in a row
 _WAIT_S: Final = 30.0  # for another command that writes
 _TABLE: Final = """\
 CREATE TABLE run (
@@ -81,9 +82,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise StoreError(f"{path}: cannot be opened ({error})") from None
-            kept = _put_aside(path)
-            self.told = f"{path} was damaged ({error}): it is {kept.name} now, a new one is begun"
-            self._rows = _opened(path)
+            self._begin_anew(error)
 
     def __enter__(self) -> "Store":
         return self
@@ -91,15 +90,28 @@ class Store:
     def __exit__(self, *_error: object) -> None:
         self._rows.close()
 
+    def _begin_anew(self, error: Exception) -> None:
+        """Put the damaged file aside, say so in `told`, and go on with a new one."""
+        kept = _put_aside(self.path)
+        self.told = f"{self.path} was damaged ({error}): it is {kept.name} now, a new one is begun"
+        self._rows = _opened(self.path)
+
     def __len__(self) -> int:
         """Return how many simulations are stored."""
         [(number,)] = self._rows.execute("SELECT count(*) FROM run")
         return int(number)
 
     def get(self, key: str) -> Row | None:
-        """Return the row of a key."""
-        found = self._rows.execute(f"SELECT {', '.join(_COLUMNS)} FROM run WHERE key = ?", (key,))
-        return next((_row(values) for values in found), None)
+        """Return the row of a key; a file that turns out to be damaged has none."""
+        question = f"SELECT {', '.join(_COLUMNS)} FROM run WHERE key = ?"
+        try:
+            return next(map(_row, self._rows.execute(question, (key,))), None)
+        except _UNREADABLE as error:
+            if not _is_damage(error):
+                raise
+            self._rows.close()
+            self._begin_anew(error)
+            return None
 
     def put(self, row: Row) -> None:
         """Keep a row, on disk before anything else happens; raise StoreFullError."""
@@ -108,27 +120,50 @@ class Store:
             *(row.key, time.time(), row.scenario, row.what_if, json.dumps(row.sets), row.seed),
             *(row.model, row.digest, row.cpu_s, packed),
         )
-        marks = ", ".join("?" * len(values))
         try:
-            with self._rows:
-                self._rows.execute(f"INSERT OR IGNORE INTO run VALUES ({marks})", values)
+            self._insert(values)
         except sqlite3.OperationalError as error:
             raise StoreFullError(f"{self.path}: {error}") from None
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            self._rows.close()
+            self._begin_anew(error)
+            self._insert(values)
+
+    def _insert(self, values: Sequence[object]) -> None:
+        marks = ", ".join("?" * len(values))
+        with self._rows:
+            self._rows.execute(f"INSERT OR IGNORE INTO run VALUES ({marks})", values)
 
     def rows(self) -> Iterator[Row]:
-        """Yield all rows, the oldest first."""
+        """Yield all rows, the oldest first; raise StoreError where the file is damaged."""
         columns = ", ".join(_COLUMNS)
-        for values in self._rows.execute(f"SELECT {columns} FROM run ORDER BY finished, key"):
-            yield _row(values)
+        try:
+            for values in self._rows.execute(f"SELECT {columns} FROM run ORDER BY finished, key"):
+                yield _row(values)
+        except _UNREADABLE as error:
+            raise self._unreadable(error) from None
 
     def clean(self, older_s: float) -> int:
-        """Forget what was finished that long ago; return how many rows."""
-        with self._rows:
-            done = self._rows.execute(
-                "DELETE FROM run WHERE finished <= ?", (time.time() - older_s,)
-            )
-        self._rows.execute("VACUUM")
+        """Forget what was finished that long ago; return how many rows. Raise StoreError."""
+        try:
+            with self._rows:
+                done = self._rows.execute(
+                    "DELETE FROM run WHERE finished <= ?", (time.time() - older_s,)
+                )
+            self._rows.execute("VACUUM")
+        except sqlite3.DatabaseError as error:
+            raise self._unreadable(error) from None
         return done.rowcount
+
+    def _unreadable(self, error: Exception) -> Exception:
+        """Return what to raise: a damaged file is left to the next study, which renames it."""
+        if not _is_damage(error):
+            return error
+        return StoreError(
+            f"{self.path}: damaged ({error}): the next study that needs this part renames it"
+        )
 
     def export(self, file: IO[str]) -> int:
         """Write all rows as CSV, a column for each figure that any of them has; return how many."""
@@ -186,7 +221,9 @@ def _opened(path: Path) -> sqlite3.Connection:
     return rows
 
 
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
+def _is_damage(error: Exception) -> bool:
+    if not isinstance(error, sqlite3.Error):
+        return True  # what is in a row is no outcome
     name = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 

@@ -177,6 +177,9 @@ def test_a_store_that_is_not_there_and_an_age_that_is_none_are_told(tmp_path: Pa
     missing = iotwin("store", "--store", str(tmp_path / "s"), "ls")
     assert missing.exit_code == 2
     assert "no run was kept there yet" in missing.stderr
+    before = iotwin("store", "--store", str(tmp_path / "s"), "clean", "--older", "-3d")
+    assert before.exit_code == 2
+    assert "an age is 0 or more" in before.stderr
     bad = iotwin("store", "--store", str(tmp_path / "s"), "clean", "--older", "3 parsecs")
     assert bad.exit_code == 2
     assert "30d" in bad.stderr
@@ -186,3 +189,10 @@ def test_cluster_says_what_to_type() -> None:
     told = iotwin("cluster", "--host", "head", "--port", "1234").stdout
     assert "dask scheduler --host head --port 1234" in told
     assert "--executor dask://head:1234" in told
+
+
+def test_an_executor_that_makes_none_is_bad_input(scenario: str) -> None:
+    over = ("--over", "machine.cpus=1,2")
+    result = iotwin("sweep", scenario, *over, "--executor", "os:getcwd", "--store", "none")
+    assert result.exit_code == 2
+    assert "--executor os:getcwd: it returned a str" in result.stderr

@@ -118,6 +118,39 @@ def test_a_damaged_store_is_renamed_and_told(tmp_path: Path, damage: str) -> Non
         assert "s.damaged-2" in store.told
 
 
+def test_damage_behind_the_first_page_is_renamed_and_told_when_it_is_met(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    keys = [f"{number:04}" for number in range(300)]
+    with Store(path) as store:
+        for key in keys:
+            store.put(row(key, outcome={"figures": {}, "noise": os.urandom(99).hex()}))
+    content = path.read_bytes()
+    bad = content[: -4096 * 2] + b"\xff" * 4096 + content[-4096:]
+    path.write_bytes(bad)
+    with Store(path) as store, pytest.raises(StoreError, match="damaged"):
+        list(store.rows())
+    with Store(path) as store:
+        assert not store.told
+        found = [store.get(key) for key in keys]
+        assert None in found
+        assert "s.damaged-1" in store.told
+        store.put(row("new"))
+        assert store.get("new") is not None
+    assert (tmp_path / "s.damaged-1").read_bytes() == bad
+
+
+def test_a_row_that_is_no_outcome_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with Store(path) as store:
+        store.put(row("one"))
+        with store._rows:
+            store._rows.execute("UPDATE run SET outcome = x'00'")
+        assert store.get("one") is None
+        assert "s.damaged-1" in store.told
+        store.put(row("one"))
+        assert store.get("one") is not None
+
+
 def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be made"):
