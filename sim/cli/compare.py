@@ -15,7 +15,7 @@ from sim.cli.variants import (
     run_variants,
 )
 from sim.report.levels_table import levels_table
-from sim.report.study_json import study_json
+from sim.report.study_file import variants_file
 from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
 
@@ -72,7 +72,7 @@ def command(
     study = run_variants(scenarios, replications, where, fit, sets=sets, keep=keep)
     write_picture(plot_path, "plot", "plot_study", study)
     if json_path is not None:
-        write_json(study_json(study), json_path)
+        write_json(variants_file("compare", study, options.command_line()), json_path)
     if json_path != "-":
         first, *others = study.variants
         head_unfinished(study.unfinished)

@@ -15,7 +15,7 @@ from sim.cli.variants import exit_unfinished, run_variants
 from sim.drivers.disk import profile_names
 from sim.registry import did_you_mean
 from sim.report.exercise_table import exercise_json, exercise_table
-from sim.report.study_json import study_json
+from sim.report.study_file import variants_file
 from sim.report.tables import Column, Table, print_table
 from sim.report.what_if_table import what_if_table
 from sim.scenario import Scenario, load, open_scenario, scenario_files
@@ -154,7 +154,7 @@ def _fill_of_scenario(
     variants = [file.read(name, seed=seed) for name in names]
     study = run_variants(variants, 1, where, None)
     if json_path is not None:
-        write_json(study_json(study), json_path)
+        write_json(variants_file("table", study, options.command_line()), json_path)
     if json_path != "-":
         click.echo(f"{base.title}\nseed {variants[0].seed}, iotwin {study.version}\n")
         print_table(what_if_table(study), sys.stdout)

@@ -12,12 +12,11 @@ from typing import Any
 from sim.report.answer_text import answer
 from sim.report.explain_text import explanation_json
 from sim.report.html_report import Head
-from sim.report.study_file import study_file
+from sim.report.study_file import point_of_variant, study_file
 from sim.report.study_json import changes_json
 from sim.study.explain import Explanation
 from sim.study.findings import Findings
 from sim.study.outcome import VariantOutcome
-from sim.study.points import Measured, Point
 from sim.study.validity import Validity
 
 
@@ -31,24 +30,13 @@ def findings_json(findings: Findings, head: Head) -> dict[str, Any]:
         command=head.command,
         version=study.version,
         base=base.scenario,
-        points=[_point(outcome) for outcome in study.variants],
+        points=[point_of_variant(outcome) for outcome in study.variants],
         result={
             "answer": answer(study, head.figures),
             "variants": [_variant(findings, outcome) for outcome in study.variants],
             "unidentified": None if fit is None else list(fit.unidentified),
         },
         unfinished=study.unfinished,
-    )
-
-
-def _point(outcome: VariantOutcome) -> Measured:
-    scenario = outcome.scenario
-    what_if = scenario.what_if.name if scenario.what_if else None
-    return Measured(
-        point=Point(scenario=scenario, what_if=what_if, values=(), settings=()),
-        replications=outcome.replications,
-        metrics=outcome.metrics,
-        levels=outcome.levels,
     )
 
 

@@ -13,10 +13,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from sim.report.levels_table import levels_json
-from sim.report.study_json import summary_json
+from sim.report.study_json import study_json, summary_json
 from sim.scenario.spec import Scenario
-from sim.study.outcome import Shortfall
-from sim.study.points import Measured
+from sim.study.outcome import Shortfall, Study, VariantOutcome
+from sim.study.points import Measured, Point
 from sim.study.trial import model
 from sim.toml.layers import set_value, split_assignment
 
@@ -54,6 +54,34 @@ def study_file(
         "points": [point_json(one) for one in points],
         "result": dict(result),
     }
+
+
+def variants_file(kind: str, study: Study, command: str) -> dict[str, Any]:
+    """Return variants as JSON: a point each, and in `variants` what changed and was recorded."""
+    points = [point_of_variant(outcome) for outcome in study.variants]
+    base = study.variants[0].scenario
+    found = study_file(
+        kind,
+        command=command,
+        version=study.version,
+        base=base,
+        points=points,
+        result={},
+        unfinished=study.unfinished,
+    )
+    return found | study_json(study)
+
+
+def point_of_variant(outcome: VariantOutcome) -> Measured:
+    """Return a variant as a point: nothing of it is varied but by its what-if."""
+    scenario = outcome.scenario
+    what_if = scenario.what_if.name if scenario.what_if else None
+    return Measured(
+        point=Point(scenario=scenario, what_if=what_if, values=(), settings=()),
+        replications=outcome.replications,
+        metrics=outcome.metrics,
+        levels=outcome.levels,
+    )
 
 
 def point_json(one: Measured) -> dict[str, Any]:

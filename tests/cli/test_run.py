@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from sim.cli.main import cli
 from sim.machine import simulate
+from sim.report.study_file import schema
 from sim.results import RunResult
 from sim.scenario import load
 from tests.cli.small import small_file
@@ -146,6 +147,12 @@ def test_compare_without_names_takes_all_what_ifs_and_their_change_as_json(small
     content = json.loads(output("compare", small, "--replications", "2", "--json", "-"))
     assert [variant["what_if"] for variant in content["variants"]] == [None, "slow"]
     assert content["variants"][1]["change"]["disk.sda.await_ms"]["median"] > 0
+    pytest.importorskip("jsonschema").validate(content, schema())
+    assert content["kind"] == "compare"
+    for point, variant in zip(content["points"], content["variants"], strict=True):
+        assert point["what_if"] == variant["what_if"]
+        mean = {name: one["mean"] for name, one in point["figures"].items()}
+        assert mean == {name: one["mean"] for name, one in variant["metrics"].items()}
 
 
 def test_a_plot_is_written(small: str, tmp_path: Path) -> None:
