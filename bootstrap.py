@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
 # Who compiles, and whether it must be ("may": where there is a C compiler). "dev" is never
 # compiled; the others take what is there, and the sources where these have changed.
 COMPILES = {"fast": "must", "check": "must", "test": "may"}
-SOURCES = ("sim", "calibration", "scenarios")
+SOURCES = ("sim", "calibration", "scenarios", "labs")
 SETTINGS = ("setup.cfg", "setup.py", "pyproject.toml")
 NEXT = [
     ("{iotwin} list", "the recorded servers, and what can be asked of them"),

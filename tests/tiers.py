@@ -118,7 +118,7 @@ def why_not_installed(places: Sequence[str]) -> str:
 
 def _what_decides() -> Iterator[tuple[Path, Path]]:
     """Yield the files that decide a result, and where each lies in an installed twin."""
-    for folder in ("sim", "calibration", "scenarios"):
+    for folder in ("sim", "calibration", "scenarios", "labs"):
         for pattern in ("*.py", "*.toml"):
             for source in sorted((TOP / folder).rglob(pattern)):
                 if not source.name.startswith("test_"):

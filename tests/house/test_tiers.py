@@ -60,7 +60,7 @@ def test_who_names_tests_gets_just_those(word: str, does: bool) -> None:
     assert runner.names_tests(word) == does
 
 
-FOLDERS = ("sim", "calibration", "scenarios")
+FOLDERS = ("sim", "calibration", "scenarios", "labs")
 
 
 def test_a_twin_of_other_sources_is_not_taken_for_one_of_these(tmp_path: Path) -> None:

@@ -11,8 +11,20 @@ from sim.study.trial import trial_of
 # A design for each task that reaches its goal. They stand here and not in the labs' own files: what
 # is installed has no solutions.
 DESIGNS = {
+    ("arm", "depth"): {"process.reader.count": "8"},
+    ("commit", "twice"): {"process.database.method": '"fdatasync"'},
+    ("util", "enough"): {"process.reader.count": "10"},
     ("iostat", "p95"): {"machine.disk.sda.profile": '"sas-15k"', "machine.cpus": "4"},
     ("quota", "p95"): {'machine.cgroup."pods/web".cpu_burst': '"100 ms"'},
+}
+
+# And what somebody would set who believes what the lab is about.
+DECOYS = {
+    "arm": {"depth": {"process.reader.count": "64", "machine.cpus": "16"}},
+    "commit": {"twice": {"process.database.group": "true", "machine.cpus": "16"}},
+    "iostat": {"p95": {"machine.memory": '"16 GiB"', "machine.disk.sda.scheduler": '"deadline"'}},
+    "quota": {"p95": {"process.batch.nice": "19", "machine.cgroup.pods.cpu_weight": "10000"}},
+    "util": {"enough": {"process.reader.count": "64", "machine.cpus": "64"}},
 }
 
 

@@ -10,7 +10,7 @@ from sim.study.laboratory import Laboratory
 from sim.study.store import Store
 from sim.study.trial import trial_of
 from sim.toml.errors import ScenarioError
-from tests.lab.sheets import designs_of, filled, right_answers
+from tests.lab.sheets import DECOYS, designs_of, filled, right_answers
 
 LABS = sorted(lab_files())
 SEEDS = [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
@@ -82,7 +82,8 @@ def test_a_wrong_unit_is_named(tmp_path, laboratory, name, seed):
     for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
         if one.task.kind != DESIGN:
             assert (one.status, one.points) == (FAIL, 0)
-            assert "look at the unit" in one.told or "await in seconds" in one.told
+            units = ("look at the unit", "in seconds", "in milliseconds", "in microseconds")
+            assert any(words in one.told for words in units)
 
 
 @every_lab
@@ -143,3 +144,29 @@ def test_a_unit_of_another_dimension_is_refused_before_anything_runs(tmp_path, n
             assert problem.place.line > 0
             assert problem.message.startswith(f"{task.name} is a ")
     assert laboratory.done == 0
+
+
+@pytest.mark.parametrize("name", DECOYS)
+@every_seed
+def test_a_design_of_who_believes_it_fails(tmp_path, laboratory, name, seed):
+    marks = mark(filled(tmp_path, name, seed, {}, DECOYS[name]), laboratory)
+    for one in marks:
+        if one.task.kind == DESIGN:
+            assert (one.status, one.points) == (FAIL, 0)
+            assert "does not hold" in one.told
+            assert one.told.endswith(one.task.hint)
+
+
+@every_lab
+def test_what_a_design_may_set_can_be_set(name):
+    lab = open_lab(name).drawn(1)
+    for task in lab.tasks:
+        for path, values in task.allow.items():
+            for value in values.split("..") if isinstance(values, str) else values:
+                found = lab.read(1, [f"{path}={value}"]).parameters
+                assert path in [one.path for one in found]
+
+
+def test_every_lab_with_a_design_has_its_decoy():
+    labs = [name for name in LABS if any(one.kind == DESIGN for one in open_lab(name).tasks)]
+    assert sorted(DECOYS) == labs
