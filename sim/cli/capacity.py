@@ -6,7 +6,7 @@ import click
 
 from sim.cli import options
 from sim.cli.studies import StudyOptions, budget_option, precision_option, study_options
-from sim.cli.variants import exit_unfinished
+from sim.cli.variants import exit_unfinished, head_unfinished
 from sim.report.capacity_text import (
     capacity_result,
     capacity_table,
@@ -94,6 +94,7 @@ def command(
     )
     if given.prints:
         given.head(scenarios[0], is_one_of_many=len(scenarios) > 1)
+        head_unfinished(unfinished)
         print_table(capacity_table(found), sys.stdout)
         if any(one.uses for one in found):
             click.echo()

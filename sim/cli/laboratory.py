@@ -86,7 +86,8 @@ def _tell_stored(laboratory: "Laboratory", *, is_done: bool) -> None:
     if store is None or not stored:
         return
     if not is_done:
-        told = f"{stored} runs are kept in {store.path}: the same command again goes on with them"
+        runs, them = ("1 run is", "it") if stored == 1 else (f"{stored} runs are", "them")
+        told = f"{runs} kept in {store.path}: the same command again goes on with {them}"
     elif laboratory.known:
         told = (
             f"{laboratory.known} of {laboratory.done} runs were done before, and are in"

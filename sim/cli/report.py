@@ -97,7 +97,7 @@ def command(
         for name in chosen if len(study.variants) > 2 else ():
             click.echo()
             print_table(answer_table(study, name), sys.stdout)
-    exit_unfinished(study.unfinished)
+    exit_unfinished(findings.unfinished)
     exit_judged(study)
 
 

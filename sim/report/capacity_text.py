@@ -43,14 +43,22 @@ def _row(one: Capacity) -> tuple[str, ...]:
     uses = one.uses
     return (
         name_of(one),
-        "?" if one.value is None else _text(one, one.value),
+        _capacity(one),
         "none" if met is None else _text(one, met.load),
         "none" if missed is None else _text(one, missed.load),
         "" if one.headroom is None else f"{100 * one.headroom:+.0f} %",
         _binding(one),
         f"{uses[0].name}, {uses[0].busy_pct:.0f} %" if uses else "",
-        str(one.search.spent),
+        str(one.runs),
     )
+
+
+def _capacity(one: Capacity) -> str:
+    """Return the capacity, or beyond which load it is where no load misses a level."""
+    if one.value is not None:
+        return _text(one, one.value)
+    met = one.search.met
+    return "?" if met is None or one.search.missed is not None else f"> {_text(one, met.load)}"
 
 
 def _binding(one: Capacity) -> str:
@@ -168,5 +176,5 @@ def _json(one: Capacity) -> dict[str, Any]:
         ],
         "monotone": one.search.is_monotone,
         "precise": one.search.is_precise,
-        "runs": one.search.spent,
+        "runs": one.runs,
     }

@@ -36,7 +36,7 @@ def findings_json(findings: Findings, head: Head) -> dict[str, Any]:
             "variants": [_variant(findings, outcome) for outcome in study.variants],
             "unidentified": None if fit is None else list(fit.unidentified),
         },
-        unfinished=study.unfinished,
+        unfinished=findings.unfinished,
     )
 
 

@@ -194,7 +194,7 @@ def _answer(findings: Findings, head: Head) -> Element:
 def _cautions(findings: Findings) -> list[str]:
     """Return what a reader must know before the answer."""
     study = findings.study
-    found = [study.unfinished.message] if study.unfinished is not None else []
+    found = [] if findings.unfinished is None else [findings.unfinished.message]
     for outcome in study.variants:
         found += [f"{outcome.name}: {outcome.seen.until}"] if outcome.seen.until else []
         steady = Counter(bool(run.seen.unsteady) for run in outcome.replications)

@@ -193,8 +193,8 @@ class Search:
             if self.spent + runs - before > self.budget:
                 self.is_out_of_budget = True
                 break
-            self.spent += runs - before
             point = self.points[load] = Point(load, runs, self.judge(load, runs))
+            self.spent += runs - before
         return point
 
 
@@ -271,6 +271,11 @@ class Capacity:
         if self.value is None or not self.today:
             return None
         return self.value / self.today - 1
+
+    @property
+    def runs(self) -> int:
+        """The runs that were finished, those of a load that was not judged any more as well."""
+        return sum(len(one.replications) for one in self.points)
 
     @property
     def levels(self) -> tuple[Judged, ...]:
@@ -366,7 +371,12 @@ class Asked:
     def judge(self, load: float, runs: int) -> list[Judged]:
         """Return the verdicts after so many runs at a load."""
         done = self.done.setdefault(load, [])
-        done += self.laboratory.run([self._trial(load, i) for i in range(len(done), runs)])
+        trials = [self._trial(load, i) for i in range(len(done), runs)]
+        try:
+            done += self.laboratory.run(trials)
+        except UnfinishedError as error:
+            done += [one for one in error.done if one is not None]
+            raise
         figures = [run.metrics for run in done[:runs]]
         times = [run.histograms for run in done[:runs]]
         return [judge(level, figures, times) for level in self.levels]

@@ -17,7 +17,7 @@ from sim.scenario.spec import Scenario
 from sim.study.compare import run_study
 from sim.study.explain import Explanation, NothingToExplainError, explain
 from sim.study.laboratory import Laboratory, UnfinishedError
-from sim.study.outcome import Study
+from sim.study.outcome import Shortfall, Study
 from sim.study.trial import trial_of
 from sim.study.validity import Validity, validity_of
 
@@ -27,11 +27,12 @@ class Findings:
     """A study, by variant an explanation or why there is none, and what each rests on.
 
     `fit` lies over the scenarios, `shipped` comes with them; `commands` do the first run of each
-    variant alone.
+    variant alone; `unfinished` is why runs lack, those of the study or those that explain.
     """
 
     study: Study
     explained: Mapping[str, Explanation | str]
+    unfinished: Shortfall | None
     validity: Mapping[str, Validity]
     fit: Fit | None
     shipped: Fit | None
@@ -58,9 +59,11 @@ def findings_of(
     base = scenarios[0]
     trials = {name: trial_of(one, one.seed, sets=sets) for name, one in variants.items()}
     commands = {name: trial.command for name, trial in trials.items()}
+    reasons, unfinished = _explained(study, variants, commands, laboratory)
     return Findings(
         study=study,
-        explained=_explained(study, variants, commands, laboratory),
+        explained=reasons,
+        unfinished=unfinished,
         validity={name: validity_of(base, one) for name, one in variants.items()},
         fit=fit,
         shipped=shipped,
@@ -73,19 +76,23 @@ def _explained(
     variants: Mapping[str, Scenario],
     commands: Mapping[str, str],
     laboratory: Laboratory,
-) -> dict[str, Explanation | str]:
-    if study.unfinished is not None:
-        return dict.fromkeys(variants, f"not explained: {study.unfinished.message}")
+) -> tuple[dict[str, Explanation | str], Shortfall | None]:
+    """Return why, by variant, and what kept the study or this from being done."""
+    unfinished = study.unfinished
+    if unfinished is not None:
+        return dict.fromkeys(variants, f"not explained: {unfinished.message}"), unfinished
     try:
         found = laboratory.map(
             explained, list(variants.values()), list(commands.values()), tells=True
         )
     except UnfinishedError as error:
-        found = [one or f"not explained: {error.shortfall.message}" for one in error.done]
-    return {
+        unfinished = error.shortfall
+        found = [one or f"not explained: {unfinished.message}" for one in error.done]
+    reasons = {
         name: one if isinstance(one, str) else Explanation(scenario=scenario, **one)
         for (name, scenario), one in zip(variants.items(), found, strict=True)
     }
+    return reasons, unfinished
 
 
 def explained(

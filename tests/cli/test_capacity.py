@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sim.cli.main import cli
-from sim.report.capacity_text import sentences
+from sim.report.capacity_text import capacity_result, capacity_table, sentences
 from sim.scenario import open_scenario
 from sim.scenario.levels import read_option
 from sim.study.capacity import Question, find_capacity, uses_of
@@ -134,6 +134,30 @@ def test_the_load_that_keeps_a_disk_half_busy_is_half_of_what_fills_it(tmp_path:
     assert use["busy_pct"] < 50
 
 
+@pytest.mark.parametrize("finished", [0, 1])
+def test_an_interrupted_search_counts_what_was_finished_and_says_so_above_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: int
+) -> None:
+    real = Laboratory.run
+    why = f"interrupted after {finished} of 10 runs"
+
+    def stops(laboratory: Laboratory, trials: Sequence[Trial]) -> list[Replication]:
+        done = real(laboratory, trials[:finished])
+        lacking = [None] * (len(trials) - finished)
+        raise UnfinishedError([*done, *lacking], Shortfall(why, 130))
+
+    monkeypatch.setattr(Laboratory, "run", stops)
+    out = tmp_path / "c.json"
+    slo = ("--slo", "disk.sda.util_pct < 50 %", "--executor", "here", "--store", "none")
+    result = iotwin("capacity", "generic", "--load", LOAD, *slo, *SHORT, "--json", out)
+    assert result.exit_code == 130
+    above, _, table = result.stdout.partition("variant ")
+    assert above.endswith(f"\n{why}\n\n")
+    assert table.splitlines()[1].split()[-1] == str(finished)
+    content = json.loads(out.read_text())
+    assert content["result"]["runs"] == sum(one["runs"] for one in content["points"]) == finished
+
+
 class Interrupted(Laboratory):
     """Does nothing: the disk is as busy as the load; after so many runs somebody types Ctrl-C."""
 
@@ -165,9 +189,25 @@ def test_an_interrupted_search_says_what_it_found_and_not_that_chance_is_too_gre
     question = Question(variants=variants, axis=axis, slo=(level,))
     found = find_capacity(question, None, Interrupted(runs))
     assert found.unfinished is not None
-    assert found.search.spent >= runs
+    assert found.runs == found.search.spent == runs
     told = sentences([found], question.precision)
     assert "base: interrupted after 20 of 30 runs\n" in told
     assert "chance" not in told
     missed = found.search.missed
     assert ("no steady state in 10 of 10 replications" in told) == (missed is not None)
+
+
+@pytest.mark.parametrize(
+    ("high", "runs", "shown"), [(40, 1000, "> 40 /s"), (90, 10, "> 10 /s"), (90, 0, "?")]
+)
+def test_a_capacity_beyond_all_loads_that_were_judged_is_shown_as_more_than_them(
+    high: int, runs: int, shown: str
+) -> None:
+    variants = Variants(file=open_scenario("generic"))
+    axis = read_range(f"process.server.rate=10..{high} /s", [variants.read(None)], "--load")
+    level = read_option("disk.sda.util_pct < 50 %")
+    question = Question(variants=variants, axis=axis, slo=(level,))
+    found = find_capacity(question, None, Interrupted(runs))
+    [row] = capacity_table([found]).rows
+    assert row[1] == shown
+    assert capacity_result([found])["capacity"] is None

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from sim.cli.laboratory import Where
 from sim.cli.main import cli
 from sim.study.store import Store
 from tests.cli.small import SMALL
@@ -127,6 +128,21 @@ def test_ctrl_c_prints_what_is_done_and_keeps_it(scenario: str, tmp_path: Path) 
     assert out.startswith("interrupted after ")
     assert "message" in out  # a table of what there is
     assert rows(store) >= 5
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"), [(1, "1 run is kept in"), (2, "2 runs are kept in"), (0, "")]
+)
+def test_an_error_says_how_many_runs_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: int, told: str
+) -> None:
+    where = Where("here", 1, str(tmp_path / "store.sqlite"))
+    with pytest.raises(ValueError), where.laboratory("trying") as laboratory:
+        laboratory.kept = kept
+        raise ValueError
+    err = capsys.readouterr().err
+    assert told in err
+    assert err.endswith(f"goes on with {'it' if kept == 1 else 'them'}\n") == bool(kept)
 
 
 @posix

@@ -90,6 +90,24 @@ def test_an_interrupted_report_is_of_what_is_done(
     assert "interrupted after 1 of 2 runs" in Page(place.read_text()).text
 
 
+@pytest.mark.parametrize("code", [1, 130])
+def test_reasons_that_lack_are_told_by_page_json_and_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def stops(_laboratory, _function, items, _names, **_more):
+        raise UnfinishedError([None] * len(items), Shortfall("not all was done", code))
+
+    monkeypatch.setattr(Laboratory, "map", stops)
+    place, out = tmp_path / "small.html", tmp_path / "small.json"
+    words = ["slow", "--html", str(place), "--replications", "1", "--json", str(out)]
+    result = run(small_file(tmp_path), *words)
+    assert result.exit_code == code
+    assert "iotwin: not all was done" in result.stderr
+    assert "duration_s is " in result.stdout
+    assert "not explained: not all was done" in Page(place.read_text()).text
+    assert json.loads(out.read_text())["unfinished"] == "not all was done"
+
+
 def test_a_page_that_would_be_too_long_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

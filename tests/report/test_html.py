@@ -87,6 +87,7 @@ def findings(of: Study, unfinished: Shortfall | None = None) -> Findings:
     return Findings(
         study=found,
         explained={one.name: explanation(of) for one in variants},
+        unfinished=unfinished,
         validity={one.name: validity for one in variants},
         fit=None,
         shipped=None,

@@ -64,6 +64,7 @@ def test_an_explanation_that_was_interrupted_leaves_the_study_whole(
     found = findings_of(scenarios, 1, Laboratory())
     assert found.study.unfinished is None and len(found.study.variants) == 2
     assert set(found.explained.values()) == {"not explained: interrupted"}
+    assert found.unfinished == Shortfall("interrupted", 130)
 
 
 def test_a_server_on_which_nobody_does_anything_says_so(tmp_path) -> None:
