@@ -161,6 +161,12 @@ def _runs(
         if replications_max is not None:
             raise click.UsageError("--replications-max goes with --precision")
         return replications
+    source = click.get_current_context().get_parameter_source("replications")
+    if source is not click.core.ParameterSource.DEFAULT:
+        message = (
+            "--replications and --precision exclude each other: --replications-max is the most"
+        )
+        raise click.UsageError(message)
     share = options.share_of(precision, "--precision", 100)
     if len(figures) != 1:
         message = "--precision is of one figure: name it with --of FIGURE"

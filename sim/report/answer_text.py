@@ -19,12 +19,13 @@ from sim.report.what_if_table import NONE
 from sim.scenario import Scenario
 from sim.study.intervals import RUNS_MIN
 from sim.study.levels import MISSED, UNDECIDED, Judged
-from sim.study.metrics import metrics_of, own_figures
+from sim.study.metrics import metrics_of, own_figures, response_of
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.summary import Summary
 
 # Figures that answer "how fast" or "how much": no counts of what was put in.
-_TELLING: Final = ("s", "ms", "us", "/s", "B/s", "%")
+_RATES: Final = ("/s", "B/s")
+_TELLING: Final = ("s", "ms", "us", *_RATES, "%")
 # unit of a figure -> larger ones, the largest first
 _LARGER: Final[Mapping[str, tuple[tuple[float, str], ...]]] = {
     "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")),
@@ -53,10 +54,16 @@ class Scale:
 
 
 def told_figures(scenario: Scenario) -> tuple[str, ...]:
-    """Return the figure to tell of if none is asked for: the programs' first time or rate."""
+    """Return the figure to tell of if none is asked for: the programs' first time or rate.
+
+    Instead of a rate it is a response time where there is one: the rate of an open stream is what
+    comes in, whatever the server does.
+    """
     own = own_figures(scenario.measure) or metrics_of(scenario.measure)
-    telling = [one.name for one in own if one.unit in _TELLING]
-    return tuple([*telling, *(one.name for one in own)][:1])
+    telling = [one for one in own if one.unit in _TELLING]
+    first = [*telling, *own][:1]
+    response = response_of(scenario.measure)
+    return tuple(response if response and one.unit in _RATES else one.name for one in first)
 
 
 def answer(study: Study, figures: Sequence[str]) -> list[str]:

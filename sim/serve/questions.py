@@ -25,7 +25,7 @@ from sim.scenario.load import (
 from sim.scenario.spec import Scenario
 from sim.serve.controls import is_number
 from sim.serve.study import Asked
-from sim.study.metrics import metrics_of, own_figures, quantiles_of
+from sim.study.metrics import metrics_of, own_figures, response_of
 from sim.toml.errors import Place, Problem, ScenarioError, unknown
 from sim.toml.layers import split_assignment
 
@@ -178,7 +178,7 @@ def _figure(wanted: str | None, scenario: Scenario) -> str:
     known = [one.name for one in metrics_of(measure)]
     if wanted is None:
         own = [one.name for one in own_figures(measure)]
-        return next(iter((*quantiles_of(measure), *own, *known)))
+        return response_of(measure) or next(iter((*own, *known)))
     if wanted not in known:
         raise ScenarioError([unknown(_place(OF, wanted), "figure", wanted, known)])
     return wanted

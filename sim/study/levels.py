@@ -152,12 +152,17 @@ def _level(given: LevelText, unit: str, quantile: Quantile | None) -> Level | Pr
     if share is not None and not 0 < share < 1:
         message = f"slo.{given.figure}: a share of runs is more than 0 % and less than 100 %"
         return Problem(given.at, message, f"{words['share']} %", "such as 95 %")
-    if share is None and words["relation"] == "=":
+    relation = words["relation"]
+    is_below_all = limit <= 0 if relation == "<" else limit < 0 and relation not in _ABOVE
+    if unit in _DIMENSIONS and is_below_all:
+        message = f"slo.{given.figure}: no server keeps this level: the figure is never below 0"
+        return Problem(given.at, message, told, f"a limit above 0, such as {EXAMPLES}")
+    if share is None and relation == "=":
         message = f"slo.{given.figure}: no mean is ever known to be equal to a value"
         return Problem(given.at, message, told, '"= 0 in 95 % of runs", "< 1"')
     return Level(
         figure=given.figure,
-        relation=words["relation"],
+        relation=relation,
         limit=limit,
         share=share,
         unit=unit,

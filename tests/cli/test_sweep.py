@@ -169,6 +169,10 @@ def test_an_interrupted_sweep_prints_what_is_done(tmp_path, monkeypatch):
         (f"--over {OVER}=1 --precision 0% --of transaction_ms", "more than 0 %"),
         (f"--over {OVER}=1 --precision '5 ms' --of transaction_ms", "expected a percentage"),
         (f"--over {OVER}=1 --replications-max 20", "goes with --precision"),
+        (
+            f"--over {OVER}=1 --precision 5% --of transaction_ms --replications 5",
+            "--replications and --precision exclude each other",
+        ),
         (f"fast --over {OVER}=1", "did you mean 'faster'?"),
         (f"faster faster --over {OVER}=1", "named twice: faster"),
     ],

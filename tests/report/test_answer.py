@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from sim.report.answer_text import answer, answer_table, told_figures
+from sim.scenario import load
 from sim.study.levels import MET, MISSED, NO_DATA, UNDECIDED, Judged, Level
 from sim.study.outcome import Study
 from sim.study.summary import Summary, summarise
@@ -127,3 +128,8 @@ def test_the_figure_told_by_itself_is_a_time_or_a_rate_and_no_count() -> None:
     assert told_figures(scenario) == ("duration_s",)
     nothing = replace(scenario.measure, programs=(), families=("load",))
     assert told_figures(replace(scenario, measure=nothing)) == ("load1_peak",)
+
+
+def test_a_response_time_is_told_instead_of_a_rate_which_an_open_stream_only_offers() -> None:
+    assert told_figures(load("generic")) == ("transaction_p95_ms",)
+    assert told_figures(load("tunnel")) == ("transfer_bytes_per_s",)  # it reports no time

@@ -43,6 +43,8 @@ def level(text: str) -> Level:
         ("cpu.idle_pct > 20", 20.0),
         ("mem_free_bytes > 1 GiB", 2.0**30),
         ("oom_kills = 0 in 95 % of runs", 0.0),
+        ("cpu.idle_pct <= 0 %", 0.0),
+        ("cpu.idle_pct > -1 %", -1.0),
     ],
 )
 def test_a_limit_is_read_in_the_figure_s_unit(text: str, limit: float) -> None:
@@ -61,6 +63,11 @@ def test_a_limit_is_read_in_the_figure_s_unit(text: str, limit: float) -> None:
         ("load1_peak <", "expected a number"),
         ("load1_peak << 3", "expected a number"),
         ("load1_peak = 3", "no mean is ever known to be equal"),
+        ("ttfb_ms < -4 ms", "no server keeps this level: the figure is never below 0"),
+        ("ttfb_ms < 0 s", "never below 0"),
+        ("ttfb_ms <= -1 s in 90 % of runs", "never below 0"),
+        ("cpu.idle_pct = -5 % in 90 % of runs", "never below 0"),
+        ("mem_free_bytes < 0 B", "never below 0"),
         ("load1_peak < 3 in 100 % of runs", "less than 100 %"),
         ("load1_peak < 3 in 0 % of runs", "more than 0 %"),
         ("load1_peak < 3 in most runs", "expected a number"),
