@@ -6,6 +6,7 @@ runs.py       run() and compare(): figures of simulations, each with its unit
 rows.py       table(): figures over values of a parameter, of what-ifs, of arrays of disks
 terminal.py   tool(): what iostat, vmstat, dd ... print; recording(): what was recorded
 picture.py    plot(): time lines of runs, or curves
+servers.py    ARM, FLASH: servers that no scenario describes
 marking.py    check(): right or wrong, with a hint
 questions/    what the lessons ask, a file for each lesson
 copies.py     a lesson as a student gets it, as a notebook, and as a page
@@ -21,6 +22,7 @@ from sim.lesson.marking import check
 from sim.lesson.picture import plot
 from sim.lesson.rows import table
 from sim.lesson.runs import compare, run
+from sim.lesson.servers import ARM, FLASH
 from sim.lesson.terminal import recording, tool
 
-__all__ = ["check", "compare", "plot", "recording", "run", "table", "tool"]
+__all__ = ["ARM", "FLASH", "check", "compare", "plot", "recording", "run", "table", "tool"]
