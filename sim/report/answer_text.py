@@ -17,9 +17,10 @@ from sim.report.study_tables import INTERVAL, TOO_FEW, recorded_figures, replica
 from sim.report.tables import Column, Table, figure, signed
 from sim.report.what_if_table import NONE
 from sim.scenario import Scenario
+from sim.study.bounds import response_of
 from sim.study.intervals import RUNS_MIN
 from sim.study.levels import MISSED, UNDECIDED, Judged
-from sim.study.metrics import metrics_of, own_figures, response_of
+from sim.study.metrics import metrics_of, own_figures
 from sim.study.outcome import Study, VariantOutcome
 from sim.study.summary import Summary
 

@@ -25,7 +25,8 @@ from sim.scenario.load import (
 from sim.scenario.spec import Scenario
 from sim.serve.controls import is_number
 from sim.serve.study import Asked
-from sim.study.metrics import metrics_of, own_figures, response_of
+from sim.study.bounds import response_of
+from sim.study.metrics import metrics_of, own_figures
 from sim.toml.errors import Place, Problem, ScenarioError, unknown
 from sim.toml.layers import split_assignment
 

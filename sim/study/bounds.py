@@ -26,9 +26,9 @@ Left out: balanced bounds; several classes of transactions.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sim.observation import Quantile
+from sim.observation import MeasureSpec, Quantile
 from sim.scenario.spec import Scenario
-from sim.study.metrics import own_families
+from sim.study.metrics import own_families, own_figures, quantiles_of
 from sim.study.summary import Summary
 from sim.toml.lines import split_key
 from sim.units import NS_PER_S, Value
@@ -116,6 +116,12 @@ def _kind(name: str, values: Mapping[str, Value | None]) -> str | None:
     if name == "rate":
         return OPEN if arrivals in (OPEN, "") else None
     return None
+
+
+def response_of(measure: MeasureSpec) -> str | None:
+    """Return the figure that says how long the programs take: a quantile, else a time."""
+    times = (one.name for one in own_figures(measure) if one.unit in ("s", *_PER_S))
+    return next(iter((*quantiles_of(measure), *times)), None)
 
 
 def throughput_of(scenario: Scenario) -> tuple[str, dict[str, float]] | None:

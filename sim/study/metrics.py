@@ -27,7 +27,6 @@ from sim.tools.parse import parse_loadavg, parse_meminfo, parse_stat, parse_vmst
 from sim.units import NS_PER_S, NS_PER_US
 
 KIB: Final = 1024
-_TIMES: Final = ("s", "ms", "us")
 FULL_PCT: Final = 99.0  # what a graph shows as 100 %
 
 
@@ -392,12 +391,6 @@ def quantiles_of(measure: MeasureSpec) -> dict[str, Quantile]:
         for metric in metrics_of(measure)
         if isinstance(metric.compute, Quantile)
     }
-
-
-def response_of(measure: MeasureSpec) -> str | None:
-    """Return the figure that says how long the programs take: a quantile, else a time."""
-    times = (one.name for one in own_figures(measure) if one.unit in _TIMES)
-    return next(iter((*quantiles_of(measure), *times)), None)
 
 
 def units_of(measure: MeasureSpec) -> dict[str, str]:
