@@ -134,7 +134,8 @@ def test_an_interrupted_fit_goes_on_by_the_same_command_and_gives_the_same_file(
         _out, told = process.communicate(timeout=600)
     assert process.returncode == 130
     done = stored(store)
-    assert f"{done} runs are kept in {store}: the same command again goes on with them" in told
+    kept, them = ("1 run is", "it") if done == 1 else (f"{done} runs are", "them")
+    assert f"{kept} kept in {store}: the same command again goes on with {them}" in told
     assert f"interrupted after {done} of 24 runs" in told
     assert "Traceback" not in told
     assert not place.exists()
