@@ -11,8 +11,10 @@ from sim.cli.variants import (
     exit_judged,
     exit_unfinished,
     head_unfinished,
+    precise_runs,
     read_variants,
     run_variants,
+    tell_precision,
 )
 from sim.report.levels_table import levels_table
 from sim.report.study_file import variants_file
@@ -28,6 +30,8 @@ from sim.report.tables import print_table
 @options.fit_option
 @options.slo_option
 @options.replications_option(5)
+@options.precision_options
+@options.precise_option
 @laboratory_options
 @options.json_option
 @options.plot_option
@@ -39,6 +43,9 @@ def command(
     fit_path: str | None,
     slos: tuple[str, ...],
     replications: int,
+    precision: str | None,
+    replications_max: int | None,
+    figures: tuple[str, ...],
     json_path: str | None,
     plot_path: str | None,
     where: Where,
@@ -63,13 +70,14 @@ def command(
     """
     fit = options.fit_of(fit_path, scenario_name)
     base, *variants = read_variants(scenario_name, what_ifs, sets=sets, seed=seed, fit=fit)
+    runs = precise_runs(base, replications, precision, replications_max, figures)
     options.tell_omissions(base, *variants)
     check_json(json_path)
     check_picture(plot_path)
     check_apart(json_path, plot_path, read=(base.path, fit_path))
     keep = plot_path is not None
     scenarios = [options.with_levels(one, slos) for one in (base, *variants)]
-    study = run_variants(scenarios, replications, where, fit, sets=sets, keep=keep)
+    study = run_variants(scenarios, runs, where, fit, sets=sets, keep=keep)
     write_picture(plot_path, "plot", "plot_study", study)
     if json_path is not None:
         write_json(variants_file("compare", study, options.command_line()), json_path)
@@ -87,5 +95,6 @@ def command(
             print_table(levels_table(study.variants), sys.stdout)
             click.echo()
         click.echo(notes(study.variants), nl=False)
+        tell_precision(study, runs)
     exit_unfinished(study.unfinished)
     exit_judged(study)

@@ -66,6 +66,11 @@ def replications_option(default: int) -> Decorator:
     )
 
 
+precise_option: Decorator = click.option(
+    "--of", "figures", metavar="FIGURE", multiple=True, help="The figure of --precision."
+)
+
+
 def precision_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --precision and --replications-max."""
     of = click.option(

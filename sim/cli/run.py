@@ -25,7 +25,14 @@ from sim.cli.output import (
     write_text,
 )
 from sim.cli.progress import Progress
-from sim.cli.variants import exit_judged, exit_unfinished, head_unfinished, run_variants
+from sim.cli.variants import (
+    exit_judged,
+    exit_unfinished,
+    head_unfinished,
+    precise_runs,
+    run_variants,
+    tell_precision,
+)
 from sim.machine import simulate
 from sim.report import power_cut_text
 from sim.report.levels_table import levels_table
@@ -46,6 +53,8 @@ from sim.study.power_cut import NothingPromisedError, cut_power
 @options.fit_option
 @options.slo_option
 @options.replications_option(1)
+@options.precision_options
+@options.precise_option
 @laboratory_options
 @options.json_option
 @options.plot_option
@@ -71,6 +80,9 @@ def command(
     fit_path: str | None,
     slos: tuple[str, ...],
     replications: int,
+    precision: str | None,
+    replications_max: int | None,
+    figures: tuple[str, ...],
     json_path: str | None,
     plot_path: str | None,
     where: Where,
@@ -95,24 +107,25 @@ def command(
     """
     fit = options.fit_of(fit_path, scenario_name)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=options.layer_of(fit))
+    runs = precise_runs(scenario, replications, precision, replications_max, figures)
     options.tell_omissions(scenario)
     check_json(json_path)
     check_picture(plot_path)
     check_writable(save_path, block_dump_path)
     check_apart(json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path))
     if crash_ns is not None:
-        if plot_path is not None or save_path is not None or slos:
-            raise click.UsageError("--crash-at has neither --plot nor --save nor --slo")
+        if plot_path is not None or save_path is not None or slos or precision is not None:
+            raise click.UsageError("--crash-at has no --plot, --save, --slo, --precision")
         crash(scenario, crash_ns, replications, where, json_path)
         return
     if block_dump_path is not None:
-        if plot_path or save_path or json_path or slos or replications > 1:
+        if plot_path or save_path or json_path or slos or replications > 1 or precision:
             raise click.UsageError("--block-dump is one run's text: it has no other output")
         block_dump(scenario, block_dump_path)
         return
     keep = plot_path is not None or save_path is not None
     scenario = options.with_levels(scenario, slos)
-    study = run_variants([scenario], replications, where, fit, sets=sets, keep=keep)
+    study = run_variants([scenario], runs, where, fit, sets=sets, keep=keep)
     [outcome] = study.variants
     write_picture(plot_path, "plot", "plot_study", study)
     result = outcome.replications[0].result
@@ -129,6 +142,7 @@ def command(
             click.echo()
             print_table(levels_table([outcome]), sys.stdout)
         click.echo("\n" + notes([outcome]), nl=False)
+        tell_precision(study, runs)
     exit_unfinished(study.unfinished)
     exit_judged(study)
 

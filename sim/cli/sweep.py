@@ -10,7 +10,7 @@ import click
 from sim.cli import options
 from sim.cli.extras import need
 from sim.cli.studies import StudyOptions, study_options
-from sim.cli.variants import exit_unfinished, figures_named, head_unfinished
+from sim.cli.variants import exit_unfinished, figures_named, head_unfinished, wanted_runs
 from sim.observation import Metric
 from sim.report.study_tables import replications_text
 from sim.report.sweep_text import notes, sweep_result, sweep_table
@@ -19,7 +19,6 @@ from sim.scenario import Scenario
 from sim.study.metrics import metrics_of, own_figures
 from sim.study.over import Listed, check_once, check_runs, read_listed, read_over
 from sim.study.points import Precision, measure, point_of
-from sim.study.precision import RUNS_MAX
 from sim.study.sweep import GRID, Design, Sweep, assemble_sweep, grid, number_of, sampled
 
 _DESIGN: Final = re.compile(r"(sobol|lhs):(\d+)")
@@ -90,7 +89,7 @@ def command(
     paths = [reader(text, scenarios) for text in overs]
     check_once(paths, given.sets)
     shown = [_figures(one, figures) for one in scenarios]
-    runs = _runs(replications, precision, replications_max, figures)
+    runs = wanted_runs(replications, precision, replications_max, figures)
     points_each = number_of([one for one in paths if isinstance(one, Listed)], design)
     most = runs.runs_max if isinstance(runs, Precision) else runs
     check_runs(len(names) * points_each * most, meant=given.yes)
@@ -148,27 +147,3 @@ def _figures(scenario: Scenario, wanted: tuple[str, ...]) -> tuple[Metric, ...]:
     """Return the figures to show: those asked for, else those of the programs, else all."""
     measure = scenario.measure
     return figures_named(scenario, wanted) or own_figures(measure) or metrics_of(measure)
-
-
-def _runs(
-    replications: int,
-    precision: str | None,
-    replications_max: int | None,
-    figures: tuple[str, ...],
-) -> int | Precision:
-    """Return how many runs each point has, or how well which figure is to be known."""
-    if precision is None:
-        if replications_max is not None:
-            raise click.UsageError("--replications-max goes with --precision")
-        return replications
-    source = click.get_current_context().get_parameter_source("replications")
-    if source is not click.core.ParameterSource.DEFAULT:
-        message = (
-            "--replications and --precision exclude each other: --replications-max is the most"
-        )
-        raise click.UsageError(message)
-    share = options.share_of(precision, "--precision", 100)
-    if len(figures) != 1:
-        message = "--precision is of one figure: name it with --of FIGURE"
-        raise click.UsageError(message)
-    return Precision(figure=figures[0], share=share, runs_max=replications_max or RUNS_MAX)

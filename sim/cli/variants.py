@@ -7,9 +7,10 @@ from typing import Final
 import click
 
 from sim.cli.laboratory import Where
-from sim.cli.options import check_once
+from sim.cli.options import check_once, share_of
 from sim.observation import Metric
 from sim.registry import did_you_mean, nearest
+from sim.report.study_tables import replications_text
 from sim.scenario import Scenario, open_scenario
 from sim.scenario.fitted import Fit
 from sim.scenario.load import JOINED
@@ -17,7 +18,8 @@ from sim.study.compare import run_study
 from sim.study.levels import MISSED, UNDECIDED, overall
 from sim.study.metrics import metrics_of
 from sim.study.outcome import Shortfall, Study
-from sim.study.points import Variants
+from sim.study.points import PRECISE, Precision, Variants
+from sim.study.precision import RUNS_MAX
 
 EXIT_MISSED: Final = 3
 EXIT_UNDECIDED: Final = 4
@@ -25,7 +27,7 @@ EXIT_UNDECIDED: Final = 4
 
 def run_variants(
     scenarios: Sequence[Scenario],
-    replications: int,
+    runs: int | Precision,
     where: Where,
     fit: Fit | None,
     *,
@@ -34,7 +36,55 @@ def run_variants(
 ) -> Study:
     """Run all variants; `fit` and `sets` are what lies over them, `keep`: readings are wanted."""
     with where.laboratory(f"simulating {scenarios[0].name}") as laboratory:
-        return run_study(scenarios, replications, laboratory, fit=fit, sets=sets, keep=keep)
+        return run_study(scenarios, runs, laboratory, fit=fit, sets=sets, keep=keep)
+
+
+def wanted_runs(
+    replications: int,
+    precision: str | None,
+    replications_max: int | None,
+    figures: tuple[str, ...],
+) -> int | Precision:
+    """Return how many runs each point has, or how well which figure is to be known."""
+    if precision is None:
+        if replications_max is not None:
+            raise click.UsageError("--replications-max goes with --precision")
+        return replications
+    source = click.get_current_context().get_parameter_source("replications")
+    if source is not click.core.ParameterSource.DEFAULT:
+        message = (
+            "--replications and --precision exclude each other: --replications-max is the most"
+        )
+        raise click.UsageError(message)
+    share = share_of(precision, "--precision", 100)
+    if len(figures) != 1:
+        message = "--precision is of one figure: name it with --of FIGURE"
+        raise click.UsageError(message)
+    return Precision(figure=figures[0], share=share, runs_max=replications_max or RUNS_MAX)
+
+
+def precise_runs(
+    scenario: Scenario,
+    replications: int,
+    precision: str | None,
+    replications_max: int | None,
+    figures: tuple[str, ...],
+) -> int | Precision:
+    """Return how often to run, where --of names nothing but the figure of --precision."""
+    figures_named(scenario, figures)
+    if figures and precision is None:
+        raise click.UsageError("--of goes with --precision")
+    return wanted_runs(replications, precision, replications_max, figures)
+
+
+def tell_precision(study: Study, runs: int | Precision) -> None:
+    """Print of each variant whether the figure is known as well as was asked for."""
+    for outcome in study.variants if isinstance(runs, Precision) else ():
+        assert isinstance(runs, Precision)
+        known = "is known" if outcome.stopped == PRECISE else "is not known"
+        after = replications_text(len(outcome.replications))
+        told = f"the mean of {runs.figure} {known} to {100 * runs.share:g} % after {after}"
+        click.echo(f"{outcome.name}: {told}")
 
 
 def read_variants(

@@ -81,6 +81,7 @@ def point_of_variant(outcome: VariantOutcome) -> Measured:
         replications=outcome.replications,
         metrics=outcome.metrics,
         levels=outcome.levels,
+        stopped=outcome.stopped,
     )
 
 

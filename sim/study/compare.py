@@ -7,19 +7,22 @@ Left out: choosing the what-ifs.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
 from sim.study.laboratory import Laboratory, UnfinishedError
 from sim.study.levels import resolve
-from sim.study.outcome import Study, assemble
+from sim.study.outcome import Replication, Study, assemble
+from sim.study.points import Precision, look_at, stated
+from sim.study.precision import looks
 from sim.study.recorded import load_figures
 from sim.study.replicate import replicate
 
 
 def run_study(
     scenarios: Sequence[Scenario],
-    replications: int,
+    runs: int | Precision,
     laboratory: Laboratory | None = None,
     *,
     fit: Fit | None = None,
@@ -30,17 +33,41 @@ def run_study(
 
     Raise DatasetError or ScenarioError before running.
 
+    `runs` of each, or as many of each as the variants' means of a figure take to be known so well.
     `fit` is the one whose best member lies over the scenarios: it decides how they are labelled.
     `sets` and `keep`: see replicate(). A study that did not end says so, with what it has; if that
     is no run of the base, raise UnfinishedError.
     """
     recorded = [tuple(load_figures(spec) for spec in one.recorded) for one in scenarios]
     levels = [resolve(one.slo, one.measure) for one in scenarios]
-    try:
-        runs = replicate(scenarios, replications, laboratory, sets=sets, keep=keep)
-    except UnfinishedError as error:
-        partly = [one or [] for one in error.done]
-        if not partly or not partly[0]:
-            raise
-        return assemble(scenarios, partly, recorded, levels, fit, unfinished=error.shortfall)
-    return assemble(scenarios, runs, recorded, levels, fit)
+    done: list[list[Replication]] = [[] for _one in scenarios]
+    numbers = (runs,) if isinstance(runs, int) else looks(runs.runs_max)
+    for number in numbers:
+        first = len(done[0])
+        try:
+            more = replicate(
+                scenarios, number - first, laboratory, first=first, sets=sets, keep=keep
+            )
+        except UnfinishedError as error:
+            partly = [one or [] for one in error.done] or [[] for _one in scenarios]
+            done = [have + new for have, new in zip(done, partly, strict=True)]
+            if not done[0]:
+                raise
+            return assemble(scenarios, done, recorded, levels, fit, unfinished=error.shortfall)
+        done = [have + new for have, new in zip(done, more, strict=True)]
+        if isinstance(runs, Precision):
+            seen = [look_at(one, runs) for one in done]
+            if all(one is not None and one.reached for one in seen):
+                break
+    study = assemble(scenarios, done, recorded, levels, fit)
+    return study if isinstance(runs, int) else _stopped(study, runs)
+
+
+def _stopped(study: Study, wanted: Precision) -> Study:
+    """Return the study with why each variant stopped, and with intervals that may be stated."""
+    variants = []
+    for one in study.variants:
+        seen = look_at(one.replications, wanted)
+        stopped, metrics = stated(one.metrics, seen, wanted.figure)
+        variants.append(replace(one, stopped=stopped, metrics=metrics))
+    return replace(study, variants=tuple(variants))

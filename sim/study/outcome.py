@@ -84,6 +84,7 @@ class VariantOutcome:
     named: tuple[str, ...]
     levels: tuple[Judged, ...]
     recorded: tuple[FigureSet, ...]
+    stopped: str = ""  # whether the wanted precision was reached; "": none was asked for
     kind: str | None = None  # "reproduction", "prediction"; None: nothing fitted, nothing recorded
 
     @property

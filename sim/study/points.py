@@ -132,7 +132,7 @@ def measure(
             return _measured(points, done, seen, runs), error.shortfall
         if isinstance(runs, Precision):
             for i in still:
-                seen[i] = _look(done[i], runs)
+                seen[i] = look_at(done[i], runs)
     return _measured(points, done, seen, runs), None
 
 
@@ -168,7 +168,8 @@ def _keep(
             done[i].append(outcome)
 
 
-def _look(done: Sequence[Replication], wanted: Precision) -> Precise | None:
+def look_at(done: Sequence[Replication], wanted: Precision) -> Precise | None:
+    """Return what the runs say of the mean that is to be known; None if they are too few."""
     values = [run.metrics[wanted.figure] for run in done if wanted.figure in run.metrics]
     return look(values, wanted.share)
 
@@ -184,7 +185,10 @@ def _measured(
     for point, runs, precise in zip(points, done, seen, strict=True):
         if runs:
             one = measured_point(point, runs)
-            found.append(one if isinstance(wanted, int) else _stopped(one, precise, wanted.figure))
+            if isinstance(wanted, Precision):
+                stopped, metrics = stated(one.metrics, precise, wanted.figure)
+                one = replace(one, stopped=stopped, metrics=metrics)
+            found.append(one)
     return found
 
 
@@ -200,9 +204,10 @@ def measured_point(point: Point, runs: Sequence[Replication]) -> Measured:
     )
 
 
-def _stopped(measured: Measured, seen: Precise | None, figure: str) -> Measured:
-    """Return a point with why it stopped, and with the interval that may be stated then."""
+def stated(
+    metrics: dict[str, Summary], seen: Precise | None, figure: str
+) -> tuple[str, dict[str, Summary]]:
+    """Return why runs ended, and their figures with the interval that may be stated then."""
     if seen is None or not seen.reached:
-        return replace(measured, stopped=NOT_REACHED)
-    stated = replace(measured.metrics[figure], mean_interval=seen.interval)
-    return replace(measured, stopped=PRECISE, metrics=measured.metrics | {figure: stated})
+        return NOT_REACHED, metrics
+    return PRECISE, metrics | {figure: replace(metrics[figure], mean_interval=seen.interval)}

@@ -5,7 +5,7 @@ Linux counterpart: none.
 Invariants: replication i has seed base + i, for every variant alike, so that variants meet the same
  arrivals and differ only by what was changed; results come in the order of variants and seeds,
  wherever they are done.
-Left out: deciding the number of replications from a wanted precision.
+Left out: deciding the number of replications from a wanted precision (sim.study.compare).
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,11 @@ def replicate(
     replications: int,
     laboratory: Laboratory | None = None,
     *,
+    first: int = 0,
     sets: tuple[str, ...] = (),
     keep: bool = False,
 ) -> list[list[Replication]]:
-    """Return for each scenario its replications, seeds from its own on.
+    """Return for each scenario its replications from number `first` on, seeds from its own on.
 
     Without a laboratory all runs follow each other here. `sets` is what was laid over all of them,
     for their commands; `keep`: the readings of the first seed are wanted. Raise UnfinishedError
@@ -33,7 +34,7 @@ def replicate(
     trials = [
         trial_of(one, one.seed + i, sets=sets, keep=keep and i == 0)
         for one in scenarios
-        for i in range(replications)
+        for i in range(first, first + replications)
     ]
     starts = range(0, len(trials), replications)
     try:

@@ -268,3 +268,41 @@ def test_the_order_of_hashes_changes_nothing(small: str, tmp_path: Path) -> None
         )
         kept.append(path.read_bytes())
     assert kept[0] == kept[1]
+
+
+def test_runs_follow_until_the_mean_is_known_as_well_as_was_asked(small: str) -> None:
+    well = ("--precision", "50%", "--of", "messages_accepted")
+    told = output("run", small, *well)
+    assert "base: the mean of messages_accepted is known to 50 % after 10 replications\n" in told
+    never = ("--precision", "0.01%", "--of", "disk.sda.await_ms", "--replications-max", "4")
+    content = json.loads(output("compare", small, *never, "--json", "-"))
+    assert [one["stopped"] for one in content["points"]] == ["not reached"] * 2
+    plain = json.loads(output("compare", small, "--replications", "4", "--json", "-"))
+    assert content["variants"] == plain["variants"]
+
+
+def test_what_is_known_well_enough_states_what_was_asked_for(small: str) -> None:
+    well = ("--precision", "50%", "--of", "disk.sda.await_ms", "--json", "-")
+    for point in json.loads(output("compare", small, *well))["points"]:
+        found = point["figures"]["disk.sda.await_ms"]
+        assert (point["runs"], point["stopped"]) == (10, "precise")
+        assert found["mean_hi"] - found["mean"] == pytest.approx(found["mean"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--precision", "5%"], "name it with --of"),
+        (["--of", "messages_accepted"], "--of goes with --precision"),
+        (["--precision", "5%", "--of", "messages_acepted"], "did you mean 'messages_accepted'"),
+        (["--precision", "5%", "--of", "load1_peak", "--replications", "3"], "exclude"),
+        (["--replications-max", "9"], "goes with --precision"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_precision_that_is_none_is_refused(
+    small: str, command: str, words: list[str], told: str
+) -> None:
+    result = CliRunner().invoke(cli, [command, small, *words], prog_name="iotwin")
+    assert result.exit_code == 2
+    assert told in result.stderr
