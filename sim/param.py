@@ -210,6 +210,7 @@ def _reduce(record: Any) -> tuple[Any, ...]:
 
 
 def _rebuild(cls: type, values: dict[str, Any]) -> Any:
+    params_of(cls)  # what arrived from another process may be sent on by this one
     return cls(**values)
 
 

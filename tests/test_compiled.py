@@ -178,6 +178,20 @@ def test_a_compiled_scenario_goes_to_another_process_and_back(elsewhere: Path) -
     assert done.stdout == "True\n", done.stderr
 
 
+def test_a_compiled_scenario_comes_back_from_a_process_that_read_none(elsewhere: Path) -> None:
+    """A worker that never read a scenario's text sends on what it was sent."""
+    code = (
+        "import pickle, subprocess, sys; from sim.scenario import load; s = load('sendmail');"
+        "on = 'import pickle, sys; s = pickle.load(sys.stdin.buffer);'"
+        "     'sys.stdout.buffer.write(pickle.dumps(s))';"
+        "sent = subprocess.run([sys.executable, '-P', '-c', on], input=pickle.dumps(s),"
+        "     capture_output=True, check=True);"
+        "print(pickle.loads(sent.stdout) == s)"
+    )
+    done = installed(["-c", code], elsewhere)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_simpys_own_tests_pass_on_the_compiled_engine(elsewhere: Path) -> None:
     suite = str(TOP / "tests" / "simpy_suite" / "__main__.py")
     code = f"import runpy, sys; sys.argv[1:] = ['-q']; runpy.run_path({suite!r}, None, '__main__')"

@@ -9,8 +9,7 @@ Left out: the text (sim.report.html_report).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from sim.scenario.fitted import Fit
 from sim.scenario.spec import Scenario
@@ -88,23 +87,14 @@ def _explained(
     except UnfinishedError as error:
         unfinished = error.shortfall
         found = [one or f"not explained: {unfinished.message}" for one in error.done]
-    reasons = {
-        name: one if isinstance(one, str) else Explanation(scenario=scenario, **one)
-        for (name, scenario), one in zip(variants.items(), found, strict=True)
-    }
-    return reasons, unfinished
+    return dict(zip(variants, found, strict=True)), unfinished
 
 
 def explained(
     scenario: Scenario, progress: Callable[[int, int], None] | None = None
-) -> dict[str, Any] | str:
-    """Return where the time went in one run; why that cannot be told, if nobody did anything.
-
-    It is an Explanation without its scenario, which who asked has. A worker may not send one back:
-    it read no scenario's text, which is what makes compiled records fit to be sent (sim.param).
-    """
+) -> Explanation | str:
+    """Return where the time went in one run; why that cannot be told, if nobody did anything."""
     try:
-        found = explain(scenario, progress=progress)
+        return explain(scenario, progress=progress)
     except NothingToExplainError as error:
         return f"not explained: {error}"
-    return {one.name: getattr(found, one.name) for one in fields(found) if one.name != "scenario"}

@@ -1,13 +1,12 @@
 """Findings: the figures of the study alone, and a reason for each variant or why there is none."""
 
-import pickle
-
 import pytest
 
 from sim.scenario import Scenario, load
 from sim.study.compare import run_study
+from sim.study.executors import place_of
 from sim.study.explain import Explanation
-from sim.study.findings import explained, findings_of
+from sim.study.findings import findings_of
 from sim.study.laboratory import Laboratory, UnfinishedError
 from sim.study.outcome import Shortfall
 from tests.cli.small import small_file
@@ -29,13 +28,11 @@ def test_looking_for_reasons_changes_no_figure(scenarios: list[Scenario]) -> Non
     assert all(one.replications[0].result is not None for one in found.study.variants)
 
 
-def test_a_worker_sends_reasons_back_without_the_scenario(scenarios: list[Scenario]) -> None:
-    """Compiled records of a process that read no scenario cannot be unpacked elsewhere."""
-    sent = explained(scenarios[0])
-    assert not isinstance(sent, str)
-    assert b"sim.scenario.spec" not in pickle.dumps(sent)
-    whole = findings_of(scenarios[:1], 1, Laboratory()).explained["base"]
-    assert whole == Explanation(scenario=scenarios[0], **sent)
+def test_reasons_come_back_from_a_worker_whole(scenarios: list[Scenario]) -> None:
+    here = findings_of(scenarios[:1], 1, Laboratory())
+    there = findings_of(scenarios[:1], 1, Laboratory(place_of("local:1")))
+    assert isinstance(here.explained["base"], Explanation)
+    assert there.explained == here.explained
 
 
 def test_a_study_that_did_not_end_is_not_explained(
