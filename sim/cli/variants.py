@@ -79,8 +79,9 @@ def precise_runs(
 
 def tell_precision(study: Study, runs: int | Precision) -> None:
     """Print of each variant whether the figure is known as well as was asked for."""
-    for outcome in study.variants if isinstance(runs, Precision) else ():
-        assert isinstance(runs, Precision)
+    if isinstance(runs, int):
+        return
+    for outcome in study.variants:
         known = "is known" if outcome.stopped == PRECISE else "is not known"
         after = replications_text(len(outcome.replications))
         told = f"the mean of {runs.figure} {known} to {100 * runs.share:g} % after {after}"

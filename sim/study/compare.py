@@ -15,9 +15,9 @@ from sim.study.laboratory import Laboratory, UnfinishedError
 from sim.study.levels import resolve
 from sim.study.outcome import Replication, Study, assemble
 from sim.study.points import Precision, look_at, stated
-from sim.study.precision import looks
+from sim.study.precision import Precise, looks
 from sim.study.recorded import load_figures
-from sim.study.replicate import replicate
+from sim.study.replicate import add_runs
 
 
 def run_study(
@@ -41,33 +41,34 @@ def run_study(
     recorded = [tuple(load_figures(spec) for spec in one.recorded) for one in scenarios]
     levels = [resolve(one.slo, one.measure) for one in scenarios]
     done: list[list[Replication]] = [[] for _one in scenarios]
+    seen: list[Precise | None] = []
     numbers = (runs,) if isinstance(runs, int) else looks(runs.runs_max)
     for number in numbers:
-        first = len(done[0])
         try:
-            more = replicate(
-                scenarios, number - first, laboratory, first=first, sets=sets, keep=keep
+            add_runs(
+                scenarios,
+                done,
+                number,
+                laboratory or Laboratory(),
+                sets=[sets] * len(scenarios),
+                keep=keep,
             )
         except UnfinishedError as error:
-            partly = [one or [] for one in error.done] or [[] for _one in scenarios]
-            done = [have + new for have, new in zip(done, partly, strict=True)]
             if not done[0]:
                 raise
             return assemble(scenarios, done, recorded, levels, fit, unfinished=error.shortfall)
-        done = [have + new for have, new in zip(done, more, strict=True)]
         if isinstance(runs, Precision):
             seen = [look_at(one, runs) for one in done]
             if all(one is not None and one.reached for one in seen):
                 break
     study = assemble(scenarios, done, recorded, levels, fit)
-    return study if isinstance(runs, int) else _stopped(study, runs)
+    return study if isinstance(runs, int) else _stopped(study, seen, runs.figure)
 
 
-def _stopped(study: Study, wanted: Precision) -> Study:
+def _stopped(study: Study, seen: Sequence[Precise | None], figure: str) -> Study:
     """Return the study with why each variant stopped, and with intervals that may be stated."""
     variants = []
-    for one in study.variants:
-        seen = look_at(one.replications, wanted)
-        stopped, metrics = stated(one.metrics, seen, wanted.figure)
+    for one, precise in zip(study.variants, seen, strict=True):
+        stopped, metrics = stated(one.metrics, precise, figure)
         variants.append(replace(one, stopped=stopped, metrics=metrics))
     return replace(study, variants=tuple(variants))

@@ -20,8 +20,8 @@ from sim.study.metrics import units_of
 from sim.study.outcome import Replication, Shortfall
 from sim.study.over import Path, blaming
 from sim.study.precision import Precise, look, looks
+from sim.study.replicate import add_runs
 from sim.study.summary import Summary, summarise_all
-from sim.study.trial import trial_of
 from sim.units import Value
 
 PRECISE = "precise"
@@ -127,45 +127,19 @@ def measure(
     for number in numbers:
         still = [i for i, found in enumerate(seen) if found is None or not found.reached]
         try:
-            _add_runs(points, still, done, number, laboratory, sets)
+            add_runs(
+                [points[i].scenario for i in still],
+                [done[i] for i in still],
+                number,
+                laboratory,
+                sets=[(*sets, *points[i].settings) for i in still],
+            )
         except UnfinishedError as error:
             return _measured(points, done, seen, runs), error.shortfall
         if isinstance(runs, Precision):
             for i in still:
                 seen[i] = look_at(done[i], runs)
     return _measured(points, done, seen, runs), None
-
-
-def _add_runs(
-    points: Sequence[Point],
-    still: Sequence[int],
-    done: list[list[Replication]],
-    number: int,
-    laboratory: Laboratory,
-    sets: tuple[str, ...],
-) -> None:
-    """Run points up to a number of replications; keep what is done if not all is."""
-    where = [i for i in still for _run in range(len(done[i]), number)]
-    trials = [
-        trial_of(
-            points[i].scenario, points[i].scenario.seed + run, sets=(*sets, *points[i].settings)
-        )
-        for i in still
-        for run in range(len(done[i]), number)
-    ]
-    try:
-        _keep(where, laboratory.run(trials), done)
-    except UnfinishedError as error:
-        _keep(where, error.done, done)
-        raise
-
-
-def _keep(
-    where: Sequence[int], outcomes: Sequence[Replication | None], done: list[list[Replication]]
-) -> None:
-    for i, outcome in zip(where, outcomes, strict=True):
-        if outcome is not None:
-            done[i].append(outcome)
 
 
 def look_at(done: Sequence[Replication], wanted: Precision) -> Precise | None:

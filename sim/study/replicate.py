@@ -21,27 +21,58 @@ def replicate(
     replications: int,
     laboratory: Laboratory | None = None,
     *,
-    first: int = 0,
     sets: tuple[str, ...] = (),
     keep: bool = False,
 ) -> list[list[Replication]]:
-    """Return for each scenario its replications from number `first` on, seeds from its own on.
+    """Return for each scenario its replications, seeds from its own on.
 
     Without a laboratory all runs follow each other here. `sets` is what was laid over all of them,
     for their commands; `keep`: the readings of the first seed are wanted. Raise UnfinishedError
     with what is done of each scenario.
     """
-    trials = [
-        trial_of(one, one.seed + i, sets=sets, keep=keep and i == 0)
-        for one in scenarios
-        for i in range(first, first + replications)
-    ]
-    starts = range(0, len(trials), replications)
+    done: list[list[Replication]] = [[] for _one in scenarios]
     try:
-        done = (laboratory or Laboratory()).run(trials)
+        add_runs(
+            scenarios,
+            done,
+            replications,
+            laboratory or Laboratory(),
+            sets=[sets] * len(scenarios),
+            keep=keep,
+        )
     except UnfinishedError as error:
-        rows = [
-            [one for one in error.done[i : i + replications] if one is not None] for i in starts
-        ]
-        raise UnfinishedError(rows, error.shortfall) from None
-    return [done[i : i + replications] for i in starts]
+        raise UnfinishedError(done, error.shortfall) from None
+    return done
+
+
+def add_runs(
+    scenarios: Sequence[Scenario],
+    done: Sequence[list[Replication]],
+    number: int,
+    laboratory: Laboratory,
+    *,
+    sets: Sequence[tuple[str, ...]],
+    keep: bool = False,
+) -> None:
+    """Add to what is done of each scenario until it has a number of replications.
+
+    `sets` is what was laid over each, for its commands; `keep`: see replicate(). Raise
+    UnfinishedError; what is finished is added all the same.
+    """
+    wanted = [
+        (mine, trial_of(one, one.seed + i, sets=own, keep=keep and i == 0))
+        for one, mine, own in zip(scenarios, done, sets, strict=True)
+        for i in range(len(mine), number)
+    ]
+    where = [mine for mine, _trial in wanted]
+    try:
+        _keep(where, laboratory.run([trial for _mine, trial in wanted]))
+    except UnfinishedError as error:
+        _keep(where, error.done)
+        raise
+
+
+def _keep(where: Sequence[list[Replication]], outcomes: Sequence[Replication | None]) -> None:
+    for mine, outcome in zip(where, outcomes, strict=True):
+        if outcome is not None:
+            mine.append(outcome)
