@@ -14,7 +14,6 @@ from sim.report.study_tables import unsteady
 from sim.report.tables import Column, Table
 from sim.study.capacity import Capacity
 from sim.study.levels import NO_DATA
-from sim.study.points import Measured
 
 COLUMNS = (
     Column("variant"),
@@ -63,17 +62,12 @@ def _capacity(one: Capacity) -> str:
 
 def _binding(one: Capacity) -> str:
     """Return the levels that end the capacity, or that the server no longer keeps up there."""
+    missed = one.search.missed
+    runs = () if missed is None else one.measured(missed.load).replications
     without_data = all(judged.verdict == NO_DATA for judged in one.levels)
-    if one.levels and without_data and any(run.seen.unsteady for run in _missed(one).replications):
+    if without_data and any(run.seen.unsteady for run in runs):
         return "no steady state"
     return ", ".join(map(missed_text, one.levels))
-
-
-def _missed(one: Capacity) -> Measured:
-    """Return what was measured at the least load that is shown to miss the levels."""
-    assert one.search.missed is not None
-    [found] = [it for it in one.points if it.point.values == (one.search.missed.load,)]
-    return found
 
 
 def _text(one: Capacity, load: float) -> str:
@@ -129,7 +123,7 @@ def _sentences(one: Capacity, precision: float) -> list[str]:
         why = "the budget is spent" if one.search.is_out_of_budget else "chance is too great"
         lines.append(f"{name}: not known to {100 * precision:g} %: {why}")
     if high is not None:
-        lines += unsteady(f"{name}, {_text(one, high.load)}", _missed(one).replications)
+        lines += unsteady(f"{name}, {_text(one, high.load)}", one.measured(high.load).replications)
     if not one.search.is_monotone:
         lines.append(f"{name}: not monotone: a greater load was shown to meet the levels as well")
     return lines

@@ -289,8 +289,13 @@ class Capacity:
         point = self.search.met or self.search.missed
         if point is None:
             return []
-        [found] = [one for one in self.points if one.point.values == (point.load,)]
+        found = self.measured(point.load)
         return uses_of({name: one.mean for name, one in found.metrics.items()})
+
+    def measured(self, load: float) -> Measured:
+        """Return what was measured at a load that was judged."""
+        [found] = [one for one in self.points if one.point.values == (load,)]
+        return found
 
 
 def uses_of(figures: dict[str, float]) -> list[Use]:
