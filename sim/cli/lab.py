@@ -20,7 +20,7 @@ from sim.lab.classroom import (
     read_roster,
     sheet_name,
 )
-from sim.lab.labs import UnknownLab, lab_files, open_lab
+from sim.lab.labs import PREDICT, UnknownLab, lab_files, open_lab
 from sim.lab.marking import OK, PREDICT_RUNS, Mark, blank_predictions, mark, score
 from sim.lab.sheet import Sheet, read_sheet, sheet_text, with_predictions
 from sim.report.tables import Column, Table, print_table
@@ -119,16 +119,13 @@ def check(file: str, compute: bool, results: str | None, where: Where) -> None:
         check_writable(results)
     path = Path(file)
     sheet = read_sheet(path)
-    if compute and sheet.predicted is None and (blank := blank_predictions(sheet)):
+    is_first_look = compute and sheet.predicted is None
+    if is_first_look and (blank := blank_predictions(sheet)):
         message = f"{file}: predict {', '.join(blank)} first: -c shows what is right"
         raise click.UsageError(message)
     with where.laboratory(f"checking {sheet.lab.name}") as laboratory:
         marks = mark(sheet, laboratory, answers=compute)
-    if (
-        compute
-        and sheet.predicted is None
-        and any(one.kind == "predict" for one in sheet.lab.tasks)
-    ):
+    if is_first_look and any(one.kind == PREDICT for one in sheet.lab.tasks):
         write_text(with_predictions(path.read_text(encoding="utf-8-sig"), sheet), path)
     if results is not None:
         write_json(_gradescope(marks), results)

@@ -158,7 +158,7 @@ def _judge_read(
     answer = _with_unit(right, unit)
     if given is None:
         return Mark(task=task, status=FAIL, points=0, told="a blank", answer=answer)
-    if _is_near(given, right, READ_SHARE):
+    if is_near(given, right, READ_SHARE):
         return Mark(task=task, status=OK, points=task.points, answer=answer)
     told = _why(task, given, right, base, READ_SHARE)
     return Mark(task=task, status=FAIL, points=0, told=told, answer=answer)
@@ -187,20 +187,26 @@ def _judge_predicted(
     return Mark(task=task, status=FAIL, points=points, told=told, answer=answer)
 
 
-def _is_near(given: float, right: float, share: float) -> bool:
+def is_near(given: float, right: float, share: float) -> bool:
+    """Return whether a number is right but for a share of what is right."""
     return abs(given - right) <= share * abs(right)
+
+
+def slip(given: float, right: float, share: float, factors: Sequence[float]) -> float | None:
+    """Return by which of the factors, or one over it, a number is off; None if by none."""
+    either_way = (one for factor in factors for one in (factor, 1 / factor))
+    return next((one for one in either_way if is_near(given, one * right, share)), None)
 
 
 def _why(task: Task, given: float, right: float, base: Replication, share: float) -> str:
     """Return the likeliest cause of a wrong number: a known mistake, a unit, else the task's."""
     for one in task.mistakes:
-        if _is_near(given, one.factor * base.metrics[one.figure], share):
+        if is_near(given, one.factor * base.metrics[one.figure], share):
             return one.hint
-    for slip in _SLIPS:
-        for factor in (slip, 1 / slip):
-            if _is_near(given, factor * right, share):
-                times = f"{slip:g} times too {'large' if factor > 1 else 'small'}"
-                return f"{times}: look at the unit"
+    off = slip(given, right, share, _SLIPS)
+    if off is not None:
+        times = f"{off:g} times too large" if off > 1 else f"{1 / off:g} times too small"
+        return f"{times}: look at the unit"
     return f"too {'high' if given > right else 'low'}. {task.hint}"
 
 

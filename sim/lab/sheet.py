@@ -48,8 +48,8 @@ class Sheet:
 
     def answer(self, task: Task) -> Leaf | None:
         """Return what counts as the answer to a task, None for a blank."""
-        is_kept = task.kind == PREDICT and self.predicted is not None
-        answers = self.predicted if is_kept and self.predicted is not None else self.answers
+        kept = self.predicted if task.kind == PREDICT else None
+        answers = self.answers if kept is None else kept
         leaf = answers.get(task.name)
         return None if leaf is None or leaf.value == "" else leaf
 

@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from sim.lab.marking import is_near, slip
 from sim.lesson import questions
 from sim.registry import did_you_mean
 from sim.report.tables import figure
@@ -111,21 +112,22 @@ def _number(asked: Question, given: float) -> tuple[bool, str]:
     right = asked.answer()
     if asked.is_prediction:
         return _predicted(asked, given, right)
-    if _is_near(given, right, asked.within):
+    if is_near(given, right, asked.within):
         return True, "right."
     for trap in asked.traps:
-        if callable(trap.value) and _is_near(given, trap.value(), asked.within / 2):
+        if callable(trap.value) and is_near(given, trap.value(), asked.within / 2):
             return False, f"not yet. {trap.told}"
-    for factor in FACTORS:
-        if any(_is_near(given, right * one, asked.within) for one in (factor, 1 / factor)):
-            return False, f"not yet. A factor of {factor:g} is missing: look at the units."
+    off = slip(given, right, asked.within, FACTORS)
+    if off is not None:
+        factor = max(off, 1 / off)
+        return False, f"not yet. A factor of {factor:g} is missing: look at the units."
     return False, f"not yet. {asked.hint}"
 
 
 def _predicted(asked: Question, given: float, right: float) -> tuple[bool, str]:
     """Return how a prediction came out; it was typed before, so the figure may be told."""
     came = f"the simulation gives {figure(right)} {asked.unit}".rstrip()
-    near = _is_near(given, right, asked.within)
+    near = is_near(given, right, asked.within)
     if near:
         return True, f"{came}; your prediction is within {100 * asked.within:.0f} %."
     if given > 0 and right > 0:
@@ -134,10 +136,6 @@ def _predicted(asked: Question, given: float, right: float) -> tuple[bool, str]:
         told = f"your prediction is too {way} by a factor of {ratio:.1f}"
         return False, f"{came}; {told}. {asked.hint}"
     return False, f"{came}. {asked.hint}"
-
-
-def _is_near(given: float, right: float, within: float) -> bool:
-    return abs(given - right) <= within * abs(right)
 
 
 def _in_unit(name: str, asked: Question, answer: Answer, unit: str) -> float:

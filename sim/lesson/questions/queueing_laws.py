@@ -2,10 +2,18 @@
 
 from sim.lesson.marking import Question, Trap
 from sim.lesson.runs import Run, run
+from sim.scenario import load
+from sim.units import NS_PER_MS
 
 FAST = {"process.server.rate": "80 /s"}
 SHORT = {"run.duration": "40 s"}
-CPU_MS = 14.0  # user and system time of a transaction, as the scenario says
+
+
+def _cpu_ms() -> float:
+    """Return the CPU time of a transaction, user and system, as the scenario says."""
+    given = {one.path: one.value for one in load("generic").parameters}
+    times = (given[f"process.server.{name}"] for name in ("user", "system"))
+    return sum(one for one in times if isinstance(one, int | float)) / NS_PER_MS
 
 
 def _full() -> Run:
@@ -28,9 +36,9 @@ QUESTIONS = {
         within=0.22,  # what the law leaves out, commits and switches, is a fifth
         hint="The disk hardly counts any more. How busy are the two CPUs, and who waits for them?",
         traps=(
-            Trap(value=lambda: CPU_MS, told="That is its CPU time. It also waits for a CPU."),
+            Trap(value=_cpu_ms, told="That is its CPU time. It also waits for a CPU."),
             Trap(
-                value=lambda: CPU_MS / (1 - 80 * CPU_MS / 2000),
+                value=lambda: _cpu_ms() / (1 - 80 * _cpu_ms() / 2000),
                 told="That is the law of one server of this load. Two CPUs share one queue.",
             ),
         ),
@@ -42,9 +50,9 @@ QUESTIONS = {
         within=0.1,
         hint="Which resource is full now, and how much of it does a transaction take?",
         traps=(
-            Trap(value=lambda: 1000 / CPU_MS, told="There are two CPUs."),
+            Trap(value=lambda: 1000 / _cpu_ms(), told="There are two CPUs."),
             Trap(
-                value=lambda: 16_000 / CPU_MS,
+                value=lambda: 16_000 / _cpu_ms(),
                 told="Sixteen customers, but not sixteen CPUs.",
             ),
         ),
@@ -58,9 +66,9 @@ QUESTIONS = {
         within=0.1,
         hint="Nobody waits for anybody. How long does a transaction take that is alone?",
         traps=(
-            Trap(value=lambda: 1000 / CPU_MS, told="A transaction reads from the disk as well."),
+            Trap(value=lambda: 1000 / _cpu_ms(), told="A transaction reads from the disk as well."),
             Trap(
-                value=lambda: 2000 / CPU_MS,
+                value=lambda: 2000 / _cpu_ms(),
                 told="A single customer uses one thing at a time: one CPU, or the disk.",
             ),
         ),
