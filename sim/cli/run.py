@@ -115,7 +115,9 @@ def command(
     check_apart(json_path, plot_path, save_path, block_dump_path, read=(scenario.path, fit_path))
     if crash_ns is not None:
         if plot_path is not None or save_path is not None or slos or precision is not None:
-            raise click.UsageError("--crash-at has no --plot, --save, --slo, --precision")
+            raise click.UsageError(
+                "--crash-at has neither --plot nor --save nor --slo nor --precision"
+            )
         crash(scenario, crash_ns, replications, where, json_path)
         return
     if block_dump_path is not None:
