@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 
-.PHONY: help sendmail fast test check install dev wheels clean
+.PHONY: help sendmail fast test check install dev docs wheels clean
 
 help:
 	@$(PYTHON) bootstrap.py help
@@ -24,5 +24,5 @@ test:
 check:
 	@PYTHON=$(PYTHON) bash .ci/run
 
-install dev wheels clean:
+install dev docs wheels clean:
 	@$(PYTHON) bootstrap.py $@

@@ -9,6 +9,7 @@
     python3 bootstrap.py test [ARGS]       the tests (tests/__main__.py); compiles where it can
     python3 bootstrap.py python ARGS       Python with the twin and everything for tests
     python3 bootstrap.py dev, check        set up for changing things; for all that CI checks
+    python3 bootstrap.py docs              the documents as a site, in build/docs
     python3 bootstrap.py wheels            build the wheels, compiled and plain, into dist/
     python3 bootstrap.py clean             remove what builds left (not .venv)
 
@@ -50,6 +51,8 @@ AT_WORK = VENV / "iotwin-setting-up"  # there, and locked, while a set-up is und
 FREE_BYTES_MIN = 100_000_000
 
 STORM = ["iotwin", "compare", "sendmail", "tmpfs", "--replications", "11"]
+# Every warning is an error; all of them are told.
+SPHINX = ["python", "-m", "sphinx", "-n", "-W", "--keep-going", "-c", "docs", "."]
 # command -> extras that it needs (setup.cfg), and what it runs; None: nothing after the set-up
 COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
     "sendmail": ([], STORM),
@@ -59,8 +62,9 @@ COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
     "fast": ([], None),
     "test": (["test"], ["python", "-m", "tests"]),
     "python": (["test"], ["python"]),
-    "dev": (["compile", "dev", "oracle", "test"], None),
-    "check": (["dev", "oracle", "test"], None),
+    "docs": (["docs"], [*SPHINX, "build/docs"]),
+    "dev": (["compile", "dev", "docs", "oracle", "test"], None),
+    "check": (["dev", "docs", "oracle", "test"], None),
 }
 # Who compiles, and whether it must be ("may": where there is a C compiler). "dev" is never
 # compiled; the others take what is there, and the sources where these have changed.

@@ -11,7 +11,7 @@ from typing import Final
 
 from docs.blocks import placed_blocks
 from docs.declared import TOP
-from docs.pages import FRONT, INDEX, Page
+from docs.pages import FRONT, INDEX, Page, resolved
 
 _ELSEWHERE: Final = re.compile(r"^[a-z]+:")  # https:, mailto:
 _NUMBER: Final = re.compile(r"^[~<>+-]*\d[\d.,]*(\s|%|$|[a-zA-Z])")
@@ -27,22 +27,11 @@ def broken_links(pages: Mapping[str, Page], top: Path = TOP) -> Iterator[str]:
             if _ELSEWHERE.match(target):
                 continue
             path, _hash, anchor = target.partition("#")
-            name = _resolved(page.name, path) if path else page.name
+            name = resolved(page.name, path) if path else page.name
             if not (top / name).exists():
                 yield f"{page.name}:{line}: no file {name} (link to {target})"
             elif anchor and anchor not in _anchors_of(name, pages, top):
                 yield f"{page.name}:{line}: no heading #{anchor} in {name}"
-
-
-def _resolved(page: str, target: str) -> str:
-    """Return the path from the top that a link of a page leads to."""
-    parts: list[str] = []
-    for part in [*Path(page).parent.parts, *Path(target).parts]:
-        if part == ".." and parts and parts[-1] != "..":
-            parts.pop()
-        elif part != ".":
-            parts.append(part)
-    return "/".join(parts)
 
 
 def _anchors_of(name: str, pages: Mapping[str, Page], top: Path) -> frozenset[str]:
@@ -63,7 +52,7 @@ def unreachable(pages: Mapping[str, Page]) -> Iterator[str]:
             continue
         found.add(name)
         left += [
-            _resolved(name, target.partition("#")[0])
+            resolved(name, target.partition("#")[0])
             for _line, target in pages[name].links()
             if not _ELSEWHERE.match(target)
         ]

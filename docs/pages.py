@@ -156,6 +156,17 @@ def _commands(page: str, line: int, content: str) -> Iterator[Shown]:
         yield Shown(page=page, line=begin, command=command, output="".join(output))
 
 
+def resolved(page: str, target: str) -> str:
+    """Return the path from the top that a link of a page leads to."""
+    parts: list[str] = []
+    for part in [*Path(page).parent.parts, *Path(target).parts]:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
 def all_pages(top: Path = TOP) -> dict[str, Page]:
     """Return README.md and the pages of docs, by name."""
     paths = [top / FRONT, *sorted((top / "docs").rglob("*.md"))]

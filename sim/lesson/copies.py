@@ -31,11 +31,15 @@ def lesson_file(folder: Path, number: str) -> Path:
     return known[number]
 
 
+def notebook_from(text: str) -> Any:
+    """Return a lesson's text as a notebook of nbformat, with its solutions."""
+    # By name: jupytext is an extra.
+    return import_module("jupytext").reads(text, fmt=FORMAT)
+
+
 def notebook_of(lesson: Path) -> Any:
     """Return a lesson as a notebook of nbformat, with its solutions."""
-    # By name: jupytext is an extra.
-    jupytext = import_module("jupytext")
-    return jupytext.reads(lesson.read_text(encoding="utf-8"), fmt=FORMAT)
+    return notebook_from(lesson.read_text(encoding="utf-8"))
 
 
 def without_solutions(notebook: Any) -> Any:
