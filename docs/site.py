@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from docs.model import filled_chapter
 from docs.pages import FRONT, INDEX, Page, resolved
 from sim.lesson.copies import notebook_from, without_solutions
 
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 # Pages that are lists of pages; a page belongs to the first that links to it.
-LISTS: Final = (INDEX, "notebooks/README.md", "scenarios/README.md")
+LISTS: Final = (
+    INDEX,
+    "docs/reference/model/README.md",
+    "notebooks/README.md",
+    "scenarios/README.md",
+)
 PAGES: Final = (
     FRONT,
     "ARCHITECTURE.md",
@@ -100,13 +106,13 @@ def files(top: Path) -> frozenset[str]:
 
 
 def setup(app: "Sphinx") -> dict[str, Any]:
-    """Let each list of pages end with a table of contents of what it links to."""
+    """Let lists of pages end with contents, and chapters on the model hold the sources' texts."""
     top = Path(app.srcdir)
     lists = {name: Page(name, (top / name).read_text(encoding="utf-8")) for name in LISTS}
     texts = {_document(name): text for name, text in contents(lists, files(top)).items()}
 
     def add_contents(_app: "Sphinx", document: str, source: list[str]) -> None:
-        source[0] += texts.get(document, "")
+        source[0] = filled_chapter(source[0]) + texts.get(document, "")
 
     def refuse_elsewhere(app: "Sphinx", error: Exception | None) -> None:
         found = [] if error else list(from_elsewhere(Path(app.outdir)))
