@@ -9,6 +9,7 @@ Left out: readings of the later seeds: of these only the figures are wanted.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from multiprocessing.connection import Connection
@@ -62,12 +63,18 @@ class Reader:
 
 
 def work(connection: Connection) -> None:
-    """Wait for a scenario; simulate it with its seed, the next one, and so on."""
+    """Wait for a scenario; simulate it with its seed, the next one, and so on.
+
+    When the parent has ended, nobody listens, and the work ends without a word.
+    """
     begin()
-    try:
+    with suppress(EOFError, BrokenPipeError):
         scenario: Scenario = connection.recv()
-    except EOFError:
-        return  # the parent ended, and nobody asked
+        _simulate(scenario, connection)
+
+
+def _simulate(scenario: Scenario, connection: Connection) -> None:
+    """Simulate a scenario with one seed after the other; BrokenPipeError: nobody listens."""
     reader = Reader(connection.send)
     for seed in count(scenario.seed):
         try:

@@ -61,7 +61,12 @@ def served(*words: str) -> Iterator[Served]:
     """Run `iotwin serve` on a free port."""
     command = [sys.executable, "-m", "sim", "serve", *words, "--port", "0"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell's background job, and all below it, would ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         try:
             assert process.stdout is not None and process.stderr is not None
