@@ -20,6 +20,7 @@ from docs.declared import TOP
 
 FRONT: Final = "README.md"
 INDEX: Final = "docs/README.md"
+GUIDES: Final = "docs/how-to/add-"  # how pages begin that put files into the project itself
 _PARSER: Final = MarkdownIt("commonmark").enable("table")
 _PROMPT: Final = "$ "
 _GOES_ON: Final = "> "
@@ -59,6 +60,11 @@ class Page:
 
     name: str
     text: str
+
+    @property
+    def changes_project(self) -> bool:
+        """Whether the page's files go into the project, and its commands try it."""
+        return self.name.startswith(GUIDES)
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -168,8 +174,8 @@ def resolved(page: str, target: str) -> str:
 
 
 def all_pages(top: Path = TOP) -> dict[str, Page]:
-    """Return README.md and the pages of docs, by name."""
-    paths = [top / FRONT, *sorted((top / "docs").rglob("*.md"))]
+    """Return README.md, CONTRIBUTING.md and the pages of docs, by name."""
+    paths = [top / FRONT, top / "CONTRIBUTING.md", *sorted((top / "docs").rglob("*.md"))]
     return {
         name: Page(name, path.read_text(encoding="utf-8"))
         for path in paths

@@ -31,6 +31,7 @@ PAGES: Final = (
     FRONT,
     "ARCHITECTURE.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "benchmarks/README.md",
     "docs/*.md",
     "docs/**/*.md",

@@ -66,6 +66,7 @@ NAMED = {
     "cases": (
         "calibration/*",
         "cli/*",
+        "docs/test_add.py",
         "lab/*",
         "lesson/*",
         "oracle/*",
