@@ -12,7 +12,12 @@ from sim.study.trial import trial_of
 # is installed has no solutions.
 DESIGNS = {
     ("arm", "depth"): {"process.reader.count": "8"},
+    ("cache", "keep"): {"process.backup.input_nocache": "true"},
     ("commit", "twice"): {"process.database.method": '"fdatasync"'},
+    ("dirty", "stall"): {
+        "machine.vm.dirty_limit": '"4 MiB"',
+        "machine.vm.dirty_background_limit": '"1 MiB"',
+    },
     ("util", "enough"): {"process.reader.count": "10"},
     ("iostat", "p95"): {"machine.disk.sda.profile": '"sas-15k"', "machine.cpus": "4"},
     ("quota", "p95"): {'machine.cgroup."pods/web".cpu_burst': '"100 ms"'},
@@ -21,7 +26,9 @@ DESIGNS = {
 # And what somebody would set who believes what the lab is about.
 DECOYS = {
     "arm": {"depth": {"process.reader.count": "64", "machine.cpus": "16"}},
+    "cache": {"keep": {"machine.memory": '"320 MiB"', "process.backup.nice": "19"}},
     "commit": {"twice": {"process.database.group": "true", "machine.cpus": "16"}},
+    "dirty": {"stall": {"machine.memory": '"8 GiB"', "machine.disk.sdb.scheduler": '"deadline"'}},
     "iostat": {"p95": {"machine.memory": '"16 GiB"', "machine.disk.sda.scheduler": '"deadline"'}},
     "quota": {"p95": {"process.batch.nice": "19", "machine.cgroup.pods.cpu_weight": "10000"}},
     "util": {"enough": {"process.reader.count": "64", "machine.cpus": "64"}},
