@@ -18,6 +18,8 @@ DESIGNS = {
         "machine.vm.dirty_limit": '"4 MiB"',
         "machine.vm.dirty_background_limit": '"1 MiB"',
     },
+    ("raid", "level"): {"machine.array.md0.level": '"raid10"'},
+    ("swap", "work"): {"machine.memory": '"176 MiB"'},
     ("util", "enough"): {"process.reader.count": "10"},
     ("iostat", "p95"): {"machine.disk.sda.profile": '"sas-15k"', "machine.cpus": "4"},
     ("quota", "p95"): {'machine.cgroup."pods/web".cpu_burst': '"100 ms"'},
@@ -31,6 +33,8 @@ DECOYS = {
     "dirty": {"stall": {"machine.memory": '"8 GiB"', "machine.disk.sdb.scheduler": '"deadline"'}},
     "iostat": {"p95": {"machine.memory": '"16 GiB"', "machine.disk.sda.scheduler": '"deadline"'}},
     "quota": {"p95": {"process.batch.nice": "19", "machine.cgroup.pods.cpu_weight": "10000"}},
+    "raid": {"level": {"machine.array.md0.chunk": '"512 KiB"', "machine.memory": '"16 GiB"'}},
+    "swap": {"work": {"machine.vm.swappiness": "0", "machine.cpus": "16"}},
     "util": {"enough": {"process.reader.count": "64", "machine.cpus": "64"}},
 }
 
