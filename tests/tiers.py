@@ -67,6 +67,7 @@ NAMED = {
         "calibration/*",
         "cli/*",
         "docs/test_add.py",
+        "docs/test_shown_blocks.py",
         "lab/*",
         "lesson/*",
         "oracle/*",
