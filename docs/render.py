@@ -17,7 +17,7 @@ from sim.report.study_tables import INTERVAL, RANGE
 from sim.report.tables import figure as figure_text
 from sim.report.tables import interval as interval_text
 from sim.scenario import Scenario, load
-from sim.study import power_cut
+from sim.study import promises
 from sim.study.metrics import units_of
 from sim.study.recorded import Figure as Recorded
 from sim.study.recorded import load_figures
@@ -116,7 +116,7 @@ class _Shown:
 
 
 def _units(run: Run, scenario: Scenario) -> Mapping[str, str]:
-    return power_cut.UNITS if run.crash_at is not None else units_of(scenario.measure)
+    return promises.UNITS if run.crash_at is not None else units_of(scenario.measure)
 
 
 def _recorded_text(recorded: Recorded | None, figure: Figure, unit: str) -> str:

@@ -52,9 +52,9 @@ def table(cut: PowerCut) -> Table:
 def mounts(cut: PowerCut) -> str:
     """Return a line or more for each mount of the first run."""
     lines = []
-    for place, one in sorted(cut.cuts[0].mounts.items()):
+    for place, one in sorted(cut.cuts[0].left.items()):
         journal = f", recovered up to transaction {one.last_durable}" if one.last_durable else ""
-        lines.append(f"{place} ({one.kind}): {len(one.files)} files{journal}")
+        lines.append(f"{place} ({one.kind}): {one.files} files{journal}")
         lines += [f"  damage: {text}" for text in one.damage]
     return "\n".join(lines) + "\n"
 
