@@ -39,7 +39,7 @@ def identity(block: tuple[str, int, str]) -> str:
     return f"{Path(block[0]).stem}-{block[1]}"
 
 
-@pytest.mark.parametrize("block", unnamed("toml"), ids=identity)
+@pytest.mark.parametrize("block", list(unnamed("toml")), ids=identity)
 def test_what_a_page_shows_of_a_file_can_be_loaded(
     block: tuple[str, int, str], tmp_path: Path
 ) -> None:
@@ -59,7 +59,7 @@ def test_what_a_page_shows_of_a_file_can_be_loaded(
         assert load(str(path), what_if=option.name).what_if == option.what_if
 
 
-@pytest.mark.parametrize("block", unnamed("python"), ids=identity)
+@pytest.mark.parametrize("block", list(unnamed("python")), ids=identity)
 def test_what_a_page_shows_of_python_runs(
     block: tuple[str, int, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
