@@ -1,11 +1,12 @@
 """Lessons: all that a student imports.
 
-    from sim.lesson import run, compare, table, tool, plot, recording, check
+    from sim.lesson import run, compare, table, tool, plot, recording, ensemble, check
 
 runs.py       run() and compare(): figures of simulations, each with its unit
 rows.py       table(): figures over values of a parameter, of what-ifs, of arrays of disks
 terminal.py   tool(): what iostat, vmstat, dd ... print; recording(): what was recorded
 picture.py    plot(): time lines of runs, or curves
+fits.py       ensemble(): the sets of parameters that agree with a recording
 servers.py    ARM, FLASH: servers that no scenario describes
 marking.py    check(): right or wrong, with a hint
 questions/    what the lessons ask, a file for each lesson
@@ -15,9 +16,10 @@ Models: the bench of a laboratory course.
 Linux counterpart: none.
 Invariants: a simulation is done once in a session, whoever asks for it; a figure is a number that
  knows its unit; what a student mistypes ends with what was given, what there is, and the nearest.
-Left out: replications beyond what compare() makes, fits, service levels: `iotwin` has them.
+Left out: replications beyond what compare() makes, making fits, service levels: `iotwin` has them.
 """
 
+from sim.lesson.fits import ensemble
 from sim.lesson.marking import check
 from sim.lesson.picture import plot
 from sim.lesson.rows import table
@@ -25,4 +27,15 @@ from sim.lesson.runs import compare, run
 from sim.lesson.servers import ARM, FLASH
 from sim.lesson.terminal import recording, tool
 
-__all__ = ["ARM", "FLASH", "check", "compare", "plot", "recording", "run", "table", "tool"]
+__all__ = [
+    "ARM",
+    "FLASH",
+    "check",
+    "compare",
+    "ensemble",
+    "plot",
+    "recording",
+    "run",
+    "table",
+    "tool",
+]

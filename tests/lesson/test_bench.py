@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.cli.main import cli
-from sim.lesson import compare, plot, recording, run, table, tool
+from sim.lesson import compare, ensemble, plot, recording, run, table, tool
 from sim.lesson.runs import Quantity, UnknownFigureError
 from tests.cli.small import SMALL, small_file
 
@@ -134,3 +134,14 @@ def test_pictures_are_shown_and_saved(small: str, tmp_path: Path) -> None:
     assert [line.get_label() for line in axes.get_lines()] == ["by hand", "simulated"]
     curves.save(str(tmp_path / "curves.png"))
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_ensemble_has_members_that_can_be_simulated_and_read() -> None:
+    members = ensemble("sendmail.before")
+    assert len(members) > 100
+    think_s = members[0].number("process.blast.think_time", "s")
+    assert members[0].number("process.blast.think_time", "ms") == pytest.approx(1000 * think_s)
+    with pytest.raises(ValueError, match="not measured in 'GHz'"):
+        members[0].number("process.blast.think_time", "GHz")
+    with pytest.raises(ValueError, match=r"no fit 'sendmail'.*known: .*sendmail\.before"):
+        ensemble("sendmail")
