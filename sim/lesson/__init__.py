@@ -1,11 +1,12 @@
 """Lessons: all that a student imports.
 
-    from sim.lesson import run, compare, table, tool, plot, recording, ensemble, check
+    from sim.lesson import run, compare, cut, table, tool, plot, recording, ensemble, check
 
 runs.py       run() and compare(): figures of simulations, each with its unit
 rows.py       table(): figures over values of a parameter, of what-ifs, of arrays of disks
 terminal.py   tool(): what iostat, vmstat, dd ... print; recording(): what was recorded
 picture.py    plot(): time lines of runs, or curves
+cuts.py       cut(): what is left when the power goes
 fits.py       ensemble(): the sets of parameters that agree with a recording
 servers.py    ARM, FLASH: servers that no scenario describes
 marking.py    check(): right or wrong, with a hint
@@ -19,6 +20,7 @@ Invariants: a simulation is done once in a session, whoever asks for it; a figur
 Left out: replications beyond what compare() makes, making fits, service levels: `iotwin` has them.
 """
 
+from sim.lesson.cuts import cut
 from sim.lesson.fits import ensemble
 from sim.lesson.marking import check
 from sim.lesson.picture import plot
@@ -32,6 +34,7 @@ __all__ = [
     "FLASH",
     "check",
     "compare",
+    "cut",
     "ensemble",
     "plot",
     "recording",

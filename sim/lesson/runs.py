@@ -182,7 +182,7 @@ def run(
 
     `set` changes parameters: {"machine.cpus": 8}. `iotwin params SCENARIO` lists them.
     """
-    asked = Asked(scenario, what_if, _changes(set), seed)
+    asked = Asked(scenario, what_if, changes_of(set), seed)
     study = _study([asked], 1)
     return Run(asked, study, study.variants[0])
 
@@ -191,11 +191,11 @@ def compare(
     scenario: str, *what_ifs: str, set: Changes = NOTHING, seed: int | None = None, runs: int = 1
 ) -> Comparison:
     """Simulate a scenario and what-ifs of it with the same seeds; return the runs by name."""
-    asked = [Asked(scenario, one, _changes(set), seed) for one in (None, *what_ifs)]
+    asked = [Asked(scenario, one, changes_of(set), seed) for one in (None, *what_ifs)]
     return Comparison(asked, _study(asked, runs))
 
 
-def _changes(given: Changes) -> tuple[str, ...]:
+def changes_of(given: Changes) -> tuple[str, ...]:
     """Return changes as --set takes them."""
     return tuple(f"{path}={_text(value)}" for path, value in given.items())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.cli.main import cli
-from sim.lesson import compare, ensemble, plot, recording, run, table, tool
+from sim.lesson import compare, cut, ensemble, plot, recording, run, table, tool
 from sim.lesson.runs import Quantity, UnknownFigureError
 from tests.cli.small import SMALL, small_file
 
@@ -145,3 +145,15 @@ def test_an_ensemble_has_members_that_can_be_simulated_and_read() -> None:
         members[0].number("process.blast.think_time", "GHz")
     with pytest.raises(ValueError, match=r"no fit 'sendmail'.*known: .*sendmail\.before"):
         ensemble("sendmail")
+
+
+def test_a_power_cut_says_what_is_left(small: str) -> None:
+    left = cut(small, at="20 s")
+    assert left["messages_accepted"] == sum(
+        left[f"messages_{name}"] for name in ("handed_on", "in_mailboxes", "in_queue", "lost")
+    )
+    assert "the power goes after 20 s" in str(left)
+    with pytest.raises(UnknownFigureError, match="did you mean 'messages_lost'"):
+        left["message_lost"]
+    with pytest.raises(ValueError, match="12"):
+        cut(small, at="12")
