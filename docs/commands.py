@@ -82,11 +82,14 @@ def read_instead(path: Path = INSTEAD) -> dict[str, Instead]:
 
 
 class Shell:
-    """A folder with `iotwin` on the path, in which commands are run."""
+    """A folder with `iotwin` on the path, in which commands are run.
 
-    def __init__(self, folder: Path) -> None:
+    `place` is where the twin's sources lie, if it is not the one that runs here.
+    """
+
+    def __init__(self, folder: Path, place: Path | None = None) -> None:
         self.folder = folder
-        place = Path(sim.__file__).resolve().parents[1]
+        place = place or Path(sim.__file__).resolve().parents[1]
         programs = folder / ".venv" / "bin"
         programs.mkdir(parents=True)
         for name, options in (("iotwin", " -P -m sim"), ("python", "")):

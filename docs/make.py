@@ -109,7 +109,9 @@ def _outputs(blocks: Collection[Output], tell: Tell) -> dict[str, str]:
     if blocks:
         with tempfile.TemporaryDirectory() as folder:
             for page in all_pages().values():
-                for shown in () if page.changes_project else page.commands_and_files():
+                if page.changes_project:
+                    continue
+                for shown in page.commands_and_files():
                     if isinstance(shown, ShownFile):
                         (Path(folder) / shown.name).write_text(shown.content, encoding="utf-8")
             typist = Typist(Shell(Path(folder)), read_instead(), tell)

@@ -1,21 +1,18 @@
 """The pages "add a ...": carried out in a copy of the project, files and commands."""
 
-import os
-import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from docs.commands import Shell
 from docs.declared import TOP
-from docs.pages import Page, Shown, ShownFile
+from docs.pages import GUIDES, Page, Shown, ShownFile
 
-PAGES = sorted((TOP / "docs" / "how-to").glob("add-*.md"))
+PAGES = sorted(TOP.glob(f"{GUIDES}*.md"))
 COPIED = ("benchmarks", "calibration", "docs", "labs", "notebooks", "scenarios", "sim", "tests")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.so", "work")
-PYTHON, IOTWIN = ".venv/bin/python", "iotwin"
+PROGRAMS = (".venv/bin/python ", "iotwin ")
 
 
 @pytest.fixture
@@ -29,29 +26,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: str, project: Path) -> None:
-    """Run a command of a page in the copy; fail if it failed, or if it tried no test."""
-    program, *words = shlex.split(command)
-    assert program in (PYTHON, IOTWIN), f"a page's command begins with {PYTHON} or {IOTWIN}"
-    words = words if program == PYTHON else ["-m", "sim", *words]
-    # The sources of the copy, and what it would not share with a run of the tests beside it.
-    environment = {**os.environ, "PYTHONPATH": str(project), "IOTWIN_STORE": "none"}
-    environment.pop("PYTEST_XDIST_WORKER", None)
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=project,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}"  # pytest: 5 where no test was chosen
-
-
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_page_is_enough_to_add_what_it_is_about(path: Path, project: Path) -> None:
     page = Page(path.relative_to(TOP).as_posix(), path.read_text(encoding="utf-8"))
+    shell = Shell(project, project)
     files, commands = 0, 0
     for one in page.commands_and_files():
         if isinstance(one, ShownFile):
@@ -61,6 +39,8 @@ def test_a_page_is_enough_to_add_what_it_is_about(path: Path, project: Path) -> 
                 file.write(one.content)
             files += 1
         elif isinstance(one, Shown):
-            run(one.command, project)
+            assert one.command.startswith(PROGRAMS), f"begin with one of {PROGRAMS}"
+            done = shell.run(one.command)  # pytest ends with 5 where no test was chosen
+            assert done.status == 0, f"{one.command}\n{done.stdout}{done.stderr}"
             commands += 1
     assert files and commands
