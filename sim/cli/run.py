@@ -42,7 +42,7 @@ from sim.report.tables import print_table
 from sim.scenario import Scenario, load
 from sim.sched.version import kernel_version
 from sim.study.block_dump import REMOVED_IN, BlockDump, counts_text
-from sim.study.power_cut import NothingPromisedError, cut_power
+from sim.study.power_cut import MomentError, NothingPromisedError, cut_power
 
 
 @click.command("run", short_help="Run a scenario, beside what was recorded.")
@@ -153,16 +153,10 @@ def crash(
     scenario: Scenario, at_ns: int, replications: int, where: Where, json_path: str | None
 ) -> None:
     """Cut the power, and tell."""
-    longest_ns = scenario.run.duration_ns
-    if not 0 < at_ns <= longest_ns:
-        raise click.BadParameter(
-            f"{at_ns / 1e9:g} s is not within the run: more than 0, at most {longest_ns / 1e9:g} s",
-            param_hint="--crash-at",
-        )
     with where.laboratory(f"simulating {scenario.label}") as laboratory:
         try:
             cut = cut_power(scenario, at_ns, replications, laboratory)
-        except (NothingPromisedError, UnmodelledError) as error:
+        except (MomentError, NothingPromisedError, UnmodelledError) as error:
             raise click.BadParameter(str(error), param_hint="--crash-at") from None
     if json_path is not None:
         write_json(power_cut_text.cut_json(cut), json_path)

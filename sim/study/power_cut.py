@@ -23,6 +23,10 @@ class NothingPromisedError(Exception):
     """No program of the scenario promises that anything survives."""
 
 
+class MomentError(ValueError):
+    """The run is over by then, or has not begun."""
+
+
 @dataclass(frozen=True)
 class Cut:
     """One run that ended in the dark."""
@@ -48,8 +52,14 @@ def cut_power(
 ) -> PowerCut:
     """Run the scenario up to ``at_ns`` under successive seeds, and look what remains.
 
-    Raises NothingPromisedError, and UnmodelledError where no mechanism tells what remains.
+    Raises MomentError before anything runs, NothingPromisedError, and UnmodelledError where no
+    mechanism tells what remains.
     """
+    longest_ns = scenario.run.duration_ns
+    if not 0 < at_ns <= longest_ns:
+        raise MomentError(
+            f"{at_ns / 1e9:g} s is not within the run: more than 0, at most {longest_ns / 1e9:g} s"
+        )
     seeds = [scenario.seed + number for number in range(replications)]
     names = [f"{scenario.label}, cut at {at_ns / 1e9:g} s, seed {seed}" for seed in seeds]
     work = partial(_cut, scenario, at_ns)
