@@ -6,33 +6,21 @@ Invariants: the figures are those of `iotwin run --crash-at`; a cut is simulated
 Left out: several cuts of one run.
 """
 
-from collections.abc import Iterator, Mapping
 from functools import cache
 
-from sim.lesson.runs import NOTHING, Asked, Changes, Quantity, UnknownFigureError, changes_of
+from sim.lesson.runs import NOTHING, Asked, Changes, Figures, changes_of
 from sim.report.power_cut_text import mounts, table
 from sim.report.tables import plain
 from sim.study.power_cut import PowerCut, cut_power
 from sim.units import parse_quantity
 
 
-class Left(Mapping[str, Quantity]):
+class Left(Figures):
     """What is left after a power cut: figures by name."""
 
     def __init__(self, found: PowerCut) -> None:
+        super().__init__("a power cut", found.figures)
         self.found = found
-
-    def __getitem__(self, name: str) -> Quantity:
-        figure = self.found.figures.get(name)
-        if figure is None:
-            raise UnknownFigureError("a power cut", name, list(self))
-        return Quantity(figure.median, figure.unit)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.found.figures)
-
-    def __len__(self) -> int:
-        return len(self.found.figures)
 
     def __repr__(self) -> str:
         at_s = self.found.at_ns / 1e9
@@ -50,8 +38,8 @@ def cut(
 ) -> Left:
     """Simulate a scenario until the power goes, such as at="8 s"; return what is left.
 
-    Raises UnitError for a time that is none, NothingPromisedError where no program has promised
-    anything by then.
+    Raises UnitError for a time that is none, MomentError for one outside the run, and
+    NothingPromisedError where no program has promised anything by then.
     """
     at_ns = int(parse_quantity(at, "time_ns"))
     asked = Asked(scenario, what_if, changes_of(set), seed)

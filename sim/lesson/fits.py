@@ -6,10 +6,10 @@ Invariants: a member's values are texts with units, as run(set=...) takes them.
 Left out: making a fit, which takes minutes: `iotwin calibrate` does.
 """
 
+from sim.lesson.runs import alike
 from sim.registry import did_you_mean
 from sim.scenario.cases import shipped_fit, shipped_fits
 from sim.scenario.fitted import read_fit
-from sim.units import DIMS, UnitError, parse_quantity
 
 
 class UnknownFitError(ValueError):
@@ -21,13 +21,11 @@ class Member(dict[str, str]):
 
     def number(self, path: str, unit: str) -> float:
         """Return a value in a unit such as "s"; raise ValueError if it measures something else."""
-        for dim in DIMS:
-            try:
-                one, value = (parse_quantity(text, dim) for text in (f"1 {unit}", self[path]))
-                return float(value) / float(one)
-            except (UnitError, ValueError, TypeError):
-                continue
-        raise ValueError(f"{path} = {self[path]} is not measured in {unit!r}")
+        found = alike(self[path], f"1 {unit}")
+        if found is None:
+            raise ValueError(f"{path} = {self[path]} is not measured in {unit!r}")
+        value, one = found
+        return value / one
 
 
 def ensemble(name: str) -> list[Member]:

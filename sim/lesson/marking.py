@@ -17,12 +17,11 @@ from pkgutil import iter_modules
 
 from sim.lab.marking import is_near, slip
 from sim.lesson import questions
+from sim.lesson.runs import alike
 from sim.registry import did_you_mean
 from sim.report.tables import figure
-from sim.units import DIMS, UnitError, parse_quantity
 
 Answer = float | str | None
-MEASURED = tuple(dim for dim in DIMS if dim not in ("text", "bool"))
 FACTORS = (1e3, 1e6, 1024.0, 1024.0**2, 100.0, 60.0)  # how far apart units of one thing lie
 
 
@@ -147,11 +146,8 @@ def _in_unit(name: str, asked: Question, answer: Answer, unit: str) -> float:
         raise AnswerError(f"{name} asks for a number, got {answer} ({example})")
     if unit == asked.unit:
         return float(answer)
-    for dim in MEASURED if unit and asked.unit else ():
-        try:
-            one, other = (parse_quantity(f"1 {text}", dim) for text in (unit, asked.unit))
-        except UnitError:
-            continue
-        return float(answer) * float(one) / float(other)
+    ones = alike(f"1 {unit}", f"1 {asked.unit}") if unit and asked.unit else None
+    if ones is not None:
+        return float(answer) * ones[0] / ones[1]
     wanted = asked.unit or "no unit"
     raise AnswerError(f"{name} asks for {wanted}, got {unit or 'none'!r} ({example})")

@@ -23,11 +23,13 @@ from sim.study.intervals import RUNS_MIN
 from sim.study.laboratory import Laboratory
 from sim.study.outcome import Replication, Study, VariantOutcome, assemble
 from sim.study.recorded import load_figures
+from sim.study.summary import Summary
 from sim.study.trial import trial_of
 from sim.toml.layers import Table as Layer
-from sim.units import NS_PER_S
+from sim.units import DIMS, NS_PER_S, UnitError, parse_quantity
 
 Changes = Mapping[str, object]  # path of a parameter -> its value
+MEASURED: Final = tuple(dim for dim in DIMS if dim not in ("text", "bool"))
 NOTHING: Final[Changes] = MappingProxyType({})
 
 
@@ -46,6 +48,16 @@ class Quantity(float):
         return f"{figure(self, self.unit)} {self.unit}".rstrip()
 
     __str__ = __repr__
+
+
+def alike(one: str, other: str) -> tuple[float, float] | None:
+    """Return two quantities in one unit, None if they measure different things."""
+    for dim in MEASURED:
+        try:
+            return float(parse_quantity(one, dim)), float(parse_quantity(other, dim))
+        except UnitError:
+            continue
+    return None
 
 
 class UnknownFigureError(KeyError):
@@ -78,10 +90,31 @@ class Asked:
         return sha256(find(self.name).read_bytes()).hexdigest()
 
 
-class Run(Mapping[str, Quantity]):
+class Figures(Mapping[str, Quantity]):
+    """Figures by name: the median of each over its runs, with its unit."""
+
+    def __init__(self, owner: str, found: Mapping[str, Summary]) -> None:
+        self._owner = owner  # for messages
+        self._found = found
+
+    def __getitem__(self, name: str) -> Quantity:
+        found = self._found.get(name)
+        if found is None:
+            raise UnknownFigureError(self._owner, name, list(self))
+        return Quantity(found.median, found.unit)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class Run(Figures):
     """One variant, simulated: figures by name, medians if there are several replications."""
 
     def __init__(self, asked: Asked, study: Study, outcome: VariantOutcome) -> None:
+        super().__init__(outcome.scenario.label, outcome.metrics)
         self.asked = asked
         self.study = study
         self.outcome = outcome
@@ -116,18 +149,6 @@ class Run(Mapping[str, Quantity]):
             known = sorted({one.name for one in self.result.records})
             raise UnknownFigureError(f"the log of {self.scenario.label}", name, known)
         return found
-
-    def __getitem__(self, name: str) -> Quantity:
-        found = self.outcome.metrics.get(name)
-        if found is None:
-            raise UnknownFigureError(self.scenario.label, name, list(self))
-        return Quantity(found.median, found.unit)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.outcome.metrics)
-
-    def __len__(self) -> int:
-        return len(self.outcome.metrics)
 
     def __repr__(self) -> str:
         seed = self.outcome.replications[0].seed

@@ -157,3 +157,5 @@ def test_a_power_cut_says_what_is_left(small: str) -> None:
         left["message_lost"]
     with pytest.raises(ValueError, match="12"):
         cut(small, at="12")
+    with pytest.raises(ValueError, match="not within the run: more than 0, at most"):
+        cut(small, at="2 h")
