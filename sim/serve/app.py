@@ -19,7 +19,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import asdict
 from importlib.resources import files
 from typing import Any, Final
 
@@ -32,11 +31,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sim.scenario.load import UnknownScenario
-from sim.serve.controls import controls_of
 from sim.serve.desk import Desk
-from sim.serve.questions import Catalogue, read_query
+from sim.serve.questions import Catalogue, controls_json, mistakes_json, read_query
 from sim.serve.study import Event, events
-from sim.study.metrics import metrics_of
 from sim.toml.errors import ScenarioError
 
 HOSTS: Final = ("127.0.0.1", "localhost")
@@ -56,6 +53,7 @@ _OWN: Final = ("same-origin", "none")  # of Sec-Fetch-Site: this page, or who ty
 _FILES: Final = {
     "/": ("sim.serve", "static/page.html", "text/html"),
     "/page.css": ("sim.serve", "static/page.css", "text/css"),
+    "/parts.js": ("sim.serve", "static/parts.js", "text/javascript"),
     "/page.js": ("sim.serve", "static/page.js", "text/javascript"),
     "/uplot.css": ("sim.report", "static/uPlot.min.css", "text/css"),
     "/uplot.js": ("sim.report", "static/uPlot.iife.min.js", "text/javascript"),
@@ -70,19 +68,7 @@ def app_of(catalogue: Catalogue, desk: Desk) -> Starlette:
 
     async def controls(request: Request) -> Response:
         own, asked = catalogue.asked(read_query(request.query_params.multi_items()))
-        return JSONResponse(
-            {
-                "scenario": own.name,
-                "title": own.title,
-                "doc": own.doc,
-                "seed": own.seed,
-                "what_ifs": [asdict(one) for one in own.what_ifs],
-                "controls": [asdict(one) for one in controls_of(own, asked.scenario)],
-                "figures": [one.name for one in metrics_of(own.measure)],
-                "figure": asked.figure,
-                "command": asked.command,
-            }
-        )
+        return JSONResponse(controls_json(own, asked))
 
     async def study(request: Request) -> ASGIApp:
         desk.clear()  # before reading, which takes a while
@@ -116,20 +102,7 @@ def _page(package: str, name: str, kind: str) -> Any:
 
 async def _refuse(_request: Request, error: Exception) -> Response:
     """Tell what is wrong with a question."""
-    if isinstance(error, ScenarioError):
-        mistakes = [
-            {
-                "where": one.place.file,
-                "message": one.message,
-                "given": one.given,
-                "allowed": one.allowed,
-                "nearest": one.nearest,
-            }
-            for one in error.problems
-        ]
-    else:
-        mistakes = [{"message": str(error)}]
-    return JSONResponse({"mistakes": mistakes}, status_code=400)
+    return JSONResponse({"mistakes": mistakes_json(error)}, status_code=400)
 
 
 class Guard:

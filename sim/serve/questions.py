@@ -10,8 +10,8 @@ Left out: texts and switches as settings; what-ifs of the scenario stand for the
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from sim.scenario.load import (
     JOINED,
@@ -23,7 +23,7 @@ from sim.scenario.load import (
     open_scenario,
 )
 from sim.scenario.spec import Scenario
-from sim.serve.controls import is_number
+from sim.serve.controls import controls_of, is_number
 from sim.serve.study import Asked
 from sim.study.bounds import response_of
 from sim.study.metrics import metrics_of, own_figures
@@ -103,30 +103,34 @@ class Catalogue:
         """Return the scenarios by name, with their titles."""
         return {name: one.title for name, one in sorted(self._known.items())}
 
-    def variant(self, question: Question) -> Scenario:
-        """Return the scenario with its what-ifs alone; raise UnknownScenario or ScenarioError."""
+    def variant(self, question: Question, beneath: Sequence[str] = ()) -> Scenario:
+        """Return the scenario with its what-ifs alone; raise UnknownScenario or ScenarioError.
+
+        `beneath` are settings of the page's own, of anything, under those of the question.
+        """
         seed = _seed(question.seed)
         what_if = JOINED.join(question.what_ifs) or None
-        return self._file(question.scenario).read(what_if, seed=seed)
+        return self._file(question.scenario).read(what_if, sets=beneath, seed=seed)
 
-    def asked(self, question: Question) -> tuple[Scenario, Asked]:
+    def asked(self, question: Question, beneath: Sequence[str] = ()) -> tuple[Scenario, Asked]:
         """Return the variant, and it under the settings; raise UnknownScenario, ScenarioError."""
-        own = self.variant(question)
-        now = own
+        own = self.variant(question, beneath)
+        now, sets = own, tuple(beneath)
         if question.sets:
             check_sets(question.sets, own)
+            paths = {split_assignment(text)[0] for text in question.sets}
+            kept = (text for text in beneath if split_assignment(text)[0] not in paths)
+            sets = (*kept, *question.sets)
             what_if = own.what_if.name if own.what_if else None
-            file = self._file(question.scenario)
-            now = file.read(what_if, sets=question.sets, seed=own.seed)
-        return own, Asked(
-            scenario=now, figure=_figure(question.of, now), command=self.command(question, now)
-        )
+            now = self._file(question.scenario).read(what_if, sets=sets, seed=own.seed)
+        command = self.command(question.scenario, now, sets)
+        return own, Asked(scenario=now, figure=_figure(question.of, now), command=command)
 
-    def command(self, question: Question, scenario: Scenario) -> str:
+    def command(self, name: str, scenario: Scenario, sets: Sequence[str]) -> str:
         """Return the command that does the first run of a study alone."""
-        words = ["iotwin", "run", self._typed[question.scenario]]
+        words = ["iotwin", "run", self._typed[name]]
         words += ["--what-if", scenario.what_if.name] if scenario.what_if else []
-        for text in question.sets:
+        for text in sets:
             words += ["--set", text]
         return shlex.join([*words, "--seed", str(scenario.seed)])
 
@@ -136,6 +140,37 @@ class Catalogue:
         if name not in self._opened:
             self._opened[name] = open_scenario(name)
         return self._opened[name]
+
+
+def controls_json(own: Scenario, asked: Asked) -> dict[str, Any]:
+    """Return what a page shows of a variant before it runs; `own` is without the settings."""
+    return {
+        "scenario": own.name,
+        "title": own.title,
+        "doc": own.doc,
+        "seed": own.seed,
+        "what_ifs": [asdict(one) for one in own.what_ifs],
+        "controls": [asdict(one) for one in controls_of(own, asked.scenario)],
+        "figures": [one.name for one in metrics_of(own.measure)],
+        "figure": asked.figure,
+        "command": asked.command,
+    }
+
+
+def mistakes_json(error: Exception) -> list[dict[str, str | None]]:
+    """Return what is wrong with a question, for a page: what was given, what is allowed."""
+    if not isinstance(error, ScenarioError):
+        return [{"message": str(error)}]
+    return [
+        {
+            "where": one.place.file,
+            "message": one.message,
+            "given": one.given,
+            "allowed": one.allowed,
+            "nearest": one.nearest,
+        }
+        for one in error.problems
+    ]
 
 
 def check_sets(sets: Sequence[str], scenario: Scenario) -> None:

@@ -50,10 +50,10 @@ async def events(asked: Asked, desk: Desk) -> AsyncGenerator[Event, None]:
     done: list[Replication] = []
     stop = set(looks(RUNS_MAX))
     try:
-        yield _begin(asked)
+        yield begin_event(asked)
         async for message in worker.messages():
             if isinstance(message, Reading):
-                yield _reading(message, asked.scenario.measure.devices)
+                yield reading_event(message, asked.scenario.measure.devices)
                 continue
             if isinstance(message, Failure):
                 yield _end("failed", f"the run with seed {message.seed} failed: {message.message}")
@@ -61,7 +61,7 @@ async def events(asked: Asked, desk: Desk) -> AsyncGenerator[Event, None]:
             done.append(message)
             found = _look(done, asked.figure) if len(done) in stop else None
             is_precise = found is not None and found.reached
-            yield _figures(asked, done, found if is_precise else None)
+            yield figures_event(asked, done, found if is_precise else None)
             if len(done) in stop and (is_precise or found is None or len(done) == RUNS_MAX):
                 yield _end(*_why(asked.figure, len(done), found))
                 return
@@ -73,7 +73,8 @@ async def events(asked: Asked, desk: Desk) -> AsyncGenerator[Event, None]:
         worker.kill()
 
 
-def _begin(asked: Asked) -> Event:
+def begin_event(asked: Asked) -> Event:
+    """Return what a page is told first: what runs, until when, and what it leaves out."""
     scenario = asked.scenario
     return {
         "event": "begin",
@@ -89,7 +90,8 @@ def _begin(asked: Asked) -> Event:
     }
 
 
-def _reading(reading: Reading, devices: Sequence[str]) -> Event:
+def reading_event(reading: Reading, devices: Sequence[str]) -> Event:
+    """Return what was read after an interval: times in s and ms, shares of time in percent."""
     cpu = reading.report.cpu
     return {
         "event": "reading",
@@ -114,7 +116,7 @@ def _look(done: Sequence[Replication], name: str) -> Precise | None:
     return look([run.metrics[name] for run in done if name in run.metrics], SHARE)
 
 
-def _figures(asked: Asked, done: Sequence[Replication], found: Precise | None) -> Event:
+def figures_event(asked: Asked, done: Sequence[Replication], found: Precise | None) -> Event:
     """Return all figures of the runs so far; `found` is the stated interval of the chosen one."""
     measure = asked.scenario.measure
     metrics = [run.metrics for run in done]
