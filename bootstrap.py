@@ -10,6 +10,7 @@
     python3 bootstrap.py python ARGS       Python with the twin and everything for tests
     python3 bootstrap.py dev, check        set up for changing things; for all that CI checks
     python3 bootstrap.py docs              the documents as a site, in build/docs
+    python3 bootstrap.py page -o DIR       the twin as a page that runs in a browser alone
     python3 bootstrap.py wheels            build the wheels, compiled and plain, into dist/
     python3 bootstrap.py clean             remove what builds left (not .venv)
 
@@ -63,6 +64,7 @@ COMMANDS: dict[str, tuple[list[str], list[str] | None]] = {
     "test": (["test"], ["python", "-m", "tests"]),
     "python": (["test"], ["python"]),
     "docs": (["docs"], [*SPHINX, "build/docs"]),
+    "page": ([], ["python", "-m", "docs.page"]),
     "dev": (["compile", "dev", "docs", "oracle", "test"], None),
     "check": (["dev", "docs", "oracle", "test"], None),
 }

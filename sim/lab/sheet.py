@@ -10,6 +10,7 @@ Left out: proof against forgery. A class's seeds come from the teacher's key (`c
 
 import hashlib
 import json
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -68,8 +69,7 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
     yield "#"
     yield from _comment(lab.question)
     yield "#"
-    for command in lab.commands:
-        yield f"#   {command.replace('{base}', command_words(lab, seed))}"
+    yield from (f"#   {command}" for command in commands_of(lab, seed))
     yield "#"
     yield from _comment("Fill in the blanks. An answer stands in quotes, with its unit.")
     yield ""
@@ -113,6 +113,12 @@ def _comment(text: str) -> Iterator[str]:
     yield from (f"# {line}" for line in wrapped)
 
 
+def commands_of(lab: Lab, seed: int) -> Iterator[str]:
+    """Yield the commands to begin with, for the server of a drawn lab."""
+    for command in lab.commands:
+        yield command.replace("{base}", command_words(lab, seed))
+
+
 def command_words(lab: Lab, seed: int) -> str:
     """Return the words of a command that name a drawn lab's server."""
     sets = (f"--set '{text}'" for text in lab.settings)
@@ -123,6 +129,15 @@ def check_sum(lab: str, seed: int, version: str, student: str) -> str:
     """Return what tells whether one of these was changed."""
     text = "\n".join((lab, str(seed), version, student))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def with_answers(text: str, answers: Mapping[str, str]) -> str:
+    """Return a sheet's text with other answers to its tasks; what is none of these stays."""
+    for name, answer in answers.items():
+        line = f"{name} = {json.dumps(answer, ensure_ascii=False)}"
+        # The first of that name: a prediction that was kept stands below.
+        text = re.sub(rf"(?m)^{re.escape(name)} = .*$", lambda _: line, text, count=1)  # noqa: B023
+    return text
 
 
 def with_predictions(text: str, sheet: Sheet) -> str:
@@ -140,8 +155,12 @@ def with_predictions(text: str, sheet: Sheet) -> str:
 
 def read_sheet(path: Path) -> Sheet:
     """Return a student's file; raise ScenarioError with all that is wrong with it."""
-    shown = str(path)
-    root = read_table(_text_of(path), shown, Layer.SET)
+    return sheet_of(_text_of(path), path)
+
+
+def sheet_of(text: str, path: Path) -> Sheet:
+    """Return the sheet that a text is; `path` names it. Raise ScenarioError as read_sheet()."""
+    root = read_table(text, str(path), Layer.SET)
     problems: list[Problem] = []
     lab, seed, student = _identity(root, problems)
     if lab is None or problems:

@@ -3,10 +3,11 @@
 Models: the machine-readable form of the tables.
 Linux counterpart: none.
 Invariants: the keys of one variant are scenario, what_if, seed, replications, version, kind,
- metrics, levels if it has service levels, and unfinished, if there are marks of the measured part
- that did not come; each metric has median, lo, hi, unit, the number of runs n, mean, mean_lo,
- mean_hi, median_lo, median_hi (null where the runs are too few), min, max, and `recorded` where a
- value was recorded. A change has `named`: whether it is more than chance.
+ metrics, digests (of the runs, in the order of their seeds), levels if it has service levels, and
+ unfinished, if there are marks of the measured part that did not come; each metric has median,
+ lo, hi, unit, the number of runs n, mean, mean_lo, mean_hi, median_lo, median_hi (null where the
+ runs are too few), min, max, and `recorded` where a value was recorded. A change has `named`:
+ whether it is more than chance.
 Left out: bounds and verdicts, which are judgements of the recording's own file.
 """
 
@@ -36,6 +37,7 @@ def variant_json(outcome: VariantOutcome, version: str) -> dict[str, Any]:
         **({"unfinished": missing} if missing else {}),
         "metrics": metrics,
         **({"levels": levels_json(outcome.levels)} if outcome.levels else {}),
+        "digests": [run.digest for run in outcome.replications],
     }
 
 

@@ -52,6 +52,7 @@ def test_json_on_standard_output_is_nothing_but_json(small: str) -> None:
         "version",
         "kind",
         "metrics",
+        "digests",
     ]
     assert (content["seed"], content["replications"]) == (5, 2)
     figure = content["metrics"]["duration_s"]

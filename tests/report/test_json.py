@@ -10,7 +10,8 @@ def test_one_variant_has_exactly_the_agreed_keys() -> None:
     found = study()
     content = variant_json(found.variants[0], found.version)
     agreed = ["scenario", "what_if", "seed", "replications", "version", "kind", "metrics"]
-    assert list(content) == agreed
+    assert list(content) == [*agreed, "digests"]
+    assert content["digests"] == [run.digest for run in found.variants[0].replications]
     assert content["kind"] == "reproduction"
     assert (content["scenario"], content["what_if"], content["seed"]) == ("sendmail", None, 7)
     assert content["metrics"]["load1_peak"] == {
