@@ -297,9 +297,10 @@
     found.marks.forEach(one => {
       const place = by(`task-${one.name}-mark`);
       place.className = `mark ${one.status}`;
-      place.textContent = [
-        one.status === "--" ? "" : `${one.status}, ${one.points} of ${points(one.most)}.`,
-        one.told, one.answer && `Right: ${one.answer}.`].filter(Boolean).join(" ");
+      const grade = one.status === "--" ? "" : `${one.status}, ${one.points} of ${points(one.most)}`;
+      const told = [grade, one.told].filter(Boolean).join(": ");
+      const stop = !told || /[.?!]$/.test(told) ? "" : ".";
+      place.textContent = `${told}${stop} ${one.answer && `Right: ${one.answer}.`}`.trim();
       const isKept = shows && lab.tasks.some(task => task.name === one.name && task.kind === "predict");
       if (isKept) by(`task-${one.name}`).readOnly = true;
     });

@@ -89,7 +89,9 @@ def test_a_slider_takes_the_place_of_what_the_preset_says() -> None:
     [messages] = [one for one in found["controls"] if one["path"] == "process.blast.messages"]
     assert messages["positions"][messages["now"]] == "50"
     assert messages["positions"][messages["own"]] == "100"
-    assert found["command"] == "iotwin run sendmail --set process.blast.messages=50 --seed 7"
+    assert found["command"] == (
+        "iotwin run sendmail --set 'measure.interval=1 s' --set process.blast.messages=50 --seed 7"
+    )
 
 
 @pytest.mark.parametrize(
