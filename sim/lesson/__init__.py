@@ -8,7 +8,7 @@ terminal.py   tool(): what iostat, vmstat, dd ... print; recording(): what was r
 picture.py    plot(): time lines of runs, or curves
 cuts.py       cut(): what is left when the power goes
 fits.py       ensemble(): the sets of parameters that agree with a recording
-servers.py    ARM, FLASH: servers that no scenario describes
+servers.py    ARM, FLASH, SWAPPING: servers that no scenario describes
 marking.py    check(): right or wrong, with a hint
 questions/    what the lessons ask, a file for each lesson
 copies.py     a lesson as a student gets it, as a notebook, and as a page
@@ -26,12 +26,13 @@ from sim.lesson.marking import check
 from sim.lesson.picture import plot
 from sim.lesson.rows import table
 from sim.lesson.runs import compare, run
-from sim.lesson.servers import ARM, FLASH
+from sim.lesson.servers import ARM, FLASH, SWAPPING
 from sim.lesson.terminal import recording, tool
 
 __all__ = [
     "ARM",
     "FLASH",
+    "SWAPPING",
     "check",
     "compare",
     "cut",

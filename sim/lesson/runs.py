@@ -150,6 +150,18 @@ class Run(Figures):
             raise UnknownFigureError(f"the log of {self.scenario.label}", name, known)
         return found
 
+    def per_s(self, name: str, since: str) -> Quantity:
+        """Return what programs counted under a name, a second, from a time such as "5 s" on.
+
+        From the first note after that time to the last one; ValueError if there are not two.
+        """
+        since_s = parse_quantity(since, "time_ns") / NS_PER_S
+        found = [one for one in self.marks(name) if one[0] >= since_s]
+        if len(found) < 2:
+            raise ValueError(f"{name} was noted {len(found)} times from {since} on; 2 make a rate")
+        (begin_s, _), (end_s, _) = found[0], found[-1]
+        return Quantity(sum(value for _, value in found[1:]) / (end_s - begin_s), "/s")
+
     def __repr__(self) -> str:
         seed = self.outcome.replications[0].seed
         head = f"{self.scenario.label}, seed {seed}: {self.outcome.title}\n\n"

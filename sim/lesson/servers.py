@@ -40,3 +40,15 @@ ARM: Final[Changes] = {
     "process.server.warm_up": "2 s",
     "run.duration": "22 s",
 }
+# Over `r3-swap`: so little memory that a few seconds show what swap does; all pages used alike.
+SWAPPING: Final[Changes] = {
+    "machine.memory": "1000 MiB",
+    "machine.vm.kernel": "50 MiB",
+    "process.load.growth": "500 MB/s",
+    "process.load.hot": 0,
+    "process.load.hot_uses": 0,
+    "process.load.uses": "20000 /s",
+    "process.reader.count": 0,
+    "run.duration": "12 s",
+    "measure.interval": "1 s",
+}

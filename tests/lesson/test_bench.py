@@ -47,6 +47,15 @@ def test_a_change_is_what_set_is_on_the_command_line(small: str) -> None:
     assert run(small, set={"process.blast.messages": 20})["messages_accepted"] == 20
 
 
+def test_what_programs_count_is_a_rate_from_a_time_on(small: str) -> None:
+    # 5000 uses a second as long as none faults: ten times 500 and a tenth of a second's sleep.
+    server = run("mysql-oom")
+    assert server.per_s("work_done", since="20 s") == pytest.approx(5000, rel=0.01)
+    assert server.per_s("work_done", since="20 s").unit == "/s"
+    with pytest.raises(ValueError, match="storm_end was noted 1 times from 1 s on"):
+        run(small).per_s("storm_end", since="1 s")
+
+
 def test_variants_stand_beside_each_other(small: str) -> None:
     both = compare(small, "slow")
     assert list(both) == ["base", "slow"]
