@@ -96,7 +96,7 @@ def simulate(what: Run | Exercise, number: int) -> Sample:
 def _simulate_run(run: Run, number: int) -> tuple[int, dict[str, Any], str]:
     scenario = scenario_of(run, number)
     if run.crash_at is None:
-        done = run_once(scenario, scenario.seed, False, None)
+        done = run_once(scenario, scenario.seed)
         return scenario.seed, dict(done.metrics), done.digest
     [cut] = cut_power(scenario, int(parse_quantity(run.crash_at, "time_ns")), 1).cuts
     return scenario.seed, dict(cut.figures), ""

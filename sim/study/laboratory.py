@@ -33,6 +33,7 @@ from sim.study.block_dump import BLOCKS, BlockDump
 from sim.study.executors import HERE, Place, check_sources, ending
 from sim.study.metrics import histograms_seen, metrics_seen
 from sim.study.outcome import Replication, Seen, Shortfall
+from sim.study.promises import Watcher
 from sim.study.store import Row, Store
 from sim.study.trial import Keys, Measure, Trial, model
 
@@ -123,7 +124,10 @@ class Laboratory:
         if known:
             self.known += known
             self._count(known)
-        work = [(stripped(scenarios[n]), trials[n].seed, key in kept) for key, n in chosen.items()]
+        work = [
+            (stripped(scenarios[n]), trials[n].seed, key in kept, trials[n].cuts_ns)
+            for key, n in chosen.items()
+        ]
         todo = list(chosen.items())
 
         def finish(number: int, outcome: Replication) -> None:
@@ -157,6 +161,7 @@ class Laboratory:
             seen=Seen(**(seen | {"missing": tuple(seen["missing"])})),
             cpu_s=row.cpu_s,
             result=None,
+            cuts=tuple(row.outcome.get("cuts", ())),
         )
 
     def _put(self, key: str, trial: Trial, outcome: Replication) -> None:
@@ -176,7 +181,8 @@ class Laboratory:
                     "figures": outcome.metrics,
                     "histograms": {mark: one.plain() for mark, one in outcome.histograms.items()},
                     "seen": asdict(outcome.seen),
-                },
+                }
+                | ({"cuts": list(outcome.cuts)} if outcome.cuts else {}),
             )
         )
         self.kept += 1
@@ -375,24 +381,30 @@ def run_once(
     scenario: Scenario,
     seed: int,
     keep: bool = False,
+    cuts_ns: Sequence[int] = (),
     progress: Progress | None = None,
     measure: Measure = metrics_seen,
     watch: Callable[[Machine], None] | None = None,
 ) -> Replication:
     """Simulate and compute the figures; keep the readings if asked to.
 
-    `watch` gets the booted machine, to look at it whenever `progress` is told.
+    `watch` gets the booted machine, to look at it whenever `progress` is told. With `cuts_ns` the
+    scenario is one that ends at the last of them (promises.ending_at).
     """
     begin_s = process_time()
     dump = BlockDump(keep_lines=False) if BLOCKS in scenario.measure.families else None
+    watcher = Watcher(scenario, cuts_ns) if cuts_ns else None
 
     def attach(machine: Machine) -> None:
         if dump is not None:
             dump.attach(machine)
+        if watcher is not None:
+            watcher.watch(machine)
         if watch is not None:
             watch(machine)
 
-    result = simulate(scenario, seed, progress, attach)
+    tell = progress if watcher is None else watcher.told(progress)
+    result = simulate(scenario, seed, tell, attach)
     result = result if dump is None else dump.in_result(result)
     seen = Observation(result, scenario.measure)
     return Replication(
@@ -403,6 +415,7 @@ def run_once(
         seen=Seen.of(seen),
         cpu_s=round(process_time() - begin_s, 3),
         result=result if keep else None,
+        cuts=() if watcher is None else watcher.figures,
     )
 
 

@@ -50,7 +50,8 @@ class Seen:
 class Replication:
     """One run of one variant: its figures; its readings, if they were to be kept.
 
-    `histograms` are the times, by mark, of which it has quantiles.
+    `histograms` are the times, by mark, of which it has quantiles; `cuts` the figures of each power
+    cut that was asked for.
     """
 
     seed: int
@@ -60,6 +61,7 @@ class Replication:
     seen: Seen
     cpu_s: float = 0.0
     result: RunResult | None = None
+    cuts: tuple[Mapping[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ Models: a line of a laboratory's plan.
 Linux counterpart: none.
 Invariants: the key is a hash of what decides the outcome: the resolved server, links, processes,
  run and measure, those of the neighbours, the seed, the sources that simulate or measure, and the
- programs of the scenario's own. A title, a comment or the source of a value is in none of these;
- any value is. Code that reads text is not: what it returns is. So one key means one outcome, on
- every machine, compiled or interpreted.
+ programs of the scenario's own; where the power is cut, the moments, and the source that tells what
+ is left. A title, a comment or the source of a value is in none of these; any value is. Code that
+ reads text is not: what it returns is. So one key means one outcome, on every machine, compiled or
+ interpreted.
 Left out: what a simulation reads besides, since it reads nothing.
 
 Hand estimate: reading three megabytes of sources takes 10 ms, once in a process; hashing a scenario
@@ -26,6 +27,8 @@ from sim.scenario.cases import scenario_files
 from sim.scenario.fitted import fit_layer
 from sim.scenario.load import ScenarioFile, open_scenario
 from sim.scenario.spec import Scenario
+from sim.study import promises
+from sim.study.promises import ending_at
 
 Figures = Mapping[str, float]
 Measure = Callable[[Observation], Figures]
@@ -45,7 +48,8 @@ class Trial:
 
     `values` are fitted parameters by path, a member of an ensemble for one; `duration_ns` ends the
     run earlier than the scenario does. A scenario that was read already is `given`; then the other
-    fields only say how it is asked for again.
+    fields only say how it is asked for again. With `cuts_ns` the run ends at the last of these
+    moments, and its outcome says what a power cut at each of them would leave.
     """
 
     scenario: str
@@ -56,6 +60,7 @@ class Trial:
     duration_ns: int | None = None
     given: Scenario | None = None
     keep: bool = False  # the readings are wanted, not only the figures
+    cuts_ns: tuple[int, ...] = ()
 
     def resolve(self, opened: Callable[[str], ScenarioFile] = open_scenario) -> Scenario:
         """Return the scenario to run; `opened` gives its file by name. Raise ScenarioError."""
@@ -64,6 +69,8 @@ class Trial:
             layer = fit_layer(dict(self.values), "fit: design") if self.values else None
             file = opened(self.scenario)
             scenario = file.read(self.what_if, sets=self.sets, seed=self.seed, fit=layer)
+        if self.cuts_ns:
+            return ending_at(scenario, self.cuts_ns)
         if self.duration_ns is None or self.duration_ns >= scenario.run.duration_ns:
             return scenario
         return replace(scenario, run=replace(scenario.run, duration_ns=self.duration_ns))
@@ -79,17 +86,24 @@ class Trial:
             parts += ["--set", text]
         if self.duration_ns is not None:
             parts += ["--set", f"run.duration={self.duration_ns} ns"]
+        if self.cuts_ns:
+            parts += ["--crash-at", f"{max(self.cuts_ns)} ns"]
         return shlex.join([*parts, "--seed", str(self.seed)])
 
 
 def trial_of(
-    scenario: Scenario, seed: int, *, sets: tuple[str, ...] = (), keep: bool = False
+    scenario: Scenario,
+    seed: int,
+    *,
+    sets: tuple[str, ...] = (),
+    keep: bool = False,
+    cuts_ns: tuple[int, ...] = (),
 ) -> Trial:
     """Return the trial of a scenario that was read already."""
     what_if = scenario.what_if.name if scenario.what_if else None
     shipped = scenario_files().get(scenario.name) == scenario.path
     name = scenario.name if shipped else str(scenario.path)
-    return Trial(name, what_if, (), seed, sets, given=scenario, keep=keep)
+    return Trial(name, what_if, (), seed, sets, given=scenario, keep=keep, cuts_ns=cuts_ns)
 
 
 class Keys:
@@ -103,13 +117,14 @@ class Keys:
         """Return the key of a trial, given what it resolves to."""
         if self._last is None or self._last[0] is not scenario:
             self._last = scenario, _hash_of(scenario)
-        return _key(self._last[1], trial.seed, self._measure)
+        return _key(self._last[1], trial.seed, self._measure, trial.cuts_ns)
 
 
-def _key(scenario_hash: str, seed: int, measure: Measure) -> str:
+def _key(scenario_hash: str, seed: int, measure: Measure, cuts_ns: tuple[int, ...]) -> str:
     parts = (scenario_hash, seed, model(), f"{measure.__module__}.{measure.__qualname__}")
     outside = "" if measure.__module__.startswith("sim.") else _package_hash(measure.__module__)
-    return _hash(repr((*parts, outside)))
+    cuts = (cuts_ns, _promises_hash()) if cuts_ns else ()
+    return _hash(repr((*parts, outside, *cuts)))
 
 
 def _hash_of(scenario: Scenario) -> str:
@@ -165,6 +180,12 @@ def _simulating(top: Path) -> Iterator[Path]:
         inside = path.relative_to(top)
         if inside.parts[0] not in _NEITHER or inside.as_posix() in MEASURING:
             yield path
+
+
+@cache
+def _promises_hash() -> str:
+    """Return the hash of what tells the figures of a power cut."""
+    return _hash_of_files([Path(promises.__file__)], SIM)
 
 
 @cache

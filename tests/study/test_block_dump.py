@@ -132,7 +132,7 @@ begin = "day_begin"
 end = "day_end"
 families = ["mail", "blocks"]
 """
-    figures = run_once(load_text(content, Path("small.toml")), 1, False, None).metrics
+    figures = run_once(load_text(content, Path("small.toml")), 1).metrics
     assert figures["mail.accepted"] > 0
     assert figures["block_events.kjournald"] > 20
     assert figures["block_events.others"] > 0
