@@ -24,9 +24,12 @@ Left out: labs of one's own outside the package; a lab is added as one file in l
     hint = "..."
     mistake.service = { figure = "disk.sda.svctm_ms", hint = "..." }
 
-A task of kind predict has `change`, settings that lie over the others. One of kind design has
-`goals`, such as "transaction_p95_ms < 60 ms", and `allow`, the paths that may be set: each with a
-list of values, or with a range "LOW..HIGH".
+A task of kind predict has `change`, settings that lie over the others; one of kind read may have
+it. One of kind design has `goals`, such as "transaction_p95_ms < 60 ms", and `allow`, the paths
+that may be set: each with a list of values, or with a range "LOW..HIGH".
+
+With `cuts`, such as ["7 s"], the figure is one of a power cut at that moment (`iotwin run
+--crash-at`). A design has `cut_goals` as well, which hold at each of its cuts.
 """
 
 import re
@@ -44,6 +47,7 @@ from sim.scenario import Scenario, open_scenario
 from sim.toml.errors import Problem, ScenarioError
 from sim.toml.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.toml.reading import Reading
+from sim.units import parse_quantity
 
 HOME: Final = Path(__file__).resolve().parents[2] / "labs"
 READ: Final = "read"
@@ -84,8 +88,15 @@ class Task:
     hint: str
     change: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
+    cut_goals: tuple[str, ...] = ()
     allow: Mapping[str, tuple[str, ...] | str]
     mistakes: tuple[Mistake, ...] = ()
+
+    @property
+    def cuts_ns(self) -> tuple[int, ...]:
+        """The moments of a drawn task at which the power is cut."""
+        return tuple(int(parse_quantity(text, "time_ns")) for text in self.cuts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +139,8 @@ class Lab:
                 hint=fill(one.hint),
                 change=fill_all(one.change),
                 goals=fill_all(one.goals),
+                cuts=fill_all(one.cuts),
+                cut_goals=fill_all(one.cut_goals),
                 mistakes=tuple(replace(m, hint=fill(m.hint)) for m in one.mistakes),
             )
             for one in self.tasks
@@ -188,7 +201,8 @@ def open_lab(name: str) -> Lab:
 
 
 def _task(reading: Reading, name: str, table: Table, path: tuple[str, ...]) -> Task | None:
-    own = ("question", "hint", "change", "goals", "allow", "mistake")
+    lists = ("change", "goals", "cuts", "cut_goals")
+    own = ("question", "hint", "allow", "mistake", *lists)
     [values] = reading.values(table, path, (Task,), others=own)
     mistakes = [_mistake(reading, *one) for one in reading.named_tables(table, path, "mistake")]
     allowed = reading.table(table, path, "allow")
@@ -198,16 +212,14 @@ def _task(reading: Reading, name: str, table: Table, path: tuple[str, ...]) -> T
         known = reading.texts(allowed, (*path, "allow"), key) or ()
         allow[key] = known[0] if is_range else known
     texts = {key: _text(reading, table, key, path) for key in ("question", "hint")}
-    change, goals = (reading.texts(table, path, key) or () for key in ("change", "goals"))
+    several = {key: reading.texts(table, path, key) or () for key in lists}
     if values is None or None in mistakes:
         return None
     return Task(
         name=name,
-        change=change,
-        goals=goals,
         allow=allow,
         mistakes=tuple(one for one in mistakes if one is not None),
-        **(values | texts),
+        **(values | texts | several),
     )
 
 

@@ -9,6 +9,7 @@ Left out: marks for a design that reaches some of its goals.
 *Read*: a figure of the seed's own run, right within 2 %. *Predict*: the mean of five seeds. Full
 marks within the 90 % interval of that mean, or within 20 % of it where that is wider; half of them
 within twice that. *Design*: every goal holds in each of three runs, which have seeds of their own.
+A task with power cuts asks for what they leave; a design of such a task holds at each of them.
 """
 
 import math
@@ -18,16 +19,17 @@ from statistics import fmean
 from typing import Final
 
 from sim.lab.labs import DESIGN, PREDICT, Task
-from sim.lab.sheet import Sheet, allowed_text, leaves_of, value_of
+from sim.lab.sheet import Sheet, allowed_text, cuts_text, leaves_of, value_of
 from sim.report.tables import figure
 from sim.scenario import Scenario
 from sim.scenario.levels import read_option
 from sim.study.intervals import mean_interval
 from sim.study.laboratory import Laboratory
-from sim.study.levels import resolve
+from sim.study.levels import Level, resolve, resolve_among
 from sim.study.metrics import units_of
 from sim.study.outcome import Replication
-from sim.study.trial import trial_of
+from sim.study.promises import UNITS
+from sim.study.trial import Trial, trial_of
 from sim.toml.errors import Problem, ScenarioError
 from sim.toml.lines import split_key
 from sim.toml.reading import Parameter
@@ -43,8 +45,6 @@ FAIL: Final = "FAIL"
 OPEN: Final = "--"
 # By which answers in a wrong unit are off, or with a share for a percentage.
 _SLIPS: Final = (1e3, 1e6, 1e9, 1024.0, 1024.0**2, 100.0, 60.0, 8.0)
-
-Run = tuple[Scenario, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,26 +85,21 @@ def mark(
     lab, seed = sheet.lab, sheet.seed
     seeds = tuple(design_seeds) or tuple(range(seed, seed + DESIGN_RUNS))
     base = lab.read(seed)
-    given = _given(sheet, units_of(base.measure))
-    plans: dict[str, list[Run]] = {}
+    given = _given(sheet, base)
+    plans: dict[str, list[Trial]] = {}
     for task in lab.tasks:
+        is_open = task.kind == PREDICT and sheet.predicted is None and not is_final
         if task.kind == DESIGN:
             design = _designed(sheet, task)
             if design is not None:
-                plans[task.name] = [(one, at) for one in (base, design) for at in seeds]
-        elif task.kind == PREDICT:
-            is_open = sheet.predicted is None and not is_final
-            if answers or (task.name in given and not is_open):
-                changed = lab.read(seed, task.change)
-                plans[task.name] = [(changed, seed + k) for k in range(PREDICT_RUNS)]
-        elif answers or task.name in given:
-            plans[task.name] = []
-    if not plans:
-        return [_unjudged(task, given) for task in lab.tasks]
-    runs = [(base, seed), *(run for plan in plans.values() for run in plan)]
-    done = iter(laboratory.run([trial_of(scenario, at) for scenario, at in runs]))
-    first = next(done)
-    units = units_of(base.measure)
+                plans[task.name] = _trials_of_design(task, base, design, seeds)
+        elif answers or (task.name in given and not is_open):
+            changed = lab.read(seed, task.change) if task.change else base
+            runs = PREDICT_RUNS if task.kind == PREDICT else 1
+            asked = [(base, seed), *((changed, seed + number) for number in range(runs))]
+            plans[task.name] = [trial_of(*one, cuts_ns=task.cuts_ns) for one in asked]
+    # What two tasks want is asked for twice, and done once.
+    done = iter(laboratory.run([trial for plan in plans.values() for trial in plan]))
     marks = []
     for task in lab.tasks:
         outcomes = [next(done) for _run in plans.get(task.name, ())]
@@ -113,9 +108,10 @@ def mark(
         elif task.kind == DESIGN:
             marks.append(_judge_design(task, base, outcomes, seeds))
         else:
-            unit = units[task.figure]
+            unit = asked_units(task, base)[task.figure]
             judge = _judge_predicted if task.kind == PREDICT else _judge_read
-            marks.append(judge(task, given.get(task.name), unit, first, outcomes))
+            before, *after = (_figures_of(task, one) for one in outcomes)
+            marks.append(judge(task, given.get(task.name), unit, before, after))
     return marks
 
 
@@ -128,7 +124,17 @@ def _unjudged(task: Task, given: Mapping[str, float]) -> Mark:
     return Mark(task=task, status=FAIL, points=0, told=told)
 
 
-def _given(sheet: Sheet, units: Mapping[str, str]) -> dict[str, float]:
+def asked_units(task: Task, base: Scenario) -> Mapping[str, str]:
+    """Return the units of the figures that a task may ask for."""
+    return UNITS if task.cuts else units_of(base.measure)
+
+
+def _figures_of(task: Task, outcome: Replication) -> Mapping[str, float]:
+    """Return the figures of a run among which a task asks for one."""
+    return outcome.cuts[0] if task.cuts else outcome.metrics
+
+
+def _given(sheet: Sheet, base: Scenario) -> dict[str, float]:
     """Return the answers that were typed, in the units of their figures."""
     found: dict[str, float] = {}
     problems: list[Problem] = []
@@ -136,7 +142,7 @@ def _given(sheet: Sheet, units: Mapping[str, str]) -> dict[str, float]:
         leaf = None if task.kind == DESIGN else sheet.answer(task)
         if leaf is not None:
             try:
-                found[task.name] = value_of(leaf, task, units[task.figure])
+                found[task.name] = value_of(leaf, task, asked_units(task, base)[task.figure])
             except ScenarioError as error:
                 problems += error.problems
     if problems:
@@ -151,16 +157,16 @@ def _judge_read(
     task: Task,
     given: float | None,
     unit: str,
-    base: Replication,
-    _outcomes: Sequence[Replication],
+    before: Mapping[str, float],
+    after: Sequence[Mapping[str, float]],
 ) -> Mark:
-    right = base.metrics[task.figure]
+    [right] = (one[task.figure] for one in after)
     answer = _with_unit(right, unit)
     if given is None:
         return Mark(task=task, status=FAIL, points=0, told="a blank", answer=answer)
     if is_near(given, right, READ_SHARE):
         return Mark(task=task, status=OK, points=task.points, answer=answer)
-    told = _why(task, given, right, base, READ_SHARE)
+    told = _why(task, given, right, before, READ_SHARE)
     return Mark(task=task, status=FAIL, points=0, told=told, answer=answer)
 
 
@@ -168,10 +174,10 @@ def _judge_predicted(
     task: Task,
     given: float | None,
     unit: str,
-    base: Replication,
-    outcomes: Sequence[Replication],
+    before: Mapping[str, float],
+    after: Sequence[Mapping[str, float]],
 ) -> Mark:
-    values = [one.metrics[task.figure] for one in outcomes]
+    values = [one[task.figure] for one in after]
     right = fmean(values)
     interval = mean_interval(values)
     assert interval is not None  # of five runs there is one
@@ -182,7 +188,7 @@ def _judge_predicted(
     off = abs(given - right)
     if off <= room:
         return Mark(task=task, status=OK, points=task.points, answer=answer)
-    told = _why(task, given, right, base, MISTAKE_SHARE)
+    told = _why(task, given, right, before, MISTAKE_SHARE)
     points = task.points / 2 if off <= 2 * room else 0
     return Mark(task=task, status=FAIL, points=points, told=told, answer=answer)
 
@@ -198,10 +204,10 @@ def slip(given: float, right: float, share: float, factors: Sequence[float]) -> 
     return next((one for one in either_way if is_near(given, one * right, share)), None)
 
 
-def _why(task: Task, given: float, right: float, base: Replication, share: float) -> str:
+def _why(task: Task, given: float, right: float, before: Mapping[str, float], share: float) -> str:
     """Return the likeliest cause of a wrong number: a known mistake, a unit, else the task's."""
     for one in task.mistakes:
-        if is_near(given, one.factor * base.metrics[one.figure], share):
+        if is_near(given, one.factor * before[one.figure], share):
             return one.hint
     off = slip(given, right, share, _SLIPS)
     if off is not None:
@@ -259,24 +265,41 @@ def _canonical(text: str, dim: str) -> object:
         return text == "true" if dim == "bool" else text
 
 
+def _trials_of_design(
+    task: Task, base: Scenario, design: Scenario, seeds: Sequence[int]
+) -> list[Trial]:
+    """Return the runs without and with a design, and then, where asked for, those with cuts."""
+    runs = [(one, seed) for one in (base, design) for seed in seeds]
+    found = [trial_of(*one) for one in runs] if task.goals else []
+    return found + [trial_of(*one, cuts_ns=task.cuts_ns) for one in runs if task.cuts]
+
+
 def _judge_design(
     task: Task, base: Scenario, outcomes: Sequence[Replication], seeds: Sequence[int]
 ) -> Mark:
-    before, after = outcomes[: len(seeds)], outcomes[len(seeds) :]
-    for run in after:
+    runs = 2 * len(seeds)
+    whole, cut = (outcomes[:runs], outcomes[runs:]) if task.goals else ((), outcomes)
+    for run in whole[len(seeds) :]:
         if run.seen.missing:
             told = f"with seed {run.seed}: {run.seen.until}"
             return Mark(task=task, status=FAIL, points=0, told=told)
     missed, answer = [], []
-    for level in resolve([read_option(goal) for goal in task.goals], base.measure):
-        values = [run.metrics.get(level.figure, math.nan) for run in after]
-        shown = ", ".join(_with_unit(value, level.unit) for value in values)
-        was = ", ".join(
-            _with_unit(run.metrics.get(level.figure, math.nan), level.unit) for run in before
+
+    def judge(level: Level, values: Sequence[float], where: str = "") -> None:
+        before, after = values[: len(seeds)], values[len(seeds) :]
+        was, shown = (
+            ", ".join(_with_unit(one, level.unit) for one in two) for two in (before, after)
         )
-        answer.append(f"{level.text}: {shown} (as it was: {was})")
-        if not all(level.holds(value) for value in values):
-            missed.append(f"{level.text} does not hold: {shown} (as it was: {was}).")
+        answer.append(f"{level.text}{where}: {shown} (as it was: {was})")
+        if not all(level.holds(value) for value in after):
+            missed.append(f"{level.text} does not hold{where}: {shown} (as it was: {was}).")
+
+    for level in resolve([read_option(goal) for goal in task.goals], base.measure):
+        judge(level, [run.metrics.get(level.figure, math.nan) for run in whole])
+    for level in resolve_among([read_option(goal) for goal in task.cut_goals], UNITS, {}):
+        worst = min if level.relation.startswith(">") else max
+        values = [worst(one[level.figure] for one in run.cuts) for run in cut]
+        judge(level, values, f", {cuts_text(task)}")
     if missed:
         return Mark(task=task, status=FAIL, points=0, told=" ".join([*missed, task.hint]))
     return Mark(task=task, status=OK, points=task.points, answer="; ".join(answer))

@@ -90,6 +90,7 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
             yield from _comment(f"Design, {_points(task)}: {task.question}")
             yield from _comment("It must hold with each of three seeds:")
             yield from (f"#   {goal}" for goal in task.goals)
+            yield from (f"#   {goal}, {cuts_text(task)}" for goal in task.cut_goals)
             yield from _comment("You may set, as PATH = VALUE on lines of their own:")
             for path, values in task.allow.items():
                 yield f"#   {path}: {allowed_text(values)}"
@@ -98,6 +99,11 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
 
 def _points(task: Task) -> str:
     return f"{task.points} {'point' if task.points == 1 else 'points'}"
+
+
+def cuts_text(task: Task) -> str:
+    """Return when the power is cut."""
+    return f"with the power cut at {', '.join(task.cuts)}"
 
 
 def allowed_text(values: tuple[str, ...] | str) -> str:

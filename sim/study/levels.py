@@ -116,7 +116,13 @@ class Judged:
 
 def resolve(given: Sequence[LevelText], measure: MeasureSpec) -> tuple[Level, ...]:
     """Return the levels of a scenario's figures; raise ScenarioError with all that is wrong."""
-    units, quantiles = units_of(measure), quantiles_of(measure)
+    return resolve_among(given, units_of(measure), quantiles_of(measure))
+
+
+def resolve_among(
+    given: Sequence[LevelText], units: Mapping[str, str], quantiles: Mapping[str, Quantile]
+) -> tuple[Level, ...]:
+    """Return the levels of figures with these units; raise ScenarioError."""
     problems: list[Problem] = []
     found: list[tuple[LevelText, Level]] = []
     for one in given:

@@ -6,7 +6,10 @@ from sim.lab.labs import DESIGN, PREDICT, open_lab
 from sim.lab.marking import PREDICT_RUNS
 from sim.lab.sheet import read_sheet, sheet_text
 from sim.study.metrics import units_of
+from sim.study.promises import UNITS
 from sim.study.trial import trial_of
+
+QUEUE = 'machine.mount."/var/spool"'
 
 # A design for each task that reaches its goal. They stand here and not in the labs' own files: what
 # is installed has no solutions.
@@ -20,6 +23,7 @@ DESIGNS = {
     },
     ("raid", "level"): {"machine.array.md0.level": '"raid10"'},
     ("swap", "work"): {"machine.memory": '"176 MiB"'},
+    ("crash", "fastest"): {f"{QUEUE}.dirsync": "false"},
     ("util", "enough"): {"process.reader.count": "10"},
     ("iostat", "p95"): {"machine.disk.sda.profile": '"sas-15k"', "machine.cpus": "4"},
     ("quota", "p95"): {'machine.cgroup."pods/web".cpu_burst': '"100 ms"'},
@@ -31,6 +35,14 @@ DECOYS = {
     "cache": {"keep": {"machine.memory": '"320 MiB"', "process.backup.nice": "19"}},
     "commit": {"twice": {"process.database.group": "true", "machine.cpus": "16"}},
     "dirty": {"stall": {"machine.memory": '"8 GiB"', "machine.disk.sdb.scheduler": '"deadline"'}},
+    "crash": {
+        "fastest": {
+            f"{QUEUE}.data": '"journal"',
+            f"{QUEUE}.dirsync": "false",
+            "process.sendmail.super_safe": "false",
+            "process.sendmail.requires_dir_fsync": "false",
+        }
+    },
     "iostat": {"p95": {"machine.memory": '"16 GiB"', "machine.disk.sda.scheduler": '"deadline"'}},
     "quota": {"p95": {"process.batch.nice": "19", "machine.cgroup.pods.cpu_weight": "10000"}},
     "raid": {"level": {"machine.array.md0.chunk": '"512 KiB"', "machine.memory": '"16 GiB"'}},
@@ -47,10 +59,16 @@ def right_answers(name, seed, laboratory):
         if task.kind != DESIGN:
             scenario = lab.read(seed, task.change)
             seeds = range(seed, seed + (PREDICT_RUNS if task.kind == PREDICT else 1))
-            runs = laboratory.figures([trial_of(scenario, one) for one in seeds])
-            value = fmean(run[task.figure] for run in runs)
-            found[task.name] = value, units_of(scenario.measure)[task.figure]
+            runs = asked_of(task, scenario, seeds, laboratory)
+            units = UNITS if task.cuts else units_of(scenario.measure)
+            found[task.name] = fmean(run[task.figure] for run in runs), units[task.figure]
     return found
+
+
+def asked_of(task, scenario, seeds, laboratory):
+    """Return the figures among which a task asks for one: of runs, or of power cuts."""
+    runs = laboratory.run([trial_of(scenario, one, cuts_ns=task.cuts_ns) for one in seeds])
+    return [run.cuts[0] if task.cuts else run.metrics for run in runs]
 
 
 def filled(folder, name, seed, answers, designs=None, *, student="", text=None):

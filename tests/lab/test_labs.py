@@ -8,9 +8,8 @@ from sim.lab.sheet import sheet_text
 from sim.report.tables import figure
 from sim.study.laboratory import Laboratory
 from sim.study.store import Store
-from sim.study.trial import trial_of
 from sim.toml.errors import ScenarioError
-from tests.lab.sheets import DECOYS, designs_of, filled, right_answers
+from tests.lab.sheets import DECOYS, asked_of, designs_of, filled, right_answers
 
 LABS = sorted(lab_files())
 SEEDS = [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
@@ -67,7 +66,7 @@ def test_an_answer_that_is_off_fails_with_a_cause(tmp_path, laboratory, name, se
 
 def _room(task, lab, seed, laboratory):
     scenario = lab.read(seed, task.change)
-    runs = laboratory.figures([trial_of(scenario, seed + k) for k in range(5)])
+    runs = asked_of(task, scenario, range(seed, seed + 5), laboratory)
     values = [run[task.figure] for run in runs]
     centre = sum(values) / 5
     half = 2.132 * (sum((value - centre) ** 2 for value in values) / 4 / 5) ** 0.5
@@ -90,9 +89,9 @@ def test_a_wrong_unit_is_named(tmp_path, laboratory, name, seed):
 @every_seed
 def test_every_known_mistake_is_wrong_and_has_its_hint(tmp_path, laboratory, name, seed):
     lab = open_lab(name).drawn(seed)
-    base = laboratory.figures([trial_of(lab.read(seed), seed)])[0]
     right = right_answers(name, seed, laboratory)
     for task in lab.tasks:
+        [base] = asked_of(task, lab.read(seed), [seed], laboratory) if task.mistakes else [{}]
         for known in task.mistakes:
             wrong = {task.name: (known.factor * base[known.figure], right[task.name][1])}
             marks = mark(filled(tmp_path, name, seed, typed(wrong)), laboratory, answers=True)
@@ -125,7 +124,7 @@ def test_every_drawn_lab_is_a_server(name, seed):
     lab = open_lab(name).drawn(seed)
     scenario = lab.read(seed)
     texts = [lab.question, lab.told, *lab.commands, *lab.settings]
-    texts += [text for one in lab.tasks for text in (one.question, one.hint, *one.goals)]
+    texts += [text for one in lab.tasks for text in (one.question, one.hint, *one.goals, *one.cuts)]
     assert not [text for text in texts if "{" in text.replace("{base}", "")]
     assert scenario.seed == seed
     for task in lab.tasks:
