@@ -2,8 +2,9 @@
 
 Models: the answer to a what-if question, with its label.
 Linux counterpart: none.
-Invariants: the JSON has the form of `iotwin run --json`, with the label and the shares added; every
- output says whether it is a prediction or a reproduction.
+Invariants: the JSON has the form of `iotwin run --json`, with the label and the shares added, and
+ without the digests: those tell whether two runs of one set of parameters are the same, and a
+ member is a set of its own. Every output says whether it is a prediction or a reproduction.
 Left out: pictures.
 """
 
@@ -78,7 +79,7 @@ def widest(prediction: Prediction, metric: str) -> str:
 def prediction_json(
     prediction: Prediction, recorded: dict[str, Figure], version: str
 ) -> dict[str, Any]:
-    """Return the prediction in the form of `iotwin run --json`, with label and shares."""
+    """Return the prediction in the form of `iotwin run --json`: label, shares, no digests."""
     scenario, what_if = prediction.scenario, prediction.scenario.what_if
     metrics: dict[str, dict[str, Any]] = {}
     for name, summary in prediction.metrics.items():
