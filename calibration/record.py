@@ -133,6 +133,7 @@ HOST, PROC, COSTS = "host.txt", "proc.txt", "costs.txt"
 PAGE, MIB = 4096, 1 << 20
 COLD_BYTES = 128 * MIB  # more than most processors' caches hold; less where memory is short
 ROUNDS = 5
+SAMPLE_END = b"=== end\n"
 TASKS = "/proc/PID/stat"  # the section's name: lines of the tasks that are in R or D
 STOPS = (signal.SIGINT, signal.SIGTERM)
 INTERVAL_MIN_S = 0.1
@@ -191,6 +192,15 @@ def resume(
     if not os.path.exists(os.path.join(folder, PROC)):
         raise RecordError(f"{folder} holds no recording to go on with")
     return _record(folder, interval_s, duration_s, root, tell)
+
+
+def whole_samples(folder: str) -> int:
+    """Return how many whole samples a folder holds; 0 if it holds no recording."""
+    try:
+        with open(os.path.join(folder, PROC), "rb") as lines:
+            return sum(line == SAMPLE_END for line in lines)
+    except FileNotFoundError:
+        return 0
 
 
 def parse_seconds(text: str) -> float:
@@ -407,7 +417,7 @@ def _sample(sections: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
     for name, text in sections:
         yield f"==> {name} <==\n".encode()
         yield text if text.endswith(b"\n") or not text else text + b"\n"
-    yield b"=== end\n"
+    yield SAMPLE_END
 
 
 def _begin(out: int, interval_s: float) -> None:

@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "fio": ("sim.cli.fio", "Run a job file of fio on a machine."),
     "table": ("sim.cli.table", "Fill a table: RAID levels, access, what-ifs."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),
+    "mine": ("sim.cli.mine", "My own server: record it, make its twin, ask it."),
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
     "twin": ("sim.cli.twin", "Make a twin of a server from its recording alone."),

@@ -1,4 +1,4 @@
-"""The work of `iotwin twin`: look, draft, fit, write, report.
+"""The work of `iotwin twin`: look, draft, fit, write, report; all but the report for `iotwin mine`.
 
 Nothing is written before everything is known. Both files appear whole or not at all. The options
 are in sim/cli/twin.py, which --help reads and which must not load numpy.
@@ -7,6 +7,7 @@ are in sim/cli/twin.py, which --help reads and which must not load numpy.
 import shlex
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -32,6 +33,61 @@ from sim.cli.output import check_apart, check_json, check_replaceable, write_jso
 from sim.scenario.cases import data_sets
 
 
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """A twin to be made: the recording, its draft, and where the twin and its ensemble go."""
+
+    paths: tuple[str, ...]
+    seen: Look
+    draft: Draft
+    place: Path
+    made_by: str
+
+    @property
+    def fit_place(self) -> Path:
+        """Return where the ensemble goes."""
+        return self.place.with_suffix(".fit.toml")
+
+    @property
+    def comment(self) -> str:
+        """Return what stands at the head of the file and of the report."""
+        return (
+            f"Twin of {self.seen.source.name}, made from its recording alone by"
+            f" iotwin {sim.__version__}:\n  {self.made_by}\n"
+            "Nothing is known of its application: reads and writes are classes of their own.\n"
+        )
+
+    def fit(self, simulations: int, seed: int, where: Where) -> Twin:
+        """Fit and write both files; until then all is in a folder that vanishes."""
+        with (
+            tempfile.TemporaryDirectory(prefix="iotwin.") as folder,
+            where.laboratory(f"fitting {self.seen.source.name}", columns_of_run) as laboratory,
+        ):
+            twin = fit_draft(
+                self.draft,
+                self.seen,
+                Path(folder) / "twin.toml",
+                comment=self.comment,
+                seed=seed,
+                simulations=simulations,
+                laboratory=laboratory,
+            )
+        fit_text = ensemble_text(twin, self.place, self.made_by, recorded_files(self.paths))
+        write_text(twin.text, self.place)
+        write_text(fit_text, self.fit_place)
+        return twin
+
+
+def making_of(
+    paths: tuple[str, ...], seen: Look, draft: Draft, output: str | None, made_by: str
+) -> Making:
+    """Return the twin to be made; refuse a place where it cannot be written."""
+    name = output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml"
+    making = Making(paths=paths, seen=seen, draft=draft, place=Path(name), made_by=made_by)
+    check_replaceable(name, str(making.fit_place))
+    return making
+
+
 def make(
     paths: tuple[str, ...],
     output: str | None,
@@ -47,24 +103,19 @@ def make(
         draft = draw_draft(seen, seed)
     except (NothingToLookAt, NothingToTwin, TooShort) as error:
         raise click.UsageError(str(error)) from None
-    name = output or f"{Path(seen.source.name.split()[0]).stem}.twin.toml"
-    place, fit_place = Path(name), Path(name).with_suffix(".fit.toml")
-    check_replaceable(name, str(fit_place))
-    check_json(json_path)
-    check_apart(name, str(fit_place), json_path, read=paths)
     held_out = f" --hold-out {hold_out_percent}" if hold_out_percent else ""
     made_by = f"iotwin twin --simulations {simulations} --seed {seed}{held_out} {shlex.join(paths)}"
-    comment = _comment(seen, made_by)
-    twin = _fit(draft, seen, comment, simulations, seed, where)
-    fit_text = ensemble_text(twin, place, made_by, recorded_files(paths))
-    write_text(twin.text, place)
-    write_text(fit_text, fit_place)
+    making = making_of(paths, seen, draft, output, made_by)
+    place, fit_place = making.place, making.fit_place
+    check_json(json_path)
+    check_apart(str(place), str(fit_place), json_path, read=paths)
+    twin = making.fit(simulations, seed, where)
     held = predict_rest(twin, seen, rest) if rest is not None else None
     if json_path is not None:
         told = {} if held is None else {"held_out": held_out_json(held)}
         write_json(twin_json(twin, place.stem, sim.__version__) | told, json_path)
     if json_path != "-":
-        click.echo(f"{comment}\n{twin_text(twin, seen)}")
+        click.echo(f"{making.comment}\n{twin_text(twin, seen)}")
         if held is not None:
             click.echo(held_out_text(held))
         names = " ".join(one.name for one in draft.sheet.what_ifs)
@@ -92,29 +143,3 @@ def recorded_files(paths: Sequence[str]) -> list[Path]:
         for file in (sorted(place.iterdir()) if place.is_dir() else [place])
         if file.is_file()
     ]
-
-
-def _comment(seen: Look, made_by: str) -> str:
-    """Return what stands at the head of the file and of the report."""
-    return (
-        f"Twin of {seen.source.name}, made from its recording alone by iotwin {sim.__version__}:\n"
-        f"  {made_by}\n"
-        "Nothing is known of its application: reads and writes are classes of their own.\n"
-    )
-
-
-def _fit(draft: Draft, seen: Look, comment: str, simulations: int, seed: int, where: Where) -> Twin:
-    """Fit in a folder that vanishes: nothing half made is left if it is interrupted."""
-    with (
-        tempfile.TemporaryDirectory(prefix="iotwin.") as folder,
-        where.laboratory(f"fitting {seen.source.name}", columns_of_run) as laboratory,
-    ):
-        return fit_draft(
-            draft,
-            seen,
-            Path(folder) / "twin.toml",
-            comment=comment,
-            seed=seed,
-            simulations=simulations,
-            laboratory=laboratory,
-        )

@@ -1,0 +1,106 @@
+"""A recording in ten lines: what the server does, and what is short of what.
+
+Models: what an administrator says on the telephone before anybody asks.
+Linux counterpart: none.
+Invariants: every number is one of the look's, which prints them all; a line is left out where
+nothing was recorded for it; there are never more than LINES_MAX.
+Left out: laws and checks beyond their number: `iotwin look` has them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from calibration.look.devices import DeviceLook, lowest
+from calibration.look.intervals import await_of
+from calibration.look.summary import Look
+from sim.report.tables import figure
+from sim.units import format_quantity
+
+LINES_MAX: Final = 10
+DEVICES_MAX: Final = 4
+KIB: Final = 1024
+GIB: Final = 2**30
+
+
+def brief(seen: Look) -> list[str]:
+    """Return the lines."""
+    return [
+        *_machine(seen),
+        *_cpus(seen),
+        *_devices(seen.devices),
+        *_memory(seen),
+        f"Short of: {seen.verdict.sentence}",
+        *_doubts(seen),
+    ][:LINES_MAX]
+
+
+def _machine(seen: Look) -> Iterator[str]:
+    facts = seen.source.facts
+    parts = []
+    if "kernel" in facts:
+        parts.append(f"Linux {facts['kernel']}")
+    if seen.cpu.cpus:
+        parts.append(f"{seen.cpu.cpus} CPU{'s' if seen.cpu.cpus > 1 else ''}")
+    size = facts.get("memory_bytes")
+    if size is not None:
+        parts.append(f"{float(size) / GIB:.3g} GiB of memory")
+    length_s = sum(one.length_s or 0.0 for one in seen.used)
+    recorded = f"{len(seen.used)} intervals"
+    if length_s:
+        recorded += f", {length_s:.0f} s together"
+    yield f"{seen.source.name}: {', '.join([*parts, recorded])}."
+
+
+def _cpus(seen: Look) -> Iterator[str]:
+    cpu = seen.cpu
+    if cpu.busy is None:
+        return
+    shares = (
+        f"{value:.0f} % {name.removesuffix('_pct')}"
+        for name, value in cpu.shares_pct.items()
+        if name not in ("idle_pct", "iowait_pct") and name.endswith("_pct") and value >= 1
+    )
+    told = ", ".join(shares)
+    waiting = cpu.shares_pct.get("iowait_pct", 0.0)
+    yield (
+        f"The CPUs are {100 * cpu.busy:.0f} % busy{f' ({told})' if told else ''}"
+        f"{f', and idle with I/O under way for {waiting:.0f} %' if waiting >= 1 else ''}."
+    )
+
+
+def _devices(devices: Sequence[DeviceLook]) -> Iterator[str]:
+    known = sorted(lowest(devices), key=lambda one: -(one.util_pct or 0.0))
+    for one in known[:DEVICES_MAX]:
+        busy = f"{one.util_pct:.0f} % busy" if one.util_pct is not None else "no %util recorded"
+        does = " and ".join(_directions(one)) or f"{figure(one.rate_per_s)} requests/s"
+        answer = await_of(one.row)
+        takes = f", each answered in {figure(answer)} ms" if answer else ""
+        yield f"{one.name} ({one.guess}) is {busy}: {does}{takes}."
+    if len(known) > DEVICES_MAX:
+        yield f"{len(known) - DEVICES_MAX} more devices do less."
+
+
+def _directions(one: DeviceLook) -> Iterator[str]:
+    for word, short in (("read", "r"), ("write", "w")):
+        value, of = one.row.get(f"{short}_per_s", 0.0), one.row.get(f"{short}areq_bytes")
+        if value >= 0.5:
+            sized = f" of {figure(of / KIB)} KiB" if of else ""
+            yield f"{figure(value)} {word}s/s{sized}"
+
+
+def _memory(seen: Look) -> Iterator[str]:
+    system = seen.system
+    swap = max(system.swap_used_bytes, default=0.0)
+    parts = []
+    if system.load is not None:
+        parts.append(f"The load average is {system.load:.2f}")
+    if swap:
+        parts.append(f"swap in use is {format_quantity(round(swap), 'bytes')}")
+    if parts:
+        yield f"{'; '.join(parts)}."
+
+
+def _doubts(seen: Look) -> Iterator[str]:
+    wrong = sum(one.severity == "wrong" for one in seen.findings)
+    if wrong:
+        yield f"{wrong} findings contradict the laws: `iotwin look` names them."

@@ -1,0 +1,304 @@
+"""Answers of a twin: for every question a sentence, and the figures that it is made of.
+
+Models: what an administrator repeats in the meeting.
+Linux counterpart: none.
+Invariants: all questions meet the same members of the ensemble with the same seeds, so that a
+ change is one member by member, and today's figures are the twin's own, not the recording's. An
+ interval holds 90 % of the members, both what the recording leaves open and the chance of a run.
+ The sentence names the device that is busiest then, how long the requests take that wait there
+ longest in all, and whether the load is borne. `load_mean` is where the load average settles: the
+ mean number of tasks that run or sleep uninterruptibly, which the averages at both ends of a time
+ t tell (kernel/sched/loadavg.c, exp(-t / 60 s)): n = (y - x e) / (1 - e).
+By hand: an average of 2.0 that is 2.79 a minute later: e = 0.368, n = (2.79 - 0.74) / 0.63 = 3.25.
+Left out: how many times today's load a device bears that serves many requests at a time: %util says
+ how often it is not idle, not how full it is.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calibration.look import Look
+from calibration.look.bottleneck import FULL
+from calibration.twin.columns import WARM, figures_of
+from calibration.twin.draft import Draft
+from calibration.twin.questions import Question
+from calibration.twin.server import turns
+from sim.observation import Observation, percentile
+from sim.report.tables import Column, Table, figure
+from sim.scenario.fitted import Fit
+from sim.study.laboratory import Laboratory
+from sim.study.summary import Summary, summarise
+from sim.study.trial import Figures, Trial
+from sim.tools.parse import parse_loadavg
+
+MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
+LOAD_MEAN: Final = "load_mean"
+CPU_BUSY: Final = "cpu.busy_pct"
+MINUTE_S: Final = 60.0
+SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
+BORNE: Final = 0.95  # of the bytes that so many times the load asks for
+UNITS: Final[Mapping[str, str]] = {
+    "r_per_s": "/s",
+    "w_per_s": "/s",
+    "f_per_s": "/s",
+    "read_bytes_per_s": "B/s",
+    "write_bytes_per_s": "B/s",
+    "rareq_bytes": "bytes",
+    "wareq_bytes": "bytes",
+    "r_await_ms": "ms",
+    "w_await_ms": "ms",
+    "aqu_sz": "requests",
+    "util_pct": "%",
+}
+
+
+def server_figures(seen: Observation) -> Figures:
+    """Return the figures of a run from the end of its warm-up: disks, CPUs, load average."""
+    found = {}
+    for name, value in figures_of(seen.result).items():
+        device, column = name.rsplit(" ", 1)
+        if device == "cpu":
+            found[f"cpu.{column}"] = value
+        elif column in UNITS:
+            found[f"disk.{device}.{column}"] = value
+    found[CPU_BUSY] = found["cpu.user_pct"] + found["cpu.nice_pct"] + found["cpu.system_pct"]
+    warm_ns = seen.result.first_ns(WARM) or 0
+    samples = [one for one in seen.result.samples if one.t_ns >= warm_ns]
+    first, last = (parse_loadavg(samples[i].text("loadavg")).load1 for i in (0, -1))
+    found[LOAD_MEAN] = settled(first, last, (samples[-1].t_ns - samples[0].t_ns) / 1e9)
+    return found
+
+
+def settled(first: float, last: float, length_s: float) -> float:
+    """Return the mean number of active tasks in the time in which an average went so far."""
+    left = math.exp(-length_s / MINUTE_S)
+    return max(0.0, (last - first * left) / (1 - left))
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a figure."""
+    return "tasks" if name == LOAD_MEAN else UNITS.get(name.rsplit(".", 1)[-1], "%")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A question (None: as the server is today) and the figures of every member, in their order."""
+
+    question: Question | None
+    runs: Sequence[Figures]
+
+    def summary(self, name: str) -> Summary:
+        """Return median and interval of a figure."""
+        return summarise([one.get(name, 0.0) for one in self.runs], unit_of(name))
+
+    @property
+    def metrics(self) -> dict[str, Summary]:
+        """Return all figures."""
+        names = dict.fromkeys(name for one in self.runs for name in one)
+        return {name: self.summary(name) for name in names}
+
+    @property
+    def busiest(self) -> str:
+        """Return the device that is busiest."""
+        utils = [name for name in self.runs[0] if name.endswith(".util_pct")]
+        busiest = max(utils, key=lambda name: self.summary(name).median)
+        return busiest.removeprefix("disk.").removesuffix(".util_pct")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What a twin says: today, and an answer for every question."""
+
+    today: Answer
+    asked: Sequence[Answer]
+
+
+def answers_of(
+    questions: Sequence[Question],
+    fit: Fit,
+    scenario: str,
+    laboratory: Laboratory,
+    *,
+    members: int,
+    seed: int,
+) -> Answers:
+    """Simulate the first members of the ensemble, today and in every question.
+
+    The laboratory measures server_figures().
+    """
+    variants: list[Question | None] = [None, *questions]
+    trials = [_trial(one, fit, scenario, m, seed) for one in variants for m in range(members)]
+    laboratory.planned = len(trials)
+    runs = laboratory.figures(trials)
+    found = [
+        Answer(question=one, runs=runs[i * members : (i + 1) * members])
+        for i, one in enumerate(variants)
+    ]
+    return Answers(today=found[0], asked=found[1:])
+
+
+def _trial(question: Question | None, fit: Fit, scenario: str, member: int, seed: int) -> Trial:
+    values = tuple(fit.member(member).items())
+    if question is None:
+        return Trial(scenario, None, values, seed + member)
+    return Trial(scenario, question.what_if, values, seed + member, question.sets)
+
+
+def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
+    """Return the answer as one says it."""
+    assert answer.question is not None
+    question = answer.question
+    device = answer.busiest
+    util = f"disk.{device}.util_pct"
+    said = [
+        f"{device} is {_with(answer, util, ' % busy')} instead of {_plain(today, util, ' %')}",
+        *_response(answer, today, device),
+        f"the load average settles at {_with(answer, LOAD_MEAN)}"
+        f" instead of {_plain(today, LOAD_MEAN)}",
+    ]
+    lead = f"With {question.words}," if question.load != 1 else f"{question.words}:"
+    text = f"{lead} {', '.join(said[:-1])}, and {said[-1]}."
+    if question.load > 1:
+        text += " " + " ".join(_borne(answer, today, device, seen, draft))
+    return text
+
+
+def _with(answer: Answer, name: str, unit: str = "") -> str:
+    """Return a figure with its interval."""
+    one = answer.summary(name)
+    return f"{_short(one.median)}{unit} ({_short(one.lo)} .. {_short(one.hi)})"
+
+
+def _plain(answer: Answer, name: str, unit: str = "") -> str:
+    return f"{_short(answer.summary(name).median)}{unit}"
+
+
+def _short(value: float) -> str:
+    """Return about two digits: a sentence is no table."""
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def _response(answer: Answer, today: Answer, device: str) -> Iterator[str]:
+    """Say how long the requests take of which more are under way at a time."""
+    directions = {"read": "r", "write": "w"}
+
+    def under_way(word: str) -> float:
+        rate, wait = (f"disk.{device}.{directions[word]}_{name}" for name in ("per_s", "await_ms"))
+        return answer.summary(rate).median * answer.summary(wait).median
+
+    word = max(directions, key=under_way)
+    if under_way(word):
+        name = f"disk.{device}.{directions[word]}_await_ms"
+        yield f"a {word} takes {_with(answer, name, ' ms')} instead of {_plain(today, name, ' ms')}"
+
+
+def _borne(answer: Answer, today: Answer, device: str, seen: Look, draft: Draft) -> Iterator[str]:
+    """Say whether the load is served, and what fills up next."""
+    assert answer.question is not None
+    times = answer.question.load
+    ratios = sorted(_bytes(new) / max(_bytes(old), 1.0) for new, old in _pairs(answer, today))
+    served = percentile(ratios, 0.5)
+    if served >= BORNE * times:
+        yield "It holds."
+    elif draft.closed:
+        yield (
+            f"The programs wait for {device}: {times:g} times as many get"
+            f" {_short(served)} times as much done."
+        )
+    else:
+        yield f"It does not hold: {_short(served)} times today's load is served."
+    limits = sorted(limits_of(seen).items(), key=lambda pair: pair[1])
+    if limits and not draft.closed:
+        name, most = limits[0]
+        verb = "are" if name == CPUS else "is"
+        yield f"{name} {verb} full first, at {_short(most)} times today's load."
+
+
+def _pairs(answer: Answer, today: Answer) -> Iterator[tuple[Figures, Figures]]:
+    return zip(answer.runs, today.runs, strict=True)
+
+
+def _bytes(run: Figures) -> float:
+    return sum(value for name, value in run.items() if name.endswith("bytes_per_s"))
+
+
+CPUS: Final = "The CPUs"
+
+
+def limits_of(seen: Look) -> dict[str, float]:
+    """Return at how many times the recorded load what serves one at a time is 90 % busy.
+
+    By the utilisation law, U = X D. Background work (nice) makes room. A device without an arm
+    serves several requests at a time, and is not among them.
+    """
+    found = {}
+    shares = seen.cpu.shares_pct
+    busy = (shares.get("user_pct", 0.0) + shares.get("system_pct", 0.0)) / 100
+    if busy:
+        found[CPUS] = FULL / busy
+    for one in seen.devices:
+        if turns(one) and one.util_pct:
+            found[one.name] = FULL / (one.util_pct / 100)
+    return found
+
+
+def answers_table(answers: Answers) -> Table:
+    """Return one table of all answers: the device that is busiest today, CPUs and load."""
+    device = answers.today.busiest
+    columns = {
+        f"{device} busy %": f"disk.{device}.util_pct",
+        "reads/s": f"disk.{device}.r_per_s",
+        "a read ms": f"disk.{device}.r_await_ms",
+        "writes/s": f"disk.{device}.w_per_s",
+        "a write ms": f"disk.{device}.w_await_ms",
+        "CPUs busy %": CPU_BUSY,
+        "load": LOAD_MEAN,
+    }
+    shown = {
+        title: name
+        for title, name in columns.items()
+        if any(one.summary(name).hi >= SHOWN_MIN for one in (answers.today, *answers.asked))
+    }
+    rows = [
+        (
+            "today" if one.question is None else one.question.name,
+            *(_with(one, name) for name in shown.values()),
+        )
+        for one in (answers.today, *answers.asked)
+    ]
+    heads = (Column(title, is_number=True) for title in shown)
+    return Table((Column("what if"), *heads), tuple(rows))
+
+
+def figures_table(answer: Answer, today: Answer) -> Table:
+    """Return every figure of an answer, beside today's."""
+    columns = (
+        Column("figure"),
+        Column("median", True),
+        Column("90 % interval", True),
+        Column("today", True),
+        Column("unit"),
+    )
+    before = today.metrics
+    rows = [
+        (
+            name,
+            figure(one.median),
+            f"{figure(one.lo)} .. {figure(one.hi)}",
+            figure(before[name].median) if name in before else "-",
+            one.unit,
+        )
+        for name, one in answer.metrics.items()
+        if one.hi
+    ]
+    return Table(columns, tuple(rows))
+
+
+def metrics_json(answer: Answer) -> dict[str, Any]:
+    """Return the figures of an answer with median and interval, as `iotwin predict --json` has."""
+    return {
+        name: {"median": one.median, "lo": one.lo, "hi": one.hi, "unit": one.unit}
+        for name, one in answer.metrics.items()
+    }

@@ -1,0 +1,137 @@
+"""What a twin is asked: its own what-ifs, and how much of something: load=2, cpus=8, memory=32 GiB.
+
+Models: the question as an administrator says it.
+Linux counterpart: none.
+Invariants: a question becomes a what-if and values that lie over it, so that every member of an
+ensemble is asked the same; a multiple of the load is one of what each member has. A question that
+the recording cannot answer is refused before anything is simulated.
+Left out: questions about parts of the load; `--set` of the twin's file asks them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from calibration.twin.draft import Draft
+from calibration.twin.sheet import dotted
+from calibration.twin.what_ifs import what_ifs_of
+from sim.registry import did_you_mean
+from sim.scenario.load import JOINED
+from sim.units import UnitError, format_quantity, parse_quantity
+
+LOAD_MIN: Final = 0.05
+LOAD_MAX: Final = 100.0
+CPUS_MAX: Final = 1024
+TIMES: Final[Mapping[float, str]] = {2.0: "twice", 0.5: "half"}
+
+
+class QuestionError(ValueError):
+    """A question that is none, or that this recording cannot answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A variant of a twin: `words` names it in a sentence, `load` is the multiple of the load."""
+
+    name: str
+    words: str
+    what_if: str | None = None
+    sets: tuple[str, ...] = ()
+    load: float = 1.0
+
+
+def read_question(text: str, draft: Draft) -> Question:
+    """Return what a text asks, such as "load=2", "ssd" or "ssd+load=2"; QuestionError."""
+    known = {one.name: one for one in what_ifs_of(draft)}
+    names: list[str] = []
+    words: list[str] = []
+    sets: list[str] = []
+    asked: dict[str, float] = {}
+    for part in map(str.strip, text.split(JOINED)):
+        key, equals, value = map(str.strip, part.partition("="))
+        if part in known:
+            names.append(part)
+            words.append(known[part].title)
+        elif equals and key in QUANTITIES and key not in asked:
+            read = QUANTITIES[key]
+            asked[key], told, values = read(value, draft)
+            words.append(told)
+            sets += values
+        elif equals and key in asked:
+            raise QuestionError(f"what-if '{text}': '{key}' is asked twice")
+        else:
+            raise QuestionError(_unknown(part, known))
+    return Question(
+        name=text,
+        words=" and ".join(words),
+        what_if=JOINED.join(names) or None,
+        sets=tuple(sets),
+        load=asked.get("load", 1.0),
+    )
+
+
+def _unknown(part: str, known: Mapping[str, object]) -> str:
+    hint = did_you_mean(part.partition("=")[0], (*known, *QUANTITIES))
+    amounts = ", ".join(f"{name}={example}" for name, example in EXAMPLES.items())
+    return f"no what-if '{part}'{hint} (known: {amounts}, {', '.join(known)})"
+
+
+def _load(text: str, draft: Draft) -> tuple[float, str, list[str]]:
+    try:
+        times = float(text)
+    except ValueError:
+        times = 0.0
+    if not LOAD_MIN <= times <= LOAD_MAX:
+        allowed = f"so many times today's, from {LOAD_MIN:g} to {LOAD_MAX:g}"
+        raise QuestionError(f"load={text}: a load is {allowed}")
+    words = f"{TIMES.get(times, f'{times:g} times')} the load"
+    scaled = [name for name in draft.streams if _scales(draft, name, times)]
+    if not scaled:
+        raise QuestionError(f"load={text}: one program that always has one request has no part")
+    return times, words, [f"{dotted('process', one, 'load_scale')}={times:g}" for one in scaled]
+
+
+def _scales(draft: Draft, name: str, times: float) -> bool:
+    """Return whether so many times a stream's load is at least one customer."""
+    customers = draft.sheet.sections["process", name]["concurrency"].value
+    return name not in draft.closed or float(customers) * times >= 1  # type: ignore[arg-type]
+
+
+def _cpus(text: str, _draft: Draft) -> tuple[float, str, list[str]]:
+    if not text.isdecimal() or not 1 <= int(text) <= CPUS_MAX:
+        raise QuestionError(f"cpus={text}: a number of CPUs is a whole one from 1 to {CPUS_MAX}")
+    count = int(text)
+    return count, f"{count} CPU{'s' if count > 1 else ''}", [f"machine.cpus={count}"]
+
+
+def _memory(text: str, draft: Draft) -> tuple[float, str, list[str]]:
+    try:
+        size = int(parse_quantity(text, "bytes"))
+    except UnitError as error:
+        raise QuestionError(f"memory={text}: {error}") from None
+    told = format_quantity(size, "bytes")
+    return size, f"{told} of memory", [f"machine.memory={told}"]
+
+
+Reader = Callable[[str, Draft], tuple[float, str, list[str]]]
+QUANTITIES: Final[Mapping[str, Reader]] = {"load": _load, "cpus": _cpus, "memory": _memory}
+EXAMPLES: Final[Mapping[str, str]] = {"load": "2", "cpus": "8", "memory": "32 GiB"}
+
+
+def offered(draft: Draft, *, cpu_busy: float | None) -> Sequence[str]:
+    """Return the questions that make sense for this server, at most four.
+
+    Twice the load is everybody's. Then what stands in the way: CPUs that are more than half busy,
+    the device, and writers that wait for it.
+    """
+    known = {one.name for one in what_ifs_of(draft)}
+    wanted = [
+        "load=2",
+        "double_cpus" if cpu_busy is not None and cpu_busy > CPU_BUSY else "",
+        next((name for name in ("nvme", "device_twice_as_fast") if name in known), ""),
+        "no_fsync" if "no_fsync" in known else "",
+    ]
+    return [name for name in wanted if name]
+
+
+CPU_BUSY: Final = 0.5

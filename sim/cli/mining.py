@@ -1,0 +1,173 @@
+"""The work of `iotwin mine`: record, look, draft, fit, ask, answer.
+
+What is asked is read before anything is simulated. The options are in sim/cli/mine.py, which --help
+reads and which must not load numpy.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+import sim
+from calibration import record as recorder
+from calibration.dataset import open_source
+from calibration.look import look
+from calibration.look.brief import brief
+from calibration.look.summary import Look, NothingToLookAt
+from calibration.twin.answers import (
+    Answer,
+    Answers,
+    answers_of,
+    answers_table,
+    figures_table,
+    metrics_json,
+    sentence,
+    server_figures,
+)
+from calibration.twin.demands import NothingToTwin
+from calibration.twin.draft import Draft
+from calibration.twin.fitting import Twin, draw_draft
+from calibration.twin.questions import QuestionError, offered, read_question
+from sim.cli.laboratory import Where
+from sim.cli.main import EXIT_INTERRUPTED
+from sim.cli.output import check_apart, check_json, write_json
+from sim.cli.progress import Progress
+from sim.cli.twin_making import Making, making_of
+from sim.report.tables import print_table
+from sim.scenario.fitted import read_fit
+
+FOLDER: Final = "here"
+INTERVAL_S: Final = 2.0
+SCHEMA: Final = "iotwin.mine/1"
+
+
+def record_here(paths: Sequence[str], duration_s: float) -> str:
+    """Record this host for so long, or what lacks of it; return the folder."""
+    folder = paths[0] if paths else FOLDER
+    wanted = int(duration_s / INTERVAL_S) + 1
+    have = recorder.whole_samples(folder)
+    if have >= wanted:
+        click.echo(f"iotwin: {folder} is recorded; name another folder to record anew", err=True)
+        return folder
+    click.echo(f"iotwin: recording into {folder} for {duration_s:g} s", err=True)
+    left_s = (wanted - have - 1) * INTERVAL_S
+    try:
+        with Progress("recording") as progress:
+
+            def tell(samples: int, total: int | None) -> None:
+                progress(samples, total or samples)
+
+            if have:
+                done = recorder.resume(folder, INTERVAL_S, left_s, tell=tell)
+            else:
+                costs = recorder.host_costs
+                done = recorder.record(folder, INTERVAL_S, left_s, tell=tell, costs=costs)
+    except recorder.RecordError as error:
+        raise click.UsageError(str(error)) from None
+    if have + done.samples < wanted:
+        click.echo(
+            f"iotwin: interrupted: {have + done.samples} of {wanted} samples are in {folder}; the"
+            " same command goes on",
+            err=True,
+        )
+        sys.exit(EXIT_INTERRUPTED)
+    return folder
+
+
+def mine(
+    paths: tuple[str, ...],
+    asked: Sequence[str],
+    *,
+    output: str | None,
+    simulations: int,
+    members: int,
+    seed: int,
+    tells_all: bool,
+    json_path: str | None,
+    where: Where,
+) -> None:
+    """Say what the server does, make its twin, answer; raise click.UsageError."""
+    try:
+        seen = look(open_source(paths))
+        draft = draw_draft(seen, seed)
+        questions = [
+            read_question(one, draft)
+            for one in dict.fromkeys(asked) or offered(draft, cpu_busy=seen.cpu.busy)
+        ]
+    except (NothingToLookAt, NothingToTwin, QuestionError) as error:
+        raise click.UsageError(str(error)) from None
+    made_by = f"iotwin mine --simulations {simulations} --seed {seed} {shlex.join(paths)}"
+    making = making_of(paths, seen, draft, output, made_by)
+    check_json(json_path)
+    check_apart(str(making.place), str(making.fit_place), json_path, read=paths)
+    speaks = json_path != "-"
+    if speaks:
+        click.echo("\n".join(brief(seen)) + "\n")
+    twin = making.fit(simulations, seed, where)
+    if speaks:
+        click.echo(_made(twin, making))
+    fit = read_fit(making.fit_place)
+    label = f"asking {making.place.name}"
+    with where.laboratory(label, server_figures) as laboratory:
+        number = min(members, len(fit.members))
+        answers = answers_of(
+            questions, fit, str(making.place), laboratory, members=number, seed=seed
+        )
+    if json_path is not None:
+        write_json(_json(answers, twin, making, number), json_path)
+    if speaks:
+        _tell(answers, seen, draft, number, tells_all)
+    click.echo(f"twin in {making.place}, its ensemble in {making.fit_place}", err=True)
+
+
+def _made(twin: Twin, making: Making) -> str:
+    """Return how near the twin comes, and where more is told."""
+    more = f"`iotwin twin {shlex.join(making.paths)}` tells every column and parameter."
+    return f"The twin: {twin.verdict.text}.\n{more}\n"
+
+
+def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: bool) -> None:
+    for one in answers.asked:
+        click.echo(f"- {sentence(one, answers.today, seen, draft)}")
+    click.echo(
+        f"\nPredictions: the median of {members} members of the fit, and in brackets what 90 % of"
+        " them say.\n"
+    )
+    print_table(answers_table(answers), sys.stdout)
+    if tells_all:
+        for one in answers.asked:
+            assert one.question is not None
+            click.echo(f"\n{one.question.name}")
+            print_table(figures_table(one, answers.today), sys.stdout)
+
+
+def _json(answers: Answers, twin: Twin, making: Making, members: int) -> dict[str, Any]:
+    """Return everything; of one question the figures stand at the top as well."""
+    seen, draft = making.seen, making.draft
+
+    def told(one: Answer) -> dict[str, Any]:
+        text = sentence(one, answers.today, seen, draft)
+        return {"sentence": text, "metrics": metrics_json(one)}
+
+    found = {one.question.name: told(one) for one in answers.asked if one.question is not None}
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": sim.__version__,
+        "recording": seen.source.name,
+        "server": brief(seen),
+        "twin": str(making.place),
+        "fit": str(making.fit_place),
+        "verdict": twin.verdict.text,
+        "fair": twin.verdict.is_fair,
+        "kind": "prediction",
+        "seed": twin.fit.plan.seed,
+        "members": members,
+        "today": {"metrics": metrics_json(answers.today)},
+        "what_ifs": found,
+    }
+    if len(found) == 1:
+        content |= next(iter(found.values()))
+    return content

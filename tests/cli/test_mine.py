@@ -1,0 +1,199 @@
+"""`iotwin mine`: a known server, told, twinned and asked; its doubled load is the true one."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from calibration.dataset import open_source
+from calibration.look import Look, look
+from calibration.look.brief import LINES_MAX, brief
+from calibration.record import record, whole_samples
+from calibration.twin.answers import limits_of, settled
+from calibration.twin.columns import figures_of
+from calibration.twin.draft import Draft
+from calibration.twin.fitting import draw_draft
+from calibration.twin.questions import QuestionError, offered, read_question
+from sim.cli import mining
+from sim.cli.main import cli
+from tests.calibration.recorded_twin import record_run, run_truth
+
+# figure -> how far the prediction of twice the load may be from the server that really bears it
+DOUBLED = {
+    "sda r_per_s": 0.08,
+    "sda w_per_s": 0.2,
+    "sda r_await_ms": 0.25,
+    "sda w_await_ms": 0.35,
+    "sda util_pct": 0.2,
+}
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record the known server."""
+    return record_run(run_truth(), tmp_path_factory.mktemp("mine") / "known")
+
+
+@pytest.fixture(scope="module")
+def seen(known: Path) -> Look:
+    """Look at it."""
+    return look(open_source([str(known)]))
+
+
+@pytest.fixture(scope="module")
+def draft(seen: Look) -> Draft:
+    """Draft its twin."""
+    return draw_draft(seen, 1)
+
+
+def mine(folder: Path, *arguments: str) -> Result:
+    """Run `iotwin mine` so that its twin goes into a folder."""
+    place = str(folder / "mine.toml")
+    return CliRunner().invoke(cli, ["mine", *arguments, "-o", place], prog_name="iotwin")
+
+
+@pytest.fixture(scope="module")
+def told(known: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any]]:
+    """Ask it for twice the load; return what is printed, and the JSON."""
+    folder = tmp_path_factory.mktemp("told")
+    path = folder / "mine.json"
+    options = ("--simulations", "32", "--members", "8", "--json", str(path))
+    result = mine(folder, str(known), "--what-if", "load=2", *options)
+    return result, json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", DOUBLED)
+def test_twice_the_load_is_what_the_true_server_shows(
+    told: tuple[Result, dict[str, Any]], column: str
+) -> None:
+    name = "disk." + column.replace(" ", ".")
+    found = told[1]["metrics"][name]
+    true = figures_of(run_truth("double_load"))[column]
+    assert found["median"] == pytest.approx(true, rel=DOUBLED[column])
+    assert found["lo"] <= found["median"] <= found["hi"]
+
+
+@pytest.mark.slow
+def test_the_answer_comes_as_lines_sentence_and_table(
+    told: tuple[Result, dict[str, Any]],
+) -> None:
+    result, content = told
+    assert result.exit_code == 0
+    first, *_rest = content["server"]
+    assert result.stdout.startswith(first)
+    assert f"- {content['what_ifs']['load=2']['sentence']}\n" in result.stdout
+    assert content["sentence"].startswith("With twice the load, sda is ")
+    assert "It holds." in content["sentence"]
+    table = result.stdout.partition("what if")[2].splitlines()
+    assert [line.split()[0] for line in table[1:]] == ["today", "load=2"]
+    assert content["metrics"]["load_mean"]["unit"] == "tasks"
+
+
+def test_a_load_average_tells_the_tasks_that_made_it() -> None:
+    """Three tasks for 5 s, 50 s and an hour, from any average; by hand: 2.0, then 2.79, 3.25."""
+    for length_s in (5.0, 50.0, 3600.0):
+        left = 2.718281828459045 ** (-length_s / 60)
+        after = 7.0 * left + 3.0 * (1 - left)
+        assert settled(7.0, after, length_s) == pytest.approx(3.0)
+    assert settled(2.0, 2.79, 60.0) == pytest.approx(3.25, abs=0.01)
+
+
+def test_the_server_is_told_in_ten_lines_of_the_looks_figures(seen: Look) -> None:
+    lines = brief(seen)
+    assert len(lines) <= LINES_MAX
+    assert lines[0].startswith("known: Linux 6.1, 2 CPUs, 2 GiB of memory, ")
+    [disk] = [line for line in lines if line.startswith("sda ")]
+    row = seen.devices[0].row
+    assert f"{row['r_per_s']:.1f} reads/s of {row['rareq_bytes'] / 1024:.2f} KiB" in disk
+    assert lines[-1].startswith("Short of: ")
+
+
+def test_a_question_is_a_what_if_and_values_over_it(draft: Draft) -> None:
+    one = read_question("nvme+load=3+cpus=8", draft)
+    assert (one.what_if, one.load) == ("nvme", 3.0)
+    assert one.sets == (
+        "process.sda-reads.load_scale=3",
+        "process.sda-fsyncs.load_scale=3",
+        "machine.cpus=8",
+    )
+    assert one.words == "An NVMe SSD and 3 times the load and 8 CPUs"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("load=0", "so many times today's, from 0.05 to 100"),
+        ("load=twice", "so many times today's"),
+        ("load=2+load=3", "'load' is asked twice"),
+        ("cpus=2.5", "a whole one from 1 to 1024"),
+        ("memory=4 parsec", "memory=4 parsec"),
+        ("nvmee", "did you mean 'nvme'?"),
+        ("laod=2", "did you mean 'load'?"),
+        ("", "known: load=2"),
+    ],
+)
+def test_what_is_no_question_is_refused(draft: Draft, text: str, told: str) -> None:
+    with pytest.raises(QuestionError) as caught:
+        read_question(text, draft)
+    assert told in str(caught.value)
+
+
+def test_what_is_offered_can_be_asked(draft: Draft) -> None:
+    for busy in (None, 0.2, 0.9):
+        names = offered(draft, cpu_busy=busy)
+        assert names[0] == "load=2"
+        assert [read_question(name, draft).name for name in names] == list(names)
+        assert ("double_cpus" in names) == (busy == 0.9)
+
+
+def test_the_cpus_are_full_when_the_utilisation_law_says(seen: Look) -> None:
+    shares = seen.cpu.shares_pct
+    limits = limits_of(seen)
+    assert limits["The CPUs"] == pytest.approx(90 / (shares["user_pct"] + shares["system_pct"]))
+    assert "sda" not in limits  # it serves two at a time
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "name what was recorded of the server, or --here"),
+        (("--for", "1m", "x"), "--for goes with --here"),
+        (("--here", "a", "b"), "--here records into one folder"),
+        (("nowhere.txt",), "nowhere.txt"),
+    ],
+)
+def test_what_cannot_be_mined_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    result = mine(tmp_path, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr + str(result.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_question_is_refused_before_anything_is_simulated(
+    known: Path, tmp_path: Path
+) -> None:
+    result = mine(tmp_path, str(known), "--what-if", "laod=2")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean 'load'?" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/diskstats"), reason="records a Linux host")
+def test_an_interrupted_recording_goes_on_and_a_whole_one_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mining, "INTERVAL_S", 0.1)
+    folder = str(tmp_path / "here")
+    record(folder, 0.1, 0.1)
+    assert whole_samples(folder) == 2
+    assert mining.record_here((folder,), 0.4) == folder
+    assert whole_samples(folder) == 5
+    assert mining.record_here((folder,), 0.4) == folder
+    assert whole_samples(folder) == 5
+    assert "is recorded; name another folder to record anew" in capsys.readouterr().err
