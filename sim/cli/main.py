@@ -17,6 +17,7 @@ EXIT_INTERRUPTED: Final = 130  # as a shell tells the end by SIGINT: 128 + 2
 # name -> (module with `command`, one line for the overview)
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "list": ("sim.cli.list_scenarios", "List the scenarios and their what-ifs."),
+    "mine": ("sim.cli.mine", "My own server: record it, make its twin, ask it."),
     "run": ("sim.cli.run", "Run a scenario, beside what was recorded."),
     "compare": ("sim.cli.compare", "Compare what-ifs with the base, seed by seed."),
     "sweep": ("sim.cli.sweep", "Run a scenario over values of a parameter."),
@@ -36,7 +37,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "fio": ("sim.cli.fio", "Run a job file of fio on a machine."),
     "table": ("sim.cli.table", "Fill a table: RAID levels, access, what-ifs."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),
-    "mine": ("sim.cli.mine", "My own server: record it, make its twin, ask it."),
     "look": ("sim.cli.look", "Say what a recording says, before any simulation."),
     "record": ("sim.cli.record", "Record this host's /proc into a folder."),
     "twin": ("sim.cli.twin", "Make a twin of a server from its recording alone."),
@@ -117,6 +117,7 @@ def cli() -> None:
     \b
     Examples:
       iotwin list
+      iotwin mine --here --for 2m
       iotwin run sendmail
       iotwin compare sendmail tmpfs ssd
       iotwin exec sendmail --what-if tmpfs -- iostat -t -c -m -x 5

@@ -16,6 +16,7 @@ Usage: iotwin [OPTIONS] COMMAND [ARGS]...
 
   Examples:
     iotwin list
+    iotwin mine --here --for 2m
     iotwin run sendmail
     iotwin compare sendmail tmpfs ssd
     iotwin exec sendmail --what-if tmpfs -- iostat -t -c -m -x 5
@@ -26,6 +27,7 @@ Options:
 
 Commands:
   list         List the scenarios and their what-ifs.
+  mine         My own server: record it, make its twin, ask it.
   run          Run a scenario, beside what was recorded.
   compare      Compare what-ifs with the base, seed by seed.
   sweep        Run a scenario over values of a parameter.
@@ -109,4 +111,4 @@ def test_json_is_an_option_of_all_set_and_seed_of_what_runs_a_scenario(name: str
     runs_one = bool({"scenario_name", "machine_name"} & {one.name for one in command.params})
     assert "--json" in options or name in WITHOUT_JSON
     assert ("--set" in options) == runs_one
-    assert ("--seed" in options) == (runs_one or name in {"table", "twin"})
+    assert ("--seed" in options) == (runs_one or name in {"mine", "table", "twin"})
