@@ -6,6 +6,7 @@ that the load average counts.
 Linux counterpart: none in one piece.
 Invariants: the parts of a kind of transaction sum to its mean response time, the columns of a row
  and the rows of a column to their sums; looking changes nothing that is simulated.
+ A transaction that waits for a worker waits for what the worker who takes it does until then.
 Left out: transactions that had not ended; more than SAMPLED of one kind (evenly chosen).
 """
 
@@ -20,7 +21,7 @@ from sim.observation import Observation
 from sim.scenario import Scenario
 from sim.study import critical_path as cp
 from sim.study.timeline import BLOCKED, ON_CPU, PATTERNS, RUNNABLE, Timeline, Transaction
-from sim.study.waits import JOURNAL, NETWORK, SERVER, WAITS
+from sim.study.waits import JOURNAL, NETWORK, SERVER, WAITS, WORKER
 from sim.units import NS_PER_MS
 
 SAMPLED: Final = 200  # transactions of a kind that are followed
@@ -197,10 +198,15 @@ def _kind(timeline: Timeline, name: str, transactions: Sequence[Transaction]) ->
     def add(path: cp.Path, ns: int) -> None:
         sums[path] += ns
 
+    def add_waited(path: cp.Path, ns: int) -> None:
+        sums[(WORKER, *path)] += ns
+
     for one in sampled:
-        cp.follow(timeline, one.pid, one.start_ns, one.end_ns, add)
+        taken_ns = one.start_ns - one.since_ns + one.waited_ns
+        cp.follow(timeline, one.pid, one.start_ns - one.since_ns, taken_ns, add_waited)
+        cp.follow(timeline, one.pid, taken_ns, one.end_ns, add)
     parts = [Part(path, ns / len(sampled) / NS_PER_MS) for path, ns in sums.most_common()]
-    mean_ns = sum(one.end_ns - one.start_ns for one in transactions) / len(transactions)
+    mean_ns = sum(one.response_ns for one in transactions) / len(transactions)
     return Kind(name, len(transactions), len(sampled), mean_ns / NS_PER_MS, tuple(parts))
 
 

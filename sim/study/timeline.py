@@ -146,12 +146,22 @@ class TaskLine:
 
 
 class Transaction(NamedTuple):
-    """What a program calls one: from a probe x__start to x__done, or a system call."""
+    """What a program calls one: from a probe x__start to x__done, or a system call.
+
+    `since_ns` before the start it came, and `waited_ns` of these it waited for its task to be free.
+    """
 
     kind: str
     pid: int
     start_ns: int
     end_ns: int
+    since_ns: int = 0
+    waited_ns: int = 0
+
+    @property
+    def response_ns(self) -> int:
+        """Return the time from its arrival to its end."""
+        return self.end_ns - self.start_ns + self.since_ns
 
 
 class _Edge(NamedTuple):
@@ -159,6 +169,8 @@ class _Edge(NamedTuple):
 
     now_ns: int
     cpu_ns: int
+    since_ns: int = 0
+    waited_ns: int = 0
 
 
 class Timeline:
@@ -205,9 +217,14 @@ class Timeline:
             task.close(now_ns, task.doing)
         for kind, pid, start, end in self._ended_edges:
             task = self.tasks[pid]
-            start_ns, end_ns = task.spent_at(*start), task.spent_at(*end)
+            start_ns = task.spent_at(start.now_ns, start.cpu_ns)
+            end_ns = task.spent_at(end.now_ns, end.cpu_ns)
             if start_ns < end_ns:
-                self.transactions.append(Transaction(kind, pid, start_ns, end_ns))
+                late_ns = start_ns - start.now_ns  # until the CPU time owed at the probe was spent
+                since_ns = start.since_ns + late_ns if start.since_ns else 0
+                self.transactions.append(
+                    Transaction(kind, pid, start_ns, end_ns, since_ns, start.waited_ns)
+                )
 
     def _task(self, pid: int, comm: str) -> TaskLine:
         task = self.tasks.get(pid)
@@ -313,11 +330,12 @@ class Timeline:
     # -- Programs
 
     def _probe(
-        self, now_ns: int, _comm: str, pid: int, name: str, cpu_ns: int, *_values: int | str
+        self, now_ns: int, _comm: str, pid: int, name: str, cpu_ns: int, *values: int | str
     ) -> None:
         kind, _, edge = name.rpartition("__")
         if edge == "start":
-            self._begin(kind, pid, _Edge(now_ns, cpu_ns))
+            since_ns, waited_ns = (int(one) for one in values) if values else (0, 0)
+            self._begin(kind, pid, _Edge(now_ns, cpu_ns, since_ns, waited_ns))
         elif edge == "done":
             self._end(kind, pid, _Edge(now_ns, cpu_ns))
 

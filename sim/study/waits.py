@@ -22,6 +22,7 @@ MEMORY: Final = "memory"
 NETWORK: Final = "network"
 SERVER: Final = "server"  # an answer of a program on the same machine
 SLEEP: Final = "sleep"
+WORKER: Final = "a free worker"  # of a program that takes what comes in turn
 IDLE: Final = "nothing to do"
 
 _CHANNELS: Final = {

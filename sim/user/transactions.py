@@ -328,12 +328,16 @@ class Transactions(ServerProgram):
         yield from worker.open_files()
         arrive = self._closed if self.params.arrivals == CLOSED else self._open
         while True:
+            free_ns = sys.clock_ns()
             arrived_ns = yield from arrive(sys, worker.arrivals)
-            sys.probe("transaction__start")
+            if not self.params.counted:
+                yield from worker.transaction()
+                continue
+            since_ns = sys.clock_ns() - arrived_ns
+            sys.probe("transaction__start", since_ns, max(0, free_ns - arrived_ns))
             yield from worker.transaction()
             sys.probe("transaction__done")
-            if self.params.counted:
-                sys.trace_marker("transaction_ns", sys.clock_ns() - arrived_ns)
+            sys.trace_marker("transaction_ns", sys.clock_ns() - arrived_ns)
 
     def _closed(self, sys: Sys, chance: Random) -> Blocking[int]:
         """Think; return when that was over."""

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from sim.engine.trace import Record
 from sim.machine import simulate
+from sim.observation import Observation
 from sim.scenario import Scenario, load
 from sim.study.critical_path import follow
 from sim.study.explain import Explanation, NothingToExplainError, explain, spread
+from sim.study.metrics import metrics_seen
 from sim.study.timeline import PATTERNS, Timeline
+from sim.study.waits import WORKER
 from tests.cli.small import small_file
 from tests.user.exim import FULL, day, exim_scenario
 
@@ -35,6 +38,35 @@ duration = "5 s"
 [measure]
 interval = "1 s"
 devices = ["sdb"]
+"""
+
+
+OPEN = """\
+title = "A stream of work for two workers"
+[machine]
+kernel = "6.1"
+cpus = 4
+memory = "1 GiB"
+disk.sda = { device = "multiserver", capacity = "20 GiB", servers = 1, read = "8 ms" }
+mount."/" = { type = "ext4", device = "sda" }
+[process.stream]
+program = "transactions"
+arrivals = "open"
+rate = "100 /s"
+concurrency = 2
+reads = 1
+direct = true
+user = "1 ms"
+[process.beside]
+program = "transactions"
+concurrency = 1
+user = "5 ms"
+counted = false
+[run]
+duration = "20 s"
+[measure]
+interval = "1 s"
+families = ["transactions"]
 """
 
 
@@ -234,6 +266,26 @@ def test_with_eight_readers_a_reads_time_is_mostly_the_queue(tmp_path):
     assert queued == pytest.approx(7 / 8, abs=0.05)
     assert found.load.mean == pytest.approx(8, abs=0.2)
     assert found.load.journal == 0
+
+
+def test_the_wait_for_a_worker_is_told_and_is_the_disks(tmp_path):
+    """Two workers share a disk that is 80 % busy: what comes waits longer than it is served.
+
+    The mean is the figure that run and compare report, and background work is no part of it.
+    """
+    path = tmp_path / "open.toml"
+    path.write_text(OPEN, encoding="utf-8")
+    scenario = load(str(path))
+    found = explain(scenario)
+    [kind] = found.kinds
+    seen = Observation(simulate(scenario, scenario.seed), scenario.measure)
+    assert kind.mean_ms == pytest.approx(metrics_seen(seen)["transaction_ms"], rel=1e-6)
+    assert kind.sampled_ms == pytest.approx(kind.mean_ms, rel=0.15)
+    waited = [one for one in kind.parts if one.waits_for == WORKER]
+    assert sum(one.mean_ms for one in waited) > kind.sampled_ms / 4
+    assert sum(one.mean_ms for one in waited if one.ends_in == "device") > 0.8 * sum(
+        one.mean_ms for one in waited
+    )
 
 
 def test_mail_on_a_journal_waits_for_the_journal_and_the_load_says_so(small: Scenario):
