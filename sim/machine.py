@@ -39,6 +39,9 @@ from sim.fs.proc.root import (
     create_process_files,
 )
 from sim.fs.proc.sys_cpu import render_cpu_files
+from sim.fs.super import Inode
+from sim.mm.address_space import AddressSpace
+from sim.mm.filemap import fill_page_cache
 from sim.mm.mm_init import mm_core_init
 from sim.mm.params import PAGE_SIZE
 from sim.mm.swapfile import Extents
@@ -87,7 +90,8 @@ class Machine:
         if trace:
             self.tracer.start()
         self.records: list[Record] = []
-        self._prepared: set[str] = set()  # files that were there before the run
+        self._prepared: dict[str, Inode] = {}  # files that were there before the run
+        self._warm: dict[str, tuple[AddressSpace, int]] = {}  # and their pages, of those cached
         self._start_kernel(server, beside)
         self.components: list[Component[Any]] = [
             lookup("component", name).cls(tables) for name, tables in server.components.items()
@@ -263,21 +267,23 @@ class Machine:
                 program: Any = cls(spec.params)
                 if spec.runs == "server":
                     program.name = own
-                    self._install(program)
+                    self._install(program, warm=spec.warm)
                     self.kernel.start(own, spec.program, program.main, spec.nice)
                     continue
                 assert spec.via is not None, "checked when the scenario was read"
                 world = World(own, self.env, self.streams, self.network, links[spec.via], self.mark)
                 self.env.process(program.main(world))
+        fill_page_cache(self.vm, list(self._warm.values()))
 
-    def _install(self, program: ServerProgram) -> None:
+    def _install(self, program: ServerProgram, *, warm: bool) -> None:
         """Make what a program's package made when it was installed."""
         for path in program.directories():
             self.vfs.prepare_directory(path)
         for path, size in program.files().items():
             if path not in self._prepared:
-                self._prepared.add(path)
-                self.vfs.prepare_file(path, size)
+                self._prepared[path] = self.vfs.prepare_file(path, size)
+            if warm:
+                self._warm[path] = self._prepared[path].mapping, -(-size // PAGE_SIZE)
 
     def mark(self, comm: str, name: str, value: int | str) -> None:
         """Keep a program's record; one of them may be the beginning of the end of the run."""

@@ -29,9 +29,10 @@ use of a page shows when it is used, not when reclaim looks; files mapped as dat
 in memory (minor ones); madvise.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
-from sim.mm.address_space import AddressSpace
+from sim.mm.address_space import AddressSpace, Vm
 from sim.mm.mmzone import LRU_ACTIVE_FILE, LRU_INACTIVE_FILE, REFERENCED, WORKINGSET
 from sim.mm.params import PAGE_SIZE
 from sim.mm.readahead import (
@@ -141,6 +142,30 @@ def _read_two_windows(
             miss += 1
         yield from mapping.wait_on_page(task, index, miss)
         index = miss
+
+
+# -- Before the run
+
+
+def fill_page_cache(vm: Vm, files: Sequence[tuple[AddressSpace, int]]) -> None:
+    """Make the first pages of files resident, as far as memory has room without reclaim.
+
+    Of files that do not fit each has the same share. They are clean, on the inactive lists, where
+    reading them once brings them. The first ones are as good as any for programs that read here
+    and there: a share h of the pages resident is a share h of the reads that hit.
+    """
+    left = sum(node.nr_free - node.watermarks.high for node in vm.nodes)
+    wanted = sum(pages for _mapping, pages in files)
+    for mapping, pages in files:
+        end = pages if wanted <= left else pages * max(left, 0) // wanted
+        start = 0
+        while start < end:
+            room = max(node.nr_free - node.watermarks.high for node in vm.nodes)
+            count = min(end - start, room)
+            if count <= 0:
+                break
+            mapping.add_pages(start, start + count)
+            start += count
 
 
 # -- truncate()

@@ -95,6 +95,14 @@ class ProcessSpec:
         doc='CPUs that it is pinned to, such as "0-1,3" (taskset -c)',
     )
 
+    warm: bool = param(
+        False,
+        dim="bool",
+        source="scenario",
+        doc="whether the files that are there beforehand are in the page cache at the start, as far"
+        " as memory has room",
+    )
+
     def instances(self) -> tuple[str, ...]:
         """Return the names under which `count` of it run."""
         if self.count == 1:

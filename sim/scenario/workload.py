@@ -263,6 +263,7 @@ def check_terms(
             reading.problems.append(unknown(leaf.at, "cgroup", str(process.cgroup), known))
             continue
         _check_terms(reading, table, process)
+        _check_warm(reading, table, process, server)
         before = len(reading.problems)
         check_cpus(reading, table, f"process.{name}.cpus", process.cpus, cpus)
         if server is None or len(reading.problems) > before:
@@ -281,7 +282,7 @@ def _is_nowhere(process: ProcessSpec, server: ServerSpec) -> bool:
 
 def _check_terms(reading: Reading, table: Table, process: ProcessSpec) -> None:
     """Note what a program outside the server can't have, and what the release lacks."""
-    for key in ("policy", "slice", "cpus", "cgroup"):
+    for key in ("policy", "slice", "cpus", "cgroup", "warm"):
         leaf = table.leaf(key)
         if leaf is None:
             continue
@@ -292,6 +293,20 @@ def _check_terms(reading: Reading, table: Table, process: ProcessSpec) -> None:
             _check_release(reading, leaf, what, POLICY_SINCE[process.policy])
         elif key == "slice":
             _check_release(reading, leaf, "slices of a program's own", SLICE_SINCE)
+
+
+def _check_warm(
+    reading: Reading, table: Table, process: ProcessSpec, server: ServerSpec | None
+) -> None:
+    """Note a warm cache in a group that limits it: what of it would be there is not modelled."""
+    leaf = table.leaf("warm")
+    groups = {} if server is None else server.all("cgroup")
+    top = groups.get((process.cgroup or "").partition("/")[0])
+    if leaf is not None and process.warm and top is not None and top.memory_bytes is not None:
+        reading.error(
+            leaf.at,
+            f"process.{process.name}: no warm cache in '{process.cgroup}', which limits memory",
+        )
 
 
 def _check_release(reading: Reading, leaf: Leaf, what: str, since: KernelVersion) -> None:

@@ -32,6 +32,7 @@ from sim.study.metrics import own_families, own_figures, quantiles_of
 from sim.study.summary import Summary
 from sim.toml.lines import split_key
 from sim.units import NS_PER_S, Value
+from sim.user.transactions import BY_RATE
 
 CLOSED = "closed"
 OPEN = "open"
@@ -109,6 +110,8 @@ def load_of(scenario: Scenario, path: str) -> Load | None:
 def _kind(name: str, values: Mapping[str, Value | None]) -> str | None:
     """Return whether a parameter of a process is a population or a rate, given all of these."""
     arrivals = values.get("arrivals", "")
+    if arrivals == BY_RATE:
+        arrivals = OPEN if values.get("rate") else CLOSED
     if name == "concurrency":
         return CLOSED if arrivals in (CLOSED, "") else None
     if name == "count":

@@ -45,6 +45,7 @@ from sim.user.program import ServerProgram
 
 CLOSED: Final = "closed"
 OPEN: Final = "open"
+BY_RATE: Final = "by rate"
 RANDOM: Final = "random"
 SEQUENTIAL: Final = "sequential"
 APPEND: Final = "append"
@@ -59,11 +60,12 @@ class TransactionsParams:
     """One class of transactions: how they come, and what one demands on average."""
 
     arrivals: str = param(
-        CLOSED,
+        BY_RATE,
         dim="text",
-        choices=(CLOSED, OPEN),
+        choices=(BY_RATE, CLOSED, OPEN),
         source="scenario",
-        doc="closed: customers that wait for their answer; open: a Poisson stream",
+        doc="closed: customers that wait for their answer; open: a Poisson stream; by rate: open if"
+        " there is a rate",
     )
     rate_per_s: float = param(
         0.0,
@@ -232,9 +234,14 @@ class TransactionsParams:
     )
 
     @property
+    def is_open(self) -> bool:
+        """Return whether transactions come as a stream."""
+        return self.arrivals == OPEN or (self.arrivals == BY_RATE and self.rate_per_s > 0)
+
+    @property
     def workers(self) -> int:
         """Return the threads: customers (closed), or what the server has of them (open)."""
-        if self.arrivals == OPEN:
+        if self.is_open:
             return self.concurrency
         return max(1, int(self.load_scale * self.concurrency + 0.5))
 
@@ -310,7 +317,7 @@ class Transactions(ServerProgram):
     def main(self, sys: Sys) -> Blocking[None]:
         """Start the workers; be the first."""
         params = self.params
-        if params.arrivals == OPEN and not params.rate_per_s * params.load_scale:
+        if params.is_open and not params.rate_per_s * params.load_scale:
             return
         if params.warm_up_ns:
             yield from sys.fork("transactions", self._tell_warm)
@@ -326,7 +333,7 @@ class Transactions(ServerProgram):
         """Carry out one transaction after the other."""
         worker = _Worker(self, sys, number)
         yield from worker.open_files()
-        arrive = self._closed if self.params.arrivals == CLOSED else self._open
+        arrive = self._open if self.params.is_open else self._closed
         while True:
             free_ns = sys.clock_ns()
             arrived_ns = yield from arrive(sys, worker.arrivals)
@@ -383,7 +390,7 @@ class _Worker:
         self.sys = sys
         self.number = number
         # Whoever takes an arrival, the stream is the same: its times do not depend on the server.
-        is_open = self.params.arrivals == OPEN
+        is_open = self.params.is_open
         self.arrivals = sys.stream("arrivals" if is_open else f"think.{number}")
         self._cpu = sys.stream(f"cpu.{number}")
         self._numbers = sys.stream(f"numbers.{number}")

@@ -253,6 +253,14 @@ def test_the_warm_up_is_marked_once() -> None:
     ]
 
 
+def test_a_rate_alone_makes_a_stream_and_none_makes_customers() -> None:
+    """Nobody who gives a rate means 64 customers who come back at once; one read takes 5 ms."""
+    machine = run(transactions(rate='"50 /s"', concurrency=64, **READS))
+    assert len(times_s(machine)) == pytest.approx(50 * 60, rel=0.06)
+    machine = run(transactions(concurrency=1, **READS))
+    assert len(times_s(machine)) == pytest.approx(200 * 60, rel=0.06)
+
+
 @given(rate=st.floats(2, 50), scale=st.floats(0.2, 3))
 @settings(max_examples=10, deadline=None)
 def test_a_load_scale_is_a_multiple_of_an_open_stream(rate: float, scale: float) -> None:
