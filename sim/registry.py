@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from sim.meanings import meant_by
+
 T = TypeVar("T", bound=type)
 
 # kind -> the package whose modules register such things
@@ -77,8 +79,9 @@ _loaded: set[str] = set()
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
-    """Return the known name most like `name`, or None if none is near."""
-    found = nearest_of(name, known, 1)
+    """Return the known name nearest in meaning, else in spelling, or None if none is near."""
+    meant = [one for one in meant_by(name) if one in known]
+    found = meant or nearest_of(name, known, 1)
     return found[0] if found else None
 
 

@@ -30,6 +30,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "explain": ("sim.cli.explain", "Say where a transaction's time goes, and what is busy."),
     "trace": ("sim.cli.trace", "Record a part of a run, for Perfetto, blkparse and btt."),
     "report": ("sim.cli.report", "Write a page of HTML: question, answer, reasons."),
+    "new": ("sim.cli.new", "Write a commented scenario to begin with."),
+    "words": ("sim.cli.words", "Say what a scenario may name, with keys and examples."),
     "params": ("sim.cli.params", "Show every parameter with unit, source and layer."),
     "calibrate": ("sim.cli.calibrate", "Fit a scenario's parameters to its recording."),
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),

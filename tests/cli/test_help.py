@@ -40,6 +40,8 @@ Commands:
   explain      Say where a transaction's time goes, and what is busy.
   trace        Record a part of a run, for Perfetto, blkparse and btt.
   report       Write a page of HTML: question, answer, reasons.
+  new          Write a commented scenario to begin with.
+  words        Say what a scenario may name, with keys and examples.
   params       Show every parameter with unit, source and layer.
   calibrate    Fit a scenario's parameters to its recording.
   predict      Carry a fit into a what-if: median and 90 % interval.
@@ -55,9 +57,9 @@ Commands:
   samples      Read recordings of any tool into one table.
   doctor       Show versions, what is compiled, what is there.
 """
-# They simulate nothing, and the store has CSV; the page is served as JSON already; marks have the
-# JSON and the CSV that graders read.
-WITHOUT_JSON = ("store", "cluster", "serve", "lab")
+# They simulate nothing, and the store has CSV; a new file is TOML; the page is served as JSON
+# already; marks have the JSON and the CSV that graders read.
+WITHOUT_JSON = ("store", "cluster", "serve", "lab", "new")
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
 
 

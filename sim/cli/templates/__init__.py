@@ -1,0 +1,1 @@
+"""Scenarios to begin with: `iotwin new` copies them, comments included."""
