@@ -16,10 +16,15 @@ from sim.cli.variants import (
     run_variants,
     tell_precision,
 )
+from sim.report.answer_text import answer, answer_table, told_figures
 from sim.report.levels_table import levels_table
 from sim.report.study_file import variants_file
 from sim.report.study_tables import changes_text, compare_table, heading, notes, run_table
 from sim.report.tables import print_table
+from sim.report.what_if_table import what_if_table
+from sim.study.outcome import Study
+
+SEVERAL = 2  # what-ifs, from which on each one's table is for --all
 
 
 @click.command("compare", short_help="Compare what-ifs with the base, seed by seed.")
@@ -32,6 +37,7 @@ from sim.report.tables import print_table
 @options.replications_option(5)
 @options.precision_options
 @options.precise_option
+@click.option("--all", "tells_all", is_flag=True, help="Print every figure of every what-if.")
 @laboratory_options
 @options.json_option
 @options.plot_option
@@ -46,11 +52,15 @@ def command(
     precision: str | None,
     replications_max: int | None,
     figures: tuple[str, ...],
+    tells_all: bool,
     json_path: str | None,
     plot_path: str | None,
     where: Where,
 ) -> None:
     """Compare what-ifs (all of them if none is named) with the base.
+
+    The answer comes first, in a sentence; of several what-ifs one table follows, and with --all
+    every figure of each.
 
     Every variant is run with the same seeds, so that only what was changed differs. Mean of the
     replications with its 90 % interval, median, and range of the runs; mean of the change seed by
@@ -82,19 +92,35 @@ def command(
     if json_path is not None:
         write_json(variants_file("compare", study, options.command_line()), json_path)
     if json_path != "-":
-        first, *others = study.variants
         head_unfinished(study.unfinished)
-        click.echo(heading(first, study.version, options.command_line()))
-        if not others:
-            print_table(run_table(first), sys.stdout)
-        for outcome in others:
-            click.echo(f"what-if {outcome.name}: {outcome.title}")
-            print_table(compare_table(study, outcome), sys.stdout)
-            click.echo(changes_text(outcome))
-        if any(outcome.levels for outcome in study.variants):
-            print_table(levels_table(study.variants), sys.stdout)
-            click.echo()
-        click.echo(notes(study.variants), nl=False)
+        _tell(study, tells_all=tells_all)
         tell_precision(study, runs)
     exit_unfinished(study.unfinished)
     exit_judged(study)
+
+
+def _tell(study: Study, *, tells_all: bool) -> None:
+    """Print the answer, one table of all variants, and as much more as is wanted."""
+    first, *others = study.variants
+    click.echo(heading(first, study.version, options.command_line()))
+    figures = told_figures(first.scenario)
+    for sentence in answer(study, figures) if others else ():
+        click.echo(f"{sentence}\n")
+    if len(others) >= SEVERAL:
+        print_table(what_if_table(study), sys.stdout)
+        click.echo()
+        for name in figures:
+            print_table(answer_table(study, name), sys.stdout)
+            click.echo()
+    if not others:
+        print_table(run_table(first), sys.stdout)
+    for outcome in others if tells_all or len(others) < SEVERAL else ():
+        click.echo(f"what-if {outcome.name}: {outcome.title}")
+        print_table(compare_table(study, outcome), sys.stdout)
+        click.echo(changes_text(outcome))
+    if any(outcome.levels for outcome in study.variants):
+        print_table(levels_table(study.variants), sys.stdout)
+        click.echo()
+    if len(others) >= SEVERAL and not tells_all:
+        click.echo("--all prints every figure of every what-if.")
+    click.echo(notes(study.variants), nl=False)

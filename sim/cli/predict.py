@@ -23,7 +23,8 @@ def command(**given: object) -> None:
 
     Median and 90 % interval of each figure hold both what the recording leaves unknown and the
     chance of a run; the parameter that widens the interval most is named. Without --fit the
-    scenario's own fit to its recording before the change is used.
+    scenario's own fit to its recording before the change is used; of a twin, TWIN.fit.toml beside
+    it.
 
     \b
     Examples:

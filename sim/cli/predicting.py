@@ -88,8 +88,14 @@ def _fit(base: Scenario, path: str | None) -> Fit:
     """Return the fit named, or the one that comes with the scenario."""
     if path is not None:
         return read_fit(Path(path), base.name)
+    beside = base.path.with_suffix(".fit.toml")  # where `iotwin twin` puts it
+    if base.calibrate is None and beside.is_file():
+        return read_fit(beside, base.name)
     if base.calibrate is None:
-        raise FitError(f"{base.path}: no [calibrate], and no --fit: nothing to predict from")
+        raise FitError(
+            f"{base.path}: no [calibrate], no {beside.name} beside it, and no --fit: nothing to"
+            " predict from"
+        )
     shipped = fit_beside(base.path, base.calibrate.base.figures)
     if not shipped.is_file():
         raise FitError(

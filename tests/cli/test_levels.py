@@ -24,7 +24,7 @@ def iotwin(*arguments: str) -> Result:
 
 def verdicts(text: str) -> dict[str, list[str]]:
     """Return the cells of each row of the table of levels."""
-    lines = text[text.index("service level") :].split("\n\n")[0].splitlines()
+    lines = text[text.index("\nservice level  ") + 1 :].split("\n\n")[0].splitlines()
     rows = ([cell for cell in line.split("  ") if cell.strip()] for line in lines[1:])
     return {row[0]: [cell.strip() for cell in row[1:]] for row in rows}
 

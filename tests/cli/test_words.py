@@ -43,7 +43,7 @@ def test_a_key_is_a_word_of_all_that_have_it() -> None:
     [
         ("postgres", "near to it: 'transactions' (a server by its demands)"),
         ("btrfs", "near to it: 'ext4'"),
-        ("transactionz", "near to it: 'transactions'"),
+        ("transactionz", "'transactions' (a server by its demands)"),
         ("qqqqqq", "`iotwin words` lists all"),
     ],
 )
