@@ -21,10 +21,7 @@ from sim.study.prompt import (
     is_program,
     program_layer,
     program_text,
-    read_for,
-    readings,
-    shown_to,
-    tool_text,
+    typed,
 )
 from sim.tools.run import GENERATIONS
 from sim.units import NS_PER_S, UnitError, parse_quantity
@@ -113,16 +110,13 @@ def command(
     options.tell_omissions(scenario)
     _check_at(scenario, at_ns)
     layout = generation or generation_of(scenario.server.kernel)
-    scenario = read_for(scenario, argv, layout)
     check_json(json_path)
     check_apart(json_path, read=(scenario.path,))
     with Progress(f"simulating {scenario.label}") as progress:
-        result = simulate(scenario, scenario.seed, progress, shown_to(argv))
-    samples = readings(result, scenario, argv, layout, at_ns)
+        result, samples, text = typed(scenario, argv, layout, at_ns, progress)
     if at_ns is not None and samples[0].t_ns < at_ns:
         last_s = samples[0].t_ns / NS_PER_S
         click.echo(f"iotwin: the run ended before --at: this is as of {last_s:g} s", err=True)
-    text = tool_text(argv, samples, scenario, layout)
     _tell(scenario, what_if, result, argv, text, json_path)
 
 

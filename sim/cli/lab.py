@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import click
 
+from sim.cli.exec_tool import TimeType
 from sim.cli.laboratory import Where, laboratory_options
 from sim.cli.output import UnwritableError, check_writable, write_json, write_text
+from sim.cli.progress import Progress
 from sim.lab.classroom import (
     BadKeyError,
     Graded,
@@ -25,6 +27,8 @@ from sim.lab.marking import OK, PREDICT_RUNS, Mark, blank_predictions, mark, sco
 from sim.lab.sheet import Sheet, read_sheet, sheet_text, with_predictions
 from sim.report.tables import Column, Table, print_table
 from sim.scenario.load import SEED_MAX
+from sim.study.prompt import generation_of, typed
+from sim.units import format_quantity
 
 EXIT_WRONG: Final = 1
 _WIDTH: Final = 96
@@ -194,6 +198,39 @@ def _key(path: str) -> bytes:
     if told:
         click.echo(f"iotwin: {told}", err=True)
     return key
+
+
+@command.command("tool", context_settings={"ignore_unknown_options": True})
+@click.argument("file", metavar="FILE.toml")
+@click.argument("server", metavar="SERVER")
+@click.argument(
+    "argv", metavar="-- TOOL [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED
+)
+@click.option("--at", "at_ns", type=TimeType(), metavar="TIME", help="When it is typed.")
+def tool(file: str, server: str, argv: tuple[str, ...], at_ns: int | None) -> None:
+    """Type a tool on one of the servers that a lab's file is about.
+
+    What is wrong with the server stands nowhere on the command line. The tools are those of
+    `iotwin exec`: iostat, sar, vmstat, uptime, free, top, swapon, cpupower and cat.
+
+    \b
+    Examples:
+      iotwin lab tool sick-1.toml a -- iostat -x 5 6
+      iotwin lab tool sick-1.toml b --at 30s -- top -b -n 1
+    """
+    sheet = read_sheet(Path(file))
+    known = sheet.lab.servers
+    if server not in known:
+        told = ", ".join(known) or "none: `iotwin exec` types on that of other labs"
+        raise click.UsageError(f"lab {sheet.lab.name} has no server '{server}' (known: {told})")
+    scenario = sheet.lab.read(sheet.seed, server=server)
+    if at_ns is not None and not 0 <= at_ns <= scenario.run.duration_ns:
+        longest = format_quantity(scenario.run.duration_ns, "time_ns")
+        raise click.BadParameter(f"not within the run of {longest}", param_hint="--at")
+    layout = generation_of(scenario.server.kernel)
+    with Progress(f"simulating server {server}") as progress:
+        _result, _samples, text = typed(scenario, argv, layout, at_ns, progress)
+    click.echo(text, nl=False)
 
 
 @command.command("hand-out")

@@ -28,13 +28,18 @@ A task of kind predict has `change`, settings that lie over the others; one of k
 it. One of kind design has `goals`, such as "transaction_p95_ms < 60 ms", and `allow`, the paths
 that may be set: each with a list of values, or with a range "LOW..HIGH".
 
+A lab may be about several `servers`. Each gets by the seed a [fault.NAME] of its own (`resource`,
+`settings`, `hint`) and a [decoy.NAME], which does no harm. A task of kind name asks for the
+`resource` or the `cause` `of` a `server`'s fault. A design of a `server` is laid over that one; a
+figure that is `as_healthy` is within a tenth of that of the server without any fault.
+
 With `cuts`, such as ["7 s"], the figure is one of a power cut at that moment (`iotwin run
 --crash-at`). A design has `cut_goals` as well, which hold at each of its cuts.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -53,6 +58,9 @@ HOME: Final = Path(__file__).resolve().parents[2] / "labs"
 READ: Final = "read"
 PREDICT: Final = "predict"
 DESIGN: Final = "design"
+NAME: Final = "name"
+RESOURCE: Final = "resource"
+CAUSE: Final = "cause"
 _BLANK: Final = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -80,10 +88,20 @@ class Task:
 
     name: str
     kind: str = param(
-        dim="text", source="scenario", choices=(READ, PREDICT, DESIGN), doc="kind of task"
+        dim="text", source="scenario", choices=(READ, PREDICT, DESIGN, NAME), doc="kind of task"
     )
     points: int = param(1, dim="count", source="scenario", minimum=1, doc="marks for all of it")
     figure: str = param("", dim="text", source="scenario", doc="figure that is asked for")
+    server: str = param("", dim="text", source="scenario", doc="server of several that it is about")
+    of: str = param(
+        "", dim="text", source="scenario", choices=("", RESOURCE, CAUSE), doc="what is named"
+    )
+    as_healthy: str = param(
+        "", dim="text", source="scenario", doc="figure that is to be as without any fault"
+    )
+    most: int = param(
+        0, dim="count", source="scenario", minimum=0, doc="values a design may set; 0: any number"
+    )
     question: str
     hint: str
     change: tuple[str, ...] = ()
@@ -100,6 +118,16 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What may be wrong with a server; without a resource it is a decoy, which does no harm."""
+
+    name: str
+    resource: str = param("", dim="text", source="scenario", doc="resource that is short")
+    settings: tuple[str, ...]
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lab:
     """A lab; drawn() puts the values of a seed into its texts."""
 
@@ -113,6 +141,16 @@ class Lab:
     settings: tuple[str, ...]
     draw: Mapping[str, tuple[str, ...]]
     tasks: tuple[Task, ...]
+    servers: tuple[str, ...]
+    faults: Mapping[str, Fault]
+    decoys: Mapping[str, Fault]
+    sick: Mapping[str, tuple[Fault, Fault]] = field(default_factory=dict)  # of a drawn lab
+
+    def choices(self, task: Task) -> tuple[str, ...]:
+        """Return the names among which a task asks for one."""
+        if task.of == RESOURCE:
+            return tuple(sorted({one.resource for one in self.faults.values()}))
+        return tuple(sorted(self.faults))
 
     def task(self, name: str) -> Task:
         """Return a task by name."""
@@ -147,6 +185,7 @@ class Lab:
         )
         return replace(
             self,
+            sick=self._faults_by(streams),
             question=fill(self.question),
             told=fill(self.told),
             commands=fill_all(self.commands),
@@ -154,13 +193,29 @@ class Lab:
             tasks=tasks,
         )
 
-    def read(self, seed: int, change: Sequence[str] = (), design: Table | None = None) -> Scenario:
-        """Return the server of a drawn lab, with a change or a design laid over it.
+    def _faults_by(self, streams: Streams) -> dict[str, tuple[Fault, Fault]]:
+        """Return what is wrong with each server, and what only seems to be."""
+        chance = streams.stream(f"lab.{self.name}.faults")
+        faults, decoys = (list(one.values()) for one in (self.faults, self.decoys))
+        number = len(self.servers)
+        drawn = zip(chance.sample(faults, number), chance.sample(decoys, number), strict=True)
+        return dict(zip(self.servers, drawn, strict=True))
 
-        Raise ScenarioError for a design that no server can be.
+    def read(
+        self,
+        seed: int,
+        change: Sequence[str] = (),
+        design: Table | None = None,
+        server: str = "",
+    ) -> Scenario:
+        """Return a server of a drawn lab, with a change or a design laid over it.
+
+        Without a name it is the healthy one, of labs about one server the only one. Raise
+        ScenarioError for a design that no server can be.
         """
+        wrong = [text for one in self.sick.get(server, ()) for text in one.settings]
         layer: Table | None = None
-        for one in (*map(read_assignment, (*self.settings, *change)), design):
+        for one in (*map(read_assignment, (*self.settings, *wrong, *change)), design):
             if one is not None:
                 layer = one if layer is None else merge(layer, one)
         return open_scenario(self.scenario).read(seed=seed, fit=layer)
@@ -180,14 +235,19 @@ def open_lab(name: str) -> Lab:
     path = lab_files()[name]
     root = read_table(path.read_text(encoding="utf-8"), f"labs/{path.name}", Layer.SCENARIO)
     reading = Reading("")
-    own = ("title", "question", "told", "commands", "settings", "draw", "task")
+    lists = ("commands", "settings", "servers")
+    own = ("title", "question", "told", "draw", "task", "fault", "decoy", *lists)
     [values] = reading.values(root, (), (Lab,), others=own)
     draw = reading.table(root, (), "draw")
     tasks = [_task(reading, *one) for one in reading.named_tables(root, (), "task")]
     texts = {key: _text(reading, root, key, ()) for key in ("title", "question", "told")}
-    commands, settings = (reading.texts(root, (), key) or () for key in ("commands", "settings"))
+    commands, settings, servers = (reading.texts(root, (), key) or () for key in lists)
+    faults, decoys = (
+        [_fault(reading, *one) for one in reading.named_tables(root, (), kind)]
+        for kind in ("fault", "decoy")
+    )
     drawn = {key: reading.texts(draw, ("draw",), key) or () for key in draw.children}
-    if values is None or None in tasks or reading.problems:
+    if values is None or None in (*tasks, *faults, *decoys) or reading.problems:
         raise ScenarioError(reading.problems)
     found = tuple(one for one in tasks if one is not None)
     return Lab(
@@ -196,6 +256,9 @@ def open_lab(name: str) -> Lab:
         settings=settings,
         draw=drawn,
         tasks=found,
+        servers=servers,
+        faults={one.name: one for one in faults if one is not None},
+        decoys={one.name: one for one in decoys if one is not None},
         **(values | texts),
     )
 
@@ -221,6 +284,13 @@ def _task(reading: Reading, name: str, table: Table, path: tuple[str, ...]) -> T
         mistakes=tuple(one for one in mistakes if one is not None),
         **(values | texts | several),
     )
+
+
+def _fault(reading: Reading, name: str, table: Table, path: tuple[str, ...]) -> Fault | None:
+    [values] = reading.values(table, path, (Fault,), others=("settings", "hint"))
+    settings = reading.texts(table, path, "settings") or ()
+    hint = _text(reading, table, "hint", path) if path[0] == "fault" else ""
+    return None if values is None else Fault(name=name, settings=settings, hint=hint, **values)
 
 
 def _mistake(reading: Reading, _name: str, table: Table, path: tuple[str, ...]) -> Mistake | None:

@@ -8,7 +8,8 @@ Left out: marks for a design that reaches some of its goals.
 
 *Read*: a figure of the seed's own run, right within 2 %. *Predict*: the mean of five seeds. Full
 marks within the 90 % interval of that mean, or within 20 % of it where that is wider; half of them
-within twice that. *Design*: every goal holds in each of three runs, which have seeds of their own.
+within twice that. *Name*: the word that the seed drew. *Design*: every goal holds in each of three
+runs, which have seeds of their own.
 A task with power cuts asks for what they leave; a design of such a task holds at each of them.
 """
 
@@ -18,8 +19,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from sim.lab.labs import DESIGN, PREDICT, Task
-from sim.lab.sheet import Sheet, allowed_text, cuts_text, leaves_of, value_of
+from sim.lab.labs import DESIGN, NAME, PREDICT, RESOURCE, Lab, Task
+from sim.lab.sheet import Sheet, allowed_text, cuts_text, leaves_of, named, value_of
 from sim.report.tables import figure
 from sim.scenario import Scenario
 from sim.scenario.levels import read_option
@@ -40,6 +41,7 @@ PREDICT_SHARE: Final = 0.2  # and one that is predicted, for full marks
 MISTAKE_SHARE: Final = 0.05  # within which a prediction is that of a known wrong way
 PREDICT_RUNS: Final = 5
 DESIGN_RUNS: Final = 3
+HEALTHY_SHARE: Final = 0.1  # by which a healed server may be worse than a healthy one
 OK: Final = "OK"
 FAIL: Final = "FAIL"
 OPEN: Final = "--"
@@ -85,7 +87,7 @@ def mark(
     lab, seed = sheet.lab, sheet.seed
     seeds = tuple(design_seeds) or tuple(range(seed, seed + DESIGN_RUNS))
     base = lab.read(seed)
-    given = _given(sheet, base)
+    given, names = _given(sheet, base)
     plans: dict[str, list[Trial]] = {}
     for task in lab.tasks:
         is_open = task.kind == PREDICT and sheet.predicted is None and not is_final
@@ -93,7 +95,7 @@ def mark(
             design = _designed(sheet, task)
             if design is not None:
                 plans[task.name] = _trials_of_design(task, base, design, seeds)
-        elif answers or (task.name in given and not is_open):
+        elif task.kind != NAME and (answers or (task.name in given and not is_open)):
             changed = lab.read(seed, task.change) if task.change else base
             runs = PREDICT_RUNS if task.kind == PREDICT else 1
             asked = [(base, seed), *((changed, seed + number) for number in range(runs))]
@@ -103,7 +105,9 @@ def mark(
     marks = []
     for task in lab.tasks:
         outcomes = [next(done) for _run in plans.get(task.name, ())]
-        if task.name not in plans:
+        if task.kind == NAME:
+            marks.append(_judge_name(task, lab, names.get(task.name)))
+        elif task.name not in plans:
             marks.append(_unjudged(task, given))
         elif task.kind == DESIGN:
             marks.append(_judge_design(task, base, outcomes, seeds))
@@ -134,20 +138,44 @@ def _figures_of(task: Task, outcome: Replication) -> Mapping[str, float]:
     return outcome.cuts[0] if task.cuts else outcome.metrics
 
 
-def _given(sheet: Sheet, base: Scenario) -> dict[str, float]:
-    """Return the answers that were typed, in the units of their figures."""
+def _given(sheet: Sheet, base: Scenario) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the answers that were typed: numbers in the units of their figures, and names."""
     found: dict[str, float] = {}
+    names: dict[str, str] = {}
     problems: list[Problem] = []
     for task in sheet.lab.tasks:
         leaf = None if task.kind == DESIGN else sheet.answer(task)
         if leaf is not None:
             try:
-                found[task.name] = value_of(leaf, task, asked_units(task, base)[task.figure])
+                if task.kind == NAME:
+                    names[task.name] = named(leaf, task, sheet.lab)
+                else:
+                    found[task.name] = value_of(leaf, task, asked_units(task, base)[task.figure])
             except ScenarioError as error:
                 problems += error.problems
     if problems:
         raise ScenarioError(problems)
-    return found
+    return found, names
+
+
+# -- Name
+
+
+def _judge_name(task: Task, lab: Lab, given: str | None) -> Mark:
+    """Judge a word; a wrong cause is told whether its resource is the right one at least."""
+    fault, _decoy = lab.sick[task.server]
+    right = fault.resource if task.of == RESOURCE else fault.name
+    if given is None:
+        return Mark(task=task, status=FAIL, points=0, told="a blank", answer=right)
+    if given == right:
+        return Mark(task=task, status=OK, points=task.points, answer=right)
+    if task.of == RESOURCE:
+        return Mark(task=task, status=FAIL, points=0, told=task.hint, answer=right)
+    if lab.faults[given].resource == fault.resource:
+        told = f"the resource is right. {fault.hint}"
+    else:
+        told = f"another resource is short. {task.hint}"
+    return Mark(task=task, status=FAIL, points=0, told=told, answer=right)
 
 
 # -- Read and Predict
@@ -232,7 +260,7 @@ def _designed(sheet: Sheet, task: Task) -> Scenario | None:
     table = sheet.designs.get(task.name)
     if table is None or next(leaves_of(table), None) is None:
         return None
-    scenario = sheet.lab.read(sheet.seed, (), table)
+    scenario = sheet.lab.read(sheet.seed, (), table, task.server)
     values = {split_key(path): values for path, values in task.allow.items()}
     parameters = {split_key(one.path): one for one in scenario.parameters}
     problems = []
@@ -270,15 +298,20 @@ def _trials_of_design(
 ) -> list[Trial]:
     """Return the runs without and with a design, and then, where asked for, those with cuts."""
     runs = [(one, seed) for one in (base, design) for seed in seeds]
-    found = [trial_of(*one) for one in runs] if task.goals else []
+    found = [trial_of(*one) for one in runs] if _is_run_whole(task) else []
     return found + [trial_of(*one, cuts_ns=task.cuts_ns) for one in runs if task.cuts]
+
+
+def _is_run_whole(task: Task) -> bool:
+    """Return whether a design is judged by what whole runs show."""
+    return bool(task.goals or task.as_healthy)
 
 
 def _judge_design(
     task: Task, base: Scenario, outcomes: Sequence[Replication], seeds: Sequence[int]
 ) -> Mark:
     runs = 2 * len(seeds)
-    whole, cut = (outcomes[:runs], outcomes[runs:]) if task.goals else ((), outcomes)
+    whole, cut = (outcomes[:runs], outcomes[runs:]) if _is_run_whole(task) else ((), outcomes)
     for run in whole[len(seeds) :]:
         if run.seen.missing:
             told = f"with seed {run.seed}: {run.seen.until}"
@@ -296,6 +329,16 @@ def _judge_design(
 
     for level in resolve([read_option(goal) for goal in task.goals], base.measure):
         judge(level, [run.metrics.get(level.figure, math.nan) for run in whole])
+    if task.as_healthy:
+        unit = units_of(base.measure)[task.as_healthy]
+        values = [run.metrics.get(task.as_healthy, math.nan) for run in whole]
+        healthy, healed = values[: len(seeds)], values[len(seeds) :]
+        was, shown = (", ".join(_with_unit(one, unit) for one in two) for two in (healthy, healed))
+        text = f"{task.as_healthy} within 10 % of a healthy server's"
+        answer.append(f"{text}: {shown} (healthy: {was})")
+        pairs = zip(healed, healthy, strict=True)
+        if not all(after <= (1 + HEALTHY_SHARE) * before for after, before in pairs):
+            missed.append(f"{text} does not hold: {shown} (healthy: {was}).")
     for level in resolve_among([read_option(goal) for goal in task.cut_goals], UNITS, {}):
         worst = min if level.relation.startswith(">") else max
         values = [worst(one[level.figure] for one in run.cuts) for run in cut]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import sim
-from sim.lab.labs import DESIGN, PREDICT, Lab, Task, UnknownLab, lab_files, open_lab
+from sim.lab.labs import DESIGN, NAME, PREDICT, Lab, Task, UnknownLab, lab_files, open_lab
 from sim.scenario.load import SEED_MAX
 from sim.study.levels import in_unit
 from sim.toml.errors import Place, Problem, ScenarioError, unknown, unreadable
@@ -82,6 +82,8 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
     asked = [task for task in lab.tasks if task.kind != DESIGN]
     for task in asked:
         yield from _comment(f"{task.kind.capitalize()}, {_points(task)}: {task.question}")
+        if task.kind == NAME:
+            yield from _comment(f"One of: {', '.join(lab.choices(task))}")
         yield f'{task.name} = ""'
         yield ""
     for task in lab.tasks:
@@ -90,8 +92,11 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
             yield from _comment(f"Design, {_points(task)}: {task.question}")
             yield from _comment("It must hold with each of three seeds:")
             yield from (f"#   {goal}" for goal in task.goals)
+            if task.as_healthy:
+                yield f"#   {task.as_healthy} within 10 % of that of a healthy server"
             yield from (f"#   {goal}, {cuts_text(task)}" for goal in task.cut_goals)
-            yield from _comment("You may set, as PATH = VALUE on lines of their own:")
+            most = f", at most {task.most}" if task.most else ""
+            yield from _comment(f"You may set, as PATH = VALUE on lines of their own{most}:")
             for path, values in task.allow.items():
                 yield f"#   {path}: {allowed_text(values)}"
             yield ""
@@ -297,9 +302,22 @@ def value_of(leaf: Leaf, task: Task, unit: str) -> float:
         raise ScenarioError([problem]) from None
 
 
+def named(leaf: Leaf, task: Task, lab: Lab) -> str:
+    """Return an answer that is one of a lab's names; raise ScenarioError."""
+    known = lab.choices(task)
+    text = str(leaf.value).strip()
+    if text not in known:
+        raise ScenarioError([unknown(leaf.at, task.of, text, known, f" for {task.name}")])
+    return text
+
+
 def _check_design(table: Table, task: Task, problems: list[Problem]) -> None:
     """Refuse what a design may not set; its values are checked against the server."""
     known = {split_key(path): path for path in task.allow}
+    number = len(list(leaves_of(table)))
+    if task.most and number > task.most:
+        message = f"{task.name}: too many values: find what is wrong, and set that"
+        problems.append(Problem(table.place, message, str(number), f"at most {task.most}"))
     for path, leaf in leaves_of(table):
         if path not in known:
             given = ".".join(quoted(part) for part in path)

@@ -5,7 +5,8 @@ Linux counterpart: none.
 Invariants: question and answer are texts of JSON. A run here is the run that its command does, with
  the same digest. What is wrong with a question is an answer, `mistakes`. Everything is done in the
  one thread that there is, so nothing of the next question is looked at meanwhile.
-Left out: several seeds of a variant, for which a browser is too slow; designs of labs.
+Left out: several seeds of a variant, for which a browser is too slow; designs of labs, and labs
+ about several servers.
 
     presets                                 what there is to begin with, and the labs
     controls   address                      the sliders and what-ifs, before anything runs
@@ -130,7 +131,9 @@ def _text(content: Json) -> str:
 
 
 def _presets(_asked: Json, _tell: Callable[[Json], object]) -> Json:
-    labs = [{"name": name, "title": open_lab(name).title} for name in lab_files()]
+    found = map(open_lab, lab_files())
+    # Of several servers a terminal is needed, to look at each.
+    labs = [{"name": one.name, "title": one.title} for one in found if not one.servers]
     return {
         "presets": [asdict(one) for one in PRESETS],
         "labs": labs,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from sim.machine import Machine
+from sim.machine import Machine, simulate
 from sim.observation import Observation
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import Scenario
@@ -71,6 +71,20 @@ def readings(
         at_ns = 0 if repeats else Observation(result, scenario.measure).end_ns
     later = [sample for sample in result.samples if sample.t_ns >= at_ns]
     return later or result.samples[-1:]
+
+
+def typed(
+    scenario: Scenario,
+    argv: Sequence[str],
+    layout: str,
+    at_ns: int | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[RunResult, Sequence[ProcSample], str]:
+    """Run the server, type a tool there; return the run, what was read, what is printed."""
+    as_read = read_for(scenario, argv, layout)
+    result = simulate(as_read, as_read.seed, progress, shown_to(argv))
+    samples = readings(result, as_read, argv, layout, at_ns)
+    return result, samples, tool_text(argv, samples, as_read, layout)
 
 
 def tool_text(

@@ -2,7 +2,7 @@
 
 from statistics import fmean
 
-from sim.lab.labs import DESIGN, PREDICT, open_lab
+from sim.lab.labs import PREDICT, READ, RESOURCE, open_lab
 from sim.lab.marking import PREDICT_RUNS
 from sim.lab.sheet import read_sheet, sheet_text
 from sim.study.metrics import units_of
@@ -29,6 +29,20 @@ DESIGNS = {
     ("quota", "p95"): {'machine.cgroup."pods/web".cpu_burst': '"100 ms"'},
 }
 
+# What a server of lab `sick` has without its fault.
+HEALTHY = {
+    "machine.cgroup.database.cpu_quota": '"1 s"',
+    "machine.cpufreq.governor": '"performance"',
+    "machine.cpus": "2",
+    "machine.disk.sda.profile": '"sas-10k"',
+    "machine.disk.sda.scheduler": '"deadline"',
+    "machine.disk.sda.throttle.riops": '"1000 /s"',
+    "machine.guest.neighbours": "0",
+    "machine.memory": '"4 GiB"',
+    "process.batch.count": "0",
+    "process.scan.count": "0",
+}
+
 # And what somebody would set who believes what the lab is about.
 DECOYS = {
     "arm": {"depth": {"process.reader.count": "64", "machine.cpus": "16"}},
@@ -46,6 +60,7 @@ DECOYS = {
     "iostat": {"p95": {"machine.memory": '"16 GiB"', "machine.disk.sda.scheduler": '"deadline"'}},
     "quota": {"p95": {"process.batch.nice": "19", "machine.cgroup.pods.cpu_weight": "10000"}},
     "raid": {"level": {"machine.array.md0.chunk": '"512 KiB"', "machine.memory": '"16 GiB"'}},
+    "sick": {"heal": {"machine.vm.swappiness": "60", "machine.disk.sda.queue.nr_requests": "128"}},
     "swap": {"work": {"machine.vm.swappiness": "0", "machine.cpus": "16"}},
     "util": {"enough": {"process.reader.count": "64", "machine.cpus": "64"}},
 }
@@ -56,13 +71,20 @@ def right_answers(name, seed, laboratory):
     lab = open_lab(name).drawn(seed)
     found = {}
     for task in lab.tasks:
-        if task.kind != DESIGN:
+        if task.kind in (READ, PREDICT):
             scenario = lab.read(seed, task.change)
             seeds = range(seed, seed + (PREDICT_RUNS if task.kind == PREDICT else 1))
             runs = asked_of(task, scenario, seeds, laboratory)
             units = UNITS if task.cuts else units_of(scenario.measure)
             found[task.name] = fmean(run[task.figure] for run in runs), units[task.figure]
     return found
+
+
+def right_names(name, seed):
+    """Return the words that the seed drew, by the task that asks for them."""
+    lab = open_lab(name).drawn(seed)
+    asked = [(one, lab.sick[one.server][0]) for one in lab.tasks if one.of]
+    return {one.name: wrong.resource if one.of == RESOURCE else wrong.name for one, wrong in asked}
 
 
 def asked_of(task, scenario, seeds, laboratory):
@@ -85,6 +107,12 @@ def filled(folder, name, seed, answers, designs=None, *, student="", text=None):
     return read_sheet(path)
 
 
-def designs_of(name):
+def designs_of(name, seed):
     """Return a good design for each task of a lab that wants one."""
-    return {task: values for (lab, task), values in DESIGNS.items() if lab == name}
+    lab = open_lab(name).drawn(seed)
+    found = {task: values for (of, task), values in DESIGNS.items() if of == name}
+    for task in lab.tasks:
+        if task.as_healthy:
+            paths = [text.split("=")[0] for text in lab.sick[task.server][0].settings]
+            found[task.name] = {path: HEALTHY[path] for path in paths if path in task.allow}
+    return found

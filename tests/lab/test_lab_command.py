@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import sim
 from sim.cli.main import cli
+from sim.lab.labs import open_lab
 from sim.lab.sheet import SIZE_MAX, check_sum, sheet_text
 from sim.study.store import Store
 from tests.lab.sheets import filled
@@ -187,3 +188,33 @@ def test_a_second_check_simulates_nothing(folder, store):
     check(path.name, store=store)
     with Store(folder / store) as kept:
         assert len(kept) == number
+
+
+def test_a_tool_is_typed_on_a_server_whose_fault_is_named_nowhere(folder):
+    lab("start", "sick")
+    fault, decoy = open_lab("sick").drawn(1).sick["a"]
+    text = (folder / "sick-1.toml").read_text()
+    assert not [one for one in (*fault.settings, *decoy.settings) if one in text]
+    shown = lab("tool", "sick-1.toml", "a", "--", "cat", "/sys/fs/cgroup/database/cpu.stat")
+    assert shown.exit_code == 0
+    counts = dict(line.split() for line in shown.output.splitlines())
+    assert fault.name == "quota"
+    assert int(counts["nr_throttled"]) > int(counts["nr_periods"]) / 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sick-1.toml", "d", "--", "iostat"), "has no server 'd' (known: a, b, c)"),
+        (("sick-1.toml", "a"), "Missing argument"),
+        (("sick-1.toml", "a", "--at", "2h", "--", "iostat"), "not within the run of 40 s"),
+        (("sick-1.toml", "a", "--", "rm"), "rm"),
+        (("iowait-1.toml", "a", "--", "iostat"), "has no server 'a' (known: none"),
+    ],
+)
+def test_what_cannot_be_typed_there_is_refused(words, told):
+    for name in ("sick", "iowait"):
+        lab("start", name)
+    result = lab("tool", *words)
+    assert result.exit_code == 2
+    assert told in result.output + str(result.exception)

@@ -2,14 +2,23 @@
 
 import pytest
 
-from sim.lab.labs import DESIGN, PREDICT, READ, lab_files, open_lab
+from sim.lab.labs import CAUSE, DESIGN, NAME, PREDICT, READ, lab_files, open_lab
 from sim.lab.marking import FAIL, OK, PREDICT_SHARE, READ_SHARE, mark, score
 from sim.lab.sheet import sheet_text
 from sim.report.tables import figure
 from sim.study.laboratory import Laboratory
 from sim.study.store import Store
+from sim.study.trial import trial_of
 from sim.toml.errors import ScenarioError
-from tests.lab.sheets import DECOYS, asked_of, designs_of, filled, right_answers
+from tests.lab.sheets import (
+    DECOYS,
+    HEALTHY,
+    asked_of,
+    designs_of,
+    filled,
+    right_answers,
+    right_names,
+)
 
 LABS = sorted(lab_files())
 SEEDS = [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
@@ -32,8 +41,8 @@ def typed(answers):
 def test_what_is_computed_is_right_and_a_good_design_has_its_points(
     tmp_path, laboratory, name, seed
 ):
-    answers = typed(right_answers(name, seed, laboratory))
-    sheet = filled(tmp_path, name, seed, answers, designs_of(name))
+    answers = typed(right_answers(name, seed, laboratory)) | right_names(name, seed)
+    sheet = filled(tmp_path, name, seed, answers, designs_of(name, seed))
     marks = mark(sheet, laboratory, answers=True)
     assert {one.task.name: one.told for one in marks if one.status != OK} == {}
     got, most = score(marks)
@@ -50,14 +59,14 @@ def test_an_answer_that_is_off_fails_with_a_cause(tmp_path, laboratory, name, se
     shares = {
         one.name: READ_SHARE if one.kind == READ else _room(one, lab, seed, laboratory)
         for one in lab.tasks
-        if one.kind != DESIGN
+        if one.kind in (READ, PREDICT)
     }
     off = {
         task: (value * (1 + side * 1.5 * shares[task]), unit)
         for task, (value, unit) in right.items()
     }
     for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
-        if one.task.kind != DESIGN:
+        if one.task.kind in (READ, PREDICT):
             half = one.task.points / 2 if one.task.kind == PREDICT else 0
             assert (one.status, one.points) == (FAIL, half)
             causes = (one.task.hint, *(known.hint for known in one.task.mistakes))
@@ -79,7 +88,7 @@ def test_a_wrong_unit_is_named(tmp_path, laboratory, name, seed):
     right = right_answers(name, seed, laboratory)
     off = {task: (value * 1000, unit) for task, (value, unit) in right.items()}
     for one in mark(filled(tmp_path, name, seed, typed(off)), laboratory, answers=True):
-        if one.task.kind != DESIGN:
+        if one.task.kind in (READ, PREDICT):
             assert (one.status, one.points) == (FAIL, 0)
             units = ("look at the unit", "in seconds", "in milliseconds", "in microseconds")
             assert any(words in one.told for words in units)
@@ -135,7 +144,7 @@ def test_every_drawn_lab_is_a_server(name, seed):
 def test_a_unit_of_another_dimension_is_refused_before_anything_runs(tmp_path, name):
     laboratory = Laboratory()
     for task in open_lab(name).tasks:
-        if task.kind != DESIGN:
+        if task.kind in (READ, PREDICT):
             sheet = filled(tmp_path, name, 1, {task.name: "12 rpm"})
             with pytest.raises(ScenarioError) as told:
                 mark(sheet, laboratory)
@@ -169,3 +178,57 @@ def test_what_a_design_may_set_can_be_set(name):
 def test_every_lab_with_a_design_has_its_decoy():
     labs = [name for name in LABS if any(one.kind == DESIGN for one in open_lab(name).tasks)]
     assert sorted(DECOYS) == labs
+
+
+# -- Labs about several servers
+
+
+@every_seed
+def test_every_wrong_name_fails_with_what_separates_it(tmp_path, seed):
+    """In the right resource the hint says where to look; in another that it is another."""
+    lab = open_lab("sick").drawn(seed)
+    for task in lab.tasks:
+        if task.kind != NAME:
+            continue
+        right, fault = right_names("sick", seed)[task.name], lab.sick[task.server][0]
+        for name in set(lab.choices(task)) - {right}:
+            marks = mark(filled(tmp_path, "sick", seed, {task.name: name}), Laboratory())
+            [found] = [one for one in marks if one.task.name == task.name]
+            assert (found.status, found.points) == (FAIL, 0)
+            same = task.of == CAUSE and lab.faults[name].resource == fault.resource
+            assert found.told.startswith("the resource is right. ") == same
+            assert found.told.endswith(fault.hint if same else task.hint)
+
+
+def test_a_name_that_is_none_is_refused_with_the_nearest(tmp_path):
+    for task, given, near in (("a_cause", "quotas", "quota"), ("a_resource", "dsik", "disk")):
+        with pytest.raises(ScenarioError) as told:
+            mark(filled(tmp_path, "sick", 1, {task: given}), Laboratory())
+        [problem] = told.value.problems
+        assert problem.nearest == near
+        assert problem.place.line > 0
+
+
+def test_a_design_that_sets_everything_back_is_refused(tmp_path):
+    lab = open_lab("sick")
+    values = {path: HEALTHY[path] for path in lab.task("heal").allow if path in HEALTHY}
+    with pytest.raises(ScenarioError, match="find what is wrong, and set that"):
+        filled(tmp_path, "sick", 1, {}, {"heal": values})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", open_lab("sick").faults)
+def test_every_fault_is_felt_and_no_decoy_is(laboratory, fault):
+    """95 of 100 transactions take a good tenth longer; a decoy's do not."""
+    lab = open_lab("sick")
+
+    def p95_ms(*names):
+        known = lab.faults | lab.decoys
+        wrong = [text for name in names for text in known[name].settings]
+        [run] = laboratory.run([trial_of(lab.read(1, wrong), 1)])
+        return run.metrics["transaction_p95_ms"]
+
+    healthy = p95_ms()
+    assert p95_ms(fault) > 1.15 * healthy
+    for decoy in lab.decoys:
+        assert p95_ms(decoy) < 1.1 * healthy

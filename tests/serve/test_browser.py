@@ -39,7 +39,8 @@ def typed(command: str) -> dict[str, Any]:
 def test_the_page_is_told_of_every_preset_and_lab() -> None:
     found = ask("presets")
     assert [one["name"] for one in found["presets"]] == [one.name for one in PRESETS]
-    assert [one["name"] for one in found["labs"]] == list(lab_files())
+    alone = [name for name in lab_files() if not open_lab(name).servers]
+    assert [one["name"] for one in found["labs"]] == alone
 
 
 @pytest.mark.parametrize("name", [one.name for one in PRESETS])
