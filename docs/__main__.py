@@ -1,7 +1,8 @@
 """`python -m docs`: make the tables of the documents from runs, and check everything they say.
 
-    python -m docs make [NAME...]     simulate what tables need, fill the generated blocks
-    python -m docs check [PART...]    text: blocks, links, typed tables; age: runs; commands
+    python -m docs make [NAME...]     simulate what tables need, fill blocks and figures
+    python -m docs make figures       write the figures in sentences from what is stored
+    python -m docs check [PART...]    text: blocks, figures, links; age: runs; commands
 
 Where the compiled twin of these very sources is installed, it does the work; results are the same.
 """

@@ -15,6 +15,7 @@ from docs import laws, picture
 from docs.blocks import placed_blocks
 from docs.commands import Shell, Typist, read_instead, rendered, wrong_examples
 from docs.declared import Block, Exercise, Output, Run
+from docs.figures import Book, stale_figures
 from docs.make import PICTURE, PICTURE_POINTS, text_of, wanted_runs
 from docs.pages import Page, all_pages
 from docs.render import MissingRun
@@ -162,6 +163,7 @@ def check_all(
     complaints: list[str] = []
     if "text" in parts:
         complaints += stale_blocks(pages, declared, store)
+        complaints += stale_figures(pages, Book(declared, store).text_of)
         complaints += laws.typed_results(pages)
         complaints += laws.broken_links(pages)
         complaints += laws.unreachable(pages)

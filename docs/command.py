@@ -10,6 +10,7 @@ from calibration.validate.stored import BadData
 from docs.blocks import BlockError
 from docs.check import LIMIT_S, check_all
 from docs.declared import DeclarationError, read
+from docs.figures import FigureError
 from docs.make import make_all
 from docs.render import MissingRun
 from docs.runs import RunFailed
@@ -22,6 +23,7 @@ PARTS = ("text", "age", "commands")
 _MISTAKES = (
     DeclarationError,
     BlockError,
+    FigureError,
     MissingRun,
     RunFailed,
     ScenarioError,
@@ -53,7 +55,10 @@ def docs() -> None:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @jobs_option
 def make_command(names: tuple[str, ...], jobs: int) -> None:
-    """Make the blocks NAME of docs/tables.toml, or all, and the picture."""
+    """Make the blocks NAME of docs/tables.toml, or all, and the picture; write the figures.
+
+    `figures` as the only NAME writes the figures in sentences, and simulates nothing.
+    """
     begin_s = time.monotonic()
     try:
         make_all(names, read(), Laboratory(place_of("local", jobs)), tell)

@@ -1,4 +1,4 @@
-"""`python -m docs make`: simulate what tables need, draw the picture, fill the blocks.
+"""`python -m docs make`: simulate what tables need, draw the picture, fill blocks and figures.
 
 Models: the last evening before a report is handed in.
 Invariants: what is stored of the present sources is not simulated again, so that an interrupted
@@ -24,6 +24,8 @@ from docs.declared import (
     Run,
     Table,
 )
+from docs.figures import MAKE as FIGURES
+from docs.figures import Book, write_figures
 from docs.pages import ShownFile, all_pages
 from docs.reference import reference_text
 from docs.render import exercise_table, figures_table
@@ -50,8 +52,8 @@ def wanted_runs(blocks: Collection[Block]) -> dict[Run | Exercise, int]:
 def chosen(names: Collection[str], declared: Mapping[str, Block]) -> dict[str, Block]:
     """Return the blocks of these names, all if there is none; raise DeclarationError."""
     for name in names:
-        if name not in declared and name != PICTURE:
-            hint = did_you_mean(name, [*declared, PICTURE])
+        if name not in declared and name not in (PICTURE, FIGURES):
+            hint = did_you_mean(name, [*declared, PICTURE, FIGURES])
             raise DeclarationError(f"no block '{name}'{hint} (known: {', '.join(declared)})")
     return {name: one for name, one in declared.items() if not names or name in names}
 
@@ -59,7 +61,7 @@ def chosen(names: Collection[str], declared: Mapping[str, Block]) -> dict[str, B
 def make_all(
     names: Collection[str], declared: Mapping[str, Block], laboratory: Laboratory, tell: Tell
 ) -> None:
-    """Make the blocks of these names, or all."""
+    """Make the blocks of these names, or all; then write the figures of all pages."""
     blocks = chosen(names, declared)
     placed = _places(declared)
     store = Store()
@@ -75,6 +77,8 @@ def make_all(
     }
     texts |= _outputs([one for one in shown.values() if isinstance(one, Output)], tell)
     fill_pages(texts, tell)
+    for name in write_figures(all_pages(), Book(declared, store)):
+        tell(f"{name}: figures written")
     for name in sorted(set(blocks) - set(placed)):
         tell(f"note: '{name}' of docs/tables.toml stands in no page")
 

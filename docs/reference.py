@@ -7,12 +7,14 @@ Invariants: no run is needed; the order is that of the code's own tables.
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from calibration.validate.page import BLOCKS as VALIDATION
+from calibration.validate.stored import Stored
 from calibration.validate.stored import read as read_validation
 from docs.declared import TOP, DeclarationError, Reference
 from docs.releases import releases_text
@@ -31,6 +33,7 @@ from sim.sched.generation import GENERATIONS
 from sim.units import format_quantity
 
 VALIDATED: Final = TOP / "docs" / "runs" / "validation.json"
+WITHHELD: Final = TOP / "calibration" / "predictions" / "withheld.json"
 
 
 def reference_text(block: Reference) -> str:
@@ -158,10 +161,9 @@ def _scenarios(given: Mapping[str, Any]) -> str:
 
 def _withheld(given: Mapping[str, Any]) -> str:
     """Return the predictions of withheld figures whose names begin with one of the prefixes."""
-    path = TOP / "calibration" / "predictions" / "withheld.json"
     rows = [
         [f"`{row['figure']}`", row["unit"], figure(row["median"]), interval(row["lo"], row["hi"])]
-        for row in json.loads(path.read_text(encoding="utf-8"))
+        for row in json.loads(WITHHELD.read_text(encoding="utf-8"))
         if row["figure"].startswith(tuple(given["prefixes"]))
     ]
     table = markdown_table(["figure", "unit", "median", "90 % interval"], rows, 2)
@@ -170,7 +172,7 @@ def _withheld(given: Mapping[str, Any]) -> str:
 
 def _fit(given: Mapping[str, Any]) -> str:
     """Return what fits of one scenario found, side by side, beside the priors."""
-    fits = {name: _content_of(name) for name in given["fits"]}
+    fits = {name: content_of_fit(name) for name in given["fits"]}
     headings = [
         "parameter",
         "prior",
@@ -187,7 +189,8 @@ def _fit(given: Mapping[str, Any]) -> str:
     return markdown_table(headings, rows)
 
 
-def _content_of(name: str) -> dict[str, Any]:
+def content_of_fit(name: str) -> dict[str, Any]:
+    """Return what the file of a fit that comes along says."""
     return tomllib.loads(shipped_fit(name).read_text(encoding="utf-8"))
 
 
@@ -201,7 +204,13 @@ def _fitted(found: Mapping[str, Any] | None) -> str:
 
 def _validation(given: Mapping[str, Any]) -> str:
     """Return a block of the validation report, from the runs that `validate --store` has kept."""
-    return VALIDATION[given["block"]](read_validation(VALIDATED))
+    return VALIDATION[given["block"]](stored_validation())
+
+
+@cache
+def stored_validation() -> list[Stored]:
+    """Return the recorded runs that `validate --store` has kept, with what was simulated."""
+    return read_validation(VALIDATED)
 
 
 _WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {

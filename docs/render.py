@@ -43,19 +43,20 @@ def markdown_table(headings: Row, rows: Sequence[Row], numbers_from: int = 1) ->
 
 def figures_table(table: Table, store: Store) -> str:
     """Return a table of figures, and a line that says how it was made."""
-    shown = [_Shown(variant, _samples(variant, store)) for variant in table.variants]
+    shown = [Shown(variant, samples_of(variant, store)) for variant in table.variants]
     render = _figures_as_rows if table.rows == "figures" else _variants_as_rows
     return f"{render(table, shown)}\n{_made_by(table)}\n"
 
 
-def _samples(variant: Variant, store: Store) -> list[Sample]:
+def samples_of(variant: Variant, store: Store) -> list[Sample]:
+    """Return the samples that are shown of a variant; raise MissingRun."""
     stored = store.get(variant.run)
     if stored is None or len(stored.samples) < variant.samples:
         raise MissingRun(variant.run.command)
     return stored.samples[: variant.samples]
 
 
-class _Shown:
+class Shown:
     """A variant with its figures, and what was recorded of it."""
 
     def __init__(self, variant: Variant, samples: Sequence[Sample]) -> None:
@@ -145,7 +146,7 @@ def _heading(column: str, variant: Variant) -> str:
     return _HEADINGS[column].replace(INTERVAL, spread)
 
 
-def _figures_as_rows(table: Table, shown: Sequence[_Shown]) -> str:
+def _figures_as_rows(table: Table, shown: Sequence[Shown]) -> str:
     headings = ["figure", "unit"]
     for one in shown:
         # The first column of a variant bears its name.
@@ -163,7 +164,7 @@ def _figures_as_rows(table: Table, shown: Sequence[_Shown]) -> str:
     return markdown_table(headings, rows, 2)
 
 
-def _variants_as_rows(table: Table, shown: Sequence[_Shown]) -> str:
+def _variants_as_rows(table: Table, shown: Sequence[Shown]) -> str:
     headings = ["what if"]
     for figure in table.figures:
         unit = shown[0].unit(figure)
