@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from sim.compiled import StaleBuild, compiled_modules, refuse_stale_build, source_checksum
-from tests import own_parts
+from sim.lab.labs import lab_files
+from tests import lab_bases, own_parts
 
 TOP = Path(__file__).resolve().parents[1]
 STORM = ("run", "sendmail", "--json", "-")
@@ -155,6 +156,14 @@ def test_compiled_and_interpreted_give_the_same_bytes(
     compiled = installed(["-m", "sim", *words], elsewhere)
     assert compiled.returncode == 0, compiled.stderr
     assert compiled.stdout == checked_out(["-m", "sim", *words])
+
+
+def test_every_labs_base_has_the_same_digest_compiled_and_interpreted(elsewhere: Path) -> None:
+    compiled = installed([lab_bases.__file__], elsewhere)
+    assert compiled.returncode == 0, compiled.stderr
+    interpreted = json.loads(checked_out([lab_bases.__file__]))
+    assert json.loads(compiled.stdout) == interpreted
+    assert interpreted.keys() == lab_files().keys()
 
 
 OWN_PARTS = (20 * 8, 10 * 8, 20, 10)  # sectors and pages, read and written: one file of each

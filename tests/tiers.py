@@ -67,6 +67,7 @@ NAMED = {
         "calibration/*",
         "cli/*",
         "docs/test_add.py",
+        "docs/test_page_in_node.py",
         "docs/test_shown_blocks.py",
         "lab/*",
         "lesson/*",
