@@ -182,10 +182,11 @@
     const readings = [];
     const draw = () => isMine() && charts.draw(readings, others);
     const done = await ask("run", { address: asked }, event => {
+      // Also of a run that is not wanted any more: the base is kept, and drawn whole later.
+      if (event.event !== "begin") readings.push(event);
       if (!isMine()) return;
       if (event.event === "begin") charts.show(event.devices);
       else {
-        readings.push(event);
         say(`${label} runs: ${event.t_s.toFixed(0)} s of the server's time ...`, event.share);
       }
       draw();

@@ -129,6 +129,39 @@ def test_stop_ends_a_run_and_the_next_begins_at_once(host: str, browser: object)
     seen.context.close()
 
 
+# Keep what each chart is given to draw: times, lines of the changed server, lines of the base.
+KEEP_DRAWN = """
+let real;
+const construct = (chart, given) => {
+  const plot = new chart(...given), { setData } = plot;
+  plot.setData = (data, ...more) => { plot.root.drawn = data; return setData(data, ...more); };
+  return plot;
+};
+Object.defineProperty(window, "uPlot", {
+  get: () => real,
+  set: made => { real = new Proxy(made, { construct }); },
+});"""
+DRAWN = "document.querySelector('#charts .uplot').drawn"  # the load average's chart is the first
+
+
+def test_a_base_that_was_asked_for_twice_is_drawn_whole(host: str, browser: object) -> None:
+    seen = Seen(browser, f"http://{host}/", KEEP_DRAWN, viewport=DESK)
+    seen.page.locator("#began:not([disabled])").wait_for()
+    # The first preset runs already, and no other worker is there yet: its run goes on.
+    seen.page.locator("#began").select_option(f"preset={PRESETS[0].name}")
+    seen.until("#status", "Done after")
+    seen.page.locator("#what-if-tmpfs").check()
+    seen.until("#changed .command", "--what-if tmpfs")
+    seen.until("#status", "Done after")
+    seen.page.evaluate("new Promise(requestAnimationFrame)")
+    times, changed, base = seen.page.evaluate(DRAWN)
+    assert None not in base
+    # The storm is over sooner on tmpfs.
+    assert len(times) == len(base) > sum(one is not None for one in changed) > 60
+    assert seen.said == []
+    seen.context.close()
+
+
 def test_a_lab_is_checked_by_keyboard(host: str, browser: object) -> None:
     seen = Seen(browser, f"http://{host}/?lab=iostat&seed=7", viewport=DESK)
     seen.until("#status", "Done after")
