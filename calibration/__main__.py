@@ -3,6 +3,7 @@
 import click
 
 from calibration.drive.command import command as drive
+from calibration.evidence.command import command as page
 from calibration.validate.command import command as validate
 from calibration.withheld.command import command as withheld
 from sim.cli.main import ToldGroup
@@ -14,6 +15,7 @@ def main() -> None:
 
 
 main.add_command(drive)
+main.add_command(page)
 main.add_command(validate)
 main.add_command(withheld)
 

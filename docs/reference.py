@@ -13,12 +13,16 @@ from typing import Any, Final
 
 import click
 
+from calibration.evidence.stored import read as read_compared
 from calibration.validate.page import BLOCKS as VALIDATION
+from calibration.validate.page import family_table
 from calibration.validate.stored import Stored
 from calibration.validate.stored import read as read_validation
-from docs.declared import TOP, DeclarationError, Reference
+from docs.declared import TOP, DeclarationError, Reference, read
+from docs.evidence import Cases, cases, cases_table, overview_table
 from docs.releases import releases_text
 from docs.render import markdown_table
+from docs.runs import Store
 from sim.block.queue import QueueParams
 from sim.block.throttle import ThrottleParams
 from sim.cli.main import COMMANDS, cli
@@ -33,6 +37,7 @@ from sim.sched.generation import GENERATIONS
 from sim.units import format_quantity
 
 VALIDATED: Final = TOP / "docs" / "runs" / "validation.json"
+COMPARED: Final = TOP / "docs" / "runs" / "compared.json"
 WITHHELD: Final = TOP / "calibration" / "predictions" / "withheld.json"
 
 
@@ -207,6 +212,26 @@ def _validation(given: Mapping[str, Any]) -> str:
     return VALIDATION[given["block"]](stored_validation())
 
 
+def _families(given: Mapping[str, Any]) -> str:
+    """Return the rows of some families, which a chapter on the model shows."""
+    return family_table(stored_validation(), given["families"])
+
+
+def _evidence(given: Mapping[str, Any]) -> str:
+    """Return all that the twin is compared with, a row each."""
+    return overview_table(_stored_cases(), stored_validation(), read_compared(COMPARED))
+
+
+def _cases(given: Mapping[str, Any]) -> str:
+    """Return the recorded cases, each with its errors."""
+    return cases_table(_stored_cases())
+
+
+@cache
+def _stored_cases() -> Cases:
+    return cases(read(), Store())
+
+
 @cache
 def stored_validation() -> list[Stored]:
     """Return the recorded runs that `validate --store` has kept, with what was simulated."""
@@ -225,4 +250,7 @@ _WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "withheld": _withheld,
     "fit": _fit,
     "validation": _validation,
+    "families": _families,
+    "evidence": _evidence,
+    "cases": _cases,
 }

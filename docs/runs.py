@@ -9,6 +9,7 @@ Sample i of a run has the seed of its scenario plus i; where there is a fit, it 
 of its ensemble as well (as in `iotwin predict`).
 """
 
+import datetime
 import hashlib
 import json
 import os
@@ -60,6 +61,7 @@ class Stored:
 
     command: str
     sources: str
+    date: str = ""  # of the simulation; "" of what was stored without
     samples: list[Sample] = field(default_factory=list)
 
     @property
@@ -228,7 +230,8 @@ def _to_text(stored: Stored) -> str:
         )
         for one in stored.samples
     )
-    head = f'"command": {json.dumps(stored.command)}, "sources": {json.dumps(stored.sources)}'
+    known = {"command": stored.command, "sources": stored.sources, "date": stored.date}
+    head = json.dumps(known).strip("{}")
     return f' {{{head}, "samples": [\n  {samples}\n ]}}'
 
 
@@ -236,7 +239,12 @@ def _read(path: Path) -> dict[str, Stored]:
     found = {}
     for run in json.loads(path.read_text(encoding="utf-8")):
         samples = [Sample(**one) for one in run["samples"]]
-        stored = Stored(command=run["command"], sources=run["sources"], samples=samples)
+        stored = Stored(
+            command=run["command"],
+            sources=run["sources"],
+            date=run.get("date", ""),
+            samples=samples,
+        )
         found[stored.command] = stored
     return found
 
@@ -278,7 +286,12 @@ def make(
         left[what][i] = sample
         samples = [one for one in left[what].values() if one is not None]
         if len(samples) == len(left[what]):
-            stored = Stored(command=what.command, sources=sources.of(what), samples=samples)
+            stored = Stored(
+                command=what.command,
+                sources=sources.of(what),
+                date=datetime.date.today().isoformat(),
+                samples=samples,
+            )
             store.put(what, stored)
             cpu_s = sum(one.cpu_s for one in samples)
             done = f"[{laboratory.done}/{total}]"

@@ -60,6 +60,7 @@ _COUNTERS: Final[Mapping[str, str]] = {
     "D tasks": "own_D",
 }
 _DECILES: Final = 10
+_ALL: Final = "**all**"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +134,12 @@ def misses(data: Sequence[Stored]) -> list[Miss]:
 
 def errors_of(data: Sequence[Stored], what: str) -> list[float]:
     """Return the absolute relative errors of a required figure, run by run."""
-    found = []
+    return list(named_errors(data, what).values())
+
+
+def named_errors(data: Sequence[Stored], what: str) -> dict[str, float]:
+    """Return the absolute relative errors of a required figure by the runs' names."""
+    found = {}
     for one in data:
         row = one.row
         if row.predicted is None or row.measured is None:
@@ -142,7 +148,8 @@ def errors_of(data: Sequence[Stored], what: str) -> list[float]:
         if recorded is not None:
             simulated = asked({**row.predicted, "util": row.measured["util"]})[what]
             error = relative(simulated[1], recorded[1])
-            found += [] if error is None else [abs(error)]
+            if error is not None:
+                found[row.id] = abs(error)
     return found
 
 
@@ -168,30 +175,35 @@ def _made(data: Sequence[Stored]) -> str:
     return f"{runs} recorded runs of {len(families(data))} families. Simulated: {days}.\n"
 
 
-def _family_table(data: Sequence[Stored]) -> str:
+def _all_families(data: Sequence[Stored]) -> str:
+    """Return the table of all families, with a row of all runs at its end."""
+    return family_table(data, [*families(data), _ALL])
+
+
+def family_table(data: Sequence[Stored], names: Sequence[str]) -> str:
     """Return median, 90th percentile and worst error of what is required, a family a row."""
     headings = ["family", "what was run", "runs"]
     for what in WITHIN:
-        headings += [f"{what}: median", "90th", "worst"]
+        headings += [f"{what}: median", "90th", "worst", "the worst"]
+    known = families(data)
+    known[_ALL] = [one for members in known.values() for one in members]
     lines = []
-    for name, members in families(data).items():
-        cells = [name, FAMILIES.get(name, ""), str(len(members))]
+    for name in names:
+        cells = [name, FAMILIES.get(name, ""), str(len(known[name]))]
         for what in WITHIN:
-            cells += _spread(errors_of(members, what))
+            cells += _spread(named_errors(known[name], what))
         lines.append(cells)
-    whole = [one for members in families(data).values() for one in members]
-    last = ["**all**", "", str(len(whole))]
-    for what in WITHIN:
-        last += _spread(errors_of(whole, what))
-    return _table(headings, [*lines, last], left=2)
+    return _table(headings, lines, left=2)
 
 
-def _spread(errors: Sequence[float]) -> list[str]:
-    """Return median, 90th percentile and greatest, in per cent."""
-    if not errors:
-        return ["", "", ""]
+def _spread(named: Mapping[str, float]) -> list[str]:
+    """Return median, 90th percentile and greatest, in per cent, and the name of the greatest."""
+    if not named:
+        return ["", "", "", ""]
+    errors = list(named.values())
     high = quantiles(errors, n=_DECILES, method="inclusive")[-1] if len(errors) > 1 else errors[0]
-    return [_percent(median(errors)), _percent(high), _percent(max(errors))]
+    worst = max(named, key=lambda name: named[name])
+    return [_percent(median(errors)), _percent(high), _percent(max(errors)), f"`{worst}`"]
 
 
 def _miss_list(data: Sequence[Stored]) -> str:
@@ -342,7 +354,7 @@ def _line(cells: Sequence[str]) -> str:
 BLOCKS: Final[Mapping[str, Callable[[Sequence[Stored]], str]]] = {
     "validation-made": _made,
     "validation-misses": _miss_list,
-    "validation-families": _family_table,
+    "validation-families": _all_families,
     "validation-counters": _counter_table,
     "validation-conditions": _condition_table,
     "validation-fitted": _fitted_table,

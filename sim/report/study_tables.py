@@ -82,7 +82,7 @@ def run_table(outcome: VariantOutcome) -> Table:
     several = len(outcome.replications) > 1
     unfinished = bool(outcome.seen.missing)
     recorded = recorded_figures(outcome)
-    standing = _standing(outcome)
+    standing = standing_of(outcome.scenario, outcome.recorded)
     simulated = ("mean", INTERVAL, "median", INTERVAL, RANGE) if several else ("simulated",)
     columns = [Column("figure"), *[Column(name, is_number=True) for name in simulated]]
     columns += [Column("unit")]
@@ -117,16 +117,16 @@ def _beside(
     return [recorded.text, f"{verdict} ({standing})" if standing else verdict]
 
 
-def _standing(outcome: VariantOutcome) -> dict[str, str]:
+def standing_of(scenario: Scenario, recorded: Sequence[FigureSet]) -> dict[str, str]:
     """Return what the calibration says of recorded figures: "fitted", or why agreement is empty."""
-    plan = outcome.scenario.plan
-    shown = {found.name for found in outcome.recorded}
+    plan = scenario.plan
+    shown = {found.name for found in recorded}
     found: dict[str, str] = {}
     for against in plan.against.values() if plan is not None else ():
         if against.figures in shown:
             found |= {metric: against.says_nothing(metric) for metric in against.left_out}
             found |= {column.metric: "fitted" for column in against.columns}
-    for figures in outcome.recorded:
+    for figures in recorded:
         found |= {name: one.follows for name, one in figures.figures.items() if one.follows}
     return found
 
@@ -136,7 +136,7 @@ def not_fitted(outcome: VariantOutcome) -> list[str]:
 
     Those are what the twin had to bring by itself. Derived from [calibrate.against].
     """
-    standing = _standing(outcome)
+    standing = standing_of(outcome.scenario, outcome.recorded)
     return [
         name
         for name, one in recorded_figures(outcome).items()
@@ -185,7 +185,13 @@ def notes(outcomes: Sequence[VariantOutcome]) -> str:
     lines += [
         f"follows from fitted figures ({outcome.name}): {', '.join(names)}"
         for outcome in outcomes
-        if (names := [name for name, kind in _standing(outcome).items() if kind == FOLLOWS])
+        if (
+            names := [
+                name
+                for name, kind in standing_of(outcome.scenario, outcome.recorded).items()
+                if kind == FOLLOWS
+            ]
+        )
     ]
     lines += [
         f"{one.name}: {FITTED_NOTES[one.kind]}"

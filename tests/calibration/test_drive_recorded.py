@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from calibration.drive.outcome import confront
-from calibration.drive.sheet import read_sheet
-from calibration.drive.trace import read_trace
+from calibration.evidence.drives import outcome_of
 
 TRACES = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "disktraces"
 
@@ -23,11 +21,7 @@ pytestmark = needs_traces
 
 @cache
 def outcome(name, fit_requests):
-    sheet = read_sheet(f"{TRACES}/drives.json:{name}")
-    accesses = read_trace(TRACES / f"{name}.trace.gz", sheet.blocks_512)
-    return confront(
-        sheet, accesses, fit_requests=fit_requests, seed=1, tell=lambda done, total: None
-    )
+    return outcome_of(TRACES, name, fit_requests)
 
 
 DRIVES = ("cheetah9LP", "atlas10k", "ibm18es", "hp_c2490a", "dec_rz26")

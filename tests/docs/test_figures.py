@@ -47,6 +47,42 @@ def test_a_figure_that_was_changed_by_hand_is_found(book: Book, name: str) -> No
         )
 
 
+# Numbers of these two pages that no run and no recording gives, in their order. Whoever changes one
+# says so here; all others stand between markers, or in a block that is made.
+TYPED = {
+    FRONT: ["3.11", "2.6 to", "7.2"],  # Python; the kernels from the oldest to the newest
+    VALIDATION: [
+        *("6.18.44", "7.2.7 on", "6 µs", "10 ms"),  # the two machines
+        "5 %",  # UTIL_MIN of calibration/validate/limits.py
+        "90",  # a percentile
+        *(
+            "10 %",
+            "1000 requests",
+            "5 %",
+            "5 %",
+        ),  # asked by tests/calibration/test_drive_recorded.py
+        "2021",  # the year of a paper
+    ],
+}
+
+
+def typed_numbers(of: Page) -> list[str]:
+    """Return the numbers of a page's sentences that are not made, each with the word behind it."""
+    lines = of.text.split("\n")
+    for block in placed_blocks(of.text, of.name):
+        lines[block.first : block.end] = [""] * (block.end - block.first)
+    text = re.sub(r"<!-- figure: .*?<!-- end -->", "", "\n".join(lines))
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+    found = re.findall(r"(?<![\w.])\d[\d.,]*(?<![.,])(?:\s+[^\s\d]+)?", text)
+    return [" ".join(one.split()).rstrip(".,") for one in found]
+
+
+@pytest.mark.parametrize("name", sorted(TYPED))
+def test_a_number_of_the_front_page_or_the_validation_is_made_or_known(name: str) -> None:
+    assert typed_numbers(all_pages()[name]) == TYPED[name]
+
+
 def test_what_is_written_is_read_again_and_nothing_else_changes(book: Book, tmp_path: Path) -> None:
     before = page(f"# A 37\n\nIt is {LOAD.format('?')}, not {LOAD.format('')} or 38.\n")
     (tmp_path / "docs").mkdir()
