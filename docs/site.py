@@ -4,8 +4,9 @@ Models: a book with a table of contents, made of the pages as they are.
 Invariants: a page stands on the site under its path in the checkout, so a link that is right there
  is right here. The site's contents are the links of the pages that are lists of pages, in their
  order; a page that no list names is a warning, and with `-W` a failure. A lesson is shown as a
- student gets it. No page loads anything from elsewhere.
-Left out: outputs of lessons, which `bootstrap.py lesson N` makes.
+ student gets it, with the outputs of its cells. They are kept in build/lessons until a source of
+ the twin changes. No page loads anything from elsewhere.
+Left out: the solutions of lessons, which `bootstrap.py lesson N` shows.
 """
 
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bootstrap import TOP, digest_of, source_files
 from docs.model import filled_chapter
 from docs.pages import FRONT, INDEX, Page, resolved
 from sim.lesson.copies import notebook_from, without_solutions
@@ -40,6 +42,8 @@ PAGES: Final = (
     "scenarios/README.md",
     "scenarios/*/README.md",
 )
+# Where the outputs of lessons are kept; those that other sources have made are of no use.
+LESSONS_CACHE: Final = TOP / "build" / "lessons" / digest_of(source_files())[:12]
 # What a page loads by itself: scripts, styles, pictures; an <a> does not.
 _LOADED: Final = re.compile(
     r"""<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=["']((?:https?:)?//[^"']+)"""
