@@ -155,7 +155,7 @@ def _runs(validated: Sequence[ValidatedRun], what: str) -> list[Error]:
             error=error,
             date=made[name].date,
             sources=made[name].sources,
-            command="python -m calibration validate GROUNDTRUTH/*/*",
+            command=f"python -m calibration validate GROUNDTRUTH/{name}",
         )
         for name, error in named_errors(described, what).items()
     ]
