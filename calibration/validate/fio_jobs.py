@@ -10,39 +10,38 @@ Left out: jobs that fio merges with others (the reader of job files does that).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from calibration.validate.describe import Description, Unsupported
 from calibration.validate.rigs import Rig
+from sim.machine import Machine
 from sim.report.fio_report import rows
 from sim.scenario.fio_file import FioFile, read_fio_text
-from sim.study.fio_run import JobResult
+from sim.study.fio_run import FioRun, JobResult
 from sim.toml.errors import ScenarioError
 from sim.units import NS_PER_MS, NS_PER_S
-from sim.user.fio import READ, WRITE, DirectionStat, percentiles
+from sim.user.fio import READ, START_POLL_NS, WRITE, DirectionStat, percentiles
 
 DIRECTIONS: Final = ((READ, "read"), (WRITE, "write"))
 TAIL_PCT: Final = 99.0
 
 
 def fio_jobs(description: Description, rig: Rig, directory: str) -> FioFile | None:
-    """Return the jobs of a run with a job file, None for another; raise Unsupported for options.
-
-    fio's own start is before each job, and all jobs share its CPU time: one process starts.
-    """
+    """Return the jobs of a run with a job file, None for another; raise Unsupported for options."""
     if description.job_file is None:
         return None
-    file = read_jobs(description.job_file, rig.disk, directory)
+    return read_jobs(description.job_file, rig.disk, directory)
+
+
+def fio_run(machine: Machine, file: FioFile, rig: Rig) -> FioRun:
+    """Return fio with these jobs on the rig's machine.
+
+    The rig's time of fio before its jobs holds the pause in which fio waits until all are there.
+    """
     wall_ms, user_ms, _ = rig.fio_start
-    start_ns = int(wall_ms * NS_PER_MS)
-    user_ns = int(user_ms * NS_PER_MS / len(file.jobs))
-    started = (
-        replace(job, params=replace(job.params, start_ns=start_ns, start_user_ns=user_ns))
-        for job in file.jobs
-    )
-    return replace(file, jobs=tuple(started))
+    start_ns = int(wall_ms * NS_PER_MS) - START_POLL_NS
+    return FioRun(machine, file, rig.nice, start_ns, int(user_ms * NS_PER_MS))
 
 
 def read_jobs(text: str, disk: str, directory: str) -> FioFile:

@@ -22,7 +22,7 @@ from calibration.validate import pg_test_fsync
 from calibration.validate.conditions import Condition
 from calibration.validate.describe import Description
 from calibration.validate.emulated_disk import Slowdisk
-from calibration.validate.fio_jobs import fio_jobs, fio_result
+from calibration.validate.fio_jobs import fio_jobs, fio_result, fio_run
 from calibration.validate.machine import FS_DIRECTORY, build, rig_of
 from calibration.validate.parts import rig_parts
 from calibration.validate.programs import GATE_MS, fio_size
@@ -31,7 +31,6 @@ from sim.fs.proc.diskstats import queue_time_ns
 from sim.machine import Machine
 from sim.results import Record
 from sim.sched.task import TASK_RUNNING, TASK_UNINTERRUPTIBLE
-from sim.study.fio_run import FioRun
 from sim.units import parse_quantity
 
 S: Final = 1_000_000_000
@@ -109,7 +108,7 @@ def simulate(description: Description, seed: int, condition: Condition | None = 
     with rig_parts():
         machine = Machine(build(description, seed, condition), seed)
     jobs = fio_jobs(description, rig, FS_DIRECTORY)
-    fio = None if jobs is None else FioRun(machine, jobs, rig.nice)
+    fio = None if jobs is None else fio_run(machine, jobs, rig)
     has_ended = _ENDS[description.kind] if fio is None else lambda _: fio.has_ended
     has_begun = _BEGINS.get(description.kind)
     if has_begun is not None:

@@ -84,13 +84,23 @@ def load_machine(name: str, *, seed: int | None, sets: tuple[str, ...]) -> Scena
 class FioRun:
     """The jobs of a file on a machine: from their start until the last has ended."""
 
-    def __init__(self, machine: Machine, file: FioFile, nice: int = 0) -> None:
-        """Lay the files out and start fio; raise ScenarioError for a job that cannot run."""
+    def __init__(
+        self,
+        machine: Machine,
+        file: FioFile,
+        nice: int = 0,
+        start_ns: int = 0,
+        start_user_ns: int = 0,
+    ) -> None:
+        """Lay the files out and start fio; raise ScenarioError for a job that cannot run.
+
+        fio starts for `start_ns`, of which it computes `start_user_ns`, before it does anything.
+        """
         self.programs = [(job, Fio(_placed(machine, job))) for job in file.jobs]
         waves: dict[int, list[Fio]] = {}
         for job, program in self.programs:
             waves.setdefault(job.wave, []).append(program)
-        self.session = FioSession(list(waves.values()))
+        self.session = FioSession(list(waves.values()), start_ns, start_user_ns)
         _lay_out(machine, self.session, file)
         machine.kernel.start("fio", "fio", self.session.main, nice)
 

@@ -5,8 +5,10 @@ Models: *psync*, *sync*, *pvsync*: one operation after the other, each waited fo
 size, by default one by one. libaio's buffered operations, and trims (BLKDISCARD), are done when
 they are submitted; those of io_uring go as sim/fs/io_uring.py says. Reads, writes or a
 mixture, or trims; sequential or at random.
-`FioSession` is fio as it is typed: it forks a process for each job; at a stonewall it waits for
-those before.
+`FioSession` is fio as it is typed. It makes the files, job after job, and forks a process for each
+job, which waits. 100 ms later fio lets all of them go at once. It looks every 100 ms whether a job
+may start that has a delay (from fio's own start) or waits at a stonewall for those before. When all
+have started it looks every 10 ms whether they have ended.
 Counterpart: fio backend.c (do_io, thread_main, run_threads, reap_threads), io_u.c, rate-submit.c,
  ioengines.c, filesetup.c, options.c, stat.c, lib/lfsr.c, lib/zipf.c, HOWTO; 3.36.
 Invariants: an operation that was started before the time was up is counted when it ends, as fio
@@ -15,6 +17,8 @@ Invariants: an operation that was started before the time was up is counted when
  The jobs of one group run at the same time; when the session ends, every job has ended.
 A file that is read, or written asynchronously, or overwritten (`overwrite`), is there beforehand
  with its size (fio lays it out in a run of its own). What else is written is made by the job.
+A job's time begins before it opens its file (set_epoch_time): what opening and dropping pages take
+is in its runtime.
 When a job has opened its file it tells the kernel how it will read it (`fadvise_hint`): at random,
 so that nothing is read ahead, or in sequence, so that twice as much is.
 A job has the file's dirty pages written and the others dropped (`invalidate`) when it has opened
@@ -68,6 +72,7 @@ from typing import ClassVar, Final
 from sim.param import param
 from sim.registry import register
 from sim.sched.task import Blocking
+from sim.sched.wait import WaitQueue
 from sim.syscall import (
     IORING_ENTER_GETEVENTS,
     IORING_ENTER_SQ_WAKEUP,
@@ -98,6 +103,8 @@ PLAT_BITS: Final = 6
 PLAT_VAL: Final = 1 << PLAT_BITS
 PLAT_NR: Final = 29 * PLAT_VAL
 AVERAGE_NS: Final = 500_000_000  # bwavgtime=500, iopsavgtime=500
+START_POLL_NS: Final = 100_000_000  # run_threads: do_usleep(100000) while jobs are to be started
+END_POLL_NS: Final = 10_000_000  # run_threads: do_usleep(10000) while jobs run
 KIB: Final = 1024
 
 READ: Final = 0
@@ -945,33 +952,55 @@ class Fio(ServerProgram):
         return self.directions == (WRITE,) and not self.params.overwrite
 
     def main(self, sys: Sys) -> Blocking[None]:
-        """Open, do the operations, tell how many."""
+        """Be fio with this job alone, let go at once."""
         params = self.params
         sys.compute(params.start_user_ns)
         yield from sys.sleep(params.start_ns)
-        self.stat = JobStat(sys.clock_ns())
+        if (yield from self.set_up(sys)):
+            yield from self.run(sys)
+
+    def set_up(self, sys: Sys) -> Blocking[bool]:
+        """Make the file that the job is to write; return whether that went well (setup_files)."""
+        params = self.params
+        is_file = not params.filename.startswith("/dev/")
+        if is_file and self._makes_its_file() and params.laid_out:
+            try:
+                fd = yield from sys.open(params.filename, O_WRONLY | O_CREAT)
+                yield from self._fallocate(sys, fd)
+                yield from sys.close(fd)
+            except OSError as error:
+                self._fail(sys, error)
+                return False
+        return True
+
+    def run(self, sys: Sys) -> Blocking[None]:
+        """Open, do the operations, tell how many."""
         try:
             yield from self._job(sys)
         except OSError as error:
-            self.stat.error = error.errno or 0
-            self.stat.error_where = str(error.filename)
-            self.stat.end(sys.clock_ns())
-            if self.has_begun:
-                self._note_usage(sys, 1)
+            self._fail(sys, error)
         sys.trace_marker("fio_done", self.done)
 
+    def _fail(self, sys: Sys, error: OSError) -> None:
+        """End the job with what is counted so far."""
+        if not self.has_begun:
+            self.stat = JobStat(sys.clock_ns())
+        self.stat.error = error.errno or 0
+        self.stat.error_where = str(error.filename)
+        self.stat.end(sys.clock_ns())
+        if self.has_begun:
+            self._note_usage(sys, 1)
+
     def _job(self, sys: Sys) -> Blocking[None]:
-        """Be the job from open to close (thread_main)."""
+        """Be the job from its first moment to its last (thread_main, do_io)."""
         params = self.params
+        sys.trace_marker("fio_start", 0)
+        self._begin(sys)
         fd = yield from sys.open(params.filename, self._flags())
-        if self._makes_its_file() and params.laid_out:
-            yield from self._fallocate(sys, fd)
         if params.invalidate:
             yield from sys.fadvise(fd, POSIX_FADV_DONTNEED)
         yield from self._advise(sys, fd)
-        self._set_up(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
-        sys.trace_marker("fio_start", 0)
-        self._begin(sys)
+        self._draw_from(sys, params.size_bytes or sys.fstat_size(fd) - params.offset_bytes)
         if params.ioengine in SYNCHRONOUS:
             yield from self._synchronous(sys, fd)
         else:
@@ -1015,7 +1044,7 @@ class Fio(ServerProgram):
         access = O_WRONLY if READ not in self.directions else O_RDWR
         return access | create | direct | SYNC_FLAGS[params.sync]
 
-    def _set_up(self, sys: Sys, size: int) -> None:
+    def _draw_from(self, sys: Sys, size: int) -> None:
         """Make the sources of places and sizes for both directions."""
         params = self.params
         for split, name in zip(params.splits(), ("read", "write", "trim"), strict=True):
@@ -1336,11 +1365,50 @@ class Fio(ServerProgram):
             self.stat.fsyncs += is_fsync
 
 
+class FioThread:
+    """A job's process as fio sees it (struct thread_data)."""
+
+    def __init__(self, job: Fio, *, stonewall: bool) -> None:
+        self.job = job
+        self.stonewall = stonewall  # begins when those before have ended
+        self.pid: int = 0  # of the child that is the job; 0 = there is none
+        self.is_initialized: bool = False
+        self.may_run: bool = False
+        self.has_exited: bool = False
+        self.sem = WaitQueue()  # where the job waits to be let go
+        self.startup_sem = WaitQueue()  # where fio waits for the job
+
+    def main(self, sys: Sys) -> Blocking[None]:
+        """Tell fio that the job is there, wait to be let go, be the job (thread_main)."""
+        self.is_initialized = True
+        sys.futex_wake(self.startup_sem, 1)
+        while not self.may_run:
+            yield from sys.futex_wait(self.sem)
+        yield from self.job.run(sys)
+        self.has_exited = True
+
+    def create(self, sys: Sys) -> Blocking[None]:
+        """Fork the job and wait until it is there."""
+        self.pid = yield from sys.fork("fio", self.main)
+        while not self.is_initialized:
+            yield from sys.futex_wait(self.startup_sem)
+
+    def release(self, sys: Sys) -> None:
+        """Let the job go."""
+        self.may_run = True
+        sys.futex_wake(self.sem, 1)
+
+
 class FioSession:
     """Groups of jobs, one group after the other."""
 
-    def __init__(self, groups: Sequence[Sequence[Fio]]) -> None:
+    def __init__(
+        self, groups: Sequence[Sequence[Fio]], start_ns: int = 0, start_user_ns: int = 0
+    ) -> None:
+        """Take the jobs; before them fio itself starts for `start_ns`, computing so much."""
         self.groups = groups
+        self.start_ns = start_ns
+        self.start_user_ns = start_user_ns
         self.ended_ns: int = -1  # when the last job had ended
 
     def files(self) -> Mapping[str, int]:
@@ -1353,15 +1421,59 @@ class FioSession:
         return sizes
 
     def main(self, sys: Sys) -> Blocking[None]:
-        """Run the groups."""
-        jobs = 0
-        for group in self.groups:
-            children = []
-            for job in group:
-                child = yield from sys.fork("fio", job.main)
-                children.append(child)
-            for child in children:
-                yield from sys.waitpid(child)
-            jobs += len(children)
+        """Run the groups (run_threads)."""
+        sys.compute(self.start_user_ns)
+        if self.start_ns:
+            yield from sys.sleep(self.start_ns)
+        to_do = yield from self._set_up(sys)
+        running: list[FioThread] = []
+        genesis_ns = sys.clock_ns()
+        while to_do:
+            created = yield from self._create(sys, to_do, genesis_ns, bool(running))
+            if created:
+                yield from sys.sleep(START_POLL_NS)
+                for thread in created:
+                    thread.release(sys)
+                running += created
+                to_do = [thread for thread in to_do if not thread.may_run]
+            running = yield from self._reap(sys, running)
+            if to_do:
+                yield from sys.sleep(START_POLL_NS)
+        while running:
+            running = yield from self._reap(sys, running)
+            yield from sys.sleep(END_POLL_NS)
         self.ended_ns = sys.clock_ns()
-        sys.trace_marker("fio_end", jobs)
+        sys.trace_marker("fio_end", sum(len(group) for group in self.groups))
+
+    def _set_up(self, sys: Sys) -> Blocking[list[FioThread]]:
+        """Make the files, job after job; return the jobs whose files are there."""
+        found: list[FioThread] = []
+        for number, group in enumerate(self.groups):
+            for index, job in enumerate(group):
+                if (yield from job.set_up(sys)):
+                    found.append(FioThread(job, stonewall=number > 0 and index == 0))
+        return found
+
+    def _create(
+        self, sys: Sys, to_do: Sequence[FioThread], genesis_ns: int, is_any_running: bool
+    ) -> Blocking[list[FioThread]]:
+        """Fork the jobs whose time has come, up to a stonewall; return them."""
+        created: list[FioThread] = []
+        for thread in to_do:
+            if thread.job.params.start_ns > sys.clock_ns() - genesis_ns:
+                continue
+            if thread.stonewall and (created or is_any_running):
+                break
+            yield from thread.create(sys)
+            created.append(thread)
+        return created
+
+    def _reap(self, sys: Sys, running: Sequence[FioThread]) -> Blocking[list[FioThread]]:
+        """Take leave of the jobs that have ended; return the others (reap_threads)."""
+        left: list[FioThread] = []
+        for thread in running:
+            if thread.has_exited:
+                yield from sys.waitpid(thread.pid)
+            else:
+                left.append(thread)
+        return left

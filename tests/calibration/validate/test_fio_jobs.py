@@ -6,8 +6,11 @@ import pytest
 
 from calibration.validate.compare import validate, validate_run
 from calibration.validate.describe import Unsupported, describe
-from calibration.validate.fio_jobs import fio_jobs, measured_fio_result
+from calibration.validate.fio_jobs import fio_jobs, fio_run, measured_fio_result
+from calibration.validate.machine import FS_DIRECTORY, build
+from calibration.validate.parts import rig_parts
 from calibration.validate.rigs import LOOP
+from sim.machine import Machine
 from sim.study.laboratory import Laboratory
 from tests.calibration.validate.test_description import HDD, QUEUE, run
 
@@ -75,7 +78,6 @@ def test_device_and_directory_stand_for_those_of_the_rig(directory):
     description = describe(directory(JOBS))
     file = fio_jobs(description, LOOP, "/mnt")
     assert [job.params.filename for job in file.jobs] == ["/dev/loop0", "/mnt/log.0.0"]
-    assert sum(job.params.start_user_ns for job in file.jobs) == LOOP.fio_start[1] * 1e6
 
 
 def test_an_option_that_is_not_read_is_told(directory):
@@ -95,3 +97,16 @@ def test_runs_that_differ_in_their_jobs_alone_are_simulated_apart(tmp_path):
         (folders[-1] / "run.json").write_text(json.dumps(content), encoding="utf-8")
     alone, queued = validate(folders, 1, Laboratory())
     assert queued.predicted["aqu_sz"] > 2 * alone.predicted["aqu_sz"]
+
+
+def test_fio_lets_the_jobs_of_the_rig_go_when_it_has_started(directory):
+    description = describe(directory(JOBS))
+    with rig_parts():
+        machine = Machine(build(description, seed=1), 1)
+    file = fio_jobs(description, LOOP, FS_DIRECTORY)
+    fio = fio_run(machine, file, LOOP)
+    machine.run_until(1_000_000_000)
+    wall_ms, user_ms, _ = LOOP.fio_start
+    for job in fio.results():
+        assert job.stat.begin_ns / 1e6 == pytest.approx(wall_ms, abs=30)
+    assert fio.session.start_user_ns == user_ms * 1e6
