@@ -429,7 +429,7 @@ class Disk(BlockDevice):
             if self.tracer.enabled:
                 self._trace_bio("block_sleeprq", bio, bio.sector + bio.submitted * bio.size, 1)
             self.unplug()
-            yield from self.requests.sleep(task, pool)
+            yield from self.requests.sleep(task, pool, bio.task_id)
             self.requests.allow_batch(bio.task_id, self.calendar.now)
         bio.granted = True
 

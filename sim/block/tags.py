@@ -125,7 +125,7 @@ class RequestList:
             else:
                 self.pressed[pool] = self.congested[pool]
 
-    def sleep(self, task: Task, pool: int) -> Blocking[None]:
+    def sleep(self, task: Task, pool: int, pid: int) -> Blocking[None]:
         """Wait until some slot was freed, and come back with the right to a batch."""
         self.pressed[pool] = True
         yield from self.wait[pool].io_sleep_on(task, TASK_UNINTERRUPTIBLE, "get_request_wait")
@@ -195,7 +195,7 @@ class Tags(RequestList):
         used = self._sets[pid % self._queues]
         if used.used >= self._limits[pool]:
             return False
-        if pool > READS and self.wbt is not None and not self.wbt.get(pool, now_ns):
+        if pool > READS and self.wbt is not None and not self.wbt.get(pool, pid, now_ns):
             return False
         used.used += 1
         return True
@@ -209,10 +209,10 @@ class Tags(RequestList):
         if used.wait.waiters or used.freed:
             used.wake()
 
-    def sleep(self, task: Task, pool: int) -> Blocking[None]:
-        used = self._sets[task.pid % self._queues]
+    def sleep(self, task: Task, pool: int, pid: int) -> Blocking[None]:
+        used = self._sets[pid % self._queues]
         if used.used < self._limits[pool] and self.wbt is not None:
-            yield from self.wbt.sleep(task, pool)
+            yield from self.wbt.sleep(task, pool, pid)
         else:
             yield from used.wait.io_sleep_on(task, TASK_UNINTERRUPTIBLE, "blk_mq_get_tag")
 

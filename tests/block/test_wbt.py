@@ -8,6 +8,8 @@ from sim.block.bfq import Bfq, BfqParams
 from sim.block.bio import BIO_IDLE, BIO_SYNC, WRITE
 from sim.block.noop import NoElevator, NoopParams
 from sim.block.wbt import Depth
+from sim.sched.core import Sched
+from sim.sched.task import TASK_UNINTERRUPTIBLE, sleep_ns
 from tests.block.disks import MS, Flood, Reader, Rig, Serial
 
 
@@ -50,6 +52,43 @@ def test_direct_writes_are_not_throttled():
 )
 def test_how_many_depends_on_who_waits(flags, count):
     assert admitted(throttled(service_ns=1000 * MS), flags) == count
+
+
+def in_turn(latecomer_ns):
+    """Return who was served when four tasks write pages apart, a fifth begins later; 1 ms each."""
+    rig = throttled(service_ns=MS)
+    sched = Sched(rig.calendar, nr_cpus=1, kernel=(6, 1))
+    served = []
+
+    def main(task):
+        if task.pid == last:
+            yield from sleep_ns(task, latecomer_ns, TASK_UNINTERRUPTIBLE)
+        for number in range(20):
+            bio = rig.bio(WRITE, 1000 * task.pid + 2 * number, pid=task.pid)
+            yield from rig.disk.submit(task, bio)
+            served.append(task.pid)
+
+    pids = [sched.spawn(f"writer{n}", main).pid for n in range(5)]
+    last = pids[-1]
+    rig.calendar.run_until(1000 * MS)
+    rig.disk.check()
+    assert len(served) == 100
+    return pids, served
+
+
+def test_who_waits_is_served_in_turn():
+    """A place goes to the first who waits (rq_qos_wake_function), not to who runs first."""
+    pids, served = in_turn(latecomer_ns=0)
+    turns = served[20:80]
+    assert [turns.count(pid) for pid in pids] == [12] * 5
+    assert turns == turns[:5] * 12
+
+
+def test_who_comes_while_others_wait_goes_to_the_end():
+    """By hand: a place is free each ms, four wait, so a newcomer has its first one after 4 to 5."""
+    pids, served = in_turn(latecomer_ns=10 * MS + MS // 2)
+    before = served.index(pids[-1])
+    assert 4 + 10 + 4 <= before <= 4 + 10 + 5  # wb_background at once, then one each ms
 
 
 def test_a_dirtier_that_sleeps_makes_the_flusher_hurry():
