@@ -185,6 +185,7 @@ class AddressSpace(PageTree):
     """The cached pages of ``host``. Ranges are half-open, in pages."""
 
     __slots__ = (
+        "_held",
         "_page_calls",
         "_page_waiters",
         "a_ops",
@@ -222,6 +223,7 @@ class AddressSpace(PageTree):
         self.i_lock_wait: WaitQueue | None = None
         self.freeing: bool = False  # I_FREEING: evicted, perhaps under the flusher's hands.
         self._page_waiters: dict[int, WaitQueue] | None = None
+        self._held: set[int] | None = None  # pages that tasks hold which submit those before them
         self._page_calls: dict[int, list[Callable[[], None]]] | None = None
 
     # -- Residence.
@@ -450,6 +452,39 @@ class AddressSpace(PageTree):
     def has_writeback(self, start: int, end: int) -> bool:
         """Return whether any page of the range is being written."""
         return self.under_writeback.intersects(start, end)
+
+    def hold_next(self, start: int, end: int) -> int:
+        """Lock the first dirty page of a range while those before it are submitted; -1 if none.
+
+        A walk through dirty pages has that page locked when the bio before it waits for a place in
+        the queue. So another walk through the same file does not overtake it: it waits there, and
+        finds the page written (write_cache_pages, mpage_prepare_extent_to_map: folio_lock).
+        """
+        page = self.dirty.first(start, end)
+        if page < 0:
+            return page
+        if self._held is None:
+            self._held = set()
+        if page in self._held:
+            return -1
+        self._held.add(page)
+        return page
+
+    def release_held(self, page: int) -> None:
+        """Unlock it, and wake who waits for it."""
+        assert self._held is not None
+        self._held.remove(page)
+        if self._page_waiters:
+            self._wake_page_waiters(page, page + 1)
+
+    def is_held(self, page: int) -> bool:
+        """Return whether a task that submits the pages before it has this one locked."""
+        return self._held is not None and page in self._held
+
+    def wait_on_held(self, task: Task, page: int) -> Blocking[None]:
+        """Sleep until nobody has the page locked in that way."""
+        while self.is_held(page):
+            yield from self._sleep_on_page(task, page)
 
     def wait_on_writeback(self, task: Task, start: int, end: int) -> Blocking[None]:
         """Sleep until no page of the range is being written, page by page in ascending order.

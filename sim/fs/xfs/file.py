@@ -361,6 +361,10 @@ class XfsAddressSpaceOps(AddressSpaceOps):
                 return end
             if wbc.nr_to_write <= 0:
                 return found
+            if mapping.is_held(found):
+                yield from mapping.wait_on_held(task, found)
+                page = found + 1  # Whoever had it locked is about to write it.
+                continue
             stop = min(mapping.dirty.covered_until(found), end, found + IOEND_PAGES_MAX)
             stop = min(stop, found + wbc.nr_to_write)
             if wbc.sync_mode == WB_SYNC_ALL and mapping.nr_writeback:
@@ -400,14 +404,18 @@ class XfsAddressSpaceOps(AddressSpaceOps):
     ) -> Blocking[None]:
         """Put pages that have blocks under writeback and submit them."""
         flags = self.sync_flags if wbc.sync_mode == WB_SYNC_ALL else 0
-        for low, high in inode.mapping.clear_dirty_for_io(start, end, ALL_PAGES):
+        mapping = inode.mapping
+        held = mapping.hold_next(end, wbc.range_end)
+        for low, high in mapping.clear_dirty_for_io(start, end, ALL_PAGES):
             wbc.nr_to_write -= high - low
-            task.charge_system(inode.mapping.vm.params.page_write_ns * (high - low))
+            task.charge_system(mapping.vm.params.page_write_ns * (high - low))
             at = low
             for block, count in inode.map.pieces(low, high):
                 assert block >= 0, "a page under writeback has its block"
                 yield from self._submit_extent(task, inode, at, block, count, flags)
                 at += count
+        if held >= 0:
+            mapping.release_held(held)
 
     def _submit_extent(
         self, task: Task, inode: XfsInode, page: int, block: int, count: int, flags: int
