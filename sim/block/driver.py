@@ -9,7 +9,7 @@ request's service is one timer.
 Left out: errors, resets, requeueing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeAlias
 
 from mypy_extensions import mypyc_attr
@@ -21,6 +21,7 @@ from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.engine.trace import Tracer
 from sim.sched.core import Sched
+from sim.units import format_quantity
 
 Complete: TypeAlias = Callable[[Request], None]
 
@@ -76,3 +77,12 @@ class Driver:
     def submit(self, request: Request) -> None:
         """Start to serve ``request`` (READ, WRITE, FLUSH without sectors, DISCARD if known)."""
         raise NotImplementedError
+
+
+def larger_than_the_drive(caches: Mapping[str, int], capacity_bytes: int) -> str:
+    """Return which cache (key -> bytes) no drive of this capacity can have; "" if it can."""
+    for key, size in caches.items():
+        if size > capacity_bytes:
+            given, most = format_quantity(size, "bytes"), format_quantity(capacity_bytes, "bytes")
+            return f"{key}: larger than the drive, got {given} (accepted: up to {most})"
+    return ""

@@ -20,8 +20,8 @@ Invariants: in flight <= the limit when the last one was admitted; who has waite
 all who came later; while anybody waits, something is in flight; the timer runs while anything is in
 flight or scale_step is not 0.
 Left out: kswapd's own class; writes that are neither a flusher's nor a sync's (of fadvise and
-sync_file_range), which may be wb_normal when no reads are about; 4.10 to 4.18, where a task that was
-woken could find its place taken and went to the end of the queue.
+sync_file_range), which may be wb_normal when no reads are about; 4.10 to 4.18, where a task that
+was woken could find its place taken and went to the end of the queue.
 """
 
 from collections import deque
@@ -178,9 +178,7 @@ class Wbt:
             self._tokens.remove(pid)
             return True
         which = 1 if kind == DISCARDS else 0
-        if self._wait[which] or not self._admit(which, kind, now_ns):
-            return False
-        return True
+        return not self._wait[which] and self._admit(which, kind, now_ns)
 
     def _admit(self, which: int, kind: int, now_ns: int) -> bool:
         """Take a place if the limit allows it (wbt_inflight_cb)."""

@@ -56,13 +56,13 @@ from typing import Any, Final
 from mypy_extensions import i64
 
 from sim.block.bio import BIO_FUA, DISCARD, FLUSH, PAGE_SECTORS, READ, SECTOR, Request
-from sim.block.driver import Complete, Driver
+from sim.block.driver import Complete, Driver, larger_than_the_drive
 from sim.drivers.pipe import Pipe
 from sim.drivers.ssd_ftl import SEGMENTS, Ftl
 from sim.engine.calendar import Calendar
 from sim.engine.rng import Streams
 from sim.param import param
-from sim.units import NS_PER_S, format_quantity
+from sim.units import NS_PER_S
 
 ATA_MAX_TRIM_SECTORS: Final = 64 * 0xFFFF  # 64 ranges: one block of a DSM command, libata
 BATCHES: Final = 2  # one moves to the dies while one is programmed
@@ -897,12 +897,8 @@ class FlashDrive(Driver):
     @classmethod
     def refusal(cls, params: object) -> str:
         assert isinstance(params, FlashParams)
-        for key, size in (("buffer", params.buffer_bytes), ("slc_cache", params.slc_cache_bytes)):
-            if size > params.capacity_bytes:
-                given = format_quantity(size, "bytes")
-                most = format_quantity(params.capacity_bytes, "bytes")
-                return f"{key}: larger than the drive, got {given} (accepted: up to {most})"
-        return ""
+        caches = {"buffer": params.buffer_bytes, "slc_cache": params.slc_cache_bytes}
+        return larger_than_the_drive(caches, params.capacity_bytes)
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._calendar = calendar

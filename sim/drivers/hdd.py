@@ -52,7 +52,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sim.block.bio import FLUSH, READ, SECTOR, Request
-from sim.block.driver import Complete, Driver
+from sim.block.driver import Complete, Driver, larger_than_the_drive
 from sim.engine.calendar import Calendar, Handler
 from sim.engine.ranges import bisect_right
 from sim.engine.rng import Streams
@@ -812,6 +812,11 @@ class Hdd(Driver):
 
     def watch(self, tracer: Tracer) -> None:
         self._tracer = tracer
+
+    @classmethod
+    def refusal(cls, params: object) -> str:
+        assert isinstance(params, HddParams)
+        return larger_than_the_drive({"buffer": params.buffer_bytes}, params.capacity_bytes)
 
     def attach(self, name: str, calendar: Calendar, streams: Streams, complete: Complete) -> None:
         self._name = name

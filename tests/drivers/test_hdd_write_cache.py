@@ -2,11 +2,13 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.block.bio import BIO_FLUSH, BIO_SYNC, READ, WRITE
 from sim.drivers.hdd import Extents, Hdd, HddParams, WriteCache
+from sim.scenario import ScenarioError, load
 from tests.block.disks import MS, PAGE, Rig
 
 
@@ -186,3 +188,18 @@ def test_an_empty_cache_takes_a_write_of_any_length():
     assert cache.has_room(PAGE * 100)
     cache.add(0, 800)
     assert not cache.has_room(1)
+
+
+@pytest.mark.parametrize("profile", ["sata-7200", "sas-15k"])
+def test_a_buffer_larger_than_the_disk_is_refused_where_it_is_said(tmp_path, profile):
+    file = tmp_path / "one.toml"
+    file.write_text(
+        'title = "one"\n[machine]\nkernel = "6.8"\nmemory = "1 GiB"\n[machine.disk.sda]\n'
+        f'profile = "{profile}"\ncapacity = "100 GB"\nbuffer = "200 GB"\n'
+        '[machine.mount."/"]\ntype = "xfs"\ndevice = "sda"\n'
+    )
+    with pytest.raises(ScenarioError) as caught:
+        load(str(file))
+    told = "buffer: larger than the drive, got 200 GB (accepted: up to 100 GB)"
+    assert told in str(caught.value)
+    assert "one.toml:8" in str(caught.value)
