@@ -187,7 +187,8 @@ def load_data_set(folder: Path) -> DataSet:
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hex digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _folder(folder: Path) -> Source:

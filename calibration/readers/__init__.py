@@ -4,23 +4,38 @@ Models: somebody who knows the tools reading what they printed.
 Linux counterpart: none.
 Invariants: each line that is not blank is taken by one reader or reported; the order of READERS
 decides only about lines that two formats could claim; a JSON document is read by one of DOCUMENTS
-or taken for lines; what is cut (compressed, JSON) is read as far as it goes, and reported.
-Left out: binary files (sa files, PCP archives): `sadf -j` makes text of the former.
+or taken for lines; what is cut (compressed, JSON) is read as far as it goes, and reported; time is
+in proportion to the text, and memory bounded (`intake`): a line of more than SHORT characters is
+shown only to those of LONG_LINES, whose patterns look at each character once.
+Left out: PCP archives.
 """
+
+import re
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from calibration.readers.compressed import expand, tool_for
+from calibration.readers.compressed import WIDE, TooMuch, expand, tool_for
 from calibration.readers.cpuinfo import CpuinfoReader
 from calibration.readers.fio import read_fio
 from calibration.readers.free import FreeReader
 from calibration.readers.iostat import IostatReader
 from calibration.readers.iostat_json import read_iostat_json
+from calibration.readers.intake import (
+    DIGITS_MAX,
+    LINE_MAX,
+    MIB,
+    SAMPLES_MAX,
+    UNKNOWN_MAX,
+    WIDE_BYTES_MAX,
+    UnreadableRecording,
+    take,
+    too_much,
+)
 from calibration.readers.json_text import Document, find_documents
-from calibration.readers.line import Line, LineReader, Sink, lines_of
+from calibration.readers.line import TEXT_KEPT, Line, LineReader, Sink, lines_of
 from calibration.readers.proc import ProcReader
 from calibration.readers.prompt import Command, PromptReader
 from calibration.readers.recorder import RecorderReader
@@ -34,7 +49,7 @@ from calibration.readers.top import TopReader
 from calibration.readers.uptime import UptimeReader
 from calibration.readers.vmstat import VmstatReader
 from calibration.readers.vmstat_totals import VmstatDiskReader, VmstatSumReader
-from calibration.samples import Recording
+from calibration.samples import Problem, Recording
 
 MakeReader = Callable[[Sink], LineReader]
 
@@ -74,6 +89,12 @@ class WholeFormat:
     read: Callable[[Any, Sink], bool]
 
 
+# Readers of lines that may be longer than SHORT: lists of interrupts and of flags, command lines.
+LONG_LINES: Final = (RecorderReader, PromptReader, CpuinfoReader, ProcReader, SarReader, TopReader)
+SHORT: Final = 1024  # characters; the widest table of iostat has 250
+BINARY: Final = "it is binary, not text; sadf -j makes text of sar's files"
+_LONG: Final = re.compile(rf"\d{{{DIGITS_MAX + 1}}}")
+
 DOCUMENTS: Final[Sequence[WholeFormat]] = (
     WholeFormat("iostat -o JSON", read_iostat_json),
     WholeFormat("sadf -j", read_sadf_json),
@@ -81,18 +102,11 @@ DOCUMENTS: Final[Sequence[WholeFormat]] = (
 )
 
 
-class UnreadableRecording(ValueError):
-    """A file of which nothing could be understood."""
-
-    def __init__(self, source: str, why: str) -> None:
-        super().__init__(f"{source}: {why}")
-
-
 def read_file(
     path: Path, interval_s: float | None = None, commands: tuple[Command, ...] = ()
 ) -> Recording:
     """Return what a file says; text, or compressed. OSError, or UnreadableRecording."""
-    return read_bytes(path.read_bytes(), str(path), interval_s, commands)
+    return read_bytes(take(path), str(path), interval_s, commands)
 
 
 def read_bytes(
@@ -102,10 +116,18 @@ def read_bytes(
 
     `commands` printed them, as far as the text itself has no prompt with a command.
     """
-    raw, fault = expand(raw)
+    try:
+        raw, fault = expand(raw)
+    except TooMuch:
+        raise UnreadableRecording(source, f"expanded, {too_much(None)}") from None
     tool = tool_for(raw)
     if tool:
         raise UnreadableRecording(source, f"it is compressed; `{tool}` makes text of it")
+    if b"\0" in raw[:MIB] and not raw.startswith(WIDE):
+        raise UnreadableRecording(source, BINARY)
+    if len(raw) > WIDE_BYTES_MAX and not raw.isascii():
+        why = f"{WIDE_BYTES_MAX // MIB} MiB are read of a text that is not plain ASCII, and it has"
+        raise UnreadableRecording(source, f"{why} {len(raw) // MIB} MiB; give a part of it")
     return _read(_decode(raw), source, interval_s, fault, commands)
 
 
@@ -118,7 +140,12 @@ def _read(
     text: str, source: str, interval_s: float | None, fault: str, commands: tuple[Command, ...] = ()
 ) -> Recording:
     sink = Sink(interval_s, commands=commands)
-    formats = _Reading(sink).read(text)
+    try:
+        formats = _Reading(sink).read(text)
+    except _Enough as error:
+        raise UnreadableRecording(source, str(error)) from None
+    if sink.more:
+        sink.problems.append(Problem(line=0, text="", why=f"{sink.more} more lines are not taken"))
     if fault:
         sink.skip(Line(text.count("\n") + 1, ""), fault)
     if not sink.samples:
@@ -132,6 +159,10 @@ def _read(
     )
 
 
+class _Enough(ValueError):
+    """There is more of something than is read."""
+
+
 class _Reading:
     """The readers of one text, and which of them were of use."""
 
@@ -139,6 +170,7 @@ class _Reading:
         self._sink = sink
         self._readers = [make(sink) for make in READERS]
         self._used: dict[str, None] = {}
+        self._unknown = 0
 
     def read(self, text: str) -> list[str]:
         """Read documents and the lines around them; return the formats found."""
@@ -147,7 +179,10 @@ class _Reading:
             self._feed(lines_of(text[done : document.begin], number))
             number += text.count("\n", done, document.begin)
             done = document.begin
-            if self._understands(document, number, text):
+            if document.refused:
+                begin = text[document.begin : document.begin + TEXT_KEPT].split("\n", 1)[0]
+                self._sink.skip(Line(number, begin), document.refused)
+            if document.refused or self._understands(document, number, text):
                 number += text.count("\n", done, document.end)
                 done = document.end
         self._feed(lines_of(text[done:], number))
@@ -156,8 +191,8 @@ class _Reading:
         return [name for name in self._used if name]
 
     def _understands(self, document: Document, number: int, text: str) -> bool:
-        begin = text[document.begin : document.end].split("\n", 1)[0]
-        self._sink.document = Line(number, begin)
+        begin = text[document.begin : min(document.end, document.begin + TEXT_KEPT)]
+        self._sink.document = Line(number, begin.split("\n", 1)[0])
         for one in DOCUMENTS:
             if one.read(document.content, self._sink):
                 self._used.setdefault(one.format)
@@ -169,13 +204,38 @@ class _Reading:
     def _feed(self, lines: Iterator[Line]) -> None:
         """Give each line to the reader that took the one before, then to the others."""
         for line in lines:
-            taker = next((reader for reader in self._readers if reader.feed(line)), None)
+            why = _why_not(line)
+            taker = None if why else self._taker(line)
             if taker is not None:
                 self._used.setdefault(taker.format)
-                self._readers.remove(taker)
-                self._readers.insert(0, taker)
-            elif line.fields:
-                self._sink.skip(line, "not of a known format")
+                if taker is not self._readers[0]:
+                    self._readers.remove(taker)
+                    self._readers.insert(0, taker)
+            elif line.text and not line.text.isspace():
+                self._sink.skip(line, why or "not of a known format")
+                self._unknown += 1
+                if self._unknown > UNKNOWN_MAX:
+                    told = f"more than {UNKNOWN_MAX} lines are of no known format, the first:"
+                    raise _Enough(f"{told} {next(iter(self._sink.problems))}; leave them out")
+            if len(self._sink.samples) > SAMPLES_MAX:
+                why = f"it has more than the {SAMPLES_MAX:,} figures that are read"
+                raise _Enough(f"{why} (line {line.number}); give a part of it")
+
+    def _taker(self, line: Line) -> LineReader | None:
+        """Return the reader that takes a line; its text may be long for one that is of LONG_LINES."""
+        if len(line.text) <= SHORT:
+            return next((reader for reader in self._readers if reader.feed(line)), None)
+        able = (reader for reader in self._readers if isinstance(reader, LONG_LINES))
+        return next((reader for reader in able if reader.feed(line)), None)
+
+
+def _why_not(line: Line) -> str:
+    """Return why no reader is shown a line; "" if they are."""
+    if len(line.text) > LINE_MAX:
+        return f"a line of {len(line.text):,} characters (at most {LINE_MAX:,} are read)"
+    if _LONG.search(line.text):
+        return f"a number of more than {DIGITS_MAX} digits"
+    return ""
 
 
 def _decode(raw: bytes) -> str:
@@ -189,11 +249,11 @@ def _why_nothing(text: str, sink: Sink, read: Sequence[str]) -> str:
     if not text.strip():
         return "it is empty"
     if "\0" in text or text.count("�") * 10 > len(text):
-        return "it is binary, not text; sadf -j makes text of sar's files"
+        return BINARY
     if read and not sink.problems:
         return f"it is understood ({', '.join(read)}), and has no figures"
     formats = (make(sink).format for make in READERS)
     known = sorted({name for name in (*formats, *(d.format for d in DOCUMENTS)) if name})
     first = next(iter(sink.problems), None)
     told = f"; {first}" if first else ""
-    return f"nothing in it is understood (known, with English titles: {', '.join(known)}){told}"
+    return f"nothing in it is understood{told} (known, with English titles: {', '.join(known)})"

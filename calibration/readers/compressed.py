@@ -3,7 +3,8 @@
 Models: zcat, xzcat, bzcat.
 Linux counterpart: gzip(1), xz(1), bzip2(1).
 Invariants: a format is told by its first bytes, never by the file's name; what comes before a cut
-or a damage is kept, and the fault is told; several members in one file are one text.
+or a damage is kept, and the fault is told; several members in one file are one text; no more than
+BYTES_MAX are ever expanded, and of what is no text only the beginning.
 Left out: zstd and lz4, which Python 3.11 cannot read: they are named.
 """
 
@@ -12,6 +13,14 @@ import lzma
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
+
+from calibration.readers.intake import BYTES_MAX, MIB
+
+_PIECE: Final = 1 * MIB  # expanded at a time
+_SLICE: Final = 1 << 16  # of the compressed bytes, taken at a time
+_MEMBERS_MAX: Final = 1000  # logrotate and pigz make one; the rest is copied for each
+_XZ_MEMORY_MAX: Final = 128 * MIB  # xz -9 asks for 65 MiB to expand
+WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, whose ASCII is half zeros
 
 
 class _Decompressor(Protocol):
@@ -25,14 +34,49 @@ class _Decompressor(Protocol):
     def unused_data(self) -> bytes:
         """What comes after it."""
 
-    def decompress(self, data: bytes, /) -> bytes:
-        """Return what is in it."""
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        """Return what is in it, `max_length` bytes at most."""
+
+
+class _Gzip:
+    """zlib's object, which hands back what it did not take, as one that keeps it like the others."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+        self._data = b""
+        self._at = 0
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data + self._data[self._at :]
+
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        """Take a slice at a time: what zlib hands back is copied at each call."""
+        self._data = data or self._data
+        piece = b""
+        while not piece and not self.eof:
+            given = self._inner.unconsumed_tail
+            if not given:
+                given = self._data[self._at : self._at + _SLICE]
+                self._at += len(given)
+            piece = self._inner.decompress(given, max(max_length, 0))
+            if not given:
+                break
+        return piece
+
+
+class TooMuch(ValueError):
+    """More comes out of a compressed file than is read."""
 
 
 # First bytes -> name, and what reads a member.
 FORMATS: Final[Mapping[bytes, tuple[str, Callable[[], _Decompressor]]]] = {
-    b"\x1f\x8b": ("gzip", lambda: zlib.decompressobj(wbits=31)),
-    b"\xfd7zXZ\0": ("xz", lzma.LZMADecompressor),
+    b"\x1f\x8b": ("gzip", _Gzip),
+    b"\xfd7zXZ\0": ("xz", lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY_MAX)),
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
 }
 UNREADABLE: Final[Mapping[bytes, str]] = {
@@ -43,7 +87,10 @@ UNREADABLE: Final[Mapping[bytes, str]] = {
 
 
 def expand(raw: bytes) -> tuple[bytes, str]:
-    """Return the bytes, expanded if they are compressed, and what is wrong with them or ""."""
+    """Return the bytes, expanded if they are compressed, and what is wrong with them or "".
+
+    Raise TooMuch.
+    """
     for begin, (name, make) in FORMATS.items():
         if raw.startswith(begin):
             return _members(raw, name, make)
@@ -56,14 +103,24 @@ def tool_for(raw: bytes) -> str:
 
 
 def _members(raw: bytes, name: str, make: Callable[[], _Decompressor]) -> tuple[bytes, str]:
-    parts = []
-    while raw:
+    text = bytearray()
+    for _member in range(_MEMBERS_MAX):
+        if not raw:
+            return bytes(text), ""
         member = make()
+        given = raw
         try:
-            parts.append(member.decompress(raw))
+            while not member.eof:
+                piece = member.decompress(given, _PIECE)
+                given = b""
+                text += piece
+                if len(text) > BYTES_MAX:
+                    raise TooMuch
+                if not piece and not member.eof:
+                    return bytes(text), f"the {name} data are cut"
+                if b"\0" in piece and not text.startswith(WIDE):
+                    return bytes(text), ""  # no text, and refused as that
         except (zlib.error, lzma.LZMAError, OSError) as error:
-            return b"".join(parts), f"the {name} data are damaged ({error})"
-        if not member.eof:
-            return b"".join(parts), f"the {name} data are cut"
+            return bytes(text), f"the {name} data are damaged ({error})"
         raw = member.unused_data.lstrip(b"\0")
-    return b"".join(parts), ""
+    return bytes(text), f"of the {name} data only the first {_MEMBERS_MAX} members are read"

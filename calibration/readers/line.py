@@ -18,13 +18,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
 from calibration.readers.clock import Clock
+from calibration.readers.intake import PROBLEMS_MAX
 from calibration.samples import FACTS, Kind, Problem, Sample
 
 # Select Graphic Rendition, as sysstat writes it with S_COLORS=always.
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_VOID: Final = re.compile(r"(?:[ \t]*+\n)*+")
 _NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
+BLANKS: Final = 1000  # blank lines in a row that mean as much as any number of them
+TEXT_KEPT: Final = 200  # characters of a line that is reported
 CUT: Final = "the last line has no end, and its last number may have been cut"
 
 
@@ -67,16 +71,24 @@ class Line:
 
 
 def lines_of(text: str, first: int = 1) -> Iterator[Line]:
-    """Yield the lines of a text, numbered from `first`, with any kind of line end."""
-    parts = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    blanks = 0
-    for number, part in enumerate(parts, start=first):
-        ended = number - first < len(parts) - 1
-        if not ended and not part:
-            return
-        line = Line(number, _COLOUR.sub("", part), blanks, ended)
+    """Yield the lines of a text, numbered from `first`, with any kind of line end.
+
+    Of blank lines that follow each other the first BLANKS are yielded; the others are counted.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    at, number, blanks = 0, first, 0
+    while at < len(text):
+        end = text.find("\n", at)
+        ended = end >= 0
+        part = text[at:end] if ended else text[at:]
+        line = Line(number, _COLOUR.sub("", part) if "\x1b" in part else part, blanks, ended)
         yield line
-        blanks = 0 if line.fields else blanks + 1
+        blanks = 0 if part and not part.isspace() and line.fields else blanks + 1
+        at, number = (end if ended else len(text)) + 1, number + 1
+        if blanks >= BLANKS and (run := _VOID.match(text, at)) is not None:
+            passed = text.count("\n", at, run.end())
+            at, number, blanks = run.end(), number + passed, blanks + passed
 
 
 @dataclass
@@ -88,7 +100,8 @@ class Sink:
     reports of a tool without a clock); `commands` what was typed after the last prompt, or as the
     user tells; `title` and `stamp_line` the last lines with sysstat's title and with a time.
     `document` is where the JSON document begins that is being read: what is said about it is said
-    there; `uptime` the last line of uptime, with its report and time.
+    there; `uptime` the last line of uptime, with its report and time. Of the problems the first
+    PROBLEMS_MAX are kept, and `more` counts the others.
     """
 
     interval_s: float | None = None
@@ -104,6 +117,7 @@ class Sink:
     stamp_line: Line | None = None
     uptime: tuple[Line, int, float] | None = None
     document: Line = Line(1, "")
+    more: int = 0
 
     def add(
         self,
@@ -116,7 +130,11 @@ class Sink:
         since_boot: bool,
         report: int,
     ) -> None:
-        """Add the columns of one row."""
+        """Add the columns of one row; report those that are beyond any number."""
+        huge = [column for column, value in values.items() if not math.isfinite(value)]
+        if huge:
+            self.skip(line, f"{', '.join(huge)}: too large a number")
+            values = {column: value for column, value in values.items() if column not in huge}
         self.samples.extend(
             Sample(
                 time_s=time_s,
@@ -133,7 +151,10 @@ class Sink:
 
     def skip(self, line: Line, why: str) -> None:
         """Report a line that is not taken into the table."""
-        self.problems.append(Problem(line=line.number, text=line.text, why=why))
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(Problem(line=line.number, text=line.text[:TEXT_KEPT], why=why))
+        else:
+            self.more += 1
 
     def learn(self, name: str, value: str) -> None:
         """Keep a fact; the first one said wins."""

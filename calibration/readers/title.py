@@ -71,4 +71,6 @@ class LoneTime:
 
 def lone_moment(text: str) -> Moment | None:
     """Return the time that a line consists of; None if there is more, or none."""
-    return parse_moment(_WORD.sub("", text.strip(), count=1))
+    bare = text.strip()
+    word = _WORD.match(bare)
+    return parse_moment(bare[word.end() :] if word is not None else bare)

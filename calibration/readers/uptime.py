@@ -18,9 +18,9 @@ from calibration.readers.stamp import Pace, learn_stamp
 
 _LOAD: Final = r"\d+[.,]\d\d"
 _UPTIME: Final = re.compile(
-    r"(?:top - )?\s*(?P<clock>\d{1,2}:\d\d(?::\d\d)?\s*(?:[AaPp]\.?[Mm]\.?)?)"
-    r"\s+up\s+(?P<up>.*?),?(?:\s+\d+\s+users?)?,\s+load averages?:\s+"
-    rf"(?P<load1>{_LOAD}),?\s+(?P<load5>{_LOAD}),?\s+(?P<load15>{_LOAD})\s*"
+    r"(?:top - ?)?(?P<clock>\d{1,2}:\d\d(?::\d\d)? ?(?:[AaPp]\.?[Mm]\.?)?)"
+    r" up (?P<up>.*?),?(?: \d+ users?)?, load averages?: "
+    rf"(?P<load1>{_LOAD}),? (?P<load5>{_LOAD}),? (?P<load15>{_LOAD})"
 )
 _UP: Final = re.compile(
     r"(?:(?P<days>\d+)\s+days?(?:,|\s|$)\s*)?"
@@ -39,7 +39,8 @@ class UptimeRow:
 
 def parse_uptime_row(text: str) -> UptimeRow | None:
     """Return what the line says; None if it is not uptime's."""
-    found = _UPTIME.fullmatch(text)
+    # With single blanks: no two parts of the pattern compete for the same ones.
+    found = _UPTIME.fullmatch(" ".join(text.split())) if "load average" in text else None
     clock = _clock(found["clock"]) if found else None
     if found is None or clock is None:
         return None

@@ -210,11 +210,12 @@ def check_replaceable(*paths: str | None) -> None:
 
 def check_apart(*results: str | None, read: Iterable[str | Path | None] = ()) -> None:
     """Raise UnwritableError for two results in one file, or one in a file that is `read`."""
-    taken = {Path(path).resolve(): "it is read" for path in read if path is not None}
+    # realpath, as resolve() fails at links that lead in a circle: that is told when one is opened.
+    taken = {Path(os.path.realpath(path)): "it is read" for path in read if path is not None}
     for path in results:
         if path is None or path == "-":
             continue
-        place = Path(path).resolve()
+        place = Path(os.path.realpath(path))
         if place in taken and _takes_the_place(place):
             raise UnwritableError(path, taken[place])
         taken[place] = "another result goes there"

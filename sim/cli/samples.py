@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from calibration.readers import UnreadableRecording, read_bytes, read_file
+from calibration.readers.intake import take_stream
 from calibration.readers.prompt import Command, commands_of
 from calibration.samples import COLUMNS, Recording, Sample, UnknownColumn
 from calibration.samples_tables import (
@@ -169,7 +170,8 @@ def _read(
 
 def _read_one(path: Path, interval_s: float | None, commands: tuple[Command, ...]) -> Recording:
     if str(path) == "-":
-        return read_bytes(sys.stdin.buffer.read(), "standard input", interval_s, commands)
+        raw = take_stream(sys.stdin.buffer, "standard input")
+        return read_bytes(raw, "standard input", interval_s, commands)
     return read_file(path, interval_s, commands)
 
 
