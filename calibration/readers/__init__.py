@@ -36,7 +36,9 @@ from calibration.readers.intake import (
 )
 from calibration.readers.json_text import Document, find_documents
 from calibration.readers.line import TEXT_KEPT, Line, LineReader, Sink, lines_of
+from calibration.readers.node_exporter import NodeExporterReader
 from calibration.readers.proc import ProcReader
+from calibration.readers.prometheus import read_prometheus
 from calibration.readers.prompt import Command, PromptReader
 from calibration.readers.recorder import RecorderReader
 from calibration.readers.sadf import read_sadf_json
@@ -72,6 +74,7 @@ READERS: Final[Sequence[MakeReader]] = (
     HdparmReader,
     TimeReader,
     CpuinfoReader,
+    NodeExporterReader,
     ProcReader,
     BlockDumpReader,
     SarReader,
@@ -90,7 +93,15 @@ class WholeFormat:
 
 
 # Readers of lines that may be longer than SHORT: lists of interrupts and of flags, command lines.
-LONG_LINES: Final = (RecorderReader, PromptReader, CpuinfoReader, ProcReader, SarReader, TopReader)
+LONG_LINES: Final = (
+    RecorderReader,
+    PromptReader,
+    CpuinfoReader,
+    NodeExporterReader,
+    ProcReader,
+    SarReader,
+    TopReader,
+)
 SHORT: Final = 1024  # characters; the widest table of iostat has 250
 BINARY: Final = "it is binary, not text; sadf -j makes text of sar's files"
 _LONG: Final = re.compile(rf"\d{{{DIGITS_MAX + 1}}}")
@@ -99,6 +110,7 @@ DOCUMENTS: Final[Sequence[WholeFormat]] = (
     WholeFormat("iostat -o JSON", read_iostat_json),
     WholeFormat("sadf -j", read_sadf_json),
     WholeFormat("fio", read_fio),
+    WholeFormat("Prometheus", read_prometheus),
 )
 
 
