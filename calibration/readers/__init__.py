@@ -7,22 +7,21 @@ decides only about lines that two formats could claim; a JSON document is read b
 or taken for lines; what is cut (compressed, JSON) is read as far as it goes, and reported; time is
 in proportion to the text, and memory bounded (`intake`): a line of more than SHORT characters is
 shown only to those of LONG_LINES, whose patterns look at each character once.
-Left out: PCP archives.
+Left out: PCP archives. Other binary files: sar's own go through the system's sadf (`sa_file`).
 """
 
 import re
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from calibration.readers.cloudwatch import read_cloudwatch
 from calibration.readers.compressed import WIDE, TooMuch, expand, tool_for
 from calibration.readers.cpuinfo import CpuinfoReader
 from calibration.readers.fio import read_fio
 from calibration.readers.free import FreeReader
-from calibration.readers.iostat import IostatReader
-from calibration.readers.iostat_json import read_iostat_json
+from calibration.readers.hints import hint_for
 from calibration.readers.intake import (
     DIGITS_MAX,
     LINE_MAX,
@@ -34,14 +33,21 @@ from calibration.readers.intake import (
     take,
     too_much,
 )
+from calibration.readers.iostat import IostatReader
+from calibration.readers.iostat_json import read_iostat_json
+from calibration.readers.iotop import IotopReader
 from calibration.readers.json_text import Document, find_documents
 from calibration.readers.line import TEXT_KEPT, Line, LineReader, Sink, lines_of
+from calibration.readers.mpstat import MpstatReader, read_mpstat_json
 from calibration.readers.node_exporter import NodeExporterReader
+from calibration.readers.pidstat import PidstatReader
 from calibration.readers.proc import ProcReader
 from calibration.readers.prometheus import read_prometheus
 from calibration.readers.prompt import Command, PromptReader
 from calibration.readers.recorder import RecorderReader
+from calibration.readers.sa_file import command, is_sa, text_of
 from calibration.readers.sadf import read_sadf_json
+from calibration.readers.sadf_text import SadfTextReader
 from calibration.readers.sar import SarReader
 from calibration.readers.stamp import StampReader
 from calibration.readers.swaps import SwapsReader
@@ -77,6 +83,10 @@ READERS: Final[Sequence[MakeReader]] = (
     NodeExporterReader,
     ProcReader,
     BlockDumpReader,
+    IotopReader,
+    SadfTextReader,
+    PidstatReader,
+    MpstatReader,
     SarReader,
 )
 
@@ -99,6 +109,8 @@ LONG_LINES: Final = (
     CpuinfoReader,
     NodeExporterReader,
     ProcReader,
+    IotopReader,
+    PidstatReader,
     SarReader,
     TopReader,
 )
@@ -108,9 +120,11 @@ _LONG: Final = re.compile(rf"\d{{{DIGITS_MAX + 1}}}")
 
 DOCUMENTS: Final[Sequence[WholeFormat]] = (
     WholeFormat("iostat -o JSON", read_iostat_json),
+    WholeFormat("mpstat -o JSON", read_mpstat_json),
     WholeFormat("sadf -j", read_sadf_json),
     WholeFormat("fio", read_fio),
     WholeFormat("Prometheus", read_prometheus),
+    WholeFormat("CloudWatch", read_cloudwatch),
 )
 
 
@@ -118,7 +132,8 @@ def read_file(
     path: Path, interval_s: float | None = None, commands: tuple[Command, ...] = ()
 ) -> Recording:
     """Return what a file says; text, or compressed. OSError, or UnreadableRecording."""
-    return read_bytes(take(path), str(path), interval_s, commands)
+    raw = take(path)
+    return read_bytes(text_of(path) if is_sa(raw) else raw, str(path), interval_s, commands)
 
 
 def read_bytes(
@@ -135,6 +150,9 @@ def read_bytes(
     tool = tool_for(raw)
     if tool:
         raise UnreadableRecording(source, f"it is compressed; `{tool}` makes text of it")
+    if is_sa(raw):
+        why = f"it is a file of sar's: unpack it, or type `{command('FILE')}`"
+        raise UnreadableRecording(source, why)
     if b"\0" in raw[:MIB] and not raw.startswith(WIDE):
         raise UnreadableRecording(source, BINARY)
     if len(raw) > WIDE_BYTES_MAX and not raw.isascii():
@@ -234,7 +252,7 @@ class _Reading:
                 raise _Enough(f"{why} (line {line.number}); give a part of it")
 
     def _taker(self, line: Line) -> LineReader | None:
-        """Return the reader that takes a line; its text may be long for one that is of LONG_LINES."""
+        """Return the reader that takes a line; a long one is shown to those of LONG_LINES alone."""
         if len(line.text) <= SHORT:
             return next((reader for reader in self._readers if reader.feed(line)), None)
         able = (reader for reader in self._readers if isinstance(reader, LONG_LINES))
@@ -262,6 +280,9 @@ def _why_nothing(text: str, sink: Sink, read: Sequence[str]) -> str:
         return "it is empty"
     if "\0" in text or text.count("�") * 10 > len(text):
         return BINARY
+    hint = hint_for(text)
+    if hint:
+        return f"it is of {hint}"
     if read and not sink.problems:
         return f"it is understood ({', '.join(read)}), and has no figures"
     formats = (make(sink).format for make in READERS)

@@ -39,7 +39,7 @@ class _Decompressor(Protocol):
 
 
 class _Gzip:
-    """zlib's object, which hands back what it did not take, as one that keeps it like the others."""
+    """zlib's object, which hands back what it did not take, as one that keeps it."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)

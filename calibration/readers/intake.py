@@ -8,8 +8,8 @@ for; a refusal names the bound, and what to give instead.
 Left out: the formats.
 
 Each bound has a reason: a recording is held in memory, with some 140 bytes for each figure. So
-256 MiB of text and four million figures are several hundred MiB, and a day of `iotwin record`, or of
-`iostat -xz 1` with fifty disks idle, is below both.
+256 MiB of text and four million figures are several hundred MiB, and a day of `iotwin record` or of
+`iostat -xz 1` with one busy disk is below both.
 """
 
 import os
@@ -32,7 +32,7 @@ DEPTH_MAX: Final = 100  # of brackets within each other; sadf -j has 8
 DIGITS_MAX: Final = 30  # of one number; a counter of 64 bits has 20
 WRITER_WAIT_S: Final = 2.0  # for somebody to open the other end of a pipe
 _CHUNK: Final = 1 * MIB
-_PART: Final = "give a part of it: `head -c 200M`, `split -C 200M`, or `sar -s 10:00:00 -e 11:00:00`"
+_PART: Final = "give a part of it: `head -c 200M`, `split -C 200M`, or `sar -s 10:00:00`"
 
 
 class UnreadableRecording(ValueError):

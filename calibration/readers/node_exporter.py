@@ -5,7 +5,7 @@ Linux counterpart: Prometheus exposition_formats.md, text format 0.0.4 and OpenM
 Invariants: a scrape ends where one of its series comes again; its time is its own
 (node_time_seconds), else that behind a value, else that of a line of `date` above it; one scrape
 alone gives what was since boot, and says so.
-Left out: exporters of other programs: their series are taken as lines of the format, not as figures.
+Left out: exporters of other programs: their series are lines of the format without figures.
 """
 
 import math

@@ -55,7 +55,7 @@ ALIASES: Final[Mapping[str, str]] = {"inactive": "kbinact", "frequency": "MHz"}
 
 def read_sadf_json(document: Any, sink: Sink) -> bool:
     """Put a document of sadf -j into the sink; False if it is none."""
-    hosts = _hosts(document)
+    hosts = hosts_in(document)
     if not any(_is_sadf(host) for host in hosts):
         return False
     sink.learn("tool", "sadf")
@@ -71,7 +71,8 @@ def read_sadf_json(document: Any, sink: Sink) -> bool:
     return True
 
 
-def _hosts(document: Any) -> list[dict[str, Any]]:
+def hosts_in(document: Any) -> list[dict[str, Any]]:
+    """Return the hosts of a document of sysstat's."""
     sysstat = document.get("sysstat") if isinstance(document, dict) else None
     hosts = sysstat.get("hosts") if isinstance(sysstat, dict) else None
     return [host for host in _list(hosts) if isinstance(host, dict)]
@@ -104,7 +105,7 @@ def _report(statistics: Any, sink: Sink, report: int) -> Iterator[str]:
         activity = ACTIVITIES.get(key)
         if activity is not None:
             for row in _rows(content):
-                _add(row, activity, sink, time_s, report)
+                add_row(row, activity, sink, time_s, report)
         elif key != "timestamp":
             yield key
 
@@ -126,9 +127,10 @@ def _time_s(timestamp: Any, sink: Sink) -> float | None:
     return sink.clock.at(moment.time(), moment.date())
 
 
-def _add(
+def add_row(
     row: Mapping[str, Any], activity: Activity, sink: Sink, time_s: float | None, report: int
 ) -> None:
+    """Add a row of an activity; what is no number is reported."""
     name = str(row.get(activity.name, ""))
     values = {}
     for key, value in row.items():

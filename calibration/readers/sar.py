@@ -1,7 +1,7 @@
 """sar's text: tables with a time before each row.
 
 Models: what `sar [-ubBdqrSwW ...] [INTERVAL [COUNT]]` or `sar -f FILE` printed, of sysstat 4 to 12
-in any locale; mpstat's table too, which is the same.
+in any locale. mpstat's table, which is read in the same way, is mpstat.py's.
 Linux counterpart: sysstat sar.c:read_stats, read_stats_from_file; pr_stats.c:print_hdr_line.
 Invariants: columns are found by the header's titles; a row has as many words as its header, or it
 is reported; a row whose last number may have been cut is reported.
@@ -42,6 +42,7 @@ _UNIT: Final = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[sBkMGTP])")  # --human
 _OF_FREE: Final = frozenset({"Mem:", "Swap:", "Low:", "High:", "Total:", "Comm:"})
 _RATE: Final = re.compile(r"%|.*/s$|.*-\w+$")  # a title no log has
 _ZONE: Final = re.compile(r"[A-Z]{3,5}")
+_PROCESS: Final = frozenset({"PID", "TGID", "TID"})
 _TITLES: Final = frozenset(
     {*SYSTEM.cells, *FAMILIES, *(t for f in FAMILIES.values() for t in f.cells)}
 )
@@ -68,6 +69,14 @@ def split_stamp(text: str) -> Stamped | None:
         if clock is not None:
             return Stamped(clock, tuple(words[size:]))
     return None
+
+
+def is_mpstat(titles: Sequence[str]) -> bool:
+    """Tell a header of mpstat from one of sar's: it has interrupts before what was stolen."""
+    if "CPU" not in titles[:1]:
+        return False
+    at = {title: index for index, title in enumerate(titles)}
+    return at.get("%irq", len(at)) < at.get("%steal", len(at)) or "intr/s" in at
 
 
 @dataclass
@@ -112,11 +121,15 @@ class SarReader:
             return self._header(line, self._without_zone(stamped))
         return self._table is not None and self._row(line, self._without_zone(stamped), self._table)
 
+    def is_own(self, titles: Sequence[str]) -> bool:
+        """Tell whether a header may be this tool's; the figures of processes are pidstat's."""
+        return not is_mpstat(titles) and _PROCESS.isdisjoint(titles)
+
     def close(self) -> None:
         """Keep the generation and the interval as facts."""
         if self._titles_seen:
             version = generation(self._titles_seen)
-            self.sink.learn("tool", f"sar of {version}" if version else "sar")
+            self.sink.learn("tool", f"{self.format} of {version}" if version else self.format)
         times = sorted(self._times_s)
         steps = [after - before for before, after in pairwise(times)]
         if steps:
@@ -125,6 +138,8 @@ class SarReader:
     def _header(self, line: Line, stamped: Stamped) -> bool:
         """Begin a table, or go on with it where its header comes again."""
         titles, table = stamped.words, self._table
+        if not self.is_own(titles):
+            return False
         if not _TITLES & set(titles) and (table is None or len(titles) < 2):
             return False
         layout = layout_of(titles)

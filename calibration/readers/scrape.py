@@ -51,6 +51,7 @@ FLUSHES: Final[Sequence[tuple[str, float]]] = (
     ("node_disk_flush_requests_total", 1),
     ("node_disk_flush_requests_time_seconds_total", 1000),
 )
+HOST: Final = (("release", "kernel"), ("nodename", "hostname"), ("machine", "arch"))
 MODES: Final = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 # Lines that hold one number -> what is printed before it.
 SINGLE: Final[Mapping[str, str]] = {
@@ -119,7 +120,7 @@ class ScrapeReader:
 
     def _learn(self, scrape: Scrape) -> None:
         for labels, _value in scrape.get(UNAME, ()):
-            for label, fact in (("release", "kernel"), ("nodename", "hostname"), ("machine", "arch")):
+            for label, fact in HOST:
                 if labels.get(label):
                     self.sink.learn(fact, labels[label])
 
@@ -164,7 +165,7 @@ def _cpus(scrape: Scrape) -> Iterator[str]:
     for labels, value in scrape.get(CPU, ()):
         ticks.setdefault(labels.get("cpu", ""), {})[labels.get("mode", "")] = value * 100
     rows = [
-        [int(round(modes.get(mode, 0.0))) for mode in MODES]
+        [round(modes.get(mode, 0.0)) for mode in MODES]
         for cpu, modes in ticks.items()
         if cpu.isdecimal() and "idle" in modes
     ]
@@ -195,6 +196,4 @@ def _uptime(scrape: Scrape, now_s: float | None) -> Iterator[str]:
 
 
 def _whole(value: float) -> str:
-    return str(int(round(value)))
-
-
+    return str(round(value))
