@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calibration.readers.cloudwatch import read_cloudwatch
-from calibration.readers.compressed import WIDE, TooMuch, expand, tool_for
+from calibration.readers.compressed import TooMuch, expand, is_binary, tool_for
 from calibration.readers.cpuinfo import CpuinfoReader
 from calibration.readers.fio import read_fio
 from calibration.readers.free import FreeReader
@@ -37,7 +37,7 @@ from calibration.readers.iostat import IostatReader
 from calibration.readers.iostat_json import read_iostat_json
 from calibration.readers.iotop import IotopReader
 from calibration.readers.json_text import Document, find_documents
-from calibration.readers.line import TEXT_KEPT, Line, LineReader, Sink, lines_of
+from calibration.readers.line import TEXT_KEPT, Line, LineReader, NotANumber, Sink, lines_of
 from calibration.readers.mpstat import MpstatReader, read_mpstat_json
 from calibration.readers.node_exporter import NodeExporterReader
 from calibration.readers.pidstat import PidstatReader
@@ -153,7 +153,7 @@ def read_bytes(
     if is_sa(raw):
         why = f"it is a file of sar's: unpack it, or type `{command('FILE')}`"
         raise UnreadableRecording(source, why)
-    if b"\0" in raw[:MIB] and not raw.startswith(WIDE):
+    if is_binary(raw):
         raise UnreadableRecording(source, BINARY)
     if len(raw) > WIDE_BYTES_MAX and not raw.isascii():
         why = f"{WIDE_BYTES_MAX // MIB} MiB are read of a text that is not plain ASCII, and it has"
@@ -235,7 +235,12 @@ class _Reading:
         """Give each line to the reader that took the one before, then to the others."""
         for line in lines:
             why = _why_not(line)
-            taker = None if why else self._taker(line)
+            taker = None
+            if not why:
+                try:
+                    taker = self._taker(line)
+                except NotANumber as error:  # a line of a known format, and not as it should be
+                    why = str(error)
             if taker is not None:
                 self._used.setdefault(taker.format)
                 if taker is not self._readers[0]:

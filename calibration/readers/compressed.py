@@ -20,6 +20,8 @@ _PIECE: Final = 1 * MIB  # expanded at a time
 _SLICE: Final = 1 << 16  # of the compressed bytes, taken at a time
 _MEMBERS_MAX: Final = 1000  # logrotate and pigz make one; the rest is copied for each
 _XZ_MEMORY_MAX: Final = 128 * MIB  # xz -9 asks for 65 MiB to expand
+_ZEROS_MAX: Final = 0.1  # share of the beginning; a text has some where power was cut
+_BEGIN: Final = 1 << 16
 WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, whose ASCII is half zeros
 
 
@@ -97,6 +99,12 @@ def expand(raw: bytes) -> tuple[bytes, str]:
     return raw, ""
 
 
+def is_binary(raw: bytes) -> bool:
+    """Tell bytes that are no text by the zeros at their beginning; UTF-16 says what it is."""
+    begin = raw[:_BEGIN]
+    return begin.count(0) > _ZEROS_MAX * len(begin) and not raw.startswith(WIDE)
+
+
 def tool_for(raw: bytes) -> str:
     """Return the command that expands what expand() cannot; "" if it is not known as compressed."""
     return next((tool for begin, tool in UNREADABLE.items() if raw.startswith(begin)), "")
@@ -118,7 +126,7 @@ def _members(raw: bytes, name: str, make: Callable[[], _Decompressor]) -> tuple[
                     raise TooMuch
                 if not piece and not member.eof:
                     return bytes(text), f"the {name} data are cut"
-                if b"\0" in piece and not text.startswith(WIDE):
+                if len(text) == len(piece) and is_binary(piece):
                     return bytes(text), ""  # no text, and refused as that
         except (zlib.error, lzma.LZMAError, OSError) as error:
             return bytes(text), f"the {name} data are damaged ({error})"

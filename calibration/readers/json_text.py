@@ -31,7 +31,10 @@ _FAULT: Final = re.compile(
 _TOKEN: Final = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
 _CLOSING: Final = {"{": "}", "[": "]"}
 _MENDED_MAX: Final = 4 * MIB  # characters of a document that is mended: a second of looking
-_FAILED_MAX: Final = 4 * MIB  # characters looked at in vain, in one text
+_FAILED_MAX: Final = 4 * MIB  # characters looked at in vain, in one text, and
+_LOOKS: Final = 4  # looks at each of them
+_HEAD: Final = 256  # characters that show most of what is no document
+_WORD: Final = 16  # of their last ones may belong to a value that goes on
 _LONG: Final = re.compile(rf"[0-9]{{{DIGITS_MAX + 1}}}")
 _TRIES: Final = 3  # last brackets that a cut document is closed behind
 
@@ -70,7 +73,7 @@ def find_documents(text: str) -> list[Document]:
                 found.append(document)
                 continue
             failed += looked_at
-            if failed > _FAILED_MAX:
+            if failed > min(_FAILED_MAX, _LOOKS * len(text) + MIB // 16):
                 break
     return found
 
@@ -90,7 +93,18 @@ def _document_at(text: str, begin: int) -> tuple[Document | None, int]:
 
 
 def _decoded(text: str, begin: int = 0) -> tuple[Any, int]:
-    """Return a document and where it ends; ValueError, RecursionError."""
+    """Return a document and where it ends; ValueError, RecursionError.
+
+    Most of what looks like one ("[2026-11-26 10:00:00] ...") is none after a few characters. These
+    are tried alone, as an error counts the lines of all the text before it.
+    """
+    head = text[begin : begin + _HEAD]
+    if len(head) == _HEAD:
+        try:
+            _QUICK.raw_decode(head)
+        except json.JSONDecodeError as error:
+            if error.pos < _HEAD - _WORD and not error.msg.startswith("Unterminated"):
+                raise
     content, end = _QUICK.raw_decode(text, begin)
     if _LONG.search(text, begin, end):
         return _CAREFUL.raw_decode(text, begin)

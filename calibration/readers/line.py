@@ -13,6 +13,7 @@ take a line leaves its state as it was.
 
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
@@ -23,6 +24,7 @@ from calibration.samples import FACTS, Kind, Problem, Sample
 
 # Select Graphic Rendition, as sysstat writes it with S_COLORS=always.
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_MOST: Final = sys.float_info.max
 _VOID: Final = re.compile(r"(?:[ \t]*+\n)*+")
 _NUMBER: Final = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -131,7 +133,7 @@ class Sink:
         report: int,
     ) -> None:
         """Add the columns of one row; report those that are beyond any number."""
-        huge = [column for column, value in values.items() if not math.isfinite(value)]
+        huge = [column for column, value in values.items() if not abs(value) <= _MOST]
         if huge:
             self.skip(line, f"{', '.join(huge)}: too large a number")
             values = {column: value for column, value in values.items() if column not in huge}

@@ -8,13 +8,12 @@ alone gives what was since boot, and says so.
 Left out: exporters of other programs: their series are lines of the format without figures.
 """
 
-import math
 import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from calibration.readers.line import Line, Sink
-from calibration.readers.scrape import Scrape, ScrapeReader, is_taken, is_time
+from calibration.readers.scrape import Scrape, ScrapeReader, is_counted, is_taken, is_time
 
 _COMMENT: Final = re.compile(r"# (?:HELP|TYPE|UNIT) (?P<name>[A-Za-z_:][\w:]*)(?: .*)?|# EOF")
 _SERIES: Final = re.compile(
@@ -77,7 +76,7 @@ class NodeExporterReader:
         except ValueError:
             self.sink.skip(line, f"{found['value']} is not a number")
             return
-        if not math.isfinite(value) or value < 0:
+        if not is_counted(value):
             self.sink.skip(line, f"{found['value']} is no value of a counter")
             return
         series = (found["name"], found["labels"] or "")

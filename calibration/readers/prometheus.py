@@ -8,12 +8,11 @@ refused, each with what to ask instead.
 Left out: federation, remote read.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from calibration.readers.line import Sink
-from calibration.readers.scrape import Scrape, ScrapeReader, hosts_of, is_taken, is_time
+from calibration.readers.scrape import Scrape, ScrapeReader, hosts_of, is_counted, is_taken, is_time
 
 ASK: Final = (
     'ask query_range for the counters themselves: {__name__=~"node_(disk|cpu|load|memory|vmstat|'
@@ -87,4 +86,4 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return value if is_counted(value) else None

@@ -51,6 +51,7 @@ FLUSHES: Final[Sequence[tuple[str, float]]] = (
     ("node_disk_flush_requests_total", 1),
     ("node_disk_flush_requests_time_seconds_total", 1000),
 )
+COUNTED_MAX: Final = 2.0**64
 HOST: Final = (("release", "kernel"), ("nodename", "hostname"), ("machine", "arch"))
 MODES: Final = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 # Lines that hold one number -> what is printed before it.
@@ -123,6 +124,11 @@ class ScrapeReader:
             for label, fact in HOST:
                 if labels.get(label):
                     self.sink.learn(fact, labels[label])
+
+
+def is_counted(value: float) -> bool:
+    """Tell whether a value can be one of /proc: of 64 bits, and never below 0."""
+    return 0 <= value <= COUNTED_MAX  # no NaN is
 
 
 def is_time(seconds: float) -> bool:
