@@ -40,6 +40,8 @@ ARM: Final[Changes] = {
     "process.server.warm_up": "2 s",
     "run.duration": "22 s",
 }
+# Over `generic`: requests that look something up, and change nothing.
+READING: Final[Changes] = {"process.server.writes": 0}
 # Over `r3-swap`: so little memory that a few seconds show what swap does; all pages used alike.
 SWAPPING: Final[Changes] = {
     "machine.memory": "1000 MiB",

@@ -34,9 +34,14 @@ def tool(command: str, of: Run | str, *, at: str | None = None) -> None:
 
     The server is a run, or a scenario by its name.
     """
+    print(printed(command, of, at=at), end="")
+
+
+def printed(command: str, of: Run | str, *, at: str | None = None) -> str:
+    """Return what tool() prints: a text to keep, as a recording is."""
     argv = shlex.split(command)
     if not argv:
-        raise ValueError("tool() takes a command line, such as 'iostat -x 5 3', got an empty one")
+        raise ValueError("a command line is asked for, such as 'iostat -x 5 3', got an empty one")
     asked = of.asked if isinstance(of, Run) else Asked(of)
     server = asked.scenario()
     at_ns = None if at is None else parse_quantity(at, "time_ns")
@@ -45,14 +50,13 @@ def tool(command: str, of: Run | str, *, at: str | None = None) -> None:
         raise ValueError(f"at={at!r} is not within the run: 0 to {longest_ns / NS_PER_S:g} s")
     if is_program(argv):
         beside = asked.scenario(program_layer(argv, at_ns or 0))
-        print(program_text(argv, simulate(beside, beside.seed)), end="")
-        return
+        return program_text(argv, simulate(beside, beside.seed))
     layout = generation_of(server.server.kernel)
     as_read = read_for(server, argv, layout)
     result = of.result if isinstance(of, Run) and as_read == server else None
     if result is None or not set(FILES[argv[0]]) <= set(result.samples[0].files):
         result = simulate(as_read, as_read.seed, None, shown_to(argv))
-    print(tool_text(argv, readings(result, as_read, argv, layout, at_ns), as_read, layout), end="")
+    return tool_text(argv, readings(result, as_read, argv, layout, at_ns), as_read, layout)
 
 
 def recording(case: str, file: str) -> str:

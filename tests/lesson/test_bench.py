@@ -5,7 +5,20 @@ from pathlib import Path
 import pytest
 
 from sim.cli.main import cli
-from sim.lesson import compare, cut, ensemble, plot, recording, run, table, tool
+from sim.lesson import (
+    READING,
+    compare,
+    cut,
+    ensemble,
+    look,
+    plot,
+    printed,
+    recording,
+    run,
+    table,
+    tool,
+    twin,
+)
 from sim.lesson.runs import Quantity, UnknownFigureError
 from tests.cli.small import SMALL, small_file
 
@@ -168,3 +181,33 @@ def test_a_power_cut_says_what_is_left(small: str) -> None:
         cut(small, at="12")
     with pytest.raises(ValueError, match="not within the run: more than 0, at most"):
         cut(small, at="2 h")
+
+
+def test_what_is_printed_is_kept_as_a_text(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed("iostat -x 1 2", run(small), at="5 s")
+    assert capsys.readouterr().out == ""
+    tool("iostat -x 1 2", run(small), at="5 s")
+    assert capsys.readouterr().out == text
+
+
+def test_a_look_is_that_of_the_command_and_names_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = recording("sendmail", "iostat.txt")
+    monkeypatch.chdir(tmp_path)
+    Path("server.txt").write_text(text, encoding="utf-8")
+    cli(["look", "server.txt"], standalone_mode=False)
+    assert look(text) == capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"server\.txt"):
+        look("nothing that a reader knows")
+
+
+def test_a_twin_is_made_once_and_can_be_run_and_asked() -> None:
+    pytest.importorskip("scipy")
+    text = printed("iostat -t -x 2 6", run("generic", set=READING), at="15 s")
+    mine = twin(text)
+    assert twin(text) is mine
+    assert f"verdict: {mine.verdict}" in str(mine)
+    both = compare(mine.scenario, "double_load", set=mine.members[0])
+    ratio = both["double_load"]["disk.sda.r_per_s"] / both["base"]["disk.sda.r_per_s"]
+    assert ratio == pytest.approx(2, rel=0.1)
