@@ -19,6 +19,8 @@ from sim.study.executors import BadExecutorError, OtherSourcesError
 from sim.study.laboratory import UnfinishedError
 from sim.study.recorded import DatasetError
 from sim.study.store import StoreError, StoreFullError
+from sim.study.tree.folder import NotOurFolderError
+from sim.study.tree.namespace import NamespaceError
 from sim.tools.usage import ToolUsageError
 
 EXIT_FAILED = 1
@@ -29,6 +31,8 @@ _USAGE = (
     UnwritableError,
     DatasetError,
     FitError,
+    NamespaceError,
+    NotOurFolderError,
     StoreError,
     ToolUsageError,
     UnreadableRecording,

@@ -101,14 +101,14 @@ def command(
         scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed, fit=layer)
         options.tell_omissions(scenario)
         check_apart(json_path, read=(scenario.path,))
-        _check_at(scenario, at_ns)
+        check_at(scenario, at_ns)
         with Progress(f"simulating {scenario.label}") as progress:
             result = simulate(scenario, scenario.seed, progress)
         _tell(scenario, what_if, result, argv, program_text(argv, result), json_path)
         sys.exit(1 if has_failed(result) else 0)
     scenario = load(scenario_name, what_if=what_if, sets=sets, seed=seed)
     options.tell_omissions(scenario)
-    _check_at(scenario, at_ns)
+    check_at(scenario, at_ns)
     layout = generation or generation_of(scenario.server.kernel)
     check_json(json_path)
     check_apart(json_path, read=(scenario.path,))
@@ -120,7 +120,7 @@ def command(
     _tell(scenario, what_if, result, argv, text, json_path)
 
 
-def _check_at(scenario: Scenario, at_ns: int | None) -> None:
+def check_at(scenario: Scenario, at_ns: int | None) -> None:
     """Refuse a moment that no run of the scenario has."""
     longest_ns = scenario.run.duration_ns
     if at_ns is not None and not 0 <= at_ns <= longest_ns:

@@ -36,6 +36,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "calibrate": ("sim.cli.calibrate", "Fit a scenario's parameters to its recording."),
     "predict": ("sim.cli.predict", "Carry a fit into a what-if: median and 90 % interval."),
     "exec": ("sim.cli.exec_tool", "Type iostat, sar, free, top, dd ... on the simulated server."),
+    "shell": ("sim.cli.shell", "Run real programs on the simulated server's /proc."),
+    "proc": ("sim.cli.proc", "Write /proc and /sys of a moment, for real programs."),
     "fio": ("sim.cli.fio", "Run a job file of fio on a machine."),
     "table": ("sim.cli.table", "Fill a table: RAID levels, access, what-ifs."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),

@@ -59,6 +59,7 @@ CASES = [
     ("calibrate sendmail", "fit"),
     ("predict sendmail", "fit"),
     ("exec small.toml -- uptime", None),
+    ("proc small.toml --out tree", None),
     ("fio reads.fio --machine small.toml", None),
     ("table", None),
     ("table access --plot access.png", "plot"),
@@ -84,7 +85,8 @@ def plain(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_command_is_tried() -> None:
-    assert {words.split()[0] for words, _extra in CASES} == set(COMMANDS)
+    not_everywhere = {"shell"}  # it needs namespaces: tests/oracle/test_oracle_shell.py
+    assert {words.split()[0] for words, _extra in CASES} == set(COMMANDS) - not_everywhere
 
 
 @pytest.mark.parametrize(("words", "extra"), CASES)

@@ -1,0 +1,150 @@
+"""What the tree of a server adds to its /proc, against what was worked out by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.fs.proc.root import PROCESSES
+from sim.machine import simulate
+from sim.scenario import Scenario, load
+from sim.study.tree.folder import Folder, replace, rewrite
+from sim.study.tree.whole import Server
+from sim.units import NS_PER_S
+from tests.cli.small import SMALL, small_file
+
+MIB = 1 << 20
+
+HEAD = """\
+title = "One program"
+[machine]
+kernel = "5.10"
+cpus = 1
+memory = "1 GiB"
+disk.sda = { device = "ram", capacity = "4 GiB", latency = "2 ms", scheduler = "none" }
+mount."/" = { type = "ext4", device = "sda" }
+[run]
+duration = "30 s"
+[measure]
+interval = "1 s"
+"""
+COPY = """\
+[process.reader]
+program = "dd"
+if = "/old"
+input_size = "64 MiB"
+bs = "1 MiB"
+[process.writer]
+program = "dd"
+if = "/dev/zero"
+of = "/new"
+bs = "1 MiB"
+blocks = 64
+output_direct = true
+start = "10 s"
+"""
+HOGS = """\
+[process.hog]
+program = "cpuburn"
+count = 2
+runtime = "1 h"
+"""
+
+
+def scenario(folder: Path, processes: str) -> Scenario:
+    path = folder / "one.toml"
+    path.write_text(HEAD + processes)
+    return load(str(path))
+
+
+def accounts(tree: dict[str, str]) -> dict[str, dict[str, int]]:
+    """Return the /proc/PID/io of each dd by its path."""
+    return {
+        path: {name: int(value) for name, value in map(str.split, text.splitlines())}
+        for path, text in tree.items()
+        if path.endswith("/io") and tree[path.replace("/io", "/comm")] == "dd\n"
+    }
+
+
+def test_io_of_a_process_is_what_dd_was_told_to_copy(tmp_path: Path) -> None:
+    server = Server(scenario(tmp_path, COPY))
+    found: dict[str, dict[str, int]] = {}
+    while server.now_ns() < 12 * NS_PER_S:
+        server.run_to(server.now_ns() + 10_000_000)
+        found |= accounts(server.tree())
+    # A request of up to 1.25 MiB takes 2 ms, 64 MiB 100 ms or more. The last reading is up to 10 ms
+    # before the end, in which 6 MiB are done.
+    read, written = found.values()
+    assert 56 * MIB < read["rchar:"] <= 64 * MIB
+    assert read["syscr:"] == -(-read["rchar:"] // MIB)
+    assert 0 <= read["read_bytes:"] - read["rchar:"] <= 8 * MIB, "read-ahead"
+    assert 56 * MIB < written["wchar:"] <= 64 * MIB
+    assert written["wchar:"] <= written["write_bytes:"] <= written["wchar:"] + 2 * MIB
+    assert read["write_bytes:"] == written["read_bytes:"] == 0
+
+
+def test_two_that_share_a_cpu_wait_while_the_other_runs(tmp_path: Path) -> None:
+    server = Server(scenario(tmp_path, HOGS))
+    server.run_to(20 * NS_PER_S)
+    tree = server.tree()
+    hogs = [path for path, text in tree.items() if text == "cpuburn\0"]
+    rows = [list(map(int, tree[path.replace("cmdline", "schedstat")].split())) for path in hogs]
+    assert len(rows) == 2
+    for (ran_ns, waited_ns, turns), (other_ns, _, _) in (rows, rows[::-1]):
+        assert ran_ns == pytest.approx(10e9, rel=0.01)
+        # It may be in the middle of a turn or a wait of some ms.
+        assert waited_ns == pytest.approx(other_ns, abs=20e6)
+        assert turns > 100
+    [cpu] = [line for line in tree["proc/schedstat"].splitlines() if line.startswith("cpu0")]
+    assert int(cpu.split()[8]) == pytest.approx(20e9, rel=0.01), "what both waited"
+
+
+@pytest.mark.parametrize("kernel", ["2.6.16", "2.6.26", "2.6.32", "4.18"])
+def test_the_lines_of_interrupts_sum_to_the_total_of_stat(tmp_path: Path, kernel: str) -> None:
+    server = Server(load(small_file(tmp_path, SMALL.replace("2.6.16", kernel))))
+    server.run_to(10 * NS_PER_S)
+    tree = server.tree()
+    rows = [line.split() for line in tree["proc/interrupts"].splitlines()[1:]]
+    sums = {row[0].rstrip(":"): sum(int(word) for word in row[1:3]) for row in rows}
+    [intr] = [line for line in tree["proc/stat"].splitlines() if line.startswith("intr")]
+    counted = [
+        n for name, n in sums.items() if name != "LOC" or server.machine.version >= (2, 6, 27)
+    ]
+    assert sum(counted) == int(intr.split()[1])
+
+
+def test_who_looks_changes_nothing(tmp_path: Path) -> None:
+    small = load(small_file(tmp_path))
+    names = ("stat", "diskstats", "loadavg", "meminfo", "vmstat", "uptime")
+    plain = {sample.t_ns: sample.files for sample in simulate(small, small.seed).samples}
+    server = Server(small)
+    for second in range(0, 16, 2):
+        server.run_to(second * NS_PER_S)
+        tree = server.tree()
+        assert {name: tree[f"proc/{name}"] for name in names} == dict(plain[second * NS_PER_S])
+
+
+def test_a_process_has_what_top_reads_and_the_fields_of_its_release(tmp_path: Path) -> None:
+    small = load(small_file(tmp_path, SMALL.replace("2.6.16", "4.18")))
+    server = Server(small)
+    server.run_to(5 * NS_PER_S)
+    tree = server.tree()
+    server.machine.proc.snapshot_also((PROCESSES,))
+    for path, text in server.machine.proc.snapshot().items():
+        if path.endswith("/stat"):
+            longer = tree[f"proc/{path}"]
+            assert longer.startswith(text.rstrip("\n"))
+            assert len(longer.rpartition(")")[2].split()) + 2 == 52
+        if path.endswith("/status"):
+            assert set(text.splitlines()) < set(tree[f"proc/{path}"].splitlines())
+
+
+@pytest.mark.parametrize("write", [replace, rewrite])
+def test_a_folder_follows_its_tree(tmp_path: Path, write: object) -> None:
+    folder = Folder(tmp_path, replace if write is replace else rewrite)
+    folder.update({"proc/1/stat": "one\n", "proc/stat": "a long text\n", "sys/block/": ""})
+    kept = (tmp_path / "proc/stat").open()
+    assert folder.update({"proc/2/stat": "two\n", "proc/stat": "short\n", "sys/block/": ""}) == 2
+    there = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert there == ["proc", "proc/2", "proc/2/stat", "proc/stat", "sys", "sys/block"]
+    with kept:
+        assert kept.read() == ("a long text\n" if write is replace else "short\n")
