@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "exec": ("sim.cli.exec_tool", "Type iostat, sar, free, top, dd ... on the simulated server."),
     "shell": ("sim.cli.shell", "Run real programs on the simulated server's /proc."),
     "proc": ("sim.cli.proc", "Write /proc and /sys of a moment, for real programs."),
+    "export": ("sim.cli.export", "Write a run for Prometheus, sadf, pandas and others."),
     "fio": ("sim.cli.fio", "Run a job file of fio on a machine."),
     "table": ("sim.cli.table", "Fill a table: RAID levels, access, what-ifs."),
     "import": ("sim.cli.import_", "Make a data set of recorded text."),

@@ -48,7 +48,7 @@ _REFUSED: Final = (
 
 def write_json(content: dict[str, Any], path: str) -> None:
     """Write JSON to a file, to standard output for "-"."""
-    _write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", path)
+    write_to(json.dumps(content, indent=2, ensure_ascii=False) + "\n", path)
 
 
 def write_picture(path: str | None, module: str, function: str, *shown: object) -> None:
@@ -63,10 +63,11 @@ def write_picture(path: str | None, module: str, function: str, *shown: object) 
 def write_rows(rows: Iterable[dict[str, Any]], path: str) -> None:
     """Write a JSON list, a row on a line, to a file, to standard output for "-"."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    _write_text(f"[\n{lines}\n]\n", path)
+    write_to(f"[\n{lines}\n]\n", path)
 
 
-def _write_text(text: str, path: str) -> None:
+def write_to(text: str, path: str) -> None:
+    """Write a text to a file, to standard output for "-"."""
     if path == "-":
         click.echo(text, nl=False)
     else:

@@ -60,6 +60,7 @@ CASES = [
     ("predict sendmail", "fit"),
     ("exec small.toml -- uptime", None),
     ("proc small.toml --out tree", None),
+    ("export small.toml", None),
     ("fio reads.fio --machine small.toml", None),
     ("table", None),
     ("table access --plot access.png", "plot"),

@@ -48,6 +48,7 @@ Commands:
   exec         Type iostat, sar, free, top, dd ... on the simulated server.
   shell        Run real programs on the simulated server's /proc.
   proc         Write /proc and /sys of a moment, for real programs.
+  export       Write a run for Prometheus, sadf, pandas and others.
   fio          Run a job file of fio on a machine.
   table        Fill a table: RAID levels, access, what-ifs.
   import       Make a data set of recorded text.
@@ -61,8 +62,8 @@ Commands:
 """
 # They simulate nothing, and the store has CSV; a new file is TOML; the page is served as JSON
 # already; marks have the JSON and the CSV that graders read; of a server's /proc the texts are the
-# answer.
-WITHOUT_JSON = ("store", "cluster", "serve", "lab", "new", "shell", "proc")
+# answer; an export is in formats of its own.
+WITHOUT_JSON = ("store", "cluster", "serve", "lab", "new", "shell", "proc", "export")
 HEAVY = ("numpy", "scipy", "matplotlib", "rich", "simpy", "sim.machine", "sim.scenario")
 
 

@@ -21,11 +21,13 @@ from pathlib import Path
 
 import pytest
 
+from sim.report.node_metrics import prometheus_text
 from sim.scenario import load
 from sim.study.tree.folder import Folder, replace
 from sim.study.tree.namespace import NamespaceError, check_namespace
 from sim.study.tree.whole import Server
 from sim.tools.parse import parse_diskstats, parse_loadavg, parse_meminfo, parse_stat
+from sim.tools.snapshot import Snapshot
 from sim.units import NS_PER_S
 from tests.cli.small import SMALL
 from tests.cli.test_proc import wait_for
@@ -239,6 +241,11 @@ def test_node_exporter(tmp_path: Path, kernel: str) -> None:
     Folder(tmp_path / "tree", replace).update(tree)
     with exporter(tmp_path / "tree") as address:
         found = metrics(address)
+    names = ("stat", "diskstats", "loadavg", "uptime", "meminfo", "vmstat")
+    reading = Snapshot(AT_S * NS_PER_S, {name: tree[f"proc/{name}"] for name in names})
+    ours = values(prometheus_text(reading).splitlines())
+    del ours["node_time_seconds"]  # of the wall
+    assert {name: found.get(name) for name in ours} == ours
     average = parse_loadavg(tree["proc/loadavg"])
     [disk] = parse_diskstats(tree["proc/diskstats"])
     stat = parse_stat(tree["proc/stat"])
