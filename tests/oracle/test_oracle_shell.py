@@ -256,6 +256,10 @@ def test_node_exporter(tmp_path: Path, kernel: str) -> None:
     assert found['node_cpu_seconds_total{cpu="1",mode="iowait"}'] == stat.cpus[1].iowait / 100
     assert found["node_memory_MemFree_bytes"] == memory["MemFree"] * 1024
     assert found["node_context_switches_total"] == stat.ctxt
+    if kernel == "6.1":
+        some = tree["proc/pressure/io"].splitlines()[0]
+        total_s = int(some.partition("total=")[2]) / 1e6
+        assert found["node_pressure_io_waiting_seconds_total"] == pytest.approx(total_s)
     for name in ("cpu", "diskstats", "filesystem", "loadavg", "meminfo", "stat", "vmstat"):
         assert found[f'node_scrape_collector_success{{collector="{name}"}}'] == 1
 

@@ -1,5 +1,6 @@
 """What the tree of a server adds to its /proc, against what was worked out by hand."""
 
+from math import exp
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def accounts(tree: dict[str, str]) -> dict[str, dict[str, int]]:
     return {
         path: {name: int(value) for name, value in map(str.split, text.splitlines())}
         for path, text in tree.items()
-        if path.endswith("/io") and tree[path.replace("/io", "/comm")] == "dd\n"
+        if path.endswith("/io") and tree.get(path.replace("/io", "/comm")) == "dd\n"
     }
 
 
@@ -148,3 +149,43 @@ def test_a_folder_follows_its_tree(tmp_path: Path, write: object) -> None:
     assert there == ["proc", "proc/2", "proc/2/stat", "proc/stat", "sys", "sys/block"]
     with kept:
         assert kept.read() == ("a long text\n" if write is replace else "short\n")
+
+
+def pressures(tree: dict[str, str], resource: str) -> dict[str, dict[str, float]]:
+    """Return the lines of /proc/pressure/RESOURCE by their first words."""
+    found = {}
+    for line in tree[f"proc/pressure/{resource}"].splitlines():
+        how, *pairs = line.split()
+        found[how] = {name: float(value) for name, value in (pair.split("=") for pair in pairs)}
+    return found
+
+
+def test_pressure_of_two_that_share_a_cpu_is_all_of_the_time(tmp_path: Path) -> None:
+    server = Server(scenario(tmp_path, HOGS))
+    server.run_to(20 * NS_PER_S)
+    some = pressures(server.tree(), "cpu")["some"]
+    assert some["total"] == pytest.approx(20e6, rel=0.001)
+    for window_s in (10, 60, 300):
+        share = 100 * (1 - exp(-20 / window_s))
+        assert some[f"avg{window_s}"] == pytest.approx(share, rel=0.03)
+    assert pressures(server.tree(), "io")["some"]["total"] < 0.01e6
+
+
+def test_pressure_of_one_that_reads_is_the_iowait_of_its_cpu(tmp_path: Path) -> None:
+    reader = COPY.partition("[process.writer]")[0]
+    direct = reader.replace("64 MiB", "3 GiB").replace("1 MiB", "64 KiB")  # 2 ms each: 98 s
+    server = Server(scenario(tmp_path, direct + "input_direct = true\n"))
+    server.run_to(10 * NS_PER_S)
+    tree = server.tree()
+    iowait_s = int(tree["proc/stat"].splitlines()[1].split()[5]) / 100
+    found = pressures(tree, "io")
+    assert iowait_s > 8
+    # Pressure weighs each period by what was not idle in it; alone on its CPU that is all.
+    assert found["full"]["total"] == pytest.approx(iowait_s * 1e6, rel=0.02)
+    assert found["full"]["total"] <= found["some"]["total"]
+    assert pressures(tree, "memory")["some"]["total"] == 0
+
+
+def test_releases_before_4_20_tell_no_pressure(tmp_path: Path) -> None:
+    server = Server(load(small_file(tmp_path, SMALL.replace("2.6.16", "4.18"))))
+    assert not [path for path in server.tree() if "pressure" in path]

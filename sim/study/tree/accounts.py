@@ -18,6 +18,8 @@ from typing import Final
 from sim.block.bio import DISCARD, READ, Bio
 from sim.engine.trace import Record
 from sim.machine import Machine
+from sim.study.tree.pressure import IO, MEMORY, MEMORY_SLEEPS, RUNNABLE, Pressure
+from sim.study.tree.pressure import SINCE as PRESSURE_SINCE
 
 SECTOR: Final = 512
 READS: Final = frozenset(("read", "pread64", "recvfrom"))
@@ -55,6 +57,7 @@ class Accounts:
     tasks: dict[int, TaskAccount] = field(default_factory=dict)
     cpus: dict[int, CpuAccount] = field(default_factory=dict)
     _runnable_since_ns: dict[int, int] = field(default_factory=dict)
+    pressure: Pressure | None = None  # of kernels that tell it
     _machine: Machine | None = None
 
     def attach(self, machine: Machine) -> None:
@@ -62,9 +65,11 @@ class Accounts:
         self._machine = machine
         for device in machine.devices.values():
             device.watch(self._submitted)
+        if machine.version >= PRESSURE_SINCE:
+            self.pressure = Pressure(machine.sched.nr_cpus)
         for pid, task in machine.sched.processes.tasks.items():
             if task.on_rq:
-                self._runnable_since_ns[pid] = machine.now()
+                self._runnable(machine.now(), pid, task.cpu)
         machine.tracer.start("sys_exit", "sched_*", sink=self._hit)
 
     def of(self, pid: int) -> TaskAccount:
@@ -95,14 +100,41 @@ class Accounts:
             _, pid, call, ret, _ = args
             self._called(pid, call, ret)
         elif name == "sched_switch":
-            cpu, _, before, state, _, after, *_ = args
+            cpu, _, before, state, _, after, wchan, *_ = args
             self._switched(hit.when_ns, cpu, before, state == _RUNNING, after)
+            if self.pressure is not None:
+                self._press(hit.when_ns, cpu, before, state, after, wchan)
         elif name == "sched_wakeup":
-            self._runnable_since_ns.setdefault(args[1], hit.when_ns)
+            self._runnable(hit.when_ns, args[1], args[2])
         elif name == "sched_process_fork":
-            self._runnable_since_ns.setdefault(args[3], hit.when_ns)
+            self._runnable(hit.when_ns, args[3], self._cpu_of(args[3]))
         elif name == "sched_process_exit":
             self._runnable_since_ns.pop(args[1], None)
+
+    def _runnable(self, now_ns: int, pid: int, cpu: int) -> None:
+        """A task waits for a CPU."""
+        self._runnable_since_ns.setdefault(pid, now_ns)
+        if self.pressure is not None:
+            self.pressure.change(now_ns, pid, cpu, RUNNABLE)
+
+    def _cpu_of(self, pid: int) -> int:
+        """Return the CPU that a task was put on."""
+        assert self._machine is not None
+        return self._machine.sched.processes.tasks[pid].cpu
+
+    def _press(
+        self, now_ns: int, cpu: int, before: int, state: str, after: int, wchan: str
+    ) -> None:
+        """Tell the pressure what the task does that gave up the CPU, and who has it."""
+        assert self._machine is not None
+        assert self.pressure is not None
+        if before != _IDLE and state != _RUNNING:
+            task = self._machine.sched.processes.tasks.get(before)
+            waits_for = MEMORY if wchan in MEMORY_SLEEPS else IO
+            is_stalled = task is not None and (task.in_iowait or waits_for == MEMORY)
+            self.pressure.change(now_ns, before, cpu, waits_for if is_stalled else "")
+        if after != _IDLE:
+            self.pressure.change(now_ns, after, cpu, RUNNABLE)
 
     def _called(self, pid: int, call: str, ret: int) -> None:
         """A system call returned; a negative number is an error, and still a call."""

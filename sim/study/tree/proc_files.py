@@ -9,7 +9,7 @@ Linux counterpart: fs/proc/interrupts.c, softirqs.c, version.c, filesystems.c; f
 Invariants: the counts of interrupts sum to the total of /proc/stat; a text of sim/fs/proc is only
  ever lengthened.
 Left out: which device interrupted which CPU: all interrupts of devices stand in one line of CPU 0.
- Softirqs are 0, as in /proc/stat; of schedstat the counts of calls and of balancing. Pressure, open
+ Softirqs are 0, as in /proc/stat; of schedstat the counts of calls and of balancing. Open
  files, counters of network interfaces, which the twin does not keep. Of a process its signals and
  capabilities, fd, maps, task.
 """
@@ -79,6 +79,8 @@ def proc_files(machine: Machine, accounts: Accounts, stat: str) -> dict[str, str
         files["softirqs"] = _softirqs(machine.sched.nr_cpus)
     if version >= SCHEDSTAT_IN_NS_SINCE:
         files["schedstat"] = _schedstat(machine, accounts)
+    if accounts.pressure is not None:
+        files |= accounts.pressure.files(machine.now(), version)
     return files
 
 
