@@ -20,7 +20,6 @@ STACKED: Final = ("dm-", "md")
 NAMES: Final[Sequence[tuple[str, str]]] = (
     ("zram", "RAM, compressed"),
     ("ram", "RAM"),
-    ("loop", "loop device"),
     ("nvme", "NVMe SSD"),
     ("mmcblk", "flash card"),
     ("nbd", "network block device"),
@@ -29,7 +28,7 @@ NAMES: Final[Sequence[tuple[str, str]]] = (
     ("sr", "optical drive"),
     ("fd", "floppy disk"),
 )
-VIRTUAL: Final = ("xvd", "vd", "ubd")
+VIRTUAL: Final = ("xvd", "vd", "ubd", "loop")
 # Random access: average seek + half a revolution + 0.1 ms, from data sheets (Seagate Cheetah 15K.5:
 # 3.5 ms; Savvio 10K.3: 4.1 to 4.7 ms; Barracuda 7200.10: 8.5 ms; Momentus 5400.3: 12 ms).
 ACCESS_MS: Final[Mapping[int, float]] = {15000: 5.6, 10000: 7.6, 7200: 12.8, 5400: 17.7}

@@ -32,6 +32,7 @@ from calibration.look.intervals import (
     without_ends,
 )
 from calibration.look.stacking import Stack, stacks_of
+from calibration.look.tasks import active_tasks
 from calibration.samples import Recording
 from sim.scenario import RecordedSpec
 from sim.scenario.calibrate import recorded_metrics
@@ -64,6 +65,7 @@ class System:
     running: float | None
     blocked: float | None
     uninterruptible: float | None
+    active: float | None = None  # tasks that made the load average, from its own steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +189,7 @@ def _system(source: Source) -> System:
         running=_mean(source.recordings, "procs_running"),
         blocked=_mean(source.recordings, "procs_blocked"),
         uninterruptible=_mean(source.recordings, "procs_uninterruptible"),
+        active=active_tasks(source.recordings),
     )
 
 

@@ -24,7 +24,7 @@ from calibration.look.bottleneck import FULL
 from calibration.twin.columns import WARM, figures_of
 from calibration.twin.draft import Draft
 from calibration.twin.questions import Question
-from calibration.twin.server import turns
+from calibration.twin.server import serves_singly
 from sim.observation import Observation, percentile
 from sim.report.tables import Column, Table, figure
 from sim.scenario.fitted import Fit
@@ -239,7 +239,7 @@ def limits_of(seen: Look) -> dict[str, float]:
     if busy:
         found[CPUS] = FULL / busy
     for one in seen.devices:
-        if turns(one) and one.util_pct:
+        if serves_singly(one) and one.util_pct:
             found[one.name] = FULL / (one.util_pct / 100)
     return found
 

@@ -49,6 +49,7 @@ from calibration.twin.commits import (
     beside,
     commit_s,
     flushes_of,
+    logs_like_xfs,
     shared_max,
 )
 
@@ -68,7 +69,8 @@ READ, WRITE, SYNC, SWAP_OUT = "reads", "writes", "fsyncs", "swapouts"
 GROUP_MIN: Final = 1.5  # requests; fewer together are chance
 GROUP_MAX: Final = 64.0  # assumed: workers that a twin has for an open stream
 SWAP_PAGES: Final = 1.25  # pages of a read, at most: they are swapped in one by one
-_NOT_TWINNED: Final = ("RAM", "loop", "optical", "floppy", "network block", "replicated")
+_NOT_TWINNED: Final = ("RAM", "optical", "floppy", "network block", "replicated")
+LOOP: Final = "loop"
 
 
 class NothingToTwin(ValueError):
@@ -128,6 +130,11 @@ class Load:
         return self.device.name
 
     @property
+    def is_closed(self) -> bool:
+        """Whether its customers wait for it all the time."""
+        return any(one.customers is not None for one in self.classes)
+
+    @property
     def has_bursts(self) -> bool:
         """Whether large writes come to it many at a time."""
         return any(one.at_once > 1 for one in self.classes)
@@ -149,6 +156,8 @@ def loads_of(seen: Look) -> list[Load]:
 def busy_devices(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
     """Return the disks with a share of the requests or of the busy time, busiest first."""
     disks = [one for one in lowest(devices) if not one.guess.startswith(_NOT_TWINNED)]
+    below = sum(one.bytes_per_s or 0.0 for one in disks if not one.name.startswith(LOOP))
+    disks = [one for one in disks if not (one.name.startswith(LOOP) and _is_on(one, below))]
     requests = sum(one.rate_per_s for one in disks)
     util = sum(one.util_pct or 0.0 for one in disks)
     busy = [
@@ -158,6 +167,14 @@ def busy_devices(devices: Sequence[DeviceLook]) -> list[DeviceLook]:
         and (one.rate_per_s >= BUSY_SHARE * requests or (one.util_pct or 0.0) >= BUSY_SHARE * util)
     ]
     return sorted(busy, key=lambda one: (-(one.util_pct or 0.0), -one.rate_per_s))[:DEVICES_MAX]
+
+
+def _is_on(loop: DeviceLook, below_bytes_per_s: float) -> bool:
+    """Return whether a loop device may lie on the others: they move what it does, or half of it.
+
+    Where they do not, its file is somewhere else (in memory, on another host), and it is a disk.
+    """
+    return 2 * below_bytes_per_s >= (loop.bytes_per_s or 0.0)
 
 
 def _idle(seen: Look) -> str:
@@ -284,11 +301,37 @@ def _writes(
     waits, reason = somebody_waits(reads, writes, device, seen)
     if not waits:
         return (_buffered(writes, reads, device, reason),)
-    return _fsyncs(writes, reads, device, reason)
+    return _fsyncs(writes, reads, device, reason, waiting_tasks(seen))
+
+
+def waiting_tasks(seen: Look) -> int | None:
+    """Return how many tasks sleep uninterruptibly, by the load average; None if it cannot tell.
+
+    Those that run are taken off; if the CPUs are full, who waits for one is in the average too.
+    """
+    busy, active = seen.cpu.busy, seen.system.active
+    if active is None or busy is None or busy >= FULL:
+        return None
+    return max(0, round(active - busy * (seen.cpu.cpus or 1)))
+
+
+def _writers(queued: int, waiting: int | None, device: DeviceLook) -> int:
+    """Return the customers who wait for commits: those in the queue, or more by the load average.
+
+    Of those who share a commit only its requests are in the queue. A journal that writes for them
+    is a task of its own, which waits as well (jbd2); XFS writes its log in a worker's time. There
+    are never fewer than requests in the queue, and one task more is not told from the journal's.
+    """
+    journal = 0 if logs_like_xfs(device.row) else 1
+    return max(queued, (waiting or 0) - journal)
 
 
 def _fsyncs(
-    writes: Direction, reads: Direction, device: DeviceLook, reason: str
+    writes: Direction,
+    reads: Direction,
+    device: DeviceLook,
+    reason: str,
+    waiting: int | None,
 ) -> tuple[Class, ...]:
     """Return the fsyncs (each commit is of one or of several), and what they do not explain."""
     customers = _customers(writes, device)
@@ -301,7 +344,7 @@ def _fsyncs(
         most = shared_max(commits, commit_s(device.row)) if alone and recorded else inf
         rate = max(commits, min(writes.rate_per_s - LOG_REQUESTS * commits, most))
     if customers is not None:
-        customers = max(customers, round(rate / commits))
+        customers = _writers(max(customers, round(rate / commits)), waiting, device)
     rest = beside(writes.rate_per_s, rate + LOG_REQUESTS * commits) if alone and recorded else 0.0
     left = writes.rate_per_s * writes.size_bytes - commits * JOURNAL_BYTES
     # Beside large writes an fsync is taken for one of a page; else all writes have one size.

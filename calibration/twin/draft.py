@@ -10,10 +10,13 @@ Left out: parameters of disks with an arm: their profile is a data sheet's; only
 travels, by the size of the file that is read, is fitted.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from calibration.twin.demands import (
+    CLASS_PER_S,
     LARGE_BYTES,
     READ,
     SWAP_OUT,
@@ -23,18 +26,24 @@ from calibration.twin.demands import (
     Load,
     write_service_ms,
 )
-from calibration.twin.server import RECORDED, Server, disk_section, turns
+from calibration.twin.server import RECORDED, Server, disk_section, serves_singly, turns
 from calibration.twin.sheet import Sheet, dotted
+from sim.drivers.hdd import HddParams
+from sim.drivers.multiserver import MultiserverParams
+from sim.param import params_of
 from sim.scenario.calibrate import PriorSpec
 from sim.units import format_quantity
-from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL
+from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL, TransactionsParams
 
+COUNTED_EXACTLY: Final = 8  # customers; fewer are known to the nearest
+CUSTOMERS_OFF: Final = 1.1  # N = X R or the load average, whose error is 0.1 of a few
 MS: Final = 10**6
 S: Final = 10**9
 WORKERS: Final = 64  # of an open stream: more than are ever busy unless the device is full
 SERVERS_ASSUMED: Final = 4
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
+FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
@@ -52,6 +61,13 @@ WORKING_SET_MIN_BYTES: Final = 2**30
 FILE_BYTES_MAX: Final = 2 * 10**12  # ext3's files end at 2 TiB
 APPENDED_S: Final = 500  # of appending at the recorded rate: a run at thrice of it
 FILLED: Final = 0.9  # of a disk, at most: the rest is its file system's own
+# The last key of what is fitted -> the least and the most that its component takes.
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    one.key: (one.minimum or 0.0, math.inf if one.maximum is None else one.maximum)
+    for params in (TransactionsParams, MultiserverParams, HddParams)
+    for one in params_of(params)
+}
+WIDTH_MIN: Final = 2.0  # between the ends of a prior, if a bound cuts it
 ESTIMATE: Final = "estimate: operational analysis of the recording"
 
 
@@ -81,7 +97,11 @@ class Draft:
         self.prior_between(path, dim, low, high, f"{ESTIMATE}, from 1/{down:g} to {up:g} of it")
 
     def prior_between(self, path: str, dim: str, low: float, high: float, source: str) -> None:
-        """Add a parameter to fit: flat in the logarithm."""
+        """Add a parameter to fit: flat in the logarithm, inside what the parameter takes."""
+        least, most = BOUNDS.get(path.rpartition(".")[2], (0.0, math.inf))
+        low, high = max(low, least), min(high, most)
+        if high < WIDTH_MIN * low:
+            low, high = max(least, min(low, most / WIDTH_MIN)), min(most, WIDTH_MIN * low)
         self.priors.append(
             PriorSpec(
                 path=path, dim=dim, distribution="log-uniform", low=low, high=high, source=source
@@ -135,7 +155,9 @@ def _arrivals(draft: Draft, section: tuple[str, ...], one: Class) -> None:
     if one.customers is not None:
         put(section, "arrivals", "closed", f"{RECORDED}: the device is full: customers wait for it")
         put(section, "concurrency", one.customers, f"{ESTIMATE}: N = X R")
-        draft.prior(dotted(*section, "concurrency"), "count", one.customers, 2, 2)
+        if one.customers >= COUNTED_EXACTLY:
+            path = dotted(*section, "concurrency")
+            draft.prior(path, "count", one.customers, CUSTOMERS_OFF, CUSTOMERS_OFF)
         draft.closed.append(section[-1])
         return
     put(section, "arrivals", "open", f"{RECORDED}: the device is not full: load does not wait")
@@ -243,26 +265,54 @@ def _pattern(draft: Draft, load: Load, one: Class) -> tuple[str, str]:
 
 def _device(draft: Draft, load: Load) -> None:
     """Latency and transfer of a device without an arm, by the size of what it serves."""
-    if turns(load.device):
-        return
     section = disk_section(load.name)
     put = draft.sheet.put
+    if turns(load.device):
+        return
     if load.has_bursts:
         _one_path(draft, load, section)
+    elif serves_singly(load.device):
+        _one_server(draft, load, section)
     else:
         servers = max(SERVERS_ASSUMED, *(round(one.together) for one in load.classes), 1)
         put(section, "servers", servers, "assumed: not recorded")
         draft.prior(dotted(*section, "servers"), "count", servers, 4, 8)
         for word, direction in (("read", load.reads), ("write", load.writes)):
             _direction(draft, section, word, direction.size_bytes, direction.await_ms)
+    _flush(draft, load, section)
+
+
+def _flush(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Put what a flush takes: as recorded; of a full device less, for it waits for the others."""
     flush_ms = load.device.row.get("f_await_ms")
-    if flush_ms and load.device.row.get("f_per_s"):
-        put(
-            section,
-            "flush",
-            format_quantity(max(1000, round(flush_ms * MS)), "time_ns"),
-            f"{RECORDED}: f_await",
-        )
+    if not flush_ms or not load.device.row.get("f_per_s"):
+        return
+    time_ns = max(1000, round(flush_ms * MS))
+    if not load.is_closed:
+        text = format_quantity(time_ns, "time_ns")
+        draft.sheet.put(section, "flush", text, f"{RECORDED}: f_await")
+        return
+    why = f"{ESTIMATE}: f_await at most, in which a flush waits for what came before it"
+    first_ns = max(1000, time_ns // round(FLUSH_WAITS))
+    draft.sheet.put(section, "flush", format_quantity(first_ns, "time_ns"), why)
+    if time_ns > WIDTH_MIN * first_ns:
+        draft.prior_between(dotted(*section, "flush"), "time_ns", first_ns, time_ns, why)
+
+
+def _one_server(draft: Draft, load: Load, section: tuple[str, ...]) -> None:
+    """Serve one request at a time, as an arm does: S = util / X, of either direction.
+
+    The direction that has most requests is near S; the other one may be anything of that order.
+    """
+    put = draft.sheet.put
+    put(section, "servers", 1, f"{ESTIMATE}: as slow as an arm, which serves one at a time")
+    service_ns = max(LATENCY_MIN_NS, round((load.device.service_ms or 0.0) * MS))
+    for word, direction in (("read", load.reads), ("write", load.writes)):
+        law = f"{ESTIMATE}: S = util / X"
+        put(section, word, format_quantity(service_ns, "time_ns"), law)
+        put(section, f"{word}_rate", "0 B/s", "assumed: latency alone, transfer included")
+        if direction.rate_per_s >= CLASS_PER_S:
+            draft.prior(dotted(*section, word), "time_ns", service_ns, 2, 2)
 
 
 def _one_path(draft: Draft, load: Load, section: tuple[str, ...]) -> None:

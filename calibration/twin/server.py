@@ -12,15 +12,16 @@ to be fitted.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from calibration.dataset import Source
 from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
-from calibration.look.devices import DeviceLook
+from calibration.look.devices import VIRTUAL, DeviceLook
 from calibration.look.intervals import is_overcounted
+from calibration.twin.commits import are_waited_for, logs_like_xfs
 from calibration.twin.demands import READ, Load
 from calibration.twin.page_costs import put_costs
 from calibration.twin.sheet import Path, Sheet
@@ -36,7 +37,7 @@ from sim.block.wbt import FLASH_LAT_NS, ROTATIONAL_LAT_NS
 from sim.drivers.disk import PROFILES as PROFILE_FILES
 from sim.registry import lookup, names
 from sim.scenario.server import is_kernel
-from sim.sched.version import NEWEST, OLDEST, kernel_version, numbers
+from sim.sched.version import NEWEST, OLDEST, KernelVersion, kernel_version, numbers
 from sim.units import format_quantity, parse_quantity
 
 GIB: Final = 2**30
@@ -54,10 +55,17 @@ PROFILES: Final[Mapping[str, str]] = {
     "7200": "sata-7200",
     "5400": "sata-7200",
 }
+# A column -> since when the kernel counts it.
+COLUMNS_SINCE: Final[Mapping[str, str]] = {
+    "f_per_s": "flushes are counted since Linux 5.5; the newest that is modelled",
+    "d_per_s": "discards are counted since Linux 4.18; the newest that is modelled",
+}
 EXT4_SINCE: Final = (2, 6, 28)  # no more called ext4dev
 WBT_SINCE: Final = (4, 10)  # 87760e5eef35: block: hook up writeback throttling
 MULTI_PAGE_SINCE: Final = (5, 1)  # 07173c3ec276: block: enable multipage bvecs
 SERVERS: Final = "multiserver"
+# Devices whose requests go to a file, or to another host, in the order in which they come.
+PASSED_ON: Final = ("loop", "ubd")
 # Beginning of a device's name -> its driver, and its hardware queues: of NVMe one for each CPU.
 DRIVERS: Final[Mapping[str, tuple[DriverKind, int]]] = {
     "nvme": (NVME, 2),
@@ -129,7 +137,16 @@ def disk_section(name: str) -> tuple[str, ...]:
 
 
 def turns(device: DeviceLook) -> bool:
-    """Whether a device is taken for a disk with an arm."""
+    """Whether a device is taken for a disk with an arm, of which data sheets know the parts.
+
+    What a virtual device lies on is not known, whose arm it is, or who else moves it: that is a
+    station with the times that were measured.
+    """
+    return serves_singly(device) and not device.name.startswith(VIRTUAL)
+
+
+def serves_singly(device: DeviceLook) -> bool:
+    """Whether a device is as slow as one with an arm, which serves one request at a time."""
     return device.guess.startswith("disk")
 
 
@@ -162,8 +179,12 @@ def _kernel(sheet: Sheet, seen: Look, server: Server) -> None:
 
 
 def _assumed_kernel(seen: Look) -> tuple[str, str]:
-    """Return a release by the age of the tool that printed the recording."""
-    if any("svctm_ms" in device.row for device in seen.devices):
+    """Return a release by the age of what was recorded: counters of the kernel, then the tool."""
+    columns = {name for device in seen.devices for name in device.row}
+    for mark, text in COLUMNS_SINCE.items():
+        if mark in columns:
+            return numbers(NEWEST), text
+    if "svctm_ms" in columns and any(one.startswith("iostat") for one in seen.formats):
         return KERNEL_OF_SVCTM, "iostat prints svctm: sysstat before 12.1.2"
     return numbers(NEWEST), "the newest that is modelled"
 
@@ -215,8 +236,9 @@ def _disk(sheet: Sheet, device: DeviceLook, host: Host | None, server: Server) -
         _write_cache(sheet, device, server)
     else:
         sheet.put(section, "device", SERVERS, f"{RECORDED}: {why}")
+        servers = "one server" if serves_singly(device) else "parallel servers"
         server.notes.append(
-            f"{device.name}: {device.guess}: modelled as parallel servers with fitted latencies"
+            f"{device.name}: {device.guess}: modelled as {servers} with fitted latencies"
         )
     if is_overcounted(device.row):
         server.left_out[f"{device.name} util_pct"] = (
@@ -303,10 +325,8 @@ def _elevator(sheet: Sheet, name: str, block: BlockDevice | None, server: Server
     if said in known:
         sheet.put(disk_section(name), "scheduler", str(said), f"{RECORDED}: queue/scheduler")
         return
-    drivers = (DRIVERS[begin] for begin in DRIVERS if name.startswith(begin))
-    kind, queues = next(drivers, (SCSI, 1))
-    default = default_elevator(version, kind, queues)
-    sheet.put(disk_section(name), "scheduler", default, "assumed: its driver's default")
+    default, why = _default_elevator(name, version, known)
+    sheet.put(disk_section(name), "scheduler", default, f"assumed: {why}")
     if said:
         server.notes.append(
             f"{name}: elevator {said} is not modelled; {default} instead"
@@ -314,11 +334,21 @@ def _elevator(sheet: Sheet, name: str, block: BlockDevice | None, server: Server
         )
 
 
+def _default_elevator(name: str, version: KernelVersion, known: Sequence[str]) -> tuple[str, str]:
+    """Return the elevator of a device of which none was recorded, and why."""
+    if name.startswith(PASSED_ON):
+        passed = next((one for one in ("none", "noop") if one in known), known[0])
+        return passed, "what it lies on has an order of its own"
+    drivers = (DRIVERS[begin] for begin in DRIVERS if name.startswith(begin))
+    kind, queues = next(drivers, (SCSI, 1))
+    return default_elevator(version, kind, queues), "its driver's default"
+
+
 def _mount(sheet: Sheet, device: DeviceLook, seen: Look, server: Server) -> None:
     """Mount a file system on the device, through the busiest volume on it if there is one."""
     volume = _volume(device, seen)
     mount = _mounted(device, volume, seen.source.host)
-    kind, origin = _file_system(mount.type if mount is not None else None, device.name, server)
+    kind, origin = _file_system(mount.type if mount is not None else None, device, server)
     place = Place(
         path=_path(mount, device.name, server),
         device=volume or device.name,
@@ -359,15 +389,19 @@ def file_systems(kernel: str) -> tuple[str, ...]:
     )
 
 
-def _file_system(kind: str | None, name: str, server: Server) -> tuple[str, str]:
+def _file_system(kind: str | None, device: DeviceLook, server: Server) -> tuple[str, str]:
     """Return the type of a file system and its source; note what is substituted."""
+    name = device.name
     if kind in file_systems(server.kernel):
         return str(kind), f"{RECORDED}: /proc/mounts"
     stand_in = "ext4" if kernel_version(server.kernel) >= EXT4_SINCE else "ext3"
     server.substituted.add(name)
     if kind is None:
-        server.notes.append(f"{name}: mounts not recorded; {stand_in} is assumed")
-        return stand_in, "assumed: not recorded"
+        why = ""
+        if are_waited_for(device.row.get("f_per_s", 0.0)) and logs_like_xfs(device.row):
+            stand_in, why = "xfs", ": fsyncs of which nothing is merged"
+        server.notes.append(f"{name}: mounts not recorded; {stand_in} is assumed{why}")
+        return stand_in, f"assumed: not recorded{why}"
     server.notes.append(
         f"{name}: {kind} is not modelled; {stand_in} instead, with requests of its own"
     )
