@@ -34,6 +34,6 @@ and idle time comes in steps of 1/c where a waiter waits all through an interval
 quite equal: tasks that are woken together gather on one CPU, so that n is at least what follows.
 """
 
-from calibration.look.summary import Look, look
+from calibration.look.summary import Look, look, steady
 
-__all__ = ["Look", "look"]
+__all__ = ["Look", "look", "steady"]

@@ -75,6 +75,7 @@ def _content(seen: Look) -> dict[str, Any]:
         "stacks": [asdict(one) | {"unexplained": one.unexplained} for one in seen.stacks],
         "demands": asdict(seen.demands) if seen.demands is not None else None,
         "system": asdict(seen.system),
+        "outliers": {number + 1: told for number, told in seen.outliers.items()},
         "findings": [asdict(one) for one in seen.findings],
     }
 

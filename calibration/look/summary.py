@@ -7,8 +7,8 @@ but those since boot.
 Left out: drawing it (report.py).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from calibration.dataset import Source
@@ -31,6 +31,7 @@ from calibration.look.intervals import (
     with_busy_time,
     without_ends,
 )
+from calibration.look.outliers import outliers
 from calibration.look.stacking import Stack, stacks_of
 from calibration.look.tasks import active_tasks
 from calibration.samples import Recording
@@ -86,6 +87,7 @@ class Look:
     verdict: Verdict
     laws: tuple[str, ...]  # that could be checked
     findings: tuple[Finding, ...]
+    outliers: Mapping[int, str]  # number among those used -> what a device did in it
 
 
 def look(
@@ -130,12 +132,43 @@ def look(
         laws=tuple(laws_of(checked)),
         findings=(
             *run_checks(checked),
+            *_outlier_findings(used),
             *_host_findings(source),
             *_stack_findings(stacks),
             *_wait_findings(cpu),
             *_load_findings(system),
         ),
+        outliers=outliers(used),
     )
+
+
+def steady(seen: Look) -> Look:
+    """Return the look without the intervals that are out; the same if there are none."""
+    if not seen.outliers:
+        return seen
+    source = seen.source
+    used = [one for number, one in enumerate(seen.used) if number not in seen.outliers]
+    blocks = source.host.devices if source.host is not None else {}
+    devices = look_at_devices(used, blocks)
+    return replace(
+        seen,
+        used=tuple(used),
+        devices=tuple(devices),
+        cpu=_cpus(source, used, devices),
+        stacks=tuple(stacks_of(devices, blocks)),
+        outliers={},
+    )
+
+
+def _outlier_findings(used: Sequence[Interval]) -> Iterator[Finding]:
+    """An interval that is unlike all the others is told: it may make half of a mean."""
+    for number, told in outliers(used).items():
+        yield Finding(
+            check="outlier",
+            severity="note",
+            where=f"interval {number + 1}",
+            text=f"{told}: unlike the others; a twin is made without it",
+        )
 
 
 def _used(source: Source, intervals: Sequence[Interval]) -> list[Interval]:

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from calibration.fit.space import generator
-from calibration.look import Look
+from calibration.look import Look, steady
 from calibration.twin.answers import CPU_BUSY, LOAD_MEAN, Answer, Answers
 from calibration.twin.questions import Question
 from sim.study.trial import Figures
@@ -52,7 +52,7 @@ _NORMAL: Final = NormalDist()
 
 def anchored(answers: Answers, seen: Look, seed: int) -> Answers:
     """Return the answers tied to a recording."""
-    today = answers.today
+    today, seen = answers.today, steady(seen)
     return replace(
         answers,
         today=_tied(today, today, seen, seed),

@@ -47,12 +47,14 @@ FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many r
 HIDDEN: Final = 10.0  # reads that wait for bursts take about a tenth of their response time
 LARGE_LATENCY_NS: Final = 100_000  # of a large transfer, which the transfer makes long
 SETTLE_S: Final = 5
+SETTLE_FAST_S: Final = 2
+FAST_PER_S: Final = 400.0  # requests: a thousand of them settle a queue in two seconds
 EXPIRE_S: Final = 40  # buffered writes reach the device only after dirty_expire, 30 s
 TURNS: Final = 8  # files written in turn: the first is clean again before its next turn
 TURN_S: Final = 5  # dirty_writeback_centisecs
 REQUESTS_SIMULATED: Final = 4_000  # in one run of the fit: rates are then known to 2 %
-INTERVAL_S: Final = 5
-MEASURED_S: Final = (10, 40)
+INTERVAL_S: Final = 1
+MEASURED_S: Final = (6, 40)  # the least has an update of the load average
 BURSTS_SIMULATED: Final = 150  # then their rate is known to 8 %
 BURSTS_S_MAX: Final = 120
 WHOLE: Final = 0.5  # of the longest request; recorded ones that are shorter did not adjoin
@@ -119,7 +121,8 @@ def draw_classes(draft: Draft) -> None:
         wanted_s = max(wanted_s, min(BURSTS_SIMULATED / min(bursts), BURSTS_S_MAX))
     draft.measured_s = INTERVAL_S * round(wanted_s / INTERVAL_S)
     buffered = any(one.kind == WRITE for load in draft.loads for one in load.classes)
-    draft.settle_s = EXPIRE_S if buffered else SETTLE_S
+    fast = requests >= FAST_PER_S
+    draft.settle_s = EXPIRE_S if buffered else SETTLE_FAST_S if fast else SETTLE_S
     for load in draft.loads:
         for one in load.classes:
             _process(draft, load, one)

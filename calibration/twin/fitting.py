@@ -24,7 +24,7 @@ from calibration.fit.columns import RecordedColumn
 from calibration.fit.fitfile import sealed_text
 from calibration.fit.report import ParameterRow, parameter_rows
 from calibration.fit.space import Array
-from calibration.look import Look
+from calibration.look import Look, steady
 from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_columns
 from calibration.twin.cpu_time import draw_cpu
 from calibration.twin.demands import loads_of
@@ -61,6 +61,7 @@ class Twin:
 
 def draw_draft(seen: Look, seed: int) -> Draft:
     """Return the draft of a recording; raise NothingToTwin."""
+    left_out, seen = list(seen.outliers.values()), steady(seen)
     loads = loads_of(seen)
     sheet = Sheet()
     name = seen.source.name
@@ -68,6 +69,7 @@ def draw_draft(seen: Look, seed: int) -> Draft:
     sheet.put((), "doc", "Fitted to a recording of counters; what does each part of it change?")
     sheet.put((), "seed", seed)
     draft = Draft(sheet=sheet, loads=loads, server=draw_server(sheet, seen, loads))
+    draft.notes.extend(f"an interval is left out: {told}: unlike the others" for told in left_out)
     draw_classes(draft)
     draw_cpu(draft, seen)
     draw_run(draft)
@@ -88,6 +90,7 @@ def fit_draft(
 
     The laboratory measures the columns_of_run().
     """
+    seen = steady(seen)
     columns = recorded_columns(seen, draft.loads, draft.server)
     beside.write_text(draft.sheet.text("A draft, while it is fitted."), encoding="utf-8")
     plan = _plan(draft, seen, columns, str(beside), seed, simulations)

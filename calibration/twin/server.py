@@ -21,8 +21,8 @@ from calibration.host import BlockDevice, Host, Mount
 from calibration.look import Look
 from calibration.look.devices import VIRTUAL, DeviceLook
 from calibration.look.intervals import is_overcounted
-from calibration.twin.commits import are_waited_for, logs_like_xfs
-from calibration.twin.demands import READ, Load
+from calibration.twin.commits import are_waited_for, logs_like_xfs, waits_for_all
+from calibration.twin.demands import READ, SYNC, Load
 from calibration.twin.page_costs import put_costs
 from calibration.twin.sheet import Path, Sheet
 from sim.block.features import (
@@ -121,7 +121,7 @@ def draw_server(sheet: Sheet, seen: Look, loads: list[Load]) -> Server:
     _vm(sheet, source.host)
     for load in loads:
         _disk(sheet, load.device, source.host, server)
-        _mount(sheet, load.device, seen, server)
+        _mount(sheet, load, seen, server)
     systems = {place.path: place.type for place in server.places.values()}
     bulk = any(one.is_large and one.kind != READ for load in loads for one in load.classes)
     measured = source.host.costs if source.host is not None else {}
@@ -344,11 +344,12 @@ def _default_elevator(name: str, version: KernelVersion, known: Sequence[str]) -
     return default_elevator(version, kind, queues), "its driver's default"
 
 
-def _mount(sheet: Sheet, device: DeviceLook, seen: Look, server: Server) -> None:
+def _mount(sheet: Sheet, load: Load, seen: Look, server: Server) -> None:
     """Mount a file system on the device, through the busiest volume on it if there is one."""
+    device = load.device
     volume = _volume(device, seen)
     mount = _mounted(device, volume, seen.source.host)
-    kind, origin = _file_system(mount.type if mount is not None else None, device, server)
+    kind, origin = _file_system(mount.type if mount is not None else None, load, server)
     place = Place(
         path=_path(mount, device.name, server),
         device=volume or device.name,
@@ -389,23 +390,34 @@ def file_systems(kernel: str) -> tuple[str, ...]:
     )
 
 
-def _file_system(kind: str | None, device: DeviceLook, server: Server) -> tuple[str, str]:
+def _file_system(kind: str | None, load: Load, server: Server) -> tuple[str, str]:
     """Return the type of a file system and its source; note what is substituted."""
-    name = device.name
+    name = load.name
     if kind in file_systems(server.kernel):
         return str(kind), f"{RECORDED}: /proc/mounts"
     stand_in = "ext4" if kernel_version(server.kernel) >= EXT4_SINCE else "ext3"
     server.substituted.add(name)
     if kind is None:
-        why = ""
-        if are_waited_for(device.row.get("f_per_s", 0.0)) and logs_like_xfs(device.row):
-            stand_in, why = "xfs", ": fsyncs of which nothing is merged"
+        stand_in, why = _by_its_fsyncs(load, stand_in)
         server.notes.append(f"{name}: mounts not recorded; {stand_in} is assumed{why}")
         return stand_in, f"assumed: not recorded{why}"
     server.notes.append(
         f"{name}: {kind} is not modelled; {stand_in} instead, with requests of its own"
     )
     return stand_in, f"assumed: stands for {kind}, which is not modelled"
+
+
+def _by_its_fsyncs(load: Load, else_: str) -> tuple[str, str]:
+    """Return the file system whose fsyncs look like those recorded, and why; ext3 is of ext4."""
+    row = load.device.row
+    if not are_waited_for(row.get("f_per_s", 0.0)):
+        return else_, ""
+    if logs_like_xfs(row):
+        return "xfs", ": of its fsyncs nothing is merged"
+    customers = max((one.customers or 0 for one in load.classes if one.kind == SYNC), default=0)
+    if waits_for_all(row, customers):
+        return "ext3", ": its flushes meet no other write, so that a commit waits for all data"
+    return else_, ""
 
 
 def _volume(device: DeviceLook, seen: Look) -> str | None:

@@ -19,6 +19,7 @@ from calibration.twin.draft import Draft, process_name
 from calibration.twin.server import Place, disk_section, file_systems, profile_of, turns
 from calibration.twin.sheet import Entry, Value, WhatIf, dotted
 from sim.drivers.disk import PROFILES
+from sim.fs.features import features as file_system_features
 from sim.registry import lookup, names
 from sim.sched.version import kernel_version
 from sim.units import format_quantity, parse_quantity
@@ -184,6 +185,7 @@ def _options(draft: Draft) -> Iterator[WhatIf]:
             dotted("machine", "mount", place.path, option): value
             for place in _file_places(draft)
             if _default(place.type, option, draft.server.kernel) not in (None, value)
+            and _takes(place.type, option, value, draft.server.kernel)
         }
         if values:
             yield WhatIf(name=name, title=f"File system: {title}", doc=doc, values=values)
@@ -200,6 +202,13 @@ def _default(kind: str, option: str, kernel: str) -> Value | None:
         changed = params.kernel_defaults(kernel)
     found: Value = changed[option][0] if option in changed else known[option]
     return found
+
+
+def _takes(kind: str, option: str, value: Value, kernel: str) -> bool:
+    """Return whether a release's file system takes an option: XFS's barriers became a must."""
+    if (kind, option, value) != ("xfs", "barrier", False):
+        return True
+    return not file_system_features(kernel_version(kernel)).only_barrier
 
 
 def _memory(draft: Draft) -> Iterator[WhatIf]:
