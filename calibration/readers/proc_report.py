@@ -67,6 +67,8 @@ PAGING: Final = {
     "swapout_pages": ("pswpout", 1),
     "pgfault": ("pgfault", 1),
     "pgmajfault": ("pgmajfault", 1),
+    "refault": ("workingset_refault_file", 1),
+    "reactivated": ("workingset_activate_file", 1),
 }
 DISK_TOTALS: Final = {
     "reads_total": ("reads", 1),

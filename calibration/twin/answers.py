@@ -22,7 +22,7 @@ from typing import Any, Final
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
 from calibration.twin.columns import WARM, figures_of
-from calibration.twin.draft import Draft
+from calibration.twin.draft import Draft, load_words
 from calibration.twin.questions import Question
 from calibration.twin.server import serves_singly
 from sim.observation import Observation, percentile
@@ -123,13 +123,19 @@ def answers_of(
     *,
     members: int,
     seed: int,
+    others: Sequence[str] = (),
 ) -> Answers:
     """Simulate the first members of the ensemble, today and in every question.
 
-    The laboratory measures server_figures().
+    The laboratory measures server_figures(). `others` are values under which every second member
+    is asked, today and then: the same load in another way, which a recording does not tell.
     """
     variants: list[Question | None] = [None, *questions]
-    trials = [_trial(one, fit, scenario, m, seed) for one in variants for m in range(members)]
+    trials = [
+        _trial(one, fit, scenario, m, seed, tuple(others) if m % 2 else ())
+        for one in variants
+        for m in range(members)
+    ]
     laboratory.planned = len(trials)
     runs = laboratory.figures(trials)
     found = [
@@ -139,11 +145,19 @@ def answers_of(
     return Answers(today=found[0], asked=found[1:])
 
 
-def _trial(question: Question | None, fit: Fit, scenario: str, member: int, seed: int) -> Trial:
+def _trial(
+    question: Question | None,
+    fit: Fit,
+    scenario: str,
+    member: int,
+    seed: int,
+    others: tuple[str, ...],
+) -> Trial:
     values = tuple(fit.member(member).items())
     if question is None:
-        return Trial(scenario, None, values, seed + member)
-    return Trial(scenario, question.what_if, values, seed + member, question.sets)
+        return Trial(scenario, None, values, seed + member, others)
+    sets = (*question.sets, *others)
+    return Trial(scenario, question.what_if, values, seed + member, sets)
 
 
 def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
@@ -162,6 +176,8 @@ def sentence(answer: Answer, today: Answer, seen: Look, draft: Draft) -> str:
     text = f"{lead} {', '.join(said[:-1])}, and {said[-1]}."
     if question.load > 1:
         text += " " + " ".join(_borne(answer, today, device, seen, draft))
+    if question.load != 1:
+        text += f" {load_words(draft, question.load)}"
     return text
 
 

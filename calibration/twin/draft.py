@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from calibration.twin.cache import Cache
+from calibration.twin.commits import commit_s
 from calibration.twin.demands import (
     CLASS_PER_S,
     LARGE_BYTES,
@@ -32,7 +34,7 @@ from sim.drivers.hdd import HddParams
 from sim.drivers.multiserver import MultiserverParams
 from sim.param import params_of
 from sim.scenario.calibrate import PriorSpec
-from sim.units import format_quantity
+from sim.units import format_quantity, parse_quantity
 from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL, TransactionsParams
 
 COUNTED_EXACTLY: Final = 8  # customers; fewer are known to the nearest
@@ -69,6 +71,8 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     for params in (TransactionsParams, MultiserverParams, HddParams)
     for one in params_of(params)
 }
+SEEN_PER_S: Final = 1.0  # transactions; of fewer nobody asks who makes them
+WHOLE_PROGRAM: Final = 0.1  # of a program: the error of an estimate of their number
 WIDTH_MIN: Final = 2.0  # between the ends of a prior, if a bound cuts it
 ESTIMATE: Final = "estimate: operational analysis of the recording"
 
@@ -83,6 +87,9 @@ class Draft:
     priors: list[PriorSpec] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)  # processes that carry transactions
     closed: list[str] = field(default_factory=list)  # those with a fixed number of customers
+    others: list[str] = field(default_factory=list)  # the same load as programs that wait
+    cache: Cache | None = None  # what a larger one would save, if that was recorded
+    memory_unknown: str = ""  # why nothing can be said of other memory
     measured_s: int = MEASURED_S[1]
     settle_s: int = SETTLE_S
 
@@ -368,6 +375,55 @@ def _transfer(
     put(section, word, format_quantity(LARGE_LATENCY_NS, "time_ns"), "assumed: of an SSD")
     put(section, f"{word}_rate", format_quantity(float(f"{rate:.4g}"), "bytes_per_s"), ESTIMATE)
     draft.prior(dotted(*section, f"{word}_rate"), "bytes_per_s", rate, *factors)
+
+
+def draw_others(draft: Draft) -> None:
+    """Note the open streams as the fewest programs that could make them, each waiting for answers.
+
+    A recording below saturation does not tell a stream from programs: X comes from n = X (R + C)
+    programs that never pause, R the response and C the CPU time of a transaction, or from more that
+    pause; with many they are a stream. The two differ where a program has hardly a pause.
+    """
+    for load in draft.loads:
+        for one in load.classes:
+            section = ("process", process_name(load.name, one.kind))
+            if one.customers is None and one.kind in (READ, SYNC) and one.rate_per_s >= SEEN_PER_S:
+                draft.others += _as_programs(draft, load, one, section)
+
+
+def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:
+    response_ms = load.reads.await_ms if one.kind == READ else 1000 * commit_s(load.device.row)
+    entries = draft.sheet.sections[section]
+    times = [entries[key].value for key in ("user", "system") if key in entries]
+    cpu_s = sum(parse_quantity(str(text), "time_ns") for text in times) / S
+    taken_s = (response_ms or 0.0) / 1000 + cpu_s
+    programs = max(1, math.ceil(one.rate_per_s * taken_s - WHOLE_PROGRAM))
+    pause_ns = max(0, round((programs / one.rate_per_s - taken_s) * S))
+    values = {
+        "arrivals": "closed",
+        "concurrency": programs,
+        "think_time": format_quantity(pause_ns, "time_ns"),
+    }
+    return [f"{dotted(*section, key)}={value}" for key, value in values.items()]
+
+
+def load_words(draft: Draft, times: float) -> str:
+    """Return what so many times the load means for this server, as a sentence."""
+    closed = sum(
+        one.customers or 0 for load in draft.loads for one in load.classes if one.customers
+    )
+    if closed:
+        now, then = f"{closed} program{'s' * (closed > 1)}", f"{max(1, closed * times):.3g}"
+        return (
+            f"Here the load is {now} that always wait for the device: {times:g} times the load is"
+            f" {then}, who queue."
+        )
+    if draft.others:
+        return (
+            f"Whether {times:g} times as many requests are asked for, or {times:g} times as many"
+            " programs wait for theirs, the recording does not tell: the interval holds both."
+        )
+    return f"{times:g} times the load is {times:g} times as many requests asked for."
 
 
 def draw_run(draft: Draft) -> None:

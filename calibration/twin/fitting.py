@@ -25,10 +25,11 @@ from calibration.fit.fitfile import sealed_text
 from calibration.fit.report import ParameterRow, parameter_rows
 from calibration.fit.space import Array
 from calibration.look import Look, steady
+from calibration.twin.cache import cache_of, unknown
 from calibration.twin.columns import LEFT_OUT, PART, column_specs, recorded_columns
 from calibration.twin.cpu_time import draw_cpu
 from calibration.twin.demands import loads_of
-from calibration.twin.draft import Draft, draw_classes, draw_run
+from calibration.twin.draft import Draft, draw_classes, draw_others, draw_run
 from calibration.twin.server import draw_server
 from calibration.twin.sheet import Sheet
 from calibration.twin.verdict import Verdict, verdict_of
@@ -72,6 +73,10 @@ def draw_draft(seen: Look, seed: int) -> Draft:
     draft.notes.extend(f"an interval is left out: {told}: unlike the others" for told in left_out)
     draw_classes(draft)
     draw_cpu(draft, seen)
+    draw_others(draft)
+    draft.cache, draft.memory_unknown = cache_of(seen, loads), unknown(seen, loads)
+    if draft.memory_unknown:
+        draft.notes.append(f"other memory: {draft.memory_unknown}")
     draw_run(draft)
     return draft
 

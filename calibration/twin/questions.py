@@ -14,7 +14,7 @@ from typing import Final
 
 from calibration.twin.draft import Draft
 from calibration.twin.sheet import dotted
-from calibration.twin.what_ifs import what_ifs_of
+from calibration.twin.what_ifs import what_ifs_of, with_twice_the_cache
 from sim.registry import did_you_mean
 from sim.scenario.load import JOINED
 from sim.units import UnitError, format_quantity, parse_quantity
@@ -22,6 +22,7 @@ from sim.units import UnitError, format_quantity, parse_quantity
 LOAD_MIN: Final = 0.05
 LOAD_MAX: Final = 100.0
 CPUS_MAX: Final = 1024
+MEMORY: Final = ("memory", "double_memory", "half_memory")
 TIMES: Final[Mapping[float, str]] = {2.0: "twice", 0.5: "half"}
 
 
@@ -49,6 +50,8 @@ def read_question(text: str, draft: Draft) -> Question:
     asked: dict[str, float] = {}
     for part in map(str.strip, text.split(JOINED)):
         key, equals, value = map(str.strip, part.partition("="))
+        if key in MEMORY and draft.memory_unknown:
+            raise QuestionError(f"what-if '{part}': {draft.memory_unknown}")
         if part in known:
             names.append(part)
             words.append(known[part].title)
@@ -110,7 +113,15 @@ def _memory(text: str, draft: Draft) -> tuple[float, str, list[str]]:
     except UnitError as error:
         raise QuestionError(f"memory={text}: {error}") from None
     told = format_quantity(size, "bytes")
-    return size, f"{told} of memory", [f"machine.memory={told}"]
+    scaled = with_twice_the_cache(draft)
+    today = str(draft.sheet.sections["machine",]["memory"].value)
+    if scaled and size < 2 * int(parse_quantity(today, "bytes")):
+        raise QuestionError(
+            f"memory={text}: the recording tells what twice today's memory ({today}) would save of"
+            " the reads, and nothing of less"
+        )
+    sets = [f"{path}={value}" for path, value in scaled.items()]
+    return size, f"{told} of memory", [f"machine.memory={told}", *sets]
 
 
 Reader = Callable[[str, Draft], tuple[float, str, list[str]]]

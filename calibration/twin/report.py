@@ -60,6 +60,7 @@ def twin_json(twin: Twin, scenario: str, version: str) -> dict[str, Any]:
             for row in twin.rows
         },
         "verdict": twin.verdict.text,
+        "advice": twin.verdict.advice,
         "fair": twin.verdict.is_fair,
         "loss": twin.verdict.loss,
         "columns": {
@@ -127,6 +128,8 @@ def _left_out(draft: Draft) -> Iterator[str]:
 def _trust(twin: Twin) -> Iterator[str]:
     posterior = twin.fit.posterior
     yield f"verdict: {twin.verdict.text}"
+    if twin.verdict.advice:
+        yield from wrap(f"what to do: {twin.verdict.advice}", WIDTH, subsequent_indent="  ")
     yield f"loss: {twin.verdict.loss:.2f} (mean square of the run's distances, in trusts)"
     sampler = "converged" if posterior.has_converged else "NOT CONVERGED: take more --simulations"
     yield f"sampler: {sampler} (R-hat {posterior.r_hat.max():.3f})"

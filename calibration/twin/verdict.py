@@ -19,6 +19,25 @@ FAIR: Final = 2.0  # times the trust, as 2 standard deviations
 ROUGH: Final = 4.0
 # Below it, small and nothing are the same: a point of CPU time or utilisation; what iostat prints.
 NEGLIGIBLE: Final[Mapping[str, float]] = {"%": 1.0}
+# What a column's end -> what to do if a twin misses it.
+ADVICE: Final[Mapping[str, str]] = {
+    "util_pct": "leave util aside, for it says how often the device is not idle, not how full it"
+    " is, and Linux 5.0 to 6.9 counts whole jiffies",
+    "r_await_ms": "record longer, five minutes or more, so that no burst makes half of the mean;"
+    " `iotwin look` names intervals to cut",
+    "w_await_ms": "record longer, five minutes or more, for writeback comes in bursts; `iotwin"
+    " look` names intervals to cut",
+    "_bytes": "sizes are the file system's: record with `iotwin record`, which says what is mounted",
+    "_bytes_per_s": "sizes are the file system's: record with `iotwin record`, which says what is"
+    " mounted",
+    "w_per_s": "writes are the file system's: record with `iotwin record`, which says what is"
+    " mounted",
+    "iowait_pct": "leave iowait aside: which CPU a task sleeps on is chance",
+}
+ADVICE_ELSE: Final = (
+    "record longer while the load is steady, and with `iotwin record`, which says what the machine"
+    " is; if the load changes, cut the recording where it does"
+)
 PRINTED: Final = 0.01
 
 
@@ -61,6 +80,18 @@ class Verdict:
         if self.misses[0].trusts <= ROUGH:
             return f"a rough twin: {off}"
         return f"NOT A TWIN: {off}"
+
+    @property
+    def advice(self) -> str:
+        """Return what to do about it, as a sentence; nothing for a fair twin."""
+        worst = self.misses[0]
+        if self.is_fair:
+            return ""
+        kinds = [kind for kind in ADVICE if worst.metric.endswith(kind)]
+        told = ADVICE[kinds[0]] if kinds else ADVICE_ELSE
+        others = [one for one in self.misses[1:] if one.trusts > FAIR]
+        alone = "" if others else " Every other column is fair: answers about those can be used."
+        return f"{worst.metric} is what it misses: {told}.{alone}"
 
 
 def verdict_of(columns: Sequence[RecordedColumn], simulated: Mapping[str, float]) -> Verdict:

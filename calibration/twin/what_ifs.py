@@ -212,17 +212,35 @@ def _takes(kind: str, option: str, value: Value, kernel: str) -> bool:
 
 
 def _memory(draft: Draft) -> Iterator[WhatIf]:
-    """Other sizes; not if the recorded one is short: how much would be swapped is not known."""
-    if any(load.is_swap for load in draft.loads):
+    """Other sizes, where the recording tells what they change.
+
+    Not if the recorded one is short: how much would be swapped is not known. Not if files are read
+    and nothing tells whether they had been in the cache before; never less, if files are read.
+    """
+    if draft.memory_unknown or any(load.is_swap for load in draft.loads):
         return
     size = parse_quantity(_value(draft, "machine", "memory"), "bytes")
-    doc = "More may be dirty before writers wait; reads that the cache would save are not seen."
-    sizes = {"double_memory": ("Twice the memory", 2 * size)}
-    if size // 2 >= MEMORY_MIN:
-        sizes["half_memory"] = ("Half the memory", size // 2)
-    for name, (title, changed) in sizes.items():
-        values: dict[str, Value] = {"machine.memory": format_quantity(changed, "bytes")}
-        yield WhatIf(name=name, title=title, doc=doc, values=values)
+    doc = "More may be dirty before writers wait."
+    values: dict[str, Value] = {"machine.memory": format_quantity(2 * size, "bytes")}
+    reading = [name for name in draft.streams if _value(draft, "process", name, "reads")]
+    if draft.cache is not None and reading:
+        least, most = (f"{100 * share:.0f} %" for share in (draft.cache.least, draft.cache.most))
+        doc += f" Refaults say that the cache then takes {least} of the reads, and {most} at most."
+        values |= with_twice_the_cache(draft)
+    yield WhatIf(name="double_memory", title="Twice the memory", doc=doc, values=values)
+    if size // 2 >= MEMORY_MIN and not reading:
+        half: dict[str, Value] = {"machine.memory": format_quantity(size // 2, "bytes")}
+        doc = "Less may be dirty before writers wait."
+        yield WhatIf(name="half_memory", title="Half the memory", doc=doc, values=half)
+
+
+def with_twice_the_cache(draft: Draft) -> dict[str, Value]:
+    """Return what is left of the reads, at most, if the cache were twice as large."""
+    if draft.cache is None:
+        return {}
+    left = float(f"{1 - draft.cache.least:.3g}")
+    reading = [name for name in draft.streams if _value(draft, "process", name, "reads")]
+    return {dotted("process", name, "load_scale"): left for name in reading}
 
 
 def _cpus(draft: Draft) -> Iterator[WhatIf]:

@@ -17,6 +17,7 @@ from calibration.dataset import open_source
 from calibration.look import look
 from calibration.look.brief import brief
 from calibration.look.summary import Look, NothingToLookAt
+from calibration.twin.anchored import anchored
 from calibration.twin.answers import (
     Answer,
     Answers,
@@ -113,9 +114,16 @@ def mine(
     label = f"asking {making.place.name}"
     with where.laboratory(label, server_figures) as laboratory:
         number = min(members, len(fit.members))
-        answers = answers_of(
-            questions, fit, str(making.place), laboratory, members=number, seed=seed
+        simulated = answers_of(
+            questions,
+            fit,
+            str(making.place),
+            laboratory,
+            members=number,
+            seed=seed,
+            others=draft.others,
         )
+    answers = anchored(simulated, seen, seed)
     if json_path is not None:
         write_json(_json(answers, twin, making, number), json_path)
     if speaks:
@@ -126,15 +134,16 @@ def mine(
 def _made(twin: Twin, making: Making) -> str:
     """Return how near the twin comes, and where more is told."""
     more = f"`iotwin twin {shlex.join(making.paths)}` tells every column and parameter."
-    return f"The twin: {twin.verdict.text}.\n{more}\n"
+    advice = f" {twin.verdict.advice}" if twin.verdict.advice else ""
+    return f"The twin: {twin.verdict.text}.{advice}\n{more}\n"
 
 
 def _tell(answers: Answers, seen: Look, draft: Draft, members: int, tells_all: bool) -> None:
     for one in answers.asked:
         click.echo(f"- {sentence(one, answers.today, seen, draft)}")
     click.echo(
-        f"\nPredictions: the median of {members} members of the fit, and in brackets what 90 % of"
-        " them say.\n"
+        f"\nPredictions: what was recorded, changed as {members} members of the fit change; in"
+        " brackets the interval that holds 90 %.\n"
     )
     print_table(answers_table(answers), sys.stdout)
     if tells_all:
