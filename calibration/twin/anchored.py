@@ -84,9 +84,7 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
         normal = _normals(chance)
         spread = _spread(name, answer.question, seen)
         for i in range(DRAWS):
-            then, now = (
-                one.runs[i % len(one.runs)].get(name, 0.0) for one in (answer, today)
-            )
+            then, now = (one.runs[i % len(one.runs)].get(name, 0.0) for one in (answer, today))
             value = _changed(name, recorded, then, now, math.exp(spread * normal[i]))
             if not value and name in recorded and name.endswith(_RATES):
                 value = _unseen(normal[i], seen)

@@ -59,6 +59,7 @@ DEVICES_MAX: Final = 3
 CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
 LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
 SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
+QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers compute
 CUSTOMER_MIN: Final = 0.5
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
 BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which flushers wake up
@@ -107,6 +108,7 @@ class Class:
     flushes: float = 0.0  # of each, if it ends with an fsync
     at_once: float = 1.0  # writes of one transaction, which reach the device together
     together: float = 1.0  # transactions that arrive together, on average
+    is_counted: bool = True  # whether there cannot be more customers than are in the queue
 
     @property
     def is_large(self) -> bool:
@@ -198,7 +200,20 @@ def _load(device: DeviceLook, seen: Look) -> Load:
     classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
     if writes.rate_per_s >= CLASS_PER_S:
         classes += _writes(reads, writes, device, seen)
-    return Load(device=device, reads=reads, writes=writes, classes=tuple(classes))
+    counted = _as_counted(classes, waiting_tasks(seen))
+    return Load(device=device, reads=reads, writes=writes, classes=counted)
+
+
+def _as_counted(classes: Sequence[Class], waiting: int | None) -> tuple[Class, ...]:
+    """Return the readers of a full device as many as the load average says, if these are alone.
+
+    X R is a little less than the readers: who computes between two reads is in no queue.
+    """
+    if len(classes) == 1 and classes[0].kind == READ and classes[0].customers and waiting:
+        queued = classes[0].customers
+        if queued / QUEUE_OFF <= waiting <= QUEUE_OFF * queued:
+            return (replace(classes[0], customers=waiting),)
+    return tuple(classes)
 
 
 def _is_steady(letter: str, device: str, used: Sequence[Interval]) -> bool:
@@ -356,11 +371,13 @@ def _fsyncs(
         reason=reason,
         customers=customers,
         flushes=flushes,
+        is_counted=waiting is not None,
     )
-    if not rest:
+    of_rest = (left - rate * size) / rest if rest else 0.0
+    if of_rest < PAGE / 2:  # Nobody writes back less than a page: these are the fsyncs' own.
         return (waited,)
-    others = replace(writes, rate_per_s=rest, size_bytes=_sectors((left - rate * size) / rest))
-    why = f"more than {flushes * commits:.2g} flushes/s explain"
+    others = replace(writes, rate_per_s=rest, size_bytes=_sectors(max(of_rest, PAGE)))
+    why = f"estimate: more than {flushes * commits:.2g} flushes/s explain"
     return waited, _buffered(others, reads, device, why)
 
 

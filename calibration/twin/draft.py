@@ -39,6 +39,7 @@ from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL, TransactionsParams
 
 COUNTED_EXACTLY: Final = 8  # customers; fewer are known to the nearest
 CUSTOMERS_OFF: Final = 1.1  # N = X R or the load average, whose error is 0.1 of a few
+CUSTOMERS_SHARING: Final = 4.0  # for each in the queue, of those who share commits, at most
 MS: Final = 10**6
 S: Final = 10**9
 WORKERS: Final = 64  # of an open stream: more than are ever busy unless the device is full
@@ -165,8 +166,10 @@ def _arrivals(draft: Draft, section: tuple[str, ...], one: Class) -> None:
     if one.customers is not None:
         put(section, "arrivals", "closed", f"{RECORDED}: the device is full: customers wait for it")
         put(section, "concurrency", one.customers, f"{ESTIMATE}: N = X R")
-        if one.customers >= COUNTED_EXACTLY:
-            path = dotted(*section, "concurrency")
+        path = dotted(*section, "concurrency")
+        if not one.is_counted:
+            draft.prior(path, "count", one.customers, CUSTOMERS_OFF, CUSTOMERS_SHARING)
+        elif one.customers >= COUNTED_EXACTLY:
             draft.prior(path, "count", one.customers, CUSTOMERS_OFF, CUSTOMERS_OFF)
         draft.closed.append(section[-1])
         return

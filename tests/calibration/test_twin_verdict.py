@@ -52,6 +52,18 @@ def test_a_share_of_half_a_percent_is_as_good_as_none() -> None:
     assert verdict_of([column("cpu user_pct", 0.5, "%", 3)], {"cpu user_pct": 0.7}).is_fair
 
 
+def test_what_is_no_twin_says_what_to_do_and_what_can_be_used() -> None:
+    util = column("sda util_pct", 3, "%", 15)
+    verdict = verdict_of([RATE, AWAIT, util], {RATE.metric: 100, AWAIT.metric: 4, util.metric: 24})
+    assert verdict.text == "NOT A TWIN: sda util_pct +700 %"
+    assert verdict.advice.startswith("sda util_pct is what it misses: leave util aside")
+    assert verdict.advice.endswith("Every other column is fair: answers about those can be used.")
+    both = verdict_of([AWAIT, util], {AWAIT.metric: 40, util.metric: 24})
+    assert "record longer, five minutes or more" in both.advice
+    assert "Every other" not in both.advice
+    assert verdict_of([RATE], {RATE.metric: 100}).advice == ""
+
+
 @given(st.floats(0.2, 5), st.floats(5, 100))
 def test_twice_and_half_are_equally_far(factor: float, percent: float) -> None:
     rate = column("sda r_per_s", 1e6, "/s", percent)
