@@ -17,7 +17,7 @@ the load is trusted to twice as little. What comes seldom is known to the root o
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import NormalDist, fmean, median, stdev
 from typing import Final

@@ -27,7 +27,8 @@ ADVICE: Final[Mapping[str, str]] = {
     " `iotwin look` names intervals to cut",
     "w_await_ms": "record longer, five minutes or more, for writeback comes in bursts; `iotwin"
     " look` names intervals to cut",
-    "_bytes": "sizes are the file system's: record with `iotwin record`, which says what is mounted",
+    "_bytes": "sizes are the file system's: record with `iotwin record`, which says what is"
+    " mounted",
     "_bytes_per_s": "sizes are the file system's: record with `iotwin record`, which says what is"
     " mounted",
     "w_per_s": "writes are the file system's: record with `iotwin record`, which says what is"
