@@ -168,6 +168,12 @@ class TransactionsParams:
         source="scenario",
         doc="sizes and places of writes are multiples of it; if of a page, none is read first",
     )
+    write_direct: bool = param(
+        False,
+        dim="bool",
+        source="scenario",
+        doc="writes go past the page cache (O_DIRECT); write_unit must be of whole sectors",
+    )
     write_pattern: str = param(
         APPEND,
         dim="text",
@@ -408,6 +414,7 @@ class _Worker:
         if params.writes:
             appends = params.write_pattern == APPEND
             flags = O_WRONLY | O_CREAT | O_APPEND if appends else O_WRONLY
+            flags |= O_DIRECT if params.write_direct else 0
             turns = range(params.write_files) if params.write_turn_ns else (self.number,)
             for number in turns:
                 path = self.shared.write_path(number)

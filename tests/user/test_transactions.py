@@ -341,6 +341,24 @@ def test_whole_pages_need_no_reads_and_are_as_many_as_was_asked(mean: float) -> 
         assert parts.reads > 100
 
 
+def test_direct_writes_are_waited_for_one_by_one_and_nothing_is_cached() -> None:
+    """Four customers at a server of 5 ms a write: 200 a second, each after 20 ms."""
+    text = closed(
+        4,
+        writes=1,
+        write_direct="true",
+        write_size='"64 KiB"',
+        write_unit='"4 KiB"',
+        write_pattern='"random"',
+        write_area='"1 GiB"',
+    )
+    machine = run(text, 20, machine=SERVER.replace("read_rate", "write_rate"))
+    times = times_s(machine)
+    assert len(times) / 20 == pytest.approx(200, rel=0.02)
+    assert fmean(times) == pytest.approx(0.020, rel=0.02)
+    assert machine.devices["sda"].stats.writes == pytest.approx(len(times), abs=5)
+
+
 @pytest.mark.parametrize("together", [1, 4])
 def test_groups_keep_the_rate_and_leave_the_device_idle_between_them(together: int) -> None:
     """All side by side: util = 1 - exp(-(X / n) R), for service times that do not vary."""
