@@ -44,6 +44,7 @@ CHANGE: Final[Mapping[str, float]] = {
     LOAD_MEAN: 0.08,
 }
 CHANGE_OTHERS: Final = 0.1
+COUNTING: Final = 0.8  # of the queue: fewer active tasks than that are not those in it
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
 _COUNTS: Final[Mapping[str, str]] = {"r_": "r_per_s", "w_": "w_per_s", "f_": "f_per_s"}
 _RATES: Final = (".r_per_s", ".w_per_s", ".f_per_s")
@@ -85,7 +86,10 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
         spread = _spread(name, answer.question, seen)
         for i in range(DRAWS):
             then, now = (one.runs[i % len(one.runs)].get(name, 0.0) for one in (answer, today))
-            value = _changed(name, recorded, then, now, math.exp(spread * normal[i]))
+            factor = math.exp(spread * normal[i])
+            if name == LOAD_MEAN and i % 2 and not _waiters_count(seen):
+                then = now  # Whoever waits is not in the average: as many more as none.
+            value = _changed(name, recorded, then, now, factor)
             if not value and name in recorded and name.endswith(_RATES):
                 value = _unseen(normal[i], seen)
             drawn[i][name] = min(value, 100.0) if name.endswith("_pct") else value
@@ -101,6 +105,17 @@ def _changed(
     if now <= 0:
         return recorded[name] * factor
     return recorded[name] * then / now * factor
+
+
+def _waiters_count(seen: Look) -> bool:
+    """Return whether those who wait for a full device are in the load average.
+
+    They are not if they sleep in a lock of their own program (a database's group commit), or if
+    nobody waits (writeback): then more requests are in the queue than tasks are active.
+    """
+    queue = sum(one.row.get("aqu_sz", 0.0) for one in seen.devices if not one.is_stacked)
+    active = seen.system.active
+    return active is None or active >= COUNTING * queue
 
 
 def _normals(chance: np.random.Generator) -> list[float]:

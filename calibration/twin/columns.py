@@ -21,7 +21,7 @@ from calibration.look.devices import SEEK_MS
 from calibration.look.intervals import COUNTED, Interval
 from calibration.readers.proc_report import device_columns
 from calibration.twin.commits import are_waited_for
-from calibration.twin.demands import READ, SWAP_OUT, SYNC, WRITE, Load
+from calibration.twin.demands import DIRECT, READ, SWAP_OUT, SYNC, WRITE, Load
 from calibration.twin.server import Server, turns
 from sim.observation import Observation
 from sim.results import RunResult
@@ -35,7 +35,7 @@ SHARE_MIN_PCT: Final = 0.5  # of CPU time; less is hardly printed
 UTIL_MIN_PCT: Final = 2.0
 _RESPONSES: Final = ("r_await_ms", "w_await_ms", "await_ms")
 _RATES: Final = ("r_per_s", "w_per_s", "f_per_s", "write_bytes_per_s", "wareq_bytes")
-_CLASS_RATES: Final = {"r_per_s": (READ,), "w_per_s": (WRITE, SYNC, SWAP_OUT)}
+_CLASS_RATES: Final = {"r_per_s": (READ,), "w_per_s": (WRITE, SYNC, SWAP_OUT, DIRECT)}
 CPU: Final = ("user_pct", "nice_pct", "system_pct", "iowait_pct")
 
 

@@ -57,8 +57,12 @@ BUSY_PER_S: Final = 1.0  # requests; a device with fewer is idle
 BUSY_SHARE: Final = 0.05  # of the requests, or of the busy time, of all devices
 DEVICES_MAX: Final = 3
 CLASS_PER_S: Final = 0.2  # a direction with fewer requests has no class
+CLASS_SHARE: Final = 0.02  # of a device's requests, likewise
 LARGE_BYTES: Final = 128 * 1024  # from here on, transfer makes the time; requests are in sequence
 SHARED_UTIL: Final = 0.5  # from here on writers meet, and share commits
+DIRECT_MERGED: Final = 0.01  # of the writes; recorded: direct 0 to 0.004, a flusher's 0.02 and more
+LEVEL: Final = 0.1  # of a queue: the ends of its requests in an interval
+LEVEL_SHARE: Final = 0.85  # of the intervals: the first and the last one are partial
 QUEUE_OFF: Final = 1.2  # of X R, by the ends of a recording and what readers compute
 CUSTOMER_MIN: Final = 0.5
 BURST_MIN: Final = 4.0  # writes; fewer at a time are chance
@@ -66,7 +70,7 @@ BURST_S: Final = 5.0  # of writing, at most: dirty_writeback_centisecs, at which
 JOURNAL_BYTES: Final = 12 * 1024  # descriptor, an inode's block, commit block
 PAGE: Final = 4096
 SECTOR: Final = 512
-READ, WRITE, SYNC, SWAP_OUT = "reads", "writes", "fsyncs", "swapouts"
+READ, WRITE, SYNC, SWAP_OUT, DIRECT = "reads", "writes", "fsyncs", "swapouts", "directs"
 GROUP_MIN: Final = 1.5  # requests; fewer together are chance
 GROUP_MAX: Final = 64.0  # assumed: workers that a twin has for an open stream
 SWAP_PAGES: Final = 1.25  # pages of a read, at most: they are swapped in one by one
@@ -197,8 +201,9 @@ def _load(device: DeviceLook, seen: Look) -> Load:
             is_swap=True,
             classes=_swapping(reads, writes, device),
         )
-    classes = [_reads(reads, device)] if reads.rate_per_s >= CLASS_PER_S else []
-    if writes.rate_per_s >= CLASS_PER_S:
+    least = max(CLASS_PER_S, CLASS_SHARE * device.rate_per_s)
+    classes = [_reads(reads, device)] if reads.rate_per_s >= least else []
+    if writes.rate_per_s >= least:
         classes += _writes(reads, writes, device, seen)
     counted = _as_counted(classes, waiting_tasks(seen))
     return Load(device=device, reads=reads, writes=writes, classes=counted)
@@ -209,7 +214,7 @@ def _as_counted(classes: Sequence[Class], waiting: int | None) -> tuple[Class, .
 
     X R is a little less than the readers: who computes between two reads is in no queue.
     """
-    if len(classes) == 1 and classes[0].kind == READ and classes[0].customers and waiting:
+    if len(classes) == 1 and classes[0].kind in (READ, DIRECT) and classes[0].customers and waiting:
         queued = classes[0].customers
         if queued / QUEUE_OFF <= waiting <= QUEUE_OFF * queued:
             return (replace(classes[0], customers=waiting),)
@@ -314,9 +319,45 @@ def _writes(
 ) -> tuple[Class, ...]:
     """Return the classes of a device's writes: those waited for, those left to the flusher."""
     waits, reason = somebody_waits(reads, writes, device, seen)
+    if not waits and _are_direct(writes, reads, device, seen):
+        return (_direct(writes, device),)
     if not waits:
         return (_buffered(writes, reads, device, reason),)
     return _fsyncs(writes, reads, device, reason, waiting_tasks(seen))
+
+
+def _are_direct(writes: Direction, reads: Direction, device: DeviceLook, seen: Look) -> bool:
+    """Return whether the writes of a full device go past the page cache: programs wait for each.
+
+    Nothing is merged, which a flusher does with what adjoins. And either as many tasks wait as
+    requests are in the queue, or the queue has one length all the time: a flusher's comes and goes.
+    """
+    customers = _customers(writes, device)
+    merged = device.row.get("wrqm_per_s")
+    if customers is None or merged is None or merged >= DIRECT_MERGED * writes.rate_per_s:
+        return False
+    queue, waiting = device.row.get("aqu_sz", 0.0), waiting_tasks(seen)
+    if waiting is not None and abs(waiting - queue) <= max(0.5, (QUEUE_OFF - 1) * queue):
+        return True
+    return not writes.is_large and _is_level(device.name, seen.used)
+
+
+def _is_level(device: str, used: Sequence[Interval]) -> bool:
+    """Return whether the queue of a device has one length, but for a seventh of the intervals."""
+    lengths = [one.devices[device].get("aqu_sz", 0.0) for one in used if device in one.devices]
+    usual = median(lengths) if lengths else 0.0
+    near = sum(abs(one - usual) <= LEVEL * usual for one in lengths)
+    return bool(usual) and near >= LEVEL_SHARE * len(lengths)
+
+
+def _direct(writes: Direction, device: DeviceLook) -> Class:
+    return Class(
+        kind=DIRECT,
+        rate_per_s=writes.rate_per_s,
+        size_bytes=writes.size_bytes,
+        customers=_customers(writes, device),
+        reason="derived: no flushes, nothing merged, and as many in the queue as wait: O_DIRECT",
+    )
 
 
 def waiting_tasks(seen: Look) -> int | None:

@@ -19,8 +19,10 @@ from calibration.twin.cache import Cache
 from calibration.twin.commits import commit_s
 from calibration.twin.demands import (
     CLASS_PER_S,
+    DIRECT,
     LARGE_BYTES,
     READ,
+    SECTOR,
     SWAP_OUT,
     SYNC,
     WRITE,
@@ -35,7 +37,7 @@ from sim.drivers.multiserver import MultiserverParams
 from sim.param import params_of
 from sim.scenario.calibrate import PriorSpec
 from sim.units import format_quantity, parse_quantity
-from sim.user.transactions import APPEND, RANDOM, SEQUENTIAL, TransactionsParams
+from sim.user.transactions import APPEND, BLOCK, RANDOM, SEQUENTIAL, TransactionsParams
 
 COUNTED_EXACTLY: Final = 8  # customers; fewer are known to the nearest
 CUSTOMERS_OFF: Final = 1.1  # N = X R or the load average, whose error is 0.1 of a few
@@ -156,9 +158,13 @@ def _process(draft: Draft, load: Load, one: Class) -> None:
         draft.prior(dotted(*section, "together"), "number", max(2.0, one.together), 2, 2)
     if one.kind == READ:
         _reads(draft, load, one, section)
+    elif one.kind == DIRECT:
+        _directs(draft, load, one, section)
     else:
         _writes(draft, load, one, section)
-    put(section, "variation", "exponential", "assumed: spread of CPU times and sizes not recorded")
+    if one.kind != DIRECT:
+        why = "assumed: spread of CPU times and sizes not recorded"
+        put(section, "variation", "exponential", why)
 
 
 def _arrivals(draft: Draft, section: tuple[str, ...], one: Class) -> None:
@@ -251,6 +257,22 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
         draft.notes.append(f"{load.name}: {why}; the twin's file system has a journal")
     factor = 4.0 if one.kind == SYNC else 2.0
     draft.prior(dotted(*section, "write_size"), "bytes", one.size_bytes, factor, factor)
+
+
+def _directs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> None:
+    """Put writes that go past the page cache, each as long as it was recorded."""
+    put = draft.sheet.put
+    unit = BLOCK if one.size_bytes >= BLOCK else SECTOR
+    size = format_quantity(max(unit, round(one.size_bytes / unit) * unit), "bytes")
+    put(section, "writes", 1, f"{ESTIMATE}: a transaction is one write")
+    put(section, "write_direct", True, one.reason)
+    put(section, "write_size", size, RECORDED)
+    put(section, "write_unit", format_quantity(unit, "bytes"), "assumed: whole blocks")
+    pattern = SEQUENTIAL if one.is_large else RANDOM
+    put(section, "write_pattern", pattern, f"assumed: {size} a write")
+    put(section, "write_file", draft.server.places[load.name].file("twin-directs"))
+    area = format_quantity(_area(draft, load), "bytes")
+    put(section, "write_area", area, "assumed: not recorded")
 
 
 def _burst(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
@@ -390,12 +412,17 @@ def draw_others(draft: Draft) -> None:
     for load in draft.loads:
         for one in load.classes:
             section = ("process", process_name(load.name, one.kind))
-            if one.customers is None and one.kind in (READ, SYNC) and one.rate_per_s >= SEEN_PER_S:
+            if (
+                one.customers is None
+                and one.kind in (READ, SYNC, DIRECT)
+                and one.rate_per_s >= SEEN_PER_S
+            ):
                 draft.others += _as_programs(draft, load, one, section)
 
 
 def _as_programs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> list[str]:
-    response_ms = load.reads.await_ms if one.kind == READ else 1000 * commit_s(load.device.row)
+    commit_ms = 1000 * commit_s(load.device.row)
+    response_ms = {READ: load.reads.await_ms, DIRECT: load.writes.await_ms}.get(one.kind, commit_ms)
     entries = draft.sheet.sections[section]
     times = [entries[key].value for key in ("user", "system") if key in entries]
     cpu_s = sum(parse_quantity(str(text), "time_ns") for text in times) / S
