@@ -46,6 +46,8 @@ MS: Final = 10**6
 S: Final = 10**9
 WORKERS: Final = 64  # of an open stream: more than are ever busy unless the device is full
 SERVERS_ASSUMED: Final = 4
+FILES: Final = "assumed: each customer has a file, at eight times the load too"
+FILES_EACH: Final = 8
 LATENCY_NS: Final = 110_000  # SSD without a recorded response time: as profiles/ssd-sata.toml
 LATENCY_MIN_NS: Final = 10_000  # of any device
 FLUSH_WAITS: Final = 64.0  # times what a flush itself takes, at most: as many requests before it
@@ -228,8 +230,8 @@ def _writes(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> N
     put(section, "write_pattern", pattern, f"assumed: {why}")
     place = draft.server.places[load.name]
     put(section, "write_file", place.file(f"twin-{one.kind}"))
-    if one.kind == SYNC and one.customers is not None and one.customers > 1:
-        put(section, "write_files", 2 * one.customers, "assumed: each customer has a file")
+    if one.kind == SYNC and one.customers is not None:
+        put(section, "write_files", _files(one), FILES)
     if one.kind == SWAP_OUT:
         put(section, "writeback", 1, "mm/page_io.c: swap_writepage writes at once")
         draft.notes.append(
@@ -271,8 +273,23 @@ def _directs(draft: Draft, load: Load, one: Class, section: tuple[str, ...]) -> 
     pattern = SEQUENTIAL if one.is_large else RANDOM
     put(section, "write_pattern", pattern, f"assumed: {size} a write")
     put(section, "write_file", draft.server.places[load.name].file("twin-directs"))
-    area = format_quantity(_area(draft, load), "bytes")
+    files = _files(one)
+    put(section, "write_files", files, FILES)
+    area = format_quantity(_whole(_area(draft, load) // files), "bytes")
     put(section, "write_area", area, "assumed: not recorded")
+
+
+def _files(one: Class) -> int:
+    """Return the files of so many customers, and of all that are asked for at a larger load.
+
+    Who writes the same file waits for its lock, which was not recorded of those who are there.
+    """
+    return FILES_EACH * (one.customers or 1)
+
+
+def _whole(size_bytes: int) -> int:
+    """Return a size in whole blocks, 16 of them at least."""
+    return max(16, size_bytes // BLOCK) * BLOCK
 
 
 def _burst(draft: Draft, one: Class, section: tuple[str, ...]) -> None:
