@@ -16,8 +16,9 @@ REVIEW = Path(os.environ.get("IOTWIN_SHARED", "../shared")) / "reviews/administr
 
 
 def intervals(rates: list[float], column: str = "r_per_s") -> list[Interval]:
-    return [Interval(end_s=i, length_s=1, cpu={}, devices={"vda": {column: r}})
-            for i, r in enumerate(rates)]  # fmt: skip
+    """Return seconds in which a device had these rates."""
+    rows = [{"vda": {column: rate}} for rate in rates]
+    return [Interval(end_s=i, length_s=1, cpu={}, devices=row) for i, row in enumerate(rows)]
 
 
 def test_a_burst_of_somebody_else_is_named_with_what_is_usual() -> None:
