@@ -460,10 +460,10 @@ def load_words(draft: Draft, times: float) -> str:
         one.customers or 0 for load in draft.loads for one in load.classes if one.customers
     )
     if closed:
-        now, then = f"{closed} program{'s' * (closed > 1)}", f"{max(1, closed * times):.3g}"
+        now = f"{closed} programs that always wait" if closed > 1 else "1 program that always waits"
+        then = f"{max(1, closed * times):.3g}"
         return (
-            f"Here the load is {now} that always wait for the device: {times:g} times the load is"
-            f" {then}, who queue."
+            f"Here the load is {now} for the device: {times:g} times the load is {then}, who queue."
         )
     if draft.others:
         return (
