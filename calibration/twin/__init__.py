@@ -11,5 +11,6 @@ classes of their own, and CPU time is shared out by the number of transactions.
 
 Reading order: `demands` (operational estimates of the classes) - `server` (machine, disks, mounts)
 - `sheet` (a scenario as a table of sourced values) - `draft` (both put together, with priors and
-what-ifs) - `columns` (recorded and simulated, in the same columns) - `fitting` - `report`.
+what-ifs) - `columns` (recorded and simulated, in the same columns) - `fitting` - `report`;
+`questions` - `answers` - `anchored` (tied to what was recorded) - `cache` (what more memory saves).
 """

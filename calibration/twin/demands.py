@@ -15,6 +15,12 @@ flushes say (calibration/twin/commits.py); what these do not explain is buffered
 Somebody waits for writes if the device flushes more than a journal does by itself; where that is
 not known, if iowait is at least half of what one waiter causes (util / CPUs) and there are few
 reads to wait for.
+Programs: who waits for a commit that others share is in no queue, but sleeps uninterruptibly. So
+of a full device the load average's own steps count them (calibration/look/tasks.py), less a
+journal's thread. By hand: ext4 with 8 processes in fsync has 3.8 requests in the queue, and a load
+of 9.
+Direct writes: of a full device without flushes whose writes nobody merged, if as many tasks wait as
+are in the queue, or the queue has one length all the time. A flusher merges, and comes and goes.
 Open or closed: a device that is full (90 % busy) with a queue limits its customers: closed, with
 N = X R of them. Elsewhere what comes does not seem to depend on the answer: open. So is what is
 with the device in less than half of the intervals: a customer who waits for it is there in all of

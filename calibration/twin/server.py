@@ -8,7 +8,9 @@ Left out: idle devices, partitions' places (one file system takes the whole disk
 
 A disk that turns becomes the profile of its speed, guessed from its service time. Any other is
 a multi-server station: so many requests side by side, each with a latency and a transfer, which are
-to be fitted.
+to be fitted. A virtual device as slow as an arm is a station of one server: what it lies on is not
+known. Where mounts were not recorded, the requests of fsyncs tell the file system, if there are
+any (calibration/twin/commits.py).
 """
 
 import tomllib
