@@ -44,6 +44,8 @@ CHANGE: Final[Mapping[str, float]] = {
     LOAD_MEAN: 0.08,
 }
 CHANGE_OTHERS: Final = 0.1
+LOAD_STEP: Final = 0.07  # tasks: the error of two updates in hundredths (calibration/look/tasks.py)
+LOAD_FEW: Final = 2.0  # tasks: of so few, one that comes and goes is half; more are added to them
 COUNTING: Final = 0.8  # of the queue: fewer active tasks than that are not those in it
 SCATTER_MAX: Final = 1.0  # of a logarithm: beyond, a mean says its order of magnitude
 _COUNTS: Final[Mapping[str, str]] = {"r_": "r_per_s", "w_": "w_per_s", "f_": "f_per_s"}
@@ -90,6 +92,8 @@ def _tied(answer: Answer, today: Answer, seen: Look, seed: int) -> Answer:
             if name == LOAD_MEAN and i % 2 and not _waiters_count(seen):
                 then = now  # Whoever waits is not in the average: as many more as none.
             value = _changed(name, recorded, then, now, factor)
+            if name == LOAD_MEAN and name in recorded:
+                value = max(0.0, value + LOAD_STEP * normal[i])
             if not value and name in recorded and name.endswith(_RATES):
                 value = _unseen(normal[i], seen)
             drawn[i][name] = min(value, 100.0) if name.endswith("_pct") else value
@@ -104,6 +108,8 @@ def _changed(
         return then
     if now <= 0:
         return recorded[name] * factor
+    if name == LOAD_MEAN and recorded[name] < LOAD_FEW:
+        return max(0.0, recorded[name] + then - now) * factor
     return recorded[name] * then / now * factor
 
 

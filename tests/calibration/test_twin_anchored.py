@@ -1,6 +1,7 @@
 """Answers tied to a recording: the recorded figure, changed as the twin changes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,25 @@ def test_four_times_the_load_is_trusted_to_twice_as_little() -> None:
 def test_a_share_stays_below_all() -> None:
     one = asked({UTIL: 50}, {UTIL: 99}).asked[0].summary(UTIL)
     assert (one.median, one.hi) == (100, 100)
+
+
+def test_what_comes_to_a_load_of_one_is_added_to_it() -> None:
+    """One program, and in the run a journal's thread beside it now and then: seven more are 8."""
+    one_task = replace(SEEN, system=replace(SEEN.system, active=1.0))
+    one = asked({"load_mean": 1.4}, {"load_mean": 8.4}, seen=one_task).asked[0]
+    assert one.summary("load_mean").median == pytest.approx(8.0, rel=0.02)
+    four = replace(SEEN, system=replace(SEEN.system, active=4.0))
+    many = asked({"load_mean": 5.0}, {"load_mean": 10.0}, seen=four).asked[0]
+    assert many.summary("load_mean").median == pytest.approx(8.0, rel=0.02)
+
+
+def test_a_load_that_is_not_of_those_who_wait_may_stay_or_double() -> None:
+    """Requests of a database's group commit are in the queue; its clients sleep in a lock."""
+    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=50, util=99)
+    seen = seen_of(text(row, reports=20))
+    asleep = replace(seen, system=replace(seen.system, active=2.5))
+    one = asked({"load_mean": 5}, {"load_mean": 10}, seen=asleep).asked[0].summary("load_mean")
+    assert one.lo < 2.5 < 5.0 < one.hi
 
 
 def test_what_was_not_recorded_is_the_runs_own() -> None:
