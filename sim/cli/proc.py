@@ -145,8 +145,9 @@ class _Work:
             click.echo(f"iotwin: {written} trees in {self.out} are whole", err=True)
             raise
         last_s = (written - 1) * every_ns / NS_PER_S + at_ns / NS_PER_S
-        click.echo(f"{self.out}: {self._title()}, {written} trees from {at_ns / NS_PER_S:g} s")
-        click.echo(f"to {last_s:g} s, {count} files in the last: {self.out}/{_name_of(last_s)}")
+        span = f"{at_ns / NS_PER_S:g} s to {last_s:g} s"
+        click.echo(f"{self.out}: {self._title()}, {written} trees from {span}")
+        click.echo(f"  {self.out}/{_name_of(last_s)} is the last, of {count} files")
 
     def live(self, at_ns: int, speed: float) -> None:
         """Keep a tree up to date until the run ends, or the user ends it."""
