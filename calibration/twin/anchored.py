@@ -26,6 +26,7 @@ import numpy as np
 
 from calibration.fit.space import generator
 from calibration.look import Look, steady
+from calibration.look.intervals import COUNTED
 from calibration.twin.answers import CPU_BUSY, LOAD_MEAN, Answer, Answers
 from calibration.twin.questions import Question
 from sim.study.trial import Figures
@@ -69,6 +70,10 @@ def recorded_figures(seen: Look) -> Figures:
         f"disk.{one.name}.{column}": value
         for one in seen.devices
         for column, value in one.row.items()
+    }
+    # As the tool printed it: the twin's tools print what such a kernel counts.
+    found |= {
+        f"disk.{one.name}.util_pct": one.row[COUNTED] for one in seen.devices if COUNTED in one.row
     }
     found |= {f"cpu.{column}": value for column, value in seen.cpu.shares_pct.items()}
     if seen.cpu.busy is not None:

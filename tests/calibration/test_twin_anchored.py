@@ -76,6 +76,15 @@ def test_a_load_that_is_not_of_those_who_wait_may_stay_or_double() -> None:
     assert one.lo < 2.5 < 5.0 < one.hi
 
 
+def test_util_is_what_the_tool_printed_where_the_kernel_counts_jiffies() -> None:
+    """100 reads/s of 0.1 ms are busy for 1 %; Linux 5.10 prints 30."""
+    row = old_row("sda", r=100, w=0, size_kib=8, await_ms=0.1, util=30)
+    seen = seen_of(text(row, reports=20, kernel="5.10.0"))
+    assert seen.devices[0].util_pct == pytest.approx(1, rel=0.1)
+    one = asked({UTIL: 25}, {UTIL: 45}, seen=seen).asked[0].summary(UTIL)
+    assert one.median == pytest.approx(54, rel=0.02)
+
+
 def test_what_was_not_recorded_is_the_runs_own() -> None:
     one = asked({"load_mean": 4}, {"load_mean": 9}).asked[0].summary("load_mean")
     assert (one.lo, one.median, one.hi) == (9, 9, 9)
