@@ -36,7 +36,7 @@ from sim.registry import did_you_mean
 from sim.scenario.cases import DATASET, RECORDING, data_sets, name_of_data_set
 from sim.study.recorded import DatasetError
 from sim.toml.errors import Place, Problem, unknown
-from sim.toml.lines import LineMap, key_positions
+from sim.toml.lines import LineMap, check_bounds, key_positions
 from sim.units import NS_PER_S, UnitError, parse_quantity
 
 # key -> type, and the dimension of a quantity
@@ -166,7 +166,28 @@ def open_source(paths: Sequence[str]) -> Source:
             raise DatasetError(_no_such(path))
         if path.is_dir():
             raise DatasetError(f"{path} is a folder: give one folder, or files")
-    return Source(name=" ".join(paths), recordings=tuple(read_file(Path(path)) for path in paths))
+    return Source(name=" ".join(paths), recordings=_together(paths))
+
+
+def _together(paths: Sequence[str]) -> tuple[Recording, ...]:
+    """Read files of one server: the memory that one of them tells is known to the others.
+
+    `free -m` without its command line has no unit; beside a file with MemTotal it has.
+    """
+    read: dict[str, Recording] = {}
+    refused: dict[str, UnreadableRecording] = {}
+    for path in paths:
+        try:
+            read[path] = read_file(Path(path))
+        except UnreadableRecording as error:
+            refused[path] = error
+    sizes = (one.facts.get("memory_bytes") for one in read.values())
+    memory = next((size for size in sizes if size is not None), None)
+    for path, why in refused.items():
+        if memory is None:
+            raise why
+        read[path] = read_file(Path(path), known={"memory_bytes": memory})
+    return tuple(read[path] for path in paths)
 
 
 def load_data_set(folder: Path) -> DataSet:
@@ -174,6 +195,7 @@ def load_data_set(folder: Path) -> DataSet:
     path = folder / DATASET
     try:
         text = path.read_text(encoding="utf-8-sig")
+        check_bounds(text)
         content = tomllib.loads(text)
     except OSError as error:
         raise DatasetError(f"{path}: {error.strerror}") from None

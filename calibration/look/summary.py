@@ -24,6 +24,7 @@ from calibration.look.checks import (
 from calibration.look.cpus import CpuLook, look_at_cpus
 from calibration.look.demand import Customers, Demands, demands_of
 from calibration.look.devices import DeviceLook, look_at_devices, lowest
+from calibration.look.files import check_one_server, findings_of
 from calibration.look.intervals import (
     Interval,
     intervals_of,
@@ -94,6 +95,7 @@ def look(
     source: Source, *, throughput: Throughput | None = None, customers: Customers | None = None
 ) -> Look:
     """Return what the recordings of one server say; NothingToLookAt."""
+    check_one_server(source.recordings)
     intervals = intervals_of(source.recordings)
     if not intervals:
         raise NothingToLookAt(_why_nothing(source))
@@ -134,6 +136,7 @@ def look(
             *run_checks(checked),
             *_outlier_findings(used),
             *_host_findings(source),
+            *findings_of(source.recordings),
             *_stack_findings(stacks),
             *_wait_findings(cpu),
             *_load_findings(system),

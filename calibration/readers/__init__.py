@@ -11,9 +11,10 @@ Left out: PCP archives. Other binary files: sar's own go through the system's sa
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from calibration.readers.cloudwatch import read_cloudwatch
@@ -58,6 +59,16 @@ from calibration.readers.uptime import UptimeReader
 from calibration.readers.vmstat import VmstatReader
 from calibration.readers.vmstat_totals import VmstatDiskReader, VmstatSumReader
 from calibration.samples import Problem, Recording
+
+__all__ = (
+    "DOCUMENTS",
+    "READERS",
+    "UnreadableRecording",
+    "WholeFormat",
+    "read_bytes",
+    "read_file",
+    "read_text",
+)
 
 MakeReader = Callable[[Sink], LineReader]
 
@@ -114,6 +125,7 @@ LONG_LINES: Final = (
     SarReader,
     TopReader,
 )
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 SHORT: Final = 1024  # characters; the widest table of iostat has 250
 BINARY: Final = "it is binary, not text; sadf -j makes text of sar's files"
 _LONG: Final = re.compile(rf"\d{{{DIGITS_MAX + 1}}}")
@@ -129,15 +141,25 @@ DOCUMENTS: Final[Sequence[WholeFormat]] = (
 
 
 def read_file(
-    path: Path, interval_s: float | None = None, commands: tuple[Command, ...] = ()
+    path: Path,
+    interval_s: float | None = None,
+    commands: tuple[Command, ...] = (),
+    known: Mapping[str, str] = NOTHING,
 ) -> Recording:
-    """Return what a file says; text, or compressed. OSError, or UnreadableRecording."""
+    """Return what a file says; text, or compressed. OSError, or UnreadableRecording.
+
+    `known` are facts of the server that other files tell.
+    """
     raw = take(path)
-    return read_bytes(text_of(path) if is_sa(raw) else raw, str(path), interval_s, commands)
+    return read_bytes(text_of(path) if is_sa(raw) else raw, str(path), interval_s, commands, known)
 
 
 def read_bytes(
-    raw: bytes, source: str, interval_s: float | None = None, commands: tuple[Command, ...] = ()
+    raw: bytes,
+    source: str,
+    interval_s: float | None = None,
+    commands: tuple[Command, ...] = (),
+    known: Mapping[str, str] = NOTHING,
 ) -> Recording:
     """Return what bytes say: text in UTF-8 or UTF-16, or compressed. UnreadableRecording.
 
@@ -158,7 +180,7 @@ def read_bytes(
     if len(raw) > WIDE_BYTES_MAX and not raw.isascii():
         why = f"{WIDE_BYTES_MAX // MIB} MiB are read of a text that is not plain ASCII, and it has"
         raise UnreadableRecording(source, f"{why} {len(raw) // MIB} MiB; give a part of it")
-    return _read(_decode(raw), source, interval_s, fault, commands)
+    return _read(_decode(raw), source, interval_s, fault, commands, known)
 
 
 def read_text(text: str, source: str, interval_s: float | None = None) -> Recording:
@@ -167,9 +189,14 @@ def read_text(text: str, source: str, interval_s: float | None = None) -> Record
 
 
 def _read(
-    text: str, source: str, interval_s: float | None, fault: str, commands: tuple[Command, ...] = ()
+    text: str,
+    source: str,
+    interval_s: float | None,
+    fault: str,
+    commands: tuple[Command, ...] = (),
+    known: Mapping[str, str] = NOTHING,
 ) -> Recording:
-    sink = Sink(interval_s, commands=commands)
+    sink = Sink(interval_s, commands=commands, facts=dict(known))
     try:
         formats = _Reading(sink).read(text)
     except _Enough as error:

@@ -15,10 +15,9 @@ Each bound has a reason: a recording is held in memory, with some 140 bytes for 
 import os
 import select
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, Final
 
 MIB: Final = 1 << 20
 BYTES_MAX: Final = 256 * MIB  # of one file, expanded
@@ -31,6 +30,7 @@ DOCUMENT_MAX: Final = 16 * MIB  # characters of JSON, which takes up to 24 times
 DEPTH_MAX: Final = 100  # of brackets within each other; sadf -j has 8
 DIGITS_MAX: Final = 30  # of one number; a counter of 64 bits has 20
 WRITER_WAIT_S: Final = 2.0  # for somebody to open the other end of a pipe
+_LOOK_S: Final = 0.02  # between two looks at a pipe
 _CHUNK: Final = 1 * MIB
 _PART: Final = "give a part of it: `head -c 200M`, `split -C 200M`, or `sar -s 10:00:00`"
 
@@ -61,7 +61,7 @@ def take(path: Path) -> bytes:
         os.close(descriptor)
 
 
-def take_stream(stream: BinaryIO, source: str) -> bytes:
+def take_stream(stream: IO[bytes], source: str) -> bytes:
     """Return what comes from an open stream, such as standard input; UnreadableRecording."""
     return gather(iter(lambda: stream.read(_CHUNK), b""), source)
 
@@ -89,8 +89,7 @@ def _file(descriptor: int) -> Iterator[bytes]:
 
 def _pipe(descriptor: int, source: str) -> Iterator[bytes]:
     """Yield what is written into a pipe until its writers have gone."""
-    deadline = time.monotonic() + WRITER_WAIT_S
-    has_begun = False
+    looks, has_begun = round(WRITER_WAIT_S / _LOOK_S), False
     while True:
         try:
             chunk = os.read(descriptor, _CHUNK)
@@ -103,9 +102,10 @@ def _pipe(descriptor: int, source: str) -> Iterator[bytes]:
             yield chunk
         elif has_begun:
             return
-        elif time.monotonic() > deadline:
+        elif not looks:
             raise UnreadableRecording(
                 source, f"it is a pipe, and nobody wrote into it for {WRITER_WAIT_S:g} s"
             )
         else:
-            time.sleep(0.02)
+            looks -= 1
+            select.select([], [], [], _LOOK_S)

@@ -30,20 +30,24 @@ class PidstatReader:
 
     sink: Sink
     format: ClassVar[str] = "pidstat"
-    _words: int = 0  # of the titles that were seen last
+    _words: int = 0  # of the titles of the table that is being passed over
+    _is_told: bool = False
 
     def feed(self, line: Line) -> bool:
         """Take titles, and below them rows of at least as many words, with or without a time."""
         words = line.fields
         if not _TITLES.isdisjoint(words) and not _FIGURES.isdisjoint(words):
-            if not self._words:
+            if not self._is_told:
                 self.sink.skip(line, TOLD)
-            self._words = len(words)
+            self._is_told, self._words = True, len(words)
             return True
+        stamped = split_stamp(line.text)
+        if line.blanks or (stamped is not None and stamped.has_titles):
+            self._words = 0  # a table is over
         if not self._words or not words:
             return False
-        is_row = words[0] == "Average:" or split_stamp(line.text) is not None
-        return (is_row or words[0].isdecimal()) and len(words) >= self._words - 1
+        is_row = stamped is not None or words[0] == "Average:" or words[0].isdecimal()
+        return is_row and len(words) >= self._words - 1
 
     def close(self) -> None:
         """Do nothing: all has been told."""

@@ -190,6 +190,9 @@ def _is_on(loop: DeviceLook, below_bytes_per_s: float) -> bool:
 
 
 def _idle(seen: Look) -> str:
+    if not any(recording.names("device") for recording in seen.source.recordings):
+        told = ", ".join(seen.formats)
+        return f"the text ({told}) names no device; record `iostat -xz 5` beside it"
     rates = ", ".join(f"{one.name} {one.rate_per_s:.2g} requests/s" for one in seen.devices)
     return f"{rates or 'no device had a request'}; record while the server works"
 

@@ -86,13 +86,18 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     and a descriptor (/dev/stdout) stay what they are and are written into.
     """
     _check_kind(path)
-    if _takes_the_place(path):
-        _replace(Path(os.path.realpath(path)), fill)
-        return
-    with tempfile.TemporaryDirectory(prefix="iotwin.") as folder:
-        made = Path(folder) / f"output{path.suffix}"
-        fill(made)
-        _pour(made, path)
+    try:
+        if _takes_the_place(path):
+            _replace(Path(os.path.realpath(path)), fill)
+            return
+        with tempfile.TemporaryDirectory(prefix="iotwin.") as folder:
+            made = Path(folder) / f"output{path.suffix}"
+            fill(made)
+            _pour(made, path)
+    except OSError as error:
+        if error.filename is None:  # write(2) knows no name: "No space left on device" of what?
+            error.filename = str(path)
+        raise
 
 
 def _replace(path: Path, fill: Callable[[Path], object]) -> None:

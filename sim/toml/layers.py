@@ -18,7 +18,16 @@ from typing import Final
 
 from sim.origin import ALLOWED, origin_of
 from sim.toml.errors import Place, Problem, ScenarioError
-from sim.toml.lines import LineMap, Path, Position, Span, key_positions, split_key
+from sim.toml.lines import (
+    LineMap,
+    Path,
+    Position,
+    Span,
+    TooMuch,
+    check_bounds,
+    key_positions,
+    split_key,
+)
 from sim.units import given_text
 
 
@@ -110,11 +119,16 @@ def read_table(text: str, file: str, layer: Layer) -> Table:
     """Return the tree of a TOML text; raise ScenarioError if it is not TOML."""
     top = Place(file, 1, 1, 1, "")
     try:
+        check_bounds(text)
         tree = tomllib.loads(text)
         reader = _Reader(LineMap(text), key_positions(text), file, layer)
         table = reader.table(tree, (), top)
+    except TooMuch as error:
+        raise ScenarioError([Problem(top, str(error))]) from None
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError([_broken(text, file, str(error))]) from None
+    except ValueError as error:  # int() refuses more than 4300 digits
+        raise ScenarioError([Problem(top, f"not valid TOML: {error}")]) from None
     except RecursionError:
         raise ScenarioError([Problem(top, "tables or lists within each other, too deep")]) from None
     if reader.problems:
@@ -262,7 +276,7 @@ def set_value(text: str) -> object:
     """Return a number, boolean, list or quoted text as TOML reads it; anything else as a text."""
     try:
         tree = tomllib.loads(f"x = {text}\n")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     value: object = tree["x"]
     if len(tree) == 1 and isinstance(value, bool | int | float | list | str):

@@ -12,8 +12,30 @@ import bisect
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 Path = tuple[str | int, ...]
+TEXT_MAX: Final = 1 << 20  # characters; the longest scenario that comes along has 20,000
+PARTS_MAX: Final = 32  # of a dotted key; the deepest that means anything has 7
+
+
+class TooMuch(ValueError):
+    """A text that is longer, or a key that is deeper, than any that means something."""
+
+
+def check_bounds(text: str) -> None:
+    """Raise TooMuch for a text that would take time and memory out of proportion."""
+    if len(text) > TEXT_MAX:
+        raise TooMuch(f"{len(text):,} characters (at most {TEXT_MAX:,} are read)")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > PARTS_MAX and any(map(_is_deep, line.split("="))):
+            raise TooMuch(f"line {number}: a key of more than {PARTS_MAX} parts")
+
+
+def _is_deep(key: str) -> bool:
+    """Tell whether there are more than PARTS_MAX parts with a dot between; "....." has none."""
+    parts = [part.strip() for part in key.split("#")[0].split(".")]
+    return len(parts) > PARTS_MAX and all(parts) and not any(" " in part for part in parts[1:-1])
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,7 @@ def key_positions(text: str) -> dict[Path, Position]:
 @cache
 def split_key(text: str) -> tuple[str, ...]:
     """Return the parts of a dotted key such as `machine.mount."/var"`; ValueError if it is none."""
+    check_bounds(text)
     try:
         tree: object = tomllib.loads(f"{text} = 0\n")
     except tomllib.TOMLDecodeError:

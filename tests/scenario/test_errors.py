@@ -313,8 +313,8 @@ def test_a_set_below_what_if_is_refused_with_the_path_to_give() -> None:
     assert "give the path itself (accepted: machine.cpus)" in said
 
 
-@pytest.mark.parametrize("text", ["a." * 3000 + "b = 3\n", "a = " + "[" * 3000 + "]" * 3000])
-def test_what_is_nested_too_deep_is_refused(text: str) -> None:
+def test_what_is_nested_too_deep_is_refused() -> None:
+    text = "a = " + "[" * 3000 + "]" * 3000
     assert "x.toml:1:1: error: tables or lists within each other, too deep" in complaints(text)
 
 
@@ -410,3 +410,22 @@ def test_a_missing_line_is_accepted_or_explained(number: int) -> None:
         load_text("\n".join(lines[:number] + lines[number + 1 :]), FILE)
     except ScenarioError as error:
         assert error.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"[{'.'.join(['a'] * 20_000)}]\nx = 1\n", "line 1: a key of more than 32 parts"),
+        (f"x = {{{'a.' * 20_000}b = 1}}\n", "line 1: a key of more than 32 parts"),
+        (f"x = 1\n{'a . ' * 20_000}b = 1\n", "line 2: a key of more than 32 parts"),
+        ("#" + "a" * 1_048_576, "1,048,577 characters (at most 1,048,576 are read)"),
+        (f"x = {'9' * 5000}\n", "not valid TOML: Exceeds the limit (4300 digits)"),
+    ],
+)
+def test_a_text_that_would_take_long_is_refused_at_once(text: str, told: str) -> None:
+    assert f"x.toml:1:1: error: {told}" in complaints(text)
+
+
+def test_dots_in_texts_and_comments_are_no_deep_key() -> None:
+    text = f'doc = "{"." * 100} a.b {"a. b" * 100}"  # {".".join(["a"] * 100)}\n'
+    assert "parts" not in complaints(text)
