@@ -9,6 +9,7 @@ import pytest
 from calibration.dataset import open_source
 from calibration.look import look
 from calibration.readers import UnreadableRecording, read_file, read_text
+from calibration.twin.demands import NothingToTwin, loads_of
 from sim.study.recorded import DatasetError
 from tests.calibration.more_texts import (
     CLOUDWATCH,
@@ -20,7 +21,7 @@ from tests.calibration.more_texts import (
     PROMETHEUS,
     SADF_D,
 )
-from tests.calibration.texts import values
+from tests.calibration.texts import VMSTAT, values
 
 
 def scrape(at_s, reads, read_s, busy_s, idle_s):
@@ -273,3 +274,8 @@ def test_free_without_a_unit_is_read_beside_a_file_that_tells_the_memory(tmp_pat
         open_source([path])
     paths = [path, *_files(tmp_path, meminfo=meminfo)]
     assert values(open_source(paths).recordings[0], "mem_used_bytes") == [400 << 20]
+
+
+def test_a_text_without_devices_makes_no_twin_and_says_what_to_record(tmp_path):
+    with pytest.raises(NothingToTwin, match=r"\(vmstat\) names no device; record `iostat -xz 5`"):
+        loads_of(look(open_source(_files(tmp_path, vmstat=VMSTAT))))

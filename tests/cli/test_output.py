@@ -204,3 +204,13 @@ def test_what_the_twin_s_server_ran_out_of_is_neither_the_host_s_nor_a_mistake(
     assert capsys.readouterr().err == (
         "iotwin: error: the simulated server ran out of memory: at 5 ns: no program to kill\n"
     )
+
+
+def test_a_full_disk_is_told_with_the_file_that_was_to_be_written(tmp_path):
+    def fill(_place):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "out.json"
+    with pytest.raises(OSError, match=r"No space left on device: '.*out\.json'"):
+        write_file(path, fill)
+    assert not path.exists()
