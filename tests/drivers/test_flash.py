@@ -523,6 +523,18 @@ def test_syncs_of_a_consumers_drive_take_what_its_programs_take(tmp_path):
     assert found["fsync"] == pytest.approx(1 / (0.3e-3 + 4 * 1.17e-3), rel=0.1)
 
 
+@pytest.mark.parametrize("engine", ["psync", "libaio", "io_uring"])
+def test_an_asynchronous_write_with_o_dsync_is_as_durable_and_as_slow_as_another(tmp_path, engine):
+    """Whoever submits it, a write with FUA is one: 3 * 1.17 ms (dio_complete, IOMAP_DIO_WRITE_FUA).
+
+    A kernel model that ignores O_DSYNC of io_submit() does 44,000 a second here.
+    """
+    jobs = JOBS.split("[fdatasync]")[0].replace("ioengine=psync", f"ioengine={engine}")
+    [found] = writes_per_s(tmp_path, FSYNC, jobs).values()
+    assert found == pytest.approx(1 / (3 * 1.17e-3), rel=0.1)
+    assert found < 1.5 * PUBLISHED["open_datasync"]
+
+
 def test_a_write_through_takes_longer_than_a_write_and_a_flush():
     """The other way round than one would think, as the published figures have it."""
     alone = Alone(drive("samsung-990pro"))
