@@ -763,7 +763,8 @@ class Disk(BlockDevice):
         outside = self.ordered.held - self.ordered.slotless + self.nr_plugged
         assert self.requests.allocated() == self.nr_waiting + self.in_driver + outside
         assert self.bios_held >= 0
-        assert (self.bios_held == 0) == (self.requests.allocated() == 0)
+        with_data = self.bios_held - self.ordered.without_data()
+        assert (with_data == 0) == (self.requests.allocated() == 0)
         assert self.nr_waiting >= 0 and self.in_driver >= 0
         assert len(set(self.spare)) == len(self.spare)
         self.stats.check(self.calendar.now)
@@ -867,6 +868,13 @@ class Ordered:
         else:
             self._begin(request)
         return True
+
+    def without_data(self) -> int:
+        """Return how many bios without data are held: they are here alone, and have no slot."""
+        held = [*self._disk.dispatch, *self._pending, *self._flushing]
+        if self._barrier is not None:
+            held.append(self._barrier)
+        return sum(one.op == FLUSH and one.bio is not None for one in held)
 
     def _is_written_through(self, request: Request) -> bool:
         """Return whether the drive's own FUA is all that the request needs (blk_flush_policy)."""

@@ -190,3 +190,17 @@ def test_fua_means_nothing_without_a_volatile_cache():
     rig.write(1, flags=BIO_FUA)
     rig.run()
     assert (steps(rig), rig.disk.takes_fua) == ([1], False)
+
+
+def test_books_balance_while_only_a_flush_without_data_is_held():
+    """A run may end at any time: a bio without data is held, and has no slot."""
+    for flag in (BIO_FLUSH, BIO_BARRIER):
+        rig = Rig(ram(queue_depth=32, write_cache=True))
+        bio = rig.bio(WRITE, 0, 1, flag)
+        bio.nr_sectors = bio.size = 0
+        rig.disk.submit_bio(bio)
+        rig.disk.check()
+        assert (rig.disk.bios_held, rig.disk.requests.allocated()) == (1, 0)
+        rig.run()
+        rig.disk.check()
+        assert rig.disk.bios_held == 0
