@@ -34,6 +34,9 @@ OPTION = '\n[option.memory]\nprice = 100\nmachine.memory = "2 GiB"\n'
 # words, and the extra that they need
 CASES = [
     ("list", None),
+    ("mine here", "fit"),
+    ("new blank", None),
+    ("words", None),
     ("run small.toml", None),
     ("run small.toml --plot run.png", "plot"),
     ("compare small.toml slow --replications 1", None),
