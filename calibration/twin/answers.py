@@ -3,12 +3,12 @@
 Models: what an administrator repeats in the meeting.
 Linux counterpart: none.
 Invariants: all questions meet the same members of the ensemble with the same seeds, so that a
- change is one member by member, and today's figures are the twin's own, not the recording's. An
- interval holds 90 % of the members, both what the recording leaves open and the chance of a run.
- The sentence names the device that is busiest then, how long the requests take that wait there
- longest in all, and whether the load is borne. `load_mean` is where the load average settles: the
- mean number of tasks that run or sleep uninterruptibly, which the averages at both ends of a time
- t tell (kernel/sched/loadavg.c, exp(-t / 60 s)): n = (y - x e) / (1 - e).
+ change is one member by member. Figures here are the twin's own; anchored.py ties them to what was
+ recorded. An interval holds 90 % of the members, both what the recording leaves open and the chance
+ of a run. The sentence names the device that is busiest then, how long the requests take that wait
+ there longest in all, and whether the load is borne. `load_mean` is where the load average settles:
+ the mean number of tasks that run or sleep uninterruptibly, which the averages at both ends of a
+ time t tell (kernel/sched/loadavg.c, exp(-t / 60 s)): n = (y - x e) / (1 - e).
 By hand: an average of 2.0 that is 2.79 a minute later: e = 0.368, n = (2.79 - 0.74) / 0.63 = 3.25.
 Left out: how many times today's load a device bears that serves many requests at a time: %util says
  how often it is not idle, not how full it is.
