@@ -36,6 +36,15 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "component": "[machine.{}]",
     TABLE: "[machine.{}]",
 }
+# What a compiled class says of itself is not there any more when the twin runs.
+TABLES: Final[Mapping[str, str]] = {
+    "cpu": "what the kernel's code costs on a generation of processors",
+    "sched": "the CPU scheduler",
+    "syscall": "what entering the kernel and its process calls cost",
+    "tcp": "a host's TCP",
+    "vfs": "what the code of the VFS costs",
+    "vm": "memory: its sysctls, and what its code costs",
+}
 SHELVES: Final = {"profile": Shelf("profile", PROFILES), "generation": GENERATIONS}
 
 
@@ -68,8 +77,7 @@ def all_words() -> Iterator[Word]:
             params = params_of(entry.params)
             yield Word(kind=kind, name=name, doc=entry.doc, params=params, named=named)
     for name, params_class in CORE.items():
-        doc = (params_class.__doc__ or "").splitlines()[0].rstrip(".")
-        yield Word(kind=TABLE, name=name, doc=doc, params=params_of(params_class))
+        yield Word(kind=TABLE, name=name, doc=TABLES[name], params=params_of(params_class))
 
 
 @click.command("words", short_help="Say what a scenario may name, with keys and examples.")

@@ -33,7 +33,7 @@ def test_the_table_of_two_mirrored_disks():
 GOLDEN = """\
 level  disks  capacity GB  may lose  read MB/s  write MB/s  random reads/s  random writes/s
 -          1        40.26         0      358.0       151.0           10001             6002
-raid1      2        40.26         1      358.0       151.0           20003             6002
+raid1      2        40.26         1      358.0       151.0           20002             6002
 """
 
 

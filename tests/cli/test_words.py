@@ -6,13 +6,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sim.cli.main import cli
-from sim.cli.words import all_words
+from sim.cli.words import TABLES, all_words
 from sim.registry import KINDS, names
+from sim.scenario.server import CORE
 
 
 def words(*arguments: str) -> Result:
     """Run `iotwin words`."""
     return CliRunner().invoke(cli, ["words", *arguments], prog_name="iotwin")
+
+
+def test_every_table_that_all_machines_have_is_described() -> None:
+    assert set(TABLES) == set(CORE)
 
 
 def test_every_registered_name_is_listed() -> None:

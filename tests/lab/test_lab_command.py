@@ -192,10 +192,10 @@ def test_a_second_check_simulates_nothing(folder, store):
 
 def test_a_tool_is_typed_on_a_server_whose_fault_is_named_nowhere(folder):
     lab("start", "sick")
-    fault, decoy = open_lab("sick").drawn(1).sick["a"]
+    fault, decoy = open_lab("sick").drawn(1).sick["b"]
     text = (folder / "sick-1.toml").read_text()
     assert not [one for one in (*fault.settings, *decoy.settings) if one in text]
-    shown = lab("tool", "sick-1.toml", "a", "--", "cat", "/sys/fs/cgroup/database/cpu.stat")
+    shown = lab("tool", "sick-1.toml", "b", "--", "cat", "/sys/fs/cgroup/database/cpu.stat")
     assert shown.exit_code == 0
     counts = dict(line.split() for line in shown.output.splitlines())
     assert fault.name == "quota"

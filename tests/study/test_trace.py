@@ -47,8 +47,7 @@ def server_of(name: str, *sets: str) -> Scenario:
 def start_programs(machine: Machine) -> None:
     """Start four writers that make files durable, and two readers past the page cache."""
     if "/cold" not in machine._prepared:
-        machine._prepared.add("/cold")
-        machine.vfs.prepare_file("/cold", 16 << 20)
+        machine._prepared["/cold"] = machine.vfs.prepare_file("/cold", 16 << 20)
 
     def writer(sys):
         number = 0
