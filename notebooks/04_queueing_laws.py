@@ -22,7 +22,7 @@
 # Where does the computation go wrong?**
 
 # %%
-from sim.lesson import check, plot, run, table
+from sim.lesson import check, explore, plot, run, table
 
 # %% [markdown]
 # ## The recording
@@ -107,6 +107,13 @@ plot(
     x="transactions a second",
     y="ms",
 )
+
+# %% [markdown]
+# Look again at what you like. In a notebook that has ipywidgets this is a slider; elsewhere it is the
+# table.
+
+# %%
+explore("generic", "process.server.rate", [f"{rate} /s" for rate in rates], of=columns)
 
 # %% [markdown]
 # The laws say that this server cannot do more than 77 a second. The simulated one does nearly a

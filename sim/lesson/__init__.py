@@ -4,6 +4,7 @@
 
 runs.py       run() and compare(): figures of simulations, each with its unit
 rows.py       table(): figures over values of a parameter, of what-ifs, of arrays of disks
+sliders.py    explore(): a slider over a parameter in a notebook, else a grid of values
 terminal.py   tool(), printed(): what iostat, vmstat, dd ... print; recording(): what was recorded
 picture.py    plot(): time lines of runs, or curves
 cuts.py       cut(): what is left when the power goes
@@ -29,6 +30,7 @@ from sim.lesson.picture import plot
 from sim.lesson.rows import table
 from sim.lesson.runs import compare, run
 from sim.lesson.servers import ARM, FLASH, READING, SWAPPING
+from sim.lesson.sliders import explore
 from sim.lesson.terminal import printed, recording, tool
 from sim.lesson.twins import look, twin
 
@@ -41,6 +43,7 @@ __all__ = [
     "compare",
     "cut",
     "ensemble",
+    "explore",
     "look",
     "plot",
     "printed",
