@@ -109,8 +109,8 @@ plot(
 )
 
 # %% [markdown]
-# Look again at what you like. In a notebook that has ipywidgets this is a slider; elsewhere it is the
-# table.
+# Look again at what you like. In a notebook that has ipywidgets this is a slider; elsewhere it is
+# the table.
 
 # %%
 explore("generic", "process.server.rate", [f"{rate} /s" for rate in rates], of=columns)
