@@ -172,7 +172,7 @@ def _judge_name(task: Task, lab: Lab, given: str | None) -> Mark:
     if task.of == RESOURCE:
         return Mark(task=task, status=FAIL, points=0, told=task.hint, answer=right)
     if lab.faults[given].resource == fault.resource:
-        told = f"the resource is right. {fault.hint}"
+        told = f"the resource is right. Were it {given}: {lab.faults[given].hint}"
     else:
         told = f"another resource is short. {task.hint}"
     return Mark(task=task, status=FAIL, points=0, told=told, answer=right)

@@ -185,7 +185,7 @@ def test_every_lab_with_a_design_has_its_decoy():
 
 @every_seed
 def test_every_wrong_name_fails_with_what_separates_it(tmp_path, seed):
-    """In the right resource the hint says where to look; in another that it is another."""
+    """In the right resource it says what would be seen were it so, and not what it is."""
     lab = open_lab("sick").drawn(seed)
     for task in lab.tasks:
         if task.kind != NAME:
@@ -197,7 +197,8 @@ def test_every_wrong_name_fails_with_what_separates_it(tmp_path, seed):
             assert (found.status, found.points) == (FAIL, 0)
             same = task.of == CAUSE and lab.faults[name].resource == fault.resource
             assert found.told.startswith("the resource is right. ") == same
-            assert found.told.endswith(fault.hint if same else task.hint)
+            assert found.told.endswith(lab.faults[name].hint if same else task.hint)
+            assert right not in found.told
 
 
 def test_a_name_that_is_none_is_refused_with_the_nearest(tmp_path):
