@@ -46,8 +46,13 @@ def tasks_of(averages: Sequence[tuple[float | None, float]]) -> float:
     (_before_s, before), (first_s, _first) = steps[0]
     last_s, last = steps[-1][1]
     updates = 1 + round(((last_s or 0.0) - (first_s or 0.0)) / UPDATE_S)
-    left = math.exp(-updates * UPDATE_S / PERIOD_S)
-    return max(0.0, (last - before * left) / (1 - left))
+    return settled(before, last, updates * UPDATE_S)
+
+
+def settled(first: float, last: float, length_s: float) -> float:
+    """Return the mean number of active tasks in the time in which an average went so far."""
+    left = math.exp(-length_s / PERIOD_S)
+    return max(0.0, (last - first * left) / (1 - left))
 
 
 def _averages(recording: Recording) -> list[tuple[float | None, float]]:

@@ -14,13 +14,13 @@ Left out: how many times today's load a device bears that serves many requests a
  how often it is not idle, not how full it is.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from calibration.look import Look
 from calibration.look.bottleneck import FULL
+from calibration.look.tasks import settled
 from calibration.twin.columns import WARM, figures_of
 from calibration.twin.draft import Draft, load_words
 from calibration.twin.questions import Question
@@ -36,7 +36,6 @@ from sim.tools.parse import parse_loadavg
 MEMBERS: Final = 20  # whose 5th and 95th percentile lie inside what came
 LOAD_MEAN: Final = "load_mean"
 CPU_BUSY: Final = "cpu.busy_pct"
-MINUTE_S: Final = 60.0
 SHOWN_MIN: Final = 0.1  # of a column: less is a journal's occasional write
 BORNE: Final = 0.95  # of the bytes that so many times the load asks for
 UNITS: Final[Mapping[str, str]] = {
@@ -69,12 +68,6 @@ def server_figures(seen: Observation) -> Figures:
     first, last = (parse_loadavg(samples[i].text("loadavg")).load1 for i in (0, -1))
     found[LOAD_MEAN] = settled(first, last, (samples[-1].t_ns - samples[0].t_ns) / 1e9)
     return found
-
-
-def settled(first: float, last: float, length_s: float) -> float:
-    """Return the mean number of active tasks in the time in which an average went so far."""
-    left = math.exp(-length_s / MINUTE_S)
-    return max(0.0, (last - first * left) / (1 - left))
 
 
 def unit_of(name: str) -> str:

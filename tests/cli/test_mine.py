@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 from calibration.dataset import open_source
 from calibration.look import Look, look
 from calibration.look.brief import LINES_MAX, brief
+from calibration.look.tasks import settled
 from calibration.record import record, whole_samples
-from calibration.twin.answers import limits_of, settled
+from calibration.twin.answers import limits_of
 from calibration.twin.columns import figures_of
 from calibration.twin.draft import Draft
 from calibration.twin.fitting import draw_draft
