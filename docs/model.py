@@ -3,7 +3,7 @@
 Models: a book about the kernel whose chapters are the folders of `sim/`.
 Invariants: nothing is written twice: a chapter (docs/reference/model/NAME.md) holds a marker in
  place of which the site shows the opening texts of the folder's files. A file of the model says
- more of itself than one line, and what it leaves out.
+ what it models, what its counterpart is, what always holds, and what it leaves out.
 
     <!-- model: sim/block -->
 
@@ -49,6 +49,13 @@ _PARTS: Final = (
     "Estimate",
     "Hand estimate",
 )
+# What each file says, and the parts of an opening text that say it.
+_ASKED: Final = {
+    "what it models": ("Models", "Theory"),
+    "what its counterpart is": ("Linux counterpart", "Counterpart"),
+    "what always holds": ("Invariants",),
+    "what is left out": (LEFT_OUT,),
+}
 
 
 def opening_text(path: Path) -> str:
@@ -70,8 +77,10 @@ def too_short(folder: str, top: Path = TOP) -> Iterator[str]:
             continue
         if "\n" not in text:
             yield f"{name}: its opening text is no more than a line"
-        elif f"\n{LEFT_OUT}" not in text:
-            yield f"{name}: does not say what is left out ('{LEFT_OUT}: ...')"
+            continue
+        for question, parts in _ASKED.items():
+            if not any(f"\n{part}" in text for part in parts):
+                yield f"{name}: does not say {question} ('{parts[0]}: ...')"
 
 
 def filled_chapter(page: str, top: Path = TOP) -> str:

@@ -1,7 +1,9 @@
 """What the file systems of each release do: the one table of versions of this folder.
 
+Models: for each feature the release that brought it; a kernel has what came until its release.
 Linux counterpart: fs/*.c, fs/jbd, fs/jbd2, fs/ext3, fs/ext4, fs/xfs, fs/nfs. Each row says which
 change it stands for. What a mount option or mkfs makes of a release is in the parameters.
+Invariants: a feature that came stays, or another feature takes its place.
 Left out: what only changes names in the source.
 """
 

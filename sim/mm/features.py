@@ -1,8 +1,10 @@
 """What memory management of each release does: the one table of versions of this folder.
 
+Models: for each feature the release that brought it; a kernel has what came until its release.
 Linux counterpart: mm/*.c, drivers/block/zram. Each row says which change it stands for. What an
 administrator can set is a parameter, and a release changes its default. Algorithms that only some
 releases have are in compressors.py.
+Invariants: a feature that came stays, or another feature takes its place.
 Left out: what only changes names in the source.
 """
 

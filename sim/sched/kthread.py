@@ -1,5 +1,6 @@
 """Kernel threads, and sleeping for a time.
 
+Models: a task that runs a loop of the kernel's, and a sleep that a timer ends.
 Linux counterpart: kernel/kthread.c kthread_run; kernel/timer.c schedule_timeout; kernel/hrtimer.c.
 Invariants: a kernel thread has no parent and no user time of its own.
 Left out: kthread_stop() (threads here live as long as the machine), kthread_worker.

@@ -1,7 +1,9 @@
 """Parameters of the CPU scheduler.
 
+Models: [machine.sched]: how often the timer ticks, what a switch costs, who may be preempted.
 Linux counterpart: CONFIG_HZ, kernel/Kconfig.preempt, the costs of arch/x86/kernel/process.c
  __switch_to and what it evicts.
+Invariants: a release or a generation of machines changes defaults; what a scenario says stands.
 Left out: /proc/sys/kernel/sched_*, whose defaults fair.py has by kernel version; voluntary
  preemption (CONFIG_PREEMPT_VOLUNTARY), which some distributions choose: take none for it.
 """

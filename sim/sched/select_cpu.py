@@ -5,6 +5,8 @@ that is clearly less loaded; nobody looks for a third CPU that is idle. Later, a
 is one. From 3.12 on one of many tasks that the same task wakes stays on its CPU if none is idle.
 Linux counterpart: try_to_wake_up with SD_WAKE_AFFINE, wake_idle, find_idlest_cpu in kernel/sched.c
  (2.6.16); select_task_rq_fair, select_idle_sibling in kernel/sched_fair.c (2.6.32 on).
+Invariants: choosing changes nothing, and CPUs are looked at in a fixed order: equal runs choose
+ the same.
 Left out: domains beyond one cache, sync wake-ups.
 """
 

@@ -1,5 +1,6 @@
 """Kernel releases as numbers, and tables of what changed when.
 
+Models: that a mechanism is of its release: the row of the newest release that is not newer.
 Linux counterpart: include/linux/version.h; the text is that of `uname -r`.
 Invariants: tables are ascending by release; a release before a table's first row is an error.
 Left out: distribution kernels, which mix releases; say the release whose behaviour is meant.

@@ -8,6 +8,7 @@ Theory of operation (ClamAV 0.9x: clamscan/manager.c, clamd/server-th.c, libclam
    message is looked at. All of it goes with the process. Two at a time need the memory twice.
  - clamd does it once. A client sends the path of a file over a socket; a thread of the pool opens
    the file, runs it through the engine, and answers.
+Counterpart: ClamAV's clamscan, clamd and clamdscan, 0.9x.
 Invariants: the matcher is loaded before anything is scanned; each request has one answer; memory of
  the engine is given back when its process ends.
 Left out: clamd's reload of a changed database (a load every some hours), archives within archives,

@@ -1,6 +1,7 @@
 """syslogd: reads datagrams from /dev/log and appends them to a log file, unsynchronised.
 
 Models: sysklogd 1.4 / syslog-ng with "-" before the file name: a write() a line, no fsync.
+Counterpart: sysklogd's syslogd.c (domark, fprintlog), syslog-ng's affile.
 Invariants: every line received is written once.
 Left out: rules, forwarding, the "last message repeated" summary.
 """

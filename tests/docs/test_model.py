@@ -16,7 +16,7 @@ from docs.model import (
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_file_of_the_model_says_what_it_is_and_leaves_out(folder: str) -> None:
+def test_every_file_of_the_model_says_what_is_asked_of_it(folder: str) -> None:
     assert list(too_short(f"sim/{folder}")) == []
 
 
@@ -24,9 +24,12 @@ def test_a_file_that_says_too_little_is_found(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "a.py").write_text('"""One line."""\n')
     (tmp_path / "part" / "b.py").write_text('"""A part.\n\nModels: this.\n"""\n')
-    (tmp_path / "part" / "c.py").write_text('"""A part.\n\nModels: this.\nLeft out: that.\n"""\n')
+    whole = "Theory of operation. So.\nCounterpart: it.\nInvariants: this.\nLeft out: that."
+    (tmp_path / "part" / "c.py").write_text(f'"""A part.\n\n{whole}\n"""\n')
     assert list(too_short("part", tmp_path)) == [
         "part/a.py: its opening text is no more than a line",
+        "part/b.py: does not say what its counterpart is ('Linux counterpart: ...')",
+        "part/b.py: does not say what always holds ('Invariants: ...')",
         "part/b.py: does not say what is left out ('Left out: ...')",
     ]
 

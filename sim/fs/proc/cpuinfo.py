@@ -1,5 +1,6 @@
 """/proc/cpuinfo: which processor, how many, at what clock.
 
+Models: the file's text, of the processor and clocks of [machine.cpu].
 Linux counterpart: arch/x86/kernel/cpu/proc.c:show_cpuinfo (arch/x86_64/kernel/setup.c in 2.6.16).
 Invariants: one paragraph per CPU; "cpu MHz" is the clock of now, which a governor may have lowered.
 All CPUs are of one package; "siblings" and "core id" are there if cores have several threads.

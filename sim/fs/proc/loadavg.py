@@ -1,5 +1,6 @@
 """/proc/loadavg: "37.02 12.41 4.90 2/131 9021".
 
+Models: the file's text: three averages, runnable tasks / all tasks, the newest PID.
 Linux counterpart: fs/proc/proc_misc.c:loadavg_read_proc (2.6.16), fs/proc/loadavg.c (2.6.27 on).
 Invariants: hundredths are truncated after adding 1/200, that is, rounded to the nearest.
 Left out: nothing; the format never changed.

@@ -1,5 +1,6 @@
 """/proc/swaps: the active swap areas (what `swapon -s` prints).
 
+Models: the file's text, a line an area.
 Linux counterpart: mm/swapfile.c:swap_show.
 Invariants: the name is padded to 40 columns; sizes in KiB.
 Left out: escaping of blanks in names.

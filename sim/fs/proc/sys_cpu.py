@@ -1,5 +1,6 @@
 """/sys/devices/system/cpu/cpu*/cpufreq, cpuidle and topology, as text.
 
+Models: the files' texts, of the CPUs' clocks, idle states and cores.
 Linux counterpart: drivers/cpufreq/cpufreq.c (show_scaling_governor and its like),
  drivers/cpuidle/sysfs.c (show_state_name, _latency, _usage, _time); drivers/base/topology.c.
 Invariants: clocks in kHz, latencies and times in us; a CPU without idle states has the polling loop

@@ -1,5 +1,6 @@
 """/proc/uptime: seconds since boot and seconds idle.
 
+Models: the file's text; the idle time is summed over the CPUs.
 Linux counterpart: fs/proc/proc_misc.c:uptime_read_proc (2.6.16), fs/proc/uptime.c (2.6.27 on).
 Invariants: both truncated to 1/100 s.
 Left out: nothing.

@@ -1,6 +1,7 @@
 """The next host on the way of a message: takes mail over SMTP after a while.
 
 Models: an MTA elsewhere whose own queueing is one latency a message.
+Counterpart: any MTA that another host runs.
 Invariants: every message offered is accepted.
 Left out: its load; a slow or refusing next host is a study of its own.
 """
