@@ -6,7 +6,7 @@ import time
 
 import click
 
-from calibration.validate.stored import BadData
+from calibration.stored_rows import BadData
 from docs.blocks import BlockError
 from docs.check import LIMIT_S, check_all
 from docs.declared import DeclarationError, read

@@ -11,7 +11,8 @@ from calibration.drive.bad_input import BadInput
 from calibration.evidence import drives, page_cache
 from calibration.evidence.drives import Found
 from calibration.evidence.stored import Compared, put, read
-from calibration.validate.stored import BadData, sources_digest
+from calibration.stored_rows import BadData
+from calibration.validate.stored import sources_digest
 
 PARTS: Final[dict[str, Callable[[Path, Callable[[str], None]], Iterator[Found]]]] = {
     "drives": drives.compared,

@@ -7,13 +7,12 @@ Invariants: a figure is there once; the figures of an area are replaced together
 Left out: the recordings, and what the figures come from.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from calibration.validate.stored import BadData
+from calibration.stored_rows import read_rows
 from sim.cli.output import write_rows
 
 _KEYS: Final = ("area", "name", "error", "date", "sources", "command")
@@ -33,22 +32,8 @@ class Compared:
 
 def read(path: Path) -> list[Compared]:
     """Return what a file has; raise BadData if it is no such file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadData(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise BadData(f"{path}: not JSON: {error}") from None
-    if not isinstance(content, list):
-        raise BadData(f"{path}: expected a list of figures, got {type(content).__name__}")
-    return [_read_one(row, f"{path}: figure {number}") for number, row in enumerate(content, 1)]
-
-
-def _read_one(row: Any, where: str) -> Compared:
-    lacking = [key for key in _KEYS if key not in row] if isinstance(row, dict) else _KEYS
-    if lacking:
-        raise BadData(f"{where}: lacks '{lacking[0]}' (a figure has {', '.join(_KEYS)})")
-    return Compared(**{key: row[key] for key in _KEYS})
+    rows = read_rows(path, "figure", _KEYS)
+    return [Compared(**{key: row[key] for key in _KEYS}) for row in rows]
 
 
 def put(path: Path, new: Sequence[Compared]) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from calibration.stored_rows import BadData
 from calibration.validate import stored
 from calibration.validate.compare import Row, validate
 from calibration.validate.conditions import CONDITIONS, Condition
@@ -70,7 +71,7 @@ def command(
         if store is not None and store.exists():
             stored.read(store)
         rows, shortfall = _run(directories, seed, jobs, condition)
-    except (BadRun, stored.BadData) as problem:
+    except (BadRun, BadData) as problem:
         raise click.UsageError(str(problem)) from None
     if store is not None:
         stored.put(store, stored.stored(rows, seed))

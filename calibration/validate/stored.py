@@ -10,12 +10,12 @@ Left out: the recordings themselves, which are not part of the project.
 
 import datetime
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from calibration.stored_rows import read_rows
 from calibration.validate.compare import Row
 from sim.cli.output import write_rows
 
@@ -23,10 +23,6 @@ TOP: Final = Path(__file__).resolve().parents[2]
 SIMULATING: Final = ("sim/**/*.py", "calibration/validate/*.py")
 DIGITS: Final = 12  # of the digest, as git shows them
 _KEYS: Final = ("id", "family", "predicted", "measured", "why_not", "seed", "date", "sources")
-
-
-class BadData(ValueError):
-    """A file that is no such data, with where and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,21 +68,10 @@ def stored(rows: Iterable[Row], seed: int) -> list[Stored]:
 
 def read(path: Path) -> list[Stored]:
     """Return what a file has; raise BadData if it is no such file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadData(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise BadData(f"{path}: not JSON: {error}") from None
-    if not isinstance(content, list):
-        raise BadData(f"{path}: expected a list of runs, got {type(content).__name__}")
-    return [_read_one(row, f"{path}: run {number}") for number, row in enumerate(content, 1)]
+    return [_from_json(row) for row in read_rows(path, "run", _KEYS)]
 
 
-def _read_one(row: Any, where: str) -> Stored:
-    lacking = [key for key in _KEYS if key not in row] if isinstance(row, dict) else _KEYS
-    if lacking:
-        raise BadData(f"{where}: lacks '{lacking[0]}' (a run has {', '.join(_KEYS)})")
+def _from_json(row: Mapping[str, Any]) -> Stored:
     return Stored(
         row=Row(
             id=row["id"],

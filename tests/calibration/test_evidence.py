@@ -10,7 +10,7 @@ from calibration.__main__ import main
 from calibration.evidence import command, page_cache
 from calibration.evidence.page_cache import errors_of_concurrent
 from calibration.evidence.stored import Compared, put, read
-from calibration.validate.stored import BadData
+from calibration.stored_rows import BadData
 
 
 def figure(area: str, name: str, error: float) -> Compared:
