@@ -6,7 +6,7 @@ Invariants: a page stands on the site under its path in the checkout, so a link 
  order; a page that no list names is a warning, and with `-W` a failure. A lesson is shown as a
  student gets it, with the outputs of its cells. They are kept in build/lessons until a source of
  the twin changes. No page loads anything from elsewhere.
-Left out: the solutions of lessons, which `bootstrap.py lesson N` shows.
+Left out: the solutions of lessons, which `bootstrap.py lesson N --solutions` shows.
 """
 
 import re

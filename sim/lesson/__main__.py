@@ -1,7 +1,7 @@
 """Open a lesson: in JupyterLab, or executed as a page where that is not installed.
 
-    python3 bootstrap.py lesson 1             the lesson, with its solutions at the end
-    python3 bootstrap.py lesson 1 --student   write the notebook that a student gets
+    python3 bootstrap.py lesson 1               the lesson as a student gets it
+    python3 bootstrap.py lesson 1 --solutions   with its solutions at the end, for a teacher
 
 Notebooks and pages are made in notebooks/work. Work that is there is opened, never written over.
 """
@@ -30,20 +30,19 @@ WORK = "work"
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("number")
-@click.option("--student", is_flag=True, help="Write a notebook without the solutions.")
-def main(folder: Path, number: str, student: bool) -> None:
-    """Open lesson NUMBER of a folder, or write the student's copy."""
+@click.option("--solutions", is_flag=True, help="With the solutions at the end, for a teacher.")
+def main(folder: Path, number: str, solutions: bool) -> None:
+    """Open lesson NUMBER of a folder."""
     try:
         lesson = lesson_file(folder, number)
-        notebook = notebook_of(lesson)
-        if student:
-            _write(without_solutions(notebook), folder / WORK / f"{lesson.stem}_student.ipynb")
-        elif find_spec("jupyterlab") is not None:
-            place = folder / WORK / f"{lesson.stem}.ipynb"
-            _write(notebook, place)
-            sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", str(place)]))
-        else:
-            _page(notebook, folder / WORK / f"{lesson.stem}.html")
+        whole = notebook_of(lesson)
+        notebook = whole if solutions else without_solutions(whole)
+        place = folder / WORK / (f"{lesson.stem}_solutions" if solutions else lesson.stem)
+        if find_spec("jupyterlab") is not None:
+            opened = place.with_suffix(".ipynb")
+            _write(notebook, opened)
+            sys.exit(subprocess.call([sys.executable, "-m", "jupyterlab", str(opened)]))
+        _page(notebook, place.with_suffix(".html"))
     except NoLessonError as error:
         raise click.UsageError(str(error)) from None
     except ModuleNotFoundError as error:

@@ -47,13 +47,31 @@ def test_a_student_gets_no_solution(folder: Path) -> None:
     assert [cell.source for cell in student.cells] == [cell.source for cell in notebook.cells[:2]]
 
 
-def test_the_students_notebook_is_written_once(folder: Path) -> None:
-    first = opened(folder, "7", "--student")
-    place = Path(first.output.strip())
-    assert place == folder / "work" / "07_small_student.ipynb"
-    assert "4711" not in place.read_text()
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the commands that were called on a machine with JupyterLab."""
+    called: list[list[str]] = []
+    monkeypatch.setattr(opening, "find_spec", lambda name: name)
+    monkeypatch.setattr(opening.subprocess, "call", lambda words: called.append(words) or 0)
+    return called
+
+
+def test_solutions_are_for_who_asks_for_them(folder: Path, called: list[list[str]]) -> None:
+    opened(folder, "7")
+    opened(folder, "7", "--solutions")
+    students, teachers = (Path(words[-1]) for words in called)
+    assert students == folder / "work" / "07_small.ipynb"
+    assert "six times seven" in students.read_text()
+    assert "4711" not in students.read_text()
+    assert teachers == folder / "work" / "07_small_solutions.ipynb"
+    assert "4711" in teachers.read_text()
+
+
+def test_a_notebook_is_written_once(folder: Path, called: list[list[str]]) -> None:
+    opened(folder, "7")
+    place = Path(called[0][-1])
     place.write_text("a student's work")
-    assert "is kept" in opened(folder, "7", "--student").output
+    assert "is kept" in opened(folder, "7").output
     assert place.read_text() == "a student's work"
 
 
@@ -63,14 +81,17 @@ def test_without_jupyterlab_a_lesson_becomes_a_page(folder: Path) -> None:
     place = folder / "work" / "07_small.html"
     assert done.output.splitlines()[-1] == str(place)
     assert "six times seven: 42" in place.read_text(encoding="utf-8")
+    assert "4711" not in place.read_text(encoding="utf-8")
 
 
-def test_with_jupyterlab_a_lesson_is_opened_there(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    called: list[list[str]] = []
-    monkeypatch.setattr(opening, "find_spec", lambda name: name)
-    monkeypatch.setattr(opening.subprocess, "call", lambda words: called.append(words) or 0)
+def test_a_page_has_solutions_for_who_asks_for_them(folder: Path) -> None:
+    pytest.importorskip("ipykernel")
+    place = Path(opened(folder, "7", "--solutions").output.splitlines()[-1])
+    assert place == folder / "work" / "07_small_solutions.html"
+    assert "4711" in place.read_text(encoding="utf-8")
+
+
+def test_with_jupyterlab_a_lesson_is_opened_there(folder: Path, called: list[list[str]]) -> None:
     assert opened(folder, "7").exit_code == 0
     [[_python, *words]] = called
     assert words == ["-m", "jupyterlab", str(folder / "work" / "07_small.ipynb")]
