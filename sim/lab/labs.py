@@ -37,6 +37,7 @@ With `cuts`, such as ["7 s"], the figure is one of a power cut at that moment (`
 --crash-at`). A design has `cut_goals` as well, which hold at each of its cuts.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,7 @@ from sim.engine.rng import Streams
 from sim.param import param
 from sim.registry import did_you_mean
 from sim.scenario import Scenario, open_scenario
+from sim.study.trial import digest_of
 from sim.toml.errors import Problem, ScenarioError
 from sim.toml.layers import Layer, Leaf, Table, merge, read_assignment, read_table
 from sim.toml.reading import Reading
@@ -61,6 +63,7 @@ DESIGN: Final = "design"
 NAME: Final = "name"
 RESOURCE: Final = "resource"
 CAUSE: Final = "cause"
+MODEL_DIGITS: Final = 12
 _BLANK: Final = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -192,6 +195,16 @@ class Lab:
             settings=fill_all(self.settings),
             tasks=tasks,
         )
+
+    def model(self, seed: int) -> str:
+        """Return what tells apart two models, or two versions of a drawn lab, of other figures.
+
+        It is a hash of the model's sources, of the server, and of all that is asked but the words.
+        """
+        asked = [replace(one, question="", hint="", mistakes=()) for one in self.tasks]
+        wrong = [fault.settings for two in self.sick.values() for fault in two]
+        text = repr((digest_of(self.read(seed)), asked, wrong))
+        return hashlib.sha256(text.encode()).hexdigest()[:MODEL_DIGITS]
 
     def _faults_by(self, streams: Streams) -> dict[str, tuple[Fault, Fault]]:
         """Return what is wrong with each server, and what only seems to be."""

@@ -2,9 +2,10 @@
 
 Models: the sheet that is handed out and handed in.
 Linux counterpart: none.
-Invariants: a sheet says which lab, seed and version it is of, and a check sum says whether one of
- these was changed. Every mistake in it is told with its place. What was predicted is kept in it
- when the answers are first shown, and counts from then on.
+Invariants: a sheet says which lab, seed, version and model it is of, and a check sum says whether
+ one of these was changed. A sheet of another model, whose runs give other figures, is refused.
+ Every mistake in it is told with its place. What was predicted is kept in it when the answers are
+ first shown, and counts from then on.
 Left out: proof against forgery. A class's seeds come from the teacher's key (`classroom`).
 """
 
@@ -28,7 +29,8 @@ from sim.units import UnitError, given_text
 
 SIZE_MAX: Final = 256 * 1024
 WIDTH: Final = 96
-_KEYS: Final = ("lab", "seed", "version", "student", "check", "answer", "design", "predicted")
+_HEAD: Final = ("lab", "seed", "version", "model", "student", "check")
+_KEYS: Final = (*_HEAD, "answer", "design", "predicted")
 _PREDICTED: Final = """
 # What you had predicted when the answers were first shown. It counts from now on.
 [predicted]
@@ -73,10 +75,12 @@ def _lines(lab: Lab, seed: int, student: str) -> Iterator[str]:
     yield "#"
     yield from _comment("Fill in the blanks. An answer stands in quotes, with its unit.")
     yield ""
-    yield from (f'lab = "{lab.name}"', f"seed = {seed}", f'version = "{sim.__version__}"')
+    model = lab.model(seed)
+    yield from (f'lab = "{lab.name}"', f"seed = {seed}")
+    yield from (f'version = "{sim.__version__}"', f'model = "{model}"')
     if student:
         yield f'student = "{student}"'
-    yield f'check = "{check_sum(lab.name, seed, sim.__version__, student)}"'
+    yield f'check = "{check_sum(lab.name, seed, sim.__version__, model, student)}"'
     yield ""
     yield "[answer]"
     asked = [task for task in lab.tasks if task.kind != DESIGN]
@@ -136,9 +140,9 @@ def command_words(lab: Lab, seed: int) -> str:
     return " ".join((lab.scenario, *sets, f"--seed {seed}"))
 
 
-def check_sum(lab: str, seed: int, version: str, student: str) -> str:
+def check_sum(lab: str, seed: int, version: str, model: str, student: str) -> str:
     """Return what tells whether one of these was changed."""
-    text = "\n".join((lab, str(seed), version, student))
+    text = "\n".join((lab, str(seed), version, model, student))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -176,7 +180,6 @@ def sheet_of(text: str, path: Path) -> Sheet:
     lab, seed, student = _identity(root, problems)
     if lab is None or problems:
         raise ScenarioError(problems)
-    lab = lab.drawn(seed)
     for name, child in root.children.items():
         if name not in _KEYS:
             problems.append(unknown(_key_of(child), "key", name, _KEYS))
@@ -219,25 +222,12 @@ def _text_of(path: Path) -> str:
 
 
 def _identity(root: Table, problems: list[Problem]) -> tuple[Lab | None, int, str]:
-    """Return lab, seed and student that the head of a sheet names, if they belong together."""
-    told: dict[str, object] = {}
-    kinds = {"lab": str, "seed": int, "version": str, "student": str, "check": str}
-    for name, kind in kinds.items():
-        leaf = root.leaf(name)
-        if leaf is None and name == "student":
-            told[name] = ""
-        elif leaf is None:
-            message = f"'{name}' is missing: this is no file of `iotwin lab start`"
-            problems.append(Problem(root.place, message))
-        elif not isinstance(leaf.value, kind) or isinstance(leaf.value, bool):
-            what = "a whole number" if kind is int else "a text"
-            problems.append(Problem(leaf.at, f"'{name}' is {what}", given_text(leaf.value)))
-        else:
-            told[name] = leaf.value
+    """Return lab, as drawn, seed and student of a sheet's head, if they belong together."""
+    told = _head(root, problems)
     if problems:
         return None, 0, ""
-    name, version, student, check = (
-        str(told[key]) for key in ("lab", "version", "student", "check")
+    name, version, model, student, check = (
+        str(told[key]) for key in ("lab", "version", "model", "student", "check")
     )
     seed = told["seed"]
     assert isinstance(seed, int)
@@ -247,18 +237,55 @@ def _identity(root: Table, problems: list[Problem]) -> tuple[Lab | None, int, st
         problems.append(unknown(root.place_of("lab"), "lab", name, lab_files()))
         return None, 0, ""
     if not 0 <= seed <= SEED_MAX:
-        problems.append(
-            Problem(root.place_of("seed"), f"a seed is from 0 to {SEED_MAX}", str(seed))
-        )
-    elif version != sim.__version__:
-        message = "the file is of another version, whose runs may differ: start the lab again"
-        given, allowed = given_text(version), f'"{sim.__version__}"'
-        problems.append(Problem(root.place_of("version"), message, given, allowed))
-    elif check != check_sum(name, seed, version, student):
-        message = "lab, seed, version or student was changed since the file was made"
+        message = f"a seed is from 0 to {SEED_MAX}"
+        problems.append(Problem(root.place_of("seed"), message, str(seed)))
+        return None, 0, ""
+    lab = lab.drawn(seed)
+    here = lab.model(seed)
+    if check != check_sum(name, seed, version, model, student):
+        message = "lab, seed, version, model or student was changed since the file was made"
         allowed = "the lines as `iotwin lab start` or your teacher wrote them"
         problems.append(Problem(root.place_of("check"), message, given_text(check), allowed))
+    elif (version, model) != (sim.__version__, here):
+        problems.append(_of_another_model(root, version, f"{name} -s {seed}", student, here))
     return lab, seed, student
+
+
+def _head(root: Table, problems: list[Problem]) -> dict[str, object]:
+    """Return what the head of a sheet says, by key."""
+    told: dict[str, object] = {}
+    for name in _HEAD:
+        kind = int if name == "seed" else str
+        leaf = root.leaf(name)
+        if leaf is None and name == "student":
+            told[name] = ""
+        elif leaf is None and name == "model" and root.leaf("check") is not None:
+            message = "'model' is missing: the file is of an older iotwin: start the lab again"
+            problems.append(Problem(root.place, message))
+        elif leaf is None:
+            message = f"'{name}' is missing: this is no file of `iotwin lab start`"
+            problems.append(Problem(root.place, message))
+        elif not isinstance(leaf.value, kind) or isinstance(leaf.value, bool):
+            what = "a whole number" if kind is int else "a text"
+            problems.append(Problem(leaf.at, f"'{name}' is {what}", given_text(leaf.value)))
+        else:
+            told[name] = leaf.value
+    return told
+
+
+def _of_another_model(root: Table, version: str, lab: str, student: str, here: str) -> Problem:
+    """Return what to say of a sheet whose runs would give other figures."""
+    leaf = root.leaf("model")
+    assert leaf is not None
+    made = f"the sheet was made by iotwin {version} with another model of this lab"
+    what = (
+        "with that one, or ask your teacher for a new sheet"
+        if student
+        else (f"with that one, or make a new sheet (iotwin lab start {lab} -o NEW.toml)")
+    )
+    message = f"{made}, whose runs give other figures: check it {what}"
+    allowed = f'"{here}" (iotwin {sim.__version__})'
+    return Problem(leaf.at, message, given_text(leaf.value), allowed)
 
 
 def _children(root: Table, name: str, problems: list[Problem]) -> dict[str, Leaf | Table]:

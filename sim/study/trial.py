@@ -42,6 +42,10 @@ _KEY_DIGITS: Final = 32
 _RESOLVED: Final = ("server", "links", "processes", "run", "measure", "neighbours")
 
 
+class NoSourcesError(RuntimeError):
+    """The sources of the model are not there; the message says where they should be."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """One simulation to be done: a variant of a scenario, with a seed.
@@ -161,13 +165,25 @@ def _lines(value: object, path: str) -> Iterator[str]:
         raise TypeError(f"{path}: a {type(value).__name__} in a scenario has no key")
 
 
+def digest_of(scenario: Scenario) -> str:
+    """Return the hash of the model and of a server: where it is another one, so are the figures."""
+    return _hash(f"{model()} {_hash_of(scenario)}")
+
+
 # -- The sources
 
 
 @cache
 def model() -> str:
-    """Return the hash of all sources below sim/ that simulate or measure."""
-    return _hash_of_files(_simulating(SIM), SIM)
+    """Return the hash of all sources below sim/ that simulate or measure.
+
+    Every way to install brings the sources along, also beside what is compiled. Raise
+    NoSourcesError where somebody has taken them away: two models would have one hash.
+    """
+    sources = simulating_files()
+    if not set(MEASURING) <= {path.relative_to(SIM).as_posix() for path in sources}:
+        raise NoSourcesError(f"{SIM}: the sources are not there, which tell one model from another")
+    return _hash_of_files(sources, SIM)
 
 
 def simulating_files() -> list[Path]:

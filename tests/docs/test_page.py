@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from docs.page import __main__ as command
 from docs.page import pyodide
 from docs.page.bytecode import cached, compile_zip
 from docs.page.make import HERE, MARK, PAGE, SHARED, TWIN, FolderTakenError, make
+from sim.lab.sheet import sheet_text
 from sim.scenario import load
 from sim.study.laboratory import run_once
 
@@ -61,7 +63,8 @@ def test_the_folder_alone_runs_a_preset_as_the_checkout_does(package: Path, tmp_
     code = (
         f"import sys; sys.path.insert(0, {str(twin)!r})\n"
         "from sim.serve.browser import answer\n"
-        """print(answer("run", '{"address": "preset=tunnel"}', lambda event: None))"""
+        """print(answer("run", '{"address": "preset=tunnel"}', lambda event: None))\n"""
+        """print(answer("lab", '{"name": "iowait", "seed": "1"}', lambda event: None))"""
     )
     # -I and -S: nothing that is installed here, as in a browser.
     done = subprocess.run(
@@ -69,6 +72,8 @@ def test_the_folder_alone_runs_a_preset_as_the_checkout_does(package: Path, tmp_
     )
     scenario = load("tunnel")
     assert f'"digest": "{run_once(scenario, scenario.seed).digest}"' in done.stdout, done.stderr
+    # The sources are there beside the bytecode: so a sheet of the page is one of this model.
+    assert json.loads(done.stdout.splitlines()[-1])["text"] == sheet_text("iowait", 1)
 
 
 @pytest.mark.usefixtures("without_node")

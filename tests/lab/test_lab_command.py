@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,7 @@ import sim
 from sim.cli.main import cli
 from sim.lab.labs import open_lab
 from sim.lab.sheet import SIZE_MAX, check_sum, sheet_text
+from sim.study import trial
 from sim.study.store import Store
 from tests.lab.sheets import filled
 
@@ -114,7 +116,8 @@ def test_gradescope_s_results(folder, store):
         ("seed = 1\n", "seed = 2\n", "was changed since the file was made"),
         ("seed = 1\n", 'seed = "1"\n', "'seed' is a whole number"),
         ("seed = 1\n", "", "'seed' is missing"),
-        (f'version = "{sim.__version__}"', 'version = "0.0.0"', "of another version"),
+        (f'version = "{sim.__version__}"', 'version = "0.0.0"', "was changed since"),
+        ("model =", "# model =", "of an older iotwin: start the lab again"),
         ("[answer]", "[answers]", "did you mean 'answer'?"),
         ("[answer]", "[answer", "not valid TOML"),
     ],
@@ -174,9 +177,40 @@ def test_a_design_that_may_not_be_is_told_with_its_line(folder, design, told):
 
 
 def test_the_check_sum_covers_all_that_decides_a_server():
-    one = ("iowait", 1, "0.1.0", "ada")
-    others = [("quota", *one[1:]), ("iowait", 2, *one[2:]), (*one[:2], "2", "ada"), (*one[:3], "")]
+    one = ("iowait", 1, "0.1.0", "abc", "ada")
+    others = [("quota", *one[1:]), ("iowait", 2, *one[2:]), (*one[:2], "2", *one[3:])]
+    others += [(*one[:3], "abd", "ada"), (*one[:4], "")]
     assert check_sum(*one) not in [check_sum(*other) for other in others]
+
+
+@pytest.mark.parametrize(
+    ("student", "what"),
+    [("", "make a new sheet (iotwin lab start iowait -s 7 -o"), ("ada", "ask your teacher for a")],
+)
+def test_a_sheet_of_another_model_is_told_which_and_what_to_do(folder, monkeypatch, student, what):
+    """Two checkouts of one release whose runs give other figures."""
+    (folder / "sheet.toml").write_text(sheet_text("iowait", 7, student))
+    made = open_lab("iowait").drawn(7).model(7)
+    monkeypatch.setattr(trial, "model", lambda: "of another checkout")
+    here = open_lab("iowait").drawn(7).model(7)
+    result = check("sheet.toml")
+    assert result.exit_code == 2
+    told = " ".join(result.output.split())
+    assert f"made by iotwin {sim.__version__} with another model of this lab" in told
+    assert what in told
+    assert f'"{made}"' in told
+    assert f'"{here}" (iotwin {sim.__version__})' in told
+    assert made != here
+
+
+def test_a_model_s_digest_has_all_that_decides_figures_and_no_words():
+    lab = open_lab("iowait").drawn(7)
+    [first, *others] = lab.tasks
+    more = replace(lab, settings=(*lab.settings, "machine.memory=8 GiB"))
+    task = replace(lab, tasks=(replace(first, figure="tasks_r"), *others))
+    words = replace(lab, told="", tasks=(replace(first, question="?", hint="!"), *others))
+    assert lab.model(7) not in (more.model(7), task.model(7))
+    assert lab.model(7) == words.model(7)
 
 
 def test_a_second_check_simulates_nothing(folder, store):

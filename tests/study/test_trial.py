@@ -158,6 +158,18 @@ def test_a_constant_of_the_kernel_is_in_the_model(tmp_path: Path) -> None:
     assert model_of({"block/queue.py": "DEPTH = 256\n"}) != before
 
 
+def test_without_its_sources_the_model_has_no_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two models whose sources were taken away would be one."""
+    (tmp_path / "machine.pyc").write_bytes(b"")
+    monkeypatch.setattr(trials, "SIM", tmp_path)
+    trials.model.cache_clear()
+    with pytest.raises(trials.NoSourcesError, match="the sources are not there"):
+        trials.model()
+    trials.model.cache_clear()
+
+
 def test_the_model_covers_all_that_simulates_and_measures() -> None:
     """What a simulation and its figures import is hashed, but for the reading of text."""
     code = (
