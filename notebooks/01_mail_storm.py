@@ -120,11 +120,12 @@ print(f"{1000 * cpu_s_per_message:.0f} ms of CPU time a message; {cpu_bound:.0f}
 # ## Your prediction
 #
 # How many messages a second will the server accept with its queue in memory? Type a number **before
-# you run the simulation below**. Nobody marks it. But a surprise teaches only those who expected
-# something.
+# you run the cell**, which simulates and tells you how near you are. Nobody marks it. But a
+# surprise teaches only those who expected something.
 
 # %%
 prediction = None  # messages a second
+check("1.0", prediction, "/s")
 
 # %% [markdown]
 # ## The simulation
@@ -138,7 +139,6 @@ disk, memory = both["base"], both["tmpfs"]
 for name in ("throughput_per_s", "duration_s", "load1_peak", "tasks_d", "tasks_iowait"):
     print(f"{name:18} {disk[name]!s:>12} {memory[name]!s:>12}")
 assert memory["duration_s"] < disk["duration_s"] / 4
-check("1.0", prediction, "/s")
 
 # %% [markdown]
 # The simulated server has a `/proc`, and the tools read nothing else. This is what the

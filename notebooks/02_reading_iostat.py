@@ -83,10 +83,11 @@ assert alone["disk.sda.util_pct"] > 99 and alone["disk.sda.avgqu_sz"] < 1
 # ## Your prediction
 #
 # Now **four** such readers work side by side. `%util` cannot rise any more. How many reads a second
-# will the drive complete? Type a number before you run the next cell.
+# will the drive complete? Type a number before you run the cell.
 
 # %%
 prediction = None  # reads a second
+check("2.0", prediction, "/s")
 
 # %% [markdown]
 # ## The simulation
@@ -96,7 +97,6 @@ columns = ["disk.sda.r_per_s", "disk.sda.await_ms", "disk.sda.avgqu_sz", "disk.s
 columns.append("disk.sda.svctm_ms")
 rows = table("generic", "process.server.concurrency", [1, 2, 4], of=columns, set=FLASH)
 print(rows)
-check("2.0", prediction, "/s")
 
 # %%
 reads = rows.column("disk.sda.r_per_s")

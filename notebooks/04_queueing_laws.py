@@ -82,6 +82,7 @@ assert disk_s > cpu_s / 2 and 75 < 1 / disk_s < 80
 
 # %%
 prediction = None  # % busy
+check("4.0", prediction, "%")
 
 # %% [markdown]
 # ## The simulation
@@ -92,7 +93,6 @@ columns = ["transactions_per_s", "transaction_ms", "disk.sda.util_pct", "disk.sd
 columns.append("disk.sda.svctm_ms")
 rows = table("generic", "process.server.rate", [f"{rate} /s" for rate in rates], of=columns)
 print(rows)
-check("4.0", prediction, "%")
 
 # %%
 simulated = rows.column("transaction_ms")

@@ -87,12 +87,12 @@ assert abs(one["commit_us"] / 1000 / T_MS - 1) < 0.15
 
 # %%
 prediction = None  # commits a second
+check("5.0", prediction, "/s")
 
 # %% [markdown]
 # ## The simulation
 
 # %%
-check("5.0", prediction, "/s")
 writers = (1, 2, 4, 8, 16)
 rows = table("fsync-where", "process.database.committers", writers, of=["commits_per_s"], set=FSYNC)
 simulated = rows.column("commits_per_s")

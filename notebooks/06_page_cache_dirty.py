@@ -105,12 +105,12 @@ tool("cat /proc/meminfo", "usb-stick", at="60 s")
 
 # %%
 prediction = None  # seconds
+check("6.0", prediction, "s")
 
 # %% [markdown]
 # ## The simulation
 
 # %%
-check("6.0", prediction, "s")
 sizes = (1, 2, 4, 6)
 simulated = [(size, dd_s(memory=f"{size} GiB")) for size in sizes]
 for size, seconds in simulated:

@@ -143,12 +143,10 @@ print(f"1000 MiB: {100 * missing(1000):.0f} % out, {uses_per_s(1000, ssd_s):.0f}
 
 # %%
 prediction = None  # uses a second
+check("7.0", prediction, "/s")
 
 # %% [markdown]
 # ## The simulation
-
-# %%
-check("7.0", prediction, "/s")
 
 # %%
 sizes = (800, 960, 1000, 1100)

@@ -122,6 +122,7 @@ assert 0.8 < 2 * 358 / read_mb_per_s < 1 < 2 * one_mb_per_s / write_mb_per_s < 1
 
 # %%
 prediction = None  # writes a second
+check("8.0", prediction, "/s")
 
 # %% [markdown]
 # ## The simulation
@@ -129,7 +130,6 @@ prediction = None  # writes a second
 # %%
 parity = table("raid", level=["raid5"], devices=[4, 8])
 print(parity)
-check("8.0", prediction, "/s")
 _, four, eight = parity
 
 # %%

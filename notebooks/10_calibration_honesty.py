@@ -123,12 +123,12 @@ assert abs(rates[0] / rates[1] - 1) < 0.2
 
 # %%
 prediction = None  # messages a second
+check("10.0", prediction, "/s")
 
 # %% [markdown]
 # ## The simulation
 
 # %%
-check("10.0", prediction, "/s")
 after = {
     name: run("sendmail", "tmpfs", set={**one, **FEW})["throughput_per_s"]
     for name, one in (("eager", eager), ("patient", patient))

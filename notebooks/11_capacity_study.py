@@ -114,6 +114,7 @@ assert mine.verdict.startswith("a fair twin")
 
 # %%
 prediction = None  # %
+check("11.0", prediction, "%")
 
 # %% [markdown]
 # ## The simulation
@@ -122,7 +123,6 @@ prediction = None  # %
 # come. At work: `iotwin sweep twin.toml --over process.sda-reads.load_scale=1..3+0.5`.
 
 # %%
-check("11.0", prediction, "%")
 LOAD = "process.sda-reads.load_scale"
 UTIL, AWAIT = "disk.sda.util_pct", "disk.sda.await_ms"
 

@@ -1,11 +1,12 @@
 """Lessons: each runs from top to bottom, asks what it should, and marks as it should."""
 
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
-from sim.lesson.copies import SOLUTION, notebook_of
+from sim.lesson.copies import SOLUTION, notebook_of, without_solutions
 from sim.lesson.marking import Question, check, questions_of
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -71,6 +72,20 @@ def test_a_lesson_predicts_once_and_has_three_exercises(lesson: Path) -> None:
     asked = questions_of(number)
     assert list(asked) == [f"{number}.{i}" for i in range(4)]
     assert [one.is_prediction for one in asked.values()] == [True, False, False, False]
+
+
+@each_lesson
+def test_the_prediction_is_typed_and_judged_before_the_run(lesson: Path) -> None:
+    """Its cell stands before the simulation; from there on nobody asks for it any more."""
+    name = f"{number_of(lesson)}.0"
+    cells = without_solutions(notebook_of(lesson)).cells
+    [place] = [i for i, one in enumerate(cells) if f'check("{name}"' in one.source]
+    unit = questions_of(number_of(lesson))[name].unit
+    blank, call = cells[place].source.splitlines()
+    assert re.fullmatch(r"prediction = None  # [\w% ]+", blank)
+    assert call == f'check("{name}", prediction, "{unit}")'
+    assert "## Your prediction" in cells[place - 1].source
+    assert cells[place + 1].source.startswith("## The simulation")
 
 
 @each_lesson
