@@ -77,9 +77,9 @@ def command(
 ) -> None:
     """Run a scenario and print what a tool on that server would have shown.
 
-    The tools are iostat, sar, vmstat, uptime, free, top, swapon, cpupower and cat; they read
-    nothing but the twin's /proc and /sys. dd, with or without time before it, runs beside the
-    programs of the scenario, until it ends.
+    The tools are iostat, mpstat, pidstat, sar, vmstat, uptime, free, top, swapon, cpupower and cat;
+    they read nothing but the twin's /proc and /sys. dd, with or without time before it, runs beside
+    the programs of the scenario, until it ends.
 
     \b
     Examples:
@@ -89,6 +89,7 @@ def command(
       iotwin exec sendmail --tools sysstat-12 -- iostat -xz 10
       iotwin exec sendmail -- sar -u -q -d 5 12
       iotwin exec sendmail -- vmstat 5
+      iotwin exec page-cache --at "20 s" -- pidstat -d 5 2
       iotwin exec sendmail --at "1 min" -- top -b -n 1 -d 10
       iotwin exec generic -- free -m -s 10
       iotwin exec web-governor -- cpupower frequency-info

@@ -20,9 +20,10 @@ from sim.observation import Observation
 from sim.results import ProcSample, Record, RunResult
 from sim.scenario import Scenario
 from sim.scenario.dd_command import PROCESS, dd_layer
+from sim.study.tree.whole import show_whole
 from sim.toml.layers import Table
 from sim.tools.parse import parse_stat
-from sim.tools.run import FILES, run_tool, tool_sampling
+from sim.tools.run import FILES, WHOLE, run_tool, tool_sampling
 from sim.units import NS_PER_MS, NS_PER_S
 
 # The first kernel of the distributions that came with a generation of the tools.
@@ -56,6 +57,8 @@ def shown_to(argv: Sequence[str]) -> Callable[[Machine], None]:
 
 
 def _show(tool: str, machine: Machine) -> None:
+    if WHOLE in FILES[tool]:
+        show_whole(machine)
     machine.proc.snapshot_also(FILES[tool])
 
 

@@ -1,7 +1,8 @@
 """Read the text of /proc files into records of integers.
 
 Models: what sysstat's rd_stats.c and procps' readproc read: stat, diskstats, loadavg, uptime,
-meminfo, vmstat, of kernels 2.6 to 6.x; files written by a real kernel or by `sim.fs.proc`.
+meminfo, vmstat, interrupts, softirqs, of kernels 2.6 to 6.x; files written by a real kernel or by
+the twin.
 Linux counterpart: fs/proc/{stat,loadavg,uptime,meminfo}.c, block/genhd.c, mm/vmstat.c (formats).
 Invariants: a file that is not understood raises ProcFormatError with the line; nothing is guessed.
 Left out: the 2.4 layout of diskstats (15 columns), which no modelled kernel writes.
@@ -147,6 +148,23 @@ class UptimeLine:
     idle_cs: int
 
 
+@dataclass(frozen=True, slots=True)
+class InterruptCounts:
+    """/proc/interrupts or softirqs: by name, what each CPU of `cpus` counted."""
+
+    cpus: tuple[int, ...]
+    counts: dict[str, tuple[int, ...]]
+
+    def count(self, name: str, cpu: int) -> int:
+        """Return the count of one interrupt on one CPU; 0 where there is none."""
+        row = dict(zip(self.cpus, self.counts.get(name, ()), strict=False))
+        return row.get(cpu, 0)
+
+    def of_cpu(self, cpu: int) -> int:
+        """Return the count of all interrupts of one CPU."""
+        return sum(self.count(name, cpu) for name in self.counts)
+
+
 def parse_stat(text: str) -> Stat:
     """Return /proc/stat; counters in ticks of 1/100 s."""
     cpus: dict[int, CpuTicks] = {}
@@ -239,6 +257,26 @@ def parse_vmstat(text: str) -> dict[str, int]:
             raise ProcFormatError("vmstat", number, line, '"name NUMBER"')
         values[words[0]] = _integers("vmstat", number, line, words[1:])[0]
     return values
+
+
+def parse_interrupts(file: str, text: str) -> InterruptCounts:
+    """Return /proc/interrupts or softirqs; a row such as ERR has one number for all CPUs."""
+    head, *rows = text.splitlines() or [""]
+    words = head.split()
+    if not words or not all(word.startswith("CPU") and word[3:].isdigit() for word in words):
+        raise ProcFormatError(file, 1, head, '"CPU0 CPU1 ..."')
+    counts: dict[str, tuple[int, ...]] = {}
+    for number, line in enumerate(rows, start=2):
+        name, colon, rest = line.strip().partition(":")
+        if not colon:
+            raise ProcFormatError(file, number, line, '"NAME: NUMBER NUMBER ..."')
+        numbers: list[int] = []
+        for word in rest.split()[: len(words)]:
+            if not word.isdecimal():
+                break
+            numbers.append(int(word))
+        counts[name] = tuple(numbers)
+    return InterruptCounts(tuple(int(word[3:]) for word in words), counts)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -35,10 +35,30 @@ class ProcessRow:
     shared_kib: int
 
 
+@dataclass(frozen=True, slots=True)
+class StatFields:
+    """/proc/PID/stat: the name, and the fields after it, which proc(5) counts from 3."""
+
+    comm: str
+    after_comm: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Return how many fields the text has, with pid and name."""
+        return len(self.after_comm) + 2
+
+    def __getitem__(self, number: int) -> str:
+        """Return a field by its number in proc(5), 3 (the state) and on."""
+        return self.after_comm[number - 3]
+
+
 def parse_processes(snapshot: Snapshot) -> tuple[ProcessRow, ...]:
     """Return the processes by pid."""
-    pids = [int(name.removesuffix("/stat")) for name in snapshot.files if _is_stat(name)]
-    return tuple(_process(snapshot, pid) for pid in sorted(pids))
+    return tuple(_process(snapshot, pid) for pid in pids(snapshot))
+
+
+def pids(snapshot: Snapshot) -> list[int]:
+    """Return the pids that there are, in order."""
+    return sorted(int(name.removesuffix("/stat")) for name in snapshot.files if _is_stat(name))
 
 
 def _is_stat(name: str) -> bool:
@@ -46,19 +66,25 @@ def _is_stat(name: str) -> bool:
     return file == "stat" and pid.isdecimal()
 
 
-def _process(snapshot: Snapshot, pid: int) -> ProcessRow:
+def stat_fields(snapshot: Snapshot, pid: int) -> StatFields:
+    """Return /proc/PID/stat."""
     text = snapshot.text(f"{pid}/stat")
     head, closing, tail = text.rpartition(")")  # A name may hold anything, ")" too.
-    fields = tail.split()
-    if not closing or len(fields) < STAT_FIELDS_MIN - 2:
+    found = StatFields(head.partition("(")[2], tuple(tail.split()))
+    if not closing or len(found) < STAT_FIELDS_MIN:
         raise ProcFormatError(f"{pid}/stat", 1, text, f"at least {STAT_FIELDS_MIN} fields")
-    # After the name: state is field 3, utime 14, stime 15, priority 18, nice 19.
-    utime, stime, priority, nice = (int(fields[number - 3]) for number in (14, 15, 18, 19))
+    return found
+
+
+def _process(snapshot: Snapshot, pid: int) -> ProcessRow:
+    fields = stat_fields(snapshot, pid)
+    # utime 14, stime 15, priority 18, nice 19
+    utime, stime, priority, nice = (int(fields[number]) for number in (14, 15, 18, 19))
     size, resident, shared = map(int, snapshot.text(f"{pid}/statm").split()[:3])
     return ProcessRow(
         pid=pid,
-        comm=head.partition("(")[2],
-        state=fields[0],
+        comm=fields.comm,
+        state=fields[3],
         ticks=utime + stime,
         priority=priority,
         nice=nice,

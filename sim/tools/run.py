@@ -12,7 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sim.tools import cat, cpupower, free, iostat, sar, swapon, top, uptime, vmstat
+from sim.tools import (
+    cat,
+    cpupower,
+    free,
+    iostat,
+    mpstat,
+    pidstat,
+    sar,
+    swapon,
+    top,
+    uptime,
+    vmstat,
+)
 from sim.tools.clock import Wall
 from sim.tools.iostat import (
     SYSSTAT_7,
@@ -29,6 +41,8 @@ from sim.tools.vmstat import VmstatLayout
 
 PROCESSES = "processes"
 """In FILES: stat, statm and status of every process."""
+WHOLE = "whole"
+"""In FILES: all of /proc, with interrupts, and the io, schedstat and cmdline of every process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +149,49 @@ def _iostat(words: Words, generation: Generation) -> Typed:
     )
 
 
+def _mpstat(words: Words, generation: Generation) -> Typed:
+    _needs_sysstat_12("mpstat", generation)
+    options = mpstat.parse_options(words)
+    return Typed(
+        options.sampling,
+        lambda readings, at: mpstat.run_mpstat(
+            options,
+            readings,
+            title=generation.iostat,
+            hostname=at.hostname,
+            release=at.release,
+            machine=at.machine,
+            wall=at.wall,
+            times=at.times,
+        ),
+    )
+
+
+def _pidstat(words: Words, generation: Generation) -> Typed:
+    _needs_sysstat_12("pidstat", generation)
+    options = pidstat.parse_options(words)
+    return Typed(
+        options.sampling,
+        lambda readings, at: pidstat.run_pidstat(
+            options,
+            readings,
+            title=generation.iostat,
+            hostname=at.hostname,
+            release=at.release,
+            machine=at.machine,
+            wall=at.wall,
+            times=at.times,
+        ),
+    )
+
+
+def _needs_sysstat_12(tool: str, generation: Generation) -> None:
+    """Refuse a tool whose columns of older generations are not modelled."""
+    if generation.iostat is not SYSSTAT_12:
+        problem = f"its columns are known of sysstat 12 alone, and this is {generation.iostat.name}"
+        raise ToolUsageError(tool, problem, "--tools sysstat-12")
+
+
 def _sar(words: Words, generation: Generation) -> Typed:
     options = sar.parse_options(words, generation.sar)
     return Typed(
@@ -200,6 +257,8 @@ TOOLS = {
     "cpupower": Tool((), _cpupower),
     "free": Tool(("meminfo",), _free),
     "iostat": Tool(("stat", "uptime", "diskstats"), _iostat),
+    "mpstat": Tool(("stat", "uptime", WHOLE), _mpstat),
+    "pidstat": Tool(("stat", "uptime", "meminfo", WHOLE), _pidstat),
     "sar": Tool(("stat", "uptime", "diskstats", "loadavg", "meminfo", "vmstat"), _sar),
     "swapon": Tool(("swaps",), _swapon),
     "top": Tool(("stat", "uptime", "loadavg", "meminfo", PROCESSES), _top),

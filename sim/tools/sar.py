@@ -673,6 +673,10 @@ def run_sar(
     first = next(readings, None)
     if first is None:
         return
+    tables = [table for table in options.tables if _has_rows(table, first)]
+    if not tables:
+        yield "Requested activities not available\n"
+        return
     yield render_title(
         title,
         release=release,
@@ -682,13 +686,13 @@ def run_sar(
         wall=wall.at(first.t_ns),
         times=times,
     ).removesuffix("\n")
-    prev, sums, count = first, [Counter[str]() for _ in options.tables], 0
-    headers = _Headers(options.tables, first)
+    prev, sums, count = first, [Counter[str]() for _ in tables], 0
+    headers = _Headers(tables, first)
     for cur in readings:
         before, stamp = (wall.at(reading.t_ns).strftime(times.clock) for reading in (prev, cur))
-        gauges = [table.gauges(cur) for table in options.tables]
+        gauges = [table.gauges(cur) for table in tables]
         windows = [Window(prev, cur, gauge, 1) for gauge in gauges]
-        yield _report(options.tables, windows, stamp, before if headers.due(count) else None)
+        yield _report(tables, windows, stamp, before if headers.due(count) else None)
         for total, gauge in zip(sums, gauges, strict=True):
             total.update(gauge)
         prev, count = cur, count + 1
@@ -696,7 +700,12 @@ def run_sar(
             break
     if count and (count == options.count or options.averages_on_interrupt):
         windows = [Window(first, prev, total, count) for total in sums]
-        yield _report(options.tables, windows, AVERAGE, AVERAGE if headers.always else None)
+        yield _report(tables, windows, AVERAGE, AVERAGE if headers.always else None)
+
+
+def _has_rows(table: SarTable, first: Reading) -> bool:
+    """Tell whether the server has what a table is about: -d needs a disk."""
+    return table.name_title != "DEV" or bool(first.disks)
 
 
 def _report(

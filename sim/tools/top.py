@@ -8,6 +8,8 @@ the tool itself. With D(x) the increase of a counter between two readings, t the
     %CPU = 100 D(utime + stime) / t     %MEM = 100 resident / MemTotal
     states = 100 D(state) / D(all states); those of 3.2's first frame are since boot
 
+in single precision, as the tool computes: where the exact figure lies between two decimals it may
+round to the other side. Where no time passed, 4.0 says 100 % idle, and 3.2 zeros.
 Invariants: a process is shown whose stat was read; of equal %CPU the lower pid comes first. The
 first reading makes no frame. (The real tool takes it itself, half a second earlier: here it lies a
 whole DELAY before.) Memory and times are shown in the first form that fits their column.
@@ -17,6 +19,7 @@ what a terminal wider than 80 columns would show of a command's name in 4.0.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,13 +70,17 @@ class TopLayout:
     header: str
     row: Callable[[ProcessRow, float, float], str]  # with %CPU and %MEM
     percent_max_per_cpu: bool
+    no_time_is_idle: bool
 
 
 def render(frame: Frame, layout: TopLayout) -> str:
     """Return the text of a frame after its first line."""
     tasks = ",".join(f"{number:4d} {name}" for name, number in frame.tasks.items())
     total = max(frame.memory_kib["MemTotal"], 1)
-    rows = [layout.row(row, cpu, row.resident_kib / total * 100) for row, cpu in frame.rows]
+    rows = [
+        layout.row(row, cpu, single(single(row.resident_kib) * 100 / total))
+        for row, cpu in frame.rows
+    ]
     return f"Tasks:{tasks}\n{layout.summary(frame)}\n{layout.header}\n" + "".join(
         f"{row}\n" for row in rows
     )
@@ -160,6 +167,12 @@ def _percent(value: float) -> str:
     return next((text for text in forms if len(text) <= 5), "    ?")
 
 
+def single(value: float) -> float:
+    """Return the nearest number of single precision, C's float."""
+    [rounded] = struct.unpack("f", struct.pack("f", value))
+    return float(rounded)
+
+
 def scale_3_2(kib: int, width: int) -> str:
     """Return KiB in the first form that fits: plain, with one decimal, whole, by unit."""
     scaled = float(kib)
@@ -176,12 +189,12 @@ def scale_3_2(kib: int, width: int) -> str:
 
 def scale_4_0(kib: int, width: int) -> str:
     """Return KiB plain, or with one decimal in the first unit that fits."""
-    scaled = float(kib)
+    scaled = single(kib)
     text = str(kib)
     for unit in "mgtpe":
         if len(text) <= width:
             break
-        scaled /= 1024
+        scaled = single(scaled / 1024)
         text = f"{scaled:.1f}{unit}"
     return text
 
@@ -223,6 +236,7 @@ PROCPS_3_2 = TopLayout(
     header="  PID USER      PR  NI  VIRT  RES  SHR S %CPU %MEM    TIME+  COMMAND",
     row=_row_3_2,
     percent_max_per_cpu=False,
+    no_time_is_idle=False,
 )
 PROCPS_4_0 = TopLayout(
     name="procps-4.0",
@@ -232,11 +246,13 @@ PROCPS_4_0 = TopLayout(
     header="  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND",
     row=_row_4_0,
     percent_max_per_cpu=True,
+    no_time_is_idle=True,
 )
 
 
 DEFAULT_DELAY_S = 3
 PERCENT_MAX = 99.9
+SHORTEST_S = 0.005  # what counts as elapsed where nothing did
 _ALLOWED = "-b batch mode (needed), -n COUNT, -d DELAY, -p PID"
 
 
@@ -302,27 +318,35 @@ def compute(
     most = PERCENT_MAX
     if layout.percent_max_per_cpu and len(stat.cpus) > 1:
         most = 100.0 * len(stat.cpus)
-    rows = [(row, _cpu_pct(row, before, max(uptimes[1] - uptimes[0], 1), most)) for row in shown]
+    per_tick = _percent_per_tick(uptimes[1] - uptimes[0])
+    ticks = {row.pid: max(row.ticks - before.get(row.pid, 0), 0) for row in shown}
+    rows = [(row, min(single(ticks[row.pid] * per_tick), most)) for row in shown]
     rows.sort(key=_busiest_first)
     return Frame(
-        states_pct=_states(spent),
+        states_pct=_states(spent, no_time_is_idle=layout.no_time_is_idle),
         memory_kib=parse_meminfo(cur.text("meminfo")),
         tasks=_tasks(shown),
         rows=rows,
     )
 
 
-def _cpu_pct(row: ProcessRow, before: Mapping[int, int], elapsed_cs: int, most: float) -> float:
-    return min(max(row.ticks - before.get(row.pid, 0), 0) / elapsed_cs * 100, most)
+def _percent_per_tick(elapsed_cs: int) -> float:
+    """Return the percent of one CPU that a tick of 1/100 s is (Frame_etscale)."""
+    elapsed_s = single(elapsed_cs / 100) if elapsed_cs > 0 else SHORTEST_S
+    return single(100 / single(100 * elapsed_s))
 
 
 def _busiest_first(entry: tuple[ProcessRow, float]) -> tuple[float, int]:
     return -entry[1], entry[0].pid
 
 
-def _states(spent: CpuTicks) -> dict[str, float]:
-    total = max(sum(getattr(spent, state) for state in STATES), 1)
-    return {state: 100 * getattr(spent, state) / total for state in STATES}
+def _states(spent: CpuTicks, *, no_time_is_idle: bool) -> dict[str, float]:
+    ticks = {state: getattr(spent, state) for state in STATES}
+    total = sum(ticks.values())
+    if not total:
+        total, ticks["idle"] = 1, int(no_time_is_idle)
+    percent_per_tick = single(100 / total)
+    return {state: single(number * percent_per_tick) for state, number in ticks.items()}
 
 
 def _tasks(rows: Sequence[ProcessRow]) -> dict[str, int]:

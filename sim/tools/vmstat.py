@@ -14,7 +14,8 @@ instead of t: on N CPUs its rates are N times too low, as in the real tool.
 Invariants: r leaves out the reader itself before 4.0; idle running backwards is carried as a debt.
 Of the totals nothing is divided by time; disks stand in the order of the file (4.0: with whole
 disks that never did I/O too), partitions nowhere.
-Left out: -a -D -m -p -S -t -w; the column "st" of distributions that patched 3.2; unit
+Left out: -a -D -m -p -S -t -w; that 4.0.2 reads memory once, for the first line (4.0.3 mended it),
+and takes time of guests from us; the column "st" of distributions that patched 3.2; unit
 conversion in single precision (3.2 rounds memory above 16 GiB to 2 kB).
 """
 
@@ -101,7 +102,8 @@ def disks(snapshot: Snapshot, _layout: TotalsLayout) -> str:
         "disk- ------------reads------------ ------------writes----------- -----IO------\n"
         "       total merged sectors      ms  total merged sectors      ms    cur    sec\n"
     )
-    return header + "".join(_disk(row) for row in rows if row.name not in partitions)
+    table = "".join(_disk(row) for row in rows if row.name not in partitions)
+    return header + table if table else ""
 
 
 def _disk(row: DiskRow) -> str:
@@ -277,7 +279,9 @@ def _values(
         title: sum(getattr(ticks, field) for field in fields)
         for title, fields in _CPU_COLUMNS.items()
     }
-    total = max(sum(parts.values()), 1)
+    total = sum(parts.values())
+    if not total:
+        total = parts["id"] = 1  # No time has passed: idle.
     numerator, divisor = (USER_HZ, total) if prev is None else (1, sampling.interval_s or 1)
     increases = _counters(cur)
     if prev is not None:

@@ -197,7 +197,7 @@ def test_options_devices_and_interval_come_in_any_order(words: tuple[str, ...]) 
         ("iostat -k -m", "-k and -m exclude each other"),
         ("iostat 5 3 1", "unknown argument '1'"),
         ("iostat 0", "must be at least 1"),
-        ("mpstat 1", "mpstat: no such tool on this server; allowed: cat, cpupower, free, iostat"),
+        ("iotop 1", "iotop: no such tool on this server; allowed: cat, cpupower, free, iostat"),
         ("vmstat -m", "vmstat: unknown option '-m'"),
         ("uptime -p", "uptime: unknown argument '-p'; allowed: no argument"),
         ("", "no such tool"),

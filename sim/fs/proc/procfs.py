@@ -40,6 +40,11 @@ class ProcFs:
             raise FileNotFoundError(f"/proc/{name}: not modelled; there are {self.files()}")
         return render()
 
+    def tree(self, name: str) -> Mapping[str, str]:
+        """Return the texts by path of the tree of that name."""
+        [render] = [render for tree, render in self._trees if tree == name]
+        return render()
+
     def files(self) -> tuple[str, ...]:
         """Return the names of the files."""
         return tuple(sorted(self._files))

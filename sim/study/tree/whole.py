@@ -16,8 +16,26 @@ from sim.scenario import Scenario
 from sim.study.tree.accounts import Accounts
 from sim.study.tree.proc_files import proc_files, process_files
 from sim.study.tree.sys_files import place, sys_files
+from sim.tools.run import WHOLE
 
 Told = Callable[[int, int], None]  # simulated ns done, and at most needed
+
+
+def show_whole(machine: Machine) -> None:
+    """Let the readings of a booted machine's /proc have WHOLE, for tools that want it.
+
+    The accounts begin here: call it before the machine runs.
+    """
+    accounts = Accounts()
+    accounts.attach(machine)
+    proc = machine.proc
+
+    def whole() -> dict[str, str]:
+        rendered = dict(proc.tree(PROCESSES))
+        files = proc_files(machine, accounts, proc.read("stat"))
+        return files | rendered | process_files(machine, accounts, rendered)
+
+    proc.create_tree(whole, WHOLE)
 
 
 class Server:
@@ -27,10 +45,9 @@ class Server:
         """Boot it, with accounts of all that its tasks do."""
         self.machine = Machine(scenario, scenario.seed)
         self._interval_ns = scenario.measure.interval_ns
-        self._accounts = Accounts()
-        self._accounts.attach(self.machine)
+        show_whole(self.machine)
         proc = self.machine.proc
-        proc.snapshot_also((*proc.files(), PROCESSES))
+        proc.snapshot_also(proc.files())
 
     def now_ns(self) -> int:
         """Return simulated time since boot."""
@@ -51,19 +68,11 @@ class Server:
 
     def tree(self) -> dict[str, str]:
         """Return the texts by path, "proc/stat" and all others."""
-        machine = self.machine
-        snapshot = machine.proc.snapshot()
-        ours = {name for name in snapshot if _is_proc(name, machine.proc.files())}
-        proc = {name: snapshot[name] for name in ours}
-        proc |= process_files(machine, self._accounts, snapshot)
-        proc |= proc_files(machine, self._accounts, snapshot["stat"])
-        sys = sys_files(machine, snapshot["diskstats"])
+        proc = self.machine.proc
+        snapshot = proc.snapshot()
+        ours = {name: snapshot[name] for name in proc.files()} | dict(proc.tree(WHOLE))
+        sys = sys_files(self.machine, snapshot["diskstats"])
         sys |= {place(name): text for name, text in snapshot.items() if name not in ours}
-        tree = {f"proc/{name}": text for name, text in proc.items()}
+        tree = {f"proc/{name}": text for name, text in ours.items()}
         tree |= {f"sys/{name}": text for name, text in sys.items()}
         return dict(sorted(tree.items()))
-
-
-def _is_proc(name: str, files: tuple[str, ...]) -> bool:
-    """Return whether a name of a snapshot is a file of /proc, or of a process."""
-    return name in files or name.partition("/")[0].isdecimal()
