@@ -139,7 +139,10 @@ def submit_direct(
         kiocb.durable = False
         flags |= BIO_FUA
     first, last = pos >> PAGE_SHIFT, (pos + count + PAGE_MASK) >> PAGE_SHIFT
-    op = WRITE if kiocb.write else READ
+    op = READ
+    if kiocb.write:
+        op = WRITE
+        task.write_bytes += count  # task_io_account_write
     kiocb.deferred = kiocb.write and kiocb.needs_worker(first, last)
     runs = inode.op.get_blocks(inode, first, last)
     if len(runs) == 1 and (block := runs[0][0]) >= 0:  # As most are: without make_bios()'s list.

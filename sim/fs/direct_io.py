@@ -180,6 +180,7 @@ def direct_io(
             if inode.i_rwsem.owner is task:
                 demote(task, inode, pos, count)
             yield from op.fill_holes(task, inode, start, end)
+            task.write_bytes += count  # task_io_account_write
         direction = WRITE if write else READ
         runs = op.get_blocks(inode, start, end)
         if len(runs) == 1 and runs[0][0] >= 0:  # As most are: without make_bios()'s list.

@@ -376,6 +376,9 @@ class AddressSpace(PageTree):
             vm.nr_dirty += dirtied
             self.bdi.dirtied += dirtied
             self.bdi.nr_dirty += dirtied
+            task = vm.sched.current
+            if task is not None:  # account_page_dirtied: task_io_account_write
+                task.write_bytes += dirtied * PAGE_SIZE
             if not self.dirty_state & I_DIRTY_PAGES:
                 self._mark_dirty(I_DIRTY_PAGES)
         return dirtied
@@ -527,6 +530,9 @@ class AddressSpace(PageTree):
         discarded = self._discard_dirty(start)
         if discarded:
             self.vm.discarded += discarded
+            task = self.vm.sched.current
+            if task is not None:  # account_page_cleaned: task_io_account_cancelled_write
+                task.cancelled_write_bytes += discarded * PAGE_SIZE
         for low, high in self.clean_ranges(start, self.pages.end()):
             self._remove_pages(low, high)
         self.shadows = None

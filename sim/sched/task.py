@@ -131,6 +131,7 @@ class Task:
         "allowed",
         "at_exit",
         "blkcg",
+        "cancelled_write_bytes",
         "children",
         "comm",
         "cpu",
@@ -174,6 +175,7 @@ class Task:
         "wakee_flips",
         "wchan",
         "weight",
+        "write_bytes",
     )
 
     def __init__(
@@ -218,6 +220,10 @@ class Task:
         self.stime_ns: int = 0
         self.nvcsw: int = 0  # switches away because it slept
         self.nivcsw: int = 0  # and because it was preempted
+        # Bytes that it made to be written (pages became dirty, or went past the page cache), and
+        # that its truncates saved from that (task_io_accounting).
+        self.write_bytes: int = 0
+        self.cancelled_write_bytes: int = 0
         self.start_ns: int = sched.calendar.now
         self.last_ran_ns: int = 0
         self.last_wakee: Task | None = None  # whom it woke last, and

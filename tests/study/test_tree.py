@@ -83,6 +83,44 @@ def test_io_of_a_process_is_what_dd_was_told_to_copy(tmp_path: Path) -> None:
     assert read["write_bytes:"] == written["read_bytes:"] == 0
 
 
+BUFFERED = """\
+[process.writer]
+program = "dd"
+if = "/dev/zero"
+of = "/new"
+bs = "1 MiB"
+blocks = 64
+"""
+
+
+def test_who_makes_pages_dirty_counts_them_and_not_who_writes_them(tmp_path: Path) -> None:
+    server = Server(scenario(tmp_path, BUFFERED))
+    written: dict[str, int] = {}
+    while server.now_ns() < 1 * NS_PER_S:
+        server.run_to(server.now_ns() + 5_000_000)
+        found = accounts(server.tree())
+        written |= {path: each["write_bytes:"] for path, each in found.items()}
+    # The last reading may be 5 ms before its end, in which it copies some MiB.
+    assert 48 * MIB < max(written.values()) <= 65 * MIB
+    server.run_to(40 * NS_PER_S, beyond=True)  # 30 s old, the flusher writes them
+    assert server.machine.devices["sda"].stats.write_sectors * 512 >= 64 * MIB
+    flushers = [task for task in server.machine.sched.processes.tasks.values() if task.is_kthread]
+    assert sum(task.write_bytes for task in flushers) < MIB, "but for the journal's own blocks"
+
+
+def test_who_truncates_dirty_pages_counts_them_as_cancelled(tmp_path: Path) -> None:
+    second = BUFFERED.replace("writer", "second") + 'start = "5 s"\n'
+    server = Server(scenario(tmp_path, BUFFERED + second))
+    found: dict[str, dict[str, int]] = {}
+    while server.now_ns() < 6 * NS_PER_S:
+        server.run_to(server.now_ns() + 5_000_000)
+        found |= accounts(server.tree())
+    first, other = found.values()
+    assert first["cancelled_write_bytes:"] == 0
+    # All that the first had left dirty, and nobody had begun to write.
+    assert other["cancelled_write_bytes:"] == server.machine.vm.discarded * 4096 > 0
+
+
 def test_two_that_share_a_cpu_wait_while_the_other_runs(tmp_path: Path) -> None:
     server = Server(scenario(tmp_path, HOGS))
     server.run_to(20 * NS_PER_S)

@@ -1,21 +1,20 @@
 """What the kernel counts for each process and no tool of ours shows: I/O, waiting, turns.
 
 Models: task_io_accounting and sched_info of each task, kept by looking at a run: system calls that
-read and write, blocks that a task asks a device for, the time from becoming runnable to running.
+read and write, blocks that a task reads from a device, the time from becoming runnable to running.
+What a task makes to be written the task itself counts (sim/sched/task.py).
 Linux counterpart: include/linux/task_io_accounting_ops.h, task_io_account_read in submit_bio
  (block/blk-core.c); kernel/sched/stats.h (sched_info_queued, sched_info_arrive).
 Invariants: looking changes nothing that is simulated; counters never decrease; what runs from the
  boot on is counted from the boot on. A run of bios is as many bytes as it has sectors.
-Left out: write_bytes counts blocks that a process submits itself, in fsync or direct I/O: what the
- flusher writes for it later is the flusher's, where Linux counts at the page that becomes dirty.
- read_bytes has no read-ahead that interrupts would start. Vectors of aio and io_uring are no
- system calls of read or write.
+Left out: read_bytes has no read-ahead that interrupts would start. Vectors of aio and io_uring are
+ no system calls of read or write.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from sim.block.bio import DISCARD, READ, Bio
+from sim.block.bio import READ, Bio
 from sim.engine.trace import Record
 from sim.machine import Machine
 from sim.study.tree.pressure import IO, MEMORY, MEMORY_SLEEPS, RUNNABLE, Pressure
@@ -37,7 +36,6 @@ class TaskAccount:
     syscr: int = 0  # calls
     syscw: int = 0
     read_bytes: int = 0  # asked of devices
-    write_bytes: int = 0
     run_delay_ns: int = 0  # runnable, and not running
     turns: int = 0  # times that it was given a CPU
 
@@ -81,18 +79,12 @@ class Accounts:
         return self.cpus.setdefault(number, CpuAccount())
 
     def _submitted(self, _device: str, bio: Bio) -> None:
-        """A task asks a device for blocks."""
+        """A task asks a device for blocks: reads count here (submit_bio: task_io_account_read)."""
         machine = self._machine
         assert machine is not None
         task = machine.sched.current
-        if task is None or bio.op == DISCARD:
-            return
-        account = self.of(task.pid)
-        n = bio.nr_sectors * SECTOR
-        if bio.op == READ:
-            account.read_bytes += n
-        else:
-            account.write_bytes += n
+        if task is not None and bio.op == READ:
+            self.of(task.pid).read_bytes += bio.nr_sectors * SECTOR
 
     def _hit(self, hit: Record) -> None:
         name, args = hit.name, hit.args
