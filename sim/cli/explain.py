@@ -75,6 +75,6 @@ def command(
         for kind in found.kinds:
             click.echo(explain_text.kind_heading(kind))
             print_table(explain_text.kind_table(kind), sys.stdout)
-            click.echo(explain_text.ways(kind))
+            click.echo(explain_text.ways(found, kind))
         click.echo(explain_text.resource_text(found))
         click.echo(explain_text.load_text(found))

@@ -27,7 +27,6 @@ from sim.study.tree.namespace import (
     NamespaceError,
     check_namespace,
     prepare,
-    show_itself,
     start,
     was_refused,
 )
@@ -35,8 +34,6 @@ from sim.study.tree.whole import Server
 
 # Programs that ask the kernel by netlink and read no file of /proc for it (taskstats).
 NETLINK: Final = {"iotop": "pidstat -d 1", "iotop-c": "pidstat -d 1"}
-# Programs that stop if they find no /proc/PID of their own.
-FIND_THEMSELVES: Final = ("ps", "pgrep", "pidof")
 PATIENCE_S: Final = 2.0  # that a program has to end when it is told to
 SIGNALLED: Final = 128  # plus the signal: how a shell tells that a program was killed
 
@@ -120,8 +117,6 @@ def _run(server: Server, argv: tuple[str, ...], speed: float) -> int:
         prepare(top)
         pace = Pace(server, speed, lambda shown: folder.update(shown.tree()))
         with _started(top, argv) as program:
-            if Path(argv[0]).name in FIND_THEMSELVES:
-                show_itself(top, program.pid)
             while (code := _ended(program, pace.wait_s())) is None:
                 pace.step(beyond=True)
         if was_refused(top):

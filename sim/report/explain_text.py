@@ -3,7 +3,8 @@
 Models: a page of a performance report: per kind of transaction a table of what it waited for, and
 what that was underneath; the busiest resource; who the load average counted.
 Linux counterpart: none.
-Invariants: rows and columns of a table sum to its last row and second column, but for rounding.
+Invariants: rows and columns of a table sum to its last row and second column, but for rounding;
+places where tasks sleep have the names that the scenario's kernel shows.
 Left out: a picture; flamegraph.pl or speedscope draw one from folded_text().
 """
 
@@ -12,7 +13,9 @@ from typing import Any
 
 from sim.report.study_tables import scenario_heading
 from sim.report.tables import Column, Table, figure
+from sim.sched.version import kernel_version
 from sim.study.explain import ENDS, Explanation, Kind, Part
+from sim.study.waits import kernel_name
 
 SMALL_SHARE = 0.005  # parts below half a per cent are rows "others" of the longest ways
 WAYS = 6
@@ -57,9 +60,11 @@ def _row(name: str, row: dict[str, float], ends: Sequence[str], whole: float) ->
     return (name, figure(spent), f"{100 * spent / whole:.1f} %", *parts)
 
 
-def ways(kind: Kind) -> str:
+def ways(found: Explanation, kind: Kind) -> str:
     """Return the longest ways by which time was lost, and the journal's share."""
-    lines = [f"  {_share(part, kind)}  {' > '.join(part.path)}" for part in _longest(kind)]
+    lines = [
+        f"  {_share(part, kind)}  {' > '.join(_frames(found, part))}" for part in _longest(kind)
+    ]
     if kind.journal_share > SMALL_SHARE:
         lines.append(f"  {100 * kind.journal_share:5.1f} %  behind a journal, by all ways")
     return "\n".join(lines) + "\n"
@@ -110,7 +115,7 @@ def load_text(found: Explanation) -> str:
     """Return the tasks that the load average counts."""
     load = found.load
     rows = [("on a CPU", load.on_cpu), ("on a run queue", load.run_queue)]
-    rows += [(f"blocked in {wchan}", number) for wchan, number in load.blocked]
+    rows += [(f"blocked in {wchan}", number) for wchan, number in _blocked(found).items()]
     lines = [f"  {number:7.2f}  {name}" for name, number in rows if number >= 0.005]
     lines.append(f"  {load.journal:7.2f}  of those blocked wait for a journal, or for a lock whose")
     lines.append("           holder does")
@@ -120,10 +125,26 @@ def load_text(found: Explanation) -> str:
 def folded_text(found: Explanation) -> str:
     """Return a line for each part, microseconds behind its path: what flamegraph.pl reads."""
     return "".join(
-        f"{';'.join((kind.name, *part.path))} {round(1000 * part.mean_ms)}\n"
+        f"{';'.join((kind.name, *_frames(found, part)))} {round(1000 * part.mean_ms)}\n"
         for kind in found.kinds
         for part in kind.parts
     )
+
+
+def _frames(found: Explanation, part: Part) -> list[str]:
+    """Return a part's path, places in the kernel as the release calls them."""
+    version = kernel_version(found.scenario.server.kernel)
+    return [kernel_name(frame, version) for frame in part.path]
+
+
+def _blocked(found: Explanation) -> dict[str, float]:
+    """Return how many tasks sleep where, as the release calls the places, most first."""
+    version = kernel_version(found.scenario.server.kernel)
+    numbers: dict[str, float] = {}
+    for wchan, number in found.load.blocked:
+        name = kernel_name(wchan, version)
+        numbers[name] = numbers.get(name, 0.0) + number
+    return dict(sorted(numbers.items(), key=lambda pair: -pair[1]))
 
 
 def explanation_json(found: Explanation) -> dict[str, Any]:
@@ -135,19 +156,19 @@ def explanation_json(found: Explanation) -> dict[str, Any]:
         "seed": scenario.seed,
         "version": found.version,
         "window_s": [found.start_ns / 1e9, found.end_ns / 1e9],
-        "transactions": [_kind_json(kind) for kind in found.kinds],
+        "transactions": [_kind_json(found, kind) for kind in found.kinds],
         "busy_pct": {one.name: one.busy_pct for one in found.resources},
         "load": {
             "mean": found.load.mean,
             "on_cpu": found.load.on_cpu,
             "run_queue": found.load.run_queue,
-            "blocked": dict(found.load.blocked),
+            "blocked": _blocked(found),
             "behind_journal": found.load.journal,
         },
     }
 
 
-def _kind_json(kind: Kind) -> dict[str, Any]:
+def _kind_json(found: Explanation, kind: Kind) -> dict[str, Any]:
     return {
         "kind": kind.name,
         "count": kind.count,
@@ -157,7 +178,7 @@ def _kind_json(kind: Kind) -> dict[str, Any]:
         "behind_journal_share": kind.journal_share,
         "parts": [
             {
-                "path": list(part.path),
+                "path": _frames(found, part),
                 "waits_for": part.waits_for,
                 "ends_in": part.ends_in,
                 "mean_ms": part.mean_ms,

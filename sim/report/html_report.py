@@ -395,19 +395,20 @@ def _time(findings: Findings) -> Element:
 def _explained(name: str, found: Explanation) -> Element:
     """Return the kinds of transactions, those with most time first, and what was busy."""
     kinds = sorted(found.kinds, key=lambda kind: -kind.count * kind.mean_ms)
-    rest = list(chain.from_iterable(map(_kind, kinds[KINDS_OPEN:])))
+    tables = [list(_kind(found, kind)) for kind in kinds]
+    rest = list(chain.from_iterable(tables[KINDS_OPEN:]))
     return element(
         "div",
-        *chain.from_iterable(map(_kind, kinds[:KINDS_OPEN])),
+        *chain.from_iterable(tables[:KINDS_OPEN]),
         folded(f"{len(kinds) - KINDS_OPEN} more kinds", *rest) if rest else None,
         text_block(explain_text.resource_text(found), f"{name}: busy"),
         text_block(explain_text.load_text(found), f"{name}: load average"),
     )
 
 
-def _kind(kind: Kind) -> Iterable[Element]:
+def _kind(found: Explanation, kind: Kind) -> Iterable[Element]:
     yield html_table(explain_text.kind_table(kind), explain_text.kind_heading(kind))
-    yield text_block(explain_text.ways(kind), f"{kind.name}: the longest ways")
+    yield text_block(explain_text.ways(found, kind), f"{kind.name}: the longest ways")
 
 
 # -- What was put in, and what that is worth

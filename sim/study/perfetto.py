@@ -45,6 +45,7 @@ from sim.mm.params import PAGE_SIZE
 from sim.sched.loadavg import FIXED_1
 from sim.study.blktrace import moment, rwbs
 from sim.study.timeline import spent_within
+from sim.study.waits import kernel_name
 from sim.units import NS_PER_MS, NS_PER_S
 
 SAMPLE_NS: Final = 10 * NS_PER_MS  # of counters that are looked at
@@ -504,7 +505,8 @@ class Perfetto:
         """Say where a task is blocked."""
         assert self._out is not None
         if task.state == "D":
-            where = number(2, self._out.intern(26, task.wchan))
+            version = self._machine.version
+            where = number(2, self._out.intern(26, kernel_name(task.wchan, version)))
             event = number(1, pid) + where + number(3, task.is_iowait)
             self._out.ftrace(task.cpu, self._now_ns, pid, message(18, event))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import sim
-from sim.study.waits import JOURNAL, WAITS
+from sim.study.waits import _NAMES, JOURNAL, WAITS, kernel_name
 
 KERNEL = ("sched", "block", "drivers", "mm", "net", "fs")  # folders of sim whose code sleeps
 
@@ -55,6 +55,19 @@ def test_every_wait_channel_of_the_sources_is_classified():
 def test_no_channel_is_classified_that_no_source_sleeps_in():
     from_the_timeline = {"CPU, user", "CPU, system", "CPU, interrupts", "run queue"}
     assert WAITS.keys() - set(channels(sources())) - from_the_timeline == set()
+
+
+def test_a_channel_has_the_name_that_its_release_shows():
+    assert kernel_name("sync_page", (2, 6, 16)) == "sync_page"
+    assert kernel_name("sync_page", (4, 18)) == "wait_on_page_bit"
+    assert kernel_name("sync_page", (6, 1)) == "folio_wait_bit_common"
+    assert kernel_name("log_wait_commit", (6, 1)) == "jbd2_log_wait_commit"
+    assert kernel_name("rwsem_down_write_slowpath", (4, 18)) == "rwsem_down_write_failed"
+    assert kernel_name("mutex_lock", (6, 1)) == "mutex_lock"
+
+
+def test_only_channels_have_names_by_release():
+    assert _NAMES.keys() <= WAITS.keys()
 
 
 def test_the_channels_of_both_journals_are_called_journal():

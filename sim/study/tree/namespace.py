@@ -3,14 +3,16 @@
 Models: a private user, mount and UTS namespace: within it the user is root, takes the twin's host
 name, binds two folders over /proc and /sys, and becomes the program. Nobody outside sees the
 mounts; they go with the last process. /proc/self of the tree leads to the real one where a program
-asks about itself (its descriptors).
+asks about itself (its descriptors). ps, pgrep and pidof look for their own number in /proc and end
+without it: a folder at the head of PATH has one of each, which lists the real one there meanwhile.
 Linux counterpart: unshare(1), mount(8), setpriv(1) of util-linux; user_namespaces(7).
 Invariants: files are read through the mounts, so they must be rewritten in place. The program ends
  when the command that started it does (PR_SET_PDEATHSIG).
-Left out: what a program asks the kernel and not its files: sysinfo(2), getloadavg of some C
- libraries, netlink, statfs; a pid namespace.
+Left out: ps that a script calls by its path; what a program asks the kernel and not its files:
+ sysinfo(2), getloadavg of some C libraries, netlink, statfs; a pid namespace.
 """
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -33,10 +35,21 @@ OWN: Final = (
     "status",
     "task",
 )
+COMMANDS: Final = "bin"
+# Programs that stop if they find no /proc/PID of their own.
+FIND_THEMSELVES: Final = ("ps", "pgrep", "pidof")
+_LISTED: Final = """\
+#!/bin/sh
+sh -c '[ -e "/proc/$$" ] || ln -s "$0/$$" "/proc/$$"; exec "$@"' {host} {program} "$@"
+code=$?
+for own in /proc/[0-9]*; do [ -L "$own" ] && rm -f "$own"; done
+exit $code
+"""
 _REFUSED: Final = "refused"  # a file, if the system forbids a mount
 _FLAGS: Final = ("--user", "--map-root-user", "--mount", "--uts")
 _SCRIPT: Final = f"""
 top=$1; shift
+PATH="$top/{COMMANDS}:$PATH"; export PATH
 hostname -F "$top/proc/sys/kernel/hostname" 2>/dev/null
 mount --rbind /proc "$top/{HOST}" && mount --bind "$top/sys" /sys \\
     && mount --bind "$top/proc" /proc || {{ : >"$top/{_REFUSED}"; exit 1; }}
@@ -62,18 +75,21 @@ class NamespaceError(RuntimeError):
 def prepare(top: Path) -> None:
     """Add to a tree what a program that sees it as its /proc needs."""
     (top / HOST).mkdir()
+    (top / COMMANDS).mkdir()
+    for name in FIND_THEMSELVES:
+        program = shutil.which(name)
+        if program is not None:
+            script = top / COMMANDS / name
+            words = {"host": shlex.quote(str(top / HOST)), "program": shlex.quote(program)}
+            script.write_text(_LISTED.format(**words), encoding="utf-8")
+            script.chmod(0o755)
+    numbers = top / "sys/dev/block"  # where sar -d looks up a name
+    numbers.mkdir(parents=True)
+    for file in (*(top / "sys/block").glob("*/dev"), *(top / "sys/block").glob("*/*/dev")):
+        link = file.parent.relative_to(top / "sys")
+        (numbers / file.read_text(encoding="ascii").strip()).symlink_to(Path("../..") / link)
     for name in OWN:
         (top / SELF / name).symlink_to(top / HOST / "self" / name)
-
-
-def show_itself(top: Path, pid: int) -> None:
-    """Let a program that was started find itself in /proc, unless a process of the twin's is there.
-
-    It then lists itself, with its real figures, as on any server.
-    """
-    place = top / "proc" / str(pid)
-    if not place.exists():
-        place.symlink_to(top / HOST / str(pid))
 
 
 def check_namespace() -> None:
@@ -95,7 +111,9 @@ def check_namespace() -> None:
 
 def start(top: Path, argv: Sequence[str]) -> "subprocess.Popen[bytes]":
     """Start a program that sees the tree; its streams are ours."""
-    command = ["unshare", *_FLAGS, "sh", "-c", _SCRIPT, "sh", str(top), *argv]
+    name = Path(argv[0]).name
+    program = name if name in FIND_THEMSELVES else argv[0]
+    command = ["unshare", *_FLAGS, "sh", "-c", _SCRIPT, "sh", str(top), program, *argv[1:]]
     return subprocess.Popen(command)
 
 

@@ -1,8 +1,8 @@
 """/proc beside what sim/fs/proc renders: interrupts, mounts, schedstat, a process's other files.
 
 Models: interrupts, softirqs, schedstat, mounts, filesystems, partitions, version, sys/kernel; of
-each process cmdline, comm, io, schedstat, and stat and status with the fields that the twin's own
-tools do not read. A file is there from the release on that brought it.
+each process cmdline, comm, io, schedstat, wchan, and stat and status with the fields that the
+twin's own tools do not read. A file is there from the release on that brought it.
 Linux counterpart: fs/proc/interrupts.c, softirqs.c, version.c, filesystems.c; fs/proc_namespace.c;
  block/genhd.c (show_partition); kernel/sched/stats.c; fs/proc/base.c (proc_tgid_io_accounting,
  proc_pid_schedstat); kernel/irq/proc.c (show_interrupts); fs/proc/array.c.
@@ -22,6 +22,7 @@ from sim.machine import Machine
 from sim.sched.task import Task
 from sim.sched.version import KernelVersion, in_force, numbers
 from sim.study.tree.accounts import Accounts, TaskAccount
+from sim.study.waits import kernel_name
 from sim.tools.parse import parse_stat
 
 SOFTIRQS: Final = (
@@ -205,12 +206,18 @@ def _of_task(
         f"{below}/stat": _stat(stat, version),
         f"{below}/status": _status(task, status, version),
         f"{below}/schedstat": _turns(task, account, version, tick_ns),
+        f"{below}/wchan": _wchan(task, version),
     }
     if version >= COMM_SINCE:
         files[f"{below}/comm"] = f"{task.comm}\n"
     if version >= IO_SINCE:
-        files[f"{below}/io"] = "".join(f"{name}: {n}\n" for name, n in _io(account))
+        files[f"{below}/io"] = "".join(f"{name}: {n}\n" for name, n in _io(task, account))
     return files
+
+
+def _wchan(task: Task, version: KernelVersion) -> str:
+    """Return where it sleeps, without a line's end; 0 if it does not."""
+    return kernel_name(task.wchan, version) if task.state_letter in "SD" and task.wchan else "0"
 
 
 def _stat(text: str, version: KernelVersion) -> str:
@@ -240,11 +247,11 @@ def _turns(task: Task, account: TaskAccount, version: KernelVersion, tick_ns: in
     return f"{ran_ns // unit_ns} {account.run_delay_ns // unit_ns} {account.turns}\n"
 
 
-def _io(account: TaskAccount) -> Iterator[tuple[str, int]]:
+def _io(task: Task, account: TaskAccount) -> Iterator[tuple[str, int]]:
     yield "rchar", account.rchar
     yield "wchar", account.wchar
     yield "syscr", account.syscr
     yield "syscw", account.syscw
     yield "read_bytes", account.read_bytes
-    yield "write_bytes", account.write_bytes
-    yield "cancelled_write_bytes", 0
+    yield "write_bytes", task.write_bytes
+    yield "cancelled_write_bytes", task.cancelled_write_bytes
