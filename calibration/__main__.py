@@ -4,6 +4,7 @@ import click
 
 from calibration.drive.command import command as drive
 from calibration.evidence.command import command as page
+from calibration.twin.afterwards import command as afterwards
 from calibration.validate.command import command as validate
 from calibration.withheld.command import command as withheld
 from sim.cli.main import ToldGroup
@@ -14,6 +15,7 @@ def main() -> None:
     """Confront the twin with recordings."""
 
 
+main.add_command(afterwards)
 main.add_command(drive)
 main.add_command(page)
 main.add_command(validate)

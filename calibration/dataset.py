@@ -154,19 +154,44 @@ def open_source(paths: Sequence[str]) -> Source:
 
     Raise DatasetError, OSError or UnreadableRecording.
     """
+    folder = _only_folder(paths)
+    if folder is not None:
+        return _folder(folder)
+    return Source(name=" ".join(paths), recordings=_together(paths))
+
+
+def recorded_files(paths: Sequence[str]) -> list[Path]:
+    """Return the files that open_source() reads; raise DatasetError.
+
+    What else is in a folder is no part of the recording: the twins that were made there, and the
+    scratch files of a command that is at work.
+    """
+    top = _only_folder(paths)
+    if top is None:
+        return [Path(path) for path in paths]
+    folder = _of_case(top)
+    if (folder / DATASET).is_file():
+        names: tuple[str, ...] = (DATASET, *load_data_set(folder).files, HOST)
+    else:
+        names = (PROC, HOST)
+    return [folder / name for name in sorted(set(names)) if (folder / name).is_file()]
+
+
+def _only_folder(paths: Sequence[str]) -> Path | None:
+    """Return the folder that is named, or that of a data set; None for files. DatasetError."""
     first = Path(paths[0])
     if len(paths) == 1 and not first.exists():
         first = data_sets().get(paths[0], first)
     if first.is_dir():
         if len(paths) > 1:
             raise DatasetError(f"{first} is a folder: give one folder, or files")
-        return _folder(first)
+        return first
     for path in map(Path, paths):
         if not path.exists():
             raise DatasetError(_no_such(path))
         if path.is_dir():
             raise DatasetError(f"{path} is a folder: give one folder, or files")
-    return Source(name=" ".join(paths), recordings=_together(paths))
+    return None
 
 
 def _together(paths: Sequence[str]) -> tuple[Recording, ...]:
@@ -214,8 +239,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _folder(folder: Path) -> Source:
-    if (folder / RECORDING / DATASET).is_file():
-        folder = folder / RECORDING  # of a case
+    folder = _of_case(folder)
     if (folder / DATASET).is_file():
         data_set = load_data_set(folder)
         return Source(
@@ -230,6 +254,11 @@ def _folder(folder: Path) -> Source:
     raise DatasetError(
         f"{folder}: neither a data set (no {DATASET}) nor of iotwin record (no {PROC}, {HOST})"
     )
+
+
+def _of_case(folder: Path) -> Path:
+    """Return where a case has its recording; any other folder is that itself."""
+    return folder / RECORDING if (folder / RECORDING / DATASET).is_file() else folder
 
 
 def _no_such(path: Path) -> str:

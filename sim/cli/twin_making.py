@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 import sim
-from calibration.dataset import open_source
+from calibration.dataset import open_source, recorded_files
 from calibration.look import Look, look
 from calibration.look.summary import NothingToLookAt
 from calibration.twin.columns import columns_of_run
@@ -30,7 +30,6 @@ from calibration.twin.held_out import (
 from calibration.twin.report import twin_json, twin_text
 from sim.cli.laboratory import Where
 from sim.cli.output import check_apart, check_json, check_replaceable, write_json, write_text
-from sim.scenario.cases import data_sets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,15 +130,3 @@ def _parts(paths: Sequence[str], hold_out_percent: int | None) -> tuple[Look, Lo
         return look(source), None
     first, rest = split(source, hold_out_percent / 100)
     return look(first), look(rest)
-
-
-def recorded_files(paths: Sequence[str]) -> list[Path]:
-    """Return the files of a recording: those named, or those of the folder or data set named."""
-    known = data_sets()
-    places = [Path(path) if Path(path).exists() else known.get(path, Path(path)) for path in paths]
-    return [
-        file
-        for place in places
-        for file in (sorted(place.iterdir()) if place.is_dir() else [place])
-        if file.is_file()
-    ]

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from calibration.dataset import DATASET, load_data_set, open_source, sha256_of
+from calibration.dataset import (
+    DATASET,
+    load_data_set,
+    open_source,
+    recorded_files,
+    sha256_of,
+)
+from calibration.record import HOST, PROC
 from sim.scenario import RecordedSpec
 from sim.scenario.calibrate import recorded_metrics
 from sim.scenario.cases import data_sets
@@ -201,3 +208,18 @@ def test_a_place_without_a_recording_is_told(
     with pytest.raises(DatasetError) as caught:
         open_source([name])
     assert message in str(caught.value)
+
+
+def test_what_lies_beside_a_recording_is_no_part_of_it(tmp_path: Path) -> None:
+    """A folder where twins are made: scratch files come and go, and a FIFO would never end."""
+    for name in (PROC, HOST, ".iotwin.scratch", "here.twin.toml"):
+        (tmp_path / name).write_text("")
+    assert recorded_files([str(tmp_path)]) == [tmp_path / HOST, tmp_path / PROC]
+
+
+def test_the_files_of_a_case_are_those_of_its_data_set() -> None:
+    folder = data_sets()["sendmail"]
+    found = {path.name for path in recorded_files(["sendmail"])}
+    assert found == {DATASET, *load_data_set(folder).files} | (
+        {HOST} if (folder / HOST).is_file() else set()
+    )
